@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The recorder's producer side: per-thread state and the inline paths that put events into the stream.
+ *
+ * Everything here is async-signal-safe and allocates nothing. A slot is reserved by a compare-and-swap on the
+ * thread's cursor that is atomic against signal handlers of this thread only (no lock prefix), with
+ * the clock read between load and swap: slots of a thread are therefore in clock order, also when
+ * a handler interrupts the recorder and records itself (the outer one then retries). */
+#ifndef REGTRACE_BASE_RECORDER_H
+#define REGTRACE_BASE_RECORDER_H
+
+#include "base/clock.h"
+#include "base/stream.h"
+
+#define RECORDER_OPEN_CALLS 16
+
+/* Per-thread state. Initial-exec TLS: zero until recorder_thread_attach(). */
+struct recorder_thread {
+    struct event_slot *_Atomic cursor; /* next free slot; == end when there is none */
+    struct event_slot *end;
+    uint64_t mark_bits;   /* mark of the current chunk << 48 */
+    const uint32_t *cpu;  /* rseq's cpu_id, or a constant */
+    uint32_t epoch;       /* recorder_epoch as last seen by this thread */
+    uint32_t recording;   /* 1 inside a window: events are wanted */
+    int32_t window;       /* ordinal in force, STREAM_NO_WINDOW outside */
+    uint32_t tid;         /* ours */
+    uint32_t index;       /* row in the thread table, STREAM_NONE when the table is full */
+    uint32_t attached;    /* 0 never, 1 attached, 2 ended or switched off (forked child, vfork) */
+    struct stream_thread *row;
+    struct chunk_header *chunk; /* current, NULL = none */
+    uint64_t sequence;          /* of the next chunk */
+    uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
+    uint32_t in_toolkit;        /* our own code runs: wrappers pass straight through */
+    uint32_t open_depth;        /* MPI calls now open, outermost first; may exceed the array */
+    uint16_t open_calls[RECORDER_OPEN_CALLS]; /* their function numbers */
+    void *automaton;            /* struct ctl_thread of controller/ */
+    void *window_state;         /* preload/ */
+};
+
+extern __thread struct recorder_thread recorder_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Grows at every broadcast edge and whenever other threads must look; a thread compares it with its own. */
+extern _Atomic uint32_t recorder_epoch __attribute__((visibility("hidden")));
+
+/* Called by recorder_active() when this thread's epoch is behind (or it is not attached): preload/ sets it.
+ * Returns the thread's new `recording`. Must set t->epoch. */
+extern uint32_t (*recorder_sync)(struct recorder_thread *t) __attribute__((visibility("hidden")));
+
+/* Is this thread inside a window, broadcast edges that it has not seen yet included? About 1 ns. */
+static inline bool recorder_active(struct recorder_thread *t)
+{
+    if (RT_UNLIKELY(t->epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire)))
+        return recorder_sync(t) != 0;
+    return t->recording != 0;
+}
+
+/* Swap of the cursor, atomic with respect to this thread's own signal handlers only. */
+static inline bool recorder_swap_cursor(struct recorder_thread *t, struct event_slot *from, struct event_slot *to)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    bool same;
+    __asm__ volatile("cmpxchgq %3, %1"
+                     : "=@cce"(same), "+m"(t->cursor), "+a"(from)
+                     : "r"(to)
+                     : "memory");
+    return same;
+#else
+    return atomic_compare_exchange_strong_explicit(&t->cursor, &from, to, memory_order_relaxed,
+                                                   memory_order_relaxed);
+#endif
+}
+
+static inline void recorder_fill(struct event_slot *slot, uint64_t head, uint64_t clock, uint64_t a, uint64_t b)
+{
+    slot->clock = clock;
+    slot->a = a;
+    slot->b = b;
+    __atomic_store_n(&slot->head, head, __ATOMIC_RELEASE);
+}
+
+/* No slot left (or no chunk yet): get one and record, or drop and count. Returns false when dropped. */
+bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b, uint64_t *clock);
+
+/* Record one event now. code_flags = code | flags << 24. The caller has seen recorder_active(), or means a
+ * control record, which is recorded outside windows as well. Returns the clock it was recorded with. */
+static inline uint64_t recorder_emit(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b)
+{
+    for (;;) {
+        struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+        uint64_t mark = t->mark_bits;
+        uint64_t clock;
+        if (RT_UNLIKELY(slot == t->end)) {
+            (void)recorder_emit_slow(t, code_flags, a, b, &clock);
+            return clock;
+        }
+        uint64_t head = (uint64_t)code_flags | (uint64_t)(uint16_t)*t->cpu << 32 | mark;
+        clock = clock_ticks();
+        if (RT_LIKELY(recorder_swap_cursor(t, slot, slot + 1))) {
+            recorder_fill(slot, head, clock, a, b);
+            return clock;
+        }
+    }
+}
+
+/* Record `n` (1 to 8) slots as one record: the first as recorder_emit(), the others hold `more` (three
+ * words each: clock, a, b). All of them stand in one chunk. Control records: never dropped while the writer lives. */
+uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
+                            const uint64_t *more, unsigned n_more);
+
+/* --- set-up and edges: not hot -------------------------------------------------------------------- */
+
+/* The process's stream; NULL base = recording is off for this process. */
+extern struct stream recorder_stream __attribute__((visibility("hidden")));
+
+/* Take over a stream (constructor, or a forked child that made its own). */
+void recorder_start(const struct stream *s);
+
+/* No further event is recorded in this process; the stream stays mapped. For vfork children, exec, failure. */
+void recorder_stop(void);
+bool recorder_is_on(void);
+
+/* Claim a row for the calling thread. `helper`: tids from 1000. Sets t->tid, row and cpu; epoch stays behind so that the
+ * first recorder_active() syncs. Safe to call again. False when recording is off; a full table: tid still given, index STREAM_NONE. */
+bool recorder_thread_attach(struct recorder_thread *t, bool helper);
+
+/* Close the thread's chunk and mark its row ended. */
+void recorder_thread_end(struct recorder_thread *t);
+
+/* Hand the current chunk to the writer if it holds anything (windows' ends, level 2 of Pcontrol, exec). */
+void recorder_flush(struct recorder_thread *t);
+
+/* Set the window of this thread; the edge's own records are written by the caller inside the window. */
+static inline void recorder_set_window(struct recorder_thread *t, int32_t ordinal, uint32_t recording)
+{
+    t->window = ordinal;
+    t->recording = recording;
+}
+
+/* In the child of fork: forget the parent's chunk and row; recording is off until recorder_start(). */
+void recorder_after_fork(struct recorder_thread *t);
+
+/* Wake a sleeping writer. */
+void recorder_wake_writer(void);
+
+/* Mean cost of one recorder_emit() in ticks, measured on scratch memory (about 10 µs). */
+double recorder_measure_cost(void);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Raw system calls, without errno and without cancellation points. */
+#include "base/sys.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+long sys_call6(long number, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+#else
+#error "regtrace runs on x86-64 and aarch64"
+#endif
+}
+
+uint64_t sys_block_signals(void)
+{
+    uint64_t all = ~UINT64_C(0), old = 0;
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
+    return old;
+}
+
+void sys_restore_signals(uint64_t mask)
+{
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
+}
+
+pid_t sys_gettid(void)
+{
+    return (pid_t)sys_call6(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+pid_t sys_getpid(void)
+{
+    return (pid_t)sys_call6(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+void sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    struct timespec ts = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
+    (void)sys_call6(SYS_futex, (long)word, FUTEX_WAIT, (long)expected, (long)&ts, 0, 0);
+}
+
+void sys_futex_wake(_Atomic uint32_t *word, int how_many)
+{
+    (void)sys_call6(SYS_futex, (long)word, FUTEX_WAKE, how_many, 0, 0, 0);
+}
+
+int sys_write_all(int fd, const void *data, size_t n)
+{
+    const char *at = data;
+    while (n > 0) {
+        long w = sys_call6(SYS_write, fd, (long)at, (long)n, 0, 0, 0);
+        if (w == -EINTR)
+            continue;
+        if (w < 0)
+            return (int)w;
+        at += w;
+        n -= (size_t)w;
+    }
+    return 0;
+}

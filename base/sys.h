@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Raw system calls for code that may run in handlers, probes and vfork children: no libc state, no errno. */
+#ifndef REGTRACE_BASE_SYS_H
+#define REGTRACE_BASE_SYS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One system call as the kernel takes it; returns its result or -errno. Keeps errno untouched. */
+long sys_call6(long number, long a, long b, long c, long d, long e, long f);
+
+/* Block every signal of the calling thread (glibc's internal ones too; not SIGKILL, SIGSTOP), for critical
+ * sections of a few hundred ns. Returns the old mask for sys_restore_signals(). The faults (SIGSEGV, SIGBUS,
+ * SIGILL, SIGFPE, SIGTRAP) are blocked as well: a fault of ours then kills, as the kernel rules. */
+uint64_t sys_block_signals(void);
+void sys_restore_signals(uint64_t mask);
+
+pid_t sys_gettid(void);
+pid_t sys_getpid(void);
+
+/* futex on process-shared words. wait: returns after a wake, a change, a signal or timeout_ns (relative). */
+void sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
+void sys_futex_wake(_Atomic uint32_t *word, int how_many);
+
+/* Write all of it, over EINTR and short writes; 0 or -errno. */
+int sys_write_all(int fd, const void *data, size_t n);
+
+#endif
