@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The folder of a run: made once per job, by whichever process comes first, atomically. */
+#include "base/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JOB_FILE "/.regtrace/job"
+#define SUFFIX_LIMIT 10000
+
+enum folder_state { FOLDER_ABSENT, FOLDER_OURS, FOLDER_EMPTY, FOLDER_OTHER, FOLDER_NOT_ONE };
+
+static enum folder_state folder_look(const char *path, const char *job)
+{
+    char name[PATH_MAX + sizeof JOB_FILE], found[160];
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return FOLDER_ABSENT;
+    if (!S_ISDIR(st.st_mode))
+        return FOLDER_NOT_ONE;
+    (void)snprintf(name, sizeof name, "%s" JOB_FILE, path);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return FOLDER_OTHER;
+    ssize_t n = read(fd, found, sizeof found - 1);
+    (void)close(fd);
+    found[n > 0 ? n : 0] = '\0';
+    found[strcspn(found, "\n")] = '\0';
+    return strcmp(found, job) == 0 ? FOLDER_OURS : FOLDER_OTHER;
+}
+
+/* A folder under a temporary name with the job file inside, then renamed: whoever sees the final name sees
+ * the job file. rename() on a non-empty folder fails, on an empty one it replaces it: a folder that the
+ * user made beforehand is used. */
+static int folder_create(const char *path, const struct identity *id)
+{
+    char temporary[PATH_MAX + 64], name[PATH_MAX + 128];
+    (void)snprintf(temporary, sizeof temporary, "%s.tmp-%s-%u", path, id->host, id->pid);
+    if (mkdir(temporary, 0777) != 0)
+        return -errno;
+    int rc = 0;
+    (void)snprintf(name, sizeof name, "%s/.regtrace", temporary);
+    if (mkdir(name, 0777) != 0)
+        rc = -errno;
+    (void)snprintf(name, sizeof name, "%s" JOB_FILE, temporary);
+    int fd = rc == 0 ? open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    if (rc == 0 && fd < 0)
+        rc = -errno;
+    if (fd >= 0) {
+        char line[160];
+        int n = snprintf(line, sizeof line, "%s\n", id->job);
+        if (write(fd, line, (size_t)n) != n)
+            rc = errno != 0 ? -errno : -EIO;
+        (void)close(fd);
+    }
+    if (rc == 0 && rename(temporary, path) != 0)
+        rc = -errno;
+    if (rc != 0) {
+        (void)unlink(name);
+        (void)snprintf(name, sizeof name, "%s/.regtrace", temporary);
+        (void)rmdir(name);
+        (void)rmdir(temporary);
+    }
+    return rc;
+}
+
+static int absolute(const char *name, char out[PATH_MAX], struct rt_error *e)
+{
+    char cwd[PATH_MAX] = "";
+    if (name[0] != '/' && getcwd(cwd, sizeof cwd) == NULL) {
+        int rc = -errno;
+        rt_error_set(e, "the current folder cannot be named: %s; give REGTRACE_DIR an absolute path", strerror(-rc));
+        return rc;
+    }
+    int n = snprintf(out, PATH_MAX, "%s%s%s", cwd, cwd[0] != '\0' ? "/" : "", name);
+    if (n <= 0 || n > PATH_MAX - 80) {
+        rt_error_set(e, "the folder name is too long: %.60s...", name);
+        return -ENAMETOOLONG;
+    }
+    for (size_t k = (size_t)n; k > 1 && out[k - 1] == '/'; k--)
+        out[k - 1] = '\0';
+    return 0;
+}
+
+static int report(const char *path, int rc, struct rt_error *e)
+{
+    const char *remedy = rc == -EROFS || rc == -EACCES || rc == -EPERM ? "; set REGTRACE_DIR to a folder that can be written"
+                         : rc == -ENOENT                               ? "; its parent folder does not exist"
+                         : rc == -ENOSPC || rc == -EDQUOT              ? "; make room or set REGTRACE_DIR elsewhere"
+                                                                       : "";
+    rt_error_set(e, "cannot make the folder %s: %s%s", path, strerror(-rc), remedy);
+    return rc;
+}
+
+int identity_make_folder(const struct identity *id, const char *wanted, char *out, struct rt_error *e)
+{
+    char base[PATH_MAX], name[256];
+    (void)snprintf(name, sizeof name, "regtrace-%s-%s", id->program, id->job);
+    int rc = absolute(wanted != NULL && wanted[0] != '\0' ? wanted : name, base, e);
+    if (rc != 0)
+        return rc;
+    for (int suffix = 1; suffix < SUFFIX_LIMIT; suffix++) {
+        if (suffix == 1)
+            (void)snprintf(out, PATH_MAX, "%s", base);
+        else if (snprintf(out, PATH_MAX, "%.*s-%d", PATH_MAX - 16, base, suffix) >= PATH_MAX)
+            break;
+        for (int attempt = 0; attempt < 100; attempt++) {
+            enum folder_state state = folder_look(out, id->job);
+            if (state == FOLDER_OURS)
+                return 0;
+            rc = state == FOLDER_NOT_ONE ? -ENOTDIR : folder_create(out, id);
+            if (rc == 0)
+                return 0;
+            if (rc != -ENOTEMPTY && rc != -EEXIST)
+                return report(out, rc, e);
+            if (folder_look(out, id->job) == FOLDER_OTHER)
+                break; /* another run's: next suffix */
+        }
+    }
+    return report(base, -EEXIST, e);
+}

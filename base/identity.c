@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rank, job and program of this process, from the launcher's environment and /proc. */
+#include "base/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+const char *identity_env(char *const *envp, const char *name)
+{
+    size_t n = strlen(name);
+    for (; envp != NULL && *envp != NULL; envp++)
+        if (strncmp(*envp, name, n) == 0 && (*envp)[n] == '=')
+            return *envp + n + 1;
+    return NULL;
+}
+
+static bool env_number(char *const *envp, const char *name, int32_t *out)
+{
+    const char *v = identity_env(envp, name);
+    if (v == NULL || *v == '\0')
+        return false;
+    char *end;
+    long n = strtol(v, &end, 10);
+    if (*end != '\0' || n < 0 || n > INT32_MAX)
+        return false;
+    *out = (int32_t)n;
+    return true;
+}
+
+/* Order matters: what an inner launcher sets stands before what the batch system sets around it. */
+static const struct {
+    const char *rank, *size, *local_rank, *local_size;
+} launchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", "PMIX_LOCAL_SIZE"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"PALS_RANKID", "PALS_SIZE", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
+};
+
+static void read_rank(struct identity *id, char *const *envp)
+{
+    id->rank = id->size = id->local_rank = id->local_size = -1;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        if (!env_number(envp, launchers[i].rank, &id->rank))
+            continue;
+        id->launched = true;
+        id->rank_variable = launchers[i].rank;
+        (void)env_number(envp, launchers[i].size, &id->size);
+        (void)env_number(envp, launchers[i].local_rank, &id->local_rank);
+        (void)env_number(envp, launchers[i].local_size, &id->local_size);
+        return;
+    }
+    id->rank = 0;
+    id->size = 1;
+}
+
+static long read_small_file(const char *path, char *buf, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    long n = read(fd, buf, room - 1);
+    (void)close(fd);
+    if (n < 0)
+        return -1;
+    buf[n] = '\0';
+    return n;
+}
+
+/* Fields of /proc/PID/stat: the name in parentheses may hold anything, so go from the last one. */
+static bool read_stat(uint32_t pid, char name[64], uint32_t *parent, uint64_t *start)
+{
+    char path[64], buf[1024];
+    (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    if (read_small_file(path, buf, sizeof buf) < 0)
+        return false;
+    char *open_at = strchr(buf, '('), *close_at = strrchr(buf, ')');
+    if (open_at == NULL || close_at == NULL)
+        return false;
+    *close_at = '\0';
+    (void)snprintf(name, 64, "%s", open_at + 1);
+    unsigned long long value = 0;
+    char *p = close_at + 2;
+    for (int field = 3; field <= 22 && p != NULL; field++) {
+        if (field == 4)
+            *parent = (uint32_t)strtoul(p, NULL, 10);
+        if (field == 22)
+            value = strtoull(p, NULL, 10);
+        p = strchr(p, ' ');
+        p = p != NULL ? p + 1 : NULL;
+    }
+    *start = value;
+    return value != 0;
+}
+
+uint64_t identity_start_time(uint32_t pid)
+{
+    char name[64];
+    uint32_t parent;
+    uint64_t start = 0;
+    return read_stat(pid, name, &parent, &start) ? start : 0;
+}
+
+static bool is_launcher(const char *name)
+{
+    static const char *const names[] = {"mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.openmpi", "orterun", "orted",
+                                        "prterun", "prted", "mpiexec.hydra", "mpirun.mpich", "mpiexec.mpich",
+                                        "hydra_pmi_proxy", "hydra_bstrap_pr", "srun", "slurmstepd", "palsd", NULL};
+    for (int i = 0; names[i] != NULL; i++)
+        if (strncmp(name, names[i], 15) == 0) /* the kernel keeps 15 characters */
+            return true;
+    return false;
+}
+
+/* Without a job id from the launcher: the outermost launcher process above us on this node. */
+static void job_of_launcher(struct identity *id)
+{
+    uint32_t pid = id->parent_pid, found = id->pid;
+    uint64_t found_start = id->pid_start_time;
+    for (int depth = 0; id->launched && depth < 32 && pid > 1; depth++) {
+        char name[64];
+        uint32_t parent = 0;
+        uint64_t start = 0;
+        if (!read_stat(pid, name, &parent, &start))
+            break;
+        if (is_launcher(name)) {
+            found = pid;
+            found_start = start;
+        }
+        pid = parent;
+    }
+    (void)snprintf(id->job, sizeof id->job, "%.40s-%u-%llx", id->host, found, (unsigned long long)found_start);
+}
+
+static void make_file_name(char *s)
+{
+    for (; *s != '\0'; s++)
+        if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '-' ||
+              *s == '_' || *s == '.'))
+            *s = '_';
+}
+
+static void read_job(struct identity *id, char *const *envp, const char *run_id)
+{
+    const char *slurm = identity_env(envp, "SLURM_JOB_ID"), *step = identity_env(envp, "SLURM_STEP_ID");
+    const char *pmix = identity_env(envp, "PMIX_NAMESPACE");
+    if (run_id != NULL && run_id[0] != '\0')
+        (void)snprintf(id->job, sizeof id->job, "%s", run_id);
+    else if (slurm != NULL && step != NULL)
+        (void)snprintf(id->job, sizeof id->job, "%s.%s", slurm, step);
+    else if (pmix != NULL && pmix[0] != '\0')
+        (void)snprintf(id->job, sizeof id->job, "%s", pmix);
+    else
+        job_of_launcher(id);
+    make_file_name(id->job);
+}
+
+void identity_read(struct identity *id, char *const *envp, const char *run_id)
+{
+    memset(id, 0, sizeof *id);
+    id->pid = (uint32_t)getpid();
+    id->parent_pid = (uint32_t)getppid();
+    id->uid = (uint32_t)getuid();
+    id->pid_start_time = identity_start_time(id->pid);
+    struct utsname u;
+    if (uname(&u) == 0)
+        (void)snprintf(id->host, sizeof id->host, "%s", u.nodename);
+    if (read_small_file("/proc/sys/kernel/random/boot_id", id->boot_id, sizeof id->boot_id) > 0)
+        id->boot_id[strcspn(id->boot_id, "\n")] = '\0';
+    ssize_t n = readlink("/proc/self/exe", id->executable, sizeof id->executable - 1);
+    id->executable[n > 0 ? n : 0] = '\0';
+    const char *slash = strrchr(id->executable, '/');
+    (void)snprintf(id->program, sizeof id->program, "%.63s", slash != NULL ? slash + 1 : id->executable);
+    read_rank(id, envp);
+    read_job(id, envp, run_id);
+}

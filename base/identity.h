@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Who this process is: rank and job as the launcher says, program, host, and the folder of the run. */
+#ifndef REGTRACE_BASE_IDENTITY_H
+#define REGTRACE_BASE_IDENTITY_H
+
+#include "base/error.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct identity {
+    int32_t rank, size;             /* -1 unknown; not launched: rank 0, size 1, launched false */
+    int32_t local_rank, local_size; /* on this node; -1 unknown */
+    bool launched;                  /* some launcher's variables are there */
+    const char *rank_variable;      /* which one gave the rank, NULL = none */
+    uint32_t pid, parent_pid, uid;
+    uint64_t pid_start_time; /* clock ticks since boot, field 22 of /proc/PID/stat */
+    char host[65];
+    char boot_id[40];
+    char job[128];           /* safe as part of a file name */
+    char program[64];        /* base name of the executable */
+    char executable[PATH_MAX];
+};
+
+/* Fill *id from the environment and /proc. run_id: REGTRACE_RUN or "". Uses open/read only. */
+void identity_read(struct identity *id, char *const *envp, const char *run_id);
+
+/* Start time of a process, 0 when it is gone. */
+uint64_t identity_start_time(uint32_t pid);
+
+/* The folder of the run: `wanted`, or regtrace-PROGRAM-JOB; an existing folder of another job gets -2, -3 ... .
+ * Created (with its .regtrace subfolder, which names the job) if needed, atomically, so that all ranks of a job agree. The absolute
+ * path goes to out[PATH_MAX]. -errno with the reason: read-only folder, no permission, name in use by a file. */
+RT_MUST_CHECK int identity_make_folder(const struct identity *id, const char *wanted, char *out, struct rt_error *e);
+
+/* getenv over an envp. NULL if not there. */
+const char *identity_env(char *const *envp, const char *name);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Reading and checking of REGTRACE_ variables by the table. */
+#include "base/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+const struct option_row option_table[] = {
+#define X(field, option, variable, kind, def, values, help)                                        \
+    {#field, option, variable, OPTION_##kind, def, values, help},
+#include "base/options.def"
+#undef X
+    {NULL, NULL, NULL, OPTION_TEXT, NULL, NULL, NULL},
+};
+
+static bool same_name(const char *a, const char *b)
+{
+    for (; *a != '\0' && *b != '\0'; a++, b++)
+        if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
+            return false;
+    return *a == *b;
+}
+
+const struct option_row *option_find(const char *name)
+{
+    for (const struct option_row *r = option_table; r->field != NULL; r++)
+        if (same_name(r->option, name))
+            return r;
+    return NULL;
+}
+
+static unsigned edit_distance(const char *a, const char *b)
+{
+    enum { MAX = 48 };
+    unsigned row[MAX + 1];
+    size_t n = strnlen(b, MAX);
+    for (size_t j = 0; j <= n; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 0; a[i] != '\0' && i < MAX; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i + 1;
+        for (size_t j = 0; j < n; j++) {
+            unsigned best = diagonal + (a[i] != b[j]);
+            if (row[j + 1] + 1 < best)
+                best = row[j + 1] + 1;
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = best;
+        }
+    }
+    return row[n];
+}
+
+static const struct option_row *nearest(const char *name, bool by_variable)
+{
+    const struct option_row *best = option_table;
+    unsigned least = ~0u;
+    for (const struct option_row *r = option_table; r->field != NULL; r++) {
+        unsigned d = edit_distance(name, by_variable ? r->variable : r->option);
+        if (d < least) {
+            least = d;
+            best = r;
+        }
+    }
+    return best;
+}
+
+const char *option_nearest(const char *name)
+{
+    return nearest(name, false)->option;
+}
+
+/* Digits with an optional K, M or G (powers of 1024); the whole text must be consumed. */
+static int parse_number(const char *text, bool suffix, uint64_t *out)
+{
+    uint64_t v = 0;
+    const char *p = text;
+    if (*p < '0' || *p > '9')
+        return -EINVAL;
+    for (; *p >= '0' && *p <= '9'; p++)
+        if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+            return -ERANGE;
+    if (suffix && *p != '\0' && p[1] == '\0') {
+        unsigned shift = *p == 'K' || *p == 'k' ? 10 : *p == 'M' || *p == 'm' ? 20 : *p == 'G' || *p == 'g' ? 30 : 0;
+        if (shift == 0 || v > UINT64_MAX >> shift)
+            return -EINVAL;
+        v <<= shift;
+        p++;
+    }
+    *out = v;
+    return *p == '\0' ? 0 : -EINVAL;
+}
+
+/* "a|b|c" holds the whole word `value`? */
+static bool is_choice(const char *choices, const char *value)
+{
+    size_t n = strlen(value);
+    for (const char *p = choices; p != NULL; p = strchr(p, '|')) {
+        p += *p == '|';
+        if (strncmp(p, value, n) == 0 && (p[n] == '|' || p[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+int option_check(const struct option_row *row, const char *value, uint64_t *number, struct rt_error *e)
+{
+    int rc = 0;
+    *number = 0;
+    switch (row->kind) {
+    case OPTION_FLAG:
+        if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+            rt_error_set(e, "%s (option -%s) is \"%s\": 0 or 1 is legal", row->variable, row->option, value);
+            return -EINVAL;
+        }
+        *number = (uint64_t)(value[0] - '0');
+        break;
+    case OPTION_SIZE:
+    case OPTION_NUMBER:
+        rc = parse_number(value, row->kind == OPTION_SIZE, number);
+        if (rc == 0 && strcmp(row->field, "compress") == 0 && *number > 9)
+            rc = -EINVAL;
+        if (rc != 0)
+            rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s, a whole number%s", row->variable, row->option,
+                         value, row->values, row->kind == OPTION_SIZE ? " with an optional K, M or G" : "");
+        break;
+    case OPTION_TEXT:
+        if (strchr(row->values, '|') != NULL && value[0] != '\0' && !is_choice(row->values, value)) {
+            rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s", row->variable, row->option, value, row->values);
+            rc = -EINVAL;
+        }
+        break;
+    case OPTION_LIST:
+    case OPTION_LEGACY:
+        break;
+    }
+    return rc;
+}
+
+/* Variables that are ours but no options: set between our own processes, or in tests. */
+static bool is_internal(const char *name, size_t n)
+{
+    static const char *const internal[] = {"REGTRACE_PARENT", "REGTRACE_BUILD", "REGTRACE_LEVEL", NULL};
+    if (n > 14 && strncmp(name, "REGTRACE_TEST_", 14) == 0)
+        return true;
+    for (int i = 0; internal[i] != NULL; i++)
+        if (strlen(internal[i]) == n && strncmp(name, internal[i], n) == 0)
+            return true;
+    return false;
+}
+
+static const struct option_row *row_of_variable(const char *name, size_t n)
+{
+    for (const struct option_row *r = option_table; r->field != NULL; r++)
+        if (strncmp(r->variable, name, n) == 0 && r->variable[n] == '\0')
+            return r;
+    return NULL;
+}
+
+int options_read(struct options *o, char *const *envp, struct rt_error *e,
+                 void (*unknown)(void *ctx, const char *name, const char *nearest_name), void *ctx)
+{
+    int rc;
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        o->text[i] = option_table[i].default_value;
+        o->number[i] = 0;
+        if (o->text[i][0] != '\0' && (rc = option_check(&option_table[i], o->text[i], &o->number[i], e)) != 0)
+            return rc;
+    }
+    for (; envp != NULL && *envp != NULL; envp++) {
+        const char *equals = strchr(*envp, '=');
+        if (strncmp(*envp, "REGTRACE_", 9) != 0 || equals == NULL)
+            continue;
+        size_t n = (size_t)(equals - *envp);
+        const struct option_row *r = row_of_variable(*envp, n);
+        if (r == NULL) {
+            char name[64];
+            size_t m = n < sizeof name - 1 ? n : sizeof name - 1;
+            memcpy(name, *envp, m);
+            name[m] = '\0';
+            if (unknown != NULL && !is_internal(*envp, n))
+                unknown(ctx, name, nearest(name, true)->variable);
+            continue;
+        }
+        if (equals[1] == '\0')
+            continue; /* set but empty: the default */
+        rc = option_check(r, equals + 1, &o->number[r - option_table], e);
+        if (rc != 0)
+            return rc;
+        o->text[r - option_table] = equals + 1;
+    }
+    return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Every option and REGTRACE_ variable, from one table (options.def). */
+#ifndef REGTRACE_BASE_OPTIONS_H
+#define REGTRACE_BASE_OPTIONS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_SIZE, OPTION_NUMBER, OPTION_LIST, OPTION_LEGACY };
+
+struct option_row {
+    const char *field;    /* C name */
+    const char *option;   /* of `regtrace run`, without dashes; - and _ are the same */
+    const char *variable; /* REGTRACE_... */
+    enum option_kind kind;
+    const char *default_value; /* "" = not set */
+    const char *values;        /* for --help */
+    const char *help;
+};
+
+/* Ends with a NULL field. */
+extern const struct option_row option_table[];
+
+enum option_index {
+#define X(field, option, variable, kind, def, values, help) OPT_##field,
+#include "base/options.def"
+#undef X
+    OPTION_COUNT
+};
+
+/* Values as read: text points into the environment or to the default, never NULL ("" = not set);
+ * number holds FLAG, SIZE and NUMBER kinds. */
+struct options {
+    const char *text[OPTION_COUNT];
+    uint64_t number[OPTION_COUNT];
+};
+
+/* Read all variables from `environ`-like envp. -EINVAL with the variable, the value found and what is legal;
+ * an unknown REGTRACE_ variable is reported through unknown(ctx, name, nearest) (NULL allowed), no error. */
+RT_MUST_CHECK int options_read(struct options *o, char *const *envp, struct rt_error *e,
+                               void (*unknown)(void *ctx, const char *name, const char *nearest), void *ctx);
+
+/* Check one value as options_read() would. */
+RT_MUST_CHECK int option_check(const struct option_row *row, const char *value, uint64_t *number,
+                               struct rt_error *e);
+
+/* Row by option name (dashes stripped by the caller; - and _ alike), NULL if unknown. */
+const struct option_row *option_find(const char *name);
+
+/* Nearest legal option name, for error texts; never NULL. */
+const char *option_nearest(const char *name);
+
+#endif
