@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What other folders may use of writer/: the rows of a rank file, the reader, recover and the run's index.
+ *
+ * The rows below are the compound types of the HDF5 datasets, field for field (share/doc/schema.md). No
+ * function here prints. HDF5 itself runs in a child process of the reader (one per opened file), so
+ * that a damaged file, which can crash HDF5 1.10, gives an error and not a crash of the tool. */
+#ifndef REGTRACE_WRITER_WRITER_H
+#define REGTRACE_WRITER_WRITER_H
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RT_SCHEMA_VERSION 1u
+#define RT_NULL INT64_C(-1)          /* an icount that is unknown or was not requested */
+#define RT_NO_ROW UINT64_MAX         /* no such row of /events (yet) */
+#define RT_NO_ALARM (-1)             /* no alarm: default start, end of program, API */
+
+/* /events (and /tail): one recorded event. Rows of one thread are in clock order; threads interleave as
+ * their chunks came. Continuation slots are not here: their words are in /fired and /windows. */
+struct rt_event {
+    uint64_t clock; /* raw ticks */
+    uint32_t code;  /* EVENT_CODE(): see /functions */
+    int32_t thread; /* tid, ours */
+    int32_t window; /* ordinal in force, -1 outside */
+    uint16_t cpu;   /* EVENT_CPU_UNKNOWN where not known */
+    uint16_t flags; /* EVENT_FLAG_ bits */
+    uint64_t a, b;  /* payload, by code */
+};
+
+/* /fired: one fired alarm. */
+struct rt_fired {
+    uint64_t row; /* its row in /events */
+    uint64_t clock;
+    int32_t thread;
+    int32_t alarm; /* index into /alarms, RT_NO_ALARM */
+    int32_t chain; /* -1 */
+    uint32_t event;  /* enum of controller/, as the recorder got it */
+    uint32_t flags;  /* 1 bcast, 2 late, 4 precond, 8 ignored, 16 default start, 32 api */
+    int32_t window;  /* in force when it fired */
+    uint64_t ip;
+    int64_t requested, actual; /* absolute icounts of the thread, RT_NULL */
+    uint64_t pass;             /* of the chain, from 0 */
+};
+
+enum rt_window_reason {
+    RT_WINDOW_ALARM = 0,
+    RT_WINDOW_PROGRAM_END = 1,
+    RT_WINDOW_THREAD_END = 2,
+    RT_WINDOW_FORK = 3,
+    RT_WINDOW_EXEC = 4,
+    RT_WINDOW_API = 5,
+    RT_WINDOW_KILLED = 254, /* the process ended with the window open: `truncated` is set */
+    RT_WINDOW_OPEN = 255,   /* still open */
+};
+
+/* /windows: one thread's part of one window. Appended when it opens, overwritten in place when it closes. */
+struct rt_window {
+    uint64_t open_row, close_row; /* of EV_WINDOW_OPEN and _CLOSE in /events; close_row RT_NO_ROW */
+    uint64_t start_clock, stop_clock; /* ticks; stop 0 while open */
+    int64_t start_icount, stop_icount, start_requested, stop_requested; /* absolute, RT_NULL */
+    uint64_t start_late, stop_late; /* ticks */
+    int32_t ordinal, thread;
+    int32_t chain; /* of the start alarm, -1 */
+    int32_t start_alarm, stop_alarm; /* RT_NO_ALARM */
+    uint16_t kind;    /* 0 region of interest, 1 warm-up, 2 prolog, 3 epilog */
+    uint8_t bcast, firing; /* firing: this thread's alarm opened it */
+    uint8_t reason;    /* enum rt_window_reason */
+    uint8_t truncated; /* ended by the death of the process: stop_clock is the last clock seen */
+    uint16_t pad;
+};
+
+/* /threads: one row per thread that recorded (or was seen by) the recorder. */
+struct rt_thread {
+    int32_t thread; /* tid, ours */
+    uint32_t kernel_tid;
+    uint32_t name;        /* string id */
+    uint32_t start_image; /* string id */
+    uint64_t start_routine;
+    uint64_t started, ended; /* ticks, ended 0 = not seen */
+    uint64_t rows;       /* in /events */
+    uint64_t recorded;   /* slots that the thread says it handed over */
+    uint64_t dropped, waits, wait_ticks;
+    uint64_t incomplete; /* slots reserved but never filled */
+    uint64_t own_ticks;  /* spent in the recorder's slow path */
+    uint32_t interrupted; /* system calls that our signals interrupted */
+    uint32_t state;       /* enum stream_thread_state */
+};
+
+/* /calibration: ticks against the kernel's clocks. */
+struct rt_calibration {
+    uint64_t ticks, monotonic_ns, realtime_ns, uncertainty; /* uncertainty in ticks */
+};
+
+/* /alarms: the alarms of all chains, from metadata. Fixed-width, NUL-padded text. */
+struct rt_alarm {
+    int32_t alarm, chain, position;
+    char event[20];
+    char type[20];
+    char text[256]; /* as written in the chain */
+};
+
+enum rt_loss_kind {
+    RT_LOSS_DROPPED = 1,    /* no room in the stream: dropped by the thread */
+    RT_LOSS_INCOMPLETE = 2, /* reserved, never filled: the thread died in the act */
+    RT_LOSS_UNTHREADED = 3, /* threads beyond the thread table */
+    RT_LOSS_STRINGS = 4,    /* texts beyond the string table */
+    RT_LOSS_CHUNKS = 5,     /* chunks whose header was unusable or missing in the sequence; count = chunks */
+    RT_LOSS_STREAM_GONE = 6, /* recovered without the stream (rebooted node): count unknown, 0 */
+    RT_LOSS_STORAGE = 7,    /* the writer could not write any more (disk full, limit): see end_reason */
+};
+
+/* /losses: what is not in this file. Totals: 1 comes with EV_DROPPED rows as they are reported; at
+ * close a thread's unreported rest is added, so the sum over kind 1 of a thread = rt_thread.dropped. */
+struct rt_loss {
+    uint32_t kind;  /* enum rt_loss_kind */
+    int32_t thread; /* tid, -1 none */
+    uint64_t count;
+    uint64_t clock; /* ticks when it was reported */
+};
+
+/* /maps: images. */
+struct rt_map {
+    uint64_t row, clock;
+    uint64_t base;
+    uint32_t path, build_id; /* string ids */
+};
+
+/* /comms: communicators as they became known. */
+struct rt_comm {
+    uint64_t row;
+    uint32_t id, rank, size, parent;
+};
+
+/* /functions: event code -> name. MPI names come from metadata ("function.<number>=MPI_Send"). */
+struct rt_function {
+    uint32_t code;
+    char name[60];  /* "MPI_Send", "EV_WINDOW_OPEN" */
+    char label[64]; /* "enter", "leave", "window opens" */
+    char a[96], b[96]; /* what the payload words mean */
+};
+
+/* --- the reader ------------------------------------------------------------------------------------- */
+
+enum rt_file_state {
+    RT_FILE_LIVE = 0,      /* its writer is alive */
+    RT_FILE_CLOSED = 1,    /* complete */
+    RT_FILE_RECOVERED = 2, /* complete as far as it could be */
+    RT_FILE_ABANDONED = 3, /* its writer is gone without closing: `regtrace recover` */
+};
+
+/* What is known of a rank file. Strings are owned by the rank. */
+struct rt_rank_info {
+    const char *file;     /* name inside the run's folder, "rank-00003.h5" */
+    int32_t rank, size;   /* -1 unknown */
+    bool confirmed;       /* by MPI itself */
+    bool is_main;         /* owns "rank-NNNNN.h5", that is not a further process of the rank */
+    uint32_t pid;
+    enum rt_file_state state;
+    const char *host, *program, *end_reason; /* end_reason: "" while live, "finished", "killed", "exec", ... */
+    uint32_t clock_source; /* enum clock_source */
+    double nominal_ns_per_tick;
+    int64_t clock_offset_ns, clock_error_ns; /* to rank 0's node; applied by rt_rank_ns() */
+    double clock_drift;
+    uint64_t fired_total, ignored_total;
+    uint64_t event_count; /* rows, the tail included */
+};
+
+/* All small tables of a rank, in memory. Owned by the rank. */
+struct rt_rank_tables {
+    const struct rt_fired *fired;
+    size_t fired_count;
+    const struct rt_window *windows;
+    size_t window_count;
+    const struct rt_thread *threads;
+    size_t thread_count;
+    const struct rt_calibration *calibration;
+    size_t calibration_count;
+    const struct rt_alarm *alarms;
+    size_t alarm_count;
+    const struct rt_loss *losses;
+    size_t loss_count;
+    const struct rt_map *maps;
+    size_t map_count;
+    const struct rt_comm *comms;
+    size_t comm_count;
+    const struct rt_function *functions;
+    size_t function_count;
+};
+
+struct rt_run;  /* a folder of rank files */
+struct rt_rank; /* one opened rank file */
+
+/* Find the rank files of a run. `path`: the run's folder, its regtrace.h5, or one rank file. Files are
+ * sorted by rank, main first. 0, or -errno with the text and the remedy: -ENOENT (no such path, or no rank
+ * file in it), -EACCES, -ENOMEM. Close with rt_run_close(). */
+RT_MUST_CHECK int rt_run_open(struct rt_run **run, const char *path, struct rt_error *e);
+void rt_run_close(struct rt_run *run);
+
+const char *rt_run_dir(const struct rt_run *run);
+size_t rt_run_count(const struct rt_run *run);
+const char *rt_run_file(const struct rt_run *run, size_t i); /* "rank-00003.h5"; NULL out of range */
+
+/* Open rank file `i` and read all small tables. A live file is a snapshot of this moment (open again for a
+ * later one). 0 or -errno: -EBADMSG (not HDF5, damaged, cut: text says which and names the remedy), -EPROTO
+ * (not regtrace's, or a newer schema). */
+RT_MUST_CHECK int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, size_t i, struct rt_error *e);
+RT_MUST_CHECK int rt_rank_open_file(struct rt_rank **rank, const char *path, struct rt_error *e);
+void rt_rank_close(struct rt_rank *rank);
+
+const struct rt_rank_info *rt_rank_info(const struct rt_rank *rank);
+const struct rt_rank_tables *rt_rank_tables(const struct rt_rank *rank);
+
+/* The text of a string id: "" for 0, "?" for one that is not in the file. Never NULL. */
+const char *rt_rank_string(const struct rt_rank *rank, uint32_t id);
+
+/* Metadata "key" as the traced process wrote it (control chains, options ...), NULL if absent. */
+const char *rt_rank_metadata(const struct rt_rank *rank, const char *key);
+
+/* The name of a code ("MPI_Send"), by this file's table; "?" if unknown. Never NULL. label may be NULL. */
+const char *rt_rank_function(const struct rt_rank *rank, uint32_t code, const char **label);
+
+/* Read up to `count` rows from row `first`; *got = how many (0 at the end). -EBADMSG if the data is damaged. */
+RT_MUST_CHECK int rt_rank_read_events(struct rt_rank *rank, uint64_t first, size_t count,
+                                      struct rt_event *out, size_t *got, struct rt_error *e);
+
+/* All rows in one malloc'ed array (caller frees), in file order. */
+RT_MUST_CHECK int rt_rank_load_events(struct rt_rank *rank, struct rt_event **out, size_t *count,
+                                      struct rt_error *e);
+
+/* Ticks to ns of CLOCK_MONOTONIC on rank 0's node (calibration and offset applied). */
+int64_t rt_rank_ns(const struct rt_rank *rank, uint64_t ticks);
+/* ... and the length of a span in ns. */
+double rt_rank_span_ns(const struct rt_rank *rank, uint64_t ticks);
+
+/* --- recover and index -------------------------------------------------------------------------------- */
+
+/* What recover did to one file. */
+struct rt_recovered {
+    char file[256];
+    enum { RT_RECOVER_DONE, RT_RECOVER_STREAM_GONE, RT_RECOVER_LIVE, RT_RECOVER_FAILED } result;
+    uint64_t from_file, from_stream; /* rows */
+    char text[512];                  /* why, for FAILED; else what is missing */
+};
+
+/* Finish what killed writers left in `dir`: read by SWMR into a new file, drain what the stream file still
+ * holds, rename over the old one; a writer that never got to open its file counts too. Closed files and those
+ * of living writers are left alone (`report` is called for the latter as RT_RECOVER_LIVE). Then builds
+ * regtrace.h5. 0 if every file is complete or live, -EIO if one failed, else -errno. */
+RT_MUST_CHECK int rt_recover_dir(const char *dir, void (*report)(void *context, const struct rt_recovered *r),
+                                 void *context, struct rt_error *e);
+
+/* (Re)build DIR/regtrace.h5 from the closed rank files, atomically; files not closed are listed in /ranks and left
+ * out of the virtual datasets. */
+RT_MUST_CHECK int rt_index_build(const char *dir, struct rt_error *e);
+
+#endif
