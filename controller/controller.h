@@ -202,21 +202,11 @@ enum ctl_regions_format { CTL_REGIONS_PINPOINTS, CTL_REGIONS_LOOPPOINT, CTL_REGI
 int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format format, const char *path,
                             const char *text, struct rt_error *err) RT_MUST_CHECK;
 
-/* Options of `regtrace run` that belong to the controller, the legacy ones among them. */
-struct ctl_option {
-    const char *name;     /* without dashes, with '-' inside: "control", "start-ssc-mark", "regions:in" */
-    const char *argument; /* what its value is, for --help; NULL: it takes none */
-    const char *help;     /* one line */
-};
-/* Ends with name == NULL. */
-extern const struct ctl_option ctl_options[];
-/* The option that a word of a command line names: leading "-", "--" or U+2013, '-' and '_' the same; NULL if
- * none. "--name=value" is found too, `*value` is then the text behind '=' (else NULL); value may be NULL. */
-const struct ctl_option *ctl_option_find(const char *word, const char **value);
-/* The nearest option name to a word that is no option, or NULL if none is near. */
-const char *ctl_option_nearest(const char *word);
-/* Value is NULL where the option takes none. Legacy values are collected and become chains at finish, behind all
- * -control chains. -EINVAL also for an unknown name. */
+/* An option of the controller by the name it has in base/options.def ('-', '_' and U+2013 are the same, leading
+ * dashes are skipped): control, control-file, controller-default-start, regions:in, pcregions:in,
+ * trace_instr_intervals_file, and the legacy ones, which are collected and become chains at finish,
+ * behind all -control chains. An empty or NULL value of start-int3 and stop-int3 means 1. -EINVAL also for an
+ * unknown name. */
 int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const char *value,
                            struct rt_error *err) RT_MUST_CHECK;
 
@@ -373,7 +363,7 @@ void ctl_never_fired(struct ctl_shared *shared, ctl_unfired_function *callback, 
  *     jle  slow_due                     # ctl_hit_slow(thread, &alarm, 1, moment, the decremented value)
  */
 #define CTL_LEFT_LIVE ((int64_t)1 << 60)
-#define CTL_LEFT_GLOBAL ((int64_t)1 << 60)
+#define CTL_LEFT_GLOBAL ((int64_t)3 << 59)
 #define CTL_LEFT_PARKED_MIN ((int64_t)1 << 61)
 #define CTL_LEFT_PARKED ((int64_t)1 << 62)
 #define CTL_HIT_FRESH INT64_MAX /* ctl_hit_slow: nothing was decremented yet */
