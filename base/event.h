@@ -14,13 +14,21 @@
 #define EVENT_CATEGORY(code) ((char)(((code) >> 8) & 0xff))
 #define EVENT_VALUE(code) ((uint8_t)(((code) >> 16) & 0xff))
 
-/* MPI: category 'E' enter, 'L' leave, value = function number low byte ... numbers above 255 take the
- * category's lower-case twin ('e', 'l') = 256 + value. */
-#define EVENT_MPI_ENTER(f) EVENT_CODE('M', (f) < 256 ? 'E' : 'e', (f)&0xff)
-#define EVENT_MPI_LEAVE(f) EVENT_CODE('M', (f) < 256 ? 'L' : 'l', (f)&0xff)
+/* MPI: category 'E' enter, 'L' leave, value = function number; numbers from 256 on take the categories
+ * 'e' and 'l', from 512 on (large-count twins) 'B' and 'D'. */
+#define EVENT_MPI_ENTER(f) EVENT_CODE('M', (f) < 256 ? 'E' : (f) < 512 ? 'e' : 'B', (f)&0xff)
+#define EVENT_MPI_LEAVE(f) EVENT_CODE('M', (f) < 256 ? 'L' : (f) < 512 ? 'l' : 'D', (f)&0xff)
+#define EVENT_IS_MPI_ENTER(code)                                                                   \
+    (EVENT_MODEL(code) == 'M' &&                                                                   \
+     (EVENT_CATEGORY(code) == 'E' || EVENT_CATEGORY(code) == 'e' || EVENT_CATEGORY(code) == 'B'))
+#define EVENT_IS_MPI_LEAVE(code)                                                                   \
+    (EVENT_MODEL(code) == 'M' &&                                                                   \
+     (EVENT_CATEGORY(code) == 'L' || EVENT_CATEGORY(code) == 'l' || EVENT_CATEGORY(code) == 'D'))
 #define EVENT_MPI_FUNCTION(code)                                                                   \
     ((uint32_t)EVENT_VALUE(code) +                                                                 \
-     (EVENT_CATEGORY(code) == 'e' || EVENT_CATEGORY(code) == 'l' ? 256u : 0u))
+     (EVENT_CATEGORY(code) == 'e' || EVENT_CATEGORY(code) == 'l'   ? 256u                          \
+      : EVENT_CATEGORY(code) == 'B' || EVENT_CATEGORY(code) == 'D' ? 512u                          \
+                                                                   : 0u))
 
 /* One slot of a stream and the unit of recording: 32 bytes, payload 16. `head` is stored last and
  * makes the slot complete: code (24 bits) | flags (8) | cpu (16) | mark (16); mark is the low 16 bits
@@ -70,5 +78,10 @@ extern const struct event_text event_table[];
 
 /* NULL if the code is not in event_table. */
 const struct event_text *event_find(uint32_t code);
+
+/* Names of MPI functions by number, "MPI_Send"; NULL beyond the last. Made from mpi/functions.list, in
+ * the archive libmpinames: what links it may call this. */
+extern const uint32_t event_mpi_functions;
+const char *event_mpi_name(uint32_t function);
 
 #endif
