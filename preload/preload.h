@@ -34,14 +34,11 @@ struct process {
     char stream_path[PATH_MAX];
     struct ctl_config *config;
     struct ctl_shared *shared;
+    _Atomic bool forced; /* a named call asked for recording although no chain does */
 };
 extern struct process process;
 
 /* --- life of the process: constructor.c, writer_start.c, finish.c ----------------------------------- */
-
-/* Make the stream (and, where needed, the writer) of this process and attach the calling thread; in the
- * constructor and in forked children. false: runs untraced, the reason is logged. */
-bool process_start(bool forked_child);
 
 /* Start the writer if it does not run yet. Not from handlers. Idempotent. false with a log line on failure. */
 bool process_start_writer(void);

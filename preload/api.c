@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The named calls of share/include/regtrace.h, for C, C++, Fortran (bind(C)) and gdb. */
+#include "preload/internal.h"
+
+#define REGTRACE_NO_GUARDS
+#include "share/include/regtrace.h"
+
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+
+PRELOAD_EXPORT void regtrace_start(int bcast)
+{
+    if (process.traced)
+        windows_edge(&recorder_self, true, bcast != 0, CALLER);
+}
+
+PRELOAD_EXPORT void regtrace_stop(int bcast)
+{
+    if (process.traced)
+        windows_edge(&recorder_self, false, bcast != 0, CALLER);
+}
+
+PRELOAD_EXPORT void regtrace_region_begin(const char *name)
+{
+    region_begin(name, CALLER);
+}
+
+PRELOAD_EXPORT void regtrace_region_end(const char *name)
+{
+    region_end(name);
+}
+
+PRELOAD_EXPORT void regtrace_mark_type(int type, long flags, const char *title)
+{
+    if (process.traced && type >= 0 && type < 100 && thread_self() != NULL)
+        (void)recorder_emit(&recorder_self, EV_MARK_TYPE, (uint32_t)type | (uint64_t)flags << 32,
+                            stream_string_id(&recorder_stream, title));
+}
+
+PRELOAD_EXPORT void regtrace_mark_label(int type, long value, const char *label)
+{
+    if (process.traced && type >= 0 && type < 100 && thread_self() != NULL)
+        (void)recorder_emit(&recorder_self, EV_MARK_LABEL,
+                            (uint32_t)type | (uint64_t)stream_string_id(&recorder_stream, label) << 32, (uint64_t)value);
+}
+
+static inline void mark(uint32_t code, int type, long value)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (RT_LIKELY(process.traced) && recorder_active(t))
+        (void)recorder_emit(t, code, (uint32_t)type, (uint64_t)value);
+}
+
+PRELOAD_EXPORT void regtrace_mark_push(int type, long value)
+{
+    mark(EV_MARK_PUSH, type, value);
+}
+
+PRELOAD_EXPORT void regtrace_mark_pop(int type, long value)
+{
+    mark(EV_MARK_POP, type, value);
+}
+
+PRELOAD_EXPORT void regtrace_mark_set(int type, long value)
+{
+    mark(EV_MARK_SET, type, value);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The library's entry: decide whether this program is traced, read and check everything, refuse before main
+ * what cannot be served, and leave the rest for when something is to be recorded. */
+#include "preload/internal.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "mpi/mpi.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct process process;
+
+extern char **environ;
+
+/* Programs that mpirun -x LD_PRELOAD reaches on the way to the application. */
+static bool is_plumbing(const char *name)
+{
+    static const char *const names[] = {
+        "sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox", "env", "nice", "nohup", "numactl", "taskset",
+        "time", "timeout", "setsid", "stdbuf", "chrt", "ionice", "xargs", "ssh", "rsh", "srun", "sbatch", "salloc",
+        "slurmstepd", "mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich",
+        "mpiexec.hydra", "hydra_pmi_proxy", "hydra_bstrap_proxy", "orterun", "orted", "prterun", "prted", "prte", "palsd",
+        "gdb", "lldb", "perf", "strace", "ltrace", "ldd", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "regtrace", "regtrace-writer", "valgrind",
+        "valgrind.bin", "memcheck-amd64-linux", NULL};
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return strncmp(name, "lt-regtrace", 11) == 0;
+}
+
+/* 1 matches, 0 not, -1 the expression is wrong (the text is in *e). */
+static int matches(const char *pattern, const char *variable, const char *text, struct rt_error *e)
+{
+    regex_t re;
+    int rc = regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB);
+    if (rc != 0) {
+        char why[128];
+        (void)regerror(rc, &re, why, sizeof why);
+        rt_error_set(e, "%s=\"%s\" is no extended regular expression: %s", variable, pattern, why);
+        return -1;
+    }
+    rc = regexec(&re, text, 0, NULL, 0);
+    regfree(&re);
+    return rc == 0;
+}
+
+static bool program_is_wanted(struct rt_error *e, bool *failed)
+{
+    const char *include = process.options.text[OPT_include], *exclude = process.options.text[OPT_exclude];
+    const char *name = process.id.program;
+    int m = 0;
+    if (exclude[0] != '\0' && (m = matches(exclude, "REGTRACE_EXCLUDE", name, e)) != 0) {
+        *failed = m < 0;
+        return false;
+    }
+    if (include[0] != '\0') {
+        m = matches(include, "REGTRACE_INCLUDE", name, e);
+        *failed = m < 0;
+        return m > 0;
+    }
+    return !is_plumbing(name);
+}
+
+/* One voice a node: the local rank 0, or a process that no launcher started. */
+static bool speaks_for_node(void)
+{
+    return process.id.local_rank <= 0;
+}
+
+static void say(const char *what, const char *text)
+{
+    if (!speaks_for_node())
+        return;
+    char line[2400];
+    int n = snprintf(line, sizeof line, "regtrace: %s%s\n", what, text);
+    (void)sys_write_all(2, line, (size_t)(n < (int)sizeof line ? n : (int)sizeof line - 1));
+}
+
+static void unknown_variable(void *ctx, const char *name, const char *nearest)
+{
+    (void)ctx;
+    char text[256];
+    (void)snprintf(text, sizeof text, "%s is no variable of ours; did you mean %s?", name, nearest);
+    say("warning: ", text);
+}
+
+static void chain_warning(void *ctx, const char *text)
+{
+    (void)ctx;
+    say("warning: ", text);
+}
+
+/* What this build has triggers for. The rest is refused with the reason, before main. */
+static const struct ctl_capabilities *capabilities(void)
+{
+    static const struct ctl_capabilities caps = {
+        .unavailable_reason =
+            {
+#define X(type, why) [type] = why,
+#include "base/not_built.def"
+#undef X
+            },
+        .exact_reason = "not available in this build: the counter back ends are not built yet",
+    };
+    return &caps;
+}
+
+static int add_sources(struct ctl_builder *b, struct rt_error *e)
+{
+    int rc = 0;
+    const struct options *o = &process.options;
+    ctl_builder_set_default_start(b, o->number[OPT_default_start] != 0);
+    if (o->text[OPT_control][0] != '\0')
+        rc = ctl_builder_add_list(b, o->text[OPT_control], "REGTRACE_CONTROL", e);
+    if (rc == 0 && o->text[OPT_control_file][0] != '\0')
+        rc = ctl_builder_add_file(b, o->text[OPT_control_file], e);
+    for (int i = 0; rc == 0 && i < OPTION_COUNT; i++)
+        if (option_table[i].kind == OPTION_LEGACY && o->text[i][0] != '\0')
+            rc = ctl_builder_add_option(b, option_table[i].option, o->text[i], e);
+    return rc;
+}
+
+static int read_chains(struct rt_error *e)
+{
+    struct ctl_builder *b = ctl_builder_create(speaks_for_node() ? chain_warning : NULL, NULL);
+    if (b == NULL) {
+        rt_error_set(e, "no memory for the control chains");
+        return -ENOMEM;
+    }
+    int rc = add_sources(b, e);
+    if (rc == 0)
+        rc = ctl_builder_finish(b, capabilities(), &process.config, e);
+    ctl_builder_free(b);
+    if (rc == 0)
+        ctl_config_set_rank(process.config, (uint32_t)(process.id.rank > 0 ? process.id.rank : 0));
+    return rc;
+}
+
+static int make_automaton(struct rt_error *e)
+{
+    static const struct ctl_callbacks callbacks = {
+        .on_fire = windows_fired,
+        .on_arm = timers_armed,
+        .on_disarm = timers_disarmed,
+        .on_sync_needed = timers_sync_needed,
+    };
+    size_t bytes = ctl_shared_size(process.config);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        rt_error_set(e, "no memory for the control chains: %s", strerror(errno));
+        return -ENOMEM;
+    }
+    process.shared = ctl_shared_init(process.config, memory, &callbacks, NULL);
+    return 0;
+}
+
+/* A wrong option or chain: refused before main, or untraced if the user prefers that. */
+static void refuse(const struct rt_error *e)
+{
+    const char *policy = identity_env(environ, "REGTRACE_ON_ERROR");
+    bool go_on = policy != NULL && strcmp(policy, "continue") == 0;
+    say(go_on ? "running untraced: " : "", e->text);
+    if (go_on)
+        return;
+    if (speaks_for_node())
+        say("", "the program was not started (REGTRACE_ON_ERROR=continue runs it untraced)");
+    (void)sys_call6(SYS_exit_group, 2, 0, 0, 0, 0, 0);
+}
+
+static bool set_up(void)
+{
+    struct rt_error e = {{0}};
+    bool failed = false;
+    identity_read(&process.id, environ, identity_env(environ, "REGTRACE_RUN"));
+    process.pid = process.id.pid;
+    if (is_plumbing(process.id.program) && identity_env(environ, "REGTRACE_INCLUDE") == NULL)
+        return false;
+    int rc = options_read(&process.options, environ, &e, speaks_for_node() ? unknown_variable : NULL, NULL);
+    if (rc == 0 && !program_is_wanted(&e, &failed)) {
+        if (failed)
+            refuse(&e);
+        return false;
+    }
+    if (rc == 0)
+        rc = read_chains(&e);
+    if (rc == 0)
+        rc = make_automaton(&e);
+    if (rc != 0) {
+        refuse(&e);
+        return false;
+    }
+    process.follow = process.options.number[OPT_follow] != 0;
+    return true;
+}
+
+bool process_is_idle(void)
+{
+    return ctl_config_chain_count(process.config) == 0 && !ctl_config_default_start(process.config);
+}
+
+bool process_is_idle_now(void)
+{
+    return process_is_idle() && !atomic_load_explicit(&process.forced, memory_order_relaxed);
+}
+
+bool process_links_mpi(void)
+{
+    return preload_next("PMPI_Init") != NULL;
+}
+
+bool process_wants_early_start(void)
+{
+    static const enum ctl_type without_mpi[] = {CTL_TIMEOUT, CTL_SIGNAL, CTL_INTERACTIVE, CTL_IMAGE_LOAD};
+    for (size_t i = 0; i < sizeof without_mpi / sizeof *without_mpi; i++)
+        if (ctl_config_uses(process.config, without_mpi[i]))
+            return true;
+    return !process_is_idle() && process_links_mpi();
+}
+
+__attribute__((constructor)) static void regtrace_constructor(void)
+{
+    int keep = errno;
+    if (getauxval(AT_SECURE) != 0 || !set_up()) {
+        errno = keep;
+        return;
+    }
+    clock_init(strcmp(process.options.text[OPT_clock], "monotonic") == 0);
+    recorder_sync = windows_sync;
+    triggers_prepare(process.config);
+    process_install_mpi_hooks();
+    mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];
+    if (signals_install() != 0)
+        log_line(LOG_WARNING, "no real-time signal is free: timeout, interactive and broadcast timers do not work");
+    process.traced = true;
+    if (process_wants_early_start())
+        (void)thread_self();
+    if (ctl_config_uses(process.config, CTL_IMAGE_LOAD))
+        triggers_images_at_start();
+    errno = keep;
+}
+
+__attribute__((destructor)) static void regtrace_destructor(void)
+{
+    process_finish(CLOSE_END, true);
+}

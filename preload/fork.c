@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What fork and exec mean for a traced process: the child records into files of its own, exec ends a file. */
+#include "preload/internal.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "mpi/mpi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static uint64_t fork_mask;
+
+void process_before_fork(void)
+{
+    if (process.traced && process.shared != NULL)
+        ctl_fork_prepare(process.shared, &fork_mask);
+}
+
+void process_after_fork_parent(pid_t child)
+{
+    if (!process.traced || process.shared == NULL)
+        return;
+    ctl_fork_parent(process.shared, &fork_mask);
+    struct recorder_thread *t = &recorder_self;
+    if (child > 0 && recorder_is_on() && recorder_active(t))
+        (void)recorder_emit(t, EV_FORK, (uint64_t)child, 0);
+}
+
+void process_after_fork_child(void)
+{
+    if (!process.traced || process.shared == NULL)
+        return;
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    if (pt != NULL) {
+        pt->was_recording = t->recording != 0;
+        timers_forget(pt);
+    }
+    stream_close(&recorder_stream); /* the parent's: unmapped here, so that nothing of ours can reach it */
+    process.writer_started = false;
+    process.stream_path[0] = '\0';
+    process.id.parent_pid = process.pid;
+    process.pid = (uint32_t)sys_getpid();
+    process.id.pid = process.pid;
+    process.id.pid_start_time = identity_start_time(process.pid);
+    mpi_after_fork();
+    void *automaton = t->automaton;
+    recorder_after_fork(t);
+    atomic_store(&process_start_state, process.follow ? 0 : 3);
+    t->window_state = pt;
+    t->automaton = automaton;
+    struct ctl_moment m = moment_now(0);
+    ctl_fork_child(process.shared, pt != NULL ? pt->automaton : NULL, &fork_mask, &m);
+    if (!process.follow)
+        process.traced = false;
+}
+
+void process_before_exec(const char *path)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    if (!process.traced || !recorder_is_on() || pt == NULL)
+        return;
+    (void)recorder_active(t);
+    pt->was_recording = t->recording != 0;
+    (void)recorder_emit(t, EV_EXEC, stream_string_id(&recorder_stream, path), 0);
+    windows_close_thread(t, CLOSE_EXEC);
+    recorder_flush(t);
+    atomic_store(&recorder_stream.header->state, STREAM_EXECED);
+    recorder_wake_writer();
+}
+
+void process_exec_failed(void)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    if (!process.traced || !recorder_is_on() || pt == NULL)
+        return;
+    atomic_store(&recorder_stream.header->state, STREAM_LIVE);
+    if (pt->was_recording)
+        windows_reopen(t, pt);
+}
+
+const char *const *process_child_environment(void)
+{
+    static char parent[PATH_MAX + 64];
+    static const char *list[2];
+    if (process.dir[0] == '\0')
+        return list; /* empty: nothing was started here, the child finds its folder as we would have */
+    (void)snprintf(parent, sizeof parent, "REGTRACE_PARENT=%s", process.dir);
+    list[0] = parent;
+    return list;
+}

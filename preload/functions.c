@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * enter_func and exit_func for programs compiled with -finstrument-functions, and their function events.
+ *
+ * Names are resolved before main (and after each dlopen) by reading the symbol tables of the loaded images; the
+ * hooks then look an address up in a small sorted table. The per-thread stack of active functions gives the
+ * outermost instance that exit_func wants; entries that a longjmp jumped over are dropped when the
+ * stack pointer shows it. */
+#include "preload/internal.h"
+
+#include "preload/symbols.h"
+
+#include "base/sys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FUNCTIONS_MAX 512
+#define ALARMS_PER_FUNCTION 8
+
+struct named_function {
+    uintptr_t address;
+    unsigned enter_count, exit_count;
+    uint16_t enter[ALARMS_PER_FUNCTION], leave[ALARMS_PER_FUNCTION];
+};
+
+static struct named_function named[FUNCTIONS_MAX];
+static _Atomic unsigned named_count;
+static bool wanted, events_wanted;
+
+bool functions_wanted(void)
+{
+    return wanted;
+}
+
+static struct named_function *entry_of(uintptr_t address)
+{
+    unsigned n = atomic_load(&named_count), i = 0;
+    while (i < n && named[i].address < address)
+        i++;
+    if (i < n && named[i].address == address)
+        return &named[i];
+    if (n == FUNCTIONS_MAX)
+        return NULL;
+    memmove(&named[i + 1], &named[i], (n - i) * sizeof *named);
+    named[i] = (struct named_function){.address = address};
+    atomic_store(&named_count, n + 1);
+    return &named[i];
+}
+
+static void add_once(uint16_t *list, unsigned *count, uint16_t alarm)
+{
+    for (unsigned i = 0; i < *count; i++)
+        if (list[i] == alarm)
+            return;
+    if (*count < ALARMS_PER_FUNCTION)
+        list[(*count)++] = alarm;
+}
+
+static void found_function(void *ctx, const char *name, uintptr_t address)
+{
+    (void)ctx;
+    for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
+        if ((a->type != CTL_ENTER_FUNC && a->type != CTL_EXIT_FUNC) || !ctl_config_alarm_reachable(process.config, i) ||
+            !ctl_name_matches(a, name))
+            continue;
+        struct named_function *f = entry_of(address);
+        if (f == NULL)
+            return;
+        if (a->type == CTL_ENTER_FUNC)
+            add_once(f->enter, &f->enter_count, (uint16_t)i);
+        else
+            add_once(f->leave, &f->exit_count, (uint16_t)i);
+    }
+}
+
+void functions_resolve(void)
+{
+    wanted = ctl_config_uses(process.config, CTL_ENTER_FUNC) || ctl_config_uses(process.config, CTL_EXIT_FUNC);
+    events_wanted = process.options.number[OPT_functions] != 0;
+    if (wanted)
+        symbols_each_function(found_function, NULL);
+}
+
+static struct named_function *look_up(uintptr_t address)
+{
+    unsigned low = 0, high = atomic_load_explicit(&named_count, memory_order_acquire);
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (named[middle].address == address)
+            return &named[middle];
+        if (named[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static void hit(struct preload_thread *pt, const uint16_t *alarms, unsigned n, uintptr_t ip)
+{
+    if (n == 0 || pt->automaton == NULL)
+        return;
+    struct ctl_moment m = moment_now(ip);
+    ctl_hit(pt->automaton, alarms, n, &m);
+    triggers_after_hit(pt);
+}
+
+static bool is_active(const struct preload_thread *pt, uintptr_t address)
+{
+    uint32_t n = pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
+    for (uint32_t i = 0; i < n; i++)
+        if (pt->functions[i].address == address)
+            return true;
+    return false;
+}
+
+/* The top entry ends. Its exit alarms fire if no outer instance of the function is active. */
+static void pop(struct recorder_thread *t, struct preload_thread *pt)
+{
+    if (pt->function_depth > THREAD_FUNCTION_DEPTH) {
+        pt->function_depth--;
+        return;
+    }
+    struct open_function top = pt->functions[--pt->function_depth];
+    if (events_wanted && recorder_active(t))
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE, top.address, 0);
+    struct named_function *f = wanted ? look_up(top.address) : NULL;
+    if (f != NULL && f->exit_count != 0 && !is_active(pt, top.address))
+        hit(pt, f->leave, f->exit_count, top.address);
+}
+
+/* Frames below `stack` (the stack grows down) are gone: longjmp went past them. */
+static void drop_dead(struct recorder_thread *t, struct preload_thread *pt, uintptr_t stack)
+{
+    while (pt->function_depth > 0 && pt->function_depth <= THREAD_FUNCTION_DEPTH &&
+           pt->functions[pt->function_depth - 1].stack < stack)
+        pop(t, pt);
+}
+
+void trigger_function(uintptr_t function, uintptr_t call_site, bool enter)
+{
+    struct recorder_thread *t = &recorder_self;
+    if ((!wanted && !events_wanted) || !process.traced || t->in_toolkit)
+        return;
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL)
+        return;
+    /* The hook's caller is the instrumented function; its frame address orders instances on the stack. */
+    uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+    if (enter) {
+        drop_dead(t, pt, stack);
+        struct named_function *f = wanted ? look_up(function) : NULL;
+        if (f != NULL)
+            hit(pt, f->enter, f->enter_count, function);
+        bool record = events_wanted && recorder_active(t);
+        if (pt->function_depth < THREAD_FUNCTION_DEPTH)
+            pt->functions[pt->function_depth] = (struct open_function){function, stack};
+        pt->function_depth++;
+        if (record)
+            (void)recorder_emit(t, EV_FUNCTION_ENTER, function, call_site);
+        return;
+    }
+    while (pt->function_depth > 0 && pt->function_depth <= THREAD_FUNCTION_DEPTH &&
+           pt->functions[pt->function_depth - 1].address != function && is_active(pt, function))
+        pop(t, pt);
+    if (pt->function_depth > THREAD_FUNCTION_DEPTH || is_active(pt, function))
+        pop(t, pt);
+}
+
+PRELOAD_EXPORT void __cyg_profile_func_enter(void *function, void *call_site);
+PRELOAD_EXPORT void __cyg_profile_func_exit(void *function, void *call_site);
+
+void __cyg_profile_func_enter(void *function, void *call_site)
+{
+    trigger_function((uintptr_t)function, (uintptr_t)call_site, true);
+}
+
+void __cyg_profile_func_exit(void *function, void *call_site)
+{
+    trigger_function((uintptr_t)function, (uintptr_t)call_site, false);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Per-thread state of preload/ and the functions that its lead files (constructor, windows, triggers) share. */
+#ifndef REGTRACE_PRELOAD_INTERNAL_H
+#define REGTRACE_PRELOAD_INTERNAL_H
+
+#include "controller/controller.h"
+#include "preload/preload.h"
+
+#define THREAD_FUNCTION_DEPTH 256
+#define THREAD_REGION_DEPTH 32
+#define THREAD_TIMERS 16
+
+/* A function of a -finstrument-functions program that is active on this thread. */
+struct open_function {
+    uintptr_t address;
+    uintptr_t stack; /* of the caller's frame: a higher one later means that this one was left by longjmp */
+};
+
+/* A timeout that is armed: kernel timer, the alarm it is for. */
+struct thread_timer {
+    int id; /* kernel's, valid when used */
+    bool used;
+    uint16_t alarm;
+    uint32_t generation;
+};
+
+/* One mapping a thread: this, then the automaton's memory. */
+struct preload_thread {
+    size_t bytes;
+    uint32_t closes_seen; /* of struct windows: broadcast closes that this thread has followed */
+    int32_t bcast_seen;   /* ordinal of the broadcast window it has been in, -1 none */
+    uint8_t kind;         /* of the open window: enum window_kind */
+    bool was_recording;   /* over fork */
+    uint32_t region_depth, function_depth;
+    uint32_t regions[THREAD_REGION_DEPTH];
+    struct open_function functions[THREAD_FUNCTION_DEPTH];
+    struct thread_timer timers[THREAD_TIMERS];
+    struct ctl_thread *automaton;
+};
+
+enum window_kind { WINDOW_REGION = 0, WINDOW_WARMUP = 1, WINDOW_PROLOG = 2, WINDOW_EPILOG = 3 };
+
+/* Reasons of EV_WINDOW_CLOSE. */
+enum { CLOSE_ALARM = 0, CLOSE_END = 1, CLOSE_THREAD_END = 2, CLOSE_FORK = 3, CLOSE_EXEC = 4, CLOSE_API = 5 };
+
+/* The calling thread's state, attached and started if it is not; NULL when this process records nothing (any more). */
+struct preload_thread *thread_self(void);
+
+/* Streams and writers are made when something is to be recorded, not before. True: recording is on. */
+bool process_ensure_started(void);
+
+/* 0 not tried, 1 being made, 2 recording, 3 failed or finished: nothing more is recorded. */
+extern _Atomic uint32_t process_start_state;
+
+/* Nothing can ever be recorded but by our named calls: no chain, no default start. _now: nor was it asked by them. */
+bool process_is_idle(void);
+bool process_is_idle_now(void);
+
+/* MPI is linked, or an alarm needs no MPI: the writer starts in the constructor. */
+bool process_wants_early_start(void);
+bool process_links_mpi(void);
+/* At the end: nothing but the edges of a default window is in the stream, so no file is to be left. */
+bool process_nothing_recorded(void);
+bool writer_is_alive(void);
+void process_install_mpi_hooks(void);
+
+/* Identity, options, chains, alarms as key=value text for the writer. */
+void metadata_write(const struct stream *s);
+
+/* Callbacks of the automaton. */
+void windows_fired(void *context, const struct ctl_fired *fired);
+uint64_t timers_armed(void *context, uint32_t tid, const struct ctl_arming *arming);
+void timers_disarmed(void *context, uint32_t tid, uint16_t alarm);
+void timers_sync_needed(void *context);
+void timers_thread_end(struct preload_thread *pt);
+/* In a forked child: the parent's timers do not exist here. */
+void timers_forget(struct preload_thread *pt);
+
+/* For the child of fork: windows restart from ordinal 0; a thread that was recording opens one. */
+void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt);
+/* After a failed exec: the window that the exec closed goes on as a new one. */
+void windows_reopen(struct recorder_thread *t, struct preload_thread *pt);
+
+/* Match tables: alarms by type, made once from the config. */
+void triggers_prepare(const struct ctl_config *config);
+/* image_load alarms for what is loaded before main. */
+void triggers_images_at_start(void);
+void region_begin(const char *name, uintptr_t ip);
+void region_end(const char *name);
+/* Names to addresses for enter_func, exit_func over the images loaded now; again after each dlopen. */
+void functions_resolve(void);
+bool functions_wanted(void);
+
+/* After every hit: end the program if it asked for that (REGTRACE_EXIT_ON_STOP). */
+void triggers_after_hit(struct preload_thread *pt);
+
+struct ctl_moment moment_now(uintptr_t ip);
+
+/* Send the internal signal to one of our threads; code tells why. */
+enum interrupt_code { INTERRUPT_SYNC = 0x5254, INTERRUPT_REQUEST = 0x5255, INTERRUPT_TIMER = 0x5256 };
+void process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code);
+
+/* One line a fired event into REGTRACE_CONTROLLER_LOG. */
+void controller_log_fired(const struct ctl_fired *fired, bool ignored);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Life of a traced process: the stream and its writer are made when something is to be recorded, threads join and
+ * leave, and at the end the writer gets the time to close its file. */
+#include "preload/internal.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "mpi/mpi.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern char **environ;
+
+_Atomic uint32_t process_start_state;
+static _Atomic uint32_t finish_state;
+
+static void start_failed(const char *what, const struct rt_error *e)
+{
+    atomic_store(&process_start_state, 3);
+    recorder_stop();
+    log_set_folder(process.dir[0] != '\0' ? process.dir : NULL, process.id.rank, process.pid);
+    log_detail(LOG_ERROR, what, e->text);
+    if (process.stream_path[0] != '\0')
+        (void)unlink(process.stream_path);
+}
+
+/* Other threads wait here while one makes the stream; a handler on the very thread that makes it gets "not yet". */
+static bool wait_for_start(void)
+{
+    static __thread uint32_t spins;
+    for (spins = 0; atomic_load(&process_start_state) == 1 && spins < 100000; spins++)
+        sys_relax();
+    return atomic_load(&process_start_state) == 2;
+}
+
+static int make_stream(struct rt_error *e)
+{
+    const char *parent = identity_env(environ, "REGTRACE_PARENT");
+    int rc;
+    if (process.dir[0] == '\0') {
+        if (parent != NULL)
+            (void)snprintf(process.dir, sizeof process.dir, "%s", parent);
+        else if ((rc = identity_make_folder(&process.id, process.options.text[OPT_dir], process.dir, e)) != 0) {
+            process.dir[0] = '\0';
+            return rc;
+        }
+    }
+    log_set_folder(process.dir, process.id.rank, process.pid);
+    (void)snprintf(process.stream_path, sizeof process.stream_path, "%s/regtrace-%u-%.64s-%d-%u",
+                   process.options.text[OPT_shm], process.id.uid, process.id.job, process.id.rank, process.pid);
+    static const uint32_t shares[] = {1, 4, 16}; /* too little room: a smaller stream */
+    uint64_t pool = process.options.number[OPT_buffer];
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        struct stream_geometry g = {.pool_bytes = pool / shares[i]};
+        if (i > 0) {
+            g.thread_capacity = 256;
+            g.string_capacity = 1024;
+            g.string_bytes = 64u << 10;
+        }
+        struct stream s;
+        rc = stream_create(&s, process.stream_path, &g, e);
+        if (rc == 0) {
+            if (i > 0)
+                log_line(LOG_WARNING, "little room in shared memory: the stream is smaller than asked for (REGTRACE_BUFFER)");
+            recorder_stream = s;
+            return 0;
+        }
+        if (rc != -ENOSPC && rc != -EDQUOT && rc != -EFBIG && rc != -ENOMEM && rc != -EINVAL)
+            break;
+    }
+    process.stream_path[0] = '\0';
+    rt_error_prefix(e, "no recording (REGTRACE_SHM names another memory file system)");
+    return rc;
+}
+
+static void fill_header(void)
+{
+    struct stream_header *h = recorder_stream.header;
+    h->pid = process.pid;
+    h->parent_pid = process.id.parent_pid;
+    h->pid_start_time = process.id.pid_start_time;
+    h->uid = process.id.uid;
+    atomic_store(&h->rank, process.id.rank);
+    atomic_store(&h->size, process.id.size);
+    h->clock_start = clock_calibrate();
+    h->clock_source = (uint32_t)clock_source;
+    if (strcmp(process.options.text[OPT_full], "drop") == 0)
+        h->flags |= STREAM_FLAG_DROP;
+    if (process_links_mpi())
+        h->flags |= STREAM_FLAG_LINKS_MPI;
+}
+
+static bool start_recording(void)
+{
+    struct rt_error e = {{0}};
+    if (make_stream(&e) != 0) {
+        start_failed("nothing is recorded in this process", &e);
+        return false;
+    }
+    fill_header();
+    metadata_write(&recorder_stream);
+    struct stream s = recorder_stream;
+    recorder_start(&s);
+    if (!process_start_writer()) {
+        recorder_stop();
+        atomic_store(&process_start_state, 3);
+        (void)unlink(process.stream_path);
+        return false;
+    }
+    (void)close(recorder_stream.fd);
+    recorder_stream.fd = -1;
+    atomic_store_explicit(&recorder_stream.header->state, STREAM_LIVE, memory_order_release);
+    atomic_store_explicit(&process_start_state, 2, memory_order_release);
+    return true;
+}
+
+bool process_ensure_started(void)
+{
+    uint32_t state = atomic_load_explicit(&process_start_state, memory_order_acquire);
+    if (RT_LIKELY(state == 2))
+        return recorder_is_on();
+    if (state == 3 || !process.traced)
+        return false;
+    if (recorder_self.in_toolkit)
+        return false;
+    if (state == 1 || !atomic_compare_exchange_strong(&process_start_state, &state, 1))
+        return wait_for_start();
+    recorder_self.in_toolkit++;
+    int keep = errno;
+    bool ok = start_recording();
+    errno = keep;
+    recorder_self.in_toolkit--;
+    return ok;
+}
+
+struct ctl_moment moment_now(uintptr_t ip)
+{
+    return (struct ctl_moment){.icount = CTL_UNKNOWN, .clock = clock_ticks(), .ip = ip};
+}
+
+static struct preload_thread *make_thread(struct recorder_thread *t)
+{
+    size_t head = (sizeof(struct preload_thread) + CTL_ALIGNMENT - 1) / CTL_ALIGNMENT * CTL_ALIGNMENT;
+    size_t bytes = head + ctl_thread_size(process.config);
+    long p = sys_call6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p < 0 && p > -4096)
+        return NULL;
+    struct preload_thread *pt = (struct preload_thread *)p; /* NOLINT: the kernel's address */
+    pt->bytes = bytes;
+    pt->bcast_seen = -1;
+    t->window_state = pt;
+    struct ctl_moment m = moment_now(0);
+    /* Callbacks of the automaton find the thread through recorder_self.window_state. */
+    pt->automaton = ctl_thread_init(process.shared, (char *)pt + head, t->tid, &m);
+    t->automaton = pt->automaton;
+    return pt;
+}
+
+struct preload_thread *thread_self(void)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (RT_LIKELY(t->window_state != NULL && t->attached == 1))
+        return t->window_state;
+    if (t->attached == 2 || t->in_toolkit || process_is_idle_now() || !process_ensure_started())
+        return NULL;
+    int keep = errno;
+    uint64_t mask = sys_block_signals();
+    struct preload_thread *pt = t->window_state;
+    if (t->attached == 0 && recorder_thread_attach(t, false)) {
+        if (pt == NULL)
+            pt = make_thread(t);
+        else
+            windows_after_fork(t, pt); /* the thread that forked, now in the child */
+    }
+    sys_restore_signals(mask);
+    errno = keep;
+    return t->attached == 1 ? pt : NULL;
+}
+
+void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced || t->attached != 0 || !recorder_is_on())
+        return;
+    uint64_t mask = sys_block_signals();
+    if (recorder_thread_attach(t, helper)) {
+        if (t->row != NULL) {
+            t->row->start_routine = start_routine;
+            t->row->start_image = stream_string_id(&recorder_stream, start_image);
+        }
+        (void)make_thread(t);
+    }
+    sys_restore_signals(mask);
+    (void)recorder_active(t);
+}
+
+void thread_finish(void)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    if (t->attached != 1 || pt == NULL)
+        return;
+    (void)recorder_active(t);
+    windows_close_thread(t, CLOSE_THREAD_END);
+    uint64_t mask = sys_block_signals();
+    timers_thread_end(pt);
+    if (pt->automaton != NULL)
+        ctl_thread_exit(pt->automaton);
+    t->automaton = NULL;
+    t->window_state = NULL;
+    recorder_thread_end(t);
+    sys_restore_signals(mask);
+    (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
+}
+
+void thread_named(const char *name)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (t->attached == 1 && t->row != NULL && recorder_is_on())
+        t->row->name = stream_string_id(&recorder_stream, name);
+}
+
+static void report_never_fired(void *context, const struct ctl_alarm *alarm, enum ctl_unfired why, uint64_t reached)
+{
+    unsigned *n = context;
+    char key[32], text[512];
+    if (why == CTL_OTHER_RANK)
+        return;
+    (void)snprintf(key, sizeof key, "never_fired.%u", (*n)++);
+    const char *reason = why == CTL_NEVER_ARMED ? "it was never armed: what stands before it did not happen"
+                         : why == CTL_COUNT_SHORT ? "its count was not reached"
+                                                  : "nothing matched it";
+    (void)snprintf(text, sizeof text, "%u\t%.300s\t%s\t%llu\t%llu", alarm->index, alarm->text, reason,
+                   (unsigned long long)reached, (unsigned long long)alarm->count);
+    (void)stream_meta_put(&recorder_stream, key, text);
+}
+
+/* A short sleep between looks: the writer has no reason to signal us. */
+static void wait_for_writer(void)
+{
+    struct stream_header *h = recorder_stream.header;
+    uint64_t limit = clock_monotonic_ns() + process.options.number[OPT_exit_wait] * 1000000000u;
+    long nap = 200000;
+    while (clock_monotonic_ns() < limit) {
+        uint32_t w = atomic_load(&h->writer_state);
+        if (w == WRITER_CLOSED || w == WRITER_FAILED || !writer_is_alive())
+            return;
+        recorder_wake_writer();
+        struct timespec ts = {.tv_nsec = nap};
+        (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
+        nap = nap < 5000000 ? nap * 3 / 2 : nap;
+    }
+    log_line(LOG_WARNING, "the writer has not closed its file within REGTRACE_EXIT_WAIT; it goes on by itself");
+}
+
+void process_finish(unsigned reason, bool wait)
+{
+    if (!process.traced || sys_getpid() != (pid_t)process.pid || atomic_exchange(&finish_state, 1) != 0)
+        return;
+    int keep = errno;
+    process.traced = false;
+    if (atomic_load(&process_start_state) != 2 || !recorder_is_on()) {
+        errno = keep;
+        return;
+    }
+    struct recorder_thread *t = &recorder_self;
+    t->in_toolkit++;
+    struct preload_thread *pt = t->window_state;
+    windows_close_thread(t, reason);
+    if (pt != NULL)
+        timers_thread_end(pt);
+    unsigned n = 0;
+    ctl_never_fired(process.shared, report_never_fired, &n);
+    recorder_thread_end(t);
+    recorder_stop();
+    atomic_fetch_add(&recorder_epoch, 1); /* other threads see that it is over */
+    struct stream_header *h = recorder_stream.header;
+    if (process_nothing_recorded())
+        atomic_store(&h->state, STREAM_EMPTY);
+    else
+        atomic_store(&h->state, STREAM_FINISHED);
+    recorder_wake_writer();
+    if (wait)
+        wait_for_writer();
+    t->in_toolkit--;
+    errno = keep;
+}
+

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the writer must know of this process beside its events, as key=value text in the stream. */
+#include "preload/internal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void put_number(const struct stream *s, const char *key, unsigned long long value)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%llu", value);
+    (void)stream_meta_put(s, key, text);
+}
+
+static void put_arguments(const struct stream *s)
+{
+    char text[4096];
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        (void)close(fd);
+    if (n <= 0)
+        return;
+    for (ssize_t i = 0; i + 1 < n; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    text[n] = '\0';
+    (void)stream_meta_put(s, "arguments", text);
+}
+
+static void put_chains(const struct stream *s)
+{
+    char key[48], text[2048];
+    for (unsigned i = 0; i < ctl_config_chain_count(process.config); i++) {
+        const struct ctl_chain *c = ctl_config_chain(process.config, i);
+        (void)snprintf(key, sizeof key, "chain.%u", i);
+        (void)stream_meta_put(s, key, c->text);
+        if (c->label[0] != '\0') {
+            (void)snprintf(key, sizeof key, "chain_label.%u", i);
+            (void)stream_meta_put(s, key, c->label);
+        }
+    }
+    for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
+        (void)snprintf(key, sizeof key, "alarm.%u", i);
+        (void)snprintf(text, sizeof text, "%u\t%u\t%s\t%s\t%.1500s", a->chain, a->position,
+                       ctl_event_name((enum ctl_event)a->event), ctl_type_name((enum ctl_type)a->type), a->text);
+        if (stream_meta_put(s, key, text) != 0)
+            break;
+    }
+}
+
+void metadata_write(const struct stream *s)
+{
+    const struct identity *id = &process.id;
+    char key[64], text[64];
+    (void)stream_meta_put(s, "version", PACKAGE_VERSION);
+    (void)stream_meta_put(s, "host", id->host);
+    (void)stream_meta_put(s, "boot_id", id->boot_id);
+    (void)stream_meta_put(s, "job", id->job);
+    (void)stream_meta_put(s, "program", id->program);
+    (void)stream_meta_put(s, "executable", id->executable);
+    put_arguments(s);
+    (void)stream_meta_put(s, "rank_source", id->rank_variable != NULL ? id->rank_variable : "no launcher");
+    (void)stream_meta_put(s, "dir", process.dir);
+    (void)stream_meta_put(s, "stream", process.stream_path);
+    put_number(s, "ctl.signal", (unsigned long long)process.internal_signal);
+    (void)snprintf(text, sizeof text, "%.3f", recorder_measure_cost());
+    (void)stream_meta_put(s, "event_cost_ticks", text);
+    (void)stream_meta_put(s, "clock_source", clock_source == CLOCK_SOURCE_TSC      ? "tsc"
+                                             : clock_source == CLOCK_SOURCE_CNTVCT ? "cntvct"
+                                                                                   : "monotonic");
+    put_number(s, "default_start", ctl_config_default_start(process.config));
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (process.options.text[i][0] == '\0' || i == OPT_control)
+            continue;
+        (void)snprintf(key, sizeof key, "option.%s", option_table[i].field);
+        if (option_table[i].kind == OPTION_SIZE)
+            put_number(s, key, process.options.number[i]);
+        else
+            (void)stream_meta_put(s, key, process.options.text[i]);
+    }
+    put_chains(s);
+}
+
+bool process_nothing_recorded(void)
+{
+    enum { DEFAULT_EDGES = 6 }; /* slots: fired, open and close, two each */
+    struct stream_header *h = recorder_stream.header;
+    if (atomic_load(&h->mpi_state) != 0)
+        return false;
+    if (!process.id.launched && ctl_config_chain_count(process.config) != 0)
+        return false; /* a run of its own: its owner wants to know which alarms never fired */
+    uint32_t n = atomic_load(&h->thread_count);
+    for (uint32_t i = 0; i < n && i < h->thread_capacity; i++) {
+        const struct stream_thread *row = &stream_threads(&recorder_stream)[i];
+        if (atomic_load(&((struct stream_thread *)row)->recorded) > DEFAULT_EDGES ||
+            atomic_load(&((struct stream_thread *)row)->dropped) != 0)
+            return false;
+        if (atomic_load(&((struct stream_thread *)row)->chunks) > 1)
+            return false;
+    }
+    return ctl_config_chain_count(process.config) == 0 || atomic_load(&h->fired_total) == 0;
+}

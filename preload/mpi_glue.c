@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What MPI's start and end mean for the process: rank confirmed, writer started, Pcontrol as a trigger. */
+#include "preload/internal.h"
+
+#include "mpi/mpi.h"
+
+static void init_begin(void)
+{
+    if (process.traced && !process_is_idle_now())
+        (void)thread_self();
+}
+
+static void init_done(int rank, int size, int thread_level, int abi)
+{
+    if (!process.traced)
+        return;
+    process.id.rank = rank;
+    process.id.size = size;
+    if (!recorder_is_on())
+        return;
+    struct stream_header *h = recorder_stream.header;
+    atomic_store(&h->rank, rank);
+    atomic_store(&h->size, size);
+    atomic_store(&h->rank_confirmed, 1);
+    atomic_store(&h->mpi_state, 1);
+    struct recorder_thread *t = &recorder_self;
+    if (thread_self() != NULL)
+        (void)recorder_emit(t, EV_MPI_READY, (uint32_t)rank | (uint64_t)(uint32_t)size << 32,
+                            (uint64_t)(uint32_t)thread_level | (uint64_t)(uint32_t)abi << 8);
+    recorder_wake_writer();
+}
+
+static void finalize_done(void)
+{
+    if (!process.traced || !recorder_is_on())
+        return;
+    atomic_store(&recorder_stream.header->mpi_state, 2);
+    (void)recorder_emit(&recorder_self, EV_MPI_DONE, 0, 0);
+}
+
+/* The ranks' processes are about to be killed by the launcher: hand over what there is. */
+static void abort_called(int code)
+{
+    (void)code;
+    if (process.traced && recorder_is_on())
+        recorder_flush(&recorder_self);
+}
+
+static void pcontrol(int level, uint64_t second_arg, int is_fortran, void *caller)
+{
+    trigger_pcontrol(level, second_arg, is_fortran != 0, (uintptr_t)caller);
+}
+
+void process_install_mpi_hooks(void)
+{
+    mpi_hooks.init_begin = init_begin;
+    mpi_hooks.init_done = init_done;
+    mpi_hooks.finalize_done = finalize_done;
+    mpi_hooks.abort_called = abort_called;
+    mpi_hooks.pcontrol = pcontrol;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * timeout alarms: a kernel timer per armed alarm and thread, whose signal goes to that very thread. */
+#include "preload/internal.h"
+
+#include "base/sys.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+/* Raw timer_create: glibc's keeps a table of its own and may allocate; these run with every signal blocked, in
+ * callbacks of the automaton. Code carried by the signal: alarm | generation << 16 (the low bits of both). */
+struct kernel_sigevent {
+    union sigval value;
+    int signo;
+    int notify;
+    int tid;
+    int pad[11];
+};
+
+static struct thread_timer *free_timer(struct preload_thread *pt)
+{
+    for (int i = 0; i < THREAD_TIMERS; i++)
+        if (!pt->timers[i].used)
+            return &pt->timers[i];
+    return NULL;
+}
+
+uint64_t timers_armed(void *context, uint32_t tid, const struct ctl_arming *arming)
+{
+    (void)context;
+    (void)tid;
+    const struct ctl_alarm *alarm = ctl_config_alarm(process.config, arming->alarm);
+    struct preload_thread *pt = recorder_self.window_state;
+    if (pt == NULL || alarm == NULL || alarm->type != CTL_TIMEOUT || process.internal_signal == 0)
+        return CTL_UNKNOWN;
+    struct thread_timer *t = free_timer(pt);
+    if (t == NULL)
+        return CTL_UNKNOWN;
+    *t = (struct thread_timer){.alarm = arming->alarm, .generation = arming->generation};
+    struct kernel_sigevent event;
+    memset(&event, 0, sizeof event);
+    event.value.sival_int = INTERRUPT_TIMER << 16 | (int)(t - pt->timers);
+    event.signo = process.internal_signal;
+    event.notify = 4; /* SIGEV_THREAD_ID */
+    event.tid = sys_gettid();
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(arming->distance / 1000000000u),
+                                           .tv_nsec = (long)(arming->distance % 1000000000u)}};
+    if (arming->distance == 0)
+        when.it_value.tv_nsec = 1;
+    if (sys_call6(SYS_timer_create, CLOCK_MONOTONIC, (long)&event, (long)&t->id, 0, 0, 0) != 0)
+        return CTL_UNKNOWN;
+    t->used = true;
+    (void)sys_call6(SYS_timer_settime, t->id, 0, (long)&when, 0, 0, 0);
+    return CTL_UNKNOWN;
+}
+
+static void delete_timer(struct thread_timer *t)
+{
+    if (t->used)
+        (void)sys_call6(SYS_timer_delete, t->id, 0, 0, 0, 0, 0);
+    t->used = false;
+}
+
+void timers_disarmed(void *context, uint32_t tid, uint16_t alarm)
+{
+    (void)context;
+    (void)tid;
+    struct preload_thread *pt = recorder_self.window_state;
+    for (int i = 0; pt != NULL && i < THREAD_TIMERS; i++)
+        if (pt->timers[i].used && pt->timers[i].alarm == alarm)
+            delete_timer(&pt->timers[i]);
+}
+
+void timers_thread_end(struct preload_thread *pt)
+{
+    for (int i = 0; i < THREAD_TIMERS; i++)
+        delete_timer(&pt->timers[i]);
+}
+
+void timers_forget(struct preload_thread *pt)
+{
+    for (int i = 0; i < THREAD_TIMERS; i++)
+        pt->timers[i].used = false;
+}
+
+void trigger_timers(int timer_code)
+{
+    struct preload_thread *pt = recorder_self.window_state;
+    int i = timer_code & 0xffff;
+    if (pt == NULL || i >= THREAD_TIMERS || !pt->timers[i].used || pt->automaton == NULL)
+        return;
+    struct thread_timer t = pt->timers[i];
+    uint64_t mask = sys_block_signals();
+    delete_timer(&pt->timers[i]);
+    sys_restore_signals(mask);
+    struct ctl_moment m = moment_now(0);
+    ctl_expire(pt->automaton, t.alarm, t.generation, &m);
+    triggers_after_hit(pt);
+}
+
+/* Every other thread of the process looks at the automaton again. */
+void timers_sync_needed(void *context)
+{
+    (void)context;
+    struct stream_header *h = recorder_stream.header;
+    if (h == NULL || process.internal_signal == 0)
+        return;
+    uint32_t self = (uint32_t)sys_gettid();
+    uint32_t n = atomic_load(&h->thread_count);
+    for (uint32_t i = 0; i < n && i < h->thread_capacity; i++) {
+        struct stream_thread *row = &stream_threads(&recorder_stream)[i];
+        if (atomic_load(&row->state) == THREAD_LIVE && row->kernel_tid != self)
+            process_interrupt_thread(row->kernel_tid, INTERRUPT_SYNC);
+    }
+}
+
+void process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code)
+{
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    info.si_signo = process.internal_signal;
+    info.si_code = SI_QUEUE;
+    info.si_pid = (pid_t)process.pid;
+    info.si_uid = process.id.uid;
+    info.si_value.sival_int = (int)code << 16;
+    (void)sys_call6(SYS_rt_tgsigqueueinfo, process.pid, kernel_tid, process.internal_signal, (long)&info, 0, 0);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The doors of the triggers: what happened is matched against the alarms of its type and handed to the automaton. */
+#include "preload/internal.h"
+
+#include "base/sys.h"
+#include "mpi/mpi.h"
+
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define LIST_MAX 256
+#define TEXT_MAX 1024
+
+/* Alarms of one type, in index order. */
+struct alarm_list {
+    unsigned count;
+    uint16_t alarm[LIST_MAX];
+};
+
+static struct alarm_list pcontrols, signals, interactives, images;
+static uint64_t signal_set; /* bit n - 1: an alarm names signal n */
+static bool pcontrol_wants_text;
+static enum { PRESET_NONE, PRESET_STD, PRESET_IPM, PRESET_APS, PRESET_MPIP } preset;
+
+static void collect(const struct ctl_config *config, enum ctl_type type, struct alarm_list *list)
+{
+    for (unsigned i = 0; i < ctl_config_alarm_count(config) && list->count < LIST_MAX; i++)
+        if (ctl_config_alarm(config, i)->type == type && ctl_config_alarm_reachable(config, i))
+            list->alarm[list->count++] = (uint16_t)i;
+}
+
+void triggers_prepare(const struct ctl_config *config)
+{
+    static const char *const presets[] = {"", "std", "ipm", "aps", "mpip"};
+    collect(config, CTL_PCONTROL, &pcontrols);
+    collect(config, CTL_SIGNAL, &signals);
+    collect(config, CTL_INTERACTIVE, &interactives);
+    collect(config, CTL_IMAGE_LOAD, &images);
+    for (unsigned i = 0; i < signals.count; i++) {
+        uint64_t n = ctl_config_alarm(config, signals.alarm[i])->number;
+        if (n >= 1 && n <= 64)
+            signal_set |= UINT64_C(1) << (n - 1);
+    }
+    for (unsigned i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (strcmp(process.options.text[OPT_pcontrol], presets[i]) == 0)
+            preset = (typeof(preset))i;
+    pcontrol_wants_text = preset == PRESET_IPM;
+    for (unsigned i = 0; i < pcontrols.count; i++)
+        if (ctl_config_alarm(config, pcontrols.alarm[i])->value_kind == CTL_VALUE_STRING)
+            pcontrol_wants_text = true;
+    functions_resolve();
+}
+
+/* The program asked to end after its last window: no chain has anything armed on this thread any more. */
+void triggers_after_hit(struct preload_thread *pt)
+{
+    if (process.options.number[OPT_exit_on_stop] == 0 || recorder_self.recording ||
+        atomic_load(&recorder_stream.header->windows_opened) == 0)
+        return;
+    for (unsigned c = 0; c < ctl_config_chain_count(process.config); c++)
+        if (ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM)
+            return;
+    process_finish(CLOSE_END, true);
+    (void)sys_call6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+}
+
+static void hit(struct preload_thread *pt, const uint16_t *alarms, unsigned n, uintptr_t ip)
+{
+    if (n == 0 || pt == NULL || pt->automaton == NULL)
+        return;
+    struct ctl_moment m = moment_now(ip);
+    ctl_hit(pt->automaton, alarms, n, &m);
+    triggers_after_hit(pt);
+}
+
+static bool level_matches(const struct ctl_alarm *a, int level)
+{
+    return a->value_kind == CTL_VALUE_LEVEL && (int64_t)a->number == level;
+}
+
+/* All pcontrol alarms that this call matches; text NULL: it has none, or none that can be read. */
+static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, const char *text, uintptr_t ip)
+{
+    uint16_t match[LIST_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < pcontrols.count; i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, pcontrols.alarm[i]);
+        if ((has_level && level_matches(a, level)) ||
+            (text != NULL && a->value_kind == CTL_VALUE_STRING && strcmp(a->value, text) == 0))
+            match[n++] = pcontrols.alarm[i];
+    }
+    hit(pt, match, n, ip);
+}
+
+void region_begin(const char *name, uintptr_t ip)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced || t->in_toolkit || name == NULL || name[0] == '\0')
+        return;
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL)
+        return;
+    hit_pcontrol(pt, false, 0, name, ip);
+    uint32_t id = stream_string_id(&recorder_stream, name);
+    bool wanted = recorder_active(t);
+    if (pt->region_depth < THREAD_REGION_DEPTH)
+        pt->regions[pt->region_depth] = id;
+    pt->region_depth++;
+    if (wanted)
+        (void)recorder_emit(t, EV_REGION_BEGIN, id, 0);
+}
+
+void region_end(const char *name)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced || t->in_toolkit || name == NULL)
+        return;
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL)
+        return;
+    bool wanted = recorder_active(t);
+    if (pt->region_depth > 0)
+        pt->region_depth--;
+    if (wanted)
+        (void)recorder_emit(t, EV_REGION_END, stream_string_id(&recorder_stream, name), 0);
+}
+
+static void number_text(char text[16], unsigned value)
+{
+    char digits[16];
+    int n = 0;
+    do {
+        digits[n++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    for (int i = 0; i < n; i++)
+        text[i] = digits[n - 1 - i];
+    text[n] = '\0';
+}
+
+static void apply_preset(struct recorder_thread *t, int level, const char *text, uintptr_t ip)
+{
+    char name[16];
+    switch (preset) {
+    case PRESET_STD:
+    case PRESET_MPIP:
+        if (level == 0 || level == 1)
+            windows_edge(t, level == 1, true, ip);
+        else if (preset == PRESET_STD && level == 2)
+            recorder_flush(t);
+        else if (preset == PRESET_MPIP && level >= 2 && level <= 4)
+            (void)recorder_emit(t, level == 2 ? EV_STATS_RESET : EV_STATS_EMIT, 0xffff, t->tid);
+        break;
+    case PRESET_IPM:
+        if (level == 1 && text != NULL)
+            region_begin(text, ip);
+        else if (level == -1 && text != NULL)
+            region_end(text);
+        break;
+    case PRESET_APS:
+        number_text(name, (unsigned)(level < 0 ? -level : level));
+        if (level >= 5)
+            region_begin(name, ip);
+        else if (level <= -5)
+            region_end(name);
+        break;
+    case PRESET_NONE:
+        break;
+    }
+}
+
+void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced || t->in_toolkit)
+        return;
+    if (preset == PRESET_STD || preset == PRESET_MPIP)
+        atomic_store(&process.forced, true);
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL)
+        return;
+    char text[TEXT_MAX];
+    bool has_text = pcontrol_wants_text && !fortran && second != 0 && mpi_read_string(second, text, sizeof text) > 0;
+    bool region_preset = preset == PRESET_IPM && has_text && level == 1;
+    bool before = recorder_active(t);
+    uint32_t id = has_text ? stream_string_id(&recorder_stream, text) : 0;
+    if (before)
+        (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0), (uint32_t)level, id);
+    hit_pcontrol(pt, true, level, has_text && !region_preset ? text : NULL, ip);
+    apply_preset(t, level, has_text ? text : NULL, ip);
+    if (!before && recorder_active(t))
+        (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0), (uint32_t)level, id);
+}
+
+bool trigger_wants_signal(int signal_number)
+{
+    return signal_number >= 1 && signal_number <= 64 && (signal_set >> (signal_number - 1) & 1) != 0;
+}
+
+void trigger_signal(int signal_number, uintptr_t ip)
+{
+    if (!process.traced || !trigger_wants_signal(signal_number))
+        return;
+    uint16_t match[LIST_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < signals.count; i++)
+        if (ctl_config_alarm(process.config, signals.alarm[i])->number == (uint64_t)signal_number)
+            match[n++] = signals.alarm[i];
+    hit(thread_self(), match, n, ip);
+}
+
+bool trigger_wants_images(void)
+{
+    return images.count != 0 || functions_wanted();
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+void trigger_image_loaded(const char *path, uintptr_t base)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced || t->in_toolkit || path == NULL)
+        return;
+    if (functions_wanted())
+        functions_resolve();
+    uint16_t match[LIST_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < images.count; i++) {
+        const char *value = ctl_config_alarm(process.config, images.alarm[i])->value;
+        if (strcmp(value, path) == 0 || strcmp(value, base_name(path)) == 0)
+            match[n++] = images.alarm[i];
+    }
+    if (n != 0)
+        hit(thread_self(), match, n, base);
+    if (recorder_is_on() && recorder_active(t))
+        (void)recorder_emit(t, EV_IMAGE, stream_string_id(&recorder_stream, path), base);
+}
+
+static int visit_start_image(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    (void)size;
+    (void)ctx;
+    if (info->dlpi_name != NULL && info->dlpi_name[0] != '\0')
+        trigger_image_loaded(info->dlpi_name, info->dlpi_addr);
+    return 0;
+}
+
+void triggers_images_at_start(void)
+{
+    trigger_image_loaded(process.id.executable, 0);
+    if (images.count != 0)
+        (void)dl_iterate_phdr(visit_start_image, NULL);
+}
+
+/* Requests of `regtrace ctl`, in order; one that names another thread is passed on to it. */
+void trigger_requests(void)
+{
+    if (!process.traced || !recorder_is_on())
+        return;
+    struct stream_header *h = recorder_stream.header;
+    struct recorder_thread *t = &recorder_self;
+    for (;;) {
+        uint32_t served = atomic_load(&h->requests_served);
+        if (served == atomic_load(&h->requests_made))
+            return;
+        struct stream_request r = h->requests[served % STREAM_REQUESTS];
+        if (r.tid >= 0 && (uint32_t)r.tid != t->tid) {
+            for (uint32_t i = 0; i < atomic_load(&h->thread_count) && i < h->thread_capacity; i++) {
+                struct stream_thread *row = &stream_threads(&recorder_stream)[i];
+                if (row->tid == (uint32_t)r.tid && atomic_load(&row->state) == THREAD_LIVE) {
+                    process_interrupt_thread(row->kernel_tid, INTERRUPT_REQUEST);
+                    return; /* that thread serves it, and what stands behind it */
+                }
+            }
+        }
+        if (!atomic_compare_exchange_strong(&h->requests_served, &served, served + 1))
+            continue;
+        hit(thread_self(), interactives.alarm, interactives.count, 0);
+        sys_futex_wake(&h->requests_served, 1);
+    }
+}
+
+/* The system call that our signal broke off with EINTR, if any: the kernel has set the result and the instruction
+ * pointer stands behind the system call instruction. */
+static bool broke_a_system_call(const void *context)
+{
+#if defined(__x86_64__)
+    const ucontext_t *uc = context;
+    const unsigned char *ip = (const unsigned char *)uc->uc_mcontext.gregs[REG_RIP]; /* NOLINT */
+    return uc->uc_mcontext.gregs[REG_RAX] == -4 && ip[-2] == 0x0f && ip[-1] == 0x05;
+#else
+    (void)context;
+    return false;
+#endif
+}
+
+void process_interrupted(siginfo_t *info, void *context)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced)
+        return;
+    if (context != NULL && t->row != NULL && t->attached == 1 && broke_a_system_call(context)) {
+        t->row->interrupted++;
+        if (recorder_is_on() && t->recording)
+            (void)recorder_emit(t, EV_INTERRUPTED, 1, 0);
+    }
+    int code = info->si_value.sival_int;
+    if ((info->si_code == SI_TIMER || info->si_code == SI_QUEUE) && code >> 16 == INTERRUPT_TIMER)
+        trigger_timers(code & 0xffff);
+    struct preload_thread *pt = t->window_state;
+    if (pt != NULL && pt->automaton != NULL) {
+        struct ctl_moment m = moment_now(0);
+        ctl_sync(pt->automaton, &m);
+        (void)recorder_active(t);
+    }
+    trigger_requests();
+}

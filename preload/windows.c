@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Windows: what a fired alarm opens and closes, per thread and for all, and how other threads follow lazily.
+ *
+ * Recording is one flag per thread. A broadcast edge changes the shared state here and bumps recorder_epoch; each
+ * other thread follows when it next asks recorder_active(), writes its own open or close record, and says how
+ * late it was. No thread waits for another. */
+#include "preload/internal.h"
+
+#include "base/sys.h"
+#include "mpi/mpi.h"
+
+#define NO_ALARM 0xffffu
+
+struct edge {
+    uint64_t clock;
+    uint64_t requested, actual;
+    uint16_t alarm;
+    uint8_t kind, reason;
+};
+
+/* Shared by all threads, under `lock` (signals blocked by whoever holds it). */
+static struct {
+    _Atomic uint32_t lock;
+    bool bcast_open;
+    bool default_closed; /* a broadcast close has been: later default starts are the thread's own */
+    int32_t bcast_ordinal;
+    uint32_t closes;
+    struct edge opened, closed;
+} windows = {.bcast_ordinal = -1};
+
+static void lock_windows(void)
+{
+    while (atomic_exchange_explicit(&windows.lock, 1, memory_order_acquire) != 0)
+        sys_relax();
+}
+
+static void unlock_windows(void)
+{
+    atomic_store_explicit(&windows.lock, 0, memory_order_release);
+}
+
+static int32_t next_ordinal(void)
+{
+    return (int32_t)atomic_fetch_add(&recorder_stream.header->windows_opened, 1);
+}
+
+static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt, bool enter)
+{
+    uint32_t cut = (uint32_t)EVENT_FLAG_CUT << 24;
+    uint32_t regions = pt->region_depth < THREAD_REGION_DEPTH ? pt->region_depth : THREAD_REGION_DEPTH;
+    uint32_t functions = pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
+    if (!process.options.number[OPT_functions])
+        functions = 0;
+    if (enter) {
+        for (uint32_t i = 0; i < regions; i++)
+            (void)recorder_emit(t, EV_REGION_BEGIN | cut, pt->regions[i], 0);
+        for (uint32_t i = 0; i < functions; i++)
+            (void)recorder_emit(t, EV_FUNCTION_ENTER | cut, pt->functions[i].address, 0);
+        mpi_cut_enters(t);
+        return;
+    }
+    mpi_cut_leaves(t);
+    for (uint32_t i = functions; i-- > 0;)
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, pt->functions[i].address, 0);
+    for (uint32_t i = regions; i-- > 0;)
+        (void)recorder_emit(t, EV_REGION_END | cut, pt->regions[i], 0);
+}
+
+static void open_window(struct recorder_thread *t, struct preload_thread *pt, int32_t ordinal, bool bcast, bool firing,
+                        const struct edge *e)
+{
+    uint64_t now = clock_ticks();
+    uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
+    uint64_t a = (uint32_t)ordinal | (uint64_t)bcast << 32 | (uint64_t)firing << 33;
+    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : CTL_UNKNOWN,
+                        (uint64_t)e->alarm | (uint64_t)e->kind << 16};
+    pt->kind = e->kind;
+    recorder_set_window(t, ordinal, 1);
+    (void)recorder_emit_long(t, EV_WINDOW_OPEN, a, late, more, 1);
+    atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
+    emit_cut(t, pt, true);
+}
+
+static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing, const struct edge *e)
+{
+    emit_cut(t, pt, false);
+    uint64_t now = clock_ticks();
+    uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
+    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : CTL_UNKNOWN,
+                        (uint64_t)e->alarm | (uint64_t)pt->kind << 16};
+    uint64_t a = (uint32_t)t->window | (uint64_t)e->reason << 32;
+    (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);
+    recorder_set_window(t, STREAM_NO_WINDOW, 0);
+    atomic_fetch_sub_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
+}
+
+/* Signals are blocked. Bring this thread up to the broadcast edges that have been. */
+static void follow(struct recorder_thread *t, struct preload_thread *pt)
+{
+    lock_windows();
+    bool close = windows.closes != pt->closes_seen;
+    bool open = windows.bcast_open && pt->bcast_seen != windows.bcast_ordinal;
+    struct edge closed = windows.closed, opened = windows.opened;
+    int32_t ordinal = windows.bcast_ordinal;
+    pt->closes_seen = windows.closes;
+    unlock_windows();
+    if (close && t->recording)
+        close_window(t, pt, false, &closed);
+    if (open && t->tid < CTL_HELPER_TID) {
+        pt->bcast_seen = ordinal;
+        if (!t->recording)
+            open_window(t, pt, ordinal, true, false, &opened);
+    }
+}
+
+uint32_t windows_sync(struct recorder_thread *t)
+{
+    uint32_t epoch = atomic_load_explicit(&recorder_epoch, memory_order_acquire);
+    if (t->in_toolkit || !process.traced) {
+        if (!process.traced)
+            t->epoch = epoch;
+        return 0;
+    }
+    struct preload_thread *pt = thread_self();
+    t->epoch = epoch;
+    if (pt == NULL || !recorder_is_on()) {
+        t->recording = 0;
+        return 0;
+    }
+    uint64_t mask = sys_block_signals();
+    follow(t, pt);
+    sys_restore_signals(mask);
+    return t->recording;
+}
+
+static void bump_epoch(struct recorder_thread *t)
+{
+    uint32_t before = atomic_fetch_add_explicit(&recorder_epoch, 1, memory_order_acq_rel);
+    if (t->epoch == before)
+        t->epoch = before + 1;
+}
+
+static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt, const struct edge *e, bool by_default)
+{
+    lock_windows();
+    if (by_default && windows.default_closed) {
+        unlock_windows();
+        open_window(t, pt, next_ordinal(), false, true, e);
+        return true;
+    }
+    bool fresh = !windows.bcast_open;
+    if (fresh) {
+        windows.bcast_open = true;
+        windows.bcast_ordinal = next_ordinal();
+        windows.opened = *e;
+    }
+    int32_t ordinal = windows.bcast_ordinal;
+    pt->bcast_seen = ordinal;
+    unlock_windows();
+    if (fresh)
+        bump_epoch(t);
+    if (t->recording)
+        return fresh;
+    if (!fresh && !by_default)
+        ordinal = next_ordinal(); /* it had left the broadcast window: a window of its own */
+    open_window(t, pt, ordinal, fresh || by_default, fresh || !by_default, e);
+    return true;
+}
+
+static bool stop_broadcast(struct recorder_thread *t, struct preload_thread *pt, const struct edge *e)
+{
+    lock_windows();
+    bool any = windows.bcast_open || atomic_load(&recorder_stream.header->recording_threads) != 0;
+    if (any) {
+        windows.bcast_open = false;
+        windows.default_closed = true;
+        windows.closes++;
+        windows.closed = *e;
+        pt->closes_seen = windows.closes;
+    }
+    unlock_windows();
+    if (!any)
+        return false;
+    bump_epoch(t);
+    if (t->recording)
+        close_window(t, pt, true, e);
+    return true;
+}
+
+/* One edge on the calling thread; true if it changed something, false = ignored. */
+static bool apply_edge(struct recorder_thread *t, struct preload_thread *pt, bool start, bool bcast, bool by_default,
+                       const struct edge *e)
+{
+    if (start) {
+        if (t->recording && !bcast && pt->kind == e->kind)
+            return false;
+        if (t->recording && pt->kind != e->kind) {
+            struct edge before = *e;
+            if (bcast)
+                (void)stop_broadcast(t, pt, &before);
+            else
+                close_window(t, pt, true, &before);
+        }
+        if (bcast)
+            return start_broadcast(t, pt, e, by_default);
+        open_window(t, pt, next_ordinal(), false, true, e);
+        return true;
+    }
+    if (e->kind != WINDOW_REGION && (!t->recording || pt->kind != e->kind))
+        return false;
+    if (bcast)
+        return stop_broadcast(t, pt, e);
+    if (!t->recording)
+        return false;
+    close_window(t, pt, true, e);
+    return true;
+}
+
+static int window_kind(uint8_t event, bool *start)
+{
+    switch (event) {
+    case CTL_START: *start = true; return WINDOW_REGION;
+    case CTL_STOP: *start = false; return WINDOW_REGION;
+    case CTL_WARMUP_START: *start = true; return WINDOW_WARMUP;
+    case CTL_WARMUP_STOP: *start = false; return WINDOW_WARMUP;
+    case CTL_PROLOG_START: *start = true; return WINDOW_PROLOG;
+    case CTL_PROLOG_STOP: *start = false; return WINDOW_PROLOG;
+    case CTL_EPILOG_START: *start = true; return WINDOW_EPILOG;
+    case CTL_EPILOG_STOP: *start = false; return WINDOW_EPILOG;
+    default: return -1;
+    }
+}
+
+static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, bool ignored, bool api)
+{
+    uint64_t flags = (uint64_t)f->bcast | (uint64_t)f->late << 1 | (uint64_t)f->precond << 2 | (uint64_t)ignored << 3 |
+                     (uint64_t)f->default_start << 4 | (uint64_t)api << 5;
+    uint64_t a = (uint64_t)f->event | (uint64_t)f->alarm << 8 | (uint64_t)f->tid << 24 | flags << 56;
+    uint64_t more[3] = {f->requested, f->moment.icount, f->phase != 0 ? f->phase : f->pass};
+    (void)recorder_emit_long(t, EV_FIRED, a, f->moment.ip, more, 1);
+    struct stream_header *h = recorder_stream.header;
+    atomic_fetch_add_explicit(&h->fired_total, 1, memory_order_relaxed);
+    if (ignored)
+        atomic_fetch_add_explicit(&h->ignored_total, 1, memory_order_relaxed);
+}
+
+/* Would this edge change nothing? Asked before the event is recorded, so that its record says so. */
+static bool would_ignore(const struct recorder_thread *t, const struct preload_thread *pt, bool start, bool bcast,
+                         uint8_t kind)
+{
+    if (start)
+        return t->recording && pt->kind == kind && (!bcast || windows.bcast_open);
+    if (kind != WINDOW_REGION && (!t->recording || pt->kind != kind))
+        return true;
+    if (bcast)
+        return !windows.bcast_open && atomic_load(&recorder_stream.header->recording_threads) == 0;
+    return !t->recording;
+}
+
+static void mark_event(struct recorder_thread *t, const struct ctl_fired *f)
+{
+    uint32_t code = f->event == CTL_THREADID      ? EV_THREADID
+                    : f->event == CTL_STATS_EMIT  ? EV_STATS_EMIT
+                    : f->event == CTL_STATS_RESET ? EV_STATS_RESET
+                                                  : EV_STATS_EMIT_RESET;
+    (void)recorder_emit(t, code, f->alarm, f->tid);
+}
+
+static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt, const struct ctl_fired *f, bool api)
+{
+    bool start = false;
+    int kind = f->precond ? -1 : window_kind(f->event, &start);
+    bool bcast = f->bcast || f->default_start;
+    follow(t, pt);
+    t->epoch = atomic_load_explicit(&recorder_epoch, memory_order_acquire);
+    struct edge e = {.clock = clock_ticks(),
+                     .requested = f->requested,
+                     .actual = f->moment.icount,
+                     .alarm = f->alarm,
+                     .kind = (uint8_t)(kind < 0 ? 0 : kind),
+                     .reason = api ? CLOSE_API : CLOSE_ALARM};
+    bool ignored = kind >= 0 && !f->default_start && would_ignore(t, pt, start, bcast, e.kind);
+    emit_fired(t, f, ignored, api);
+    controller_log_fired(f, ignored);
+    if (kind < 0 && !f->precond)
+        mark_event(t, f);
+    if (kind >= 0 && !ignored && !(f->default_start && t->recording))
+        (void)apply_edge(t, pt, start, bcast, f->default_start, &e);
+}
+
+void windows_fired(void *context, const struct ctl_fired *f)
+{
+    (void)context;
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    if (pt == NULL || !recorder_is_on())
+        return;
+    fired_on_thread(t, pt, f, false);
+}
+
+void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip)
+{
+    atomic_store(&process.forced, true);
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL || !recorder_is_on())
+        return;
+    struct ctl_fired f = {.alarm = NO_ALARM,
+                          .chain = NO_ALARM,
+                          .event = open ? CTL_START : CTL_STOP,
+                          .bcast = bcast,
+                          .tid = t->tid,
+                          .requested = CTL_UNKNOWN,
+                          .moment = moment_now(ip)};
+    uint64_t mask = sys_block_signals();
+    fired_on_thread(t, pt, &f, true);
+    sys_restore_signals(mask);
+}
+
+void windows_close_thread(struct recorder_thread *t, unsigned reason)
+{
+    struct preload_thread *pt = t->window_state;
+    if (pt == NULL || !t->recording || !recorder_is_on())
+        return;
+    struct edge e = {.clock = clock_ticks(), .requested = CTL_UNKNOWN, .actual = CTL_UNKNOWN, .alarm = NO_ALARM,
+                     .kind = pt->kind, .reason = (uint8_t)reason};
+    uint64_t mask = sys_block_signals();
+    close_window(t, pt, true, &e);
+    sys_restore_signals(mask);
+}
+
+void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
+{
+    atomic_store(&windows.lock, 0);
+    struct edge e = windows.opened;
+    e.clock = clock_ticks();
+    e.kind = pt->kind;
+    bool shared = windows.bcast_open;
+    windows.closes = pt->closes_seen = 0;
+    pt->bcast_seen = -1;
+    windows.bcast_open = false;
+    if (!pt->was_recording)
+        return;
+    e.requested = e.actual = CTL_UNKNOWN;
+    if (shared) {
+        pt->was_recording = false;
+        (void)start_broadcast(t, pt, &e, false);
+    } else {
+        windows_reopen(t, pt);
+    }
+}
+
+void windows_reopen(struct recorder_thread *t, struct preload_thread *pt)
+{
+    struct edge e = {.clock = clock_ticks(), .requested = CTL_UNKNOWN, .actual = CTL_UNKNOWN, .alarm = NO_ALARM,
+                     .kind = pt->kind};
+    pt->was_recording = false;
+    if (!t->recording)
+        open_window(t, pt, next_ordinal(), false, true, &e);
+}

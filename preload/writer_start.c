@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Starting the writer: a grandchild of its own session that nothing of the program holds or waits for.
+ *
+ * Two clones with CLONE_VM | CLONE_VFORK and no exit signal: no copy of a large address space, no atfork
+ * handlers, no SIGCHLD, and wait(-1) in the program does not see the child between (it needs __WCLONE). The
+ * grandchild has the stream as descriptor 3 and a pidfd of the rank as 4, /dev/null on 0 to 2, nothing else. */
+#include "preload/internal.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STACK_BYTES (64u << 10)
+#define STREAM_FD 3
+#define RANK_FD 4
+#define ENVIRONMENT_MAX 4096
+
+extern char **environ;
+
+struct writer_launch {
+    const char *program;
+    char *const *arguments;
+    char *const *environment;
+    int stream_fd, rank_fd, null_fd;
+    unsigned char *stack; /* of the grandchild */
+    volatile long failed; /* -errno of the exec; shared memory */
+    volatile long pid;
+};
+
+static long raw(long n, long a, long b, long c, long d)
+{
+    return sys_call6(n, a, b, c, d, 0, 0);
+}
+
+static int writer_process(void *arg)
+{
+    struct writer_launch *l = arg;
+    (void)raw(SYS_setsid, 0, 0, 0, 0);
+    /* Move both out of the way of 0 to 4 first. */
+    int stream = (int)raw(SYS_fcntl, l->stream_fd, F_DUPFD, 10, 0);
+    int rank = (int)raw(SYS_fcntl, l->rank_fd, F_DUPFD, 10, 0);
+    int null = (int)raw(SYS_fcntl, l->null_fd, F_DUPFD, 10, 0);
+    for (int fd = 0; fd <= 2; fd++)
+        (void)raw(SYS_dup3, null, fd, 0, 0);
+    (void)raw(SYS_dup3, stream, STREAM_FD, 0, 0);
+    (void)raw(SYS_dup3, rank, RANK_FD, 0, 0);
+    if (raw(SYS_close_range, RANK_FD + 1, ~0u, 0, 0) != 0)
+        for (int fd = RANK_FD + 1; fd < 65536; fd++)
+            (void)raw(SYS_close, fd, 0, 0, 0);
+    unsigned long everywhere[16];
+    for (int i = 0; i < 16; i++)
+        everywhere[i] = ~0ul;
+    (void)raw(SYS_sched_setaffinity, 0, sizeof everywhere, (long)everywhere, 0);
+    uint64_t none = 0;
+    sys_restore_signals(none);
+    l->failed = raw(SYS_execve, (long)l->program, (long)l->arguments, (long)l->environment, 0);
+    (void)raw(SYS_exit, 127, 0, 0, 0);
+    __builtin_unreachable();
+}
+
+static int between(void *arg)
+{
+    struct writer_launch *l = arg;
+    int pid = clone(writer_process, l->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, l);
+    l->pid = pid;
+    (void)raw(SYS_exit, 0, 0, 0, 0);
+    __builtin_unreachable();
+}
+
+/* bin/../lib and build trees: beside the library, then the libexec folder that belongs to it. */
+static bool find_writer(char path[PATH_MAX])
+{
+    const char *asked = process.options.text[OPT_writer];
+    if (asked[0] != '\0') {
+        (void)snprintf(path, PATH_MAX, "%s", asked);
+        return access(path, X_OK) == 0;
+    }
+    static const char *const places[] = {"regtrace-writer", "../libexec/regtrace/regtrace-writer",
+                                         "../../libexec/regtrace/regtrace-writer", "../../writer/regtrace-writer",
+                                         "../writer/regtrace-writer"};
+    Dl_info info;
+    if (dladdr((const void *)&process_start_writer, &info) == 0 || info.dli_fname == NULL)
+        return false;
+    char folder[PATH_MAX];
+    if (realpath(info.dli_fname, folder) == NULL)
+        return false;
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        int n = snprintf(path, PATH_MAX, "%s/%s", folder, places[i]);
+        if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0)
+            return true;
+    }
+    (void)snprintf(path, PATH_MAX, "%.*s/regtrace-writer", PATH_MAX - 32, folder);
+    return false;
+}
+
+/* The writer's environment: the program's, without LD_PRELOAD. */
+static char **writer_environment(void)
+{
+    static char *list[ENVIRONMENT_MAX + 1];
+    size_t n = 0;
+    for (char **e = environ; e != NULL && *e != NULL && n < ENVIRONMENT_MAX; e++)
+        if (strncmp(*e, "LD_PRELOAD=", 11) != 0)
+            list[n++] = *e;
+    list[n] = NULL;
+    return list;
+}
+
+static int launch(struct writer_launch *l)
+{
+    unsigned char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stacks == MAP_FAILED)
+        return -errno;
+    l->stack = stacks + STACK_BYTES;
+    uint64_t mask = sys_block_signals();
+    int child = clone(between, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, l);
+    int rc = child < 0 ? -errno : 0;
+    if (child > 0) {
+        int status;
+        while (waitpid(child, &status, (int)__WCLONE) < 0 && errno == EINTR)
+            ;
+        rc = l->pid < 0 ? (int)l->pid : (int)l->failed;
+    }
+    sys_restore_signals(mask);
+    (void)munmap(stacks, 2 * STACK_BYTES);
+    return rc;
+}
+
+bool process_start_writer(void)
+{
+    if (process.writer_started)
+        return true;
+    char path[PATH_MAX], dir[PATH_MAX];
+    if (!find_writer(path)) {
+        log_detail(LOG_ERROR, "nothing is recorded: no writer program (REGTRACE_WRITER names it; make install puts it beside the library)", path);
+        return false;
+    }
+    (void)snprintf(dir, sizeof dir, "%s", process.dir);
+    char *const arguments[] = {path, "--stream-fd", "3", "--pidfd", "4", "--dir", dir, NULL};
+    struct writer_launch l = {.program = path,
+                              .arguments = arguments,
+                              .environment = writer_environment(),
+                              .stream_fd = recorder_stream.fd,
+                              .rank_fd = (int)syscall(SYS_pidfd_open, (long)process.pid, 0L),
+                              .null_fd = open("/dev/null", O_RDWR | O_CLOEXEC)};
+    int rc = l.rank_fd < 0 || l.null_fd < 0 ? -errno : 0;
+    atomic_store(&recorder_stream.header->writer_state, WRITER_STARTING);
+    if (rc == 0)
+        rc = launch(&l);
+    if (l.rank_fd >= 0)
+        (void)close(l.rank_fd);
+    if (l.null_fd >= 0)
+        (void)close(l.null_fd);
+    if (rc != 0) {
+        char text[PATH_MAX + 128];
+        (void)snprintf(text, sizeof text, "%.4000s: %s", path, strerror(-rc));
+        log_detail(LOG_ERROR, "nothing is recorded: the writer cannot be started", text);
+        return false;
+    }
+    atomic_store(&recorder_stream.header->writer_pid, (uint32_t)l.pid);
+    process.writer_started = true;
+    return true;
+}
+
+bool writer_is_alive(void)
+{
+    uint32_t pid = atomic_load(&recorder_stream.header->writer_pid);
+    if (pid == 0)
+        return false;
+    char path[64], text[512];
+    (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *p = strrchr(text, ')');
+    return p != NULL && p[1] == ' ' && p[2] != 'Z' && p[2] != 'X';
+}
