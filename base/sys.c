@@ -71,6 +71,16 @@ void sys_futex_wake(_Atomic uint32_t *word, int how_many)
     (void)sys_call6(SYS_futex, (long)word, FUTEX_WAKE, how_many, 0, 0, 0);
 }
 
+void sys_relax(void)
+{
+    static _Thread_local unsigned spins;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+    if (++spins % 64 == 0)
+        (void)sys_call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
 int sys_write_all(int fd, const void *data, size_t n)
 {
     const char *at = data;

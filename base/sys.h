@@ -24,6 +24,9 @@ pid_t sys_getpid(void);
 void sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
 void sys_futex_wake(_Atomic uint32_t *word, int how_many);
 
+/* In a spin loop: tell the processor, and let others run on a crowded machine. */
+void sys_relax(void);
+
 /* Write all of it, over EINTR and short writes; 0 or -errno. */
 int sys_write_all(int fd, const void *data, size_t n);
 
