@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Who owns which file name of a run: entries in DIR/.regtrace, changed under one lock.
+ *
+ * DIR/.regtrace/lock       flock'ed for every change; its text is the number of open rank files.
+ * DIR/.regtrace/<key>.entry one per traced process whose writer runs or ran; key = <host>-<pid>-<start time>.
+ * DIR/.regtrace/name.<file> who holds a file name: the key. Names move: the first process of a rank that calls
+ *                          MPI_Init takes rank-NNNNN.h5 from a holder that did not. */
+#ifndef REGTRACE_WRITER_CLAIM_H
+#define REGTRACE_WRITER_CLAIM_H
+
+#include "base/error.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum claim_state { CLAIM_WAITING, CLAIM_OPEN, CLAIM_CLOSED, CLAIM_FAILED, CLAIM_RECOVERED };
+
+/* What an entry says. */
+struct claim {
+    char dir[PATH_MAX - 512];
+    char key[160];
+    char file[80]; /* "rank-00003.h5", "" = none yet */
+    char host[65], boot_id[40], program[64];
+    char stream[PATH_MAX - 512];
+    int32_t rank, size;
+    bool mpi; /* it called MPI_Init */
+    uint32_t pid, writer_pid;
+    uint64_t pid_start_time, writer_start_time;
+    enum claim_state state;
+    uint64_t events;
+};
+
+/* Write the entry, without a file name yet, so that recover finds the stream whatever happens. 0 or -errno. */
+RT_MUST_CHECK int claim_register(struct claim *c, struct rt_error *e);
+
+/* Take a file name (none held yet), or after rank or mpi changed try for the better one: renames our file and, where
+ * it must yield, the other holder's. c->file is what we hold now; its file must be created next
+ * when this is the first call. 0 or -errno. */
+RT_MUST_CHECK int claim_take(struct claim *c, struct rt_error *e);
+
+/* Another process may have renamed our file: read the name we hold now. 0 or -errno. */
+RT_MUST_CHECK int claim_refresh(struct claim *c);
+
+/* The file is complete (or failed). *last: no other file is open now. */
+RT_MUST_CHECK int claim_finish(struct claim *c, enum claim_state state, uint64_t events, bool *last);
+
+/* Nothing was recorded: remove the entry. */
+void claim_withdraw(struct claim *c);
+
+/* Call visit for each entry of the folder. 0 or -errno (-ENOENT: no .regtrace folder). */
+RT_MUST_CHECK int claim_each(const char *dir, void (*visit)(void *context, const struct claim *c), void *context);
+
+/* Is the writer that made this entry alive? 1 yes, 0 no, -1 unknown: another host. The others: of this host. */
+int claim_writer_lives(const struct claim *c, const char *host, const char *boot_id);
+
+/* This host's boot id and name. */
+void claim_this_host(char host[65], char boot_id[40]);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What events mean beside their row: fired alarms, windows, images, communicators, losses. */
+#include "writer/drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALARM_NONE 0xffffu
+
+static int32_t alarm_number(uint64_t v)
+{
+    return v == ALARM_NONE ? RT_NO_ALARM : (int32_t)v;
+}
+
+static int32_t chain_of(const struct drain *d, int32_t alarm)
+{
+    return alarm >= 0 && (size_t)alarm < d->alarm_count ? d->alarm_chain[alarm] : -1;
+}
+
+/* All ones in the stream is "unknown"; so is what an i64 cannot hold. */
+static int64_t icount(uint64_t v)
+{
+    return v > (uint64_t)INT64_MAX ? RT_NULL : (int64_t)v;
+}
+
+int drain_add_loss(struct drain *d, enum rt_loss_kind kind, int32_t thread, uint64_t count)
+{
+    struct rt_loss row = {.kind = (uint32_t)kind, .thread = thread, .count = count, .clock = d->last_clock};
+    return table_append(&d->file->tables[SCHEMA_LOSSES], &row, 1);
+}
+
+static int add_fired(struct drain *d, const struct rt_event *e, const struct event_slot *more, uint64_t row)
+{
+    struct rt_fired f = {
+        .row = row,
+        .clock = e->clock,
+        .thread = e->thread,
+        .alarm = alarm_number((e->a >> 8) & 0xffff),
+        .event = (uint32_t)(e->a & 0xff),
+        .flags = (uint32_t)(e->a >> 56),
+        .window = e->window,
+        .ip = e->b,
+        .requested = more != NULL ? icount(more->clock) : RT_NULL,
+        .actual = more != NULL ? icount(more->a) : RT_NULL,
+        .pass = more != NULL ? more->b : 0,
+    };
+    f.chain = chain_of(d, f.alarm);
+    return table_append(&d->file->tables[SCHEMA_FIRED], &f, 1);
+}
+
+static struct open_window *find_open(struct drain *d, int32_t thread, int32_t ordinal)
+{
+    for (size_t i = d->open_count; i-- > 0;)
+        if (d->open[i].w.thread == thread && d->open[i].w.ordinal == ordinal)
+            return &d->open[i];
+    return NULL;
+}
+
+int drain_resume_window(struct drain *d, const struct rt_window *w, uint64_t row)
+{
+    if (d->open_count == d->open_room) {
+        size_t room = 2 * d->open_room + 16;
+        struct open_window *grown = realloc(d->open, room * sizeof *grown);
+        if (grown == NULL)
+            return -ENOMEM;
+        d->open = grown;
+        d->open_room = room;
+    }
+    d->open[d->open_count++] = (struct open_window){.row = row, .w = *w};
+    return 0;
+}
+
+static int open_window(struct drain *d, const struct rt_event *e, const struct event_slot *more, uint64_t row)
+{
+    struct table *t = &d->file->tables[SCHEMA_WINDOWS];
+    struct rt_window w = {
+        .open_row = row,
+        .close_row = RT_NO_ROW,
+        .start_clock = e->clock,
+        .start_icount = more != NULL ? icount(more->a) : RT_NULL,
+        .start_requested = more != NULL ? icount(more->clock) : RT_NULL,
+        .stop_icount = RT_NULL,
+        .stop_requested = RT_NULL,
+        .start_late = e->b,
+        .ordinal = (int32_t)(uint32_t)e->a,
+        .thread = e->thread,
+        .start_alarm = more != NULL ? alarm_number(more->b & 0xffff) : RT_NO_ALARM,
+        .stop_alarm = RT_NO_ALARM,
+        .kind = (uint16_t)(more != NULL ? more->b >> 16 : 0),
+        .bcast = (uint8_t)((e->a >> 32) & 1),
+        .firing = (uint8_t)((e->a >> 33) & 1),
+        .reason = RT_WINDOW_OPEN,
+    };
+    w.chain = chain_of(d, w.start_alarm);
+    int rc = drain_resume_window(d, &w, table_rows(t));
+    return rc != 0 ? rc : table_append(t, &w, 1);
+}
+
+static int close_window(struct drain *d, const struct rt_event *e, const struct event_slot *more, uint64_t row)
+{
+    struct open_window *o = find_open(d, e->thread, (int32_t)(uint32_t)e->a);
+    if (o == NULL)
+        return 0; /* its opening was dropped: the event itself is in /events */
+    o->w.close_row = row;
+    o->w.stop_clock = e->clock;
+    o->w.stop_late = e->b;
+    o->w.reason = (uint8_t)(e->a >> 32);
+    if (more != NULL) {
+        o->w.stop_requested = icount(more->clock);
+        o->w.stop_icount = icount(more->a);
+        o->w.stop_alarm = alarm_number(more->b & 0xffff);
+    }
+    int rc = table_update(&d->file->tables[SCHEMA_WINDOWS], o->row, &o->w);
+    *o = d->open[--d->open_count];
+    return rc;
+}
+
+void drain_follow_window(struct drain *d, struct drain_chunk *c, const struct rt_event *event)
+{
+    if (event->code == EV_WINDOW_OPEN)
+        c->window = (int32_t)(uint32_t)event->a;
+    if (event->code != EV_WINDOW_CLOSE)
+        return;
+    /* Windows of other kinds (warm-up ...) may enclose the one that ended. */
+    c->window = STREAM_NO_WINDOW;
+    for (size_t i = 0; i < d->open_count; i++)
+        if (d->open[i].w.thread == event->thread && d->open[i].w.ordinal != (int32_t)(uint32_t)event->a &&
+            d->open[i].w.ordinal > c->window)
+            c->window = d->open[i].w.ordinal;
+}
+
+static int add_comm(struct drain *d, const struct rt_event *e, uint64_t row)
+{
+    struct rt_comm c = {row, (uint32_t)e->a, (uint32_t)(e->a >> 32), (uint32_t)e->b, (uint32_t)(e->b >> 32)};
+    return table_append(&d->file->tables[SCHEMA_COMMS], &c, 1);
+}
+
+static int add_map(struct drain *d, const struct rt_event *e, uint64_t row)
+{
+    struct rt_map m = {.row = row, .clock = e->clock, .base = e->b, .path = (uint32_t)e->a};
+    return table_append(&d->file->tables[SCHEMA_MAPS], &m, 1);
+}
+
+int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t, const struct rt_event *e,
+                 const struct event_slot *more, unsigned more_count, uint64_t row)
+{
+    int rc = 0;
+    const struct event_slot *first = more_count > 0 ? more : NULL;
+    switch (e->code) {
+    case EV_FIRED:
+        rc = add_fired(d, e, first, row);
+        break;
+    case EV_WINDOW_OPEN:
+        rc = open_window(d, e, first, row);
+        break;
+    case EV_WINDOW_CLOSE:
+        rc = close_window(d, e, first, row);
+        break;
+    case EV_DROPPED:
+        t->dropped_reported += e->a;
+        rc = drain_add_loss(d, RT_LOSS_DROPPED, e->thread, e->a);
+        break;
+    case EV_IMAGE:
+        rc = add_map(d, e, row);
+        break;
+    case EV_MPI_COMM:
+        rc = add_comm(d, e, row);
+        break;
+    default:
+        break;
+    }
+    drain_follow_window(d, c, e);
+    return rc;
+}
+
+/* The process is gone: what is still open ended with it, at the last clock its thread recorded. */
+int drain_close_windows(struct drain *d)
+{
+    int rc = 0;
+    for (size_t i = 0; i < d->open_count && rc == 0; i++) {
+        struct rt_window *w = &d->open[i].w;
+        uint64_t last = w->start_clock;
+        for (uint32_t t = 0; t < d->thread_capacity; t++)
+            if (d->threads[t].seen && (int32_t)drain_thread_row(d, t)->tid == w->thread &&
+                d->threads[t].last_clock > last)
+                last = d->threads[t].last_clock;
+        w->stop_clock = last;
+        w->truncated = 1;
+        w->reason = RT_WINDOW_KILLED;
+        rc = table_update(&d->file->tables[SCHEMA_WINDOWS], d->open[i].row, w);
+    }
+    d->open_count = 0;
+    return rc;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Taking chunks of a stream in order, making rows of their slots, and giving them back once they are stored. */
+#include "writer/drain.h"
+
+#include "base/sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCKED_NS 2000000000u /* so long a hole or a gap in a live stream is waited for */
+#define POSITION_BITS 20       /* of the slot in a chunk's position word */
+
+struct candidate {
+    uint32_t thread, index;
+    uint64_t sequence;
+    bool closed;
+};
+
+static uint64_t position_word(uint64_t row, uint32_t slot)
+{
+    return (row + 1) << POSITION_BITS | slot;
+}
+
+static bool slot_complete(const struct event_slot *slot, uint16_t mark, uint64_t *head)
+{
+    *head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
+    return mark != 0 && EVENT_HEAD_MARK(*head) == mark;
+}
+
+static bool any_complete(const struct event_slot *slots, uint32_t i, uint32_t limit, uint16_t mark)
+{
+    uint64_t head;
+    for (; i < limit; i++)
+        if (slot_complete(slots + i, mark, &head))
+            return true;
+    return false;
+}
+
+bool drain_has_events(const struct drain *d, bool open)
+{
+    for (uint32_t i = 0; i < d->chunk_count; i++) {
+        struct chunk_header *c = drain_chunk_header(d, i);
+        uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire);
+        uint64_t head;
+        if (state == CHUNK_CLOSED && atomic_load(&c->used) > 0)
+            return true;
+        if (open && state == CHUNK_OPEN && slot_complete(chunk_slots(c), chunk_mark(c), &head))
+            return true;
+    }
+    return false;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static uint32_t collect(struct drain *d, enum drain_mode mode, struct candidate *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < d->chunk_count; i++) {
+        struct chunk_header *c = drain_chunk_header(d, i);
+        uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire);
+        uint64_t head;
+        bool closed = state == CHUNK_CLOSED;
+        /* The header of an open chunk can be read once a slot of this life is complete: before that it may
+         * still be that of the chunk's last life. */
+        bool wanted = closed;
+        if (state == CHUNK_OPEN && mode == DRAIN_OPEN)
+            wanted = slot_complete(chunk_slots(c), chunk_mark(c), &head);
+        else if (state == CHUNK_OPEN && mode == DRAIN_FINAL)
+            wanted = any_complete(chunk_slots(c), 0, d->chunk_slots, chunk_mark(c));
+        if (wanted && !d->chunks[i].done)
+            out[n++] = (struct candidate){c->thread, i, c->sequence, closed};
+    }
+    qsort(out, n, sizeof *out, by_order);
+    return n;
+}
+
+static void give_back(struct drain *d, uint32_t index)
+{
+    struct chunk_header *c = drain_chunk_header(d, index);
+    uint32_t generation = c->generation + 1;
+    c->generation = (generation & 0xffff) == 0 ? generation + 1 : generation;
+    __atomic_store_n(&c->pad2[0], 0, __ATOMIC_RELAXED);
+    d->chunks[index] = (struct drain_chunk){0};
+    atomic_store_explicit(&c->state, CHUNK_FREE, memory_order_release);
+    atomic_fetch_add(&d->stream->header->chunks_freed, 1);
+}
+
+static bool all_complete(struct chunk_header *c, uint32_t slots)
+{
+    uint32_t used = atomic_load(&c->used);
+    uint64_t head;
+    for (uint32_t i = 0; i < used && i < slots; i++)
+        if (!slot_complete(chunk_slots(c) + i, chunk_mark(c), &head))
+            return false;
+    return true;
+}
+
+/* Chunks whose rows would survive our death go back to the pool. Returns how many still wait for that. */
+static uint32_t give_back_stored(struct drain *d, bool final)
+{
+    uint64_t committed = rankfile_committed(d->file);
+    uint32_t freed = 0, held = 0;
+    for (uint32_t i = 0; i < d->chunk_count; i++) {
+        struct drain_chunk *c = &d->chunks[i];
+        if (!c->done)
+            continue;
+        if (c->row_end > committed) {
+            held++;
+            continue;
+        }
+        /* A hole may be filled very late by code that a signal handler interrupted: until then or the thread's
+         * end nobody else may use the chunk. */
+        struct chunk_header *h = drain_chunk_header(d, i);
+        if (c->zombie && !final && !all_complete(h, d->chunk_slots) &&
+            !(h->thread < d->thread_capacity && atomic_load(&drain_thread_row(d, h->thread)->state) == THREAD_ENDED))
+            continue;
+        give_back(d, i);
+        freed++;
+    }
+    if (freed > 0 && atomic_load(&d->stream->header->producers_wait) != 0)
+        sys_futex_wake(&d->stream->header->chunks_freed, INT_MAX);
+    return held;
+}
+
+static int commit(struct drain *d, bool tail)
+{
+    int rc = drain_copy_tables(d);
+    return rc != 0 ? rc : rankfile_commit(d->file, tail);
+}
+
+/* The first look at a chunk: where does it begin, and how much of it does the file have already? */
+static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chunk_header *h, uint32_t *from)
+{
+    c->begun = true;
+    c->window = h->window;
+    *from = 0;
+    uint64_t word = __atomic_load_n(&h->pad2[0], __ATOMIC_RELAXED);
+    if (!d->resumed || word == 0)
+        return;
+    uint64_t row = (word >> POSITION_BITS) - 1, have = rankfile_committed(d->file);
+    *from = (uint32_t)(word & ((1u << POSITION_BITS) - 1));
+    c->skip = have > row ? have - row : 0;
+}
+
+struct taking {
+    struct drain *d;
+    struct drain_chunk *c;
+    struct drain_thread *t;
+    struct event_slot *slots;
+    int32_t tid;
+    uint32_t limit, from; /* slots before `from` are in the file */
+    uint16_t mark;
+    bool holes; /* pass them and count */
+};
+
+static int store(struct taking *k, const struct rt_event *e, const struct event_slot *more, unsigned more_count,
+                 bool stored_before)
+{
+    struct drain *d = k->d;
+    if (e->clock > k->t->last_clock)
+        k->t->last_clock = e->clock;
+    if (e->clock > d->last_clock)
+        d->last_clock = e->clock;
+    if (stored_before) {
+        drain_follow_window(d, k->c, e);
+        return 0;
+    }
+    if (d->discard) {
+        k->t->unstored++;
+        return 0;
+    }
+    uint64_t row = rankfile_next_row(d->file);
+    int rc = rankfile_add(d->file, e);
+    if (rc == 0)
+        rc = drain_derive(d, k->c, k->t, e, more, more_count, row);
+    k->t->rows++;
+    k->c->row_end = row + 1;
+    return rc;
+}
+
+/* The record that begins at slot i, complete with `head`; returns how many slots it has, or -errno. */
+static int take_record(struct taking *k, uint32_t i, uint64_t head)
+{
+    const struct event_slot *s = k->slots + i;
+    uint32_t n = 1;
+    uint64_t next;
+    if (EVENT_HEAD_FLAGS(head) & EVENT_FLAG_MORE)
+        while (i + n < k->limit && slot_complete(s + n, k->mark, &next) &&
+               (EVENT_HEAD_FLAGS(next) & EVENT_FLAG_CONTINUED)) {
+            n++;
+            if (!(EVENT_HEAD_FLAGS(next) & EVENT_FLAG_MORE))
+                break;
+        }
+    struct rt_event e = {
+        .clock = s->clock,
+        .code = EVENT_HEAD_CODE(head),
+        .thread = k->tid,
+        .window = k->c->window,
+        .cpu = EVENT_HEAD_CPU(head),
+        .flags = EVENT_HEAD_FLAGS(head) & (uint8_t)~EVENT_FLAG_MORE,
+        .a = s->a,
+        .b = s->b,
+    };
+    if (e.code == EV_WINDOW_OPEN)
+        e.window = (int32_t)(uint32_t)e.a;
+    bool before = i < k->from;
+    if (!before && k->c->skip > 0) {
+        k->c->skip--;
+        before = true;
+    }
+    int rc = store(k, &e, s + 1, n - 1, before);
+    return rc != 0 ? rc : (int)n;
+}
+
+/* Take slots until the first hole, or over holes. 0 or -errno. */
+static int take_slots(struct taking *k, bool closed)
+{
+    uint32_t i = k->c->taken;
+    int rc = 0;
+    while (i < k->limit && rc == 0) {
+        uint64_t head;
+        if (!slot_complete(k->slots + i, k->mark, &head)) {
+            if (!k->holes || (!closed && !any_complete(k->slots, i, k->limit, k->mark)))
+                break;
+            k->t->incomplete++;
+            i++;
+        } else if (EVENT_HEAD_FLAGS(head) & EVENT_FLAG_CONTINUED) {
+            i++; /* its beginning was a hole */
+        } else {
+            int n = take_record(k, i, head);
+            if (n < 0)
+                rc = n;
+            else
+                i += (uint32_t)n;
+        }
+    }
+    k->c->taken = i;
+    return rc;
+}
+
+static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
+{
+    struct drain_chunk *c = &d->chunks[w->index];
+    struct chunk_header *h = drain_chunk_header(d, w->index);
+    uint32_t used = atomic_load(&h->used);
+    struct taking k = {
+        .d = d,
+        .c = c,
+        .t = &d->threads[w->thread],
+        .slots = chunk_slots(h),
+        .tid = (int32_t)drain_thread_row(d, w->thread)->tid,
+        .limit = w->closed && used < d->chunk_slots ? used : d->chunk_slots,
+        .mark = chunk_mark(h),
+        .holes = holes,
+    };
+    int rc = 0;
+    if (!c->begun)
+        begin_chunk(d, c, h, &k.from);
+    else if (c->row_end > rankfile_committed(d->file))
+        rc = commit(d, true); /* the position word below must not outrun the file */
+    if (rc != 0)
+        return rc;
+    uint32_t before = c->taken;
+    if (!d->resumed)
+        __atomic_store_n(&h->pad2[0], position_word(rankfile_next_row(d->file), before), __ATOMIC_RELEASE);
+    rc = take_slots(&k, w->closed);
+    if (rc == 0 && (w->closed || holes) && (c->taken >= k.limit || holes)) {
+        c->done = true;
+        k.t->next_sequence = w->sequence + 1;
+    }
+    return rc;
+}
+
+/* May this chunk be taken now? Gaps in a thread's sequence are passed at the end, and after a while in a damaged
+ * stream, lest the program wait for ever. */
+static bool in_turn(struct drain *d, const struct candidate *w, enum drain_mode mode, uint64_t now)
+{
+    struct drain_thread *t = &d->threads[w->thread];
+    struct drain_chunk *c = &d->chunks[w->index];
+    if (!t->seen && d->resumed)
+        t->next_sequence = w->sequence;
+    t->seen = true;
+    if (w->sequence == t->next_sequence)
+        return true;
+    if (mode != DRAIN_FINAL) {
+        if (c->blocked_since == 0)
+            c->blocked_since = now;
+        if (now - c->blocked_since < BLOCKED_NS)
+            return false;
+    }
+    d->damaged_chunks += w->sequence > t->next_sequence ? w->sequence - t->next_sequence : 1;
+    c->blocked_since = 0;
+    return true;
+}
+
+static int take_candidate(struct drain *d, const struct candidate *w, enum drain_mode mode, uint64_t now, bool *moved)
+{
+    struct drain_chunk *c = &d->chunks[w->index];
+    if (w->thread >= d->thread_capacity) {
+        d->damaged_chunks++;
+        c->done = true;
+        return 0;
+    }
+    if (!in_turn(d, w, mode, now))
+        return 0;
+    uint32_t before = c->taken;
+    bool holes = mode == DRAIN_FINAL;
+    if (w->closed && c->blocked_since != 0 && now - c->blocked_since >= BLOCKED_NS)
+        holes = c->zombie = true;
+    int rc = take_chunk(d, w, holes);
+    *moved |= c->taken != before || c->done;
+    if (rc == 0 && w->closed && !c->done && c->blocked_since == 0)
+        c->blocked_since = now;
+    if (rc == 0 && d->file->row_count >= SCHEMA_EVENT_CHUNK)
+        rc = commit(d, false);
+    return rc;
+}
+
+static bool pool_is_empty(const struct drain *d)
+{
+    for (uint32_t i = 0; i < d->chunk_count; i++)
+        if (atomic_load_explicit(&drain_chunk_header(d, i)->state, memory_order_relaxed) == CHUNK_FREE)
+            return false;
+    return true;
+}
+
+int drain_step(struct drain *d, enum drain_mode mode, bool *moved)
+{
+    *moved = false;
+    struct candidate *list = malloc(d->chunk_count * sizeof *list);
+    if (list == NULL)
+        return -ENOMEM;
+    uint64_t now = clock_monotonic_ns();
+    uint32_t n = collect(d, mode, list);
+    int rc = 0;
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        rc = take_candidate(d, &list[i], mode, now, moved);
+        if (rc == 0 && (i & 7) == 7) {
+            (void)give_back_stored(d, mode == DRAIN_FINAL);
+            atomic_fetch_add(&d->stream->header->writer_progress, 1);
+        }
+    }
+    free(list);
+    if (rc == 0 && mode == DRAIN_OPEN)
+        rc = commit(d, true);
+    if (rc == 0) {
+        uint32_t held = give_back_stored(d, mode == DRAIN_FINAL);
+        if (mode != DRAIN_FINAL && held > 0 && (held > d->chunk_count / 2 || pool_is_empty(d))) {
+            rc = commit(d, true);
+            if (rc == 0)
+                (void)give_back_stored(d, false);
+        }
+    }
+    return rc;
+}

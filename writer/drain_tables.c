@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Set-up of a drain, and the tables of a stream that are copied as they grow: strings, metadata, threads. */
+#include "writer/drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void find_alarm(void *context, const char *key, const char *value)
+{
+    struct drain *d = context;
+    if (strncmp(key, "alarm.", 6) != 0)
+        return;
+    unsigned long i = strtoul(key + 6, NULL, 10);
+    if (i >= 0xffff)
+        return;
+    if (i >= d->alarm_count) {
+        size_t count = i + 1;
+        int32_t *grown = realloc(d->alarm_chain, count * sizeof *grown);
+        if (grown == NULL)
+            return;
+        for (size_t k = d->alarm_count; k < count; k++)
+            grown[k] = -1;
+        d->alarm_chain = grown;
+        d->alarm_count = count;
+    }
+    d->alarm_chain[i] = (int32_t)strtol(value, NULL, 10);
+}
+
+int drain_init(struct drain *d, const struct stream *s)
+{
+    const struct stream_header *h = s->header;
+    *d = (struct drain){
+        .stream = s,
+        .chunk_bytes = h->chunk_bytes,
+        .chunk_count = h->chunk_count,
+        .chunk_slots = stream_chunk_slots(s),
+        .thread_capacity = h->thread_capacity,
+        .string_capacity = h->string_capacity,
+        .chunks_offset = h->chunks_offset,
+        .threads_offset = h->threads_offset,
+        .meta_offset = h->meta_offset,
+        .meta_bytes = h->meta_bytes,
+    };
+    d->threads = calloc(d->thread_capacity + 1u, sizeof *d->threads);
+    d->chunks = calloc(d->chunk_count, sizeof *d->chunks);
+    d->string_done = calloc(d->string_capacity, 1);
+    if (d->threads == NULL || d->chunks == NULL || d->string_done == NULL) {
+        drain_free(d);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void drain_free(struct drain *d)
+{
+    free(d->threads);
+    free(d->chunks);
+    free(d->open);
+    free(d->alarm_chain);
+    free(d->string_done);
+    *d = (struct drain){0};
+}
+
+bool drain_header_intact(const struct drain *d)
+{
+    const struct stream_header *h = d->stream->header;
+    return memcmp(h->magic, STREAM_MAGIC, sizeof h->magic) == 0 && h->chunk_bytes == d->chunk_bytes &&
+           h->chunk_count == d->chunk_count && h->string_capacity == d->string_capacity &&
+           h->threads_offset == d->threads_offset && h->meta_offset == d->meta_offset &&
+           h->strings_offset < d->chunks_offset && h->string_bytes_offset < d->chunks_offset &&
+           h->string_bytes <= d->chunks_offset - h->string_bytes_offset &&
+           (uint64_t)h->string_capacity * sizeof(struct stream_string) <= d->chunks_offset - h->strings_offset;
+}
+
+const char *drain_metadata(const struct drain *d, uint32_t *bytes)
+{
+    uint32_t used = atomic_load_explicit(&d->stream->header->meta_used, memory_order_acquire);
+    *bytes = used <= d->meta_bytes ? used : d->meta_bytes;
+    return (const char *)d->stream->base + d->meta_offset;
+}
+
+int drain_set_file(struct drain *d, struct rankfile *f)
+{
+    uint32_t bytes;
+    d->file = f;
+    const char *text = drain_metadata(d, &bytes);
+    rankfile_each_metadata(text, bytes, find_alarm, d);
+    if (!d->resumed)
+        d->metadata_done = (uint32_t)table_rows(&f->tables[SCHEMA_METADATA]);
+    return 0;
+}
+
+static int copy_strings(struct drain *d)
+{
+    struct stream_header *h = d->stream->header;
+    uint32_t used = atomic_load_explicit(&h->strings_used, memory_order_acquire);
+    if (used == d->strings_written || !drain_header_intact(d))
+        return 0;
+    for (uint32_t id = 1; id < d->string_capacity; id++) {
+        const char *text = d->string_done[id] ? NULL : stream_string_text(d->stream, id);
+        if (text == NULL)
+            continue;
+        size_t room = (size_t)((const char *)d->stream->base + d->chunks_offset - text);
+        size_t n = strnlen(text, room);
+        struct rt_string_row row = {id, (uint32_t)n, d->string_bytes};
+        int rc = table_append(&d->file->tables[SCHEMA_STRINGS], text, n);
+        if (rc == 0)
+            rc = table_append(&d->file->tables[SCHEMA_STRING_INDEX], &row, 1);
+        if (rc != 0)
+            return rc;
+        d->string_bytes += n;
+        d->string_done[id] = 1;
+        d->strings_written++;
+    }
+    return 0;
+}
+
+static int copy_metadata(struct drain *d)
+{
+    uint32_t bytes;
+    const char *text = drain_metadata(d, &bytes);
+    if (bytes <= d->metadata_done)
+        return 0;
+    int rc = table_append(&d->file->tables[SCHEMA_METADATA], text + d->metadata_done, bytes - d->metadata_done);
+    d->metadata_done = bytes;
+    return rc;
+}
+
+static int copy_thread(struct drain *d, uint32_t i)
+{
+    struct stream_thread *s = drain_thread_row(d, i);
+    struct table *t = &d->file->tables[SCHEMA_THREADS];
+    struct rt_thread row = {
+        .thread = (int32_t)s->tid,
+        .kernel_tid = s->kernel_tid,
+        .name = s->name,
+        .start_image = s->start_image,
+        .start_routine = s->start_routine,
+        .started = s->started,
+        .ended = s->ended,
+        .rows = d->threads[i].rows,
+        .recorded = atomic_load(&s->recorded),
+        .dropped = atomic_load(&s->dropped),
+        .waits = atomic_load(&s->waits),
+        .wait_ticks = atomic_load(&s->wait_ticks),
+        .incomplete = d->threads[i].incomplete,
+        .own_ticks = s->own_ticks,
+        .interrupted = s->interrupted,
+        .state = atomic_load(&s->state),
+    };
+    if (i >= table_rows(t)) {
+        d->threads[i].written = row;
+        return table_append(t, &row, 1);
+    }
+    if (memcmp(&row, &d->threads[i].written, sizeof row) == 0)
+        return 0;
+    d->threads[i].written = row;
+    return table_update(t, i, &row);
+}
+
+int drain_copy_tables(struct drain *d)
+{
+    int rc = copy_strings(d);
+    if (rc == 0)
+        rc = copy_metadata(d);
+    uint32_t count = atomic_load(&d->stream->header->thread_count);
+    count = count < d->thread_capacity ? count : d->thread_capacity;
+    for (uint32_t i = 0; i < count && rc == 0; i++)
+        rc = copy_thread(d, i);
+    return rc;
+}
+
+static int thread_losses(struct drain *d, uint32_t i)
+{
+    const struct drain_thread *t = &d->threads[i];
+    struct stream_thread *s = drain_thread_row(d, i);
+    uint64_t dropped = atomic_load(&s->dropped);
+    int rc = 0;
+    if (dropped > t->dropped_reported)
+        rc = drain_add_loss(d, RT_LOSS_DROPPED, (int32_t)s->tid, dropped - t->dropped_reported);
+    if (rc == 0 && t->incomplete > 0)
+        rc = drain_add_loss(d, RT_LOSS_INCOMPLETE, (int32_t)s->tid, t->incomplete);
+    if (rc == 0 && t->unstored > 0)
+        rc = drain_add_loss(d, RT_LOSS_STORAGE, (int32_t)s->tid, t->unstored);
+    return rc;
+}
+
+int drain_end(struct drain *d)
+{
+    struct stream_header *h = d->stream->header;
+    int rc = drain_close_windows(d);
+    uint32_t count = atomic_load(&h->thread_count);
+    count = count < d->thread_capacity ? count : d->thread_capacity;
+    for (uint32_t i = 0; i < count && rc == 0; i++) {
+        d->threads[i].seen = true;
+        rc = thread_losses(d, i);
+    }
+    if (rc == 0)
+        rc = drain_copy_tables(d);
+    if (rc == 0 && atomic_load(&h->dropped_unthreaded) > 0)
+        rc = drain_add_loss(d, RT_LOSS_UNTHREADED, -1, atomic_load(&h->dropped_unthreaded));
+    if (rc == 0 && atomic_load(&h->strings_lost) > 0)
+        rc = drain_add_loss(d, RT_LOSS_STRINGS, -1, atomic_load(&h->strings_lost));
+    if (rc == 0 && d->damaged_chunks > 0)
+        rc = drain_add_loss(d, RT_LOSS_CHUNKS, -1, d->damaged_chunks);
+    return rc;
+}
