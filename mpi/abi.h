@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The few facts about the loaded MPI library that the wrappers need: constants, handles and MPI_Status. */
+#ifndef REGTRACE_MPI_ABI_H
+#define REGTRACE_MPI_ABI_H
+
+#include "mpi/mpi.h"
+
+/* Values: Open MPI 4 and 5 mpi.h, MPICH 3 and 4 mpi.h, MPI-5.0 "Application Binary Interface" chapter. */
+struct mpi_abi {
+    enum mpi_abi_kind kind;
+    int any_source, any_tag, proc_null, root;
+    int err_pending;
+    uint64_t handle_mask; /* the bits of an argument word that are the handle */
+    uint32_t handle_bytes;
+    uint32_t status_bytes, status_source, status_tag, status_error; /* offsets */
+    uint64_t comm_world, comm_self, comm_null, request_null, type_null, type_byte;
+    uint64_t in_place, status_ignore, statuses_ignore;
+    uint64_t image_low, image_high; /* Open MPI: predefined handles are addresses in its own image */
+};
+
+/* Filled by mpi_abi_find(); all zero before. */
+extern struct mpi_abi mpi_abi;
+
+/* Look which library is loaded; cheap once found. Not from signal handlers. */
+const struct mpi_abi *mpi_abi_find(void);
+
+/* The address of a symbol of the MPI library (never our own wrapper), NULL if there is none: RTLD_NEXT, then every
+ * loaded object, so that libraries loaded RTLD_LOCAL are found as well. Not from signal handlers. */
+void *mpi_symbol(const char *name);
+
+/* The address range of the object that holds `address`; false if there is none. */
+bool mpi_object_range(const void *address, uintptr_t *low, uintptr_t *high);
+
+#endif

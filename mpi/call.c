@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Enter and leave events, nesting, and the table of real functions. */
+#include "mpi/wrapper.h"
+
+#include "base/sys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+struct mpi_hooks mpi_hooks;
+uint32_t mpi_recorded = 1;
+_Atomic uint64_t mpi_completions_skipped;
+void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS];
+
+/* Where Fortran's entry points live: a C call from there, inside the Fortran call of the same name, is its second half. */
+static uintptr_t fortran_low[2], fortran_high[2];
+/* Our own object: a stub that ends in a jump to the C function leaves our Fortran wrapper as its caller. */
+static uintptr_t own_low, own_high;
+
+static int absent_function(void)
+{
+    return 16; /* MPI_ERR_OTHER of Open MPI and of the standard interface; an error class with MPICH too */
+}
+
+RT_COLD static void note_fortran(const void *real)
+{
+    if (own_high == 0)
+        (void)mpi_object_range(mpi_real, &own_low, &own_high);
+    for (int i = 0; i < 2; i++) {
+        if ((uintptr_t)real >= fortran_low[i] && (uintptr_t)real < fortran_high[i])
+            return;
+        if (fortran_high[i] == 0) {
+            uintptr_t low, high;
+            if (mpi_object_range(real, &low, &high)) {
+                fortran_low[i] = low;
+                __atomic_store_n(&fortran_high[i], high, __ATOMIC_RELEASE);
+            }
+            return;
+        }
+    }
+}
+
+RT_COLD void *mpi_resolve(unsigned row, unsigned function, const char *name)
+{
+    int keep = errno;
+    (void)mpi_abi_find();
+    void *real = mpi_symbol(name);
+    if (real == NULL) {
+        char twin[128] = "P";
+        twin[0] = name[0] == 'm' ? 'p' : 'P';
+        size_t n = strlen(name);
+        if (n < sizeof twin - 1) {
+            memcpy(twin + 1, name, n + 1);
+            real = mpi_symbol(twin);
+        }
+    }
+    if (real == NULL)
+        real = (void *)(uintptr_t)absent_function;
+    else if (row != 0)
+        note_fortran(real);
+    __atomic_store_n(&mpi_real[row][function], real, __ATOMIC_RELEASE);
+    errno = keep;
+    return real;
+}
+
+RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller)
+{
+    if (t->in_toolkit != 0)
+        return true;
+    uint32_t depth = t->open_depth;
+    if (depth == 0 || depth > RECORDER_OPEN_CALLS)
+        return false;
+    uint32_t outer = t->open_calls[depth - 1];
+    if ((outer & MPI_OPEN_FORTRAN) == 0 || (outer & MPI_OPEN_FUNCTION) != function)
+        return false;
+    uintptr_t from = (uintptr_t)caller;
+    if (from >= own_low && from < own_high)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (from >= fortran_low[i] && from < fortran_high[i])
+            return true;
+    return false;
+}
+
+static inline uint32_t flags_of(unsigned entry, uint32_t depth)
+{
+    uint32_t flags = depth > 1 ? EVENT_FLAG_NESTED : 0;
+    return flags | ((entry & MPI_OPEN_FORTRAN) != 0 ? EVENT_FLAG_FORTRAN : 0);
+}
+
+void mpi_enter(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
+{
+    uint32_t depth = t->open_depth;
+    if (RT_LIKELY(depth <= RECORDER_OPEN_CALLS)) {
+        uint16_t *open = &t->open_calls[depth - 1];
+        if (RT_UNLIKELY((*open & MPI_OPEN_ENTERED) != 0))
+            return;
+        *open = (uint16_t)(*open | MPI_OPEN_ENTERED);
+        __asm__ volatile("" ::: "memory");
+    }
+    unsigned function = entry & MPI_OPEN_FUNCTION;
+    (void)recorder_emit(t, EVENT_MPI_ENTER(function) | flags_of(entry, depth) << 24, a, b);
+}
+
+void mpi_leave(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
+{
+    uint32_t depth = t->open_depth;
+    if (RT_LIKELY(depth <= RECORDER_OPEN_CALLS)) {
+        uint16_t *open = &t->open_calls[depth - 1];
+        if (RT_UNLIKELY((*open & MPI_OPEN_ENTERED) == 0))
+            return;
+        *open = (uint16_t)(*open & ~MPI_OPEN_ENTERED);
+        __asm__ volatile("" ::: "memory");
+    }
+    unsigned function = entry & MPI_OPEN_FUNCTION;
+    (void)recorder_emit(t, EVENT_MPI_LEAVE(function) | flags_of(entry, depth) << 24, a, b);
+}
+
+RT_COLD void mpi_leave_late(struct recorder_thread *t, unsigned entry)
+{
+    if (t->open_depth <= RECORDER_OPEN_CALLS)
+        mpi_leave(t, entry, 0, 0);
+}
+
+static uint32_t open_calls(const struct recorder_thread *t)
+{
+    return t->open_depth < RECORDER_OPEN_CALLS ? t->open_depth : RECORDER_OPEN_CALLS;
+}
+
+void mpi_cut_enters(struct recorder_thread *t)
+{
+    uint32_t n = mpi_recorded ? open_calls(t) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t entry = t->open_calls[i];
+        if ((entry & MPI_OPEN_ENTERED) != 0)
+            continue;
+        t->open_calls[i] = (uint16_t)(entry | MPI_OPEN_ENTERED);
+        uint32_t flags = EVENT_FLAG_CUT | flags_of(entry, i + 1);
+        (void)recorder_emit(t, EVENT_MPI_ENTER(entry & MPI_OPEN_FUNCTION) | flags << 24,
+                            mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);
+    }
+}
+
+void mpi_cut_leaves(struct recorder_thread *t)
+{
+    for (uint32_t i = open_calls(t); i-- > 0;) {
+        uint32_t entry = t->open_calls[i];
+        if ((entry & MPI_OPEN_ENTERED) == 0)
+            continue;
+        t->open_calls[i] = (uint16_t)(entry & ~MPI_OPEN_ENTERED);
+        uint32_t flags = EVENT_FLAG_CUT | flags_of(entry, i + 1);
+        (void)recorder_emit(t, EVENT_MPI_LEAVE(entry & MPI_OPEN_FUNCTION) | flags << 24, 0, 0);
+    }
+}
+
+/* --- strings ---------------------------------------------------------------------------------------- */
+
+/* Bytes read, stopping at the end of a page, so that an unreadable next page does not spoil the whole. */
+static long read_piece(uint64_t address, char *to, size_t n)
+{
+    size_t in_page = 4096 - (size_t)(address & 4095);
+    struct iovec here = {.iov_base = to, .iov_len = n < in_page ? n : in_page};
+    struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = here.iov_len};
+    return sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&here, 1, (long)&there, 1, 0);
+}
+
+long mpi_read_string(uint64_t address, char *buffer, size_t n)
+{
+    if (n == 0)
+        return -1;
+    size_t used = 0;
+    while (used < n - 1) {
+        long got = read_piece(address + used, buffer + used, n - 1 - used);
+        if (got <= 0)
+            break;
+        for (long i = 0; i < got; i++)
+            if (buffer[used + (size_t)i] == '\0')
+                return (long)used + i;
+        used += (size_t)got;
+    }
+    buffer[used] = '\0';
+    return used == n - 1 ? (long)used : -1;
+}

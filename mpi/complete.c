@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Completions: what Recv, Wait and Test say about the messages and requests that they end.
+ *
+ * Requests are noted before the call, since MPI sets them to MPI_REQUEST_NULL; where the program ignores the
+ * status, one of ours is passed. Nothing that the program sees is written to. */
+#include "mpi/library.h"
+#include "mpi/wrapper.h"
+
+#include <string.h>
+
+/* MPI_UNDEFINED, the same in all three interfaces. */
+#define UNDEFINED (-32766)
+
+static bool is_ignored(mpi_word status, bool fortran, bool array)
+{
+    if (!fortran)
+        return status == (array ? mpi_abi.statuses_ignore : mpi_abi.status_ignore);
+    /* C variables of the library that hold the address of Fortran's constant */
+    static const char *const names[4] = {"MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE",
+                                         "MPI_F08_STATUSES_IGNORE"};
+    static mpi_word *holders[4];
+    static int looked;
+    if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0) {
+        for (int i = 0; i < 4; i++)
+            holders[i] = mpi_symbol(names[i]);
+        __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
+    }
+    for (int i = 0; i < 4; i++)
+        if (holders[i] != NULL && *holders[i] == status)
+            return true;
+    return false;
+}
+
+static int status_int(const unsigned char *status, uint32_t offset)
+{
+    int v;
+    memcpy(&v, status + offset, sizeof v);
+    return v;
+}
+
+/* Bytes received and whether the request was cancelled, read from where each library keeps them. */
+static uint64_t status_bytes(const unsigned char *status, bool *cancelled)
+{
+    *cancelled = false;
+    if (mpi_abi.kind == MPI_ABI_OPEN_MPI) { /* int _cancelled at 12, size_t _ucount at 16 */
+        uint64_t n;
+        memcpy(&n, status + 16, sizeof n);
+        *cancelled = status_int(status, 12) != 0;
+        return n;
+    }
+    if (mpi_abi.kind == MPI_ABI_MPICH) { /* int count_lo at 0, count_hi_and_cancelled at 4: bit 0 is the flag */
+        uint32_t low = (uint32_t)status_int(status, 0), high = (uint32_t)status_int(status, 4);
+        *cancelled = (high & 1) != 0;
+        return low | (uint64_t)(high >> 1) << 32;
+    }
+    const struct mpi_library *l = mpi_library();
+    int64_t n = 0;
+    int flag = 0;
+    if (l->Test_cancelled != NULL && l->Test_cancelled(status, &flag) == 0)
+        *cancelled = flag != 0;
+    if (l->Get_count_c == NULL || l->Get_count_c(status, mpi_abi.type_byte, &n) != 0 || n < 0)
+        return 0;
+    return (uint64_t)n;
+}
+
+static void emit_completion(struct recorder_thread *t, uint64_t request, const unsigned char *status)
+{
+    bool cancelled;
+    uint64_t bytes = status_bytes(status, &cancelled);
+    uint32_t source = mpi_peer((mpi_word)(int64_t)status_int(status, mpi_abi.status_source));
+    uint32_t tag = mpi_tag((mpi_word)(int64_t)status_int(status, mpi_abi.status_tag));
+    if (cancelled) {
+        (void)recorder_emit(t, EV_MPI_CANCELLED, request, 0);
+        return;
+    }
+    (void)recorder_emit(t, EV_MPI_COMPLETE, request, mpi_peer_tag(source, tag));
+    (void)recorder_emit(t, EV_MPI_BYTES, request, bytes);
+}
+
+/* --- one -------------------------------------------------------------------------------------------- */
+
+mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran)
+{
+    c->request = request != 0 ? mpi_handle_element(MPI_HANDLE_REQUEST, request, 0, fortran) : 0;
+    c->status = status;
+    if (is_ignored(status, fortran, false)) {
+        memset(c->own, 0, sizeof c->own);
+        c->status = (mpi_word)(uintptr_t)c->own;
+    }
+    return c->status;
+}
+
+void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
+{
+    if (done && c->request != mpi_abi.request_null && t->recording != 0)
+        emit_completion(t, c->request, (const unsigned char *)(uintptr_t)c->status);
+}
+
+/* --- many ------------------------------------------------------------------------------------------- */
+
+static void note_requests(struct mpi_many *c, mpi_word count, mpi_word requests, bool fortran)
+{
+    int n = (int)count;
+    c->n = n > 0 && n <= MPI_STATUSES && requests != 0 ? (uint32_t)n : 0;
+    if (n > MPI_STATUSES)
+        atomic_fetch_add_explicit(&mpi_completions_skipped, (uint64_t)n, memory_order_relaxed);
+    for (uint32_t i = 0; i < c->n; i++)
+        c->requests[i] = mpi_handle_element(MPI_HANDLE_REQUEST, requests, i, fortran);
+}
+
+mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses, bool fortran)
+{
+    note_requests(c, count, requests, fortran);
+    c->status = statuses;
+    c->own = c->n != 0 && is_ignored(statuses, fortran, true);
+    if (c->own) {
+        memset(c->statuses, 0, (size_t)c->n * mpi_abi.status_bytes);
+        c->status = (mpi_word)(uintptr_t)c->statuses;
+    }
+    return c->status;
+}
+
+static const unsigned char *status_at(const struct mpi_many *c, uint32_t i)
+{
+    return (const unsigned char *)(uintptr_t)c->status + (size_t)i * mpi_abi.status_bytes;
+}
+
+void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c)
+{
+    for (uint32_t i = 0; i < c->n && t->recording != 0; i++)
+        if (c->requests[i] != mpi_abi.request_null)
+            emit_completion(t, c->requests[i], status_at(c, i));
+}
+
+void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done, mpi_word indices, bool fortran)
+{
+    int n = mpi_read_int(done);
+    for (int i = 0; i < n && indices != 0 && t->recording != 0; i++) {
+        int at = ((const int *)(uintptr_t)indices)[i] - (fortran ? 1 : 0);
+        if (at >= 0 && (uint32_t)at < c->n && (uint32_t)i < c->n)
+            emit_completion(t, c->requests[at], status_at(c, (uint32_t)i));
+    }
+}
+
+int mpi_many_result(const struct mpi_many *c, int result)
+{
+    if (result == 0 || !c->own)
+        return result;
+    for (uint32_t i = 0; i < c->n; i++) {
+        int error = status_int(status_at(c, i), mpi_abi.status_error);
+        if (error != 0 && error != mpi_abi.err_pending)
+            return error;
+    }
+    return result;
+}
+
+mpi_word mpi_any_begin(struct mpi_many *c, struct mpi_one *one, mpi_word count, mpi_word requests, mpi_word status,
+                       bool fortran)
+{
+    note_requests(c, count, requests, fortran);
+    return mpi_one_begin(one, 0, status, fortran);
+}
+
+void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi_one *one, mpi_word index, bool fortran)
+{
+    int at = mpi_read_int(index);
+    if (at == UNDEFINED)
+        return;
+    at -= fortran ? 1 : 0;
+    if (at < 0 || (uint32_t)at >= c->n)
+        return;
+    one->request = c->requests[at];
+    mpi_one_end(t, one, true);
+}
+
+/* --- persistent requests ---------------------------------------------------------------------------- */
+
+void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran)
+{
+    int n = (int)count;
+    for (int i = 0; i < n && requests != 0 && t->recording != 0; i++) {
+        uint64_t request = mpi_handle_element(MPI_HANDLE_REQUEST, requests, (uint64_t)i, fortran);
+        (void)recorder_emit(t, EV_MPI_STARTED, request, 0);
+    }
+}

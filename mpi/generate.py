@@ -1,0 +1,433 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes the MPI wrappers, their names and their documentation from functions.list.
+
+usage: generate.py functions.list KIND OUTPUT
+KIND: header | prototypes | names | wrappers=K/N | fortran=K/N | exports | doc
+"""
+import os
+import re
+import sys
+
+HANDLE = {"comm": "MPI_HANDLE_COMM", "type": "MPI_HANDLE_TYPE", "request": "MPI_HANDLE_REQUEST"}
+WIDE = {"count64", "aint", "offset"}
+KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "function", "group", "win", "file", "info",
+         "op", "errhandler", "message", "session"})
+ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
+         "special", "fortran"}
+
+
+class Function:
+    def __init__(self, number, line, where):
+        m = re.fullmatch(r"(\w+)\(([^)]*)\)(?: -> (\w+))?(?: ; (.*))?", line)
+        if not m:
+            sys.exit(f"{where}: cannot read: {line}")
+        self.number = number
+        self.name = m.group(1)
+        self.result = m.group(3) or "int"
+        self.arguments = [tuple(a.split(":")) for a in m.group(2).split(", ")] if m.group(2) else []
+        self.roles = {}
+        for role in (m.group(4) or "").split():
+            key, _, value = role.partition("=")
+            if key not in ROLES or key in self.roles:
+                sys.exit(f"{where}: bad or double role {key}")
+            self.roles[key] = value
+        for argument in self.arguments:
+            if len(argument) != 2 or re.sub(r"[*]$|\[\]$", "", argument[1]) not in KINDS:
+                sys.exit(f"{where}: bad argument {argument}")
+        self.index = {name: i for i, (name, _) in enumerate(self.arguments)}
+        for role in ("peer", "tag", "comm", "request", "uses", "newcomm", "frees"):
+            if role in self.roles and self.roles[role].lstrip("*") not in self.index:
+                sys.exit(f"{where}: {role} names no argument")
+        self.large = self.name.endswith("_c")
+
+    @property
+    def c_name(self):
+        return "MPI_" + self.name
+
+    @property
+    def special(self):
+        return "special" in self.roles
+
+    def fortran_arguments(self):
+        """Number of words: arguments, ierror, hidden lengths of strings."""
+        arguments = self.arguments
+        if self.roles.get("fortran"):
+            wanted = self.roles["fortran"].split(",")
+            arguments = [a for a in arguments if a[0] in wanted]
+        return len(arguments) + 1 + sum(kind.startswith("string") for _, kind in arguments)
+
+    def fortran_names(self):
+        """(row, entry point, further names of the same) of the Fortran bindings."""
+        low = self.c_name.lower()
+        if self.large:
+            low = low[:-2]
+            return [(2, low + "_f08_large_", []), (3, low + "_f08ts_large_", [])]
+        return [(1, low + "_", [low, low + "__", low.upper()]), (2, low + "_f08_", []), (3, low + "_f08ts_", [])]
+
+
+def read_list(path):
+    functions = []
+    with open(path, encoding="utf-8") as lines:
+        for n, line in enumerate(lines, 1):
+            line = line.strip()
+            if line and not line.startswith("#"):
+                functions.append(Function(len(functions), line, f"{path}:{n}"))
+    names = [f.name for f in functions]
+    if len(set(names)) != len(names):
+        sys.exit(f"{path}: a function stands twice")
+    if len(functions) > 768:
+        sys.exit(f"{path}: numbers end at 767 (base/event.h)")
+    return functions
+
+
+class Body:
+    """The pieces of one function's recorded path, for C or Fortran arguments."""
+
+    def __init__(self, function, fortran):
+        self.f = function
+        self.fortran = "true" if fortran else "false"
+        self.descriptor = "descriptor" if fortran else "false"
+        self.passed = {}
+        self.before, self.after = [], []
+        self.result = None
+
+    def word(self, name):
+        return f"a{self.f.index[name]}"
+
+    def kind(self, name):
+        return self.f.arguments[self.f.index[name]][1]
+
+    def number(self, name):
+        read = "mpi_wide_argument" if self.kind(name) in WIDE else "mpi_int_argument"
+        return f"{read}({self.word(name)}, {self.fortran})"
+
+    def count(self, name):
+        value = self.number(name)
+        return value if self.kind(name) in WIDE else f"(mpi_word)(int64_t)(int){value}"
+
+    def handle(self, name):
+        if name.startswith("*"):
+            name = name[1:]
+            kind = HANDLE[self.kind(name).rstrip("*")]
+            return f"mpi_handle_element({kind}, {self.word(name)}, 0, {self.fortran})"
+        return f"mpi_handle_argument({HANDLE[self.kind(name)]}, {self.word(name)}, {self.fortran})"
+
+    def array(self, name):
+        wide = "true" if self.kind(name)[:-2] in WIDE else "false"
+        return f"{self.word(name)}, {wide}"
+
+    def product(self, text):
+        """C expression for counts and type sizes multiplied."""
+        m = re.fullmatch(r"sumw\((\w+),(\w+)\)", text)
+        if m:
+            return f"mpi_sum_types({self.array(m[1])}, {self.word(m[2])}, comm, {self.fortran})"
+        factors, type_size = [], None
+        for factor in re.findall(r"(?:\w+\(\w+\)|\w+)", text):
+            m = re.fullmatch(r"(sum|own)\((\w+)\)", factor)
+            if m:
+                factors.append(f"mpi_{m[1]}({self.array(m[2])}, comm)")
+            elif factor == "size":
+                factors.append("mpi_known_size(comm)")
+            elif factor.isdigit():
+                factors.append(f"(mpi_word){factor}")
+            elif self.kind(factor) == "type":
+                type_size = self.handle(factor)
+            else:
+                factors.append(self.count(factor))
+        return f"mpi_bytes({' * '.join(factors)}, {type_size})"
+
+    def bytes(self):
+        roles = self.f.roles
+        if "bytes" not in roles:
+            return "0"
+        value = self.product(roles["bytes"])
+        if "in_place" in roles:
+            buffer = "recvbuf" if re.search("scatter", self.f.name, re.I) else "sendbuf"
+            test = f"mpi_is_in_place({self.word(buffer)}, {self.fortran}, {self.descriptor})"
+            value = f"{test} ? {self.product(roles['in_place'])} : {value}"
+        if roles.get("peer") == "root":
+            # between groups only the root's group and the root have arguments that mean anything
+            means = "mpi_some_root" if re.search("bcast|reduce", self.f.name, re.I) else "mpi_some_rank"
+            value = f"!{means}(peer) ? 0 : {value}"
+        return value
+
+    def prepare(self):
+        roles = self.f.roles
+        lines = self.before
+        if "comm" in roles:
+            lines.append(f"uint64_t comm = {self.handle(roles['comm'])};")
+            lines.append("uint32_t comm_id = mpi_comm_id(t, comm);")
+        if "peer" in roles:
+            lines.append(f"uint32_t peer = mpi_peer({self.number(roles['peer'])});")
+        if "tag" in roles:
+            lines.append(f"uint32_t tag = mpi_tag({self.number(roles['tag'])});")
+        if "uses" in roles:
+            lines.append(f"uint64_t request = {self.handle(roles['uses'])};")
+        if "complete" in roles:
+            self.complete(*re.fullmatch(r"(\w+)\((.*)\)", roles["complete"]).groups())
+        peer = "peer" if "peer" in roles else "MPI_NOBODY"
+        tag = "tag" if "tag" in roles else "MPI_NOBODY"
+        comm_id = "comm_id" if "comm" in roles else "0"
+        self.enter = f"mpi_peer_tag({peer}, {tag}), mpi_bytes_comm({self.bytes()}, {comm_id})"
+        self.leave = "0, 0"
+        if "request" in roles:
+            request = self.handle("*" + roles["request"])
+            self.leave = f"result == 0 ? {request} : 0, 0"
+        elif "uses" in roles:
+            self.leave = "request, 0"
+        if "newcomm" in roles:
+            parent = "comm_id" if "comm" in roles else "0"
+            self.after.append("if (result == 0)")
+            self.after.append(f"    mpi_comm_created(t, {self.handle('*' + roles['newcomm'])}, {parent});")
+        if "starts" in roles:
+            which, names = re.fullmatch(r"(\w+)\((.*)\)", roles["starts"]).groups()
+            names = names.split(",")
+            count = "1" if which == "one" else self.number(names[0])
+            self.after.append("if (result == 0)")
+            self.after.append(f"    mpi_started(t, {count}, {self.word(names[-1])}, {self.fortran});")
+        return self
+
+    def complete(self, which, names):
+        names = names.split(",")
+        words = [self.word(n) for n in names]
+        f = self.fortran
+        if which in ("one", "receive"):
+            request = words[0] if which == "one" else "0"
+            status = self.f.index[names[1] if which == "one" else names[0]]
+            self.before.append("struct mpi_one completion;")
+            self.before.append(f"mpi_word status = mpi_one_begin(&completion, {request}, a{status}, {f});")
+            self.passed[status] = "status"
+            done = "result == 0"
+            if len(words) == 3:
+                done += f" && mpi_read_int({words[2]}) != 0"
+            self.after.append(f"mpi_one_end(t, &completion, {done});")
+            return
+        self.before.append("struct mpi_many completion;")
+        count = self.number(names[0])
+        flag = ""
+        if which == "any":
+            status = self.f.index[names[2]]
+            self.before.append("struct mpi_one one;")
+            self.before.append(f"mpi_word status = mpi_any_begin(&completion, &one, {count}, {words[1]}, a{status}, {f});")
+            if len(words) == 5:
+                flag = f" && mpi_read_int({words[4]}) != 0"
+            end = f"mpi_any_end(t, &completion, &one, {words[3]}, {f});"
+        else:
+            status = self.f.index[names[2]]
+            self.before.append(f"mpi_word status = mpi_many_begin(&completion, {count}, {words[1]}, a{status}, {f});")
+            if which == "all":
+                if len(words) == 4:
+                    flag = f" && mpi_read_int({words[3]}) != 0"
+                end = "mpi_many_end(t, &completion);"
+            else:
+                end = f"mpi_some_end(t, &completion, {words[3]}, {words[4]}, {f});"
+            self.result = "mpi_many_result(&completion, result)"
+        self.passed[status] = "status"
+        self.after += [f"if (result == 0{flag})", "    " + end]
+
+    def arguments(self, n, passed=True):
+        return ", ".join(self.passed.get(i, f"a{i}") if passed else f"a{i}" for i in range(n))
+
+
+def parameters(n):
+    return ", ".join(f"mpi_word a{i}" for i in range(n)) or "void"
+
+
+def types(n):
+    return ", ".join(["mpi_word"] * n) or "void"
+
+
+def frees(body):
+    """(before, after) of calls that end a communicator: needed outside windows as well."""
+    if "frees" not in body.f.roles:
+        return [], []
+    return ([f"uint64_t ending = {body.handle('*' + body.f.roles['frees'])};"],
+            ["if (result == 0)", "    mpi_comm_freed(ending);"])
+
+
+def indent(lines, by="    "):
+    return "".join(by + line + "\n" for line in lines)
+
+
+def c_wrapper(f):
+    n = len(f.arguments)
+    body = Body(f, False).prepare()
+    before_free, after_free = frees(body)
+    number = "MPI_NUMBER_" + f.name
+    out = f"typedef int real_{f.name}({types(n)});\n\n"
+    out += f"static MPI_RECORDED int recorded_{f.name}({parameters(n)})\n{{\n"
+    out += indent(["struct recorder_thread *t = &recorder_self;",
+                   f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
+    out += indent(body.before + before_free)
+    out += indent([f"mpi_enter(t, {number}, {body.enter});",
+                   f"int result = real({body.arguments(n)});"])
+    out += indent(after_free + body.after)
+    out += indent([f"mpi_close_recorded(t, {number}, {body.leave});",
+                   f"return {body.result or 'result'};"])
+    out += "}\n\n"
+    out += f"MPI_EXPORT int {f.c_name}({parameters(n)})\n{{\n"
+    out += indent(["struct recorder_thread *t = &recorder_self;",
+                   f'real_{f.name} *real = (real_{f.name} *)mpi_real_function(0, {number}, "{f.c_name}");',
+                   f"if (MPI_PASSES(t, {number}))",
+                   f"    return real({body.arguments(n, False)});"])
+    out += indent([f"if (mpi_open(t, {number}))",
+                   f"    return recorded_{f.name}({body.arguments(n, False)});"])
+    out += indent(before_free)
+    out += indent([f"int result = real({body.arguments(n, False)});"] + after_free + [f"mpi_close(t, {number});",
+                   "return result;"])
+    return out + "}\n\n"
+
+
+def fortran_wrapper(f):
+    n = f.fortran_arguments()
+    ierror = n - 1 - sum(k.startswith("string") for _, k in f.arguments)
+    if f.roles.get("fortran"):
+        body = Body(f, True)
+        body.enter, body.leave = "mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0", "0, 0"
+    else:
+        body = Body(f, True).prepare()
+    before_free, after_free = frees(body)
+    number = f"MPI_NUMBER_{f.name}"
+    entry = number + " | MPI_OPEN_FORTRAN"
+    everything = body.arguments(n, False)
+    out = f"typedef void real_{f.name}({types(n)});\n\n"
+    descriptor = "bool descriptor, " if "in_place" in f.roles else ""
+    out += f"static void call_{f.name}(real_{f.name} *real, const void *caller, {descriptor}{parameters(n)})\n{{\n"
+    out += indent(["struct recorder_thread *t = &recorder_self;",
+                   f"if (MPI_PASSES_FROM(t, {number}, caller)) {{",
+                   f"    real({everything});",
+                   "    return;",
+                   "}",
+                   f"if (!mpi_open(t, {entry})) {{"])
+    out += indent(before_free + [f"real({everything});"], " " * 8)
+    if after_free:
+        out += indent([f"int result = mpi_fortran_result(a{ierror});"] + after_free, " " * 8)
+    out += indent([f"    mpi_close(t, {entry});", "    return;", "}"])
+    out += indent(body.before + before_free)
+    out += indent([f"mpi_enter(t, {entry}, {body.enter});",
+                   f"real({body.arguments(n)});"])
+    if after_free or body.after or "result" in body.leave:
+        out += indent([f"int result = mpi_fortran_result(a{ierror});"])
+    out += indent(after_free + body.after)
+    out += indent([f"mpi_close_recorded(t, {entry}, {body.leave});"])
+    out += "}\n\n"
+    for row, name, aliases in f.fortran_names():
+        out += f"MPI_EXPORT void {name}({parameters(n)})\n{{\n"
+        row_descriptor = ("true, " if row == 3 else "false, ") if descriptor else ""
+        out += indent([f'real_{f.name} *real = (real_{f.name} *)mpi_real_function({row}, {number}, "{name}");',
+                       f"call_{f.name}(real, __builtin_return_address(0), {row_descriptor}{everything});"])
+        out += "}\n\n"
+        for alias in aliases:
+            out += f'MPI_EXPORT void {alias}({types(n)}) __attribute__((alias("{name}")));\n'
+        out += "\n" if aliases else ""
+    return out
+
+
+TOP = """/* SPDX-License-Identifier: BSD-3-Clause
+ * {what}; made by mpi/generate.py from mpi/functions.list. */
+"""
+
+
+def chunk(functions, part):
+    k, n = (int(x) for x in part.split("/"))
+    return [f for i, f in enumerate(functions) if i * n // len(functions) == k - 1]
+
+
+def make_wrappers(functions, part):
+    out = TOP.format(what="C entry points") + '#include "mpi/wrapper.h"\n\n#include "mpi/prototypes.h"\n\n'
+    for f in chunk(functions, part):
+        if not f.special:
+            out += c_wrapper(f)
+    return out
+
+
+def make_fortran(functions, part):
+    out = TOP.format(what="Fortran entry points") + '#include "mpi/wrapper.h"\n\n#include "mpi/prototypes.h"\n\n'
+    for f in chunk(functions, part):
+        if not f.special:
+            out += fortran_wrapper(f)
+    return out
+
+
+def make_prototypes(functions, _):
+    out = TOP.format(what="Prototypes of the generated entry points") + "#include <stdint.h>\n"
+    for f in functions:
+        if f.special:
+            continue
+        words = types(len(f.arguments)).replace("mpi_word", "uint64_t")
+        out += f"int {f.c_name}({words});\n"
+        words = types(f.fortran_arguments()).replace("mpi_word", "uint64_t")
+        for _, name, _ in f.fortran_names():
+            out += f"void {name}({words});\n"
+    return out
+
+
+def make_header(functions, _):
+    out = TOP.format(what="Numbers of the MPI functions") + "#ifndef REGTRACE_MPI_FUNCTIONS_H\n"
+    out += "#define REGTRACE_MPI_FUNCTIONS_H\n\nenum {\n"
+    out += "".join(f"    MPI_NUMBER_{f.name} = {f.number},\n" for f in functions)
+    return out + f"}};\n#define MPI_FUNCTIONS {len(functions)}\n\n#endif\n"
+
+
+def make_names(functions, _):
+    out = TOP.format(what="Names of the MPI functions") + '#include "base/event.h"\n\n#include <stddef.h>\n\n'
+    out += "static const char *const names[] = {\n"
+    out += "".join(f'    "{f.c_name}",\n' for f in functions)
+    out += f"}};\n\nconst uint32_t event_mpi_functions = {len(functions)};\n\n"
+    return out + ("const char *event_mpi_name(uint32_t function)\n{\n"
+                  f"    return function < {len(functions)} ? names[function] : NULL;\n}}\n")
+
+
+def exports(functions):
+    names = []
+    for f in functions:
+        names.append(f.c_name)
+        if f.name in ("Wtime", "Wtick", "Aint_add", "Aint_diff", "Pcontrol", "Init", "Init_thread", "Finalize", "Abort",
+                      "Session_init") or not f.special:
+            for row, name, aliases in f.fortran_names():
+                if not (f.special and row == 3):
+                    names += [name] + aliases
+    return sorted(names)
+
+
+def make_exports(functions, _):
+    return "".join(name + "\n" for name in exports(functions))
+
+
+def make_doc(functions, _):
+    out = "# MPI functions and what is recorded of them\n\n"
+    out += ("Made from `mpi/functions.list`. Every function but MPI_Pcontrol (a mark), MPI_Aint_add and MPI_Aint_diff is recorded "
+            "with its begin and end, in C and Fortran (`mpif.h`, `use mpi`, `mpi_f08`); the columns say which arguments give the event's fields.\n"
+            "Bytes are those that the call's own rank puts in (the room offered, for receives and reads).\n\n")
+    out += "| number | function | peer | tag | communicator | bytes | request | completes |\n"
+    out += "| ---: | --- | --- | --- | --- | --- | --- | --- |\n"
+    for f in functions:
+        r = f.roles
+        request = r.get("request") or r.get("uses") or ("started ones" if "starts" in r else "")
+        amount = r.get("bytes", "") + (f"; in place {r['in_place']}" if "in_place" in r else "")
+        cells = [str(f.number), f.c_name, r.get("peer", ""), r.get("tag", ""), r.get("comm", ""), amount, request,
+                 r.get("complete", "")]
+        out += "| " + " | ".join(c.replace("*", "\\*") for c in cells) + " |\n"
+    return out
+
+
+MAKE = {"header": make_header, "prototypes": make_prototypes, "names": make_names, "wrappers": make_wrappers,
+        "fortran": make_fortran, "exports": make_exports, "doc": make_doc}
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    kind, _, part = sys.argv[2].partition("=")
+    if kind not in MAKE:
+        sys.exit(f"generate.py: no such kind: {kind}")
+    text = MAKE[kind](read_list(sys.argv[1]), part)
+    unfinished = sys.argv[3] + ".tmp"
+    with open(unfinished, "w", encoding="utf-8") as out:
+        out.write(text)
+    os.replace(unfinished, sys.argv[3])
+
+
+if __name__ == "__main__":
+    main()

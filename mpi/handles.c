@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What is known of handles: sizes of types, numbers, ranks and sizes of communicators. Lock-free, no allocation. */
+#include "mpi/library.h"
+#include "mpi/wrapper.h"
+
+#include <string.h>
+
+/* --- the library's own functions ------------------------------------------------------------------- */
+
+static struct mpi_library library;
+
+RT_COLD static void find_library(void)
+{
+    struct mpi_library found = {.ready = 0};
+    void *symbol;
+#define X(name, type)                                                                                                  \
+    symbol = mpi_symbol("PMPI_" #name);                                                                                \
+    memcpy(&found.name, &symbol, sizeof symbol);
+    MPI_LIBRARY(X)
+#undef X
+    library = found; /* two threads may do so, with the same values */
+    __atomic_store_n(&library.ready, 1, __ATOMIC_RELEASE);
+}
+
+const struct mpi_library *mpi_library(void)
+{
+    if (RT_UNLIKELY(__atomic_load_n(&library.ready, __ATOMIC_ACQUIRE) == 0))
+        find_library();
+    return &library;
+}
+
+/* --- types ------------------------------------------------------------------------------------------ */
+
+/* Only predefined types are kept: a derived type's handle may be freed and given to another behind our back.
+ * An entry is key << 32 | size + 1, one word, so that it is read and written whole. */
+#define TYPE_SLOTS 256u
+static uint64_t type_sizes[TYPE_SLOTS];
+
+/* A key below 2^32 for a predefined type; 0 for others. */
+static uint32_t predefined_key(uint64_t type)
+{
+    switch (mpi_abi.kind) {
+    case MPI_ABI_OPEN_MPI:
+        return type >= mpi_abi.image_low && type < mpi_abi.image_high ? (uint32_t)(type - mpi_abi.image_low) : 0;
+    case MPI_ABI_MPICH: /* handle kind "builtin", object "datatype" (MPICH's mpir_handlemem.h) */
+        return (type & 0xfc000000u) == 0x4c000000u ? (uint32_t)type : 0;
+    case MPI_ABI_STANDARD: /* predefined handles lie below 4096 */
+        return type < 4096 ? (uint32_t)type : 0;
+    default:
+        return 0;
+    }
+}
+
+RT_COLD static uint64_t ask_type_size(uint64_t type)
+{
+    const struct mpi_library *l = mpi_library();
+    int size = 0;
+    if (type == mpi_abi.type_null || l->Type_size == NULL)
+        return 0;
+    struct recorder_thread *t = &recorder_self;
+    t->in_toolkit++;
+    int error = l->Type_size(type, &size);
+    t->in_toolkit--;
+    return error == 0 && size > 0 ? (uint64_t)size : 0;
+}
+
+uint64_t mpi_size_of_type(uint64_t type)
+{
+    uint32_t key = predefined_key(type);
+    if (key == 0)
+        return ask_type_size(type);
+    uint64_t *slot = &type_sizes[(key * 0x9e3779b1u) >> 24];
+    uint64_t known = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if (RT_LIKELY(known >> 32 == key))
+        return (uint32_t)known - 1;
+    uint64_t size = ask_type_size(type);
+    if (size < UINT32_MAX)
+        __atomic_store_n(slot, (uint64_t)key << 32 | (size + 1), __ATOMIC_RELAXED);
+    return size;
+}
+
+/* --- communicators ---------------------------------------------------------------------------------- */
+
+#define COMM_SLOTS 4096u
+#define COMM_TRIES 16u
+#define COMM_MANY 0xffffu
+#define COMM_BEING_ASKED 0xfffeu
+
+/* key stays when a communicator ends: MPI gives handles again. id 0: has none at present. */
+struct comm_entry {
+    _Atomic uint64_t key; /* handle + 1, 0 = never used */
+    _Atomic uint32_t id;
+    uint32_t rank, size;
+};
+static struct comm_entry comms[COMM_SLOTS];
+static _Atomic uint32_t next_comm = 3;
+
+static struct comm_entry *comm_find(uint64_t comm, bool make)
+{
+    uint64_t key = comm + 1;
+    uint32_t at = (uint32_t)((comm * UINT64_C(0x9e3779b97f4a7c15)) >> 52);
+    for (uint32_t i = 0; i < COMM_TRIES; i++) {
+        struct comm_entry *e = &comms[(at + i) % COMM_SLOTS];
+        uint64_t found = atomic_load_explicit(&e->key, memory_order_acquire);
+        if (RT_LIKELY(found == key))
+            return e;
+        if (found != 0)
+            continue;
+        if (!make)
+            return NULL;
+        if (atomic_compare_exchange_strong(&e->key, &found, key) || found == key)
+            return e;
+    }
+    return NULL;
+}
+
+static uint32_t new_id(uint64_t comm)
+{
+    if (comm == mpi_abi.comm_world)
+        return 1;
+    if (comm == mpi_abi.comm_self)
+        return 2;
+    uint32_t id = atomic_fetch_add(&next_comm, 1);
+    if (id < COMM_BEING_ASKED)
+        return id;
+    atomic_store(&next_comm, COMM_BEING_ASKED);
+    return COMM_MANY;
+}
+
+/* Rank and size by PMPI; with two sides the size is the other one's. */
+static void ask_comm(struct comm_entry *e, uint64_t comm)
+{
+    const struct mpi_library *l = mpi_library();
+    struct recorder_thread *t = &recorder_self;
+    int rank = 0, size = 0, inter = 0;
+    t->in_toolkit++;
+    if (l->Comm_rank == NULL || l->Comm_rank(comm, &rank) != 0)
+        rank = 0;
+    if (l->Comm_size == NULL || l->Comm_size(comm, &size) != 0)
+        size = 0;
+    if (l->Comm_test_inter != NULL && l->Comm_test_inter(comm, &inter) == 0 && inter != 0)
+        (void)l->Comm_remote_size(comm, &size);
+    t->in_toolkit--;
+    e->rank = (uint32_t)rank;
+    e->size = (uint32_t)size;
+}
+
+RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_entry *e, uint64_t comm, uint32_t parent)
+{
+    uint32_t none = 0;
+    if (!atomic_compare_exchange_strong(&e->id, &none, COMM_BEING_ASKED))
+        return none == COMM_BEING_ASKED ? COMM_MANY : none; /* another thread is at it */
+    ask_comm(e, comm);
+    uint32_t id = new_id(comm);
+    atomic_store_explicit(&e->id, id, memory_order_release);
+    if (id != COMM_MANY)
+        (void)recorder_emit_long(t, EV_MPI_COMM, id | (uint64_t)e->rank << 32, e->size | (uint64_t)parent << 32, NULL, 0);
+    return id;
+}
+
+uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm)
+{
+    if (RT_UNLIKELY(comm == mpi_abi.comm_null))
+        return 0;
+    struct comm_entry *e = comm_find(comm, true);
+    if (RT_UNLIKELY(e == NULL))
+        return COMM_MANY;
+    uint32_t id = atomic_load_explicit(&e->id, memory_order_acquire);
+    if (RT_LIKELY(id != 0 && id != COMM_BEING_ASKED))
+        return id;
+    return comm_describe(t, e, comm, 0);
+}
+
+void mpi_comm_created(struct recorder_thread *t, uint64_t comm, uint32_t parent)
+{
+    if (comm == mpi_abi.comm_null)
+        return;
+    struct comm_entry *e = comm_find(comm, true);
+    if (e == NULL)
+        return;
+    atomic_store(&e->id, 0); /* were it known, its end escaped us */
+    (void)comm_describe(t, e, comm, parent);
+}
+
+void mpi_comm_freed(uint64_t comm)
+{
+    struct comm_entry *e = comm_find(comm, false);
+    if (e != NULL)
+        atomic_store(&e->id, 0);
+}
+
+uint32_t mpi_known_size(uint64_t comm)
+{
+    struct comm_entry *e = comm_find(comm, false);
+    return e != NULL && atomic_load_explicit(&e->id, memory_order_acquire) != 0 ? e->size : 0;
+}
+
+uint32_t mpi_known_rank(uint64_t comm)
+{
+    struct comm_entry *e = comm_find(comm, false);
+    return e != NULL && atomic_load_explicit(&e->id, memory_order_acquire) != 0 ? e->rank : 0;
+}
+
+void mpi_after_fork(void)
+{
+    for (uint32_t i = 0; i < COMM_SLOTS; i++)
+        atomic_store(&comms[i].id, 0);
+    atomic_store(&next_comm, 3);
+}
+
+/* --- arrays ----------------------------------------------------------------------------------------- */
+
+static uint64_t count_at(mpi_word counts, bool wide, uint32_t i)
+{
+    int64_t n = wide ? ((const int64_t *)(uintptr_t)counts)[i] : ((const int *)(uintptr_t)counts)[i];
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+uint64_t mpi_sum(mpi_word counts, bool wide, uint64_t comm)
+{
+    uint32_t n = counts != 0 ? mpi_known_size(comm) : 0;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += count_at(counts, wide, i);
+    return sum;
+}
+
+uint64_t mpi_own(mpi_word counts, bool wide, uint64_t comm)
+{
+    return counts != 0 && mpi_known_size(comm) != 0 ? count_at(counts, wide, mpi_known_rank(comm)) : 0;
+}
+
+uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm, bool fortran)
+{
+    uint32_t n = counts != 0 && types != 0 ? mpi_known_size(comm) : 0;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t count = count_at(counts, wide, i);
+        if (count != 0)
+            sum += count * mpi_size_of_type(mpi_handle_element(MPI_HANDLE_TYPE, types, i, fortran));
+    }
+    return sum;
+}
+
+uint64_t mpi_handle_from_fortran(enum mpi_handle_kind kind, int handle)
+{
+    if (mpi_abi.handle_bytes == 4) /* MPICH's handles are the same integers in both languages */
+        return (uint32_t)handle;
+    const struct mpi_library *l = mpi_library();
+    uint64_t (*const convert[MPI_HANDLE_KINDS])(int) = {l->Comm_f2c, l->Type_f2c, l->Request_f2c};
+    return convert[kind] != NULL ? convert[kind](handle) : 0;
+}
+
+uint64_t mpi_handle_element(enum mpi_handle_kind kind, mpi_word array, uint64_t i, bool fortran)
+{
+    if (array == 0)
+        return 0;
+    if (fortran)
+        return mpi_handle_from_fortran(kind, ((const int *)(uintptr_t)array)[i]);
+    if (mpi_abi.handle_bytes == 4)
+        return ((const uint32_t *)(uintptr_t)array)[i];
+    return ((const uint64_t *)(uintptr_t)array)[i];
+}
+
+/* Fortran's MPI_IN_PLACE is a variable: its address by the names that the libraries give it. MPICH keeps the
+ * address of mpif.h's in MPIR_F_MPI_IN_PLACE, mpi_f08's is the variable MPIR_F08_MPI_IN_PLACE itself. */
+bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor)
+{
+    if (!fortran)
+        return buffer == mpi_abi.in_place;
+    static void *variable, *pointer, *variable_f08;
+    static int looked;
+    if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0) {
+        variable = mpi_symbol("mpi_fortran_in_place_");
+        pointer = mpi_symbol("MPIR_F_MPI_IN_PLACE");
+        variable_f08 = mpi_symbol("MPIR_F08_MPI_IN_PLACE");
+        __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
+    }
+    if (descriptor)
+        buffer = buffer != 0 ? *(const mpi_word *)(uintptr_t)buffer : 0;
+    return buffer != 0 && (buffer == (mpi_word)(uintptr_t)variable || buffer == (mpi_word)(uintptr_t)variable_f08 ||
+                           (pointer != NULL && buffer == *(const mpi_word *)pointer));
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Wrappers by hand: MPI's start and end, MPI_Abort, MPI_Pcontrol, and functions that do not return int. */
+#include "mpi/special.h"
+
+#include "mpi/library.h"
+#include "mpi/wrapper.h"
+
+/* Of the world that MPI_Init made; -1 before, and always with sessions alone. */
+static int world_rank = -1, world_size = -1;
+
+static void begin_init(void)
+{
+    if (mpi_hooks.init_begin != NULL)
+        mpi_hooks.init_begin();
+}
+
+/* world: MPI_COMM_WORLD exists and all its ranks are here. */
+static void end_init(bool world)
+{
+    const struct mpi_library *l = mpi_library();
+    struct recorder_thread *t = &recorder_self;
+    int rank = -1, size = -1, level = 0;
+    t->in_toolkit++;
+    if (world && l->Comm_rank != NULL && l->Comm_rank(mpi_abi.comm_world, &rank) == 0 &&
+        l->Comm_size(mpi_abi.comm_world, &size) == 0) {
+        world_rank = rank;
+        world_size = size;
+        clocksync_measure(rank, size, false);
+    }
+    if (world && l->Query_thread != NULL)
+        (void)l->Query_thread(&level);
+    t->in_toolkit--;
+    if (mpi_hooks.init_done != NULL)
+        mpi_hooks.init_done(rank, size, level, (int)mpi_abi.kind);
+}
+
+static void begin_finalize(void)
+{
+    if (mpi_hooks.finalize_begin != NULL)
+        mpi_hooks.finalize_begin();
+    struct recorder_thread *t = &recorder_self;
+    t->in_toolkit++;
+    if (world_size > 0)
+        clocksync_measure(world_rank, world_size, true);
+    t->in_toolkit--;
+}
+
+static void end_finalize(void)
+{
+    world_rank = world_size = -1;
+    if (mpi_hooks.finalize_done != NULL)
+        mpi_hooks.finalize_done();
+}
+
+/* --- C ---------------------------------------------------------------------------------------------- */
+
+/* begin: run before, if the call is not the C half of a Fortran one; end: after it succeeded. REAL calls the real function. */
+#define C_CALL(function, begin, end, REAL)                                                                             \
+    do {                                                                                                               \
+        struct recorder_thread *t = &recorder_self;                                                                    \
+        if (MPI_PASSES(t, MPI_NUMBER_##function))                                                                      \
+            return REAL;                                                                                               \
+        begin;                                                                                                         \
+        bool recorded = mpi_open(t, MPI_NUMBER_##function);                                                            \
+        if (recorded)                                                                                                  \
+            mpi_enter(t, MPI_NUMBER_##function, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                              \
+        int result = REAL;                                                                                             \
+        mpi_close(t, MPI_NUMBER_##function);                                                                           \
+        if (result == 0) {                                                                                             \
+            end;                                                                                                       \
+        }                                                                                                              \
+        return result;                                                                                                 \
+    } while (0)
+
+typedef int real_0(void);
+typedef int real_1(mpi_word);
+typedef int real_2(mpi_word, mpi_word);
+typedef int real_3(mpi_word, mpi_word, mpi_word);
+typedef int real_4(mpi_word, mpi_word, mpi_word, mpi_word);
+
+int MPI_Init(mpi_word argc, mpi_word argv);
+int MPI_Init_thread(mpi_word argc, mpi_word argv, mpi_word required, mpi_word provided);
+int MPI_Session_init(mpi_word info, mpi_word errhandler, mpi_word session);
+int MPI_Finalize(void);
+int MPI_Abort(mpi_word comm, mpi_word code);
+int MPI_Pcontrol(int level, mpi_word second);
+int64_t MPI_Aint_add(mpi_word base, mpi_word displacement);
+int64_t MPI_Aint_diff(mpi_word one, mpi_word two);
+
+MPI_EXPORT int MPI_Init(mpi_word argc, mpi_word argv)
+{
+    real_2 *real = (real_2 *)mpi_real_function(0, MPI_NUMBER_Init, "MPI_Init");
+    C_CALL(Init, begin_init(), end_init(true), real(argc, argv));
+}
+
+MPI_EXPORT int MPI_Init_thread(mpi_word argc, mpi_word argv, mpi_word required, mpi_word provided)
+{
+    real_4 *real = (real_4 *)mpi_real_function(0, MPI_NUMBER_Init_thread, "MPI_Init_thread");
+    C_CALL(Init_thread, begin_init(), end_init(true), real(argc, argv, required, provided));
+}
+
+MPI_EXPORT int MPI_Session_init(mpi_word info, mpi_word errhandler, mpi_word session)
+{
+    real_3 *real = (real_3 *)mpi_real_function(0, MPI_NUMBER_Session_init, "MPI_Session_init");
+    C_CALL(Session_init, begin_init(), end_init(false), real(info, errhandler, session));
+}
+
+MPI_EXPORT int MPI_Finalize(void)
+{
+    real_0 *real = (real_0 *)mpi_real_function(0, MPI_NUMBER_Finalize, "MPI_Finalize");
+    C_CALL(Finalize, begin_finalize(), end_finalize(), real());
+}
+
+static void begin_abort(int code)
+{
+    if (mpi_hooks.abort_called != NULL)
+        mpi_hooks.abort_called(code);
+}
+
+MPI_EXPORT int MPI_Abort(mpi_word comm, mpi_word code)
+{
+    real_2 *real = (real_2 *)mpi_real_function(0, MPI_NUMBER_Abort, "MPI_Abort");
+    C_CALL(Abort, begin_abort((int)code), (void)0, real(comm, code));
+}
+
+MPI_EXPORT int64_t MPI_Aint_add(mpi_word base, mpi_word displacement)
+{
+    /* MPI-3.1, 4.1.5: the sum of the addresses as char pointers. Nothing to time, so not an event. */
+    return (int64_t)(base + displacement);
+}
+
+MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
+{
+    return (int64_t)(one - two);
+}
+
+/* --- Fortran ---------------------------------------------------------------------------------------- */
+
+#define FORTRAN_CALL(row, function, begin, end, real, ierror, ...)                                                     \
+    do {                                                                                                               \
+        struct recorder_thread *t = &recorder_self;                                                                    \
+        const unsigned entry = MPI_NUMBER_##function | MPI_OPEN_FORTRAN;                                               \
+        if (MPI_PASSES(t, MPI_NUMBER_##function)) {                                                                    \
+            real(__VA_ARGS__);                                                                                         \
+            return;                                                                                                    \
+        }                                                                                                              \
+        begin;                                                                                                         \
+        if (mpi_open(t, entry))                                                                                        \
+            mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                                              \
+        real(__VA_ARGS__);                                                                                             \
+        mpi_close(t, entry);                                                                                           \
+        if (mpi_fortran_result(ierror) == 0) {                                                                         \
+            end;                                                                                                       \
+        }                                                                                                              \
+    } while (0)
+
+#define FORTRAN_NAMES(low, upper, types)                                                                               \
+    MPI_EXPORT void low types __attribute__((alias(#low "_")));                                                        \
+    MPI_EXPORT void low##__ types __attribute__((alias(#low "_")));                                                    \
+    MPI_EXPORT void upper types __attribute__((alias(#low "_")));
+
+#define FORTRAN_ENTRY_1(row, name, function, begin, end)                                                               \
+    void name(mpi_word ierror);                                                                                        \
+    MPI_EXPORT void name(mpi_word ierror)                                                                              \
+    {                                                                                                                  \
+        real_1 *real = (real_1 *)mpi_real_function(row, MPI_NUMBER_##function, #name);                                 \
+        FORTRAN_CALL(row, function, begin, end, real, ierror, ierror);                                                 \
+    }
+#define FORTRAN_ENTRY_3(row, name, function, begin, end, ierror)                                                       \
+    void name(mpi_word a, mpi_word b, mpi_word c);                                                                     \
+    MPI_EXPORT void name(mpi_word a, mpi_word b, mpi_word c)                                                           \
+    {                                                                                                                  \
+        real_3 *real = (real_3 *)mpi_real_function(row, MPI_NUMBER_##function, #name);                                 \
+        FORTRAN_CALL(row, function, begin, end, real, ierror, a, b, c);                                                \
+    }
+#define FORTRAN_ENTRY_4(row, name, function, begin, end, ierror)                                                       \
+    void name(mpi_word a, mpi_word b, mpi_word c, mpi_word d);                                                         \
+    MPI_EXPORT void name(mpi_word a, mpi_word b, mpi_word c, mpi_word d)                                               \
+    {                                                                                                                  \
+        real_4 *real = (real_4 *)mpi_real_function(row, MPI_NUMBER_##function, #name);                                 \
+        FORTRAN_CALL(row, function, begin, end, real, ierror, a, b, c, d);                                             \
+    }
+
+FORTRAN_ENTRY_1(1, mpi_init_, Init, begin_init(), end_init(true))
+FORTRAN_ENTRY_1(2, mpi_init_f08_, Init, begin_init(), end_init(true))
+FORTRAN_NAMES(mpi_init, MPI_INIT, (mpi_word))
+FORTRAN_ENTRY_3(1, mpi_init_thread_, Init_thread, begin_init(), end_init(true), c)
+FORTRAN_ENTRY_3(2, mpi_init_thread_f08_, Init_thread, begin_init(), end_init(true), c)
+FORTRAN_NAMES(mpi_init_thread, MPI_INIT_THREAD, (mpi_word, mpi_word, mpi_word))
+FORTRAN_ENTRY_4(1, mpi_session_init_, Session_init, begin_init(), end_init(false), d)
+FORTRAN_ENTRY_4(2, mpi_session_init_f08_, Session_init, begin_init(), end_init(false), d)
+FORTRAN_NAMES(mpi_session_init, MPI_SESSION_INIT, (mpi_word, mpi_word, mpi_word, mpi_word))
+FORTRAN_ENTRY_1(1, mpi_finalize_, Finalize, begin_finalize(), end_finalize())
+FORTRAN_ENTRY_1(2, mpi_finalize_f08_, Finalize, begin_finalize(), end_finalize())
+FORTRAN_NAMES(mpi_finalize, MPI_FINALIZE, (mpi_word))
+FORTRAN_ENTRY_3(1, mpi_abort_, Abort, begin_abort(mpi_read_int(b)), (void)0, c)
+FORTRAN_ENTRY_3(2, mpi_abort_f08_, Abort, begin_abort(mpi_read_int(b)), (void)0, c)
+FORTRAN_NAMES(mpi_abort, MPI_ABORT, (mpi_word, mpi_word, mpi_word))
+
+/* Fortran's are functions of two addresses of address-sized integers. */
+#define FORTRAN_AINT(name, operation)                                                                                  \
+    int64_t name(mpi_word one, mpi_word two);                                                                          \
+    MPI_EXPORT int64_t name(mpi_word one, mpi_word two)                                                                \
+    {                                                                                                                  \
+        return (int64_t)(*(const mpi_word *)(uintptr_t)one operation * (const mpi_word *)(uintptr_t)two);              \
+    }
+#define FORTRAN_AINT_NAMES(low, upper)                                                                                 \
+    MPI_EXPORT int64_t low(mpi_word, mpi_word) __attribute__((alias(#low "_")));                                       \
+    MPI_EXPORT int64_t low##__(mpi_word, mpi_word) __attribute__((alias(#low "_")));                                   \
+    MPI_EXPORT int64_t upper(mpi_word, mpi_word) __attribute__((alias(#low "_")));
+FORTRAN_AINT(mpi_aint_add_, +)
+FORTRAN_AINT(mpi_aint_diff_, -)
+FORTRAN_AINT(mpi_aint_add_f08_, +)
+FORTRAN_AINT(mpi_aint_diff_f08_, -)
+FORTRAN_AINT_NAMES(mpi_aint_add, MPI_AINT_ADD)
+FORTRAN_AINT_NAMES(mpi_aint_diff, MPI_AINT_DIFF)
+
+/* --- Pcontrol --------------------------------------------------------------------------------------- */
+
+/* A variable argument list cannot be handed on, and the libraries' own MPI_Pcontrol does nothing: not chained. */
+MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, void *caller)
+{
+    if (recorder_self.in_toolkit == 0 && mpi_hooks.pcontrol != NULL)
+        mpi_hooks.pcontrol(level, second, is_fortran, caller);
+}
+
+/* Without a prototype of "...", so that the second argument is what its register holds, given or not. The
+ * register is cleared on return: else a call with the level alone would find the last call's string in it. */
+MPI_EXPORT int MPI_Pcontrol(int level, mpi_word second)
+{
+    pcontrol(level, second, 0, __builtin_return_address(0));
+#if defined(__x86_64__)
+    __asm__ volatile("xorl %%esi, %%esi" ::: "rsi", "cc");
+#elif defined(__aarch64__)
+    __asm__ volatile("mov x1, xzr" ::: "x1");
+#endif
+    return 0;
+}
+
+void mpi_pcontrol_(mpi_word level);
+MPI_EXPORT void mpi_pcontrol_(mpi_word level)
+{
+    pcontrol(mpi_read_int(level), 0, 1, __builtin_return_address(0));
+}
+MPI_EXPORT void mpi_pcontrol(mpi_word) __attribute__((alias("mpi_pcontrol_")));
+MPI_EXPORT void mpi_pcontrol__(mpi_word) __attribute__((alias("mpi_pcontrol_")));
+MPI_EXPORT void MPI_PCONTROL(mpi_word) __attribute__((alias("mpi_pcontrol_")));
+MPI_EXPORT void mpi_pcontrol_f08_(mpi_word) __attribute__((alias("mpi_pcontrol_")));

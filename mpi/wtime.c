@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MPI_Wtime and MPI_Wtick: alone in a file, since a double is returned in a vector register, so that the
+ * other wrappers can be built without those. */
+#include "mpi/wrapper.h"
+
+typedef double real_clock(void);
+
+#define CLOCK(row, name, function, entry)                                                                              \
+    double name(void);                                                                                                 \
+    MPI_EXPORT double name(void)                                                                                       \
+    {                                                                                                                  \
+        struct recorder_thread *t = &recorder_self;                                                                    \
+        real_clock *real = (real_clock *)mpi_real_function(row, MPI_NUMBER_##function, #name);                         \
+        if (MPI_PASSES(t, MPI_NUMBER_##function))                                                                      \
+            return real();                                                                                             \
+        if (mpi_open(t, entry))                                                                                        \
+            mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                                              \
+        double result = real();                                                                                        \
+        mpi_close(t, entry);                                                                                           \
+        return result;                                                                                                 \
+    }
+
+#define NAMES(low, upper)                                                                                              \
+    MPI_EXPORT double low(void) __attribute__((alias(#low "_")));                                                      \
+    MPI_EXPORT double low##__(void) __attribute__((alias(#low "_")));                                                  \
+    MPI_EXPORT double upper(void) __attribute__((alias(#low "_")));
+
+CLOCK(0, MPI_Wtime, Wtime, MPI_NUMBER_Wtime)
+CLOCK(0, MPI_Wtick, Wtick, MPI_NUMBER_Wtick)
+CLOCK(1, mpi_wtime_, Wtime, (MPI_NUMBER_Wtime | MPI_OPEN_FORTRAN))
+CLOCK(1, mpi_wtick_, Wtick, (MPI_NUMBER_Wtick | MPI_OPEN_FORTRAN))
+CLOCK(2, mpi_wtime_f08_, Wtime, (MPI_NUMBER_Wtime | MPI_OPEN_FORTRAN))
+CLOCK(2, mpi_wtick_f08_, Wtick, (MPI_NUMBER_Wtick | MPI_OPEN_FORTRAN))
+NAMES(mpi_wtime, MPI_WTIME)
+NAMES(mpi_wtick, MPI_WTICK)
