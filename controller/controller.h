@@ -341,7 +341,7 @@ enum ctl_unfired {
     CTL_NEVER_ARMED, /* the alarm before it never fired, or the chain that it waits for never ended */
     CTL_NEVER_HIT,   /* armed, but no matching execution: unresolved symbol, image never loaded, ... */
     CTL_COUNT_SHORT, /* `reached` executions of `count` */
-    CTL_OTHER_RANK   /* not for this rank */
+    CTL_OTHER_RANK   /* its rank list excludes this rank */
 };
 typedef void ctl_unfired_function(void *context, const struct ctl_alarm *alarm, enum ctl_unfired why,
                                   uint64_t reached);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The doors of the automaton: executions, expiries, progress of global counts, and syncing with other threads. */
+#include "controller/state.h"
+
+static const struct ctl_moment unknown_moment = {.icount = CTL_UNKNOWN};
+
+_Static_assert(offsetof(struct ctl_thread, epoch) == CTL_THREAD_EPOCH_OFFSET, "trampolines compare it");
+
+size_t ctl_left_offset(uint16_t alarm)
+{
+    return offsetof(struct thread_state, left) + (size_t)alarm * sizeof(int64_t);
+}
+
+int64_t ctl_global_decrement(struct ctl_shared *shared, uint16_t alarm)
+{
+    return __atomic_sub_fetch(global_counter(shared_of(shared), alarm), 1, __ATOMIC_RELAXED);
+}
+
+/* Not armed by the execution that is being judged? */
+static bool is_open(const struct thread_state *thread, const struct ctl_alarm *alarm)
+{
+    return chain_alarm(thread, alarm->chain) == alarm && thread->chains[alarm->chain].execution != thread->execution &&
+           __atomic_load_n(&thread->left[alarm->index], __ATOMIC_RELAXED) < CTL_LEFT_PARKED_MIN;
+}
+
+static bool is_due(const struct thread_state *thread, const struct ctl_alarm *alarm)
+{
+    struct shared_state *shared = state_shared(thread);
+    const int64_t *left = alarm->global ? global_counter(shared, alarm->index) : &thread->left[alarm->index];
+    return is_open(thread, alarm) && __atomic_load_n(left, __ATOMIC_RELAXED) <= 0;
+}
+
+/* Fires if it is due still once the lock, where one is needed, is held. False: another thread fired it, and what
+ * is armed now has not seen the execution. */
+static bool fire_if_due(struct thread_state *thread, const struct ctl_alarm *alarm, const struct ctl_moment *moment)
+{
+    struct shared_state *shared = state_shared(thread);
+    bool shares = chain_fires_shared(thread, alarm->chain);
+    if (shares) {
+        lock_take(&shared->lock);
+        thread_adopt(thread, moment->icount);
+    }
+    bool due = is_due(thread, alarm);
+    if (due)
+        chain_fire(thread, alarm->chain, moment, false);
+    if (shares)
+        lock_drop(&shared->lock);
+    return due;
+}
+
+/* One alarm that this execution matches. `value`: what the counter came to by it, or CTL_HIT_FRESH. Where somebody
+ * else (a handler that interrupted us before signals were blocked, another thread) fired it first,
+ * the execution counts afresh: as many executions are counted as there were, whoever fires. */
+static void judge(struct thread_state *thread, const struct ctl_alarm *alarm, const struct ctl_moment *moment,
+                  int64_t value)
+{
+    struct shared_state *shared = state_shared(thread);
+    if (alarm_is_machinery(alarm))
+        return;
+    while (is_open(thread, alarm)) {
+        if (value == CTL_HIT_FRESH)
+            value = alarm->global ? ctl_global_decrement(&shared->head, alarm->index)
+                                  : ctl_left_decrement(&thread->left[alarm->index]);
+        if (value > 0 && value < CTL_LEFT_LIVE)
+            return;
+        if (value <= 0 && fire_if_due(thread, alarm, moment))
+            return;
+        thread_catch_up(thread, moment->icount);
+        value = CTL_HIT_FRESH;
+    }
+}
+
+void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned count, const struct ctl_moment *moment,
+                  int64_t value)
+{
+    struct thread_state *thread = state_of(head);
+    struct shared_state *shared = state_shared(thread);
+    uint64_t mask = signals_block();
+    if (moment == NULL)
+        moment = &unknown_moment;
+    thread->execution++;
+    thread_catch_up(thread, moment->icount);
+    for (unsigned i = 0; i < count; i++)
+        judge(thread, alarm_at(shared, alarms[i]), moment, i == 0 ? value : CTL_HIT_FRESH);
+    thread_settle(thread, moment);
+    signals_restore(mask);
+}
+
+void ctl_sync(struct ctl_thread *head, const struct ctl_moment *moment)
+{
+    struct thread_state *thread = state_of(head);
+    if (__atomic_load_n(&head->shared->epoch, __ATOMIC_ACQUIRE) == __atomic_load_n(&head->epoch, __ATOMIC_RELAXED))
+        return;
+    uint64_t mask = signals_block();
+    if (moment == NULL)
+        moment = &unknown_moment;
+    thread->execution++;
+    thread_catch_up(thread, moment->icount);
+    thread_settle(thread, moment);
+    signals_restore(mask);
+}
+
+static bool is_in_force(const struct thread_state *thread, const struct ctl_alarm *alarm, uint32_t generation)
+{
+    const struct thread_chain *state = &thread->chains[alarm->chain];
+    return chain_alarm(thread, alarm->chain) == alarm && state->generation == generation && !state->pending_arm &&
+           !alarm->global && alarm_is_machinery(alarm) &&
+           (alarm->tid == CTL_ANY_TID || alarm->tid == thread->tid) &&
+           ctl_alarm_on_rank(alarm, state_shared(thread)->config->rank);
+}
+
+void ctl_expire(struct ctl_thread *head, uint16_t index, uint32_t generation, const struct ctl_moment *moment)
+{
+    struct thread_state *thread = state_of(head);
+    struct shared_state *shared = state_shared(thread);
+    const struct ctl_alarm *alarm = alarm_at(shared, index);
+    uint64_t mask = signals_block();
+    if (moment == NULL)
+        moment = &unknown_moment;
+    thread->execution++;
+    thread_catch_up(thread, moment->icount);
+    if (is_in_force(thread, alarm, generation)) {
+        bool shares = chain_fires_shared(thread, alarm->chain);
+        if (shares) {
+            lock_take(&shared->lock);
+            thread_adopt(thread, moment->icount);
+        }
+        if (is_in_force(thread, alarm, generation))
+            chain_fire(thread, alarm->chain, moment, false);
+        if (shares)
+            lock_drop(&shared->lock);
+    }
+    thread_settle(thread, moment);
+    signals_restore(mask);
+}
+
+/* The global icount that this thread counts towards in the chain, or NULL. */
+static const struct ctl_alarm *global_icount(const struct thread_state *thread, unsigned chain)
+{
+    const struct ctl_alarm *alarm = chain_alarm(thread, chain);
+    return alarm != NULL && alarm->global && alarm->type == CTL_ICOUNT ? alarm : NULL;
+}
+
+static uint64_t advance_chain(struct thread_state *thread, unsigned chain, int64_t amount, const struct ctl_moment *moment)
+{
+    struct shared_state *shared = state_shared(thread);
+    const struct ctl_alarm *alarm;
+    while ((alarm = global_icount(thread, chain)) != NULL) {
+        int64_t left = __atomic_sub_fetch(global_counter(shared, alarm->index), amount, __ATOMIC_RELAXED);
+        if (left > 0 && left < CTL_LEFT_LIVE)
+            return (uint64_t)left;
+        lock_take(&shared->lock);
+        thread_adopt(thread, moment->icount);
+        /* Our share is in the overshoot, whoever fires. Parked: it was taken before we came, so try what is
+         * armed now. */
+        if (left <= 0 && global_icount(thread, chain) == alarm &&
+            __atomic_load_n(global_counter(shared, alarm->index), __ATOMIC_RELAXED) <= 0)
+            chain_fire(thread, chain, moment, false);
+        lock_drop(&shared->lock);
+        if (left <= 0)
+            return 0;
+    }
+    return 0;
+}
+
+uint64_t ctl_advance(struct ctl_thread *head, uint16_t index, uint64_t instructions, const struct ctl_moment *moment)
+{
+    struct thread_state *thread = state_of(head);
+    struct shared_state *shared = state_shared(thread);
+    const struct ctl_alarm *alarm = alarm_at(shared, index);
+    uint64_t left = 0;
+    uint64_t mask = signals_block();
+    if (moment == NULL)
+        moment = &unknown_moment;
+    if (instructions > (uint64_t)CTL_LEFT_LIVE / 4)
+        instructions = (uint64_t)CTL_LEFT_LIVE / 4;
+    thread->execution++;
+    thread_catch_up(thread, moment->icount);
+    if (global_icount(thread, alarm->chain) == alarm)
+        left = advance_chain(thread, alarm->chain, (int64_t)instructions, moment);
+    thread_settle(thread, moment);
+    signals_restore(mask);
+    return left;
+}
+
+uint16_t ctl_thread_armed(const struct ctl_thread *head, unsigned chain)
+{
+    const struct thread_state *thread = (const struct thread_state *)(const void *)head;
+    const struct shared_state *shared = state_shared(thread);
+    uint16_t place = __atomic_load_n(&thread->chains[chain].place, __ATOMIC_RELAXED);
+    if (place >= PLACE_MAX)
+        return CTL_NO_ALARM;
+    const struct ctl_alarm *alarm = alarm_at(shared, shared->config->chains[chain].first_alarm + (unsigned)place);
+    bool ours = (alarm->tid == CTL_ANY_TID || alarm->tid == thread->tid) &&
+                ctl_alarm_on_rank(alarm, shared->config->rank);
+    return ours ? alarm->index : CTL_NO_ALARM;
+}
+
+uint32_t ctl_thread_tid(const struct ctl_thread *head)
+{
+    return ((const struct thread_state *)(const void *)head)->tid;
+}
+
+uint64_t ctl_alarm_fired(const struct ctl_shared *head, uint16_t alarm)
+{
+    const struct shared_state *shared = (const struct shared_state *)(const void *)head;
+    return __atomic_load_n(&shared->fired[alarm], __ATOMIC_RELAXED);
+}
+
+uint64_t ctl_backlogs_cut(const struct ctl_shared *head)
+{
+    const struct shared_state *shared = (const struct shared_state *)(const void *)head;
+    return __atomic_load_n(&shared->backlogs_cut, __ATOMIC_RELAXED);
+}
