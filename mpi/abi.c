@@ -96,9 +96,17 @@ RT_COLD void *mpi_symbol(const char *name)
 
 /* --- constants ------------------------------------------------------------------------------------ */
 
+/* A variable of the library: the loader may have copied it into the program (a copy relocation), and then the library
+ * itself uses the copy. So the global order first, which begins at the program. */
+RT_COLD static void *mpi_variable(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    return found != NULL ? found : search_objects(name);
+}
+
 static uint64_t address_of(const char *name)
 {
-    return (uint64_t)(uintptr_t)mpi_symbol(name);
+    return (uint64_t)(uintptr_t)mpi_variable(name);
 }
 
 RT_COLD static void fill_open_mpi(struct mpi_abi *abi, void *world)
@@ -159,7 +167,7 @@ RT_COLD static const struct mpi_abi *look(void)
     if (version != NULL && version(&major, &minor) == 0 && major >= 1) {
         fill_standard(&found);
     } else {
-        void *world = mpi_symbol("ompi_mpi_comm_world");
+        void *world = mpi_variable("ompi_mpi_comm_world");
         if (world != NULL)
             fill_open_mpi(&found, world);
         else if (mpi_symbol("PMPI_Init") != NULL)
