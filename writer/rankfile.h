@@ -33,7 +33,7 @@ struct rankfile {
 };
 
 /* Create `path` (truncating) with everything in it that SWMR wants there before: attributes (those of
- * `identity` and one per "key=value" of `metadata`, but "alarm.<i>" and "function.<n>", which become rows),
+ * `identity` and one per "key=value" of `metadata`, but "alarm.<i>", which becomes a row),
  * all datasets, the tables of alarms and functions. `metadata`: escaped lines as a stream holds them. Returns with
  * SWMR writing started when `swmr`. 0 or -errno with the text; the file may then exist, useless. */
 RT_MUST_CHECK int rankfile_create(struct rankfile *f, const char *path, const struct rankfile_identity *identity,

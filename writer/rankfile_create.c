@@ -123,20 +123,20 @@ static void add_alarm(struct creation *c, const char *number, const char *value)
         c->rc = -ENOMEM;
 }
 
-/* MPI's names are known to the traced process; the payload is what base/event_table.def says of the pair. */
-static void add_mpi_function(struct creation *c, const char *number, const char *name)
+/* The names of libmpinames; the payload is what base/event_table.def says of the pair. */
+static int add_mpi_functions(struct rankfile *f)
 {
-    unsigned long n = strtoul(number, NULL, 10);
-    if (n >= MPI_FUNCTION_LIMIT)
-        return;
-    struct rt_function rows[2] = {
-        {.code = EVENT_MPI_ENTER(n), .label = "enter", .a = "peer (i32) | tag (i32) << 32", .b = "bytes | comm id << 48"},
-        {.code = EVENT_MPI_LEAVE(n), .label = "leave", .a = "request, 0 = none", .b = "bytes received or 0"},
-    };
-    for (int i = 0; i < 2; i++)
-        (void)snprintf(rows[i].name, sizeof rows[i].name, "%s", name);
-    if (table_append(&c->f->tables[SCHEMA_FUNCTIONS], rows, 2) != 0)
-        c->rc = -ENOMEM;
+    for (uint32_t n = 0; n < event_mpi_functions; n++) {
+        struct rt_function rows[2] = {
+            {.code = EVENT_MPI_ENTER(n), .label = "enter", .a = "peer (i32) | tag (i32) << 32", .b = "bytes | comm id << 48"},
+            {.code = EVENT_MPI_LEAVE(n), .label = "leave", .a = "request, 0 = none", .b = "bytes received or 0"},
+        };
+        for (int i = 0; i < 2; i++)
+            (void)snprintf(rows[i].name, sizeof rows[i].name, "%s", event_mpi_name(n));
+        if (table_append(&f->tables[SCHEMA_FUNCTIONS], rows, 2) != 0)
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 static bool key_may_be_attribute(const char *key, const char *value)
@@ -150,8 +150,6 @@ static void visit_metadata(void *context, const char *key, const char *value)
     struct creation *c = context;
     if (strncmp(key, "alarm.", 6) == 0)
         add_alarm(c, key + 6, value);
-    else if (strncmp(key, "function.", 9) == 0)
-        add_mpi_function(c, key + 9, value);
     else if (key_may_be_attribute(key, value) && H5Aexists(c->f->file, key) == 0 &&
              schema_put_text(c->f->file, key, value, 0) != 0)
         c->rc = -EIO;
@@ -183,6 +181,8 @@ static int fill(struct rankfile *f, const struct rankfile_identity *id, const ch
     int rc = put_identity(f, id);
     if (rc == 0)
         rc = add_own_functions(f);
+    if (rc == 0)
+        rc = add_mpi_functions(f);
     if (rc == 0) {
         rankfile_each_metadata(metadata, bytes, visit_metadata, &c);
         rc = c.rc;

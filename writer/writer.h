@@ -136,7 +136,7 @@ struct rt_comm {
     uint32_t id, rank, size, parent;
 };
 
-/* /functions: event code -> name. MPI names come from metadata ("function.<number>=MPI_Send"). */
+/* /functions: event code -> name. MPI names come from libmpinames. */
 struct rt_function {
     uint32_t code;
     char name[60];  /* "MPI_Send", "EV_WINDOW_OPEN" */
