@@ -148,15 +148,12 @@ static hid_t field_type(const struct schema_field *field)
     return -1;
 }
 
-hid_t schema_memory_type(enum schema_table table)
+hid_t schema_compound(size_t bytes, const struct schema_field *fields, size_t count)
 {
-    const struct schema_table_info *t = &schema_tables[table];
-    if (t->fields == NULL)
-        return H5Tcopy(H5T_NATIVE_UINT8);
-    hid_t type = H5Tcreate(H5T_COMPOUND, t->row_bytes);
-    for (size_t i = 0; type >= 0 && i < t->field_count; i++) {
-        hid_t member = field_type(&t->fields[i]);
-        herr_t bad = member < 0 ? -1 : H5Tinsert(type, t->fields[i].name, t->fields[i].offset, member);
+    hid_t type = H5Tcreate(H5T_COMPOUND, bytes);
+    for (size_t i = 0; type >= 0 && i < count; i++) {
+        hid_t member = field_type(&fields[i]);
+        herr_t bad = member < 0 ? -1 : H5Tinsert(type, fields[i].name, fields[i].offset, member);
         if (member >= 0)
             (void)H5Tclose(member);
         if (bad < 0) {
@@ -165,6 +162,14 @@ hid_t schema_memory_type(enum schema_table table)
         }
     }
     return type;
+}
+
+hid_t schema_memory_type(enum schema_table table)
+{
+    const struct schema_table_info *t = &schema_tables[table];
+    if (t->fields == NULL)
+        return H5Tcopy(H5T_NATIVE_UINT8);
+    return schema_compound(t->row_bytes, t->fields, t->field_count);
 }
 
 static hid_t creation_list(enum schema_table table, unsigned deflate)

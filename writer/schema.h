@@ -68,6 +68,9 @@ extern const struct schema_table_info schema_tables[SCHEMA_TABLES];
 /* The compound type in memory layout (H5Tclose it); negative on failure. */
 hid_t schema_memory_type(enum schema_table table);
 
+/* A compound of such fields for a C struct of `bytes`. */
+hid_t schema_compound(size_t bytes, const struct schema_field *fields, size_t count);
+
 /* Create an empty, unlimited dataset. `deflate` 0 to 9 applies to /events alone: only that one is appended
  * in whole chunks, and a compressed chunk that is written again leaks its old place under SWMR. */
 hid_t schema_create_dataset(hid_t file, enum schema_table table, unsigned deflate);

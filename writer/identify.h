@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the writer and recover must know of a traced process, from its stream. */
+#ifndef REGTRACE_WRITER_IDENTIFY_H
+#define REGTRACE_WRITER_IDENTIFY_H
+
+#include "writer/drain.h"
+
+#include <limits.h>
+
+struct stream_facts {
+    char host[65], boot_id[40], program[64];
+    char stream_path[PATH_MAX - 512]; /* "" if the file has no name any more */
+    unsigned deflate;
+    uint64_t max_bytes; /* 0 = no limit */
+    int signal_number;  /* 0 = none */
+};
+
+/* Read the metadata and the name behind the stream's descriptor. */
+void identify_stream(struct stream_facts *f, const struct drain *d);
+
+/* The attributes as of now; texts point into *f. The writer is this process. */
+void identify_fill(struct rankfile_identity *id, const struct stream_facts *f, const struct stream *s);
+
+#endif

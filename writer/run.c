@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The folder of a run: which rank files are there, in which order. */
+#include "writer/writer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct rt_run {
+    char *dir;
+    char **files;
+    size_t count, room;
+};
+
+/* rank-NNNNN.h5 or rank-NNNNN.PID.N.h5. */
+static bool parse_name(const char *name, int *rank, unsigned *pid, int *n)
+{
+    int end = 0;
+    *pid = 0;
+    *n = -1;
+    if (sscanf(name, "rank-%d.h5%n", rank, &end) == 1 && end > 0 && name[end] == '\0')
+        return true;
+    end = 0;
+    return sscanf(name, "rank-%d.%u.%d.h5%n", rank, pid, n, &end) == 3 && end > 0 && name[end] == '\0';
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    int rank_a = 0, rank_b = 0, n_a, n_b;
+    unsigned pid_a, pid_b;
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    (void)parse_name(x, &rank_a, &pid_a, &n_a);
+    (void)parse_name(y, &rank_b, &pid_b, &n_b);
+    if (rank_a != rank_b)
+        return rank_a < rank_b ? -1 : 1;
+    if (pid_a != pid_b)
+        return pid_a < pid_b ? -1 : 1;
+    return n_a != n_b ? (n_a < n_b ? -1 : 1) : strcmp(x, y);
+}
+
+static int add_file(struct rt_run *run, const char *name)
+{
+    if (run->count == run->room) {
+        size_t room = 2 * run->room + 16;
+        char **grown = realloc(run->files, room * sizeof *grown);
+        if (grown == NULL)
+            return -ENOMEM;
+        run->files = grown;
+        run->room = room;
+    }
+    run->files[run->count] = strdup(name);
+    return run->files[run->count++] == NULL ? -ENOMEM : 0;
+}
+
+static int list_files(struct rt_run *run, struct rt_error *e)
+{
+    DIR *d = opendir(run->dir);
+    if (d == NULL) {
+        int rc = -errno;
+        rt_error_set(e, "cannot read the folder %s: %s", run->dir, strerror(-rc));
+        return rc;
+    }
+    int rc = 0, rank, n;
+    unsigned pid;
+    for (struct dirent *entry; rc == 0 && (entry = readdir(d)) != NULL;)
+        if (parse_name(entry->d_name, &rank, &pid, &n))
+            rc = add_file(run, entry->d_name);
+    (void)closedir(d);
+    if (rc == 0 && run->count == 0) {
+        rt_error_set(e, "%s holds no rank-*.h5: nothing was recorded there, or it is not the folder of a run; its "
+                        "regtrace.log may say why, `regtrace recover` finds what a killed writer left", run->dir);
+        return -ENOENT;
+    }
+    qsort(run->files, run->count, sizeof *run->files, by_rank);
+    return rc;
+}
+
+static int open_at(struct rt_run *run, const char *path, struct rt_error *e)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) {
+        int rc = -errno;
+        rt_error_set(e, "cannot open %s: %s", path, strerror(-rc));
+        return rc;
+    }
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    bool folder = S_ISDIR(st.st_mode);
+    run->dir = folder ? strdup(path) : slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    if (run->dir == NULL)
+        return -ENOMEM;
+    if (folder || strcmp(name, "regtrace.h5") == 0)
+        return list_files(run, e);
+    return add_file(run, name);
+}
+
+int rt_run_open(struct rt_run **run, const char *path, struct rt_error *e)
+{
+    *run = NULL;
+    struct rt_run *r = calloc(1, sizeof *r);
+    int rc = r == NULL ? -ENOMEM : open_at(r, path, e);
+    if (rc == -ENOMEM)
+        rt_error_set(e, "out of memory");
+    if (rc != 0) {
+        rt_run_close(r);
+        return rc;
+    }
+    *run = r;
+    return 0;
+}
+
+void rt_run_close(struct rt_run *run)
+{
+    if (run == NULL)
+        return;
+    for (size_t i = 0; i < run->count; i++)
+        free(run->files[i]);
+    free(run->files);
+    free(run->dir);
+    free(run);
+}
+
+const char *rt_run_dir(const struct rt_run *run)
+{
+    return run->dir;
+}
+
+size_t rt_run_count(const struct rt_run *run)
+{
+    return run->count;
+}
+
+const char *rt_run_file(const struct rt_run *run, size_t i)
+{
+    return i < run->count ? run->files[i] : NULL;
+}
+
+int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, size_t i, struct rt_error *e)
+{
+    char path[PATH_MAX];
+    *rank = NULL;
+    if (i >= run->count || snprintf(path, sizeof path, "%s/%s", run->dir, run->files[i]) >= (int)sizeof path) {
+        rt_error_set(e, "no rank file %zu in %s", i, run->dir);
+        return -EINVAL;
+    }
+    return rt_rank_open_file(rank, path, e);
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The writer's loop: drain, sleep, watch the process, and end the file whatever the end was. */
+#include "writer/session.h"
+
+#include "base/identity.h"
+#include "base/log.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SLEEP_NS 200000000
+#define TAIL_NS 1000000000u
+#define FILES_NS 200000000u
+#define CALIBRATION_NS 30000000000u
+#define EXEC_LOOK_NS 5000000
+#define INDEX_BEFORE_CLOSE 128 /* up to so many ranks the index is there when the last rank ends */
+
+enum ending { ENDING_NONE, ENDING_FINISHED, ENDING_EMPTY, ENDING_EXEC, ENDING_KILLED };
+
+static struct stream_header *header(const struct session *s)
+{
+    return s->stream.header;
+}
+
+static void *watch(void *context)
+{
+    struct session *s = context;
+    struct pollfd fds[2] = {{.fd = s->pidfd, .events = POLLIN}, {.fd = s->control.listener, .events = POLLIN}};
+    while (poll(fds, 2, -1) >= 0 || errno == EINTR) {
+        uint32_t go = atomic_load(&s->watcher_go);
+        atomic_store(&s->attention, 1);
+        if (atomic_exchange(&header(s)->writer_sleeps, 0) != 0)
+            sys_futex_wake(&header(s)->writer_sleeps, 1);
+        if (fds[0].revents != 0)
+            break;
+        sys_futex_wait(&s->watcher_go, go, SLEEP_NS);
+    }
+    return NULL;
+}
+
+/* Latency only: without the thread the loop's own time-outs find everything. */
+static void start_watcher(struct session *s)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    (void)pthread_attr_setstacksize(&attributes, 64u << 10);
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)pthread_create(&thread, &attributes, watch, s);
+    (void)pthread_attr_destroy(&attributes);
+}
+
+static int add_calibration(struct session *s, const struct clock_point *p)
+{
+    struct rt_calibration row = {p->ticks, p->monotonic_ns, p->realtime_ns, p->uncertainty};
+    s->last_calibration_ns = clock_monotonic_ns();
+    return table_append(&s->file.tables[SCHEMA_CALIBRATION], &row, 1);
+}
+
+static int calibrate(struct session *s)
+{
+    struct clock_point now = clock_calibrate();
+    return add_calibration(s, &now);
+}
+
+/* Rank and MPI's state may have become known since: the file's name follows. */
+static void follow_rank(struct session *s)
+{
+    int32_t rank = atomic_load(&header(s)->rank), size = atomic_load(&header(s)->size);
+    bool mpi = atomic_load(&header(s)->mpi_state) != 0;
+    if (rank == s->claim.rank && size == s->claim.size && mpi == s->claim.mpi)
+        return;
+    s->claim.rank = rank;
+    s->claim.size = size;
+    s->claim.mpi = mpi;
+    log_set_folder(s->dir, rank, header(s)->pid);
+    struct rt_error e;
+    if (s->file_open && claim_take(&s->claim, &e) != 0)
+        log_line(LOG_WARNING, e.text);
+}
+
+static int open_file(struct session *s, struct rt_error *e)
+{
+    char path[PATH_MAX];
+    struct rankfile_identity id;
+    uint32_t bytes;
+    follow_rank(s);
+    int rc = claim_take(&s->claim, e);
+    if (rc != 0)
+        return rc;
+    schema_quiet_hdf5();
+    identify_fill(&id, &s->facts, &s->stream);
+    const char *metadata = drain_metadata(&s->drain, &bytes);
+    (void)snprintf(path, sizeof path, "%s/%s", s->dir, s->claim.file);
+    rc = rankfile_create(&s->file, path, &id, metadata, bytes, s->facts.deflate, true, e);
+    s->file_open = true;
+    if (rc == 0)
+        rc = drain_set_file(&s->drain, &s->file);
+    if (rc == 0 && header(s)->clock_start.ticks != 0)
+        rc = add_calibration(s, &header(s)->clock_start);
+    if (rc == 0)
+        rc = calibrate(s);
+    return rc;
+}
+
+/* Recording ends: the process is told, waiting threads go on, one line says why. */
+static void fail(struct session *s, int rc, const char *text)
+{
+    char line[1024];
+    bool room = rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
+    s->keep_stream = rc != -ENOENT;
+    (void)snprintf(line, sizeof line, "recording has ended: %s (%s)%s", text, strerror(-rc),
+                   rc == -ENOENT ? "" : room ? "; make room, then `regtrace recover` finishes the file"
+                                             : "; `regtrace recover` finishes the file");
+    atomic_store(&header(s)->writer_state, WRITER_FAILED);
+    atomic_fetch_add(&header(s)->chunks_freed, 1);
+    sys_futex_wake(&header(s)->chunks_freed, INT_MAX);
+    log_line(LOG_ERROR, line);
+}
+
+static void check_limit(struct session *s)
+{
+    if (s->limit_reached || s->facts.max_bytes == 0 || !s->file_open ||
+        rankfile_bytes(&s->file) < (int64_t)s->facts.max_bytes)
+        return;
+    s->limit_reached = true;
+    s->drain.discard = true;
+    atomic_store(&header(s)->writer_state, WRITER_FAILED);
+    log_line(LOG_ERROR, "recording has ended: the file has reached REGTRACE_MAX_SIZE");
+}
+
+/* One round. 0 or -errno when the file cannot be written any more. */
+static int serve_once(struct session *s, bool *moved, struct rt_error *e)
+{
+    uint64_t now = clock_monotonic_ns();
+    bool tail = now - s->last_tail_ns >= TAIL_NS;
+    bool files = now - s->last_files_ns >= FILES_NS;
+    int rc = 0;
+    *moved = false;
+    atomic_fetch_add(&header(s)->writer_progress, 1);
+    if (!s->file_open && drain_has_events(&s->drain, tail))
+        rc = open_file(s, e);
+    if (s->file_open && rc == 0) {
+        if (tail && now - s->last_calibration_ns >= CALIBRATION_NS)
+            rc = calibrate(s);
+        if (rc == 0)
+            rc = drain_step(&s->drain, tail ? DRAIN_OPEN : DRAIN_CLOSED, moved);
+        int64_t bytes = rc == 0 ? rankfile_bytes(&s->file) : 0;
+        rc = rc != 0 ? rc : bytes < 0 ? (int)bytes : 0;
+        rt_error_set(e, "the file %s cannot be written", s->claim.file);
+        check_limit(s);
+    }
+    if (tail)
+        s->last_tail_ns = now;
+    follow_rank(s);
+    control_serve(&s->control, &s->stream, s->file_open ? rankfile_committed(&s->file) : 0, files);
+    if (files)
+        s->last_files_ns = now;
+    atomic_store(&s->attention, 0);
+    atomic_fetch_add(&s->watcher_go, 1);
+    sys_futex_wake(&s->watcher_go, 1);
+    return rc;
+}
+
+static bool process_is_gone(const struct session *s)
+{
+    struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
+    if (s->pidfd < 0)
+        return true;
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLIN | POLLHUP)) != 0;
+}
+
+/* After exec the stream is mapped no more. Where the maps cannot be read (the new program is set-uid) it has
+ * been replaced as well. */
+static bool image_was_replaced(const struct session *s)
+{
+    char path[64], line[PATH_MAX + 128], inode[32];
+    struct stat st;
+    (void)snprintf(path, sizeof path, "/proc/%u/maps", header(s)->pid);
+    if (fstat(s->stream.fd, &st) != 0)
+        return false;
+    (void)snprintf(inode, sizeof inode, " %llu ", (unsigned long long)st.st_ino);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return true;
+    bool mapped = false;
+    while (!mapped && fgets(line, sizeof line, f) != NULL)
+        mapped = strstr(line, inode) != NULL;
+    bool readable = !ferror(f);
+    (void)fclose(f);
+    return !mapped && readable;
+}
+
+static enum ending ending_now(const struct session *s)
+{
+    uint32_t state = atomic_load(&header(s)->state);
+    if (state == STREAM_FINISHED)
+        return ENDING_FINISHED;
+    if (state == STREAM_EMPTY)
+        return ENDING_EMPTY;
+    if (process_is_gone(s))
+        return state == STREAM_EXECED ? ENDING_EXEC : ENDING_KILLED;
+    if (state == STREAM_EXECED && image_was_replaced(s))
+        return ENDING_EXEC;
+    return ENDING_NONE;
+}
+
+static void sleep_a_little(struct session *s)
+{
+    struct stream_header *h = header(s);
+    atomic_store(&h->writer_sleeps, 1);
+    uint32_t state = atomic_load(&h->state);
+    bool quick = state == STREAM_EXECED;
+    if (!drain_has_events(&s->drain, false) && atomic_load(&s->attention) == 0 &&
+        state != STREAM_FINISHED && state != STREAM_EMPTY)
+        sys_futex_wait(&h->writer_sleeps, 1, quick ? EXEC_LOOK_NS : SLEEP_NS);
+    else if (drain_has_events(&s->drain, false))
+        sys_futex_wait(&h->writer_sleeps, 1, EXEC_LOOK_NS); /* blocked chunks: no busy loop */
+    atomic_store(&h->writer_sleeps, 0);
+}
+
+/* Does the file hold anything but our own bookkeeping? A program that only execs another is not a rank. */
+static bool only_edges(const struct session *s)
+{
+    const struct rankfile *f = &s->file;
+    if (f->written > 0 || atomic_load(&header(s)->mpi_state) != 0)
+        return false;
+    for (size_t i = 0; i < f->row_count; i++)
+        if (EVENT_MODEL(f->rows[i].code) != 'R')
+            return false;
+    return true;
+}
+
+static int finish_file(struct session *s, enum ending ending, bool *kept)
+{
+    char reason[SCHEMA_REASON_WIDTH];
+    static const char *const words[] = {"", "finished", "empty", "exec", "killed"};
+    struct rankfile_identity id;
+    bool moved;
+    int rc = drain_step(&s->drain, DRAIN_FINAL, &moved);
+    *kept = true;
+    if (rc == 0 && ending == ENDING_EXEC && only_edges(s)) {
+        *kept = false;
+        return 0;
+    }
+    if (rc == 0)
+        rc = drain_end(&s->drain);
+    if (rc == 0)
+        rc = calibrate(s);
+    identify_fill(&id, &s->facts, &s->stream);
+    if (rc == 0)
+        rc = rankfile_update(&s->file, &id);
+    (void)snprintf(reason, sizeof reason, "%s%s", words[ending], s->limit_reached ? "; size limit reached before" : "");
+    if (rc == 0)
+        rc = rankfile_finish(&s->file, "closed", reason);
+    return rc;
+}
+
+static void remove_file(struct session *s)
+{
+    char path[PATH_MAX];
+    if (s->claim.file[0] != '\0' && claim_refresh(&s->claim) == 0) {
+        (void)snprintf(path, sizeof path, "%s/%s", s->dir, s->claim.file);
+        (void)unlink(path);
+    }
+    claim_withdraw(&s->claim);
+}
+
+static void build_index(struct session *s)
+{
+    struct rt_error e = {{0}};
+    if (rt_index_build(s->dir, &e) != 0)
+        log_detail(LOG_WARNING, "regtrace.h5 was not built; `regtrace report` tries again", e.text);
+}
+
+static int end_session(struct session *s, enum ending ending)
+{
+    bool kept = false, last = false;
+    struct rt_error e = {{0}};
+    int rc = 0;
+    bool wanted = ending != ENDING_EMPTY &&
+                  (s->file_open || drain_has_events(&s->drain, true) || ending == ENDING_FINISHED ||
+                   atomic_load(&header(s)->mpi_state) != 0);
+    if (wanted && !s->file_open)
+        rc = open_file(s, &e);
+    if (wanted && rc == 0) {
+        follow_rank(s);
+        rt_error_set(&e, "the file %s cannot be completed", s->claim.file);
+        rc = finish_file(s, ending, &kept);
+    }
+    control_close(&s->control);
+    if (rc != 0) {
+        fail(s, rc, e.text);
+        (void)!claim_finish(&s->claim, CLAIM_FAILED, 0, &last);
+        return 1;
+    }
+    if (kept)
+        rc = claim_finish(&s->claim, CLAIM_CLOSED, s->file.written, &last);
+    else
+        remove_file(s);
+    bool early = last && s->claim.size <= INDEX_BEFORE_CLOSE;
+    if (early)
+        build_index(s);
+    if (s->facts.stream_path[0] != '\0')
+        (void)unlink(s->facts.stream_path);
+    if (!s->limit_reached)
+        atomic_store(&header(s)->writer_state, WRITER_CLOSED);
+    atomic_fetch_add(&header(s)->chunks_freed, 1);
+    sys_futex_wake(&header(s)->chunks_freed, INT_MAX);
+    if (last && !early)
+        build_index(s);
+    return rc == 0 ? 0 : 1;
+}
+
+static void prepare_claim(struct session *s)
+{
+    struct claim *c = &s->claim;
+    struct stream_header *h = header(s);
+    *c = (struct claim){.rank = atomic_load(&h->rank), .size = atomic_load(&h->size), .pid = h->pid,
+                        .pid_start_time = h->pid_start_time, .writer_pid = (uint32_t)getpid(),
+                        .writer_start_time = identity_start_time((uint32_t)getpid()),
+                        .mpi = atomic_load(&h->mpi_state) != 0};
+    claim_this_host(c->host, c->boot_id);
+    memcpy(c->program, s->facts.program, sizeof c->program);
+    memcpy(c->stream, s->facts.stream_path, sizeof c->stream);
+    (void)snprintf(c->dir, sizeof c->dir, "%s", s->dir);
+}
+
+static int start(struct session *s, int stream_fd, int pidfd, const char *dir, int ready_fd, struct rt_error *e)
+{
+    *s = (struct session){.pidfd = pidfd, .dir = dir, .control.listener = -1};
+    int rc = stream_open(&s->stream, stream_fd, e);
+    if (rc == 0)
+        rc = drain_init(&s->drain, &s->stream);
+    if (rc != 0)
+        return rc;
+    struct stream_header *h = header(s);
+    identify_stream(&s->facts, &s->drain);
+    clock_init(h->clock_source == CLOCK_SOURCE_MONOTONIC);
+    log_set_folder(dir, atomic_load(&h->rank), h->pid);
+    atomic_store(&h->writer_pid, (uint32_t)getpid());
+    atomic_store(&h->writer_state, WRITER_READY);
+    if (ready_fd >= 0) {
+        (void)!write(ready_fd, "r", 1);
+        (void)close(ready_fd);
+    }
+    prepare_claim(s);
+    rc = claim_register(&s->claim, e);
+    control_open(&s->control, dir, s->claim.host, s->claim.rank, h->pid, s->facts.signal_number);
+    start_watcher(s);
+    s->last_tail_ns = clock_monotonic_ns();
+    return rc;
+}
+
+int session_run(struct session *s, int stream_fd, int pidfd, const char *dir, int ready_fd)
+{
+    struct rt_error e = {{0}};
+    bool moved, last;
+    int rc = start(s, stream_fd, pidfd, dir, ready_fd, &e);
+    if (s->stream.header == NULL)
+        return 1;
+    enum ending ending = ENDING_NONE;
+    while (rc == 0 && ending == ENDING_NONE) {
+        rc = serve_once(s, &moved, &e);
+        if (rc != 0)
+            break;
+        ending = ending_now(s);
+        if (ending == ENDING_NONE && !moved)
+            sleep_a_little(s);
+    }
+    if (rc == 0)
+        return end_session(s, ending);
+    fail(s, rc, e.text);
+    control_close(&s->control);
+    if (s->claim.key[0] != '\0')
+        (void)!claim_finish(&s->claim, CLAIM_FAILED, 0, &last);
+    if (!s->keep_stream && s->facts.stream_path[0] != '\0')
+        (void)unlink(s->facts.stream_path);
+    return 1;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The life of one writer: from a mapped stream to a closed rank file. */
+#ifndef REGTRACE_WRITER_SESSION_H
+#define REGTRACE_WRITER_SESSION_H
+
+#include "writer/claim.h"
+#include "writer/control.h"
+#include "writer/identify.h"
+
+struct session {
+    struct stream stream;
+    struct drain drain;
+    struct rankfile file;
+    struct claim claim;
+    struct control control;
+    struct stream_facts facts;
+    const char *dir;
+    int pidfd; /* -1: the process is gone already */
+    bool file_open;
+    bool limit_reached;
+    bool keep_stream; /* for recover */
+    uint64_t last_tail_ns, last_files_ns, last_calibration_ns;
+    _Atomic uint32_t attention; /* set by the watcher: the process died or a client came */
+    _Atomic uint32_t watcher_go; /* futex: the watcher waits until it was served */
+};
+
+/* Serve until the traced process is gone (or has finished), then close everything. Returns the exit code. */
+int session_run(struct session *s, int stream_fd, int pidfd, const char *dir, int ready_fd);
+
+#endif
