@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Event codes: model, category, value in the three low bytes (share/doc/schema.md), and selecting by them."""
+
+import enum
+import fnmatch
+
+import numpy as np
+
+from regtrace.errors import RegtraceError
+
+ANY_SOURCE = -1
+ANY_TAG = -1
+PROC_NULL = -2
+ROOT = -3
+ABSENT = -(2**31)  # the call has no peer, or no tag
+
+
+class Flag(enum.IntFlag):
+    """The `flags` column of events."""
+
+    CUT = 0x04  # the real edge lies outside the window
+    LATE = 0x08  # the edge came later than asked
+    NESTED = 0x10  # made inside another recorded MPI call
+    FORTRAN = 0x20  # reached through a Fortran entry point
+
+
+def code(text):
+    """The number of a code written as its three bytes, "RW[" for instance."""
+    return ord(text[0]) | ord(text[1]) << 8 | ord(text[2]) << 16
+
+
+WINDOW_OPEN = code("RW[")
+WINDOW_CLOSE = code("RW]")
+DROPPED = code("RDd")
+MPI_COMPLETE = code("MCc")
+MPI_BYTES = code("MCb")
+MPI_CANCELLED = code("MCx")
+FUNCTION_ENTER = code("FEe")
+FUNCTION_LEAVE = code("FLl")
+REGION_BEGIN = code("GR[")
+REGION_END = code("GR]")
+MARK_TYPE = code("KTt")
+MARK_LABEL = code("KTl")
+MARK_PUSH = code("KM[")
+MARK_POP = code("KM]")
+MARK_SET = code("KM=")
+
+# Numbers of MPI functions beyond a byte continue in categories of their own.
+_ENTER = {ord("E"): 0, ord("e"): 256, ord("B"): 512}
+_LEAVE = {ord("L"): 0, ord("l"): 256, ord("D"): 512}
+
+
+def mpi_edges(codes):
+    """For an array of codes: +1 enter, -1 leave, 0 neither; and the number of the MPI function."""
+    codes = np.asarray(codes, dtype=np.uint32)
+    category = (codes >> 8) & 0xFF
+    function = (codes >> 16) & 0xFF
+    edge = np.zeros(len(codes), dtype=np.int8)
+    is_mpi = (codes & 0xFF) == ord("M")
+    for table, sign in ((_ENTER, 1), (_LEAVE, -1)):
+        for letter, first in table.items():
+            here = is_mpi & (category == letter)
+            edge[here] = sign
+            function = np.where(here, function + first, function)
+    return edge, function.astype(np.int32)
+
+
+def select(wanted, names):
+    """The codes that `wanted` means: a number, a name or pattern ("MPI_Send", "MPI_*", "EV_REGION_*"), or a
+    list of those. `names`: code -> name. Raises RegtraceError for a name that no recorded kind of event has."""
+    if isinstance(wanted, (str, int, np.integer)):
+        wanted = [wanted]
+    found = set()
+    for item in wanted:
+        if not isinstance(item, str):
+            found.add(int(item))
+            continue
+        hits = {c for c, name in names.items() if fnmatch.fnmatchcase(name, item)}
+        if not hits:
+            near = [n for n in sorted(set(names.values())) if item.lower().strip("*") in n.lower()]
+            hint = "; near it: " + ", ".join(near[:5]) if near and item.strip("*") else ""
+            raise RegtraceError(f"no event is called {item!r}: names are those of run.event_names(){hint}")
+        found |= hits
+    return np.array(sorted(found), dtype=np.uint32)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One rank file: opening it whatever state it is in, its tables, and its events in blocks."""
+
+import contextlib
+import os
+import socket
+import time
+
+import h5py
+import numpy as np
+
+from regtrace.clock import Clock
+from regtrace.errors import RegtraceError
+
+SCHEMA = 1
+BLOCK = 64 * 8192  # rows read at once: 64 HDF5 chunks, 20 MiB
+PATIENCE = 2.0  # seconds: a file is unreadable for a moment while it is created or closed
+
+
+def _open_once(path):
+    try:
+        return h5py.File(path, "r")
+    except OSError as plain:
+        # A file whose writer lives, or was killed, opens by SWMR only.
+        try:
+            return h5py.File(path, "r", libver="latest", swmr=True)
+        except (OSError, ValueError):
+            raise plain from None
+
+
+def _why(path, problem):
+    try:
+        size = os.stat(path).st_size
+    except OSError as gone:
+        return f"{path}: {gone.strerror}"
+    if size == 0:
+        return f"{path} is empty: its writer had no time to begin it; `regtrace recover` on the folder may help"
+    if not h5py.is_hdf5(path):
+        return f"{path} is not an HDF5 file: give the folder of a run, its regtrace.h5 or a rank-*.h5"
+    return f"{path} cannot be read ({problem}): cut or damaged; try `regtrace recover` on its folder"
+
+
+def _text(value):
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    return str(value).rstrip("\0")
+
+
+class RankFile:
+    """One traced process. Small tables are read by each call of table(); nothing stays open in between."""
+
+    def __init__(self, path, process):
+        self.path = path
+        self.name = os.path.basename(path)
+        self.process = process  # 0: owns the rank's name; 1, 2 ...: further processes of the rank
+        self.reload()
+
+    @contextlib.contextmanager
+    def opened(self):
+        """The h5py file; closed at the end of the with block."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                f = _open_once(self.path)
+                break
+            except OSError as problem:
+                if isinstance(problem, PermissionError):
+                    raise RegtraceError(f"{self.path}: no permission to read it") from problem
+                if time.monotonic() > until or not os.path.exists(self.path) or not h5py.is_hdf5(self.path):
+                    raise RegtraceError(_why(self.path, problem)) from problem
+                time.sleep(0.05)
+        try:
+            yield f
+        except (OSError, KeyError, RuntimeError) as problem:
+            raise RegtraceError(_why(self.path, problem)) from problem
+        finally:
+            f.close()
+
+    def reload(self):
+        """Read what is said of the process as a whole."""
+        with self.opened() as f:
+            self.attributes = {k: _text(v) if isinstance(v, (bytes, str)) else v for k, v in f.attrs.items()}
+            if "schema_version" not in self.attributes or "events" not in f:
+                raise RegtraceError(f"{self.path} is an HDF5 file, but not one of regtrace's")
+            if int(self.attributes["schema_version"]) > SCHEMA:
+                raise RegtraceError(
+                    f"{self.path} has schema {self.attributes['schema_version']}, this package reads up to {SCHEMA}: "
+                    "use the package of the regtrace that wrote it"
+                )
+            calibration = f["calibration"][:]
+            threads = f["threads"][:]
+            losses = f["losses"].shape[0]
+            self.names = {int(r["code"]): _text(r["name"]) for r in f["functions"][:]}
+            self.labels = {int(r["code"]): _text(r["label"]) for r in f["functions"][:]}
+        get = self.attributes.get
+        self.rank = int(get("rank", -1))
+        self.size = int(get("size", -1))
+        self.pid = int(get("pid", 0))
+        self.lossless = losses == 0
+        self.clock = Clock(
+            calibration, float(get("nominal_ns_per_tick", 1.0)), int(get("clock_offset_ns", 0)),
+            float(get("clock_drift", 0.0)),
+        )
+        started = threads["started"][threads["started"] != 0]
+        ticks = started.min() if len(started) else (calibration[0]["ticks"] if len(calibration) else 0)
+        self.first_ns = int(self.clock.ns(ticks))
+
+    @property
+    def state(self):
+        """"closed", "recovered", "live", or "abandoned": its writer is gone, `regtrace recover` finishes it."""
+        state = self.attributes.get("state", "open")
+        if state != "open":
+            return state
+        pid = int(self.attributes.get("writer_pid", 0))
+        if self.attributes.get("host") != socket.gethostname():
+            return "live"  # cannot be told from here
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+                fields = f.read().rpartition(")")[2].split()
+        except OSError:
+            return "abandoned"
+        started = int(self.attributes.get("writer_start_time", 0))
+        alive = fields[0] != "Z" and started in (0, int(fields[19]))
+        return "live" if alive else "abandoned"
+
+    def table(self, name):
+        """A small table as a structured array."""
+        with self.opened() as f:
+            if name not in f:
+                raise RegtraceError(f"{self.path} has no table {name!r}: it was written by another version")
+            return f[name][:]
+
+    def strings(self):
+        """Texts by id."""
+        with self.opened() as f:
+            index = f["string_index"][:]  # first: its texts are in the heap already
+            heap = f["strings"][:].tobytes()
+        texts = {0: ""}
+        for row in index:
+            low = int(row["offset"])
+            texts[int(row["id"])] = heap[low : low + int(row["length"])].decode("utf-8", "replace")
+        return texts
+
+    def event_count(self):
+        """Rows of events now, those in the tail included."""
+        with self.opened() as f:
+            tail = f["tail"]["row"] if f["tail"].shape[0] else np.empty(0, dtype=np.uint64)
+            n = f["events"].shape[0]
+        return n + self._tail_order(tail, n)[1]
+
+    @staticmethod
+    def _tail_order(rows, n):
+        """Which rows of the tail follow the n rows of events, without a hole: (their places, how many)."""
+        rows = rows.astype(np.int64)
+        fresh = np.flatnonzero(rows >= n)
+        fresh = fresh[np.argsort(rows[fresh], kind="stable")]
+        dense = rows[fresh] == n + np.arange(len(fresh))
+        count = len(fresh) if dense.all() else int(np.argmin(dense))
+        return fresh[:count], count
+
+    def blocks(self, low=0, high=None):
+        """Events by rows [low, high) as structured arrays of at most BLOCK rows, in file order."""
+        with self.opened() as f:
+            # The tail before the events: what leaves it in between is then found there.
+            tail = f["tail"][:]
+            events = f["events"]
+            if tail.shape[0]:
+                events.id.refresh()
+            n = events.shape[0]
+            end = n if high is None else min(high, n)
+            for first in range(low, end, BLOCK):
+                yield events[first : min(first + BLOCK, end)]
+            places, count = self._tail_order(tail["row"], n)
+            rest = tail[places][max(low - n, 0) : count if high is None else max(min(high - n, count), 0)]
+            if len(rest):
+                block = np.empty(len(rest), dtype=events.dtype)
+                for field in events.dtype.names:
+                    block[field] = rest[field]
+                yield block
