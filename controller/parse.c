@@ -336,7 +336,7 @@ static int parse_name(struct parser *parser, const struct piece *piece, bool wai
     if (waitfor ? parser->out->waitfor_name != NULL : parser->has_name)
         return parse_fail(parser, piece->whole.at, "'%s' stands twice in this chain", what);
     if (piece->count < 2 || piece->fields[1].length == 0)
-        return parse_fail(parser, piece->fields[0].at + piece->fields[0].length,
+        return parse_fail(parser, piece->whole.at + piece->whole.length,
                           "expected the name of a chain, as in '%s:setup', found nothing", what);
     if (piece->count > 2)
         return parse_fail(parser, piece->fields[2].at - 1, "nothing may follow '%s:ID', found ':%.*s'", what,

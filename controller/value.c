@@ -117,7 +117,7 @@ static int value_itext(struct parser *parser, struct span value, struct ctl_alar
             return parse_fail(parser, value.at + i, "itext expects hexadecimal digits, found '%.*s'", (int)value.length,
                               value.at);
         if (i < sizeof alarm->bytes * 2)
-            alarm->bytes[i / 2] = (uint8_t)(alarm->bytes[i / 2] << 4 | digit);
+            alarm->bytes[i / 2] = (uint8_t)((unsigned)alarm->bytes[i / 2] << 4 | (unsigned)digit);
     }
     if (value.length % 2 != 0)
         return parse_fail(parser, value.at, "itext has an odd number of hexadecimal digits (%zu); a byte has two",
