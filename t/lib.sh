@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What tests in bash share: TAP output, limits, a scratch folder that goes away, and mpirun of either MPI.
+#
+# Use:   . "$(dirname "$0")/../lib.sh"
+#        run 20 "$REGTRACE" --help; is "$status" 0 "help exits with 0"; like "$out" 'Usage' "help shows usage"
+#        done_testing
+# Each test runs alone: bash t/tools/help.t, or prove t/tools/help.t, with REGTRACE_BUILD naming the build
+# folder where it is not ./ or _build. Needs bash; checks are counted in the shell that sourced this, so do not
+# call them in a subshell or at the end of a pipe.
+#
+# Set here: REGTRACE_SOURCE, REGTRACE_BUILD, LIBREGTRACE, REGTRACE, REGTRACE_WRITER_PROGRAM, APPS, PYTHON, T.
+set -u
+export LC_ALL=C
+
+rt_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 99
+REGTRACE_SOURCE=${REGTRACE_SOURCE:-$(dirname "$rt_here")}
+if [ -z "${REGTRACE_BUILD:-}" ]; then
+    for rt_here in "$PWD" "$REGTRACE_SOURCE/_build" "$REGTRACE_SOURCE"; do
+        [ -x "$rt_here/config.status" ] && REGTRACE_BUILD=$rt_here && break
+    done
+fi
+if [ ! -x "${REGTRACE_BUILD:-}/config.status" ]; then
+    echo "Bail out! no build found: set REGTRACE_BUILD to the folder in which configure ran"
+    exit 99
+fi
+REGTRACE_BUILD=$(cd "$REGTRACE_BUILD" && pwd)
+LIBREGTRACE=$REGTRACE_BUILD/.libs/libregtrace.so
+REGTRACE=$REGTRACE_BUILD/regtrace
+REGTRACE_WRITER_PROGRAM=$REGTRACE_BUILD/regtrace-writer
+APPS=$REGTRACE_BUILD/t/apps
+PYTHON=$(sed -n 's/^S\["PYTHON3"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+export REGTRACE_SOURCE REGTRACE_BUILD
+# Nothing of the caller's own settings may steer a test.
+unset LD_PRELOAD REGTRACE_CONTROL REGTRACE_DIR REGTRACE_RUN REGTRACE_DEFAULT_START
+# Open MPI refuses root, counts cores, and looks for InfiniBand; tests want none of it.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl='^openib'
+export OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_btl_vader_single_copy_mechanism=none
+
+# T: scratch folder of this test. Streams go to a folder of their own in memory, so that what a test leaves there is seen.
+T=$(mktemp -d "${TMPDIR:-/tmp}/regtrace-test.XXXXXX") || exit 99
+rt_streams=$(mktemp -d /dev/shm/regtrace-test.XXXXXX 2>/dev/null) || rt_streams=$(mktemp -d "$T/shm.XXXXXX")
+export REGTRACE_SHM=$rt_streams
+leaves_streams=0 # a test that kills writers sets 1
+rt_count=0 rt_failed=0 rt_planned='' rt_finished=0 rt_pids=()
+
+rt_cleanup() {
+    local rc=$?
+    trap - EXIT
+    for pid in "${rt_pids[@]}"; do kill -9 "$pid" 2>/dev/null; done
+    rm -rf "$T" "$rt_streams"
+    # A test that ends before done_testing has failed, whatever its last command said.
+    [ "$rt_finished" = 1 ] || { echo "Bail out! the test ended early (status $rc)"; [ "$rc" != 0 ] || rc=99; }
+    exit "$rc"
+}
+trap rt_cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+plan() { rt_planned=$1; echo "1..$1"; }
+diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
+
+# ok STATUS NAME: passes where STATUS is 0. Use as: command; ok $? "name".
+ok() {
+    rt_count=$((rt_count + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $rt_count - $2"
+        return 0
+    fi
+    rt_failed=$((rt_failed + 1))
+    echo "not ok $rt_count - $2"
+    diag "status $1, at ${BASH_SOURCE[-1]} line ${BASH_LINENO[-2]:-?}"
+    return 1
+}
+
+# ok_run NAME COMMAND...: passes where the command exits with 0; its output is shown where it does not.
+ok_run() {
+    local name=$1 output rc
+    shift
+    output=$("$@" 2>&1)
+    rc=$?
+    ok "$rc" "$name" || { diag "$(printf '%s' "$output" | tail -n 40)"; return 1; }
+}
+
+# is GOT WANT NAME: the same text.
+is() {
+    if [ "$1" = "$2" ]; then ok 0 "$3"; return 0; fi
+    ok 1 "$3"
+    diag "got:  $1"
+    diag "want: $2"
+    return 1
+}
+
+# isnt GOT OTHER NAME: different text.
+isnt() {
+    if [ "$1" != "$2" ]; then ok 0 "$3"; return 0; fi
+    ok 1 "$3"
+    diag "got, and did not want: $1"
+    return 1
+}
+
+# like TEXT ERE NAME, unlike TEXT ERE NAME: some line matches (none does).
+like() {
+    if grep -qE -e "$2" <<<"$1"; then ok 0 "$3"; return 0; fi
+    ok 1 "$3"
+    diag "got:    $1"
+    diag "wanted: /$2/"
+    return 1
+}
+unlike() {
+    if ! grep -qE -e "$2" <<<"$1"; then ok 0 "$3"; return 0; fi
+    ok 1 "$3"
+    diag "got:       $1"
+    diag "unwanted:  /$2/"
+    return 1
+}
+
+# skip NAME REASON: one test that cannot run here; the reason is in every summary.
+skip() {
+    rt_count=$((rt_count + 1))
+    echo "ok $rt_count - $1 # SKIP ${2:?skip needs a reason}"
+}
+
+# skip_all REASON: nothing of this file can run here.
+skip_all() {
+    echo "1..0 # SKIP $1"
+    rt_finished=1
+    exit 0
+}
+
+# done_testing: prints the plan if there was none, looks for streams left behind, ends the test.
+done_testing() {
+    local i=0
+    if [ "$leaves_streams" = 0 ]; then
+        while [ -n "$(ls -A "$rt_streams" 2>/dev/null)" ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done
+        if [ -n "$(ls -A "$rt_streams" 2>/dev/null)" ]; then
+            ok 1 "no stream is left in memory"
+            diag "$(ls -l "$rt_streams")"
+        fi
+    fi
+    if [ -z "$rt_planned" ]; then
+        echo "1..$rt_count"
+    elif [ "$rt_planned" != "$rt_count" ]; then
+        echo "not ok $((rt_count + 1)) - planned $rt_planned tests, ran $rt_count"
+        rt_failed=$((rt_failed + 1))
+    fi
+    rt_finished=1
+    [ "$rt_failed" = 0 ] && exit 0
+    exit 1
+}
+
+# run_with_limit SECONDS COMMAND...: the command's own exit status, or 124 where it took longer (then it is killed).
+# In the foreground, so that the command keeps this shell's session and its terminal signals.
+run_with_limit() {
+    timeout --foreground -k 5 "$@"
+}
+
+# run SECONDS COMMAND...: sets out, err and status. The command may be a function of the test.
+# shellcheck disable=SC2034  # read by the tests
+run() {
+    local limit=$1
+    shift
+    if [ "$(type -t "$1")" = function ]; then
+        rt_limit=$limit "$@" >"$T/.out" 2>"$T/.err" </dev/null
+    else
+        run_with_limit "$limit" "$@" >"$T/.out" 2>"$T/.err" </dev/null
+    fi
+    status=$?
+    out=$(tr -d '\0' <"$T/.out")
+    err=$(tr -d '\0' <"$T/.err")
+}
+
+# kill_at_end PID: a process of ours that must not outlive the test.
+kill_at_end() { rt_pids+=("$1"); }
+
+# wait_for SECONDS COMMAND...: until the command succeeds; 1 where it never did.
+wait_for() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.05
+    done
+}
+
+# have_mpi openmpi|mpich: its mpirun is here and the mini-applications were built for it.
+have_mpi() { [ -x "$APPS/stencil.$1" ] && command -v "mpirun.$1" >/dev/null; }
+
+# mpis: the MPI implementations to test with, one a line.
+mpis() {
+    local m
+    for m in openmpi mpich; do
+        have_mpi $m && echo $m
+    done
+}
+
+# mpirun_for openmpi|mpich N [VAR=VALUE]... PROGRAM [ARGUMENT]...: N ranks here, more than cores allowed. The
+# variables reach the ranks only, not mpirun itself. rt_limit: seconds, 120 unless set.
+mpirun_for() {
+    local mpi=$1 n=$2 env=()
+    shift 2
+    while [[ $# -gt 0 && $1 =~ ^[A-Za-z_][A-Za-z0-9_]*= ]]; do
+        case $mpi in
+        openmpi) env+=(-x "$1") ;;
+        mpich) env+=(-genv "${1%%=*}" "${1#*=}") ;;
+        esac
+        shift
+    done
+    case $mpi in
+    openmpi) run_with_limit "${rt_limit:-120}" mpirun.openmpi --oversubscribe -np "$n" "${env[@]}" "$@" ;;
+    mpich) run_with_limit "${rt_limit:-120}" mpirun.mpich -np "$n" "${env[@]}" "$@" ;;
+    *) diag "unknown MPI $mpi"; return 99 ;;
+    esac
+}
