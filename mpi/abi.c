@@ -98,7 +98,7 @@ RT_COLD void *mpi_symbol(const char *name)
 
 /* A variable of the library: the loader may have copied it into the program (a copy relocation), and then the library
  * itself uses the copy. So the global order first, which begins at the program. */
-RT_COLD static void *mpi_variable(const char *name)
+RT_COLD void *mpi_variable(const char *name)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
     return found != NULL ? found : search_objects(name);
@@ -124,10 +124,13 @@ RT_COLD static void fill_open_mpi(struct mpi_abi *abi, void *world)
         .type_byte = address_of("ompi_mpi_byte"),
         .in_place = 1, .status_ignore = 0, .statuses_ignore = 0,
     };
-    uintptr_t low = 0, high = 0;
-    (void)mpi_object_range(world, &low, &high);
-    abi->image_low = low;
-    abi->image_high = high;
+    const void *inside[2] = {world, mpi_symbol("PMPI_Init")};
+    for (int i = 0; i < 2; i++) {
+        uintptr_t low = 0, high = 0;
+        (void)mpi_object_range(inside[i], &low, &high);
+        abi->image_low[i] = low;
+        abi->image_high[i] = high;
+    }
 }
 
 RT_COLD static void fill_mpich(struct mpi_abi *abi)

@@ -15,7 +15,9 @@ struct mpi_abi {
     uint32_t status_bytes, status_source, status_tag, status_error; /* offsets */
     uint64_t comm_world, comm_self, comm_null, request_null, type_null, type_byte;
     uint64_t in_place, status_ignore, statuses_ignore;
-    uint64_t image_low, image_high; /* Open MPI: predefined handles are addresses in its own image */
+    /* Open MPI: predefined handles are addresses of variables, in the library's image or, where the linker made the
+     * program a copy of them, in the program's. */
+    uint64_t image_low[2], image_high[2];
 };
 
 /* Filled by mpi_abi_find(); all zero before. */
@@ -27,6 +29,9 @@ const struct mpi_abi *mpi_abi_find(void);
 /* The address of a symbol of the MPI library (never our own wrapper), NULL if there is none: RTLD_NEXT, then every
  * loaded object, so that libraries loaded RTLD_LOCAL are found as well. Not from signal handlers. */
 void *mpi_symbol(const char *name);
+
+/* The same for variables: the program's own copy goes first, as it does for the library itself. */
+void *mpi_variable(const char *name);
 
 /* The address range of the object that holds `address`; false if there is none. */
 bool mpi_object_range(const void *address, uintptr_t *low, uintptr_t *high);

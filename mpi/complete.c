@@ -22,7 +22,7 @@ static bool is_ignored(mpi_word status, bool fortran, bool array)
     static int looked;
     if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0) {
         for (int i = 0; i < 4; i++)
-            holders[i] = mpi_symbol(names[i]);
+            holders[i] = mpi_variable(names[i]);
         __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
     }
     for (int i = 0; i < 4; i++)

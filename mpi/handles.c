@@ -41,7 +41,11 @@ static uint32_t predefined_key(uint64_t type)
 {
     switch (mpi_abi.kind) {
     case MPI_ABI_OPEN_MPI:
-        return type >= mpi_abi.image_low && type < mpi_abi.image_high ? (uint32_t)(type - mpi_abi.image_low) : 0;
+        if (type >= mpi_abi.image_low[1] && type < mpi_abi.image_high[1])
+            return (uint32_t)(type - mpi_abi.image_low[1]);
+        if (type >= mpi_abi.image_low[0] && type < mpi_abi.image_high[0])
+            return (uint32_t)(type - mpi_abi.image_low[0]) | 0x80000000u;
+        return 0;
     case MPI_ABI_MPICH: /* handle kind "builtin", object "datatype" (MPICH's mpir_handlemem.h) */
         return (type & 0xfc000000u) == 0x4c000000u ? (uint32_t)type : 0;
     case MPI_ABI_STANDARD: /* predefined handles lie below 4096 */
@@ -271,9 +275,9 @@ bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor)
     static void *variable, *pointer, *variable_f08;
     static int looked;
     if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0) {
-        variable = mpi_symbol("mpi_fortran_in_place_");
-        pointer = mpi_symbol("MPIR_F_MPI_IN_PLACE");
-        variable_f08 = mpi_symbol("MPIR_F08_MPI_IN_PLACE");
+        variable = mpi_variable("mpi_fortran_in_place_");
+        pointer = mpi_variable("MPIR_F_MPI_IN_PLACE");
+        variable_f08 = mpi_variable("MPIR_F08_MPI_IN_PLACE");
         __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
     }
     if (descriptor)

@@ -40,7 +40,7 @@ bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void 
 
 /* Note the call as open. True: it is to be recorded. A handler that opens a window from here on writes the cut enter itself and
  * sets MPI_OPEN_ENTERED; one that did so before is seen by the second look. */
-static inline bool mpi_open(struct recorder_thread *t, unsigned entry)
+__attribute__((always_inline)) static inline bool mpi_open(struct recorder_thread *t, unsigned entry)
 {
     (void)recorder_active(t);
     uint32_t depth = t->open_depth;
@@ -61,7 +61,7 @@ void mpi_leave(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b
 void mpi_leave_late(struct recorder_thread *t, unsigned entry);
 
 /* End of a call that was not recorded at its begin. */
-static inline void mpi_close(struct recorder_thread *t, unsigned entry)
+__attribute__((always_inline)) static inline void mpi_close(struct recorder_thread *t, unsigned entry)
 {
     if (RT_UNLIKELY(recorder_active(t)))
         mpi_leave_late(t, entry);
@@ -69,7 +69,7 @@ static inline void mpi_close(struct recorder_thread *t, unsigned entry)
 }
 
 /* End of a recorded one. */
-static inline void mpi_close_recorded(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
+__attribute__((always_inline)) static inline void mpi_close_recorded(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
 {
     if (RT_LIKELY(recorder_active(t)))
         mpi_leave(t, entry, a, b);

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compares what dumpshim recorded with what the program logged of its own calls.
+
+usage: compare.py RECORDED LOGGED [fortran]  - exit status 0 if every call is there once, in order, with the right peer,
+tag and bytes; every enter has its leave; completions match. The differences are printed.
+"""
+import sys
+
+CUT, NESTED, FORTRAN = 4, 16, 32
+NONE = 0x80000000
+
+
+def signed(n):
+    return "-" if n == NONE else str(n - (1 << 32) if n & NONE else n)
+
+
+def recorded(path, fortran):
+    lines, stack, faults, comms, numbers = [], [], [], {}, []
+    pending = None
+    for line in open(path, encoding="utf-8"):
+        words = line.split()
+        if words[0] == "hook":
+            continue
+        clock, tid, name = int(words[0]), words[1], words[2]
+        flags, a, b = (int(w) for w in words[3:6])
+        if tid != "0":
+            continue
+        numbers.append(clock)
+        if name[0] == "+":
+            stack.append(name[1:])
+            if bool(flags & FORTRAN) != fortran and not flags & NESTED:
+                faults.append(f"{name}: fortran flag is {flags & FORTRAN}")
+            if bool(flags & NESTED) != (len(stack) > 1):
+                faults.append(f"{name}: nested flag is {flags & NESTED} at depth {len(stack)}")
+            if flags & NESTED:
+                lines.append(f"N {name[1:]}")
+                continue
+            if b >> 48 not in comms and b >> 48 != 0:
+                faults.append(f"{name}: communicator {b >> 48} was never described")
+            lines.append(f"E {name[1:]} {signed(a & 0xffffffff)} {signed(a >> 32)} {b & ((1 << 48) - 1)}")
+        elif name[0] == "-":
+            if not stack or stack.pop() != name[1:]:
+                faults.append(f"{name}: no enter before it")
+        elif name == "EV_MPI_COMPLETE":
+            pending = (a, f"C {signed(b & 0xffffffff)} {signed(b >> 32)}")
+        elif name == "EV_MPI_BYTES":
+            if pending is None or pending[0] != a:
+                faults.append("bytes without their completion")
+            lines.append(f"{pending[1]} {b}")
+        elif name == "EV_MPI_COMM":
+            comms[a & 0xffffffff] = (a >> 32, b & 0xffffffff)
+    if stack:
+        faults.append(f"open at the end: {stack}")
+    if numbers != sorted(numbers):
+        faults.append("not in the order of time")
+    return lines, faults, comms
+
+
+def same(got, want):
+    return got == want or ("*" in want and got.split()[0] == want.split()[0])
+
+
+def main():
+    got, faults, comms = recorded(sys.argv[1], len(sys.argv) > 3)
+    want = [line.strip() for line in open(sys.argv[2], encoding="utf-8")]
+    # which calls an operator or a deletion makes may be repeated by MPI; the log has them where they came
+    for i, (g, w) in enumerate(zip(got, want)):
+        if not same(g, w):
+            faults.append(f"line {i}: recorded '{g}', the program did '{w}'")
+            break
+    if len(got) != len(want):
+        faults.append(f"{len(got)} recorded, {len(want)} logged")
+    if comms.get(1, (None, None))[1] is None:
+        faults.append("the world was not described")
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+sys.exit(main())

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Test fixture: the MPI wrappers and the recorder alone as a preload object that writes its events as text at exit.
+ *
+ * DUMPSHIM_OUT=FILE: the text goes to FILE.PID. DUMPSHIM_IDLE=1: nothing is recorded. DUMPSHIM_DISCARD=1: a thread
+ * empties full chunks, as the writer would, and forgets them (for measuring). A line:
+ * clock-order-number tid code-name flags a b, where code-name is +MPI_X, -MPI_X or an EV_ name. */
+#include "base/clock.h"
+#include "base/event.h"
+#include "base/recorder.h"
+#include "mpi/mpi.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static char stream_path[4096];
+
+static uint32_t sync_always(struct recorder_thread *t)
+{
+    t->epoch = atomic_load(&recorder_epoch);
+    if (recorder_thread_attach(t, false) && getenv("DUMPSHIM_IDLE") == NULL)
+        recorder_set_window(t, 0, 1);
+    return t->recording;
+}
+
+static void note(const char *what, long a, long b)
+{
+    const char *out = getenv("DUMPSHIM_OUT");
+    char path[4096];
+    if (out == NULL)
+        return;
+    (void)snprintf(path, sizeof path, "%s.%d", out, (int)getpid());
+    FILE *f = fopen(path, "a");
+    if (f != NULL) {
+        (void)fprintf(f, "hook %s %ld %ld\n", what, a, b);
+        (void)fclose(f);
+    }
+}
+
+static void init_begin(void)
+{
+    note("init_begin", 0, 0);
+}
+static void init_done(int rank, int size, int thread_level, int abi)
+{
+    note("init_done", rank, size);
+    note("level_abi", thread_level, abi);
+    if (recorder_stream.base != NULL)
+        note("clock", atomic_load(&recorder_stream.header->clock_offset_ns),
+             atomic_load(&recorder_stream.header->clock_error_ns));
+}
+static void finalize_begin(void)
+{
+    note("finalize_begin", 0, 0);
+}
+static void finalize_done(void)
+{
+    note("finalize_done", 0, 0);
+}
+static void abort_called(int code)
+{
+    note("abort", code, 0);
+}
+static void pcontrol(int level, uint64_t second, int is_fortran, void *caller)
+{
+    char text[64];
+    (void)caller;
+    note("pcontrol", level, is_fortran ? -2 : mpi_read_string(second, text, sizeof text));
+    if (level == 77) /* a window's edge in the middle of the program: off, on */
+        mpi_cut_leaves(&recorder_self), recorder_set_window(&recorder_self, -1, 0);
+    if (level == 78)
+        recorder_set_window(&recorder_self, 1, 1), mpi_cut_enters(&recorder_self);
+}
+
+static void *discard(void *unused)
+{
+    struct timespec pause = {.tv_nsec = 200000};
+    for (;;) {
+        for (uint32_t i = 0; i < recorder_stream.header->chunk_count; i++) {
+            struct chunk_header *c = stream_chunk(&recorder_stream, i);
+            if (atomic_load(&c->state) != CHUNK_CLOSED)
+                continue;
+            c->generation += (c->generation & 0xffff) == 0xffff ? 2 : 1;
+            atomic_store(&c->state, CHUNK_FREE);
+            atomic_fetch_add(&recorder_stream.header->chunks_freed, 1);
+            atomic_fetch_add(&recorder_stream.header->writer_progress, 1);
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return unused;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    struct rt_error e = {{0}};
+    struct stream s;
+    struct stream_geometry g = {.pool_bytes = getenv("DUMPSHIM_DISCARD") != NULL ? 4u << 20 : 32u << 20};
+    clock_init(false);
+    (void)snprintf(stream_path, sizeof stream_path, "/dev/shm/dumpshim-%d", (int)getpid());
+    int r = stream_create(&s, stream_path, &g, &e);
+    (void)unlink(stream_path);
+    if (r != 0) {
+        (void)fprintf(stderr, "dumpshim: %s\n", e.text);
+        _exit(99);
+    }
+    recorder_start(&s);
+    recorder_sync = sync_always;
+    mpi_hooks = (struct mpi_hooks){init_begin, init_done, finalize_begin, finalize_done, abort_called, pcontrol};
+    atomic_fetch_add(&recorder_epoch, 1);
+    pthread_t thread;
+    if (getenv("DUMPSHIM_DISCARD") != NULL && pthread_create(&thread, NULL, discard, NULL) == 0)
+        (void)pthread_detach(thread);
+}
+
+static void print_slot(FILE *f, uint32_t tid, const struct event_slot *slot)
+{
+    uint32_t code = EVENT_HEAD_CODE(slot->head);
+    char name[64];
+    if (EVENT_IS_MPI_ENTER(code) || EVENT_IS_MPI_LEAVE(code))
+        (void)snprintf(name, sizeof name, "%c%s", EVENT_IS_MPI_ENTER(code) ? '+' : '-',
+                       event_mpi_name(EVENT_MPI_FUNCTION(code)));
+    else
+        (void)snprintf(name, sizeof name, "%s", event_find(code) != NULL ? event_find(code)->name : "?");
+    (void)fprintf(f, "%" PRIu64 " %u %s %u %" PRIu64 " %" PRIu64 "\n", slot->clock, tid, name,
+                  EVENT_HEAD_FLAGS(slot->head), slot->a, slot->b);
+}
+
+static void print_chunks(FILE *f, uint32_t thread, uint32_t tid)
+{
+    for (uint64_t sequence = 0;; sequence++) {
+        struct chunk_header *found = NULL;
+        for (uint32_t i = 0; i < recorder_stream.header->chunk_count; i++) {
+            struct chunk_header *c = stream_chunk(&recorder_stream, i);
+            if (atomic_load(&c->state) != CHUNK_FREE && c->thread == thread && c->sequence == sequence)
+                found = c;
+        }
+        if (found == NULL)
+            return;
+        for (uint32_t i = 0; i < stream_chunk_slots(&recorder_stream); i++)
+            if (EVENT_HEAD_MARK(chunk_slots(found)[i].head) == chunk_mark(found))
+                print_slot(f, tid, &chunk_slots(found)[i]);
+    }
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    const char *out = getenv("DUMPSHIM_OUT");
+    char path[4096];
+    recorder_stop();
+    if (out == NULL)
+        return;
+    (void)snprintf(path, sizeof path, "%s.%d", out, (int)getpid());
+    FILE *f = fopen(path, "a");
+    if (f == NULL)
+        return;
+    uint32_t n = atomic_load(&recorder_stream.header->thread_count);
+    for (uint32_t i = 0; i < n && i < recorder_stream.header->thread_capacity; i++)
+        print_chunks(f, i, stream_threads(&recorder_stream)[i].tid);
+    (void)fclose(f);
+}
