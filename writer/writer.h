@@ -136,7 +136,7 @@ struct rt_comm {
     uint32_t id, rank, size, parent;
 };
 
-/* /functions: event code -> name. MPI names come from libmpinames. */
+/* /functions: event code -> name: all codes but MPI's, and enter and leave of the MPI functions that were called. */
 struct rt_function {
     uint32_t code;
     char name[60];  /* "MPI_Send", "EV_WINDOW_OPEN" */
@@ -257,5 +257,20 @@ RT_MUST_CHECK int rt_recover_dir(const char *dir, void (*report)(void *context, 
 /* (Re)build DIR/regtrace.h5 from the closed rank files, atomically; files not closed are listed in /ranks and left
  * out of the virtual datasets. */
 RT_MUST_CHECK int rt_index_build(const char *dir, struct rt_error *e);
+
+/* What regtrace.h5 says: rows of /ranks, and the lengths of its virtual datasets. */
+struct rt_index_row {
+    int32_t rank;
+    uint32_t complete;
+    uint64_t events, fired, windows, threads;
+    char file[80];
+};
+struct rt_index_totals {
+    uint64_t rows, events, fired, windows, threads; /* rows: of /ranks; UINT64_MAX: not there */
+};
+
+/* Read it back; *rows is malloc'ed (caller frees). -ENOENT, -EBADMSG (damaged), -ENOMEM. */
+RT_MUST_CHECK int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_index_row **rows,
+                                struct rt_error *e);
 
 #endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arguments of a subcommand: options of its own and of the one table, in any of their spellings. */
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EN_DASH "\xe2\x80\x93" /* U+2013, which documents put where a dash was typed */
+
+/* Length of the dashes (one or two) in front; 0 = no option. */
+static size_t dashes(const char *word)
+{
+    size_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        if (word[n] == '-')
+            n++;
+        else if (strncmp(word + n, EN_DASH, 3) == 0)
+            n += 3;
+        else
+            break;
+    }
+    return n;
+}
+
+static bool same_name(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i] && !(strchr("-_", a[i]) != NULL && a[i] != '\0' && b[i] != '\0' &&
+                              strchr("-_", b[i]) != NULL))
+            return false;
+    return a[n] == '\0';
+}
+
+static const struct command_option *find_option(const struct command *c, const char *name, size_t n)
+{
+    for (const struct command_option *o = c->options; o != NULL && o->name != NULL; o++)
+        if (same_name(o->name, name, n) || (n == 1 && o->letter == name[0]))
+            return o;
+    return NULL;
+}
+
+unsigned text_distance(const char *a, const char *b)
+{
+    enum { MOST = 48 };
+    unsigned row[MOST + 1];
+    size_t n = strnlen(b, MOST);
+    for (size_t j = 0; j <= n; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 0; i < MOST && a[i] != '\0'; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i + 1;
+        for (size_t j = 0; j < n; j++) {
+            unsigned best = diagonal + (a[i] != b[j]);
+            if (row[j + 1] + 1 < best)
+                best = row[j + 1] + 1;
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = best;
+        }
+    }
+    return row[n];
+}
+
+const char *command_nearest_option(const struct command *c, const char *name)
+{
+    const char *best = "help";
+    unsigned least = text_distance(name, best);
+    for (const struct command_option *o = c->options; o != NULL && o->name != NULL; o++) {
+        unsigned d = text_distance(name, o->name);
+        if (d < least) {
+            least = d;
+            best = o->name;
+        }
+    }
+    if (c->run_options) {
+        const char *row = option_nearest(name);
+        if (text_distance(name, row) < least)
+            best = row;
+    }
+    return best;
+}
+
+bool option_row_is_switch(const struct option_row *row)
+{
+    return row->kind == OPTION_FLAG && row->values[0] == '\0';
+}
+
+static enum argument_kind unknown_option(const struct arguments *a, const char *name, size_t n)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "%.*s", (int)(n < 63 ? n : 63), name);
+    message_error(
+        a->command->name,
+        "there is no option -%s; the nearest legal one is -%s (regtrace %s --help lists all)", text,
+        command_nearest_option(a->command, text), a->command->name);
+    return ARGUMENT_WRONG;
+}
+
+static enum argument_kind take_value(struct arguments *a, const char *name, const char *needs,
+                                     const char *inline_value, enum argument_kind kind)
+{
+    if (needs == NULL) {
+        if (inline_value == NULL)
+            return kind;
+        message_error(a->command->name, "the option -%s takes no value, but was given \"%s\"", name,
+                      inline_value);
+        return ARGUMENT_WRONG;
+    }
+    if (inline_value != NULL) {
+        a->value = inline_value;
+        return kind;
+    }
+    if (a->next >= a->count) {
+        message_error(a->command->name, "the option -%s needs a value: -%s %s", name, name, needs);
+        return ARGUMENT_WRONG;
+    }
+    a->value = a->words[a->next++];
+    return kind;
+}
+
+/* A word that begins with dashes. */
+static enum argument_kind take_option(struct arguments *a, const char *name)
+{
+    const char *equals = strchr(name, '=');
+    size_t n = equals != NULL ? (size_t)(equals - name) : strlen(name);
+    const char *inline_value = equals != NULL ? equals + 1 : NULL;
+    if (inline_value == NULL && (same_name("help", name, n) || (n == 1 && name[0] == 'h'))) {
+        help_print(stdout, a->command);
+        return ARGUMENT_DONE;
+    }
+    a->option = find_option(a->command, name, n);
+    if (a->option != NULL)
+        return take_value(a, a->option->name, a->option->value, inline_value, ARGUMENT_OPTION);
+    char text[64];
+    if (a->command->run_options && n < sizeof text) {
+        memcpy(text, name, n);
+        text[n] = '\0';
+        a->row = option_find(text);
+        if (a->row != NULL && option_row_is_switch(a->row) && inline_value != NULL) {
+            a->value = inline_value; /* -exit-on-stop=0 is legal too */
+            return ARGUMENT_ROW;
+        }
+        if (a->row != NULL)
+            return take_value(a, a->row->option,
+                              option_row_is_switch(a->row) ? NULL : a->row->values, inline_value,
+                              ARGUMENT_ROW);
+    }
+    return unknown_option(a, name, n);
+}
+
+enum argument_kind arguments_next(struct arguments *a)
+{
+    a->option = NULL;
+    a->row = NULL;
+    a->value = NULL;
+    if (a->next >= a->count)
+        return ARGUMENT_END;
+    const char *word = a->words[a->next++];
+    size_t n = a->literal ? 0 : dashes(word);
+    if (n > 0 && word[n] == '\0' && strcmp(word, "-") != 0) {
+        a->literal = true;
+        return arguments_next(a);
+    }
+    if (n > 0 && word[n] != '\0')
+        return take_option(a, word + n);
+    a->value = word;
+    return ARGUMENT_WORD;
+}
+
+int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+{
+    if (text[0] < '0' || text[0] > '9')
+        return -EINVAL;
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || v < least || v > most)
+        return -EINVAL;
+    *out = v;
+    return 0;
+}

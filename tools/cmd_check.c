@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace check`: holds a run against its invariants and prints what is violated. */
+#include "tools/check.h"
+#include "tools/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *check_rule_name(enum check_rule rule)
+{
+    static const char *const names[CHECK_RULES] = {
+        [CHECK_READABLE] = "readable", [CHECK_CLOSED] = "closed",   [CHECK_ORDINALS] = "ordinals",
+        [CHECK_WINDOWS] = "windows",   [CHECK_CLOCKS] = "clocks",   [CHECK_COUNTS] = "counts",
+        [CHECK_LOSSES] = "losses",     [CHECK_BALANCE] = "balance", [CHECK_STRINGS] = "strings",
+        [CHECK_CODES] = "codes",       [CHECK_FIRED] = "fired",     [CHECK_FOOTERS] = "footers",
+        [CHECK_INDEX] = "index",
+    };
+    return names[rule];
+}
+
+void check_violation(struct check *c, enum check_rule rule, const char *fmt, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->violations++;
+    c->by_rule[rule]++;
+    if (c->shown[rule]++ < CHECK_SHOWN)
+        (void)printf("%s: %s: %s\n", c->file, check_rule_name(rule), text);
+}
+
+static void check_file(struct check *c, const struct rt_run *run, size_t i, bool allow_live)
+{
+    struct rt_rank *rank = NULL;
+    struct rt_error e = {{0}};
+    c->file = rt_run_file(run, i);
+    memset(c->shown, 0, sizeof c->shown);
+    if (rt_rank_open(&rank, run, i, &e) != 0) {
+        check_violation(c, CHECK_READABLE, "%s", e.text);
+        return;
+    }
+    const struct rt_rank_info *info = rt_rank_info(rank);
+    c->facts++;
+    if (info->state == RT_FILE_ABANDONED)
+        check_violation(c, CHECK_CLOSED,
+                        "its writer is gone without closing it; regtrace recover finishes it");
+    if (info->state == RT_FILE_LIVE && !allow_live)
+        check_violation(c, CHECK_CLOSED,
+                        "it is still being written; -live checks it as far as it is");
+    check_tables(c, rank);
+    if (check_events(c, rank, &e) != 0)
+        check_violation(c, CHECK_READABLE, "%s", e.text);
+    for (int r = 0; r < CHECK_RULES; r++)
+        if (c->shown[r] > CHECK_SHOWN)
+            (void)printf("%s: %s: ... %" PRIu64 " more\n", c->file,
+                         check_rule_name((enum check_rule)r), c->shown[r] - CHECK_SHOWN);
+    rt_rank_close(rank);
+}
+
+static int check_run(const struct rt_run *run, bool allow_live)
+{
+    struct check c = {0};
+    for (size_t i = 0; i < rt_run_count(run); i++)
+        check_file(&c, run, i, allow_live);
+    check_index(&c, run);
+    if (c.violations == 0) {
+        (void)printf("%s: %zu files, %" PRIu64 " facts compared, no violation\n", rt_run_dir(run),
+                     rt_run_count(run), c.facts);
+        return TOOL_OK;
+    }
+    (void)printf("%s: %zu files, %" PRIu64 " violations:", rt_run_dir(run), rt_run_count(run),
+                 c.violations);
+    for (int r = 0; r < CHECK_RULES; r++)
+        if (c.by_rule[r] > 0)
+            (void)printf(" %s %" PRIu64, check_rule_name((enum check_rule)r), c.by_rule[r]);
+    (void)putchar('\n');
+    return TOOL_FAILURE;
+}
+
+static int check_main(int argc, char **argv)
+{
+    struct arguments a = {.command = &command_check, .count = argc, .words = argv, .next = 1};
+    const char *path = NULL;
+    bool live = false;
+    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
+        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
+            return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
+        if (kind == ARGUMENT_OPTION) {
+            live = true;
+            continue;
+        }
+        if (path != NULL) {
+            message_error("check", "one folder at a time; \"%s\" is a second one", a.value);
+            return TOOL_USAGE;
+        }
+        path = a.value;
+    }
+    if (path == NULL) {
+        message_error("check", "no folder is named: regtrace check DIR");
+        return TOOL_USAGE;
+    }
+    struct rt_run *run = tool_open_run("check", path, live ? 0 : 30);
+    if (run == NULL)
+        return TOOL_FAILURE;
+    int code = check_run(run, live);
+    rt_run_close(run);
+    return output_finish("check", code);
+}
+
+static const struct command_option check_options[] = {
+    {"live", NULL, "files that are still being written are no violation", 0},
+    {NULL, NULL, NULL, 0},
+};
+
+const struct command command_check = {
+    .name = "check",
+    .summary = "hold a run against its invariants",
+    .synopsis = "[--live] DIR",
+    .description = "DIR is the folder of a run, its regtrace.h5, or one rank file. Each violation "
+                   "is a line \"file: rule: what\". The "
+                   "rules:\n\n"
+                   "readable: every file opens and every event can be read. closed: no file was "
+                   "left by its writer. ordinals: "
+                   "windows are numbered from 0 without a gap. windows: each has a stop or a "
+                   "truncation mark, starts before it stops, does not "
+                   "overlap another of its thread, and its rows in /events are its own. clocks: "
+                   "they never go back in a thread. "
+                   "counts: events, windows and fired alarms are as many as the tables and the "
+                   "thread rows say. losses: "
+                   "what threads dropped is accounted for. balance: MPI calls are entered and left "
+                   "in pairs, in each "
+                   "window. strings and codes: all can be resolved. fired: alarms are known, rows "
+                   "in order. footers: one row per "
+                   "thread. index: regtrace.h5 counts what the rank files hold.",
+    .options = check_options,
+    .examples = "regtrace check trace",
+    .exits = "0 no violation, 1 violations or a file that cannot be read, 2 wrong usage.",
+    .main = check_main,
+};

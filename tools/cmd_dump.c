@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace dump`: every event as a line of text or of JSON, in the order of time, rank by rank. */
+#include "tools/describe.h"
+#include "tools/json.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_ROWS 65536
+
+struct wishes {
+    const char *path, *code;
+    bool json;
+    bool has_thread, has_window;
+    uint64_t thread, first_window, last_window, wait;
+    struct rank_list ranks;
+};
+
+struct kept {
+    struct rt_event *rows;
+    size_t count, room;
+};
+
+static bool window_span(struct wishes *w, const char *text)
+{
+    char first[24];
+    const char *dash = strchr(text, '-');
+    size_t n = dash != NULL ? (size_t)(dash - text) : strlen(text);
+    if (n == 0 || n >= sizeof first)
+        return false;
+    memcpy(first, text, n);
+    first[n] = '\0';
+    if (number_parse(first, 0, INT32_MAX, &w->first_window) != 0)
+        return false;
+    w->last_window = w->first_window;
+    w->has_window = true;
+    return dash == NULL || number_parse(dash + 1, w->first_window, INT32_MAX, &w->last_window) == 0;
+}
+
+static int take_option(struct wishes *w, const struct arguments *a)
+{
+    struct rt_error e = {{0}};
+    const char *name = a->option->name;
+    if (strcmp(name, "json") == 0) {
+        w->json = true;
+    } else if (strcmp(name, "rank") == 0) {
+        if (rank_list_parse(&w->ranks, a->value, &e) != 0) {
+            message_error("dump", "-rank: %s", e.text);
+            return TOOL_USAGE;
+        }
+    } else if (strcmp(name, "thread") == 0) {
+        w->has_thread = true;
+        if (number_parse(a->value, 0, INT32_MAX, &w->thread) != 0) {
+            message_error("dump", "-thread is \"%s\": the number of a thread is legal, from 0",
+                          a->value);
+            return TOOL_USAGE;
+        }
+    } else if (strcmp(name, "window") == 0) {
+        if (!window_span(w, a->value)) {
+            message_error("dump", "-window is \"%s\": an ordinal or a span N-M is legal", a->value);
+            return TOOL_USAGE;
+        }
+    } else if (strcmp(name, "code") == 0) {
+        w->code = a->value;
+    } else if (number_parse(a->value, 0, 86400, &w->wait) != 0) {
+        message_error("dump", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+        return TOOL_USAGE;
+    }
+    return TOOL_OK;
+}
+
+/* The name of its code, or the three letters of its code ("MEx"), by shell pattern. */
+static bool code_matches(const struct wishes *w, const struct rt_rank *rank, uint32_t code)
+{
+    if (w->code == NULL)
+        return true;
+    char letters[8];
+    (void)snprintf(letters, sizeof letters, "%c%c%02x", EVENT_MODEL(code), EVENT_CATEGORY(code),
+                   EVENT_VALUE(code));
+    return fnmatch(w->code, rt_rank_function(rank, code, NULL), 0) == 0 ||
+           fnmatch(w->code, letters, 0) == 0;
+}
+
+static bool is_wanted(const struct wishes *w, const struct rt_rank *rank, const struct rt_event *ev)
+{
+    if (w->has_thread && ev->thread != (int32_t)w->thread)
+        return false;
+    if (w->has_window &&
+        (ev->window < (int32_t)w->first_window || ev->window > (int32_t)w->last_window))
+        return false;
+    return code_matches(w, rank, ev->code);
+}
+
+static int keep_events(struct kept *k, const struct wishes *w, struct rt_rank *rank,
+                       struct rt_error *e)
+{
+    struct rt_event *block = calloc(BLOCK_ROWS, sizeof *block);
+    int rc = block != NULL ? 0 : -ENOMEM;
+    size_t got = 1;
+    struct progress p;
+    progress_begin(&p, "reading events");
+    for (uint64_t row = 0; rc == 0 && got > 0; row += got) {
+        rc = rt_rank_read_events(rank, row, BLOCK_ROWS, block, &got, e);
+        if (rc == 0 && k->count + got > k->room) {
+            size_t room = 2 * (k->count + got);
+            struct rt_event *more = realloc(k->rows, room * sizeof *more);
+            if (more == NULL) {
+                rc = -ENOMEM;
+                rt_error_set(
+                    e, "no memory for %zu events; choose fewer by -window, -thread or -code", room);
+                break;
+            }
+            k->rows = more;
+            k->room = room;
+        }
+        for (size_t i = 0; rc == 0 && i < got; i++)
+            if (is_wanted(w, rank, &block[i]))
+                k->rows[k->count++] = block[i];
+        progress_update(&p, row, rt_rank_info(rank)->event_count);
+    }
+    progress_end(&p);
+    free(block);
+    return rc;
+}
+
+/* qsort is not stable: events of one clock keep the order of the file by their address before. */
+struct order {
+    uint64_t clock;
+    size_t index;
+};
+
+static int by_clock(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+    if (x->clock != y->clock)
+        return x->clock < y->clock ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void print_text(const struct rt_rank *rank, const struct rt_event *ev, int64_t ns)
+{
+    struct described d;
+    char flags[96], window[16] = "-";
+    event_describe(&d, rank, ev);
+    event_flags_text(flags, ev->flags, ',');
+    if (ev->window >= 0)
+        (void)snprintf(window, sizeof window, "%" PRId32, ev->window);
+    (void)printf("%16.9f %5" PRId32 " %4" PRId32 " %5s  %-24s %-14s", (double)ns / 1e9,
+                 rt_rank_info(rank)->rank, ev->thread, window, d.name, d.label);
+    for (unsigned i = 0; i < d.count; i++) {
+        const struct field *f = &d.fields[i];
+        if (f->kind == FIELD_INT)
+            (void)printf(" %s=%" PRId64, f->key, f->number);
+        else if (f->kind == FIELD_UINT)
+            (void)printf(" %s=%" PRIu64, f->key, (uint64_t)f->number);
+        else if (f->kind == FIELD_HEX)
+            (void)printf(" %s=0x%" PRIx64, f->key, (uint64_t)f->number);
+        else
+            (void)printf(" %s=\"%s\"", f->key, f->text);
+    }
+    if (flags[0] != '\0')
+        (void)printf(" [%s]", flags);
+    (void)putchar('\n');
+}
+
+static void print_json(const struct rt_rank *rank, const struct rt_event *ev, int64_t ns)
+{
+    struct json j = {.out = stdout};
+    struct described d;
+    event_describe(&d, rank, ev);
+    json_object_begin(&j, NULL);
+    json_int(&j, "rank", rt_rank_info(rank)->rank);
+    json_uint(&j, "pid", rt_rank_info(rank)->pid);
+    json_int(&j, "thread", ev->thread);
+    if (ev->window >= 0)
+        json_int(&j, "window", ev->window);
+    else
+        json_null(&j, "window");
+    json_int(&j, "ns", ns);
+    json_uint(&j, "clock", ev->clock);
+    json_uint(&j, "code", ev->code);
+    json_text(&j, "name", d.name);
+    json_text(&j, "label", d.label);
+    json_uint_if(&j, "cpu", ev->cpu != EVENT_CPU_UNKNOWN, ev->cpu);
+    json_bool(&j, "cut", (ev->flags & EVENT_FLAG_CUT) != 0);
+    json_bool(&j, "late", (ev->flags & EVENT_FLAG_LATE) != 0);
+    json_bool(&j, "nested", (ev->flags & EVENT_FLAG_NESTED) != 0);
+    json_bool(&j, "fortran", (ev->flags & EVENT_FLAG_FORTRAN) != 0);
+    json_object_begin(&j, "data");
+    for (unsigned i = 0; i < d.count; i++) {
+        const struct field *f = &d.fields[i];
+        if (f->kind == FIELD_INT)
+            json_int(&j, f->key, f->number);
+        else if (f->kind == FIELD_UINT)
+            json_uint(&j, f->key, (uint64_t)f->number);
+        else if (f->kind == FIELD_HEX)
+            json_hex(&j, f->key, (uint64_t)f->number);
+        else
+            json_text(&j, f->key, f->text);
+    }
+    json_object_end(&j);
+    json_object_end(&j);
+}
+
+static int dump_rank(const struct wishes *w, struct rt_rank *rank, int64_t origin,
+                     struct rt_error *e)
+{
+    struct kept k = {0};
+    int rc = keep_events(&k, w, rank, e);
+    struct order *order = rc == 0 ? calloc(k.count + 1, sizeof *order) : NULL;
+    if (rc == 0 && order == NULL) {
+        rc = -ENOMEM;
+        rt_error_set(e, "no memory");
+    }
+    for (size_t i = 0; rc == 0 && i < k.count; i++)
+        order[i] = (struct order){k.rows[i].clock, i};
+    if (rc == 0)
+        qsort(order, k.count, sizeof *order, by_clock);
+    for (size_t i = 0; rc == 0 && i < k.count && ferror(stdout) == 0; i++) {
+        const struct rt_event *ev = &k.rows[order[i].index];
+        int64_t ns = rt_rank_ns(rank, ev->clock) - origin;
+        if (w->json)
+            print_json(rank, ev, ns);
+        else
+            print_text(rank, ev, ns);
+    }
+    free(order);
+    free(k.rows);
+    return rc;
+}
+
+int64_t tool_run_origin(const struct rt_run *run)
+{
+    int64_t origin = INT64_MAX;
+    for (size_t i = 0; i < rt_run_count(run); i++) {
+        struct rt_rank *rank = NULL;
+        if (rt_rank_open(&rank, run, i, NULL) != 0)
+            continue;
+        const struct rt_rank_tables *t = rt_rank_tables(rank);
+        int64_t first = INT64_MAX;
+        for (size_t k = 0; k < t->thread_count; k++)
+            if (t->threads[k].started != 0 && rt_rank_ns(rank, t->threads[k].started) < first)
+                first = rt_rank_ns(rank, t->threads[k].started);
+        if (first == INT64_MAX && t->calibration_count > 0)
+            first = rt_rank_ns(rank, t->calibration[0].ticks);
+        origin = first < origin ? first : origin;
+        rt_rank_close(rank);
+    }
+    return origin != INT64_MAX ? origin : 0;
+}
+
+static int dump_run(const struct wishes *w, const struct rt_run *run)
+{
+    int64_t origin = tool_run_origin(run);
+    int code = TOOL_OK;
+    if (!w->json)
+        (void)printf("#%15s %5s %4s %5s  %-24s %s\n", "seconds", "rank", "thr", "win", "event",
+                     "what");
+    for (size_t i = 0; i < rt_run_count(run) && ferror(stdout) == 0; i++) {
+        struct rt_rank *rank = NULL;
+        struct rt_error e = {{0}};
+        int rc = rt_rank_open(&rank, run, i, &e);
+        if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
+            rc = dump_rank(w, rank, origin, &e);
+        if (rc != 0) {
+            message_error("dump", "%s: %s", rt_run_file(run, i), e.text);
+            code = TOOL_FAILURE;
+        }
+        rt_rank_close(rank);
+    }
+    return code;
+}
+
+static int dump_main(int argc, char **argv)
+{
+    struct arguments a = {.command = &command_dump, .count = argc, .words = argv, .next = 1};
+    struct wishes w = {.wait = 30};
+    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
+        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
+            return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
+        if (kind == ARGUMENT_OPTION && take_option(&w, &a) != TOOL_OK)
+            return TOOL_USAGE;
+        if (kind == ARGUMENT_WORD && w.path != NULL) {
+            message_error("dump", "one folder at a time; \"%s\" is a second one", a.value);
+            return TOOL_USAGE;
+        }
+        if (kind == ARGUMENT_WORD)
+            w.path = a.value;
+    }
+    if (w.path == NULL) {
+        message_error("dump", "no folder is named: regtrace dump DIR");
+        return TOOL_USAGE;
+    }
+    struct rt_run *run = tool_open_run("dump", w.path, w.wait);
+    if (run == NULL)
+        return TOOL_FAILURE;
+    int code = dump_run(&w, run);
+    rt_run_close(run);
+    return output_finish("dump", code);
+}
+
+static const struct command_option dump_options[] = {
+    {"json", NULL, "one JSON object a line", 0},
+    {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
+    {"thread", "N", "only this thread (our number: 0 is the main thread)", 't'},
+    {"window", "N[-M]", "only events of the windows with these ordinals", 'w'},
+    {"code", "PATTERN", "only events whose name (MPI_Send, EV_FIRED) matches this shell pattern",
+     'c'},
+    {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
+     0},
+    {NULL, NULL, NULL, 0},
+};
+
+const struct command command_dump = {
+    .name = "dump",
+    .summary = "print every recorded event, one a line",
+    .synopsis = "[--json] [--rank LIST] [--thread N] [--window N[-M]] [--code PATTERN] DIR",
+    .description = "DIR is the folder of a run, its regtrace.h5, or one rank file. Ranks come one "
+                   "after the other, the events "
+                   "of a rank in the order of time, threads merged. The first column is in seconds "
+                   "since the first thread of "
+                   "any rank began to be traced.\n\n"
+                   "--json objects have rank, pid, thread, window (null outside), ns (since the "
+                   "same moment), clock (raw ticks), "
+                   "code, name, label, cpu, cut, late, nested, fortran, and data: the payload by "
+                   "name, for example peer, tag, "
+                   "bytes and comm of an MPI call.",
+    .options = dump_options,
+    .examples =
+        "regtrace dump --rank 0 --window 0-2 trace\nregtrace dump --json --code 'MPI_*send' trace",
+    .exits = "0 fine, 1 a file could not be read, 2 wrong usage.",
+    .main = dump_main,
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace help` and `regtrace version`: texts, manual pages and completion words from the tables. */
+#include "tools/tools.h"
+
+#include <string.h>
+
+static int help_main(int argc, char **argv)
+{
+    struct arguments a = {.command = &command_help, .count = argc, .words = argv, .next = 1};
+    const struct command *c = NULL;
+    bool man = false, words = false;
+    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
+        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
+            return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
+        if (kind == ARGUMENT_OPTION) {
+            man |= strcmp(a.option->name, "man") == 0;
+            words |= strcmp(a.option->name, "words") == 0;
+            continue;
+        }
+        c = command_find(a.value);
+        if (c == NULL) {
+            message_error("help", "there is no subcommand \"%s\" (regtrace help lists all)",
+                          a.value);
+            return TOOL_USAGE;
+        }
+    }
+    if (words)
+        help_print_words(stdout, c);
+    else if (man)
+        help_print_man(stdout, c);
+    else if (c != NULL)
+        help_print(stdout, c);
+    else
+        help_print_all(stdout);
+    return output_finish("help", TOOL_OK);
+}
+
+static const struct command_option help_options[] = {
+    {"man", NULL, "the manual page instead (troff source: | man -l -)", 0},
+    {"words", NULL, "one legal word a line, for shell completion", 0},
+    {NULL, NULL, NULL, 0},
+};
+
+const struct command command_help = {
+    .name = "help",
+    .summary = "say what a subcommand does and takes",
+    .synopsis = "[--man | --words] [subcommand]",
+    .description = "Prints the help of a subcommand, or the list of all. The manual pages and the "
+                   "shell completion "
+                   "are made from the same tables.",
+    .options = help_options,
+    .examples = "regtrace help run\nregtrace help --man report | man -l -",
+    .exits = "",
+    .main = help_main,
+};
+
+static int version_main(int argc, char **argv)
+{
+    struct arguments a = {.command = &command_version, .count = argc, .words = argv, .next = 1};
+    enum argument_kind kind = arguments_next(&a);
+    if (kind == ARGUMENT_WORD)
+        message_error("version", "takes no argument, but was given \"%s\"", a.value);
+    if (kind != ARGUMENT_END)
+        return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
+    printf("regtrace %s\n", tool_version());
+    return output_finish("version", TOOL_OK);
+}
+
+static const struct command_option no_options[] = {{NULL, NULL, NULL, 0}};
+
+const struct command command_version = {
+    .name = "version",
+    .summary = "print the version",
+    .synopsis = "",
+    .description = "Prints the version of this command. The version that wrote a file is an "
+                   "attribute of the file.",
+    .options = no_options,
+    .examples = "",
+    .exits = "",
+    .main = version_main,
+};

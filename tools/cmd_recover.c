@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace recover`: finishes what killed writers left. */
+#include "tools/tools.h"
+#include "writer/writer.h"
+
+#include <inttypes.h>
+
+struct tally {
+    unsigned done, live, failed, incomplete;
+};
+
+static void print_one(void *context, const struct rt_recovered *r)
+{
+    struct tally *t = context;
+    switch (r->result) {
+    case RT_RECOVER_DONE:
+    case RT_RECOVER_STREAM_GONE:
+        t->done++;
+        t->incomplete += r->result == RT_RECOVER_STREAM_GONE;
+        (void)printf(
+            "%s: recovered, %" PRIu64 " events from the file and %" PRIu64 " from the stream%s%s\n",
+            r->file, r->from_file, r->from_stream, r->text[0] != '\0' ? "; " : "", r->text);
+        break;
+    case RT_RECOVER_LIVE:
+        t->live++;
+        (void)printf("%s: left alone, its writer is alive\n", r->file);
+        break;
+    case RT_RECOVER_FAILED:
+        t->failed++;
+        message_error("recover", "%s: %s", r->file, r->text);
+        break;
+    }
+}
+
+static int recover_main(int argc, char **argv)
+{
+    struct arguments a = {.command = &command_recover, .count = argc, .words = argv, .next = 1};
+    const char *dir = NULL;
+    struct tally t = {0};
+    struct rt_error e = {{0}};
+    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
+        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
+            return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
+        if (kind == ARGUMENT_WORD && dir != NULL) {
+            message_error("recover", "one folder at a time; \"%s\" is a second one", a.value);
+            return TOOL_USAGE;
+        }
+        dir = a.value;
+    }
+    if (dir == NULL) {
+        message_error("recover", "no folder is named: regtrace recover DIR");
+        return TOOL_USAGE;
+    }
+    int rc = rt_recover_dir(dir, print_one, &t, &e);
+    if (rc != 0 && e.text[0] != '\0')
+        message_error("recover", "%s", e.text);
+    if (rc == 0 && t.done + t.live == 0)
+        (void)printf("nothing to recover in %s: every file is closed\n", dir);
+    return output_finish("recover", rc != 0 || t.failed > 0 ? TOOL_FAILURE : TOOL_OK);
+}
+
+static const struct command_option recover_options[] = {{NULL, NULL, NULL, 0}};
+
+const struct command command_recover = {
+    .name = "recover",
+    .summary = "finish the files that killed writers left",
+    .synopsis = "DIR",
+    .description = "Reads each file that its writer left without closing, drains what the stream "
+                   "in shared memory still holds, "
+                   "and puts a complete file in its place; the old one stays until then. Then "
+                   "regtrace.h5 is built anew. Files "
+                   "of living writers and closed ones are left alone. Streams do not survive a "
+                   "reboot of their node and are "
+                   "to be drained on the node that they are on; what is missing is said. Run this "
+                   "instead of h5clear, "
+                   "which can destroy such files.",
+    .options = recover_options,
+    .examples = "regtrace recover trace",
+    .exits = "0 every file is complete or belongs to a living writer, 1 otherwise, 2 wrong usage.",
+    .main = recover_main,
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace report`: the run at a glance, or as JSON. */
+#include "tools/report.h"
+
+#include <string.h>
+
+struct wishes {
+    const char *path;
+    bool json, all;
+    uint64_t top, wait;
+    struct rank_list ranks;
+};
+
+static int take_option(struct wishes *w, const struct arguments *a)
+{
+    struct rt_error e = {{0}};
+    const char *name = a->option->name;
+    if (strcmp(name, "json") == 0)
+        w->json = true;
+    else if (strcmp(name, "all") == 0)
+        w->all = true;
+    else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
+        message_error("report", "-rank: %s", e.text);
+    else if (strcmp(name, "top") == 0 && number_parse(a->value, 0, 1000000, &w->top) != 0)
+        message_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
+    else if (strcmp(name, "wait") == 0 && number_parse(a->value, 0, 86400, &w->wait) != 0)
+        message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+    else
+        return TOOL_OK;
+    return strcmp(name, "json") == 0 || strcmp(name, "all") == 0 ? TOOL_OK : TOOL_USAGE;
+}
+
+static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
+{
+    struct arguments a = {.command = &command_report, .count = argc, .words = argv, .next = 1};
+    *w = (struct wishes){.top = 20, .wait = 30};
+    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
+        *code = kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
+        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
+            return 1;
+        if (kind == ARGUMENT_OPTION && (*code = take_option(w, &a)) != TOOL_OK)
+            return 1;
+        if (kind == ARGUMENT_WORD && w->path != NULL) {
+            message_error("report", "one folder at a time; \"%s\" is a second one", a.value);
+            return 1;
+        }
+        if (kind == ARGUMENT_WORD)
+            w->path = a.value;
+    }
+    *code = TOOL_USAGE;
+    if (w->path == NULL)
+        message_error("report", "no folder is named: regtrace report DIR");
+    return w->path == NULL;
+}
+
+static int report_main(int argc, char **argv)
+{
+    struct wishes w;
+    static struct report r;
+    struct rt_error e = {{0}};
+    int code;
+    if (read_wishes(&w, argc, argv, &code) != 0)
+        return code;
+    struct rt_run *run = tool_open_run("report", w.path, w.wait);
+    if (run == NULL)
+        return TOOL_FAILURE;
+    code = TOOL_OK;
+    if (report_collect(&r, run, &w.ranks, &e) != 0) {
+        message_error("report", "%s", e.text);
+        code = TOOL_FAILURE;
+    } else if (w.json) {
+        report_print_json(stdout, &r);
+    } else {
+        report_print_text(stdout, &r, (size_t)w.top, w.all);
+    }
+    for (size_t i = 0; i < r.rank_count; i++)
+        if (r.ranks[i].error != NULL)
+            message_error("report", "%s: %s", r.ranks[i].file, r.ranks[i].error);
+    if (r.failed > 0)
+        code = TOOL_FAILURE;
+    report_free(&r);
+    rt_run_close(run);
+    return output_finish("report", code);
+}
+
+static const struct command_option report_options[] = {
+    {"json", NULL, "one JSON object instead of tables", 0},
+    {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
+    {"top", "N", "how many functions are shown, the longest first; 0 for all (default 20)", 0},
+    {"all", NULL, "every window and every rank, however many", 'a'},
+    {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
+     0},
+    {NULL, NULL, NULL, 0},
+};
+
+const struct command command_report = {
+    .name = "report",
+    .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
+    .synopsis = "[--json] [--rank LIST] [--top N] [--all] [--wait SECONDS] DIR",
+    .description =
+        "DIR is the folder of a run, its regtrace.h5, or one rank file. Files whose process has "
+        "ended but whose "
+        "writer still works are waited for; files of a program that still runs are shown as far as "
+        "they are. "
+        "regtrace.h5 is built if it is missing and every file is closed.\n\n"
+        "Times are ns on the clock of rank 0's node since the first thread of any rank began to be "
+        "traced; the "
+        "clock offsets of nodes are applied. Time in MPI is that of outermost calls, inside "
+        "windows only; nested "
+        "calls (made by callbacks and by the library itself) are counted, but not timed again. "
+        "Bytes are those "
+        "given to the calls; received are those of completed receives. The imbalance is the "
+        "longest rank's time "
+        "divided by the mean over all ranks.\n\n"
+        "--json has: dir, size (ranks of the world, null unknown), origin_monotonic_ns and "
+        "origin_realtime_ns (what "
+        "start_ns 0 is), events and lost (sums), chains (list of texts), ranks, windows, mpi, "
+        "missing (ranks of "
+        "the world without a file), never_fired, log. ranks is a list of objects, one a file, with "
+        "rank, file, "
+        "state (live, closing, closed, recovered, abandoned, unreadable), main, size, host, pid, "
+        "program, "
+        "end_reason, events (recorded), lost, lost_unknown, lost_by_kind, windows (how many), "
+        "fired, ignored, "
+        "window_ns, mpi_calls, mpi_ns, mpi_bytes, mpi_bytes_received, unmatched, overhead, "
+        "functions and threads; a file that "
+        "cannot be read has rank, file, state and error alone. windows is a list of objects with "
+        "rank, thread, ordinal, chain (number, null for the default start and the API), "
+        "chain_text, kind, "
+        "start_ns, stop_ns, start_icount, stop_icount, start_requested, stop_requested (all four "
+        "absolute for the "
+        "thread, null where unknown or nothing was requested), start_alarm and stop_alarm (texts "
+        "of the alarms that "
+        "fired, null where none did), start_alarm_index, stop_alarm_index, opened_by, closed_by, "
+        "bcast, firing, "
+        "truncated, main, pid.",
+    .options = report_options,
+    .examples =
+        "regtrace report regtrace-app-*\nregtrace report --json trace | python3 -m json.tool\n"
+        "regtrace report --rank 0-3 --top 5 trace",
+    .exits = "0 fine, 1 a file could not be read (the rest is shown), 2 wrong usage.",
+    .main = report_main,
+};

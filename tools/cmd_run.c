@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace run`: check everything, give the program its environment, start it, end as it ended. */
+#include "controller/controller.h"
+#include "tools/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+extern char **environ;
+
+struct run {
+    struct options options; /* the variables, replaced by what the command line says */
+    bool explain, quiet;
+    int count; /* the command */
+    char **words;
+    struct program program, target; /* target: the rank's program when `program` is a launcher */
+    enum launcher_kind launcher;
+    bool has_target, as_rank;
+    struct identity id;
+    char library[PATH_MAX], writer[PATH_MAX], folder[PATH_MAX];
+    bool folder_is_new;
+};
+
+static bool is_path(const struct option_row *row)
+{
+    return strcmp(row->values, "FILE") == 0 || strcmp(row->values, "DIR") == 0 ||
+           (strcmp(row->values, "PROGRAM") == 0);
+}
+
+/* Ranks may start in another folder: paths are made absolute here. */
+static char *absolute_path(const char *value)
+{
+    char *out = NULL, *here = value[0] == '/' ? NULL : getcwd(NULL, 0);
+    int n = here == NULL ? asprintf(&out, "%s", value) : asprintf(&out, "%s/%s", here, value);
+    free(here);
+    return n >= 0 ? out : NULL;
+}
+
+static int set_row(struct run *r, bool *seen, const struct option_row *row, const char *value)
+{
+    struct rt_error e = {{0}};
+    ptrdiff_t i = row - option_table;
+    if (value == NULL)
+        value = "1";
+    if (value[0] == '\0' && row->kind != OPTION_TEXT) {
+        message_error("run", "the option -%s has an empty value; legal is %s", row->option,
+                      row->values);
+        return TOOL_USAGE;
+    }
+    if (option_check(row, value, &r->options.number[i], &e) != 0) {
+        message_error("run", "%s", e.text);
+        return TOOL_USAGE;
+    }
+    char *text = NULL;
+    if (row->kind == OPTION_LIST && seen[i]) {
+        if (asprintf(&text, "%s\n%s", r->options.text[i], value) < 0)
+            text = NULL;
+    } else {
+        text = is_path(row) && value[0] != '\0' ? absolute_path(value) : strdup(value);
+    }
+    if (text == NULL || setenv(row->variable, text, 1) != 0) {
+        message_error("run", "no memory for the option -%s", row->option);
+        return TOOL_FAILURE;
+    }
+    seen[i] = true;
+    r->options.text[i] = text;
+    return TOOL_OK;
+}
+
+/* 0 = go on, else leave with *code. */
+static bool read_arguments(struct run *r, int argc, char **argv, int *code)
+{
+    struct rt_error e = {{0}};
+    bool seen[OPTION_COUNT] = {false};
+    struct arguments a = {.command = &command_run, .count = argc, .words = argv, .next = 1};
+    if (options_read(&r->options, environ, &e, NULL, NULL) != 0) {
+        message_error("run", "%s", e.text);
+        *code = TOOL_USAGE;
+        return false;
+    }
+    for (;;) {
+        enum argument_kind kind = arguments_next(&a);
+        *code = kind == ARGUMENT_WRONG ? TOOL_USAGE : TOOL_OK;
+        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
+            return false;
+        if (kind == ARGUMENT_ROW && (*code = set_row(r, seen, a.row, a.value)) != TOOL_OK)
+            return false;
+        if (kind == ARGUMENT_OPTION && a.option->letter == 'o' &&
+            (*code = set_row(r, seen, &option_table[OPT_dir], a.value)) != TOOL_OK)
+            return false;
+        if (kind == ARGUMENT_OPTION && strcmp(a.option->name, "explain") == 0)
+            r->explain = true;
+        if (kind == ARGUMENT_OPTION && strcmp(a.option->name, "quiet") == 0)
+            r->quiet = true;
+        if (kind == ARGUMENT_WORD || kind == ARGUMENT_END) {
+            r->words = kind == ARGUMENT_WORD ? argv + a.next - 1 : argv + argc;
+            r->count = (int)(argv + argc - r->words);
+            return true;
+        }
+    }
+}
+
+/* One voice a node, as the library has it: local rank 0 speaks, the others leave with the same code. */
+static bool speaks(const struct run *r)
+{
+    return !r->as_rank || r->id.local_rank <= 0;
+}
+
+static int check_program(struct run *r, struct rt_error *e)
+{
+    int rc = program_look(&r->program, r->words[0], e);
+    if (rc != 0)
+        return rc;
+    r->launcher = launcher_kind_of(&r->program);
+    int at = launcher_find_program(r->launcher, r->count, r->words);
+    if (at > 0) {
+        struct rt_error why = {{0}};
+        rc = program_look(&r->target, r->words[at], &why);
+        r->has_target = rc == 0;
+        /* Found but not preloadable is certain; not found may be another node's, or our reading of the options. */
+        if (rc == -ENOEXEC || rc == -EPERM) {
+            *e = why;
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* Streams need room in the memory file system; too little makes them smaller, or a rank unrecorded: a warning. */
+static int check_streams(const struct run *r, struct rt_error *e)
+{
+    const char *shm = r->options.text[OPT_shm];
+    struct statvfs v;
+    if (statvfs(shm, &v) != 0 || access(shm, W_OK | X_OK) != 0) {
+        int rc = -errno;
+        rt_error_set(e,
+                     "the folder for streams %s (option -shm) cannot be used: %s; name a memory "
+                     "file system, for "
+                     "example -shm /tmp",
+                     shm, strerror(-rc));
+        return rc;
+    }
+    unsigned ranks = r->launcher != LAUNCHER_NONE ? launcher_ranks(r->count, r->words) : 1;
+    uint64_t room = (uint64_t)v.f_bavail * v.f_frsize,
+             need = r->options.number[OPT_buffer] * (ranks > 0 ? ranks : 1);
+    if (room < need && speaks(r) && !r->quiet)
+        message_warning(
+            "run",
+            "%s has %llu KiB free, the streams want %llu KiB: they will be smaller or missing; use "
+            "-buffer or -shm, or give the container a larger /dev/shm",
+            shm, (unsigned long long)room / 1024, (unsigned long long)need / 1024);
+    return 0;
+}
+
+static int make_folder(struct run *r, struct rt_error *e)
+{
+    const struct program *p = r->has_target ? &r->target : &r->program;
+    char run_id[128];
+    if (r->options.text[OPT_run][0] != '\0')
+        (void)snprintf(run_id, sizeof run_id, "%s", r->options.text[OPT_run]);
+    else
+        (void)snprintf(run_id, sizeof run_id, "%.40s-%u-%llx", r->id.host, r->id.pid,
+                       (unsigned long long)r->id.pid_start_time);
+    identity_read(&r->id, environ, run_id);
+    memcpy(r->id.program, p->name, sizeof r->id.program);
+    struct stat st;
+    bool named = r->options.text[OPT_dir][0] != '\0';
+    bool existed = named && stat(r->options.text[OPT_dir], &st) == 0;
+    int rc = identity_make_folder(&r->id, r->options.text[OPT_dir], r->folder, e);
+    if (rc != 0)
+        return rc;
+    r->folder_is_new = !existed;
+    if (setenv("REGTRACE_RUN", r->id.job, 1) != 0 || setenv("REGTRACE_DIR", r->folder, 1) != 0) {
+        rt_error_set(e, "no memory for the environment");
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static int check_all(struct run *r, struct rt_error *e)
+{
+    struct ctl_config *config = NULL;
+    int rc = run_parse_chains(&r->options, false, !speaks(r) || r->quiet, &config, e);
+    if (rc == 0)
+        ctl_config_free(config);
+    if (rc == 0)
+        rc = installed_library(r->library, e);
+    if (rc == 0)
+        rc = installed_writer(r->writer, r->library, r->options.text[OPT_writer], e);
+    if (rc == 0)
+        rc = check_streams(r, e);
+    if (rc == 0 && !r->as_rank)
+        rc = make_folder(r, e);
+    return rc;
+}
+
+/* LD_PRELOAD with ours in front of what was there; ld.so takes spaces and colons as separators. */
+static char *preload_value(const char *library)
+{
+    const char *old = getenv("LD_PRELOAD");
+    char *out = NULL;
+    bool there = old != NULL && old[0] != '\0';
+    if (there && strstr(old, library) != NULL)
+        return strdup(old);
+    return asprintf(&out, "%s%s%s", library, there ? ":" : "", there ? old : "") >= 0 ? out : NULL;
+}
+
+static const char *const *exported_names(void)
+{
+    size_t n = 0, count = 0;
+    for (char **p = environ; *p != NULL; p++)
+        count++;
+    const char **names = calloc(count + 1, sizeof *names);
+    for (char **p = environ; names != NULL && *p != NULL; p++)
+        if (strncmp(*p, "REGTRACE_", 9) == 0 && strcspn(*p, "=") < strlen(*p))
+            names[n++] = strndup(*p, strcspn(*p, "="));
+    return names;
+}
+
+/* The environment of the traced program; the words of the command are completed for launchers that need it. */
+static int prepare_command(struct run *r, char ***command)
+{
+    char *preload = preload_value(r->library);
+    const char *const *names = NULL;
+    (void)unsetenv("REGTRACE_LIBRARY");
+    if (preload != NULL)
+        names = exported_names();
+    *command = r->words;
+    if (names != NULL && r->launcher == LAUNCHER_OPENMPI)
+        *command = launcher_command(r->launcher, r->count, r->words, preload, names);
+    else if (names != NULL && setenv("LD_PRELOAD", preload, 1) != 0)
+        *command = NULL;
+    return names != NULL && *command != NULL ? 0 : -ENOMEM;
+}
+
+static int explain(struct run *r)
+{
+    struct ctl_config *config = NULL;
+    struct rt_error e = {{0}};
+    int rc = run_parse_chains(&r->options, true, false, &config, &e);
+    if (rc != 0) {
+        message_error("run", "%s", e.text);
+        return TOOL_USAGE;
+    }
+    rc = ctl_explain(config, stdout);
+    ctl_config_free(config);
+    config = NULL;
+    if (run_parse_chains(&r->options, false, true, &config, &e) != 0)
+        printf("Would be refused here: %s\n", e.text);
+    else
+        ctl_config_free(config);
+    return output_finish("run", rc == 0 ? TOOL_OK : TOOL_FAILURE);
+}
+
+/* Start it: as the rank itself (no process of ours stays between launcher and program), or as a child. */
+static int start(struct run *r, char **command, bool traced)
+{
+    if (r->as_rank) {
+        (void)execv(r->program.path, command);
+        message_error("run", "%s could not be started: %s", r->program.path, strerror(errno));
+        return TOOL_USAGE;
+    }
+    int status = child_run(r->program.path, command);
+    if (traced)
+        run_print_end(r->folder, status < 0 || r->folder_is_new, r->quiet,
+                      r->options.number[OPT_exit_wait]);
+    if (status < 0) {
+        message_error("run", "%s could not be started: %s", r->program.path, strerror(-status));
+        return TOOL_USAGE;
+    }
+    child_end_as(status);
+}
+
+static int run_main(int argc, char **argv)
+{
+    static struct run r;
+    int code;
+    struct rt_error e = {{0}};
+    if (!read_arguments(&r, argc, argv, &code))
+        return code;
+    if (r.explain)
+        return explain(&r);
+    if (r.count == 0) {
+        message_error("run", "no program is named: regtrace run [options] -- program arguments");
+        return TOOL_USAGE;
+    }
+    identity_read(&r.id, environ, r.options.text[OPT_run]);
+    int rc = check_program(&r, &e);
+    r.as_rank = r.id.launched && r.launcher == LAUNCHER_NONE;
+    bool continued =
+        strcmp(r.options.text[OPT_on_error], "continue") == 0 && r.program.path[0] != '\0';
+    if (rc == 0)
+        rc = check_all(&r, &e);
+    char **command = r.words;
+    if (rc == 0 && prepare_command(&r, &command) != 0) {
+        rc = -ENOMEM;
+        rt_error_set(&e, "no memory for the environment");
+    }
+    if (rc == 0)
+        return start(&r, command, true);
+    if (speaks(&r))
+        message_error("run", "%s%s", continued ? "running untraced: " : "", e.text);
+    return continued ? start(&r, r.words, false) : TOOL_USAGE;
+}
+
+static const struct command_option run_options[] = {
+    {"output", "DIR", "folder of the run (default regtrace-PROGRAM-JOB)", 'o'},
+    {"explain", NULL, "say in words what the chains will do, check them, run nothing", 0},
+    {"quiet", NULL, "no warnings before and no lines about the recording after the run", 0},
+    {NULL, NULL, NULL, 0},
+};
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "run a program with tracing, everything checked before it starts",
+    .synopsis = "[-control CHAIN]... [-o DIR] [options] [--] program [argument]...",
+    .description =
+        "Checks the chains, the program (dynamically linked, not setuid), the library, the writer, "
+        "the room "
+        "for streams and the output folder, then starts the program with libregtrace.so preloaded "
+        "and "
+        "REGTRACE_ variables set. What LD_PRELOAD held already stays behind ours. Nothing of the "
+        "program "
+        "has run when an error is reported.\n\n"
+        "The program may be a launcher: with mpirun of Open MPI the variables are passed on by -x, "
+        "those of "
+        "MPICH (hydra) and srun pass the environment on themselves. Under a launcher, as in mpirun "
+        "-np 4 "
+        "regtrace run -- ./app, each rank becomes the program; no process of ours stays in "
+        "between.\n\n"
+        "When the program has ended, the folder of the run and the lines of DIR/regtrace.log are "
+        "printed to "
+        "stderr (not under a launcher). A signal that regtrace run receives is passed on.\n\n"
+        "Options may have one or two dashes, - and _ are the same, a value may follow after =. An "
+        "option "
+        "replaces its variable in the environment.",
+    .options = run_options,
+    .examples = "regtrace run -control start:pcontrol:solve,stop:pcontrol:solved,repeat -- mpirun "
+                "-np 4 ./app\n"
+                "mpirun -np 4 regtrace run -o trace -- ./app\n"
+                "regtrace run --explain -control start:signal:USR1:bcast,stop:timeout:5",
+    .exits = "The program's own exit code; when a signal ended it, regtrace run ends by the same "
+             "signal. 2 when "
+             "something is wrong and the program was not started.",
+    .run_options = true,
+    .main = run_main,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The chains of a run as the library will read them, parsed before anything starts. */
+#include "controller/controller.h"
+#include "tools/run.h"
+
+#include <errno.h>
+
+static void print_warning(void *context, const char *text)
+{
+    (void)context;
+    message_warning("run", "%s", text);
+}
+
+static const struct ctl_capabilities *build_capabilities(void)
+{
+    static const struct ctl_capabilities capabilities = {
+        .unavailable_reason =
+            {
+#define X(type, why) [type] = why,
+#include "base/not_built.def"
+#undef X
+            },
+        .exact_reason = "not available in this build: the counter back ends are not built yet",
+    };
+    return &capabilities;
+}
+
+/* In the library's own order: -control, the file, then the legacy options. */
+static int add_sources(struct ctl_builder *b, const struct options *o, struct rt_error *e)
+{
+    int rc = 0;
+    ctl_builder_set_default_start(b, o->number[OPT_default_start] != 0);
+    if (o->text[OPT_control][0] != '\0')
+        rc = ctl_builder_add_list(b, o->text[OPT_control], "-control", e);
+    if (rc == 0 && o->text[OPT_control_file][0] != '\0')
+        rc = ctl_builder_add_file(b, o->text[OPT_control_file], e);
+    for (int i = 0; rc == 0 && i < OPTION_COUNT; i++)
+        if (option_table[i].kind == OPTION_LEGACY && o->text[i][0] != '\0')
+            rc = ctl_builder_add_option(b, option_table[i].option, o->text[i], e);
+    return rc;
+}
+
+int run_parse_chains(const struct options *o, bool only_language, bool quiet,
+                     struct ctl_config **config, struct rt_error *e)
+{
+    struct ctl_builder *b = ctl_builder_create(quiet ? NULL : print_warning, NULL);
+    if (b == NULL) {
+        rt_error_set(e, "no memory for the control chains");
+        return -ENOMEM;
+    }
+    int rc = add_sources(b, o, e);
+    if (rc == 0)
+        rc = ctl_builder_finish(b, only_language ? NULL : build_capabilities(), config, e);
+    ctl_builder_free(b);
+    return rc;
+}

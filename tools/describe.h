@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One event as named fields, for `regtrace dump`: the words of its payload decoded by its code. */
+#ifndef REGTRACE_TOOLS_DESCRIBE_H
+#define REGTRACE_TOOLS_DESCRIBE_H
+
+#include "writer/writer.h"
+
+#define DESCRIBE_FIELDS 12
+
+enum field_kind { FIELD_INT, FIELD_UINT, FIELD_HEX, FIELD_TEXT };
+
+struct field {
+    const char *key;
+    enum field_kind kind;
+    int64_t number;   /* UINT and HEX: as uint64_t */
+    const char *text; /* owned by the rank */
+};
+
+struct described {
+    const char *name;  /* "MPI_Send", "EV_WINDOW_OPEN" */
+    const char *label; /* "enter", "window opens" */
+    struct field fields[DESCRIBE_FIELDS];
+    unsigned count;
+};
+
+void event_describe(struct described *d, const struct rt_rank *rank, const struct rt_event *ev);
+
+/* Names of the flags that are set, separated by `separator`; "" if none. */
+void event_flags_text(char out[96], uint16_t flags, char separator);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where the toolkit's own parts are: relative to this program, installed or in a build tree. */
+#include "tools/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef REGTRACE_LIBDIR
+#define REGTRACE_LIBDIR "/usr/local/lib"
+#endif
+
+static bool own_folder(char out[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    if (n <= 0)
+        return false;
+    out[n] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+static bool look(const char *folder, const char *relative, int mode, char out[PATH_MAX])
+{
+    char path[2 * PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, relative);
+    return access(path, mode) == 0 && realpath(path, out) != NULL;
+}
+
+int installed_library(char out[PATH_MAX], struct rt_error *e)
+{
+    static const char *const places[] = {
+        ".libs/libregtrace.so", /* build tree, from its root */
+        "libregtrace.so",       /* build tree, from .libs/ */
+        "../lib/libregtrace.so",
+        "../lib64/libregtrace.so",
+        "../lib/x86_64-linux-gnu/libregtrace.so",
+        "../lib/aarch64-linux-gnu/libregtrace.so",
+        NULL,
+    };
+    const char *wanted = getenv("REGTRACE_LIBRARY");
+    if (wanted != NULL && wanted[0] != '\0') {
+        if (access(wanted, R_OK) == 0 && realpath(wanted, out) != NULL)
+            return 0;
+        rt_error_set(e, "REGTRACE_LIBRARY names %s, which cannot be read: %s", wanted,
+                     strerror(errno));
+        return -ENOENT;
+    }
+    char folder[PATH_MAX];
+    for (int i = 0; own_folder(folder) && places[i] != NULL; i++)
+        if (look(folder, places[i], R_OK, out))
+            return 0;
+    if (look(REGTRACE_LIBDIR, "libregtrace.so", R_OK, out))
+        return 0;
+    rt_error_set(
+        e,
+        "libregtrace.so was found neither beside this program (../lib) nor in %s; install it there "
+        "or name it in REGTRACE_LIBRARY",
+        REGTRACE_LIBDIR);
+    return -ENOENT;
+}
+
+int installed_writer(char out[PATH_MAX], const char *library, const char *wanted,
+                     struct rt_error *e)
+{
+    static const char *const places[] = {
+        /* as the library looks itself: preload/writer_start.c */
+        "regtrace-writer",
+        "../libexec/regtrace/regtrace-writer",
+        "../../libexec/regtrace/regtrace-writer",
+        "../../writer/regtrace-writer",
+        "../writer/regtrace-writer",
+        NULL,
+    };
+    if (wanted != NULL && wanted[0] != '\0') {
+        if (access(wanted, X_OK) == 0 && realpath(wanted, out) != NULL)
+            return 0;
+        rt_error_set(e, "REGTRACE_WRITER (option -writer) names %s, which cannot be run: %s",
+                     wanted, strerror(errno));
+        return -ENOENT;
+    }
+    char folder[PATH_MAX];
+    (void)snprintf(folder, sizeof folder, "%s", library);
+    char *slash = strrchr(folder, '/');
+    if (slash != NULL)
+        *slash = '\0';
+    for (int i = 0; places[i] != NULL; i++)
+        if (look(folder, places[i], X_OK, out))
+            return 0;
+    rt_error_set(e,
+                 "regtrace-writer was not found beside %s; install it in ../bin from there or name "
+                 "it with -writer",
+                 library);
+    return -ENOENT;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Opening a run for reading: waits for writers that are still closing, builds regtrace.h5 where it is missing. */
+#include "base/clock.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+bool tool_process_alive(const struct rt_rank_info *info)
+{
+    struct utsname u;
+    if (uname(&u) != 0 || info->host == NULL || strcmp(u.nodename, info->host) != 0 ||
+        info->pid == 0)
+        return false;
+    return kill((pid_t)info->pid, 0) == 0 || errno == EPERM;
+}
+
+enum progress_of_file { FILE_DONE, FILE_CLOSING, FILE_GROWING, FILE_LEFT };
+
+/* A file that cannot be opened is as done as it will be: its error is shown by whoever reads it. */
+static enum progress_of_file look(const struct rt_run *run, size_t i)
+{
+    struct rt_rank *rank = NULL;
+    enum progress_of_file result = FILE_DONE;
+    if (rt_rank_open(&rank, run, i, NULL) != 0)
+        return FILE_LEFT;
+    const struct rt_rank_info *info = rt_rank_info(rank);
+    if (info->state == RT_FILE_LIVE)
+        result = tool_process_alive(info) ? FILE_GROWING : FILE_CLOSING;
+    else if (info->state == RT_FILE_ABANDONED)
+        result = FILE_LEFT;
+    rt_rank_close(rank);
+    return result;
+}
+
+static void wait_for_files(const struct rt_run *run, uint64_t seconds, bool *all_done)
+{
+    struct progress p;
+    uint64_t limit = clock_monotonic_ns() + seconds * 1000000000u;
+    size_t count = rt_run_count(run);
+    progress_begin(&p, "waiting for the writers, files closed");
+    *all_done = true;
+    for (size_t i = 0; i < count;) {
+        enum progress_of_file f = look(run, i);
+        if (f == FILE_CLOSING && clock_monotonic_ns() < limit) {
+            progress_update(&p, i, count);
+            (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+            continue;
+        }
+        *all_done &= f == FILE_DONE;
+        i++;
+    }
+    progress_end(&p);
+}
+
+static void build_index(const char *command, const char *dir)
+{
+    char path[4200];
+    struct rt_error e = {{0}};
+    (void)snprintf(path, sizeof path, "%s/regtrace.h5", dir);
+    if (access(path, F_OK) == 0)
+        return;
+    if (rt_index_build(dir, &e) != 0)
+        message_warning(command, "regtrace.h5 is missing and could not be built: %s", e.text);
+}
+
+struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wait_seconds)
+{
+    struct rt_run *run = NULL;
+    struct rt_error e = {{0}};
+    bool all_done;
+    if (rt_run_open(&run, path, &e) != 0) {
+        message_error(command, "%s", e.text);
+        return NULL;
+    }
+    wait_for_files(run, wait_seconds, &all_done);
+    if (all_done)
+        build_index(command, rt_run_dir(run));
+    return run;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What `regtrace report` knows of a run after reading it: plain numbers, one struct per rank file. */
+#ifndef REGTRACE_TOOLS_REPORT_H
+#define REGTRACE_TOOLS_REPORT_H
+
+#include "tools/tools.h"
+#include "writer/writer.h"
+
+#define REPORT_FUNCTIONS 768 /* EVENT_MPI_FUNCTION() cannot give more: three categories of 256 */
+
+/* One MPI function on one rank. Times are inclusive: from the outermost or nested enter to its leave. */
+struct report_calls {
+    uint64_t calls, nested; /* nested: made inside another recorded call, in `calls` too */
+    double time_ns;         /* nested ones left out, so that sums are time in MPI */
+    uint64_t bytes;         /* as the calls were given: sent, contributed or room to receive */
+    uint64_t cut;           /* the real edge lies outside the window */
+};
+
+/* One row of the windows, clocks as ns since the run's origin. */
+struct report_window {
+    struct rt_window row;
+    int64_t start_ns, stop_ns; /* stop: only if has_stop */
+    bool has_stop;
+    const char *opened_by; /* "default start", "API", or NULL: an alarm */
+};
+
+struct report_thread {
+    struct rt_thread row;
+    char *name;
+    double window_ns, mpi_ns;
+    uint64_t calls;
+};
+
+struct report_alarm {
+    int32_t alarm;
+    char *text;
+};
+
+struct report_rank {
+    char *file, *host, *program, *end_reason,
+        *error;               /* error: could not be read (the rest is empty) */
+    struct rt_rank_info info; /* its texts are not valid: those above are */
+    struct report_window *windows;
+    size_t window_count;
+    struct report_thread *threads;
+    size_t thread_count;
+    struct report_alarm *alarms;
+    size_t alarm_count;
+    struct report_calls *functions;          /* REPORT_FUNCTIONS */
+    double window_ns, mpi_ns, mpi_window_ns; /* the last: windows of threads that called MPI */
+    uint64_t calls, bytes, received, read_rows;
+    uint64_t lost_events, loss[RT_LOSS_STORAGE + 1];
+    bool lost_unknown; /* something is missing whose number nobody knows */
+    uint64_t dropped, waits;
+    double wait_ns, own_ns,
+        event_cost_ns;  /* the last: one event, as measured at the start; 0 unknown */
+    uint64_t unmatched; /* leaves without enter, or enters without leave */
+    int64_t first_ns;   /* start of its first thread, CLOCK_MONOTONIC of rank 0's node */
+    int64_t realtime_minus_monotonic_ns;
+    bool has_realtime, alive;
+};
+
+struct report_text_item {
+    int32_t rank;
+    char *text;
+};
+
+struct report {
+    char *dir;
+    struct report_rank *ranks;
+    size_t rank_count, failed;
+    int32_t size;     /* ranks of the world, -1 unknown */
+    int32_t *missing; /* ranks of the world without a file */
+    size_t missing_count;
+    char **chains;
+    size_t chain_count;
+    char *names[REPORT_FUNCTIONS]; /* of MPI functions that occur */
+    struct report_text_item *never_fired;
+    size_t never_fired_count;
+    char **log;
+    size_t log_count;
+    int64_t
+        origin_ns; /* CLOCK_MONOTONIC on rank 0's node: start of the earliest thread of the run */
+    int64_t origin_realtime_ns; /* since 1970; 0 unknown */
+};
+
+/* Read a whole run. Ranks that cannot be read are kept with their error. 0, or -errno with the text when there is
+ * nothing to read at all. Free with report_free(). */
+RT_MUST_CHECK int report_collect(struct report *r, const struct rt_run *run,
+                                 const struct rank_list *ranks, struct rt_error *e);
+void report_free(struct report *r);
+
+/* One rank file: report_rank.c. -ENOMEM or -EBADMSG with the text. */
+RT_MUST_CHECK int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *rank,
+                                   struct progress *p, struct rt_error *e);
+
+/* The text of an alarm of that rank, NULL if none. */
+const char *report_alarm_text(const struct report_rank *rank, int32_t alarm);
+
+/* How one MPI function (f >= 0), or all of MPI (f < 0), spreads over the ranks' main processes. */
+struct report_spread {
+    uint64_t calls, bytes, nested;
+    double total_ns, mean_ns, max_ns; /* mean over all ranks read, also those without a call */
+    int32_t max_rank;
+};
+/* false if nothing was called. */
+bool report_spread_of(const struct report *r, int f, struct report_spread *out);
+
+const char *report_window_reason(uint8_t reason);
+const char *report_file_state(const struct report_rank *rank);
+const char *report_window_kind(uint16_t kind);
+const char *report_loss_name(unsigned kind);
+
+/* A span as a person reads it: "1.25 ms". Returns `out`. */
+const char *report_time_text(char out[24], double ns);
+
+/* top: functions shown, 0 = all. all: every window and rank, however many. */
+void report_print_text(FILE *out, const struct report *r, size_t top, bool all);
+void report_print_windows(FILE *out, const struct report *r, bool all);
+void report_print_json(FILE *out, const struct report *r);
+
+/* --- open.c, shared by report, dump and check ------------------------------------------------------------ */
+
+/* Open a run; wait up to wait_seconds for files whose process is gone but whose writer still lives; build regtrace.h5
+ * where it is missing and all files are closed. A message is printed on failure. NULL then. */
+struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wait_seconds);
+
+/* Start of the earliest thread of a run, ns of CLOCK_MONOTONIC on the node of rank 0; 0 if unknown. */
+int64_t tool_run_origin(const struct rt_run *run);
+
+/* Is the traced process of this file still there (same host only)? */
+bool tool_process_alive(const struct rt_rank_info *info);
+
+#endif

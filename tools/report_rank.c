@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Reading one rank file for the report: its tables, then its events once, in blocks. */
+#include "tools/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_ROWS 65536
+#define STACK_DEPTH 256
+
+/* Open calls of one thread while the events pass by. */
+struct call_stack {
+    int32_t thread;
+    unsigned depth; /* may exceed STACK_DEPTH: deeper calls are counted, not timed */
+    struct {
+        uint32_t function;
+        uint64_t clock;
+    } calls[STACK_DEPTH];
+};
+
+struct pass {
+    struct report *report;
+    struct report_rank *out;
+    struct rt_rank *rank;
+    struct call_stack *stacks;
+    size_t stack_count;
+};
+
+static int copy_tables(struct report_rank *out, const struct rt_rank *rank)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(rank);
+    out->windows = calloc(t->window_count + 1, sizeof *out->windows);
+    out->threads = calloc(t->thread_count + 1, sizeof *out->threads);
+    out->alarms = calloc(t->alarm_count + 1, sizeof *out->alarms);
+    out->functions = calloc(REPORT_FUNCTIONS, sizeof *out->functions);
+    if (out->windows == NULL || out->threads == NULL || out->alarms == NULL ||
+        out->functions == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < t->window_count; i++)
+        out->windows[i].row = t->windows[i];
+    for (size_t i = 0; i < t->thread_count; i++) {
+        out->threads[i].row = t->threads[i];
+        out->threads[i].name = strdup(rt_rank_string(rank, t->threads[i].name));
+    }
+    for (size_t i = 0; i < t->alarm_count; i++) {
+        out->alarms[i].alarm = t->alarms[i].alarm;
+        out->alarms[i].text = strndup(t->alarms[i].text, sizeof t->alarms[i].text);
+    }
+    out->window_count = t->window_count;
+    out->thread_count = t->thread_count;
+    out->alarm_count = t->alarm_count;
+    return 0;
+}
+
+static void copy_losses(struct report_rank *out, const struct rt_rank *rank)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(rank);
+    for (size_t i = 0; i < t->loss_count; i++) {
+        const struct rt_loss *l = &t->losses[i];
+        if (l->kind > RT_LOSS_STORAGE)
+            continue;
+        out->loss[l->kind] += l->count;
+        if (l->kind == RT_LOSS_DROPPED || l->kind == RT_LOSS_INCOMPLETE ||
+            l->kind == RT_LOSS_UNTHREADED || l->kind == RT_LOSS_STORAGE)
+            out->lost_events += l->count;
+        out->lost_unknown |= l->kind == RT_LOSS_CHUNKS || l->kind == RT_LOSS_STREAM_GONE ||
+                             (l->kind == RT_LOSS_STORAGE && l->count == 0);
+    }
+}
+
+static struct report_thread *find_thread(struct report_rank *out, int32_t tid)
+{
+    for (size_t i = 0; i < out->thread_count; i++)
+        if (out->threads[i].row.thread == tid)
+            return &out->threads[i];
+    return NULL;
+}
+
+/* Who opened a window that no alarm did: the fired row before it says. */
+static const char *opener(const struct rt_rank_tables *t, const struct rt_window *w)
+{
+    const struct rt_fired *last = NULL;
+    if (w->start_alarm != RT_NO_ALARM)
+        return NULL;
+    for (size_t i = 0; i < t->fired_count; i++)
+        if (t->fired[i].thread == w->thread && t->fired[i].row <= w->open_row &&
+            (last == NULL || t->fired[i].row > last->row))
+            last = &t->fired[i];
+    if (last != NULL && (last->flags & 16u) != 0)
+        return "default start";
+    return last != NULL && (last->flags & 32u) != 0 ? "API" : "unknown";
+}
+
+static void place_windows(struct report_rank *out, const struct rt_rank *rank)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(rank);
+    for (size_t i = 0; i < out->window_count; i++) {
+        struct report_window *w = &out->windows[i];
+        w->start_ns = rt_rank_ns(rank, w->row.start_clock);
+        w->has_stop = w->row.stop_clock != 0;
+        w->stop_ns = w->has_stop ? rt_rank_ns(rank, w->row.stop_clock) : 0;
+        w->opened_by = opener(t, &w->row);
+        struct report_thread *thread = find_thread(out, w->row.thread);
+        if (w->has_stop && thread != NULL)
+            thread->window_ns += (double)(w->stop_ns - w->start_ns);
+    }
+}
+
+static void place_threads(struct report_rank *out, const struct rt_rank *rank)
+{
+    out->first_ns = INT64_MAX;
+    for (size_t i = 0; i < out->thread_count; i++) {
+        const struct rt_thread *row = &out->threads[i].row;
+        if (row->started != 0 && rt_rank_ns(rank, row->started) < out->first_ns)
+            out->first_ns = rt_rank_ns(rank, row->started);
+        out->dropped += row->dropped;
+        out->waits += row->waits;
+        out->wait_ns += rt_rank_span_ns(rank, row->wait_ticks);
+        out->own_ns += rt_rank_span_ns(rank, row->own_ticks);
+    }
+    const struct rt_rank_tables *t = rt_rank_tables(rank);
+    if (t->calibration_count > 0) {
+        out->has_realtime = true;
+        out->realtime_minus_monotonic_ns =
+            (int64_t)(t->calibration[0].realtime_ns - t->calibration[0].monotonic_ns);
+        if (out->first_ns == INT64_MAX)
+            out->first_ns = rt_rank_ns(rank, t->calibration[0].ticks);
+    }
+    const char *cost = rt_rank_metadata(rank, "event_cost_ticks");
+    double ticks = cost != NULL ? strtod(cost, NULL) : 0;
+    if (ticks > 0 && ticks < 1e6)
+        out->event_cost_ns = ticks * rt_rank_span_ns(rank, 1000000000) / 1e9;
+}
+
+static struct call_stack *stack_of(struct pass *p, int32_t thread)
+{
+    for (size_t i = 0; i < p->stack_count; i++)
+        if (p->stacks[i].thread == thread)
+            return &p->stacks[i];
+    struct call_stack *more = realloc(p->stacks, (p->stack_count + 1) * sizeof *more);
+    if (more == NULL)
+        return NULL;
+    p->stacks = more;
+    more += p->stack_count++;
+    more->thread = thread;
+    more->depth = 0;
+    return more;
+}
+
+static void take_enter(struct pass *p, struct call_stack *s, const struct rt_event *ev, uint32_t f)
+{
+    struct report_calls *c = &p->out->functions[f];
+    bool nested = s->depth > 0;
+    if (s->depth < STACK_DEPTH) {
+        s->calls[s->depth].function = f;
+        s->calls[s->depth].clock = ev->clock;
+    }
+    s->depth++;
+    c->calls++;
+    c->nested += nested;
+    c->cut += (ev->flags & EVENT_FLAG_CUT) != 0;
+    if (nested)
+        return;
+    uint64_t bytes = ev->b & 0xffffffffffffu;
+    c->bytes += bytes;
+    p->out->calls++;
+    p->out->bytes += bytes;
+    struct report_thread *thread = find_thread(p->out, ev->thread);
+    if (thread != NULL)
+        thread->calls++;
+}
+
+static void take_leave(struct pass *p, struct call_stack *s, const struct rt_event *ev, uint32_t f)
+{
+    /* An exception or longjmp out of a call skips leaves: drop what lies above the matching enter. */
+    unsigned depth = s->depth < STACK_DEPTH ? s->depth : STACK_DEPTH;
+    while (depth > 0 && s->calls[depth - 1].function != f)
+        depth--;
+    if (depth == 0) {
+        p->out->unmatched++;
+        return;
+    }
+    if (s->depth <= STACK_DEPTH)
+        p->out->unmatched += s->depth - depth;
+    s->depth = depth - 1;
+    p->out->functions[f].cut += (ev->flags & EVENT_FLAG_CUT) != 0;
+    if (s->depth > 0)
+        return;
+    double ns = ev->clock >= s->calls[0].clock
+                    ? rt_rank_span_ns(p->rank, ev->clock - s->calls[0].clock)
+                    : 0;
+    p->out->functions[f].time_ns += ns;
+    p->out->mpi_ns += ns;
+    struct report_thread *thread = find_thread(p->out, ev->thread);
+    if (thread != NULL)
+        thread->mpi_ns += ns;
+}
+
+static void name_function(struct pass *p, uint32_t f, uint32_t code)
+{
+    if (p->report->names[f] == NULL)
+        p->report->names[f] = strdup(rt_rank_function(p->rank, code, NULL));
+}
+
+static int take_event(struct pass *p, const struct rt_event *ev)
+{
+    if (ev->code == EV_MPI_BYTES)
+        p->out->received += ev->b;
+    bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
+    bool enter = EVENT_IS_MPI_ENTER(ev->code);
+    if (!gap && !enter && !EVENT_IS_MPI_LEAVE(ev->code))
+        return 0;
+    struct call_stack *s = stack_of(p, ev->thread);
+    if (s == NULL)
+        return -ENOMEM;
+    uint32_t f = EVENT_MPI_FUNCTION(ev->code);
+    if (gap) {
+        /* Before a close stand the cut leaves: what is left then was lost, or skipped by a longjmp. */
+        p->out->unmatched += s->depth;
+        s->depth = 0;
+    } else if (enter) {
+        name_function(p, f, ev->code);
+        take_enter(p, s, ev, f);
+    } else {
+        take_leave(p, s, ev, f);
+    }
+    return 0;
+}
+
+static int pass_over_events(struct pass *p, struct progress *progress, struct rt_error *e)
+{
+    struct rt_event *block = calloc(BLOCK_ROWS, sizeof *block);
+    int rc = block != NULL ? 0 : -ENOMEM;
+    size_t got = 1;
+    while (rc == 0 && got > 0) {
+        rc = rt_rank_read_events(p->rank, p->out->read_rows, BLOCK_ROWS, block, &got, e);
+        for (size_t i = 0; rc == 0 && i < got; i++)
+            rc = take_event(p, &block[i]);
+        if (rc == 0)
+            p->out->read_rows += got;
+        progress_update(progress, p->out->read_rows, p->out->info.event_count);
+    }
+    if (rc == -ENOMEM)
+        rt_error_set(e, "no memory");
+    free(block);
+    free(p->stacks);
+    return rc;
+}
+
+int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *rank,
+                     struct progress *progress, struct rt_error *e)
+{
+    const struct rt_rank_info *info = rt_rank_info(rank);
+    out->info = *info;
+    out->host = strdup(info->host);
+    out->program = strdup(info->program);
+    out->end_reason = strdup(info->end_reason);
+    out->alive = info->state == RT_FILE_LIVE && tool_process_alive(info);
+    if (out->host == NULL || out->program == NULL || out->end_reason == NULL ||
+        copy_tables(out, rank) != 0) {
+        rt_error_set(e, "no memory");
+        return -ENOMEM;
+    }
+    copy_losses(out, rank);
+    place_threads(out, rank);
+    place_windows(out, rank);
+    struct pass p = {.report = r, .out = out, .rank = rank};
+    int rc = pass_over_events(&p, progress, e);
+    for (size_t i = 0; i < out->thread_count; i++) {
+        out->window_ns += out->threads[i].window_ns;
+        if (out->threads[i].calls > 0)
+            out->mpi_window_ns += out->threads[i].window_ns;
+    }
+    return rc;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The report for people: what was recorded, where the time in MPI went, what was lost, what it cost. */
+#include "tools/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RANKS_SHOWN 64
+#define LOG_SHOWN 40
+
+static const char *bytes_text(char out[24], uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double v = (double)bytes;
+    unsigned u = 0;
+    for (; v >= 10000 && u < 5; u++)
+        v /= 1024;
+    (void)snprintf(out, 24, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
+    return out;
+}
+
+const char *report_time_text(char out[24], double ns)
+{
+    double a = ns < 0 ? -ns : ns;
+    if (a < 1e3)
+        (void)snprintf(out, 24, "%.0f ns", ns);
+    else if (a < 1e6)
+        (void)snprintf(out, 24, "%.2f us", ns / 1e3);
+    else if (a < 1e9)
+        (void)snprintf(out, 24, "%.2f ms", ns / 1e6);
+    else
+        (void)snprintf(out, 24, "%.3f s", ns / 1e9);
+    return out;
+}
+
+bool report_spread_of(const struct report *r, int f, struct report_spread *out)
+{
+    unsigned ranks = 0;
+    *out = (struct report_spread){.max_rank = -1};
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->error != NULL || !k->info.is_main)
+            continue;
+        double ns = f < 0 ? k->mpi_ns : k->functions[f].time_ns;
+        ranks++;
+        out->calls += f < 0 ? k->calls : k->functions[f].calls;
+        out->nested += f < 0 ? 0 : k->functions[f].nested;
+        out->bytes += f < 0 ? k->bytes : k->functions[f].bytes;
+        out->total_ns += ns;
+        if (out->max_rank < 0 || ns > out->max_ns) {
+            out->max_ns = ns;
+            out->max_rank = k->info.rank;
+        }
+    }
+    out->mean_ns = ranks > 0 ? out->total_ns / ranks : 0;
+    return out->calls > 0;
+}
+
+static unsigned count_hosts(const struct report *r)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        bool new_one = r->ranks[i].host != NULL;
+        for (size_t k = 0; new_one && k < i; k++)
+            new_one = r->ranks[k].host == NULL || strcmp(r->ranks[k].host, r->ranks[i].host) != 0;
+        n += new_one;
+    }
+    return n;
+}
+
+static void print_head(FILE *out, const struct report *r)
+{
+    uint64_t events = 0, lost = 0;
+    bool unknown = false;
+    const char *program = NULL;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        events += r->ranks[i].read_rows;
+        lost += r->ranks[i].lost_events;
+        unknown |= r->ranks[i].lost_unknown;
+        if (program == NULL && r->ranks[i].error == NULL)
+            program = r->ranks[i].program;
+    }
+    (void)fprintf(out, "%s\n", r->dir);
+    (void)fprintf(out, "  program %s, %zu file%s", program != NULL ? program : "?", r->rank_count,
+                  r->rank_count == 1 ? "" : "s");
+    if (r->size > 0)
+        (void)fprintf(out, " of %" PRId32 " rank%s", r->size, r->size == 1 ? "" : "s");
+    unsigned hosts = count_hosts(r);
+    (void)fprintf(out, " on %u host%s", hosts, hosts == 1 ? "" : "s");
+    if (r->origin_realtime_ns != 0) {
+        char when[64];
+        time_t t = (time_t)(r->origin_realtime_ns / 1000000000);
+        struct tm tm;
+        if (gmtime_r(&t, &tm) != NULL &&
+            strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm) > 0)
+            (void)fprintf(out, ", started %s", when);
+    }
+    (void)fprintf(out, "\n  %" PRIu64 " events recorded, %" PRIu64 " lost%s\n", events, lost,
+                  unknown ? " and an unknown number more" : "");
+    for (size_t i = 0; i < r->chain_count; i++)
+        (void)fprintf(out, "  chain %zu: %s\n", i, r->chains[i]);
+    if (r->chain_count == 0)
+        (void)fputs("  no chains: the whole run is one window\n", out);
+}
+
+static int by_time(const void *a, const void *b, void *report)
+{
+    struct report_spread x, y;
+    (void)report_spread_of(report, *(const int *)a, &x);
+    (void)report_spread_of(report, *(const int *)b, &y);
+    if (x.total_ns > y.total_ns || x.total_ns < y.total_ns)
+        return x.total_ns > y.total_ns ? -1 : 1;
+    return x.calls == y.calls ? *(const int *)a - *(const int *)b : x.calls > y.calls ? -1 : 1;
+}
+
+static void print_spread(FILE *out, const char *name, const struct report_spread *s, double all_ns)
+{
+    char total[24], mean[24], most[24], bytes[24], imbalance[16] = "-";
+    if (s->mean_ns > 0)
+        (void)snprintf(imbalance, sizeof imbalance, "%.2f", s->max_ns / s->mean_ns);
+    (void)fprintf(out, "  %-28s %10" PRIu64 " %11s %5.1f%% %11s %11s %6" PRId32 " %9s %11s\n", name,
+                  s->calls, report_time_text(total, s->total_ns),
+                  all_ns > 0 ? 100 * s->total_ns / all_ns : 0.0, report_time_text(mean, s->mean_ns),
+                  report_time_text(most, s->max_ns), s->max_rank, imbalance,
+                  bytes_text(bytes, s->bytes));
+}
+
+static void print_functions(FILE *out, const struct report *r, size_t top)
+{
+    int order[REPORT_FUNCTIONS];
+    size_t n = 0;
+    struct report_spread all, s;
+    for (int f = 0; f < REPORT_FUNCTIONS; f++)
+        if (r->names[f] != NULL && report_spread_of(r, f, &s))
+            order[n++] = f;
+    if (n == 0) {
+        (void)fputs("\nNo MPI call was recorded.\n", out);
+        return;
+    }
+    (void)report_spread_of(r, -1, &all);
+    qsort_r(order, n, sizeof *order, by_time, (void *)(uintptr_t)r);
+    (void)fputs("\nTime in MPI by function (imbalance: longest rank / mean of all ranks)\n", out);
+    (void)fprintf(out, "  %-28s %10s %11s %6s %11s %11s %6s %9s %11s\n", "function", "calls",
+                  "total", "share", "mean/rank", "longest", "rank", "imbalance", "bytes");
+    for (size_t i = 0; i < n && (top == 0 || i < top); i++) {
+        (void)report_spread_of(r, order[i], &s);
+        print_spread(out, r->names[order[i]], &s, all.total_ns);
+    }
+    if (top != 0 && n > top)
+        (void)fprintf(out, "  ... %zu more functions (-top 0 shows all)\n", n - top);
+    print_spread(out, "all of MPI (outermost calls)", &all, all.total_ns);
+}
+
+static void rank_name(char out[48], const struct report_rank *k)
+{
+    if (k->info.is_main || k->error != NULL)
+        (void)snprintf(out, 48, "%" PRId32, k->info.rank);
+    else
+        (void)snprintf(out, 48, "%" PRId32 " (pid %" PRIu32 ")", k->info.rank, k->info.pid);
+}
+
+static void print_rank(FILE *out, const struct report_rank *k)
+{
+    char name[48], window[24], mpi[24], bytes[24], received[24], lost[32];
+    rank_name(name, k);
+    if (k->error != NULL) {
+        (void)fprintf(out, "  %-16s not readable: %s\n", name, k->error);
+        return;
+    }
+    (void)snprintf(lost, sizeof lost, "%" PRIu64 "%s", k->lost_events, k->lost_unknown ? "+?" : "");
+    (void)fprintf(
+        out, "  %-16s %11" PRIu64 " %8s %8zu %11s %11s %6.1f%% %10" PRIu64 " %11s %11s  %s", name,
+        k->read_rows, lost, k->window_count, report_time_text(window, k->window_ns),
+        report_time_text(mpi, k->mpi_ns),
+        k->mpi_window_ns > 0 ? 100 * k->mpi_ns / k->mpi_window_ns : 0.0, k->calls,
+        bytes_text(bytes, k->bytes), bytes_text(received, k->received), report_file_state(k));
+    if (k->end_reason[0] != '\0')
+        (void)fprintf(out, ", %s", k->end_reason);
+    (void)fputc('\n', out);
+}
+
+static void print_ranks(FILE *out, const struct report *r, bool all)
+{
+    (void)fputs("\nBy rank (MPI share: of the windows of the threads that call MPI)\n", out);
+    (void)fprintf(out, "  %-16s %11s %8s %8s %11s %11s %7s %10s %11s %11s  %s\n", "rank", "events",
+                  "lost", "windows", "in windows", "in MPI", "share", "calls", "bytes", "received",
+                  "file");
+    size_t shown = 0;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        bool odd = k->error != NULL || k->lost_events > 0 || k->lost_unknown ||
+                   strcmp(k->end_reason, "finished") != 0;
+        if (!all && r->rank_count > RANKS_SHOWN && i >= RANKS_SHOWN && !odd)
+            continue;
+        print_rank(out, k);
+        shown++;
+    }
+    if (shown < r->rank_count)
+        (void)fprintf(out,
+                      "  ... %zu more ranks that finished and lost nothing (-all shows them)\n",
+                      r->rank_count - shown);
+}
+
+static void print_overhead(FILE *out, const struct report *r)
+{
+    double events_ns = 0, own_ns = 0, wait_ns = 0, windows_ns = 0, cost = 0;
+    uint64_t waits = 0;
+    unsigned n = 0;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->error != NULL)
+            continue;
+        events_ns += k->event_cost_ns * (double)k->read_rows;
+        own_ns += k->own_ns;
+        wait_ns += k->wait_ns;
+        windows_ns += k->window_ns;
+        waits += k->waits;
+        cost += k->event_cost_ns;
+        n += k->event_cost_ns > 0;
+    }
+    char a[24], b[24], c[24];
+    (void)fputs("\nOwn overhead, all ranks together\n", out);
+    if (n > 0)
+        (void)fprintf(out,
+                      "  events      %11s  estimated: %.1f ns an event (measured at start) times "
+                      "the events\n",
+                      report_time_text(a, events_ns), cost / n);
+    else
+        (void)fputs("  events      unknown: no cost was measured at start\n", out);
+    (void)fprintf(
+        out, "  slow path   %11s  measured (windows, chunks, strings, start and end of threads)\n",
+        report_time_text(b, own_ns));
+    (void)fprintf(out, "  waiting     %11s  measured, %" PRIu64 " waits for the writer\n",
+                  report_time_text(c, wait_ns), waits);
+    if (windows_ns > 0)
+        (void)fprintf(out, "  together    %10.3f%%  of the time in windows\n",
+                      100 * (events_ns + own_ns + wait_ns) / windows_ns);
+}
+
+static void print_problems(FILE *out, const struct report *r)
+{
+    bool head = false;
+#define HEAD() (void)(head || (fputs("\nWorth knowing\n", out), head = true))
+    if (r->missing_count > 0) {
+        HEAD();
+        (void)fputs("  no file of rank", out);
+        for (size_t i = 0; i < r->missing_count && i < 32; i++)
+            (void)fprintf(out, " %" PRId32, r->missing[i]);
+        (void)fprintf(out, "%s: never started, not traced, or nothing recorded\n",
+                      r->missing_count > 32 ? " ..." : "");
+    }
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->error == NULL && (strcmp(k->end_reason, "killed") == 0 ||
+                                 k->info.state == RT_FILE_ABANDONED || k->unmatched > 0)) {
+            HEAD();
+            if (strcmp(k->end_reason, "killed") == 0)
+                (void)fprintf(out,
+                              "  rank %" PRId32 " was killed: its file is complete up to then\n",
+                              k->info.rank);
+            if (k->info.state == RT_FILE_ABANDONED)
+                (void)fprintf(out, "  %s was left by its writer: regtrace recover %s finishes it\n",
+                              k->file, r->dir);
+            if (k->unmatched > 0)
+                (void)fprintf(out,
+                              "  rank %" PRId32 ": %" PRIu64 " MPI calls without their other end\n",
+                              k->info.rank, k->unmatched);
+        }
+    }
+    for (size_t i = 0; i < r->never_fired_count; i++) {
+        HEAD();
+        bool same = i > 0 && strcmp(r->never_fired[i].text, r->never_fired[i - 1].text) == 0;
+        if (!same)
+            (void)fprintf(out, "  never fired (rank %" PRId32 "): %s\n", r->never_fired[i].rank,
+                          r->never_fired[i].text);
+    }
+#undef HEAD
+    for (size_t i = 0; i < r->log_count && i < LOG_SHOWN; i++)
+        (void)fprintf(out, "%s  %s\n", i == 0 ? "\nregtrace.log\n" : "", r->log[i]);
+    if (r->log_count > LOG_SHOWN)
+        (void)fprintf(out, "  ... %zu more lines\n", r->log_count - LOG_SHOWN);
+}
+
+void report_print_text(FILE *out, const struct report *r, size_t top, bool all)
+{
+    print_head(out, r);
+    report_print_windows(out, r, all);
+    print_functions(out, r, top);
+    print_ranks(out, r, all);
+    print_overhead(out, r);
+    print_problems(out, r);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What `regtrace run` says after the program: the folder, the lines of the log, or that nothing was recorded. */
+#include "tools/run.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOG_LINES 40
+
+static unsigned count_rank_files(const char *folder, bool *indexed)
+{
+    unsigned n = 0;
+    *indexed = false;
+    DIR *d = opendir(folder);
+    for (struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;) {
+        size_t length = strlen(entry->d_name);
+        bool h5 = length > 3 && strcmp(entry->d_name + length - 3, ".h5") == 0;
+        n += h5 && strncmp(entry->d_name, "rank-", 5) == 0;
+        *indexed |= strcmp(entry->d_name, "regtrace.h5") == 0;
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    return n;
+}
+
+/* Writers of killed ranks outlive mpirun for a moment; regtrace.h5 appears when the last has closed. */
+static unsigned wait_for_writers(const char *folder, uint64_t seconds)
+{
+    bool indexed = false;
+    unsigned n = count_rank_files(folder, &indexed);
+    for (uint64_t i = 0; n > 0 && !indexed && i < seconds * 20; i++) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        n = count_rank_files(folder, &indexed);
+    }
+    return n;
+}
+
+static unsigned print_log(const char *folder)
+{
+    char path[PATH_MAX + 32], *line = NULL;
+    size_t room = 0;
+    unsigned lines = 0;
+    (void)snprintf(path, sizeof path, "%s/regtrace.log", folder);
+    FILE *f = fopen(path, "re");
+    while (f != NULL && getline(&line, &room, f) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        if (lines++ < LOG_LINES)
+            (void)fprintf(stderr, "regtrace: %s\n", line);
+    }
+    if (lines > LOG_LINES)
+        (void)fprintf(stderr, "regtrace: ... %u more lines in %s\n", lines - LOG_LINES, path);
+    free(line);
+    if (f != NULL)
+        (void)fclose(f);
+    return lines;
+}
+
+/* Fails where anything but our own empty markers is in there. */
+static bool remove_empty(const char *folder)
+{
+    char path[PATH_MAX + 32];
+    DIR *d = opendir(folder);
+    bool empty = d != NULL;
+    for (struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            strcmp(entry->d_name, ".regtrace") != 0 && strcmp(entry->d_name, "ctl") != 0)
+            empty = false;
+    if (d != NULL)
+        (void)closedir(d);
+    if (!empty)
+        return false;
+    (void)snprintf(path, sizeof path, "%s/ctl", folder);
+    (void)rmdir(path);
+    static const char *const markers[] = {"job", "claims", "lock", "count"};
+    for (size_t i = 0; i < sizeof markers / sizeof *markers; i++) {
+        (void)snprintf(path, sizeof path, "%s/.regtrace/%s", folder, markers[i]);
+        (void)unlink(path);
+    }
+    (void)snprintf(path, sizeof path, "%s/.regtrace", folder);
+    (void)rmdir(path);
+    return rmdir(folder) == 0;
+}
+
+void run_print_end(const char *folder, bool remove_if_empty, bool quiet, uint64_t wait_seconds)
+{
+    unsigned files = wait_for_writers(folder, wait_seconds);
+    unsigned lines = quiet ? 0 : print_log(folder);
+    if (files == 0 && lines == 0 && remove_if_empty)
+        (void)remove_empty(folder);
+    if (quiet)
+        return;
+    if (files > 0)
+        (void)fprintf(
+            stderr,
+            "regtrace: %u process%s recorded in %s\nregtrace: see it with: regtrace report %s\n",
+            files, files == 1 ? "" : "es", folder, folder);
+    else
+        (void)fprintf(stderr, "regtrace: nothing was recorded: no window opened, or no traced "
+                              "program ran (regtrace doctor "
+                              "PROGRAM says whether it can be)\n");
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the files of tools/ share: the table of subcommands, their options, messages, lists of ranks.
+ *
+ * Exit codes of every subcommand: 0 fine, 1 findings or failure, 2 wrong usage (`run` returns the
+ * program's own code, or 2 when it refuses to start). Messages go to stderr, results to stdout. */
+#ifndef REGTRACE_TOOLS_TOOLS_H
+#define REGTRACE_TOOLS_TOOLS_H
+
+#include "base/error.h"
+#include "base/options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum tool_exit { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2 };
+
+/* One option of a subcommand beside the table base/options.def. Ends with a NULL name. */
+struct command_option {
+    const char *name;  /* without dashes; - and _ are the same */
+    const char *value; /* what it takes, NULL = nothing */
+    const char *help;
+    char letter; /* the short form -o, 0 = none */
+};
+
+/* One subcommand. --help, the man page and the completion are made from this and nothing else. */
+struct command {
+    const char *name;
+    const char *summary;     /* one line */
+    const char *synopsis;    /* behind the name */
+    const char *description; /* paragraphs, separated by an empty line */
+    const struct command_option *options;
+    const char *examples; /* lines of commands; "" = none */
+    const char *exits;    /* "" = as all; else what differs */
+    bool run_options;     /* takes the options of base/options.def too */
+    int (*main)(int argc, char **argv);
+};
+
+/* All of them, NULL-terminated, in the order of --help. */
+extern const struct command *const command_table[];
+
+/* The subcommand of that name, NULL if none. */
+const struct command *command_find(const char *name);
+
+/* --- arguments: arguments.c --------------------------------------------------------------------- */
+
+enum argument_kind {
+    ARGUMENT_END,
+    ARGUMENT_WORD,   /* not an option: `value` */
+    ARGUMENT_OPTION, /* of the subcommand: `option`, `value` */
+    ARGUMENT_ROW,    /* of base/options.def: `row`, `value` */
+    ARGUMENT_DONE,   /* --help was served: leave with 0 */
+    ARGUMENT_WRONG,  /* a message was printed: leave with TOOL_USAGE */
+};
+
+struct arguments {
+    const struct command *command;
+    int count;
+    char **words; /* words[0] is the subcommand's name */
+    int next;     /* index of the first word not taken yet */
+    bool literal; /* "--" was seen */
+    const struct command_option *option;
+    const struct option_row *row;
+    const char *value; /* points into words, NULL for options without a value */
+};
+
+/* Take the next argument. One or two dashes (also U+2013), "=value" or the next word, - and _ alike. */
+enum argument_kind arguments_next(struct arguments *a);
+
+/* true if the table row takes no value: its presence means 1. */
+bool option_row_is_switch(const struct option_row *row);
+
+/* Nearest text by edit distance among an option's names of a command; never NULL. */
+const char *command_nearest_option(const struct command *c, const char *name);
+
+/* Edit distance (Levenshtein), both cut at 48 characters. */
+unsigned text_distance(const char *a, const char *b);
+
+/* A whole decimal number in [least, most]; 0 or -EINVAL. */
+RT_MUST_CHECK int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *out);
+
+/* --- messages: message.c ------------------------------------------------------------------------ */
+
+/* "regtrace COMMAND: text" on stderr. */
+void message_error(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void message_warning(const char *command, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Progress on a terminal: shows nothing in the first second, nothing when stderr is no terminal. */
+struct progress {
+    const char *what;
+    uint64_t started_ns, shown_ns;
+    bool visible, terminal;
+};
+void progress_begin(struct progress *p, const char *what);
+void progress_update(struct progress *p, uint64_t done, uint64_t total);
+void progress_end(struct progress *p);
+
+/* Flush stdout and say what was wrong with it (a full disk, a closed pipe): `code`, or
+ * TOOL_FAILURE when output was lost. */
+int output_finish(const char *command, int code);
+
+/* --- lists of ranks: rank_list.c ----------------------------------------------------------------- */
+
+#define RANK_LIST_SPANS 64
+struct rank_list {
+    unsigned count; /* 0 = every rank */
+    struct {
+        int32_t first, last;
+    } spans[RANK_LIST_SPANS];
+};
+
+/* "0-3,8" or "0-3+8". 0 or -EINVAL with the position in *e. */
+RT_MUST_CHECK int rank_list_parse(struct rank_list *l, const char *text, struct rt_error *e);
+bool rank_list_has(const struct rank_list *l, int32_t rank);
+
+/* --- help: help.c, man.c -------------------------------------------------------------------------- */
+
+void help_print_all(FILE *out);
+void help_print(FILE *out, const struct command *c);
+void help_print_man(FILE *out, const struct command *c);   /* c == NULL: regtrace(1) itself */
+void help_print_words(FILE *out, const struct command *c); /* completion: one word a line */
+
+const char *tool_version(void);
+
+/* --- subcommands: cmd_*.c ------------------------------------------------------------------------- */
+extern const struct command command_run, command_report, command_dump, command_check, command_ctl,
+    command_doctor, command_recover, command_version, command_help;
+
+#endif
