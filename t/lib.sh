@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034
 # What tests in bash share: TAP output, limits, a scratch folder that goes away, and mpirun of either MPI.
 #
 # Use:   . "$(dirname "$0")/../lib.sh"
