@@ -2,8 +2,8 @@
  * Named calls for programs that want to steer or mark their own trace (C and C++).
  *
  * No library to link: every function is a weak symbol that libregtrace.so defines when it is preloaded. Without it
- * the inline versions below do nothing. Fortran: `use regtrace` from regtrace.f90, or call regtrace_region_begin_f.
- * All are thread-safe, async-signal-safe and change nothing in the program. */
+ * the calls do nothing (a load and a test each), in static programs too. Fortran: `use regtrace` from regtrace.f90.
+ * All are thread-safe, async-signal-safe and change nothing in the program. C90 and C++98 can include this. */
 #ifndef REGTRACE_H
 #define REGTRACE_H
 
@@ -39,16 +39,48 @@ extern void regtrace_mark_set(int type, long value) __attribute__((weak));
 
 /* What programs call: nothing happens where the toolkit is not preloaded. */
 #ifndef REGTRACE_NO_GUARDS
-#define REGTRACE_GUARDED(f, ...) ((f) ? (f)(__VA_ARGS__) : (void)0)
-#define regtrace_start(b) REGTRACE_GUARDED(regtrace_start, b)
-#define regtrace_stop(b) REGTRACE_GUARDED(regtrace_stop, b)
-#define regtrace_region_begin(n) REGTRACE_GUARDED(regtrace_region_begin, n)
-#define regtrace_region_end(n) REGTRACE_GUARDED(regtrace_region_end, n)
-#define regtrace_mark_type(t, f, s) REGTRACE_GUARDED(regtrace_mark_type, t, f, s)
-#define regtrace_mark_label(t, v, s) REGTRACE_GUARDED(regtrace_mark_label, t, v, s)
-#define regtrace_mark_push(t, v) REGTRACE_GUARDED(regtrace_mark_push, t, v)
-#define regtrace_mark_pop(t, v) REGTRACE_GUARDED(regtrace_mark_pop, t, v)
-#define regtrace_mark_set(t, v) REGTRACE_GUARDED(regtrace_mark_set, t, v)
+
+/* The address of a function, 0 where it is not there. On x86-64 always out of the global offset table: any other
+ * reference in a program linked with -no-pie makes the linker put 0 for good, and the preloaded function would
+ * never be seen. */
+#if defined(__x86_64__) && !defined(__ILP32__)
+#define REGTRACE_FIND(pointer, function)                                                           \
+    __asm__(".weak " #function "\n\tmovq " #function "@GOTPCREL(%%rip), %0" : "=r"(pointer))
+#else
+#define REGTRACE_FIND(pointer, function) (pointer) = (function)
+#endif
+
+#define REGTRACE_GUARD(call, function, parameters, arguments)                                      \
+    static __inline__ __attribute__((always_inline, unused)) void call parameters                  \
+    {                                                                                              \
+        void(*present) parameters;                                                                 \
+        REGTRACE_FIND(present, function);                                                          \
+        if (present)                                                                               \
+            present arguments;                                                                     \
+    }
+REGTRACE_GUARD(regtrace_guard_start, regtrace_start, (int bcast), (bcast))
+REGTRACE_GUARD(regtrace_guard_stop, regtrace_stop, (int bcast), (bcast))
+REGTRACE_GUARD(regtrace_guard_region_begin, regtrace_region_begin, (const char *name), (name))
+REGTRACE_GUARD(regtrace_guard_region_end, regtrace_region_end, (const char *name), (name))
+REGTRACE_GUARD(regtrace_guard_mark_type, regtrace_mark_type,
+               (int type, long flags, const char *title), (type, flags, title))
+REGTRACE_GUARD(regtrace_guard_mark_label, regtrace_mark_label,
+               (int type, long value, const char *label), (type, value, label))
+REGTRACE_GUARD(regtrace_guard_mark_push, regtrace_mark_push, (int type, long value), (type, value))
+REGTRACE_GUARD(regtrace_guard_mark_pop, regtrace_mark_pop, (int type, long value), (type, value))
+REGTRACE_GUARD(regtrace_guard_mark_set, regtrace_mark_set, (int type, long value), (type, value))
+#undef REGTRACE_GUARD
+#undef REGTRACE_FIND
+
+#define regtrace_start(bcast) regtrace_guard_start(bcast)
+#define regtrace_stop(bcast) regtrace_guard_stop(bcast)
+#define regtrace_region_begin(name) regtrace_guard_region_begin(name)
+#define regtrace_region_end(name) regtrace_guard_region_end(name)
+#define regtrace_mark_type(type, flags, title) regtrace_guard_mark_type(type, flags, title)
+#define regtrace_mark_label(type, value, label) regtrace_guard_mark_label(type, value, label)
+#define regtrace_mark_push(type, value) regtrace_guard_mark_push(type, value)
+#define regtrace_mark_pop(type, value) regtrace_guard_mark_pop(type, value)
+#define regtrace_mark_set(type, value) regtrace_guard_mark_set(type, value)
 #endif
 
 #endif
