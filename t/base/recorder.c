@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The recorder against a reader of its own: nothing lost, nothing doubled, clocks in slot order, handlers included. */
+#include "base/recorder.h"
+#include "base/sys.h"
+#include "t/tap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { THREADS = 4, EVENTS = 200000 };
+
+/* --- an independent, simple reader: follows each thread's chunks by sequence number -------------------- */
+
+struct seen {
+    uint64_t next_sequence, events, handler_events, last_clock, last_a, last_b, out_of_order, wrong, dropped;
+};
+
+static struct seen seen[64];
+static _Atomic bool stop_reader, pause_reader;
+
+static void take(struct chunk_header *c, struct seen *s, uint32_t tid)
+{
+    uint32_t used = atomic_load(&c->used);
+    const struct event_slot *slots = chunk_slots(c);
+    for (uint32_t i = 0; i < used; i++) {
+        uint64_t head = __atomic_load_n(&slots[i].head, __ATOMIC_ACQUIRE);
+        while (EVENT_HEAD_MARK(head) != (uint16_t)c->generation)
+            head = __atomic_load_n(&slots[i].head, __ATOMIC_ACQUIRE);
+        s->out_of_order += slots[i].clock < s->last_clock;
+        s->last_clock = slots[i].clock;
+        uint32_t code = EVENT_HEAD_CODE(head);
+        if (code == EV_MARK_SET) {
+            s->wrong += slots[i].a != s->last_a++ || slots[i].b != tid;
+            s->events++;
+        } else if (code == EV_MARK_PUSH) {
+            s->wrong += slots[i].a != s->last_b++;
+            s->handler_events++;
+        } else if (code == EV_DROPPED) {
+            s->dropped += slots[i].a;
+        } else if (code != EV_WAITED) {
+            s->wrong++;
+        }
+    }
+}
+
+static void *reader(void *arg)
+{
+    struct stream *s = arg;
+    bool idle = false, last = false; /* the pass that finds nothing must have begun after the stop */
+    while (!last || !idle) {
+        last = atomic_load(&stop_reader);
+        idle = true;
+        if (atomic_load(&pause_reader)) {
+            usleep(1000);
+            continue;
+        }
+        for (uint32_t i = 0; i < s->header->chunk_count; i++) {
+            struct chunk_header *c = stream_chunk(s, i);
+            if (atomic_load(&c->state) != CHUNK_CLOSED || c->sequence != seen[c->thread].next_sequence)
+                continue;
+            take(c, &seen[c->thread], stream_threads(s)[c->thread].tid);
+            seen[c->thread].next_sequence++;
+            c->generation = (uint16_t)(c->generation + 1) == 0 ? 1 : c->generation + 1;
+            atomic_store(&c->state, CHUNK_FREE);
+            atomic_fetch_add(&s->header->writer_progress, 1);
+            atomic_fetch_add(&s->header->chunks_freed, 1);
+            sys_futex_wake(&s->header->chunks_freed, 1000);
+            idle = false;
+        }
+    }
+    return NULL;
+}
+
+/* --- producers ---------------------------------------------------------------------------------------- */
+
+static __thread uint64_t from_handler;
+static _Atomic uint64_t all_from_handlers;
+
+static void on_signal(int signo)
+{
+    (void)signo;
+    int keep = errno;
+    if (recorder_self.attached == 1)
+        (void)recorder_emit(&recorder_self, EV_MARK_PUSH, from_handler++, 0);
+    errno = keep;
+}
+
+static void *producer(void *arg)
+{
+    (void)arg;
+    struct recorder_thread *t = &recorder_self;
+    (void)recorder_thread_attach(t, false);
+    for (uint64_t i = 0; i < EVENTS; i++)
+        (void)recorder_emit(t, EV_MARK_SET, i, t->tid);
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    recorder_thread_end(t);
+    atomic_fetch_add(&all_from_handlers, from_handler);
+    return NULL;
+}
+
+static struct stream make_stream(uint64_t pool, char path[64])
+{
+    struct stream s;
+    struct rt_error e = {{0}};
+    struct stream_geometry g = {.pool_bytes = pool, .chunk_bytes = 4096, .thread_capacity = 64};
+    (void)snprintf(path, 64, "/tmp/recorder-test-%d", (int)getpid());
+    int rc = stream_create(&s, path, &g, &e);
+    if (!ok(rc == 0, "a stream is created%s%s", rc ? ": " : "", e.text))
+        exit(1);
+    (void)unlink(path);
+    recorder_start(&s);
+    return s;
+}
+
+static void test_threads(void)
+{
+    char path[64];
+    struct stream s = make_stream(256u << 10, path);
+    s.header->writer_state = WRITER_READY;
+    pthread_t r, p[THREADS];
+    pthread_create(&r, NULL, reader, &s);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&p[i], NULL, producer, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(p[i], NULL);
+    atomic_store(&stop_reader, true);
+    pthread_join(r, NULL);
+    uint64_t events = 0, handler = 0, out = 0, wrong = 0, waits = 0;
+    for (int i = 0; i < 64; i++) {
+        events += seen[i].events;
+        handler += seen[i].handler_events;
+        out += seen[i].out_of_order;
+        wrong += seen[i].wrong;
+        waits += atomic_load(&stream_threads(&s)[i].waits);
+    }
+    is_u64(events, (uint64_t)THREADS * EVENTS, "every event of every thread arrived");
+    is_u64(handler, 0, "and none that nobody recorded");
+    is_u64(out, 0, "the slots of a thread are in clock order");
+    is_u64(wrong, 0, "each once, in order, with its payload");
+    diag("%llu waits for the reader", (unsigned long long)waits);
+    recorder_stop();
+    stream_close(&s);
+}
+
+/* A handler that records, on the very thread that is recording, as often as it can be sent. */
+static void test_interrupted_thread(void)
+{
+    char path[64];
+    memset(seen, 0, sizeof seen);
+    atomic_store(&stop_reader, false);
+    atomic_store(&all_from_handlers, 0);
+    struct stream s = make_stream(256u << 10, path);
+    s.header->writer_state = WRITER_READY;
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &sa, NULL);
+    pthread_t r, p;
+    pthread_create(&r, NULL, reader, &s);
+    pthread_create(&p, NULL, producer, NULL);
+    for (int i = 0; i < 3000; i++) {
+        (void)pthread_kill(p, SIGALRM);
+        usleep(5);
+    }
+    pthread_join(p, NULL);
+    atomic_store(&stop_reader, true);
+    pthread_join(r, NULL);
+    uint64_t handler = 0, out = 0, wrong = 0, events = 0;
+    for (int i = 0; i < 64; i++) {
+        events += seen[i].events;
+        handler += seen[i].handler_events;
+        out += seen[i].out_of_order;
+        wrong += seen[i].wrong;
+    }
+    is_u64(events, EVENTS, "interrupted: every event arrived");
+    is_u64(handler, atomic_load(&all_from_handlers), "interrupted: every event of the handler arrived");
+    ok(handler > 0, "interrupted: the handler did record (%llu times)", (unsigned long long)handler);
+    is_u64(out, 0, "interrupted: slots in clock order");
+    is_u64(wrong, 0, "interrupted: each once, in order");
+    recorder_stop();
+    stream_close(&s);
+}
+
+static void test_drop(void)
+{
+    char path[64];
+    memset(seen, 0, sizeof seen);
+    atomic_store(&stop_reader, false);
+    atomic_store(&pause_reader, true);
+    struct stream s = make_stream(64u << 10, path);
+    s.header->writer_state = WRITER_READY;
+    s.header->flags |= STREAM_FLAG_DROP;
+    struct recorder_thread *t = &recorder_self;
+    ok(recorder_thread_attach(t, false), "attached");
+    uint64_t i = 0;
+    for (; i < 10000; i++)
+        (void)recorder_emit(t, EV_MARK_SET, i, t->tid);
+    uint64_t dropped = atomic_load(&t->row->dropped);
+    ok(dropped > 0 && dropped < 10000, "a full stream drops and counts (%llu)", (unsigned long long)dropped);
+    pthread_t r;
+    pthread_create(&r, NULL, reader, &s);
+    atomic_store(&pause_reader, false);
+    while (atomic_load(&s.header->chunks_freed) == 0)
+        usleep(100);
+    for (; i < 12000; i++)
+        (void)recorder_emit(t, EV_MARK_SET, i, t->tid);
+    recorder_thread_end(t);
+    atomic_store(&stop_reader, true);
+    pthread_join(r, NULL);
+    struct seen *m = &seen[t->index];
+    dropped = atomic_load(&t->row->dropped);
+    is_u64(m->events + dropped, 12000, "stored and dropped add up to what was emitted");
+    is_u64(m->dropped, dropped, "EV_DROPPED records say how many");
+    recorder_stop();
+    stream_close(&s);
+}
+
+int main(void)
+{
+    clock_init(false);
+    ok(recorder_measure_cost() > 0, "the cost of an event is measured: %.1f ticks", recorder_measure_cost());
+    test_threads();
+    test_interrupted_thread();
+    test_drop();
+    return done_testing();
+}
