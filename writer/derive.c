@@ -168,6 +168,8 @@ int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
         rc = add_comm(d, e, row);
         break;
     default:
+        if (EVENT_IS_MPI_ENTER(e->code) || EVENT_IS_MPI_LEAVE(e->code))
+            rc = rankfile_add_mpi_function(d->file, EVENT_MPI_FUNCTION(e->code));
         break;
     }
     drain_follow_window(d, c, e);

@@ -21,6 +21,8 @@ struct rankfile_identity {
     const char *host, *boot_id, *stream;
 };
 
+#define RANKFILE_MPI_FUNCTIONS 1024u
+
 struct rankfile {
     hid_t file;
     struct table tables[SCHEMA_TABLES];
@@ -30,6 +32,7 @@ struct rankfile {
     uint64_t written;      /* rows in /events */
     int fd;                /* of the same file, for fstat */
     bool swmr;
+    bool mpi_known[RANKFILE_MPI_FUNCTIONS]; /* in /functions */
 };
 
 /* Create `path` (truncating) with everything in it that SWMR wants there before: attributes (those of
@@ -50,6 +53,9 @@ static inline uint64_t rankfile_committed(const struct rankfile *f)
 {
     return f->written + f->tail_count;
 }
+
+/* MPI functions get their two rows in /functions when the first call of them comes. 0 or -ENOMEM. */
+RT_MUST_CHECK int rankfile_add_mpi_function(struct rankfile *f, uint32_t number);
 
 /* Append one event in memory. 0 or -ENOMEM. */
 RT_MUST_CHECK int rankfile_add(struct rankfile *f, const struct rt_event *event);

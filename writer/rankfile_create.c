@@ -123,20 +123,20 @@ static void add_alarm(struct creation *c, const char *number, const char *value)
         c->rc = -ENOMEM;
 }
 
-/* The names of libmpinames; the payload is what base/event_table.def says of the pair. */
-static int add_mpi_functions(struct rankfile *f)
+int rankfile_add_mpi_function(struct rankfile *f, uint32_t number)
 {
-    for (uint32_t n = 0; n < event_mpi_functions; n++) {
-        struct rt_function rows[2] = {
-            {.code = EVENT_MPI_ENTER(n), .label = "enter", .a = "peer (i32) | tag (i32) << 32", .b = "bytes | comm id << 48"},
-            {.code = EVENT_MPI_LEAVE(n), .label = "leave", .a = "request, 0 = none", .b = "bytes received or 0"},
-        };
-        for (int i = 0; i < 2; i++)
-            (void)snprintf(rows[i].name, sizeof rows[i].name, "%s", event_mpi_name(n));
-        if (table_append(&f->tables[SCHEMA_FUNCTIONS], rows, 2) != 0)
-            return -ENOMEM;
-    }
-    return 0;
+    if (number >= RANKFILE_MPI_FUNCTIONS || f->mpi_known[number])
+        return 0;
+    const char *name = event_mpi_name(number);
+    struct rt_function rows[2] = {
+        {.code = EVENT_MPI_ENTER(number), .label = "enter", .a = "peer (i32) | tag (i32) << 32",
+         .b = "bytes (48 bits) | comm id << 48"},
+        {.code = EVENT_MPI_LEAVE(number), .label = "leave", .a = "request, 0 = none", .b = "bytes received or 0"},
+    };
+    for (int i = 0; i < 2; i++)
+        (void)snprintf(rows[i].name, sizeof rows[i].name, "%s", name != NULL ? name : "MPI function unknown here");
+    f->mpi_known[number] = true;
+    return table_append(&f->tables[SCHEMA_FUNCTIONS], rows, 2);
 }
 
 static bool key_may_be_attribute(const char *key, const char *value)
@@ -181,8 +181,6 @@ static int fill(struct rankfile *f, const struct rankfile_identity *id, const ch
     int rc = put_identity(f, id);
     if (rc == 0)
         rc = add_own_functions(f);
-    if (rc == 0)
-        rc = add_mpi_functions(f);
     if (rc == 0) {
         rankfile_each_metadata(metadata, bytes, visit_metadata, &c);
         rc = c.rc;
