@@ -169,7 +169,7 @@ enum argument_kind arguments_next(struct arguments *a)
     return ARGUMENT_WORD;
 }
 
-int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+int argument_number(const char *text, uint64_t least, uint64_t most, uint64_t *out)
 {
     if (text[0] < '0' || text[0] > '9')
         return -EINVAL;

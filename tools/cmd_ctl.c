@@ -245,11 +245,11 @@ static int take_option(struct wishes *w, const struct arguments *a)
         message_error("ctl", "-rank: %s", e.text);
     } else if (strcmp(name, "tid") == 0) {
         w->has_tid = true;
-        if (number_parse(a->value, 0, INT32_MAX, &w->tid) == 0)
+        if (argument_number(a->value, 0, INT32_MAX, &w->tid) == 0)
             return TOOL_OK;
         message_error("ctl", "-tid is \"%s\": the number of a thread is legal, from 0", a->value);
     } else {
-        if (number_parse(a->value, 1, 3600, &w->wait) == 0)
+        if (argument_number(a->value, 1, 3600, &w->wait) == 0)
             return TOOL_OK;
         message_error("ctl", "-wait is \"%s\": seconds from 1 to 3600 are legal", a->value);
     }

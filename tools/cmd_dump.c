@@ -34,11 +34,12 @@ static bool window_span(struct wishes *w, const char *text)
         return false;
     memcpy(first, text, n);
     first[n] = '\0';
-    if (number_parse(first, 0, INT32_MAX, &w->first_window) != 0)
+    if (argument_number(first, 0, INT32_MAX, &w->first_window) != 0)
         return false;
     w->last_window = w->first_window;
     w->has_window = true;
-    return dash == NULL || number_parse(dash + 1, w->first_window, INT32_MAX, &w->last_window) == 0;
+    return dash == NULL ||
+           argument_number(dash + 1, w->first_window, INT32_MAX, &w->last_window) == 0;
 }
 
 static int take_option(struct wishes *w, const struct arguments *a)
@@ -54,7 +55,7 @@ static int take_option(struct wishes *w, const struct arguments *a)
         }
     } else if (strcmp(name, "thread") == 0) {
         w->has_thread = true;
-        if (number_parse(a->value, 0, INT32_MAX, &w->thread) != 0) {
+        if (argument_number(a->value, 0, INT32_MAX, &w->thread) != 0) {
             message_error("dump", "-thread is \"%s\": the number of a thread is legal, from 0",
                           a->value);
             return TOOL_USAGE;
@@ -66,7 +67,7 @@ static int take_option(struct wishes *w, const struct arguments *a)
         }
     } else if (strcmp(name, "code") == 0) {
         w->code = a->value;
-    } else if (number_parse(a->value, 0, 86400, &w->wait) != 0) {
+    } else if (argument_number(a->value, 0, 86400, &w->wait) != 0) {
         message_error("dump", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
         return TOOL_USAGE;
     }

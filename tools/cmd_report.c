@@ -21,9 +21,9 @@ static int take_option(struct wishes *w, const struct arguments *a)
         w->all = true;
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
         message_error("report", "-rank: %s", e.text);
-    else if (strcmp(name, "top") == 0 && number_parse(a->value, 0, 1000000, &w->top) != 0)
+    else if (strcmp(name, "top") == 0 && argument_number(a->value, 0, 1000000, &w->top) != 0)
         message_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
-    else if (strcmp(name, "wait") == 0 && number_parse(a->value, 0, 86400, &w->wait) != 0)
+    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
         message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else
         return TOOL_OK;

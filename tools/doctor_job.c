@@ -34,12 +34,17 @@ static void look_loader(struct finding *f)
     char *const argv[] = {(char *)(uintptr_t) "true", NULL};
     int rc = doctor_run(argv, variables, out, sizeof out);
     out[strcspn(out, "\n")] = '\0';
-    if (rc == 0 && out[0] == '\0')
-        finding_set(f, FINDING_OK,
-                    "a program with the library preloaded runs and ends as without it");
-    else
+    if (rc != 0)
         finding_set(f, FINDING_BROKEN, "true with the library preloaded ended with %d: %s", rc,
                     out[0] != '\0' ? out : "no message");
+    else if (strstr(out, "cannot be preloaded") != NULL)
+        finding_set(f, FINDING_BROKEN, "%s", out);
+    else if (out[0] != '\0')
+        finding_set(f, FINDING_LIMITED, "a program with the library preloaded runs, but says: %s",
+                    out);
+    else
+        finding_set(f, FINDING_OK,
+                    "a program with the library preloaded runs and ends as without it");
 }
 
 static void look_writer(struct finding *f)
@@ -118,7 +123,7 @@ static void look_trial(struct finding *f)
     char *const argv[] = {(char *)(uintptr_t) "true", NULL};
     int rc = doctor_run(argv, variables, out, sizeof out);
     out[strcspn(out, "\n")] = '\0';
-    if (rc != 0 || out[0] != '\0')
+    if (rc != 0)
         finding_set(f, FINDING_BROKEN, "a traced program ended with %d: %s", rc, out);
     else
         judge_recording(f, log);

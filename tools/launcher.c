@@ -176,7 +176,7 @@ unsigned launcher_ranks(int count, char *const *words)
     unsigned sum = 0;
     for (int i = 1; i + 1 < count; i++) {
         uint64_t n;
-        if (is_one_of(words[i], names) && number_parse(words[i + 1], 1, 1u << 24, &n) == 0)
+        if (is_one_of(words[i], names) && argument_number(words[i + 1], 1, 1u << 24, &n) == 0)
             sum += (unsigned)n;
     }
     return sum;

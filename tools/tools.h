@@ -78,7 +78,7 @@ const char *command_nearest_option(const struct command *c, const char *name);
 unsigned text_distance(const char *a, const char *b);
 
 /* A whole decimal number in [least, most]; 0 or -EINVAL. */
-RT_MUST_CHECK int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *out);
+RT_MUST_CHECK int argument_number(const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
 /* --- messages: message.c ------------------------------------------------------------------------ */
 
