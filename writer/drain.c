@@ -143,9 +143,9 @@ static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chu
     c->window = h->window;
     *from = 0;
     uint64_t word = __atomic_load_n(&h->pad2[0], __ATOMIC_RELAXED);
-    if (!d->resumed || word == 0)
+    if (!d->resumed || d->resumed_rows == 0 || word == 0)
         return;
-    uint64_t row = (word >> POSITION_BITS) - 1, have = rankfile_committed(d->file);
+    uint64_t row = (word >> POSITION_BITS) - 1, have = d->resumed_rows;
     *from = (uint32_t)(word & ((1u << POSITION_BITS) - 1));
     c->skip = have > row ? have - row : 0;
 }

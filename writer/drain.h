@@ -50,7 +50,8 @@ struct drain {
     uint64_t string_bytes;
     uint64_t damaged_chunks, last_clock;
     uint32_t metadata_done;
-    bool resumed; /* some of the stream is in the file already (recover) */
+    bool resumed; /* some of the stream is in the file already (recover): */
+    uint64_t resumed_rows; /* ... the first so many rows; 0: nothing is, positions in chunks mean nothing */
     bool discard; /* recording has ended (size limit): count, do not store */
 };
 

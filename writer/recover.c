@@ -229,6 +229,7 @@ static int drain_rest(struct patient *p)
     struct rt_calibration start = {h->clock_start.ticks, h->clock_start.monotonic_ns, h->clock_start.realtime_ns,
                                    h->clock_start.uncertainty};
     int rc = 0;
+    p->drain.resumed_rows = before;
     if (table_rows(&p->file.tables[SCHEMA_CALIBRATION]) == 0)
         rc = table_append(&p->file.tables[SCHEMA_CALIBRATION], &start, 1);
     clock_init(h->clock_source == CLOCK_SOURCE_MONOTONIC);
@@ -333,12 +334,14 @@ static void recover_one(struct recovery *r, const struct claim *c, struct rt_rec
     (void)snprintf(result->file, sizeof result->file, "%s", p.claim.file);
     (void)snprintf(path, sizeof path, "%s/%s", r->dir, p.claim.file);
     (void)snprintf(fresh, sizeof fresh, "%s/.regtrace/recover.%s", r->dir, p.claim.file);
-    if (had_file && access(path, F_OK) == 0 && rt_rank_open_file(&p.old, path, &e) != 0) {
-        /* Better the stream alone than nothing, but never over a file that may still be read by others. */
+    bool unreadable = had_file && access(path, F_OK) == 0 && rt_rank_open_file(&p.old, path, &e) != 0;
+    (void)open_stream(&p, c->stream, &(struct rt_error){{0}});
+    /* Killed while it was creating its file: the stream still holds everything. Otherwise the file stays as it is. */
+    if (unreadable && !(p.has_stream && atomic_load(&p.stream.header->chunks_freed) == 0)) {
         fail(result, e.text);
+        close_patient(&p);
         return;
     }
-    (void)open_stream(&p, c->stream, &e);
     if (p.old == NULL && !p.has_stream) {
         fail(result, "neither a file nor its stream is left (the node was rebooted, or both were deleted)");
         claim_withdraw(&p.claim);
