@@ -48,30 +48,35 @@ static bool fire_if_due(struct thread_state *thread, const struct ctl_alarm *ala
     return due;
 }
 
-/* One alarm that this execution matches. `value`: what the counter came to by it, or CTL_HIT_FRESH. Where somebody
- * else (a handler that interrupted us before signals were blocked, another thread) fired it first,
- * the execution counts afresh: as many executions are counted as there were, whoever fires. */
-static void judge(struct thread_state *thread, const struct ctl_alarm *alarm, const struct ctl_moment *moment,
-                  int64_t value)
+static int64_t alarm_decrement(struct thread_state *thread, const struct ctl_alarm *alarm)
 {
-    struct shared_state *shared = state_shared(thread);
+    return alarm->global ? ctl_global_decrement(thread->head.shared, alarm->index)
+                         : ctl_left_decrement(&thread->left[alarm->index]);
+}
+
+/* One alarm that this execution matches; `claimed`: its counter came to 0 by this execution. Where somebody else (a
+ * handler that interrupted us before signals were blocked, another thread) fired it first, the execution
+ * counts afresh: as many executions are counted as there were, whoever fires. */
+static void judge(struct thread_state *thread, const struct ctl_alarm *alarm, const struct ctl_moment *moment,
+                  bool claimed)
+{
     if (alarm_is_machinery(alarm))
         return;
     while (is_open(thread, alarm)) {
-        if (value == CTL_HIT_FRESH)
-            value = alarm->global ? ctl_global_decrement(&shared->head, alarm->index)
-                                  : ctl_left_decrement(&thread->left[alarm->index]);
-        if (value > 0 && value < CTL_LEFT_LIVE)
+        int64_t value = claimed ? 0 : alarm_decrement(thread, alarm);
+        if (value > 0 && value < CTL_LEFT_LIVE) {
+            thread->chains[alarm->chain].execution = thread->execution;
             return;
+        }
         if (value <= 0 && fire_if_due(thread, alarm, moment))
             return;
         thread_catch_up(thread, moment->icount);
-        value = CTL_HIT_FRESH;
+        claimed = false;
     }
 }
 
 void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned count, const struct ctl_moment *moment,
-                  int64_t value)
+                  uint64_t counted, uint64_t claimed)
 {
     struct thread_state *thread = state_of(head);
     struct shared_state *shared = state_shared(thread);
@@ -79,11 +84,57 @@ void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned coun
     if (moment == NULL)
         moment = &unknown_moment;
     thread->execution++;
+    for (unsigned i = 0; i < count && i < 64; i++) {
+        if (counted >> i & 1)
+            thread->chains[alarm_at(shared, alarms[i])->chain].execution = thread->execution;
+    }
     thread_catch_up(thread, moment->icount);
-    for (unsigned i = 0; i < count; i++)
-        judge(thread, alarm_at(shared, alarms[i]), moment, i == 0 ? value : CTL_HIT_FRESH);
+    /* When another thread moves a chain while we judge, its alarm may be one that we have passed: then once more,
+     * for the chains that have not counted this execution. */
+    for (uint64_t epoch = head->epoch - 1; epoch != head->epoch; claimed = 0) {
+        epoch = head->epoch;
+        for (unsigned i = 0; i < count; i++)
+            judge(thread, alarm_at(shared, alarms[i]), moment, i < 64 && (claimed >> i & 1));
+    }
     thread_settle(thread, moment);
     signals_restore(mask);
+}
+
+/* Which of the alarms are armed, as seen at one instant between handlers. */
+static uint64_t armed_mask(const struct thread_state *thread, const uint16_t *alarms, unsigned count)
+{
+    uint64_t armed, before;
+    do {
+        before = __atomic_load_n(&thread->execution, __ATOMIC_RELAXED);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        armed = 0;
+        for (unsigned i = 0; i < count; i++) {
+            int64_t left = __atomic_load_n(&thread->left[alarms[i]], __ATOMIC_RELAXED);
+            armed |= (uint64_t)(left < CTL_LEFT_PARKED_MIN) << i;
+        }
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    } while (before != __atomic_load_n(&thread->execution, __ATOMIC_RELAXED));
+    return armed;
+}
+
+/* Armed at one instant are alarms of different chains, so one decrement does not change whether another is due. */
+void ctl_hit_several(struct ctl_thread *head, const uint16_t *alarms, unsigned count, const struct ctl_moment *moment)
+{
+    struct thread_state *thread = state_of(head);
+    if (count > 64) {
+        ctl_hit_slow(head, alarms, count, moment, 0, 0);
+        return;
+    }
+    const uint64_t armed = armed_mask(thread, alarms, count);
+    uint64_t counted = 0, claimed = 0;
+    for (uint64_t rest = armed; rest != 0; rest &= rest - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(rest);
+        int64_t value = alarm_decrement(thread, alarm_at(state_shared(thread), alarms[i]));
+        counted |= (uint64_t)(value > 0 && value < CTL_LEFT_LIVE) << i;
+        claimed |= (uint64_t)(value <= 0) << i;
+    }
+    if (RT_UNLIKELY(counted != armed))
+        ctl_hit_slow(head, alarms, count, moment, counted, claimed);
 }
 
 void ctl_sync(struct ctl_thread *head, const struct ctl_moment *moment)
@@ -176,7 +227,7 @@ uint64_t ctl_advance(struct ctl_thread *head, uint16_t index, uint64_t instructi
         instructions = (uint64_t)CTL_LEFT_LIVE / 4;
     thread->execution++;
     thread_catch_up(thread, moment->icount);
-    if (global_icount(thread, alarm->chain) == alarm)
+    if (alarm->type == CTL_ICOUNT && alarm->global)
         left = advance_chain(thread, alarm->chain, (int64_t)instructions, moment);
     thread_settle(thread, moment);
     signals_restore(mask);

@@ -311,8 +311,10 @@ void ctl_sync(struct ctl_thread *thread, const struct ctl_moment *moment);
  * of the arming in force. For a REP or skid the moment's icount says where the thread really is. */
 void ctl_expire(struct ctl_thread *thread, uint16_t alarm, uint32_t generation, const struct ctl_moment *moment);
 
-/* This thread retired `instructions` more towards a global icount. Returns what is left over all threads (0: it fired
- * or is not armed). The next global icount of the chain starts from the overshoot, so there is no drift. */
+/* This thread retired `instructions` more towards the global icount that is armed in the chain of `alarm` (another
+ * thread may have fired `alarm` itself meanwhile: nothing is lost). Returns what is left over all threads, 0: it fired,
+ * or no global icount is armed in the chain. The next global icount of the chain starts from the overshoot, so
+ * there is no drift. */
 uint64_t ctl_advance(struct ctl_thread *thread, uint16_t alarm, uint64_t instructions,
                      const struct ctl_moment *moment);
 
@@ -360,13 +362,12 @@ void ctl_never_fired(struct ctl_shared *shared, ctl_unfired_function *callback, 
  *     cmp  tmp, thread->epoch           # CTL_THREAD_EPOCH_OFFSET
  *     jne  slow_stale                   # ctl_hit(thread, &alarm, 1, moment)
  *     decq ctl_left_offset(alarm)(thread)
- *     jle  slow_due                     # ctl_hit_slow(thread, &alarm, 1, moment, the decremented value)
+ *     jle  slow_due                     # ctl_hit_slow(thread, &alarm, 1, moment, 0, 1)
  */
 #define CTL_LEFT_LIVE ((int64_t)1 << 60)
 #define CTL_LEFT_GLOBAL ((int64_t)3 << 59)
 #define CTL_LEFT_PARKED_MIN ((int64_t)1 << 61)
 #define CTL_LEFT_PARKED ((int64_t)1 << 62)
-#define CTL_HIT_FRESH INT64_MAX /* ctl_hit_slow: nothing was decremented yet */
 
 /* The head of the two states, visible for the inline functions alone. */
 struct ctl_shared {
@@ -388,10 +389,13 @@ static inline const uint64_t *ctl_shared_epoch(const struct ctl_shared *shared)
 /* Of the counter of an alarm from the start of struct ctl_thread, in bytes; the same for every thread. */
 size_t ctl_left_offset(uint16_t alarm);
 
-/* Everything that is not a plain decrement. `alarms[0]` was already decremented to `value` (<= 0), or value is
- * CTL_HIT_FRESH. */
+/* Everything that is not a plain decrement. Bits by place in `alarms`: counted, those that were decremented and are not
+ * due; claimed, those that were decremented and came to 0 or below. Both 0: nothing was decremented yet. */
 void ctl_hit_slow(struct ctl_thread *thread, const uint16_t *alarms, unsigned count, const struct ctl_moment *moment,
-                  int64_t value) RT_COLD;
+                  uint64_t counted, uint64_t claimed) RT_COLD;
+/* ctl_hit for a place of several alarms. */
+void ctl_hit_several(struct ctl_thread *thread, const uint16_t *alarms, unsigned count,
+                     const struct ctl_moment *moment);
 /* Atomically one less of a global alarm's counter; the new value. */
 int64_t ctl_global_decrement(struct ctl_shared *shared, uint16_t alarm);
 
@@ -415,21 +419,20 @@ static inline void ctl_hit(struct ctl_thread *thread, const uint16_t *alarms, un
 {
     if (RT_UNLIKELY(__atomic_load_n(&thread->shared->epoch, __ATOMIC_ACQUIRE) !=
                     __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED))) {
-        ctl_hit_slow(thread, alarms, count, moment, CTL_HIT_FRESH);
+        ctl_hit_slow(thread, alarms, count, moment, 0, 0);
         return;
     }
-    for (unsigned i = 0; i < count; i++) {
-        int64_t *left = &thread->left[alarms[i]];
-        int64_t value = __atomic_load_n(left, __ATOMIC_RELAXED);
-        if (value >= CTL_LEFT_PARKED_MIN)
-            continue;
-        value = value < CTL_LEFT_LIVE ? ctl_left_decrement(left)
-                                      : ctl_global_decrement(thread->shared, alarms[i]);
-        if (RT_LIKELY(value > 0 && value < CTL_LEFT_LIVE))
-            continue;
-        ctl_hit_slow(thread, alarms + i, count - i, moment, value <= 0 ? value : CTL_HIT_FRESH);
+    if (RT_UNLIKELY(count != 1)) {
+        ctl_hit_several(thread, alarms, count, moment);
         return;
     }
+    int64_t *left = &thread->left[alarms[0]];
+    int64_t value = __atomic_load_n(left, __ATOMIC_RELAXED);
+    if (value >= CTL_LEFT_PARKED_MIN)
+        return;
+    value = value < CTL_LEFT_LIVE ? ctl_left_decrement(left) : ctl_global_decrement(thread->shared, alarms[0]);
+    if (RT_UNLIKELY(value <= 0 || value >= CTL_LEFT_LIVE))
+        ctl_hit_slow(thread, alarms, 1, moment, 0, value <= 0);
 }
 
 #endif

@@ -64,7 +64,7 @@ struct thread_chain {
     uint64_t pass, phase;
     uint64_t base;      /* icount that the armed alarm counts from */
     uint64_t requested; /* base + distance, CTL_UNKNOWN if unknown or no icount */
-    uint64_t execution; /* of the thread, in which it was armed: that one is not seen */
+    uint64_t execution; /* of the thread: it armed the alarm or was counted, so it is not seen (again) */
     uint32_t generation;
     uint16_t place;     /* atomic: others may look */
     uint16_t announced; /* alarm that on_arm was last called for and on_disarm is owed; CTL_NO_ALARM: none */

@@ -6,8 +6,9 @@
 struct step {
     uint64_t pass, phase;
     uint16_t place;
-    bool all;    /* every thread goes there */
-    bool shared; /* other threads' state changes */
+    bool all;       /* every thread goes there */
+    bool publishes; /* the other threads' place in this chain changes */
+    bool shared;    /* other threads' state changes, perhaps in a chain that waited only */
 };
 
 static const struct ctl_chain *chain_at(const struct shared_state *shared, unsigned chain)
@@ -62,7 +63,7 @@ static struct step step_after(const struct thread_state *thread, unsigned chain,
         step.all = step.all || alarm->global;
     else
         step.all = step.all || alarm_is_for_all(alarm_at(shared, definition->first_alarm + (unsigned)step.place));
-    step.shared = step.all || alarm->global;
+    step.publishes = step.shared = step.all || alarm->global;
     if (step.place == PLACE_FINISHED)
         step_waiters(shared, chain, &step);
     return step;
@@ -126,7 +127,8 @@ void chain_place(struct thread_state *thread, unsigned chain, uint16_t place, ui
         left_set(thread, alarm, CTL_LEFT_PARKED);
     __atomic_store_n(&state->place, place, __ATOMIC_RELAXED);
     state->generation++;
-    state->execution = seen ? 0 : thread->execution;
+    if (!seen)
+        state->execution = thread->execution;
     state->pending_arm = false;
     state->base = base;
     state->requested = CTL_UNKNOWN;
@@ -267,7 +269,7 @@ static void fire_once(struct thread_state *thread, unsigned chain, const struct 
         if (next->global)
             global_arm(shared, next, overshoot);
     }
-    if (step.shared)
+    if (step.publishes)
         publish(thread, chain, &step);
     state->pass = step.pass;
     state->phase = step.phase;
@@ -356,6 +358,24 @@ static void settle_arm(struct thread_state *thread, unsigned chain)
     }
 }
 
+/* Too many edges are past at once: the chain counts from where the program really is. */
+static void settle_cut(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment)
+{
+    struct shared_state *shared = state_shared(thread);
+    struct thread_chain *state = &thread->chains[chain];
+    const struct ctl_alarm *alarm = chain_alarm(thread, chain);
+    __atomic_fetch_add(&shared->backlogs_cut, 1, __ATOMIC_RELAXED);
+    if (alarm->global) {
+        lock_take(&shared->lock);
+        if (__atomic_load_n(global_counter(shared, alarm->index), __ATOMIC_RELAXED) <= 0)
+            global_arm(shared, alarm, 0);
+        lock_drop(&shared->lock);
+        return;
+    }
+    state->base = moment->icount;
+    state->requested = saturating_add(state->base, alarm_distance(alarm, state->phase));
+}
+
 void thread_settle(struct thread_state *thread, const struct ctl_moment *moment)
 {
     struct shared_state *shared = state_shared(thread);
@@ -377,9 +397,7 @@ void thread_settle(struct thread_state *thread, const struct ctl_moment *moment)
                 settle_due(thread, c, moment);
                 continue;
             }
-            __atomic_fetch_add(&shared->backlogs_cut, 1, __ATOMIC_RELAXED);
-            state->base = moment->icount;
-            state->requested = saturating_add(state->base, alarm_distance(chain_alarm(thread, c), state->phase));
+            settle_cut(thread, c, moment);
         }
         settle_arm(thread, c);
     }
