@@ -64,6 +64,20 @@ static const uint32_t *cpu_source(void)
     return (const uint32_t *)(const void *)(rseq + 4); /* struct rseq: cpu_id_start, cpu_id */
 }
 
+uint32_t recorder_tid_claim(bool helper)
+{
+    return atomic_fetch_add(helper ? &next_helper_tid : &next_tid, 1);
+}
+
+void recorder_tid_return(uint32_t tid)
+{
+    uint32_t after = tid + 1;
+    if (!atomic_compare_exchange_strong(&next_tid, &after, tid)) {
+        after = tid + 1;
+        (void)atomic_compare_exchange_strong(&next_helper_tid, &after, tid);
+    }
+}
+
 bool recorder_thread_attach(struct recorder_thread *t, bool helper)
 {
     if (!recorder_is_on() || t->attached == 2)
@@ -73,7 +87,8 @@ bool recorder_thread_attach(struct recorder_thread *t, bool helper)
     struct stream_header *h = recorder_stream.header;
     t->cpu = cpu_source();
     t->window = STREAM_NO_WINDOW;
-    t->tid = atomic_fetch_add(helper ? &next_helper_tid : &next_tid, 1);
+    t->tid = t->claimed != 0 ? t->claimed - 1 : recorder_tid_claim(helper);
+    t->claimed = t->tid + 1;
     uint32_t i = atomic_fetch_add(&h->thread_count, 1);
     t->index = i < h->thread_capacity ? i : STREAM_NONE;
     if (t->index != STREAM_NONE) {
@@ -97,7 +112,8 @@ static void close_chunk(struct recorder_thread *t)
     t->chunk = NULL;
     t->end = NULL;
     atomic_store_explicit(&t->cursor, NULL, memory_order_relaxed);
-    atomic_fetch_add_explicit(&t->row->recorded, used, memory_order_relaxed);
+    atomic_fetch_add_explicit(&t->row->recorded, used - t->continued, memory_order_relaxed);
+    t->continued = 0;
     atomic_store_explicit(&c->used, used, memory_order_relaxed);
     atomic_store_explicit(&c->state, CHUNK_CLOSED, memory_order_release);
     recorder_wake_writer();
@@ -265,6 +281,7 @@ RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_fla
     } else {
         struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
         atomic_store_explicit(&t->cursor, slot + 1 + n_more, memory_order_relaxed);
+        t->continued += n_more;
         uint64_t cpu = (uint64_t)(uint16_t)*t->cpu << 32;
         clock = clock_ticks();
         for (unsigned i = 0; i < n_more; i++) {

@@ -28,12 +28,14 @@ struct recorder_thread {
     struct stream_thread *row;
     struct chunk_header *chunk; /* current, NULL = none */
     uint64_t sequence;          /* of the next chunk */
+    uint32_t continued;         /* continuation slots in the current chunk */
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
     uint32_t in_toolkit;        /* our own code runs: wrappers pass straight through */
     uint32_t open_depth;        /* MPI calls now open, outermost first; may exceed the array */
     uint16_t open_calls[RECORDER_OPEN_CALLS]; /* their function numbers */
     void *automaton;            /* struct ctl_thread of controller/ */
     void *window_state;         /* preload/ */
+    uint32_t claimed;           /* tid + 1 that the thread's creator claimed for it, 0 none */
 };
 
 extern __thread struct recorder_thread recorder_self
@@ -118,6 +120,11 @@ void recorder_start(const struct stream *s);
 /* No further event is recorded in this process; the stream stays mapped. For vfork children, exec, failure. */
 void recorder_stop(void);
 bool recorder_is_on(void);
+
+/* Take the next tid, so that tids follow the order of creation: the creator claims one for the new thread (which keeps it in
+ * `claimed`), and one for itself first if it has none. recorder_tid_return: the thread was not made. */
+uint32_t recorder_tid_claim(bool helper);
+void recorder_tid_return(uint32_t tid);
 
 /* Claim a row for the calling thread. `helper`: tids from 1000. Sets t->tid, row and cpu; epoch stays behind so that the
  * first recorder_active() syncs. Safe to call again. False when recording is off; a full table: tid still given, index STREAM_NONE. */

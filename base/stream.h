@@ -72,7 +72,7 @@ struct stream_thread {
     uint32_t name;      /* string id */
     uint64_t start_routine;
     uint64_t started, ended; /* ticks; 0 = not yet */
-    _Atomic uint64_t recorded; /* slots reserved in closed chunks (not continuation-free): a check for the writer */
+    _Atomic uint64_t recorded; /* records (slots but continuations) in closed chunks: a check for the reader */
     _Atomic uint64_t dropped, waits, wait_ticks;
     _Atomic uint64_t chunks;  /* sequence numbers handed out so far */
     uint64_t own_ticks;       /* spent in us outside the fast path, as measured */

@@ -87,7 +87,7 @@ void metadata_write(const struct stream *s)
 
 bool process_nothing_recorded(void)
 {
-    enum { DEFAULT_EDGES = 6 }; /* slots: fired, open and close, two each */
+    enum { DEFAULT_EDGES = 3 }; /* records: fired, open and close */
     struct stream_header *h = recorder_stream.header;
     if (atomic_load(&h->mpi_state) != 0)
         return false;
