@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where does the time in MPI go? By function and rank, and how unevenly: a table and a plot.
 
-    PYTHONPATH=.../share/regtrace/python mpi_profile.py regtrace-app-1234 -o profile.pdf
+    mpi_profile.py regtrace-app-1234 -o profile.pdf
 """
 
 import argparse
+import os
 import sys
 
 import matplotlib
@@ -15,7 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-import regtrace
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+import regtrace  # noqa: E402
 
 # Okabe and Ito's colours, told apart also by readers who see few of them; grey is the rest.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"]
@@ -106,7 +108,7 @@ def draw_functions(axes, times, top):
     y = np.arange(shown.shape[1])[::-1]
     mean, low, high = (v.to_numpy() * factor for v in (shown.mean(), shown.min(), shown.max()))
     axes.barh(y, mean, height=0.6, color=COLOURS[: shown.shape[1]], linewidth=0)
-    axes.errorbar(mean, y, xerr=[mean - low, high - mean], fmt="none", ecolor="black", elinewidth=0.9, capsize=2.5)
+    axes.errorbar(mean, y, xerr=np.maximum([mean - low, high - mean], 0), fmt="none", ecolor="black", elinewidth=0.9, capsize=2.5)
     for at, m, h in zip(y, mean, high):
         axes.annotate(f"{h / m:.2f}", (h, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
     axes.set_yticks(y)

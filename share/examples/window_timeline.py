@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """When was each rank in a window, and in which MPI call? A timeline of ranks over time.
 
-    PYTHONPATH=.../share/regtrace/python window_timeline.py regtrace-app-1234 --window 3 -o timeline.pdf
+    window_timeline.py regtrace-app-1234 --window 3 -o timeline.pdf
 """
 
 import argparse
+import os
 import sys
 
 import matplotlib
@@ -16,7 +17,8 @@ import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-import regtrace
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+import regtrace  # noqa: E402
 
 # Okabe and Ito's colours, told apart also by readers who see few of them; grey is the rest.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"]
@@ -83,12 +85,13 @@ def draw(axes, windows, calls, options):
     groups = [([name], name, colour) for name, colour in zip(by_time.index, COLOURS)]
     if len(by_time) > len(COLOURS):
         groups.append((list(by_time.index[len(COLOURS) :]), f"{len(by_time) - len(COLOURS)} others", REST))
-    for names, label, colour in groups:
+    for i, (names, label, colour) in enumerate(groups):
         some = calls[calls["function"].isin(names)]
         corners = bars((some["begin_ns"].to_numpy() - start) / size, (some["end_ns"].to_numpy() - start) / size,
                        places(some, place), -0.32, 0.32)  # fmt: skip
-        # A hairline of the same colour keeps calls visible that are shorter than a dot.
-        axes.add_collection(PolyCollection(corners, facecolors=colour, edgecolors=colour, linewidths=0.15, zorder=2))
+        # A hairline of the same colour keeps calls visible that are shorter than a dot, unless a function in
+        # which more time is spent has the place.
+        axes.add_collection(PolyCollection(corners, facecolors=colour, edgecolors=colour, linewidths=0.15, zorder=20 - i))
         legend.append(Patch(facecolor=colour, label=label))
     axes.set_xlim(0, (last - start) / size * 1.002)
     axes.set_ylim(len(place) - 0.4, -0.6)
@@ -97,7 +100,7 @@ def draw(axes, windows, calls, options):
     axes.set_yticklabels(labels[::step])
     axes.set_ylabel(what)
     axes.set_xlabel(f"time since the first window shown opened ({unit})")
-    axes.legend(handles=legend, loc="lower left", bbox_to_anchor=(0, 1.01), ncol=4, frameon=False, handlelength=1.2,
+    axes.legend(handles=legend, loc="lower left", bbox_to_anchor=(0, 1.01), ncol=min(len(legend), 5), frameon=False, handlelength=1.2,
                 borderaxespad=0)  # fmt: skip
     return len(place)
 
