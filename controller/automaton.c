@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The doors of the automaton: executions, expiries, progress of global counts, and syncing with other threads. */
+ * The doors of the automaton: executions, expiries, progress of global counts, and syncing with
+ * other threads. */
 #include "controller/state.h"
 
 static const struct ctl_moment unknown_moment = {.icount = CTL_UNKNOWN};
 
-_Static_assert(offsetof(struct ctl_thread, epoch) == CTL_THREAD_EPOCH_OFFSET, "trampolines compare it");
+_Static_assert(offsetof(struct ctl_thread, epoch) == CTL_THREAD_EPOCH_OFFSET,
+               "trampolines compare it");
 
 size_t ctl_left_offset(uint16_t alarm)
 {
@@ -19,20 +21,23 @@ int64_t ctl_global_decrement(struct ctl_shared *shared, uint16_t alarm)
 /* Not armed by the execution that is being judged? */
 static bool is_open(const struct thread_state *thread, const struct ctl_alarm *alarm)
 {
-    return chain_alarm(thread, alarm->chain) == alarm && thread->chains[alarm->chain].execution != thread->execution &&
+    return chain_alarm(thread, alarm->chain) == alarm &&
+           thread->chains[alarm->chain].execution != thread->execution &&
            __atomic_load_n(&thread->left[alarm->index], __ATOMIC_RELAXED) < CTL_LEFT_PARKED_MIN;
 }
 
 static bool is_due(const struct thread_state *thread, const struct ctl_alarm *alarm)
 {
     struct shared_state *shared = state_shared(thread);
-    const int64_t *left = alarm->global ? global_counter(shared, alarm->index) : &thread->left[alarm->index];
+    const int64_t *left =
+        alarm->global ? global_counter(shared, alarm->index) : &thread->left[alarm->index];
     return is_open(thread, alarm) && __atomic_load_n(left, __ATOMIC_RELAXED) <= 0;
 }
 
-/* Fires if it is due still once the lock, where one is needed, is held. False: another thread fired it, and what
- * is armed now has not seen the execution. */
-static bool fire_if_due(struct thread_state *thread, const struct ctl_alarm *alarm, const struct ctl_moment *moment)
+/* Fires if it is due still once the lock, where one is needed, is held. False: another thread fired
+ * it, and what is armed now has not seen the execution. */
+static bool fire_if_due(struct thread_state *thread, const struct ctl_alarm *alarm,
+                        const struct ctl_moment *moment)
 {
     struct shared_state *shared = state_shared(thread);
     bool shares = chain_fires_shared(thread, alarm->chain);
@@ -54,11 +59,12 @@ static int64_t alarm_decrement(struct thread_state *thread, const struct ctl_ala
                          : ctl_left_decrement(&thread->left[alarm->index]);
 }
 
-/* One alarm that this execution matches; `claimed`: its counter came to 0 by this execution. Where somebody else (a
- * handler that interrupted us before signals were blocked, another thread) fired it first, the execution
- * counts afresh: as many executions are counted as there were, whoever fires. */
-static void judge(struct thread_state *thread, const struct ctl_alarm *alarm, const struct ctl_moment *moment,
-                  bool claimed)
+/* One alarm that this execution matches; `claimed`: its counter came to 0 by this execution. Where
+ * somebody else (a handler that interrupted us before signals were blocked, another thread) fired
+ * it first, the execution counts afresh: as many executions are counted as there were, whoever
+ * fires. */
+static void judge(struct thread_state *thread, const struct ctl_alarm *alarm,
+                  const struct ctl_moment *moment, bool claimed)
 {
     if (alarm_is_machinery(alarm))
         return;
@@ -75,8 +81,8 @@ static void judge(struct thread_state *thread, const struct ctl_alarm *alarm, co
     }
 }
 
-void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned count, const struct ctl_moment *moment,
-                  uint64_t counted, uint64_t claimed)
+void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned count,
+                  const struct ctl_moment *moment, uint64_t counted, uint64_t claimed)
 {
     struct thread_state *thread = state_of(head);
     struct shared_state *shared = state_shared(thread);
@@ -89,8 +95,8 @@ void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned coun
             thread->chains[alarm_at(shared, alarms[i])->chain].execution = thread->execution;
     }
     thread_catch_up(thread, moment->icount);
-    /* When another thread moves a chain while we judge, its alarm may be one that we have passed: then once more,
-     * for the chains that have not counted this execution. */
+    /* When another thread moves a chain while we judge, its alarm may be one that we have passed:
+     * then once more, for the chains that have not counted this execution. */
     for (uint64_t epoch = head->epoch - 1; epoch != head->epoch; claimed = 0) {
         epoch = head->epoch;
         for (unsigned i = 0; i < count; i++)
@@ -101,7 +107,8 @@ void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned coun
 }
 
 /* Which of the alarms are armed, as seen at one instant between handlers. */
-static uint64_t armed_mask(const struct thread_state *thread, const uint16_t *alarms, unsigned count)
+static uint64_t armed_mask(const struct thread_state *thread, const uint16_t *alarms,
+                           unsigned count)
 {
     uint64_t armed, before;
     do {
@@ -117,8 +124,10 @@ static uint64_t armed_mask(const struct thread_state *thread, const uint16_t *al
     return armed;
 }
 
-/* Armed at one instant are alarms of different chains, so one decrement does not change whether another is due. */
-void ctl_hit_several(struct ctl_thread *head, const uint16_t *alarms, unsigned count, const struct ctl_moment *moment)
+/* Armed at one instant are alarms of different chains, so one decrement does not change whether
+ * another is due. */
+void ctl_hit_several(struct ctl_thread *head, const uint16_t *alarms, unsigned count,
+                     const struct ctl_moment *moment)
 {
     struct thread_state *thread = state_of(head);
     if (count > 64) {
@@ -140,7 +149,8 @@ void ctl_hit_several(struct ctl_thread *head, const uint16_t *alarms, unsigned c
 void ctl_sync(struct ctl_thread *head, const struct ctl_moment *moment)
 {
     struct thread_state *thread = state_of(head);
-    if (__atomic_load_n(&head->shared->epoch, __ATOMIC_ACQUIRE) == __atomic_load_n(&head->epoch, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&head->shared->epoch, __ATOMIC_ACQUIRE) ==
+        __atomic_load_n(&head->epoch, __ATOMIC_RELAXED))
         return;
     uint64_t mask = signals_block();
     if (moment == NULL)
@@ -151,16 +161,18 @@ void ctl_sync(struct ctl_thread *head, const struct ctl_moment *moment)
     signals_restore(mask);
 }
 
-static bool is_in_force(const struct thread_state *thread, const struct ctl_alarm *alarm, uint32_t generation)
+static bool is_in_force(const struct thread_state *thread, const struct ctl_alarm *alarm,
+                        uint32_t generation)
 {
     const struct thread_chain *state = &thread->chains[alarm->chain];
-    return chain_alarm(thread, alarm->chain) == alarm && state->generation == generation && !state->pending_arm &&
-           !alarm->global && alarm_is_machinery(alarm) &&
+    return chain_alarm(thread, alarm->chain) == alarm && state->generation == generation &&
+           !state->pending_arm && !alarm->global && alarm_is_machinery(alarm) &&
            (alarm->tid == CTL_ANY_TID || alarm->tid == thread->tid) &&
            ctl_alarm_on_rank(alarm, state_shared(thread)->config->rank);
 }
 
-void ctl_expire(struct ctl_thread *head, uint16_t index, uint32_t generation, const struct ctl_moment *moment)
+void ctl_expire(struct ctl_thread *head, uint16_t index, uint32_t generation,
+                const struct ctl_moment *moment)
 {
     struct thread_state *thread = state_of(head);
     struct shared_state *shared = state_shared(thread);
@@ -192,18 +204,20 @@ static const struct ctl_alarm *global_icount(const struct thread_state *thread, 
     return alarm != NULL && alarm->global && alarm->type == CTL_ICOUNT ? alarm : NULL;
 }
 
-static uint64_t advance_chain(struct thread_state *thread, unsigned chain, int64_t amount, const struct ctl_moment *moment)
+static uint64_t advance_chain(struct thread_state *thread, unsigned chain, int64_t amount,
+                              const struct ctl_moment *moment)
 {
     struct shared_state *shared = state_shared(thread);
     const struct ctl_alarm *alarm;
     while ((alarm = global_icount(thread, chain)) != NULL) {
-        int64_t left = __atomic_sub_fetch(global_counter(shared, alarm->index), amount, __ATOMIC_RELAXED);
+        int64_t left =
+            __atomic_sub_fetch(global_counter(shared, alarm->index), amount, __ATOMIC_RELAXED);
         if (left > 0 && left < CTL_LEFT_LIVE)
             return (uint64_t)left;
         lock_take(&shared->lock);
         thread_adopt(thread, moment->icount);
-        /* Our share is in the overshoot, whoever fires. Parked: it was taken before we came, so try what is
-         * armed now. */
+        /* Our share is in the overshoot, whoever fires. Parked: it was taken before we came, so try
+         * what is armed now. */
         if (left <= 0 && global_icount(thread, chain) == alarm &&
             __atomic_load_n(global_counter(shared, alarm->index), __ATOMIC_RELAXED) <= 0)
             chain_fire(thread, chain, moment, false);
@@ -214,7 +228,8 @@ static uint64_t advance_chain(struct thread_state *thread, unsigned chain, int64
     return 0;
 }
 
-uint64_t ctl_advance(struct ctl_thread *head, uint16_t index, uint64_t instructions, const struct ctl_moment *moment)
+uint64_t ctl_advance(struct ctl_thread *head, uint16_t index, uint64_t instructions,
+                     const struct ctl_moment *moment)
 {
     struct thread_state *thread = state_of(head);
     struct shared_state *shared = state_shared(thread);
@@ -241,7 +256,8 @@ uint16_t ctl_thread_armed(const struct ctl_thread *head, unsigned chain)
     uint16_t place = __atomic_load_n(&thread->chains[chain].place, __ATOMIC_RELAXED);
     if (place >= PLACE_MAX)
         return CTL_NO_ALARM;
-    const struct ctl_alarm *alarm = alarm_at(shared, shared->config->chains[chain].first_alarm + (unsigned)place);
+    const struct ctl_alarm *alarm =
+        alarm_at(shared, shared->config->chains[chain].first_alarm + (unsigned)place);
     bool ours = (alarm->tid == CTL_ANY_TID || alarm->tid == thread->tid) &&
                 ctl_alarm_on_rank(alarm, shared->config->rank);
     return ours ? alarm->index : CTL_NO_ALARM;

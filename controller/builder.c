@@ -119,7 +119,8 @@ char *file_read(const char *path, int *status, struct rt_error *err)
     if (*status != 0) {
         rt_error_set(err, "cannot read %s: %s", path, strerror(-*status));
     } else if (text != NULL && strlen(text) != length) {
-        rt_error_set(err, "%s is not a text file: it has a NUL byte at offset %zu", path, strlen(text));
+        rt_error_set(err, "%s is not a text file: it has a NUL byte at offset %zu", path,
+                     strlen(text));
         *status = -EINVAL;
     }
     if (*status != 0) {
@@ -129,7 +130,8 @@ char *file_read(const char *path, int *status, struct rt_error *err)
     return text;
 }
 
-int ctl_builder_add_chain(struct ctl_builder *builder, const char *text, const char *origin, struct rt_error *err)
+int ctl_builder_add_chain(struct ctl_builder *builder, const char *text, const char *origin,
+                          struct rt_error *err)
 {
     return parse_chain(builder, text, strlen(text), origin, NULL, err);
 }
@@ -165,7 +167,8 @@ static size_t list_item_length(const char *text)
 {
     bool quoted = false;
     const char *p = text;
-    /* A newline ends a chain even in quotes, so that one lost quote does not swallow what follows. */
+    /* A newline ends a chain even in quotes, so that one lost quote does not swallow what follows.
+     */
     for (; *p != '\0' && *p != '\n' && (quoted || *p != ';'); p++) {
         if (*p == '"')
             quoted = !quoted;
@@ -173,7 +176,8 @@ static size_t list_item_length(const char *text)
     return (size_t)(p - text);
 }
 
-int ctl_builder_add_list(struct ctl_builder *builder, const char *text, const char *origin, struct rt_error *err)
+int ctl_builder_add_list(struct ctl_builder *builder, const char *text, const char *origin,
+                         struct rt_error *err)
 {
     const struct mark mark = builder_mark(builder);
     for (const char *at = text;;) {
@@ -189,7 +193,8 @@ int ctl_builder_add_list(struct ctl_builder *builder, const char *text, const ch
     }
 }
 
-int ctl_builder_add_file_text(struct ctl_builder *builder, const char *path, const char *text, struct rt_error *err)
+int ctl_builder_add_file_text(struct ctl_builder *builder, const char *path, const char *text,
+                              struct rt_error *err)
 {
     const struct mark mark = builder_mark(builder);
     unsigned line = 1;
@@ -225,14 +230,16 @@ static int add_flag(struct ctl_builder *builder, const char *value, struct rt_er
 {
     bool off = value != NULL && strcmp(value, "0") == 0;
     if (!off && (value == NULL || strcmp(value, "1") != 0)) {
-        rt_error_set(err, "-controller-default-start expects 0 or 1, found '%s'", value != NULL ? value : "");
+        rt_error_set(err, "-controller-default-start expects 0 or 1, found '%s'",
+                     value != NULL ? value : "");
         return -EINVAL;
     }
     builder->default_start = !off;
     return 0;
 }
 
-int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const char *value, struct rt_error *err)
+int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const char *value,
+                           struct rt_error *err)
 {
     const char *text = value != NULL ? value : "";
     while (*name == '-' || strncmp(name, "\xe2\x80\x93", 3) == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What concerns all chains together: names, circles, one uniform, what this build can do, and warnings. */
+ * What concerns all chains together: names, circles, one uniform, what this build can do, and
+ * warnings. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,16 +20,18 @@ void builder_warn(struct ctl_builder *builder, const char *fmt, ...)
     builder->warn(builder->warn_context, text);
 }
 
-static int fail_at(const struct ctl_builder *builder, size_t chain, size_t offset, struct rt_error *err,
-                   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static int fail_at(const struct ctl_builder *builder, size_t chain, size_t offset,
+                   struct rt_error *err, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
 
-static int fail_at(const struct ctl_builder *builder, size_t chain, size_t offset, struct rt_error *err,
-                   const char *fmt, ...)
+static int fail_at(const struct ctl_builder *builder, size_t chain, size_t offset,
+                   struct rt_error *err, const char *fmt, ...)
 {
     const struct built_chain *built = &builder->chains[chain];
     va_list arguments;
     va_start(arguments, fmt);
-    chain_fail(err, built->chain.origin, chain + 1, built->source, built->source + offset, fmt, arguments);
+    chain_fail(err, built->chain.origin, chain + 1, built->source, built->source + offset, fmt,
+               arguments);
     va_end(arguments);
     return -EINVAL;
 }
@@ -52,8 +55,8 @@ static int compare_key(const void *key, const void *element)
     return strcmp(key, ((const struct named *)element)->name);
 }
 
-static int unknown_waitfor(struct ctl_builder *builder, const struct named *names, size_t count, size_t chain,
-                           struct rt_error *err)
+static int unknown_waitfor(struct ctl_builder *builder, const struct named *names, size_t count,
+                           size_t chain, struct rt_error *err)
 {
     const struct built_chain *built = &builder->chains[chain];
     struct span wanted = {built->waitfor_name, strlen(built->waitfor_name)};
@@ -68,16 +71,19 @@ static int unknown_waitfor(struct ctl_builder *builder, const struct named *name
             nearest = names[i].name;
         }
         if (used < sizeof legal)
-            used += (size_t)snprintf(legal + used, sizeof legal - used, "%s%s", i != 0 ? ", " : "", names[i].name);
+            used += (size_t)snprintf(legal + used, sizeof legal - used, "%s%s", i != 0 ? ", " : "",
+                                     names[i].name);
     }
     if (count == 0)
-        return fail_at(builder, chain, built->waitfor_at, err,
-                       "waitfor of an unknown chain '%s'; no chain has a name (give one ',name:%s')",
-                       built->waitfor_name, built->waitfor_name);
+        return fail_at(
+            builder, chain, built->waitfor_at, err,
+            "waitfor of an unknown chain '%s'; no chain has a name (give one ',name:%s')",
+            built->waitfor_name, built->waitfor_name);
     bool near = best * 2 <= wanted.length || best <= 1;
     return fail_at(builder, chain, built->waitfor_at, err,
-                   "waitfor of an unknown chain '%s'%s%s%s; named chains are: %s", built->waitfor_name,
-                   near ? ", did you mean '" : "", near ? nearest : "", near ? "'?" : "", legal);
+                   "waitfor of an unknown chain '%s'%s%s%s; named chains are: %s",
+                   built->waitfor_name, near ? ", did you mean '" : "", near ? nearest : "",
+                   near ? "'?" : "", legal);
 }
 
 static int resolve_names(struct ctl_builder *builder, struct named *names, struct rt_error *err)
@@ -91,7 +97,8 @@ static int resolve_names(struct ctl_builder *builder, struct named *names, struc
     for (size_t i = 1; i < count; i++) {
         if (strcmp(names[i].name, names[i - 1].name) == 0)
             return fail_at(builder, names[i].chain, builder->chains[names[i].chain].name_at, err,
-                           "the name '%s' is already that of chain %zu", names[i].name, names[i - 1].chain + 1);
+                           "the name '%s' is already that of chain %zu", names[i].name,
+                           names[i - 1].chain + 1);
     }
     for (size_t i = 0; i < builder->chain_count; i++) {
         if (builder->chains[i].waitfor_name == NULL)
@@ -114,7 +121,8 @@ static int check_circles(struct ctl_builder *builder, struct rt_error *err)
             at = builder->chains[at].chain.waitfor;
             if (at == i)
                 return fail_at(builder, i, builder->chains[i].waitfor_at, err,
-                               steps == 0 ? "the chain waits for itself%s" : "this chain waits for itself, by '%s'",
+                               steps == 0 ? "the chain waits for itself%s"
+                                          : "this chain waits for itself, by '%s'",
                                steps == 0 ? "" : builder->chains[i].waitfor_name);
             if (steps > builder->chain_count)
                 break; /* a circle further on; found when i is in it */
@@ -130,15 +138,17 @@ static int check_uniform(struct ctl_builder *builder, struct rt_error *err)
         if (!builder->chains[i].has_uniform)
             continue;
         if (first != SIZE_MAX)
-            return fail_at(builder, i, builder->chains[i].uniform_at, err,
-                           "a second uniform; chain %zu has one, and only one is allowed in all chains", first + 1);
+            return fail_at(
+                builder, i, builder->chains[i].uniform_at, err,
+                "a second uniform; chain %zu has one, and only one is allowed in all chains",
+                first + 1);
         first = i;
     }
     return 0;
 }
 
-static int check_capabilities(struct ctl_builder *builder, const struct ctl_capabilities *capabilities,
-                              struct rt_error *err)
+static int check_capabilities(struct ctl_builder *builder,
+                              const struct ctl_capabilities *capabilities, struct rt_error *err)
 {
     for (size_t i = 0; i < builder->alarm_count; i++) {
         const struct ctl_alarm *alarm = &builder->alarms[i];
@@ -146,16 +156,18 @@ static int check_capabilities(struct ctl_builder *builder, const struct ctl_capa
         if (alarm->type == CTL_UNIFORM && reason == NULL)
             reason = capabilities->unavailable_reason[CTL_ICOUNT];
         if (reason != NULL)
-            return fail_at(builder, alarm->chain, builder->alarm_at[i], err, "%s is not available: %s",
-                           ctl_type_name((enum ctl_type)alarm->type), reason);
+            return fail_at(builder, alarm->chain, builder->alarm_at[i], err,
+                           "%s is not available: %s", ctl_type_name((enum ctl_type)alarm->type),
+                           reason);
         if (alarm->exact && capabilities->exact_reason != NULL)
-            return fail_at(builder, alarm->chain, builder->alarm_at[i], err, "'exact' is not available: %s",
-                           capabilities->exact_reason);
+            return fail_at(builder, alarm->chain, builder->alarm_at[i], err,
+                           "'exact' is not available: %s", capabilities->exact_reason);
     }
     return 0;
 }
 
-int check_chains(struct ctl_builder *builder, const struct ctl_capabilities *capabilities, struct rt_error *err)
+int check_chains(struct ctl_builder *builder, const struct ctl_capabilities *capabilities,
+                 struct rt_error *err)
 {
     struct named *names = calloc(builder->chain_count + 1, sizeof *names);
     if (names == NULL) {
@@ -177,30 +189,34 @@ int check_chains(struct ctl_builder *builder, const struct ctl_capabilities *cap
 
 static bool is_execution_type(const struct ctl_alarm *alarm)
 {
-    return alarm->type != CTL_ICOUNT && alarm->type != CTL_TIMEOUT && alarm->type != CTL_INTERACTIVE &&
-           alarm->type != CTL_UNIFORM;
+    return alarm->type != CTL_ICOUNT && alarm->type != CTL_TIMEOUT &&
+           alarm->type != CTL_INTERACTIVE && alarm->type != CTL_UNIFORM;
 }
 
 static bool same_place(const struct ctl_alarm *a, const struct ctl_alarm *b)
 {
-    return a->type == b->type && a->value_kind == b->value_kind && a->number == b->number && a->second == b->second &&
-           a->byte_count == b->byte_count && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0 &&
-           strcmp(a->value, b->value) == 0;
+    return a->type == b->type && a->value_kind == b->value_kind && a->number == b->number &&
+           a->second == b->second && a->byte_count == b->byte_count &&
+           memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0 && strcmp(a->value, b->value) == 0;
 }
 
-static void warn_neighbours(struct ctl_builder *builder, const struct ctl_alarm *before, const struct ctl_alarm *alarm)
+static void warn_neighbours(struct ctl_builder *builder, const struct ctl_alarm *before,
+                            const struct ctl_alarm *alarm)
 {
     size_t chain = (size_t)alarm->chain + 1;
     bool reaches_all = before->bcast || alarm->global || (before->global && before->bcast);
-    if (alarm->tid != CTL_ANY_TID && before->tid != CTL_ANY_TID && before->tid != alarm->tid && !reaches_all)
+    if (alarm->tid != CTL_ANY_TID && before->tid != CTL_ANY_TID && before->tid != alarm->tid &&
+        !reaches_all)
         builder_warn(builder,
-                     "chain %zu: '%s' can never be armed: '%s' fires in thread %u and arms it there alone (write ':bcast' "
+                     "chain %zu: '%s' can never be armed: '%s' fires in thread %u and arms it "
+                     "there alone (write ':bcast' "
                      "at the first)",
                      chain, alarm->text, before->text, before->tid);
     if (before->event == CTL_START && alarm->event == CTL_STOP && is_execution_type(alarm) &&
         same_place(before, alarm))
         builder_warn(builder,
-                     "chain %zu: '%s' and '%s' are one place: the window opens at one execution and closes at a later one",
+                     "chain %zu: '%s' and '%s' are one place: the window opens at one execution "
+                     "and closes at a later one",
                      chain, before->text, alarm->text);
 }
 
@@ -212,21 +228,24 @@ static void warn_across(struct ctl_builder *builder, const struct ctl_alarm *ala
         if (alarm->event == CTL_START && other->event == CTL_STOP && other->chain != alarm->chain &&
             is_execution_type(alarm) && same_place(alarm, other) && alarm->count == other->count) {
             builder_warn(builder,
-                         "chains %u and %u: '%s' and '%s' are one place; where both are armed, one execution fires both",
+                         "chains %u and %u: '%s' and '%s' are one place; where both are armed, one "
+                         "execution fires both",
                          alarm->chain + 1u, other->chain + 1u, alarm->text, other->text);
             return;
         }
     }
 }
 
-static void warn_waitfor(struct ctl_builder *builder, const struct built_chain *built, size_t number)
+static void warn_waitfor(struct ctl_builder *builder, const struct built_chain *built,
+                         size_t number)
 {
     if (built->waitfor_name == NULL)
         return;
     const struct ctl_chain *awaited = &builder->chains[built->chain.waitfor].chain;
     if (awaited->repeat == CTL_ENDLESS)
-        builder_warn(builder, "chain %zu waits for chain '%s', which repeats without end: it never starts", number,
-                     awaited->name);
+        builder_warn(builder,
+                     "chain %zu waits for chain '%s', which repeats without end: it never starts",
+                     number, awaited->name);
 }
 
 void warn_chains(struct ctl_builder *builder)
@@ -247,5 +266,6 @@ void warn_chains(struct ctl_builder *builder)
             warn_across(builder, alarm);
     }
     if (closes && !opens && !builder->default_start)
-        builder_warn(builder, "no chain has a start and the default start is off: no window will ever open");
+        builder_warn(builder,
+                     "no chain has a start and the default start is off: no window will ever open");
 }

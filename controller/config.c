@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What can be asked of a config: alarms, chains, ranks, and whether a function's name matches an alarm. */
+ * What can be asked of a config: alarms, chains, ranks, and whether a function's name matches an
+ * alarm. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,8 @@ bool ctl_alarm_on_rank(const struct ctl_alarm *alarm, uint32_t rank)
     return alarm->range_count == 0;
 }
 
-static bool reachable_up_to(const struct ctl_config *config, const struct ctl_chain *chain, unsigned count)
+static bool reachable_up_to(const struct ctl_config *config, const struct ctl_chain *chain,
+                            unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         if (!ctl_alarm_on_rank(&config->alarms[chain->first_alarm + i], config->rank))
@@ -100,8 +102,8 @@ bool ctl_config_alarm_reachable(const struct ctl_config *config, unsigned index)
 
 /* ---- Function names ---- */
 
-/* Where the parameters begin: the '(' that matches the last ')', at depth 0 of templates; a trailing " const" and
- * the like stand behind it. Without parameters: the end. */
+/* Where the parameters begin: the '(' that matches the last ')', at depth 0 of templates; a
+ * trailing " const" and the like stand behind it. Without parameters: the end. */
 static const char *parameters_at(const char *name, const char *end)
 {
     const char *p = end;
@@ -138,7 +140,8 @@ static const char *template_at(const char *name, const char *end)
             break;
     }
     const char *before = p;
-    while (before > name && (before[-1] == '<' || before[-1] == '>' || before[-1] == '-' || before[-1] == '='))
+    while (before > name &&
+           (before[-1] == '<' || before[-1] == '>' || before[-1] == '-' || before[-1] == '='))
         before--;
     /* operator<, operator->, operator<<, ... are names. */
     if (before >= name + 8 && memcmp(before - 8, "operator", 8) == 0 && depth != 0)
@@ -146,7 +149,8 @@ static const char *template_at(const char *name, const char *end)
     return depth == 0 && p > name ? p : end;
 }
 
-/* Behind the last "::" outside of templates and parentheses, or behind the last blank (a return type). */
+/* Behind the last "::" outside of templates and parentheses, or behind the last blank (a return
+ * type). */
 static const char *bare_at(const char *name, const char *end)
 {
     int depth = 0;
@@ -166,8 +170,8 @@ static const char *operator_at(const char *name, const char *end)
 {
     for (const char *p = name; p + 8 <= end; p++) {
         bool begins = p == name || p[-1] == ':' || p[-1] == ' ';
-        bool word = p + 8 < end && ((p[8] >= 'a' && p[8] <= 'z') || (p[8] >= 'A' && p[8] <= 'Z') || p[8] == '_' ||
-                                    (p[8] >= '0' && p[8] <= '9'));
+        bool word = p + 8 < end && ((p[8] >= 'a' && p[8] <= 'z') || (p[8] >= 'A' && p[8] <= 'Z') ||
+                                    p[8] == '_' || (p[8] >= '0' && p[8] <= '9'));
         if (begins && !word && memcmp(p, "operator", 8) == 0)
             return p;
     }

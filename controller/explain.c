@@ -54,19 +54,17 @@ static void say_instructions(FILE *out, const struct ctl_alarm *alarm)
 static void say_place(FILE *out, const struct ctl_alarm *alarm)
 {
     switch ((enum ctl_value_kind)alarm->value_kind) {
-    case CTL_VALUE_ABSOLUTE:
-        fprintf(out, "the instruction at 0x%" PRIx64, alarm->number);
-        break;
+    case CTL_VALUE_ABSOLUTE: fprintf(out, "the instruction at 0x%" PRIx64, alarm->number); break;
     case CTL_VALUE_NAME_OFFSET:
-        fprintf(out, "the instruction at offset 0x%" PRIx64 " of the image or symbol %s", alarm->number, alarm->value);
+        fprintf(out, "the instruction at offset 0x%" PRIx64 " of the image or symbol %s",
+                alarm->number, alarm->value);
         break;
     case CTL_VALUE_BYTES:
         fputs("an instruction of exactly the bytes", out);
         for (unsigned i = 0; i < alarm->byte_count; i++)
             fprintf(out, " %02x", alarm->bytes[i]);
         break;
-    default:
-        fprintf(out, "the symbol %s", alarm->value);
+    default: fprintf(out, "the symbol %s", alarm->value);
     }
     fputs(" is about to execute", out);
 }
@@ -75,9 +73,7 @@ static void say_what(FILE *out, const struct ctl_alarm *alarm)
 {
     switch ((enum ctl_type)alarm->type) {
     case CTL_ADDRESS:
-    case CTL_ITEXT:
-        say_place(out, alarm);
-        break;
+    case CTL_ITEXT: say_place(out, alarm); break;
     case CTL_SSC:
         fprintf(out, "the SSC mark %" PRIx64 " is about to execute", alarm->number);
         break;
@@ -87,15 +83,12 @@ static void say_what(FILE *out, const struct ctl_alarm *alarm)
     case CTL_ISA_CATEGORY:
         fprintf(out, "an instruction of the category %s is about to execute", alarm->value);
         break;
-    case CTL_INT3:
-        fputs("it comes to an int3 of the program (which is skipped)", out);
-        break;
+    case CTL_INT3: fputs("it comes to an int3 of the program (which is skipped)", out); break;
     case CTL_MAGIC:
-        fprintf(out, "it comes to the magic mark %" PRIu64 ".%" PRIu64, alarm->number, alarm->second);
+        fprintf(out, "it comes to the magic mark %" PRIu64 ".%" PRIu64, alarm->number,
+                alarm->second);
         break;
-    case CTL_CPUID:
-        fprintf(out, "it executes cpuid with the mark %" PRIu64, alarm->number);
-        break;
+    case CTL_CPUID: fprintf(out, "it executes cpuid with the mark %" PRIu64, alarm->number); break;
     case CTL_PCONTROL:
         if (alarm->value_kind == CTL_VALUE_LEVEL)
             fprintf(out, "it calls MPI_Pcontrol with level %" PRId64, (int64_t)alarm->number);
@@ -103,26 +96,20 @@ static void say_what(FILE *out, const struct ctl_alarm *alarm)
             fprintf(out, "it calls MPI_Pcontrol with the text \"%s\"", alarm->value);
         break;
     case CTL_ENTER_FUNC:
-        fprintf(out, "it enters the function %s%s", alarm->value, alarm->quoted ? " (the whole name)" : " (any overload)");
+        fprintf(out, "it enters the function %s%s", alarm->value,
+                alarm->quoted ? " (the whole name)" : " (any overload)");
         break;
     case CTL_EXIT_FUNC:
         fprintf(out, "the outermost call of the function %s returns%s", alarm->value,
                 alarm->quoted ? " (the whole name)" : " (any overload)");
         break;
-    case CTL_INTERACTIVE:
-        fputs("`regtrace ctl` asks for it", out);
-        break;
-    case CTL_SIGNAL:
-        fprintf(out, "it receives signal %" PRIu64, alarm->number);
-        break;
-    case CTL_IMAGE_LOAD:
-        fprintf(out, "the image %s is loaded", alarm->value);
-        break;
+    case CTL_INTERACTIVE: fputs("`regtrace ctl` asks for it", out); break;
+    case CTL_SIGNAL: fprintf(out, "it receives signal %" PRIu64, alarm->number); break;
+    case CTL_IMAGE_LOAD: fprintf(out, "the image %s is loaded", alarm->value); break;
     case CTL_ICOUNT:
     case CTL_TIMEOUT:
     case CTL_UNIFORM:
-    case CTL_TYPE_COUNT:
-        break;
+    case CTL_TYPE_COUNT: break;
     }
 }
 
@@ -142,8 +129,9 @@ static void say_ranks(FILE *out, const struct ctl_alarm *alarm)
 static void say_uniform(FILE *out, const struct ctl_alarm *alarm)
 {
     fprintf(out,
-            "open a window for all threads at once, close it after %" PRIu64 " instructions, and so on every %" PRIu64
-            " instructions from start to start, %" PRIu64 " windows in all; ",
+            "open a window for all threads at once, close it after %" PRIu64
+            " instructions, and so on every %" PRIu64 " instructions from start to start, %" PRIu64
+            " windows in all; ",
             alarm->second, alarm->number, alarm->count);
     if (alarm->tid != CTL_ANY_TID)
         fprintf(out, "thread %u counts", alarm->tid);
@@ -182,8 +170,8 @@ static void say_chain(FILE *out, const struct ctl_config *config, const struct c
         fprintf(out, ", %s", chain->label);
     fprintf(out, ": %s\n", chain->text);
     if (chain->waitfor != CTL_NO_ALARM)
-        fprintf(out, "  begins when chain %u (%s) has finished all its passes\n", chain->waitfor + 1u,
-                config->chains[chain->waitfor].name);
+        fprintf(out, "  begins when chain %u (%s) has finished all its passes\n",
+                chain->waitfor + 1u, config->chains[chain->waitfor].name);
     for (unsigned i = 0; i < chain->alarm_count; i++) {
         const struct ctl_alarm *alarm = &config->alarms[chain->first_alarm + i];
         fprintf(out, "  %u. ", i + 1);
@@ -204,8 +192,9 @@ int ctl_explain(const struct ctl_config *config, FILE *out)
     for (unsigned i = 0; i < config->chain_count; i++)
         say_chain(out, config, &config->chains[i]);
     if (config->default_start)
-        fputs(config->chain_count == 0 ? "No chain: the whole run is one window in each thread.\n"
-                                       : "No start in any chain: each thread's window opens at its first instruction.\n",
+        fputs(config->chain_count == 0
+                  ? "No chain: the whole run is one window in each thread.\n"
+                  : "No start in any chain: each thread's window opens at its first instruction.\n",
               out);
     else if (config->chain_count == 0)
         fputs("No chain, and the default start is off: nothing is recorded.\n", out);

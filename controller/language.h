@@ -39,8 +39,8 @@ struct ctl_config {
 /* A chain with what finish needs to point into it. */
 struct built_chain {
     struct ctl_chain chain;
-    const char *source;       /* as it was written, trimmed */
-    const char *waitfor_name; /* NULL: none */
+    const char *source;                     /* as it was written, trimmed */
+    const char *waitfor_name;               /* NULL: none */
     size_t name_at, waitfor_at, uniform_at; /* offsets in source */
     bool has_uniform;
 };
@@ -70,9 +70,11 @@ struct ctl_builder {
 bool name_equals(struct span found, const char *name);
 /* Index in a NULL-ended table, or -1. */
 int name_find(struct span found, const char *const *table);
-/* The nearest name of a NULL-ended table by edit distance, or NULL if none is near enough to mean it. */
+/* The nearest name of a NULL-ended table by edit distance, or NULL if none is near enough to mean
+ * it. */
 const char *name_nearest(struct span found, const char *const *table);
-/* Distance with insertions, deletions, replacements and swaps of neighbours, case apart; stops at 64 characters. */
+/* Distance with insertions, deletions, replacements and swaps of neighbours, case apart; stops at
+ * 64 characters. */
 unsigned name_distance(struct span found, const char *name);
 extern const char *const event_names[]; /* NULL-ended, by enum ctl_event */
 extern const char *const type_names[];  /* NULL-ended, by enum ctl_type, without uniform */
@@ -88,15 +90,17 @@ struct span isa_alias(struct span name, enum ctl_type type);
 
 /* ---- number.c ---- */
 enum number_status { NUMBER_OK, NUMBER_EMPTY, NUMBER_BAD, NUMBER_OVERFLOW };
-/* Decimal (leading zeros are decimal) or 0x hexadecimal; the whole span. `*bad` is the first wrong character. */
+/* Decimal (leading zeros are decimal) or 0x hexadecimal; the whole span. `*bad` is the first wrong
+ * character. */
 enum number_status number_parse(struct span text, uint64_t *value, const char **bad);
 /* Hexadecimal without 0x, at most `digits` of them. */
-enum number_status number_parse_hex(struct span text, unsigned digits, uint64_t *value, const char **bad);
+enum number_status number_parse_hex(struct span text, unsigned digits, uint64_t *value,
+                                    const char **bad);
 
 /* ---- parse.c ---- */
 /* One chain, trimmed, without control characters; appended on success. */
-int parse_chain(struct ctl_builder *builder, const char *text, size_t length, const char *origin, const char *label,
-                struct rt_error *err);
+int parse_chain(struct ctl_builder *builder, const char *text, size_t length, const char *origin,
+                const char *label, struct rt_error *err);
 
 /* What the parser works on. */
 struct parser {
@@ -120,39 +124,50 @@ struct piece {
     unsigned count;
 };
 
+/* ---- message.c ---- */
 /* Sets the error text with column and caret; returns -EINVAL. */
 int parse_fail(const struct parser *parser, const char *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-int chain_fail(struct rt_error *err, const char *origin, size_t number, const char *text, const char *at,
-               const char *fmt, va_list arguments) __attribute__((format(printf, 6, 0)));
+int chain_fail(struct rt_error *err, const char *origin, size_t number, const char *text,
+               const char *at, const char *fmt, va_list arguments)
+    __attribute__((format(printf, 6, 0)));
 /* The int in a field, with the error text for `what`. */
-int parse_integer(const struct parser *parser, struct span field, const char *what, uint64_t *value);
+int parse_integer(const struct parser *parser, struct span field, const char *what,
+                  uint64_t *value);
+
+/* ---- parse.c ---- */
+/* Appends to the canonical text. */
 void parser_emit(struct parser *parser, const char *at, size_t length);
 
 /* ---- value.c ---- */
 /* The value of an alarm of alarm->type, at piece->fields[*next]; moves *next behind it. */
-int parse_value(struct parser *parser, const struct piece *piece, unsigned *next, struct ctl_alarm *alarm);
+int parse_value(struct parser *parser, const struct piece *piece, unsigned *next,
+                struct ctl_alarm *alarm);
 
 /* ---- token.c ---- */
 /* All tokens from fields[next] on. */
-int parse_tokens(struct parser *parser, const struct piece *piece, unsigned next, struct ctl_alarm *alarm);
+int parse_tokens(struct parser *parser, const struct piece *piece, unsigned next,
+                 struct ctl_alarm *alarm);
 
 /* ---- check.c ---- */
-void builder_warn(struct ctl_builder *builder, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void builder_warn(struct ctl_builder *builder, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Resolves waitfor, refuses what cannot be. */
-int check_chains(struct ctl_builder *builder, const struct ctl_capabilities *capabilities, struct rt_error *err);
+int check_chains(struct ctl_builder *builder, const struct ctl_capabilities *capabilities,
+                 struct rt_error *err);
 /* Suspicious but legal. */
 void warn_chains(struct ctl_builder *builder);
 
 /* ---- legacy.c ---- */
-int legacy_add(struct ctl_builder *builder, const char *option, const char *value, struct rt_error *err);
+int legacy_add(struct ctl_builder *builder, const char *option, const char *value,
+               struct rt_error *err);
 bool legacy_known(const char *option);
 /* Turns what was collected into chains. */
 int legacy_finish(struct ctl_builder *builder, struct rt_error *err);
 
 /* ---- builder.c ---- */
-/* The whole of a file, NUL-terminated, to be freed; NULL with *status = -errno. Refuses NUL bytes and more than
- * 64 MiB. */
+/* The whole of a file, NUL-terminated, to be freed; NULL with *status = -errno. Refuses NUL bytes
+ * and more than 64 MiB. */
 char *file_read(const char *path, int *status, struct rt_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Legacy options of Pin's controller and DynamoRIO's trace options: written as chains of the same meaning. */
+ * Legacy options of Pin's controller and DynamoRIO's trace options: written as chains of the same
+ * meaning. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +31,10 @@ static const struct {
 #define EDGE_COUNT (sizeof edges / sizeof edges[0])
 
 /* Options that stand together; each at most once. */
-static const char *const numbers[] = {"length",         "uniform-skip",       "uniform-period",   "uniform-length",
-                                      "uniform-count",  "trace-after-instrs", "trace-for-instrs", "retrace-every-instrs",
-                                      NULL};
+static const char *const numbers[] = {
+    "length",           "uniform-skip",         "uniform-period",
+    "uniform-length",   "uniform-count",        "trace-after-instrs",
+    "trace-for-instrs", "retrace-every-instrs", NULL};
 
 static int edge_find(struct span option)
 {
@@ -62,8 +64,9 @@ static int unknown_option(const char *option, struct rt_error *err)
         names[count++] = numbers[i];
     names[count] = NULL;
     const char *nearest = name_nearest((struct span){option, strlen(option)}, names);
-    rt_error_set(err, "unknown controller option '-%s'%s%s%s", option, nearest != NULL ? ", did you mean '-" : "",
-                 nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    rt_error_set(err, "unknown controller option '-%s'%s%s%s", option,
+                 nearest != NULL ? ", did you mean '-" : "", nearest != NULL ? nearest : "",
+                 nearest != NULL ? "'?" : "");
     return -EINVAL;
 }
 
@@ -72,31 +75,34 @@ static int check_number(const char *option, const char *value, struct rt_error *
     uint64_t number;
     const char *bad;
     switch (number_parse((struct span){value, strlen(value)}, &number, &bad)) {
-    case NUMBER_OK:
-        return 0;
+    case NUMBER_OK: return 0;
     case NUMBER_EMPTY:
-        rt_error_set(err, "-%s expects an integer (decimal, or hexadecimal with 0x), found nothing", option);
+        rt_error_set(err, "-%s expects an integer (decimal, or hexadecimal with 0x), found nothing",
+                     option);
         return -EINVAL;
     case NUMBER_OVERFLOW:
         rt_error_set(err, "-%s '%s' does not fit 64 bits", option, value);
         return -EINVAL;
-    case NUMBER_BAD:
-        break;
+    case NUMBER_BAD: break;
     }
-    rt_error_set(err, "-%s expects an integer (decimal, or hexadecimal with 0x), found '%s', wrong at column %zu", option,
-                 value, (size_t)(bad - value) + 1);
+    rt_error_set(
+        err,
+        "-%s expects an integer (decimal, or hexadecimal with 0x), found '%s', wrong at column %zu",
+        option, value, (size_t)(bad - value) + 1);
     return -EINVAL;
 }
 
-int legacy_add(struct ctl_builder *builder, const char *option, const char *value, struct rt_error *err)
+int legacy_add(struct ctl_builder *builder, const char *option, const char *value,
+               struct rt_error *err)
 {
     struct span found = {option, strlen(option)};
     int edge = edge_find(found);
-    int number = edge < 0 ? name_find(found, numbers) : -1;
-    if (edge < 0 && number < 0)
-        return unknown_option(option, err);
-    const char *name = edge >= 0 ? edges[edge].option : numbers[number];
-    if (number >= 0) {
+    const char *name = edge >= 0 ? edges[edge].option : NULL;
+    if (name == NULL) {
+        int number = name_find(found, numbers);
+        if (number < 0)
+            return unknown_option(option, err);
+        name = numbers[number];
         if (legacy_value_of(builder, name) != NULL) {
             rt_error_set(err, "-%s is given twice", name);
             return -EINVAL;
@@ -166,8 +172,8 @@ static size_t value_length(const char *value)
     return i;
 }
 
-static int add_edge(struct ctl_builder *builder, const struct legacy_value *legacy, const char *length,
-                    struct rt_error *err)
+static int add_edge(struct ctl_builder *builder, const struct legacy_value *legacy,
+                    const char *length, struct rt_error *err)
 {
     int edge = edge_find((struct span){legacy->option, strlen(legacy->option)});
     size_t value = value_length(legacy->value);
@@ -180,8 +186,8 @@ static int add_edge(struct ctl_builder *builder, const struct legacy_value *lega
     if (text == NULL)
         return -ENOMEM;
     bool repeat = false;
-    char *at = text + sprintf(text, "%s:%s:%.*s", event_names[edges[edge].event], type_names[edges[edge].type], (int)value,
-                              legacy->value);
+    char *at = text + sprintf(text, "%s:%s:%.*s", event_names[edges[edge].event],
+                              type_names[edges[edge].type], (int)value, legacy->value);
     at = append_fields(at, legacy->value + value, &repeat);
     if (length != NULL && edges[edge].event == CTL_START)
         at += sprintf(at, ",stop:icount:%s", length);
@@ -193,10 +199,11 @@ static int add_edge(struct ctl_builder *builder, const struct legacy_value *lega
     return status;
 }
 
-static int add_text(struct ctl_builder *builder, const char *origin, struct rt_error *err, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+static int add_text(struct ctl_builder *builder, const char *origin, struct rt_error *err,
+                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-static int add_text(struct ctl_builder *builder, const char *origin, struct rt_error *err, const char *fmt, ...)
+static int add_text(struct ctl_builder *builder, const char *origin, struct rt_error *err,
+                    const char *fmt, ...)
 {
     char text[512];
     va_list arguments;
@@ -230,19 +237,26 @@ static int add_uniform(struct ctl_builder *builder, struct rt_error *err)
     if (any == NULL)
         return 0;
     if (period == NULL || length == NULL || count == NULL)
-        return missing(period == NULL ? "uniform-period" : length == NULL ? "uniform-length" : "uniform-count", any, err);
-    int status = skip == NULL ? add_text(builder, "from -uniform-*", err, "uniform:%s:%s:%s", period, length, count)
-                              : add_text(builder, "from -uniform-*", err, "precond:icount:%s,uniform:%s:%s:%s", skip,
-                                         period, length, count);
+        return missing(period == NULL   ? "uniform-period"
+                       : length == NULL ? "uniform-length"
+                                        : "uniform-count",
+                       any, err);
+    int status =
+        skip == NULL
+            ? add_text(builder, "from -uniform-*", err, "uniform:%s:%s:%s", period, length, count)
+            : add_text(builder, "from -uniform-*", err, "precond:icount:%s,uniform:%s:%s:%s", skip,
+                       period, length, count);
     if (status == 0)
         builder_warn(builder,
-                     "-uniform-period %s is taken as start to start, as in 'uniform:PERIOD:LENGTH:COUNT'; the SDE manual "
+                     "-uniform-period %s is taken as start to start, as in "
+                     "'uniform:PERIOD:LENGTH:COUNT'; the SDE manual "
                      "is contradictory about it (it equates a period of 500 with one of 800)",
                      period);
     return status;
 }
 
-/* DynamoRIO counts over all threads and traces all threads; its retrace gap is from the end of a window. */
+/* DynamoRIO counts over all threads and traces all threads; its retrace gap is from the end of a
+ * window. */
 static int add_dynamorio(struct ctl_builder *builder, struct rt_error *err)
 {
     const char *after = legacy_value_of(builder, "trace-after-instrs");
@@ -252,16 +266,22 @@ static int add_dynamorio(struct ctl_builder *builder, struct rt_error *err)
     if (gap != NULL && length == NULL)
         return missing("trace_for_instrs", "retrace_every_instrs", err);
     if (length == NULL)
-        return after == NULL ? 0 : add_text(builder, origin, err, "start:icount:%s:global:bcast", after);
+        return after == NULL
+                   ? 0
+                   : add_text(builder, origin, err, "start:icount:%s:global:bcast", after);
     if (after == NULL)
         after = "0";
     if (gap == NULL)
-        return add_text(builder, origin, err, "start:icount:%s:global:bcast,stop:icount:%s:global:bcast", after, length);
-    int status = add_text(builder, origin, err,
-                          "start:icount:%s:global:bcast,stop:icount:%s:global:bcast,name:trace_for_instrs", after, length);
+        return add_text(builder, origin, err,
+                        "start:icount:%s:global:bcast,stop:icount:%s:global:bcast", after, length);
+    int status =
+        add_text(builder, origin, err,
+                 "start:icount:%s:global:bcast,stop:icount:%s:global:bcast,name:trace_for_instrs",
+                 after, length);
     return status != 0 ? status
                        : add_text(builder, origin, err,
-                                  "start:icount:%s:global:bcast,stop:icount:%s:global:bcast,repeat,waitfor:trace_for_instrs",
+                                  "start:icount:%s:global:bcast,stop:icount:%s:global:bcast,repeat,"
+                                  "waitfor:trace_for_instrs",
                                   gap, length);
 }
 
@@ -270,7 +290,8 @@ int legacy_finish(struct ctl_builder *builder, struct rt_error *err)
     const char *length = legacy_value_of(builder, "length");
     bool has_start = false;
     for (size_t i = 0; i < builder->legacy_count; i++) {
-        int edge = edge_find((struct span){builder->legacy[i].option, strlen(builder->legacy[i].option)});
+        int edge =
+            edge_find((struct span){builder->legacy[i].option, strlen(builder->legacy[i].option)});
         if (edge < 0)
             continue;
         has_start = has_start || edges[edge].event == CTL_START;

@@ -97,8 +97,8 @@ static void init_counters(struct shared_state *shared)
     }
 }
 
-struct ctl_shared *ctl_shared_init(const struct ctl_config *config, void *memory, const struct ctl_callbacks *callbacks,
-                                   void *context)
+struct ctl_shared *ctl_shared_init(const struct ctl_config *config, void *memory,
+                                   const struct ctl_callbacks *callbacks, void *context)
 {
     const struct layout at = shared_layout(config);
     struct shared_state *shared = memory;
@@ -163,7 +163,8 @@ static void fire_default_start(struct thread_state *thread, const struct ctl_mom
         shared->callbacks.on_fire(shared->context, &fired);
 }
 
-struct ctl_thread *ctl_thread_init(struct ctl_shared *head, void *memory, uint32_t tid, const struct ctl_moment *moment)
+struct ctl_thread *ctl_thread_init(struct ctl_shared *head, void *memory, uint32_t tid,
+                                   const struct ctl_moment *moment)
 {
     static const struct ctl_moment unknown = {.icount = CTL_UNKNOWN};
     struct shared_state *shared = shared_of(head);
@@ -178,13 +179,15 @@ struct ctl_thread *ctl_thread_init(struct ctl_shared *head, void *memory, uint32
     thread->tid = tid;
     thread->execution = 1;
     thread->first_dirty = NO_CHAIN;
-    thread->chains = (void *)((char *)memory + aligned(ctl_left_offset((uint16_t)config->alarm_count)));
+    thread->chains =
+        (void *)((char *)memory + aligned(ctl_left_offset((uint16_t)config->alarm_count)));
     for (unsigned i = 0; i < config->alarm_count; i++)
         __atomic_store_n(&thread->left[i], CTL_LEFT_PARKED, __ATOMIC_RELAXED);
     lock_take(&shared->lock);
     thread->next = shared->threads;
     shared->threads = thread;
-    __atomic_store_n(&thread->head.epoch, __atomic_load_n(&head->epoch, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->head.epoch, __atomic_load_n(&head->epoch, __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
     thread_place_all(thread, moment->icount);
     lock_drop(&shared->lock);
     if (config->default_start && tid < CTL_HELPER_TID)
@@ -198,7 +201,8 @@ struct ctl_thread *ctl_thread_init(struct ctl_shared *head, void *memory, uint32
 static uint64_t thread_progress(const struct thread_state *thread, const struct ctl_alarm *alarm)
 {
     int64_t left = __atomic_load_n(&thread->left[alarm->index], __ATOMIC_RELAXED);
-    int64_t count = alarm->count < (uint64_t)CTL_LEFT_LIVE ? (int64_t)alarm->count : CTL_LEFT_LIVE - 1;
+    int64_t count =
+        alarm->count < (uint64_t)CTL_LEFT_LIVE ? (int64_t)alarm->count : CTL_LEFT_LIVE - 1;
     return left < count && !alarm->global ? (uint64_t)(count - left) : 0;
 }
 
@@ -237,8 +241,8 @@ void ctl_fork_parent(struct ctl_shared *head, const uint64_t *saved_mask)
     signals_restore(*saved_mask);
 }
 
-void ctl_fork_child(struct ctl_shared *head, struct ctl_thread *thread_head, const uint64_t *saved_mask,
-                    const struct ctl_moment *moment)
+void ctl_fork_child(struct ctl_shared *head, struct ctl_thread *thread_head,
+                    const uint64_t *saved_mask, const struct ctl_moment *moment)
 {
     static const struct ctl_moment unknown = {.icount = CTL_UNKNOWN};
     struct shared_state *shared = shared_of(head);
@@ -264,7 +268,8 @@ void ctl_fork_child(struct ctl_shared *head, struct ctl_thread *thread_head, con
     signals_restore(*saved_mask);
 }
 
-void ctl_after_fork(struct ctl_shared *head, struct ctl_thread *thread, const struct ctl_moment *moment)
+void ctl_after_fork(struct ctl_shared *head, struct ctl_thread *thread,
+                    const struct ctl_moment *moment)
 {
     uint64_t mask = signals_block();
     ctl_fork_child(head, thread, &mask, moment);
@@ -275,12 +280,14 @@ void ctl_after_fork(struct ctl_shared *head, struct ctl_thread *thread, const st
 static uint64_t best_progress(const struct shared_state *shared, const struct ctl_alarm *alarm)
 {
     uint64_t best = shared->reached[alarm->index];
-    for (const struct thread_state *thread = shared->threads; thread != NULL; thread = thread->next) {
+    for (const struct thread_state *thread = shared->threads; thread != NULL;
+         thread = thread->next) {
         uint64_t progress = thread_progress(thread, alarm);
         best = progress > best ? progress : best;
     }
     if (alarm->global) {
-        int64_t left = __atomic_load_n(&shared->counters[shared->global_index[alarm->index]].left, __ATOMIC_RELAXED);
+        int64_t left = __atomic_load_n(&shared->counters[shared->global_index[alarm->index]].left,
+                                       __ATOMIC_RELAXED);
         uint64_t amount = alarm->type == CTL_ICOUNT ? alarm->distance : alarm->count;
         if (left > 0 && left < CTL_LEFT_LIVE && (uint64_t)left < amount)
             best = amount - (uint64_t)left;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The automaton's spinlock and its way to keep signals out: raw system calls, nothing of libc's threads. */
+ * The automaton's spinlock and its way to keep signals out: raw system calls, nothing of libc's
+ * threads. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "controller/state.h"
 
-/* The kernel's rt_sigprocmask (its set has 64 bits), since libc's would keep its own inner signals out of the mask. */
+/* The kernel's rt_sigprocmask (its set has 64 bits), since libc's would keep its own inner signals
+ * out of the mask. */
 #define HOW_BLOCK 0
 #define HOW_SET 2
 

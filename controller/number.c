@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Integers of the control language: 64 bits, decimal or 0x, the whole field, overflow is an error. */
+ * Integers of the control language: 64 bits, decimal or 0x, the whole field, overflow is an error.
+ */
 #include "controller/language.h"
 
 static int digit_of(char c)
@@ -13,7 +14,8 @@ static int digit_of(char c)
     return 99;
 }
 
-static enum number_status digits_parse(struct span text, unsigned base, uint64_t *value, const char **bad)
+static enum number_status digits_parse(struct span text, unsigned base, uint64_t *value,
+                                       const char **bad)
 {
     *bad = text.at;
     if (text.length == 0)
@@ -40,7 +42,8 @@ enum number_status number_parse(struct span text, uint64_t *value, const char **
     return digits_parse(text, 10, value, bad);
 }
 
-enum number_status number_parse_hex(struct span text, unsigned digits, uint64_t *value, const char **bad)
+enum number_status number_parse_hex(struct span text, unsigned digits, uint64_t *value,
+                                    const char **bad)
 {
     enum number_status status = digits_parse(text, 16, value, bad);
     if (status == NUMBER_OK && text.length > digits) {

@@ -1,89 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One chain of the control language: pieces, alarms, chain options, and errors with their column. */
+ * One chain of the control language: pieces, alarms, chain options, and errors with their column.
+ */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/language.h"
-
-#define CLIP_BEFORE 44
-#define CLIP_LENGTH 88
-
-static bool is_continuation(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-static unsigned characters_between(const char *from, const char *to)
-{
-    unsigned count = 0;
-    for (; from < to; from++)
-        count += !is_continuation(*from);
-    return count;
-}
-
-/* The part of the chain around `at`, at most CLIP_LENGTH characters, printable; `*caret` is the column in it. */
-static void clip_chain(const char *text, const char *at, char *out, size_t size, unsigned *caret)
-{
-    const char *begin = text;
-    while (characters_between(begin, at) > CLIP_BEFORE && characters_between(begin, text + strlen(text)) > CLIP_LENGTH)
-        for (begin++; is_continuation(*begin); begin++)
-            continue;
-    size_t used = 0;
-    unsigned shown = 0;
-    if (begin != text)
-        used = (size_t)snprintf(out, size, "...");
-    *caret = (unsigned)used + characters_between(begin, at);
-    for (const char *p = begin; *p != '\0' && used + 8 < size; p++) {
-        shown += !is_continuation(*p);
-        if (shown > CLIP_LENGTH) {
-            used += (size_t)snprintf(out + used, size - used, "...");
-            break;
-        }
-        out[used++] = (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p;
-    }
-    out[used] = '\0';
-}
-
-int chain_fail(struct rt_error *err, const char *origin, size_t number, const char *text, const char *at,
-               const char *fmt, va_list arguments)
-{
-    char message[1100], shown[CLIP_LENGTH * 4 + 32];
-    unsigned caret;
-    vsnprintf(message, sizeof message, fmt, arguments);
-    clip_chain(text, at, shown, sizeof shown, &caret);
-    rt_error_set(err, "chain %zu (%.160s) \"%s\", column %u: %s\n  %s\n  %*s^", number, origin, shown,
-                 characters_between(text, at) + 1, message, shown, (int)caret, "");
-    return -EINVAL;
-}
-
-int parse_fail(const struct parser *parser, const char *at, const char *fmt, ...)
-{
-    va_list arguments;
-    va_start(arguments, fmt);
-    chain_fail(parser->err, parser->origin, parser->builder->chain_count + 1, parser->text, at, fmt, arguments);
-    va_end(arguments);
-    return -EINVAL;
-}
-
-int parse_integer(const struct parser *parser, struct span field, const char *what, uint64_t *value)
-{
-    const char *bad;
-    switch (number_parse(field, value, &bad)) {
-    case NUMBER_OK:
-        return 0;
-    case NUMBER_EMPTY:
-        return parse_fail(parser, bad, "%s expects an integer (decimal, or hexadecimal with 0x), found nothing", what);
-    case NUMBER_OVERFLOW:
-        return parse_fail(parser, field.at, "%s '%.*s' does not fit 64 bits (at most 18446744073709551615)", what,
-                          (int)field.length, field.at);
-    case NUMBER_BAD:
-        break;
-    }
-    return parse_fail(parser, bad, "%s expects an integer (decimal, or hexadecimal with 0x) and nothing else, found '%.*s'",
-                      what, (int)field.length, field.at);
-}
 
 void parser_emit(struct parser *parser, const char *at, size_t length)
 {
@@ -108,7 +30,8 @@ static struct span span_trim(struct span text)
     return text;
 }
 
-/* Cuts at the next `separator` outside quotes; the span before it. `*at` moves behind it, or becomes NULL. */
+/* Cuts at the next `separator` outside quotes; the span before it. `*at` moves behind it, or
+ * becomes NULL. */
 static struct span cut_at(const char **at, const char *end, char separator)
 {
     const char *p = *at;
@@ -140,7 +63,8 @@ static int alarm_append(struct parser *parser, struct ctl_alarm *alarm, const st
 {
     struct ctl_builder *builder = parser->builder;
     if (builder->alarm_count >= CTL_MAX_ALARMS)
-        return parse_fail(parser, piece->whole.at, "more than %u alarms in all chains", CTL_MAX_ALARMS);
+        return parse_fail(parser, piece->whole.at, "more than %u alarms in all chains",
+                          CTL_MAX_ALARMS);
     if (builder->alarm_count == builder->alarm_capacity) {
         size_t capacity = builder->alarm_capacity * 2 + 16;
         struct ctl_alarm *alarms = realloc(builder->alarms, capacity * sizeof *alarms);
@@ -166,10 +90,24 @@ static int alarm_append(struct parser *parser, struct ctl_alarm *alarm, const st
     return 0;
 }
 
-static const char *const piece_names[] = {
-    "start", "stop", "precond", "threadid", "warmup-start", "warmup-stop", "prolog-start", "prolog-stop",
-    "epilog-start", "epilog-stop", "stats-emit", "stats-reset", "stats-emit-reset", "uniform", "repeat", "name",
-    "waitfor", NULL};
+static const char *const piece_names[] = {"start",
+                                          "stop",
+                                          "precond",
+                                          "threadid",
+                                          "warmup-start",
+                                          "warmup-stop",
+                                          "prolog-start",
+                                          "prolog-stop",
+                                          "epilog-start",
+                                          "epilog-stop",
+                                          "stats-emit",
+                                          "stats-reset",
+                                          "stats-emit-reset",
+                                          "uniform",
+                                          "repeat",
+                                          "name",
+                                          "waitfor",
+                                          NULL};
 
 static bool is_alarm_token(struct span field)
 {
@@ -177,7 +115,8 @@ static bool is_alarm_token(struct span field)
     for (size_t i = 0; words[i] != NULL; i++) {
         size_t length = strlen(words[i]);
         struct span head = {field.at, field.length < length ? field.length : length};
-        bool whole = i < 2 ? field.length == length : field.length > length && field.at[length] <= '9';
+        bool whole =
+            i < 2 ? field.length == length : field.length > length && field.at[length] <= '9';
         if (whole && name_equals(head, words[i]))
             return true;
     }
@@ -189,22 +128,29 @@ static int unknown_piece(struct parser *parser, struct span name)
     char legal[256];
     names_join(legal, sizeof legal, piece_names);
     if (name.length == 0)
-        return parse_fail(parser, name.at, "expected an alarm or a chain option, found nothing; legal here: %s", legal);
+        return parse_fail(parser, name.at,
+                          "expected an alarm or a chain option, found nothing; legal here: %s",
+                          legal);
     if (is_alarm_token(name))
-        return parse_fail(parser, name.at, "'%.*s' belongs to an alarm: write ':%.*s' behind it instead of ','",
+        return parse_fail(parser, name.at,
+                          "'%.*s' belongs to an alarm: write ':%.*s' behind it instead of ','",
                           (int)name.length, name.at, (int)name.length, name.at);
     if (name.length > 6 && name_equals((struct span){name.at, 6}, "repeat"))
-        return parse_fail(parser, name.at, "'%.*s': write 'repeat' (endless) or 'repeat:N' (N passes)",
+        return parse_fail(parser, name.at,
+                          "'%.*s': write 'repeat' (endless) or 'repeat:N' (N passes)",
                           (int)name.length, name.at);
     if (name_find(name, type_names) >= 0)
-        return parse_fail(parser, name.at, "expected an event before the alarm type '%.*s', as in 'start:%.*s'; legal here: %s",
-                          (int)name.length, name.at, (int)name.length, name.at, legal);
+        return parse_fail(
+            parser, name.at,
+            "expected an event before the alarm type '%.*s', as in 'start:%.*s'; legal here: %s",
+            (int)name.length, name.at, (int)name.length, name.at, legal);
     const char *nearest = name_nearest(name, piece_names);
     if (nearest != NULL)
-        return parse_fail(parser, name.at, "unknown event or option '%.*s', did you mean '%s'? legal here: %s",
+        return parse_fail(parser, name.at,
+                          "unknown event or option '%.*s', did you mean '%s'? legal here: %s",
                           (int)name.length, name.at, nearest, legal);
-    return parse_fail(parser, name.at, "unknown event or option '%.*s'; legal here: %s", (int)name.length, name.at,
-                      legal);
+    return parse_fail(parser, name.at, "unknown event or option '%.*s'; legal here: %s",
+                      (int)name.length, name.at, legal);
 }
 
 static int unknown_type(struct parser *parser, const struct piece *piece)
@@ -214,14 +160,16 @@ static int unknown_type(struct parser *parser, const struct piece *piece)
     const struct span event = piece->fields[0];
     if (piece->count < 2 || piece->fields[1].length == 0)
         return parse_fail(parser, piece->count < 2 ? event.at + event.length : piece->fields[1].at,
-                          "expected an alarm type behind '%.*s:', found nothing; legal here: %s", (int)event.length,
-                          event.at, legal);
+                          "expected an alarm type behind '%.*s:', found nothing; legal here: %s",
+                          (int)event.length, event.at, legal);
     const struct span type = piece->fields[1];
     const char *nearest = name_nearest(type, type_names);
     if (nearest != NULL)
-        return parse_fail(parser, type.at, "unknown alarm type '%.*s', did you mean '%s'? legal here: %s",
+        return parse_fail(parser, type.at,
+                          "unknown alarm type '%.*s', did you mean '%s'? legal here: %s",
                           (int)type.length, type.at, nearest, legal);
-    return parse_fail(parser, type.at, "unknown alarm type '%.*s'; legal here: %s", (int)type.length, type.at, legal);
+    return parse_fail(parser, type.at, "unknown alarm type '%.*s'; legal here: %s",
+                      (int)type.length, type.at, legal);
 }
 
 static void emit_fields(struct parser *parser, const struct piece *piece, unsigned from)
@@ -245,7 +193,8 @@ static int parse_alarm(struct parser *parser, const struct piece *piece, int eve
     int type = piece->count > 1 ? name_find(piece->fields[1], type_names) : -1;
     if (type < 0)
         return unknown_type(parser, piece);
-    struct ctl_alarm alarm = {.event = (uint8_t)event, .type = (uint8_t)type, .count = 1, .tid = CTL_ANY_TID};
+    struct ctl_alarm alarm = {
+        .event = (uint8_t)event, .type = (uint8_t)type, .count = 1, .tid = CTL_ANY_TID};
     unsigned next = 2;
     int status = parse_value(parser, piece, &next, &alarm);
     if (status == 0)
@@ -263,28 +212,33 @@ static int parse_alarm(struct parser *parser, const struct piece *piece, int eve
 
 static int parse_uniform(struct parser *parser, const struct piece *piece)
 {
-    static const char *const parts[] = {"the period of uniform", "the length of uniform", "the count of uniform"};
+    static const char *const parts[] = {"the period of uniform", "the length of uniform",
+                                        "the count of uniform"};
     uint64_t numbers[3];
     if (parser->out->has_uniform)
-        return parse_fail(parser, piece->whole.at, "a second uniform; only one is allowed in all chains");
+        return parse_fail(parser, piece->whole.at,
+                          "a second uniform; only one is allowed in all chains");
     for (unsigned i = 0; i < 3; i++) {
         if (piece->count < i + 2) {
             const struct span last = piece->fields[piece->count - 1];
-            return parse_fail(parser, last.at + last.length, "%s is missing; write 'uniform:PERIOD:LENGTH:COUNT'",
-                              parts[i]);
+            return parse_fail(parser, last.at + last.length,
+                              "%s is missing; write 'uniform:PERIOD:LENGTH:COUNT'", parts[i]);
         }
         int status = parse_integer(parser, piece->fields[i + 1], parts[i], &numbers[i]);
         if (status != 0)
             return status;
         if (numbers[i] == 0)
-            return parse_fail(parser, piece->fields[i + 1].at, "%s is 0; it must be at least 1", parts[i]);
+            return parse_fail(parser, piece->fields[i + 1].at, "%s is 0; it must be at least 1",
+                              parts[i]);
     }
     if (numbers[0] < numbers[1])
-        return parse_fail(parser, piece->fields[1].at,
-                          "the period of uniform (%llu, start to start) is shorter than its length (%llu)",
-                          (unsigned long long)numbers[0], (unsigned long long)numbers[1]);
+        return parse_fail(
+            parser, piece->fields[1].at,
+            "the period of uniform (%llu, start to start) is shorter than its length (%llu)",
+            (unsigned long long)numbers[0], (unsigned long long)numbers[1]);
     if (numbers[2] > UINT64_MAX / 2)
-        return parse_fail(parser, piece->fields[3].at, "the count of uniform is too large (at most 2^63 - 1)");
+        return parse_fail(parser, piece->fields[3].at,
+                          "the count of uniform is too large (at most 2^63 - 1)");
     struct ctl_alarm alarm = {.event = CTL_START,
                               .type = CTL_UNIFORM,
                               .value_kind = CTL_VALUE_UNIFORM,
@@ -312,7 +266,8 @@ static int parse_repeat(struct parser *parser, const struct piece *piece)
     if (parser->has_repeat)
         return parse_fail(parser, piece->whole.at, "'repeat' stands twice in this chain");
     if (piece->count > 2)
-        return parse_fail(parser, piece->fields[2].at - 1, "nothing may follow 'repeat:N', found ':%.*s'",
+        return parse_fail(parser, piece->fields[2].at - 1,
+                          "nothing may follow 'repeat:N', found ':%.*s'",
                           (int)piece->fields[2].length, piece->fields[2].at);
     parser->has_repeat = true;
     parser->out->chain.repeat = CTL_ENDLESS;
@@ -321,8 +276,9 @@ static int parse_repeat(struct parser *parser, const struct piece *piece)
         if (status != 0)
             return status;
         if (parser->out->chain.repeat == 0)
-            return parse_fail(parser, piece->fields[1].at,
-                              "repeat:0 would never run; write at least 1, or 'repeat' for an endless chain");
+            return parse_fail(
+                parser, piece->fields[1].at,
+                "repeat:0 would never run; write at least 1, or 'repeat' for an endless chain");
     }
     parser_emit(parser, "repeat", 6);
     emit_fields(parser, piece, 1);
@@ -339,16 +295,18 @@ static int parse_name(struct parser *parser, const struct piece *piece, bool wai
         return parse_fail(parser, piece->whole.at + piece->whole.length,
                           "expected the name of a chain, as in '%s:setup', found nothing", what);
     if (piece->count > 2)
-        return parse_fail(parser, piece->fields[2].at - 1, "nothing may follow '%s:ID', found ':%.*s'", what,
+        return parse_fail(parser, piece->fields[2].at - 1,
+                          "nothing may follow '%s:ID', found ':%.*s'", what,
                           (int)piece->fields[2].length, piece->fields[2].at);
     const struct span id = piece->fields[1];
     for (size_t i = 0; i < id.length; i++) {
         unsigned char c = (unsigned char)id.at[i];
-        bool plain = c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                     c == '_' || c == '-' || c == '.';
+        bool plain = c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                     (c >= 'a' && c <= 'z') || c == '_' || c == '-' || c == '.';
         if (!plain)
-            return parse_fail(parser, id.at + i, "a chain's name consists of letters, digits, '_', '-' and '.', found '%c'",
-                              c);
+            return parse_fail(
+                parser, id.at + i,
+                "a chain's name consists of letters, digits, '_', '-' and '.', found '%c'", c);
     }
     char *copy = pool_copy(&parser->builder->pool, id.at, id.length);
     if (copy == NULL)
@@ -371,7 +329,8 @@ static int parse_bcast(struct parser *parser, const struct piece *piece)
 {
     struct ctl_builder *builder = parser->builder;
     if (piece->count > 1)
-        return parse_fail(parser, piece->fields[1].at - 1, "nothing may follow 'bcast' here, found ':%.*s'",
+        return parse_fail(parser, piece->fields[1].at - 1,
+                          "nothing may follow 'bcast' here, found ':%.*s'",
                           (int)piece->fields[1].length, piece->fields[1].at);
     if (builder->alarm_count == parser->first_alarm)
         return parse_fail(parser, piece->whole.at, "'bcast' has no alarm before it");
@@ -430,7 +389,8 @@ static int check_characters(struct parser *parser)
     return quote != NULL ? parse_fail(parser, quote, "this quote is not closed") : 0;
 }
 
-/* A chain that repeats needs something that takes time, else it would fire for ever at one instruction. */
+/* A chain that repeats needs something that takes time, else it would fire for ever at one
+ * instruction. */
 static int check_progress(struct parser *parser)
 {
     const struct ctl_builder *builder = parser->builder;
@@ -441,7 +401,8 @@ static int check_progress(struct parser *parser)
             return 0;
     }
     return parse_fail(parser, parser->text,
-                      "every alarm of this repeated chain is icount:0: it would fire without end at one instruction");
+                      "every alarm of this repeated chain is icount:0: it would fire without end "
+                      "at one instruction");
 }
 
 static int parse_all(struct parser *parser)
@@ -451,7 +412,8 @@ static int parse_all(struct parser *parser)
     while (status == 0 && at != NULL)
         status = parse_piece(parser, cut_at(&at, end, ','));
     if (status == 0 && parser->builder->alarm_count == parser->first_alarm)
-        status = parse_fail(parser, parser->text, "the chain has no alarm; it needs one, as in 'start:pcontrol:solve'");
+        status = parse_fail(parser, parser->text,
+                            "the chain has no alarm; it needs one, as in 'start:pcontrol:solve'");
     return status != 0 ? status : check_progress(parser);
 }
 
@@ -468,8 +430,8 @@ static int chain_reserve(struct ctl_builder *builder)
     return 0;
 }
 
-int parse_chain(struct ctl_builder *builder, const char *text, size_t length, const char *origin, const char *label,
-                struct rt_error *err)
+int parse_chain(struct ctl_builder *builder, const char *text, size_t length, const char *origin,
+                const char *label, struct rt_error *err)
 {
     struct span trimmed = {text, length};
     while (trimmed.length > 0 && strchr("\r\n", trimmed.at[trimmed.length - 1]) != NULL)
@@ -484,7 +446,8 @@ int parse_chain(struct ctl_builder *builder, const char *text, size_t length, co
     parser.origin = pool_copy(&builder->pool, origin, strlen(origin));
     out.chain.label = label != NULL ? pool_copy(&builder->pool, label, strlen(label)) : "";
     int status = -ENOMEM;
-    if (parser.text != NULL && parser.canonical != NULL && parser.origin != NULL && out.chain.label != NULL)
+    if (parser.text != NULL && parser.canonical != NULL && parser.origin != NULL &&
+        out.chain.label != NULL)
         status = chain_reserve(builder);
     if (status == 0)
         status = parse_all(&parser);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Regions files: PinPoints (instruction counts), LoopPoint (program counters with counts), DynamoRIO's intervals. */
+ * Regions files: PinPoints (instruction counts), LoopPoint (program counters with counts),
+ * DynamoRIO's intervals. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,18 +18,22 @@ struct region_line {
     unsigned count;
 };
 
-static int line_fail(const struct region_line *line, const char *at, struct rt_error *err, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+static int line_fail(const struct region_line *line, const char *at, struct rt_error *err,
+                     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-static int line_fail(const struct region_line *line, const char *at, struct rt_error *err, const char *fmt, ...)
+static int line_fail(const struct region_line *line, const char *at, struct rt_error *err,
+                     const char *fmt, ...)
 {
     char message[700];
     va_list arguments;
     va_start(arguments, fmt);
     vsnprintf(message, sizeof message, fmt, arguments);
     va_end(arguments);
-    size_t column = at >= line->text.at && at <= line->text.at + line->text.length ? (size_t)(at - line->text.at) + 1 : 1;
-    rt_error_set(err, "file %.400s line %u, column %zu: %s", line->path, line->line, column, message);
+    size_t column = at >= line->text.at && at <= line->text.at + line->text.length
+                        ? (size_t)(at - line->text.at) + 1
+                        : 1;
+    rt_error_set(err, "file %.400s line %u, column %zu: %s", line->path, line->line, column,
+                 message);
     return -EINVAL;
 }
 
@@ -60,24 +65,25 @@ static int split_line(struct region_line *line, struct rt_error *err)
     return 0;
 }
 
-static int region_integer(const struct region_line *line, unsigned field, const char *what, uint64_t *value,
-                          struct rt_error *err)
+static int region_integer(const struct region_line *line, unsigned field, const char *what,
+                          uint64_t *value, struct rt_error *err)
 {
     const char *bad;
     const struct span text = line->fields[field];
     switch (number_parse(text, value, &bad)) {
-    case NUMBER_OK:
-        return 0;
+    case NUMBER_OK: return 0;
     case NUMBER_OVERFLOW:
-        return line_fail(line, text.at, err, "%s '%.*s' does not fit 64 bits", what, (int)text.length, text.at);
+        return line_fail(line, text.at, err, "%s '%.*s' does not fit 64 bits", what,
+                         (int)text.length, text.at);
     default:
-        return line_fail(line, bad, err, "%s expects an integer, found '%.*s'", what, (int)text.length, text.at);
+        return line_fail(line, bad, err, "%s expects an integer, found '%.*s'", what,
+                         (int)text.length, text.at);
     }
 }
 
 /* Hexadecimal, with or without 0x. */
-static int region_hex(const struct region_line *line, unsigned field, const char *what, uint64_t *value,
-                      struct rt_error *err)
+static int region_hex(const struct region_line *line, unsigned field, const char *what,
+                      uint64_t *value, struct rt_error *err)
 {
     const char *bad;
     struct span text = line->fields[field];
@@ -86,12 +92,13 @@ static int region_hex(const struct region_line *line, unsigned field, const char
         text.length -= 2;
     }
     if (number_parse_hex(text, 16, value, &bad) != NUMBER_OK)
-        return line_fail(line, bad, err, "%s expects hexadecimal digits, found '%.*s'", what, (int)line->fields[field].length,
-                         line->fields[field].at);
+        return line_fail(line, bad, err, "%s expects hexadecimal digits, found '%.*s'", what,
+                         (int)line->fields[field].length, line->fields[field].at);
     return 0;
 }
 
-static int region_tid(const struct region_line *line, unsigned field, uint64_t *tid, struct rt_error *err)
+static int region_tid(const struct region_line *line, unsigned field, uint64_t *tid,
+                      struct rt_error *err)
 {
     int status = region_integer(line, field, "thread-id", tid, err);
     if (status == 0 && *tid >= CTL_ANY_TID)
@@ -99,8 +106,8 @@ static int region_tid(const struct region_line *line, unsigned field, uint64_t *
     return status;
 }
 
-static int add_region_chain(struct ctl_builder *builder, const struct region_line *line, const char *label,
-                            const char *text, struct rt_error *err)
+static int add_region_chain(struct ctl_builder *builder, const struct region_line *line,
+                            const char *label, const char *text, struct rt_error *err)
 {
     char origin[512];
     snprintf(origin, sizeof origin, "file %.400s line %u", line->path, line->line);
@@ -108,12 +115,15 @@ static int add_region_chain(struct ctl_builder *builder, const struct region_lin
 }
 
 /* comment,thread-id,region-id,start-icount,end-icount,weight */
-static int add_pinpoint(struct ctl_builder *builder, const struct region_line *line, struct rt_error *err)
+static int add_pinpoint(struct ctl_builder *builder, const struct region_line *line,
+                        struct rt_error *err)
 {
     uint64_t tid, start, end;
     if (line->count < 5)
-        return line_fail(line, line->text.at, err,
-                         "expected comment,thread-id,region-id,start-icount,end-icount,weight, found %u fields", line->count);
+        return line_fail(
+            line, line->text.at, err,
+            "expected comment,thread-id,region-id,start-icount,end-icount,weight, found %u fields",
+            line->count);
     int status = region_tid(line, 1, &tid, err);
     if (status == 0)
         status = region_integer(line, 3, "start-icount", &start, err);
@@ -122,14 +132,17 @@ static int add_pinpoint(struct ctl_builder *builder, const struct region_line *l
     if (status != 0)
         return status;
     if (end <= start)
-        return line_fail(line, line->fields[4].at, err, "end-icount %llu is not behind start-icount %llu",
-                         (unsigned long long)end, (unsigned long long)start);
+        return line_fail(line, line->fields[4].at, err,
+                         "end-icount %llu is not behind start-icount %llu", (unsigned long long)end,
+                         (unsigned long long)start);
     char text[256], label[160];
     const struct span weight = line->count > 5 ? line->fields[5] : (struct span){"", 0};
-    snprintf(text, sizeof text, "start:icount:%llu:tid%llu,stop:icount:%llu:tid%llu", (unsigned long long)start,
-             (unsigned long long)tid, (unsigned long long)(end - start), (unsigned long long)tid);
-    snprintf(label, sizeof label, "region %.*s weight %.*s", (int)(line->fields[2].length < 60 ? line->fields[2].length : 60),
-             line->fields[2].at, (int)(weight.length < 60 ? weight.length : 60), weight.at);
+    snprintf(text, sizeof text, "start:icount:%llu:tid%llu,stop:icount:%llu:tid%llu",
+             (unsigned long long)start, (unsigned long long)tid, (unsigned long long)(end - start),
+             (unsigned long long)tid);
+    snprintf(label, sizeof label, "region %.*s weight %.*s",
+             (int)(line->fields[2].length < 60 ? line->fields[2].length : 60), line->fields[2].at,
+             (int)(weight.length < 60 ? weight.length : 60), weight.at);
     return add_region_chain(builder, line, label, text, err);
 }
 
@@ -142,30 +155,34 @@ struct loop_region {
     char label[192];
 };
 
-static int loop_region_parse(const struct region_line *line, struct loop_region *region, struct rt_error *err)
+static int loop_region_parse(const struct region_line *line, struct loop_region *region,
+                             struct rt_error *err)
 {
     const struct span type = line->fields[LP_TYPE];
     const char *region_of = "";
     struct span id = line->fields[LP_REGION];
     *region = (struct loop_region){.all = name_equals(line->fields[LP_THREAD], "global")};
-    if (type.length >= 6 && memcmp(type.at, "warmup", 6) == 0 && (type.length == 6 || type.at[6] == ':')) {
+    if (type.length >= 6 && memcmp(type.at, "warmup", 6) == 0 &&
+        (type.length == 6 || type.at[6] == ':')) {
         region->warmup = true;
         region_of = "warmup of ";
         if (type.length > 7)
             id = (struct span){type.at + 7, type.length - 7};
     } else if (!name_equals(type, "simulation")) {
-        return line_fail(line, type.at, err, "type expects 'simulation' or 'warmup:<region-id>', found '%.*s'",
+        return line_fail(line, type.at, err,
+                         "type expects 'simulation' or 'warmup:<region-id>', found '%.*s'",
                          (int)type.length, type.at);
     }
     const struct span weight = line->fields[LP_WEIGHT];
     snprintf(region->label, sizeof region->label, "%sregion %.*s weight %.*s", region_of,
-             (int)(id.length < 60 ? id.length : 60), id.at, (int)(weight.length < 60 ? weight.length : 60), weight.at);
+             (int)(id.length < 60 ? id.length : 60), id.at,
+             (int)(weight.length < 60 ? weight.length : 60), weight.at);
     return region->all ? 0 : region_tid(line, LP_THREAD, &region->tid, err);
 }
 
 /* One end: pc, image, offset, count from fields[first] on. */
-static int add_loop_end(struct ctl_builder *builder, const struct region_line *line, const struct loop_region *region,
-                        unsigned first, struct rt_error *err)
+static int add_loop_end(struct ctl_builder *builder, const struct region_line *line,
+                        const struct loop_region *region, unsigned first, struct rt_error *err)
 {
     bool stop = first == LP_END;
     const struct span image = line->fields[first + 1];
@@ -185,23 +202,29 @@ static int add_loop_end(struct ctl_builder *builder, const struct region_line *l
         return line_fail(line, image.at, err, "the image name is too long or holds a quote");
     if (!region->all)
         snprintf(tail, sizeof tail, ":tid%llu", (unsigned long long)region->tid);
-    const char *event = region->warmup ? (stop ? "warmup-stop" : "warmup-start") : (stop ? "stop" : "start");
+    const char *event =
+        region->warmup ? (stop ? "warmup-stop" : "warmup-start") : (stop ? "stop" : "start");
     if (image.length == 0) /* no image: code that belongs to none; its pc is all there is */
         snprintf(text, sizeof text, "%s:address:0x%llx:count%llu%s", event, (unsigned long long)pc,
                  (unsigned long long)count, tail);
     else
-        snprintf(text, sizeof text, "%s:address:\"%.*s+0x%llx\":count%llu%s", event, (int)image.length, image.at,
-                 (unsigned long long)offset, (unsigned long long)count, tail);
+        snprintf(text, sizeof text, "%s:address:\"%.*s+0x%llx\":count%llu%s", event,
+                 (int)image.length, image.at, (unsigned long long)offset, (unsigned long long)count,
+                 tail);
     return add_region_chain(builder, line, region->label, text, err);
 }
 
-static int add_looppoint(struct ctl_builder *builder, const struct region_line *line, struct rt_error *err)
+static int add_looppoint(struct ctl_builder *builder, const struct region_line *line,
+                         struct rt_error *err)
 {
     struct loop_region region;
     if (line->count != REGION_FIELDS)
-        return line_fail(line, line->text.at, err, "expected 16 fields (comment,thread-id|global,region-id,start-pc,"
-                         "start-image,start-offset,start-count,end-pc,end-image,end-offset,end-count,end-relative-count,"
-                         "length,weight,multiplier,type), found %u", line->count);
+        return line_fail(line, line->text.at, err,
+                         "expected 16 fields (comment,thread-id|global,region-id,start-pc,"
+                         "start-image,start-offset,start-count,end-pc,end-image,end-offset,end-"
+                         "count,end-relative-count,"
+                         "length,weight,multiplier,type), found %u",
+                         line->count);
     int status = loop_region_parse(line, &region, err);
     if (status == 0)
         status = add_loop_end(builder, line, &region, LP_START, err);
@@ -209,12 +232,14 @@ static int add_looppoint(struct ctl_builder *builder, const struct region_line *
 }
 
 /* start,duration: instructions of all threads. */
-static int add_interval(struct ctl_builder *builder, const struct region_line *line, struct rt_error *err)
+static int add_interval(struct ctl_builder *builder, const struct region_line *line,
+                        struct rt_error *err)
 {
     uint64_t start, duration;
     char text[160];
     if (line->count != 2)
-        return line_fail(line, line->text.at, err, "expected start,duration, found %u fields", line->count);
+        return line_fail(line, line->text.at, err, "expected start,duration, found %u fields",
+                         line->count);
     int status = region_integer(line, 0, "start", &start, err);
     if (status == 0)
         status = region_integer(line, 1, "duration", &duration, err);
@@ -222,19 +247,20 @@ static int add_interval(struct ctl_builder *builder, const struct region_line *l
         return status;
     if (duration == 0)
         return line_fail(line, line->fields[1].at, err, "the duration is 0; it must be at least 1");
-    snprintf(text, sizeof text, "start:icount:%llu:global:bcast,stop:icount:%llu:global:bcast", (unsigned long long)start,
-             (unsigned long long)duration);
+    snprintf(text, sizeof text, "start:icount:%llu:global:bcast,stop:icount:%llu:global:bcast",
+             (unsigned long long)start, (unsigned long long)duration);
     return add_region_chain(builder, line, "interval", text, err);
 }
 
 static bool is_comment(struct span text)
 {
     return text.length == 0 || text.at[0] == '#' ||
-           (text.length >= 7 && memcmp(text.at, "comment", 7) == 0 && (text.length == 7 || text.at[7] == ','));
+           (text.length >= 7 && memcmp(text.at, "comment", 7) == 0 &&
+            (text.length == 7 || text.at[7] == ','));
 }
 
-static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format, const char *path, const char *text,
-                     struct rt_error *err)
+static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format, const char *path,
+                     const char *text, struct rt_error *err)
 {
     struct region_line line = {.path = path, .line = 1};
     unsigned regions = 0;
@@ -261,8 +287,8 @@ static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format
     return line_fail(&line, line.text.at, err, "the file has no region");
 }
 
-int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format format, const char *path,
-                            const char *text, struct rt_error *err)
+int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format format,
+                            const char *path, const char *text, struct rt_error *err)
 {
     char *content = NULL;
     int status = 0;
@@ -272,7 +298,8 @@ int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format
             return status;
         text = content;
     }
-    size_t chains = builder->chain_count, alarms = builder->alarm_count, blocks = builder->pool.count;
+    size_t chains = builder->chain_count, alarms = builder->alarm_count,
+           blocks = builder->pool.count;
     status = add_lines(builder, format, path, text, err);
     if (status != 0) {
         builder->chain_count = chains;

@@ -3,12 +3,13 @@
  *
  * Three kinds of change:
  *  - a decrement of thread->left: by the owning thread, atomic against its own signal handlers;
- *  - a local transition (the firing concerns this thread alone): by the owning thread with all signals blocked;
- *  - a shared transition (bcast, global, uniform, or the next alarm is for all): under shared->lock with all signals
- *    blocked. It writes the chain's state for all, with a new sequence number, and moves shared->epoch; other threads
- *    adopt it when they see the epoch (thread_adopt), before they judge an execution.
- * A thread that prepares a shared transition takes the lock, adopts first, and goes on only if its alarm is still
- * armed: so exactly one thread fires an alarm that all share. */
+ *  - a local transition (the firing concerns this thread alone): by the owning thread with all
+ * signals blocked;
+ *  - a shared transition (bcast, global, uniform, or the next alarm is for all): under shared->lock
+ * with all signals blocked. It writes the chain's state for all, with a new sequence number, and
+ * moves shared->epoch; other threads adopt it when they see the epoch (thread_adopt), before they
+ * judge an execution. A thread that prepares a shared transition takes the lock, adopts first, and
+ * goes on only if its alarm is still armed: so exactly one thread fires an alarm that all share. */
 #ifndef REGTRACE_CONTROLLER_STATE_H
 #define REGTRACE_CONTROLLER_STATE_H
 
@@ -29,7 +30,8 @@ struct shared_chain {
     uint64_t sequence; /* of the last shared transition */
     uint64_t pass;
     uint64_t phase;
-    uint64_t owner;    /* tid + 1 of a winner who goes on alone; others are idle. 0: all are at `place` */
+    uint64_t
+        owner; /* tid + 1 of a winner who goes on alone; others are idle. 0: all are at `place` */
     uint16_t place;
 };
 
@@ -42,7 +44,8 @@ struct global_counter {
 /* The whole shared state; struct ctl_shared is its head. */
 struct shared_state {
     struct ctl_shared head;
-    char head_padding[CTL_ALIGNMENT - sizeof(struct ctl_shared)]; /* the epoch is read by all at each hit */
+    char head_padding[CTL_ALIGNMENT -
+                      sizeof(struct ctl_shared)]; /* the epoch is read by all at each hit */
     uint32_t lock;
     const struct ctl_config *config;
     struct ctl_callbacks callbacks;
@@ -50,27 +53,29 @@ struct shared_state {
     struct thread_state *threads; /* list of living threads, under the lock */
     uint64_t backlogs_cut;
     struct shared_chain *chains;
-    uint64_t *fired;               /* by alarm, atomic */
-    uint64_t *reached;             /* by alarm: best progress of threads that ended, under the lock */
-    uint16_t *global_index;        /* by alarm: its counter, NO_CHAIN if not global */
-    uint16_t *first_waiter;        /* by chain: a chain that waits for it, NO_CHAIN if none */
-    uint16_t *next_waiter;         /* by chain: the next that waits for the same */
-    uint8_t *armed;                /* by alarm, atomic: was ever armed */
+    uint64_t *fired;        /* by alarm, atomic */
+    uint64_t *reached;      /* by alarm: best progress of threads that ended, under the lock */
+    uint16_t *global_index; /* by alarm: its counter, NO_CHAIN if not global */
+    uint16_t *first_waiter; /* by chain: a chain that waits for it, NO_CHAIN if none */
+    uint16_t *next_waiter;  /* by chain: the next that waits for the same */
+    uint8_t *armed;         /* by alarm, atomic: was ever armed */
     struct global_counter *counters;
 };
 
 struct thread_chain {
-    uint64_t sequence;  /* adopted */
+    uint64_t sequence; /* adopted */
     uint64_t pass, phase;
     uint64_t base;      /* icount that the armed alarm counts from */
     uint64_t requested; /* base + distance, CTL_UNKNOWN if unknown or no icount */
-    uint64_t execution; /* of the thread: it armed the alarm or was counted, so it is not seen (again) */
+    uint64_t
+        execution; /* of the thread: it armed the alarm or was counted, so it is not seen (again) */
     uint32_t generation;
     uint16_t place;     /* atomic: others may look */
-    uint16_t announced; /* alarm that on_arm was last called for and on_disarm is owed; CTL_NO_ALARM: none */
+    uint16_t announced; /* alarm that on_arm was last called for and on_disarm is owed;
+                           CTL_NO_ALARM: none */
     uint16_t next_dirty;
     bool dirty;
-    bool pending_arm;   /* on_arm is owed */
+    bool pending_arm; /* on_arm is owed */
 };
 
 struct thread_state {
@@ -79,9 +84,9 @@ struct thread_state {
     uint64_t execution;
     uint32_t tid;
     uint16_t first_dirty;
-    bool wake_others;          /* on_sync_needed is owed */
+    bool wake_others; /* on_sync_needed is owed */
     struct thread_chain *chains;
-    int64_t left[];            /* by alarm; then the chains */
+    int64_t left[]; /* by alarm; then the chains */
 };
 
 static inline struct shared_state *shared_of(struct ctl_shared *shared)
@@ -129,12 +134,15 @@ int64_t *global_counter(struct shared_state *shared, unsigned alarm);
 void thread_adopt(struct thread_state *thread, uint64_t icount);
 /* The same, taking the lock, if anything changed. */
 void thread_catch_up(struct thread_state *thread, uint64_t icount);
-/* The armed alarm of the chain fires: event, next place, for this thread or all; and a uniform's edge that is due in
- * the same instant. Needs the lock if chain_fires_shared. */
-void chain_fire(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment, bool late);
+/* The armed alarm of the chain fires: event, next place, for this thread or all; and a uniform's
+ * edge that is due in the same instant. Needs the lock if chain_fires_shared. */
+void chain_fire(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment,
+                bool late);
 /* Put the chain at a place in this thread; `seen`: the current execution may be counted there. */
-void chain_place(struct thread_state *thread, unsigned chain, uint16_t place, uint64_t base, bool seen);
-/* Fire what is past already, call on_arm and on_disarm for what changed, on_sync_needed. Without the lock. */
+void chain_place(struct thread_state *thread, unsigned chain, uint16_t place, uint64_t base,
+                 bool seen);
+/* Fire what is past already, call on_arm and on_disarm for what changed, on_sync_needed. Without
+ * the lock. */
 void thread_settle(struct thread_state *thread, const struct ctl_moment *moment);
 void chain_mark_dirty(struct thread_state *thread, unsigned chain);
 

@@ -5,7 +5,8 @@
 
 #include "controller/language.h"
 
-static const char *const token_names[] = {"count", "tid", "bcast", "global", "exact", "ranks", NULL};
+static const char *const token_names[] = {"count", "tid",   "bcast", "global",
+                                          "exact", "ranks", NULL};
 
 /* Where each token stood; NULL = not given. */
 struct tokens {
@@ -21,7 +22,8 @@ static bool has_prefix(struct span field, const char *name, struct span *rest)
     return true;
 }
 
-static int token_once(struct parser *parser, struct span field, const char *name, const char **place)
+static int token_once(struct parser *parser, struct span field, const char *name,
+                      const char **place)
 {
     if (*place != NULL)
         return parse_fail(parser, field.at, "'%s' stands twice at one alarm", name);
@@ -44,7 +46,8 @@ static int parse_tid(struct parser *parser, struct span number, struct ctl_alarm
     if (status != 0)
         return status;
     if (tid >= CTL_ANY_TID)
-        return parse_fail(parser, number.at, "tid %.*s is too large", (int)number.length, number.at);
+        return parse_fail(parser, number.at, "tid %.*s is too large", (int)number.length,
+                          number.at);
     alarm->tid = (uint32_t)tid;
     return 0;
 }
@@ -54,7 +57,8 @@ static int parse_rank(struct parser *parser, struct span number, uint32_t *rank)
     uint64_t value;
     int status = parse_integer(parser, number, "ranks (write 'ranks0-3+8')", &value);
     if (status == 0 && value > UINT32_MAX)
-        return parse_fail(parser, number.at, "rank %.*s is too large", (int)number.length, number.at);
+        return parse_fail(parser, number.at, "rank %.*s is too large", (int)number.length,
+                          number.at);
     *rank = status == 0 ? (uint32_t)value : 0;
     return status;
 }
@@ -93,7 +97,8 @@ static int parse_ranks(struct parser *parser, struct span list, struct ctl_alarm
         if (status != 0)
             return status;
         if (range->last < range->first)
-            return parse_fail(parser, first.at, "the range of ranks %u-%u is empty", range->first, range->last);
+            return parse_fail(parser, first.at, "the range of ranks %u-%u is empty", range->first,
+                              range->last);
     }
     return 0;
 }
@@ -107,32 +112,41 @@ static bool is_name_type(const struct ctl_alarm *alarm)
 static int unknown_token(struct parser *parser, struct span field, const struct ctl_alarm *alarm)
 {
     bool uniform = alarm->type == CTL_UNIFORM;
-    const char *legal = uniform ? "tidN, ranksLIST" : "countN, tidN, bcast, global, exact, ranksLIST";
+    const char *legal =
+        uniform ? "tidN, ranksLIST" : "countN, tidN, bcast, global, exact, ranksLIST";
     struct span rest;
     if (field.length == 0)
-        return parse_fail(parser, field.at, "expected a token behind ':', found nothing; legal here: %s", legal);
+        return parse_fail(parser, field.at,
+                          "expected a token behind ':', found nothing; legal here: %s", legal);
     if (has_prefix(field, "repeat", &rest))
-        return parse_fail(parser, field.at, "'repeat' belongs to the chain: write ',repeat' instead of ':repeat'");
+        return parse_fail(parser, field.at,
+                          "'repeat' belongs to the chain: write ',repeat' instead of ':repeat'");
     if (name_equals(field, "name") || name_equals(field, "waitfor"))
-        return parse_fail(parser, field.at, "'%.*s' belongs to the chain: write ',%.*s:ID' instead of ':'",
+        return parse_fail(parser, field.at,
+                          "'%.*s' belongs to the chain: write ',%.*s:ID' instead of ':'",
                           (int)field.length, field.at, (int)field.length, field.at);
     if (name_find(field, event_names) >= 0)
-        return parse_fail(parser, field.at, "'%.*s' begins another alarm: write ',' before it instead of ':'",
+        return parse_fail(parser, field.at,
+                          "'%.*s' begins another alarm: write ',' before it instead of ':'",
                           (int)field.length, field.at);
     if (alarm->type == CTL_INTERACTIVE || alarm->type == CTL_INT3)
-        return parse_fail(parser, field.at, "%s takes no value; unknown token '%.*s'; legal here: %s",
+        return parse_fail(parser, field.at,
+                          "%s takes no value; unknown token '%.*s'; legal here: %s",
                           type_names[alarm->type], (int)field.length, field.at, legal);
     struct span word = field;
     while (word.length > 0 && word.at[word.length - 1] >= '0' && word.at[word.length - 1] <= '9')
         word.length--;
     const char *nearest = name_nearest(word, token_names);
-    const char *hint = is_name_type(alarm) && !alarm->quoted ? "; a value that holds ':' or ',' must be in quotes" : "";
-    return parse_fail(parser, field.at, "unknown token '%.*s'%s%s%s; legal here: %s%s", (int)field.length, field.at,
-                      nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
-                      nearest != NULL ? "'?" : "", legal, hint);
+    const char *hint = is_name_type(alarm) && !alarm->quoted
+                           ? "; a value that holds ':' or ',' must be in quotes"
+                           : "";
+    return parse_fail(parser, field.at, "unknown token '%.*s'%s%s%s; legal here: %s%s",
+                      (int)field.length, field.at, nearest != NULL ? ", did you mean '" : "",
+                      nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "", legal, hint);
 }
 
-static int parse_token(struct parser *parser, struct span field, struct ctl_alarm *alarm, struct tokens *seen)
+static int parse_token(struct parser *parser, struct span field, struct ctl_alarm *alarm,
+                       struct tokens *seen)
 {
     bool uniform = alarm->type == CTL_UNIFORM;
     struct span rest;
@@ -172,20 +186,26 @@ static int check_tokens(struct parser *parser, const struct piece *piece, struct
         return parse_fail(parser, seen->tid > seen->global ? seen->tid : seen->global,
                           "'tid' and 'global' exclude each other: global counts in all threads");
     if (seen->global != NULL && (alarm->type == CTL_TIMEOUT || alarm->type == CTL_INTERACTIVE))
-        return parse_fail(parser, seen->global, "'global' has no meaning for %s; write 'bcast'", type);
+        return parse_fail(parser, seen->global, "'global' has no meaning for %s; write 'bcast'",
+                          type);
     if (seen->global != NULL && alarm->type != CTL_ICOUNT && seen->count == NULL)
-        return parse_fail(parser, seen->global, "'global' on %s needs a count, as in ':count100:global'", type);
+        return parse_fail(parser, seen->global,
+                          "'global' on %s needs a count, as in ':count100:global'", type);
     if (seen->exact != NULL && alarm->type != CTL_ICOUNT)
-        return parse_fail(parser, seen->exact, "'exact' applies to icount alone; %s is exact anyway or cannot be", type);
+        return parse_fail(parser, seen->exact,
+                          "'exact' applies to icount alone; %s is exact anyway or cannot be", type);
     if (seen->exact != NULL && seen->global != NULL)
-        return parse_fail(parser, seen->exact, "'exact' and 'global' exclude each other: threads run at the same time");
+        return parse_fail(parser, seen->exact,
+                          "'exact' and 'global' exclude each other: threads run at the same time");
     bool distance = alarm->type == CTL_ICOUNT || alarm->type == CTL_TIMEOUT;
     if (distance && __builtin_mul_overflow(alarm->number, alarm->count, &alarm->distance))
-        return parse_fail(parser, piece->fields[2].at, "the value of %s times count does not fit 64 bits", type);
+        return parse_fail(parser, piece->fields[2].at,
+                          "the value of %s times count does not fit 64 bits", type);
     return 0;
 }
 
-int parse_tokens(struct parser *parser, const struct piece *piece, unsigned next, struct ctl_alarm *alarm)
+int parse_tokens(struct parser *parser, const struct piece *piece, unsigned next,
+                 struct ctl_alarm *alarm)
 {
     struct tokens seen = {0};
     if (alarm->type == CTL_INT3 && alarm->count != 1)

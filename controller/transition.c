@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where a chain goes when its alarm fires, in one thread or in all: the rules of seed 000 and of controller.h. */
+ * Where a chain goes when its alarm fires, in one thread or in all: the rules of seed 000 and of
+ * controller.h. */
 #include "controller/state.h"
 
 /* What a firing leads to. */
@@ -26,8 +27,9 @@ const struct ctl_alarm *chain_alarm(const struct thread_state *thread, unsigned 
 {
     const struct shared_state *shared = state_shared(thread);
     const struct thread_chain *state = &thread->chains[chain];
-    return state->place < PLACE_MAX ? alarm_at(shared, chain_at(shared, chain)->first_alarm + (unsigned)state->place)
-                                    : NULL;
+    return state->place < PLACE_MAX
+               ? alarm_at(shared, chain_at(shared, chain)->first_alarm + (unsigned)state->place)
+               : NULL;
 }
 
 int64_t *global_counter(struct shared_state *shared, unsigned alarm)
@@ -43,7 +45,8 @@ static void step_waiters(const struct shared_state *shared, unsigned chain, stru
     }
 }
 
-static struct step step_after(const struct thread_state *thread, unsigned chain, const struct ctl_alarm *alarm)
+static struct step step_after(const struct thread_state *thread, unsigned chain,
+                              const struct ctl_alarm *alarm)
 {
     const struct shared_state *shared = state_shared(thread);
     const struct thread_chain *state = &thread->chains[chain];
@@ -62,7 +65,9 @@ static struct step step_after(const struct thread_state *thread, unsigned chain,
     if (step.place == PLACE_FINISHED)
         step.all = step.all || alarm->global;
     else
-        step.all = step.all || alarm_is_for_all(alarm_at(shared, definition->first_alarm + (unsigned)step.place));
+        step.all =
+            step.all ||
+            alarm_is_for_all(alarm_at(shared, definition->first_alarm + (unsigned)step.place));
     step.publishes = step.shared = step.all || alarm->global;
     if (step.place == PLACE_FINISHED)
         step_waiters(shared, chain, &step);
@@ -118,7 +123,8 @@ static void left_set(struct thread_state *thread, const struct ctl_alarm *alarm,
     __atomic_store_n(&thread->left[alarm->index], value, __ATOMIC_RELAXED);
 }
 
-void chain_place(struct thread_state *thread, unsigned chain, uint16_t place, uint64_t base, bool seen)
+void chain_place(struct thread_state *thread, unsigned chain, uint16_t place, uint64_t base,
+                 bool seen)
 {
     struct shared_state *shared = state_shared(thread);
     struct thread_chain *state = &thread->chains[chain];
@@ -162,7 +168,8 @@ void thread_adopt(struct thread_state *thread, uint64_t icount)
             continue;
         bool idle = wanted->owner != 0 && wanted->owner != (uint64_t)thread->tid + 1;
         state->sequence = wanted->sequence;
-        /* chain_place() parks the alarm at the old place, and takes the distance of the new phase. */
+        /* chain_place() parks the alarm at the old place, and takes the distance of the new phase.
+         */
         state->pass = wanted->pass;
         state->phase = wanted->phase;
         chain_place(thread, c, idle ? PLACE_IDLE : wanted->place, icount, true);
@@ -173,7 +180,8 @@ void thread_adopt(struct thread_state *thread, uint64_t icount)
 void thread_catch_up(struct thread_state *thread, uint64_t icount)
 {
     struct shared_state *shared = state_shared(thread);
-    if (__atomic_load_n(&shared->head.epoch, __ATOMIC_ACQUIRE) == __atomic_load_n(&thread->head.epoch, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&shared->head.epoch, __ATOMIC_ACQUIRE) ==
+        __atomic_load_n(&thread->head.epoch, __ATOMIC_RELAXED))
         return;
     lock_take(&shared->lock);
     thread_adopt(thread, icount);
@@ -182,15 +190,18 @@ void thread_catch_up(struct thread_state *thread, uint64_t icount)
 
 /* ---- Firing ---- */
 
-/* Arms the shared counter of a global alarm. An overshoot of the global icount before goes on counting. */
-static void global_arm(struct shared_state *shared, const struct ctl_alarm *alarm, int64_t overshoot)
+/* Arms the shared counter of a global alarm. An overshoot of the global icount before goes on
+ * counting. */
+static void global_arm(struct shared_state *shared, const struct ctl_alarm *alarm,
+                       int64_t overshoot)
 {
     uint64_t amount = alarm->type == CTL_ICOUNT ? alarm->distance : alarm->count;
     int64_t left = left_of(amount) - (alarm->type == CTL_ICOUNT ? overshoot : 0);
     __atomic_store_n(global_counter(shared, alarm->index), left, __ATOMIC_RELAXED);
 }
 
-/* Publishes that every thread is at `place` now, or that this one goes on alone. Others adopt it. */
+/* Publishes that every thread is at `place` now, or that this one goes on alone. Others adopt it.
+ */
 static void publish(struct thread_state *thread, unsigned chain, const struct step *step)
 {
     struct shared_state *shared = state_shared(thread);
@@ -211,14 +222,16 @@ static void publish(struct thread_state *thread, unsigned chain, const struct st
     __atomic_store_n(&shared->head.epoch, epoch, __ATOMIC_RELEASE);
 }
 
-static void waiters_arm(struct thread_state *thread, unsigned chain, bool all, uint64_t base, int64_t overshoot)
+static void waiters_arm(struct thread_state *thread, unsigned chain, bool all, uint64_t base,
+                        int64_t overshoot)
 {
     struct shared_state *shared = state_shared(thread);
     for (unsigned w = shared->first_waiter[chain]; w != NO_CHAIN; w = shared->next_waiter[w]) {
         const struct ctl_alarm *first = alarm_at(shared, chain_at(shared, w)->first_alarm);
         struct thread_chain *state = &thread->chains[w];
         bool for_all = all || alarm_is_for_all(first);
-        bool waits = for_all ? shared->chains[w].place == PLACE_WAITING : state->place == PLACE_WAITING;
+        bool waits =
+            for_all ? shared->chains[w].place == PLACE_WAITING : state->place == PLACE_WAITING;
         if (!waits)
             continue; /* another thread's end of the chain armed it for all */
         const struct step step = {.place = 0, .all = true};
@@ -234,7 +247,8 @@ static void waiters_arm(struct thread_state *thread, unsigned chain, bool all, u
     }
 }
 
-static void fire_once(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment, bool late)
+static void fire_once(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment,
+                      bool late)
 {
     struct shared_state *shared = state_shared(thread);
     struct thread_chain *state = &thread->chains[chain];
@@ -260,12 +274,14 @@ static void fire_once(struct thread_state *thread, unsigned chain, const struct 
         shared->callbacks.on_fire(shared->context, &fired);
     int64_t overshoot = 0;
     if (alarm->global) {
-        int64_t left = __atomic_exchange_n(global_counter(shared, alarm->index), CTL_LEFT_PARKED, __ATOMIC_RELAXED);
+        int64_t left = __atomic_exchange_n(global_counter(shared, alarm->index), CTL_LEFT_PARKED,
+                                           __ATOMIC_RELAXED);
         overshoot = left < 0 && alarm->type == CTL_ICOUNT ? -left : 0;
     }
     uint64_t base = state->requested != CTL_UNKNOWN ? state->requested : moment->icount;
     if (step.place < PLACE_MAX) {
-        const struct ctl_alarm *next = alarm_at(shared, chain_at(shared, chain)->first_alarm + (unsigned)step.place);
+        const struct ctl_alarm *next =
+            alarm_at(shared, chain_at(shared, chain)->first_alarm + (unsigned)step.place);
         if (next->global)
             global_arm(shared, next, overshoot);
     }
@@ -279,7 +295,8 @@ static void fire_once(struct thread_state *thread, unsigned chain, const struct 
 }
 
 /* Is the machinery alarm of this chain past already, so that it fires at once? */
-static bool chain_is_due(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment)
+static bool chain_is_due(struct thread_state *thread, unsigned chain,
+                         const struct ctl_moment *moment)
 {
     struct shared_state *shared = state_shared(thread);
     const struct thread_chain *state = &thread->chains[chain];
@@ -290,21 +307,26 @@ static bool chain_is_due(struct thread_state *thread, unsigned chain, const stru
         return __atomic_load_n(global_counter(shared, alarm->index), __ATOMIC_RELAXED) <= 0;
     if (alarm_distance(alarm, state->phase) == 0)
         return true;
-    return state->requested != CTL_UNKNOWN && moment->icount != CTL_UNKNOWN && state->requested <= moment->icount;
+    return state->requested != CTL_UNKNOWN && moment->icount != CTL_UNKNOWN &&
+           state->requested <= moment->icount;
 }
 
 static bool chain_is_late(const struct thread_chain *state, const struct ctl_moment *moment)
 {
-    return state->requested != CTL_UNKNOWN && moment->icount != CTL_UNKNOWN && state->requested < moment->icount;
+    return state->requested != CTL_UNKNOWN && moment->icount != CTL_UNKNOWN &&
+           state->requested < moment->icount;
 }
 
-void chain_fire(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment, bool late)
+void chain_fire(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment,
+                bool late)
 {
     fire_once(thread, chain, moment, late);
-    /* A uniform's first window opens with what armed it, in this thread, before another can see it armed. */
+    /* A uniform's first window opens with what armed it, in this thread, before another can see it
+     * armed. */
     for (unsigned i = 0; i < 2; i++) {
         const struct ctl_alarm *alarm = chain_alarm(thread, chain);
-        if (alarm == NULL || alarm->type != CTL_UNIFORM || alarm_distance(alarm, thread->chains[chain].phase) != 0 ||
+        if (alarm == NULL || alarm->type != CTL_UNIFORM ||
+            alarm_distance(alarm, thread->chains[chain].phase) != 0 ||
             !thread->chains[chain].pending_arm)
             return;
         fire_once(thread, chain, moment, chain_is_late(&thread->chains[chain], moment));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The value of an alarm, by type: what is legal, what it means, and errors at the wrong character. */
+ * The value of an alarm, by type: what is legal, what it means, and errors at the wrong character.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memrchr */
 #endif
@@ -12,8 +13,8 @@ static int value_missing(struct parser *parser, const struct piece *piece, const
 {
     bool empty = piece->count > 2;
     const struct span type = piece->fields[1];
-    return parse_fail(parser, empty ? piece->fields[2].at : type.at + type.length, "%.*s expects %s, found nothing",
-                      (int)type.length, type.at, expected);
+    return parse_fail(parser, empty ? piece->fields[2].at : type.at + type.length,
+                      "%.*s expects %s, found nothing", (int)type.length, type.at, expected);
 }
 
 /* Strips quotes. A quote must open and close the whole value. */
@@ -35,8 +36,8 @@ static int unquote(struct parser *parser, struct span field, struct span *value,
     return value->length == 0 ? parse_fail(parser, field.at, "the quotes are empty") : 0;
 }
 
-static int value_text(struct parser *parser, const struct piece *piece, const char *expected, struct ctl_alarm *alarm,
-                      struct span *value)
+static int value_text(struct parser *parser, const struct piece *piece, const char *expected,
+                      struct ctl_alarm *alarm, struct span *value)
 {
     if (piece->count < 3 || piece->fields[2].length == 0)
         return value_missing(parser, piece, expected);
@@ -65,8 +66,8 @@ static int value_address(struct parser *parser, struct span value, struct ctl_al
         return parse_integer(parser, value, "address", &alarm->number);
     }
     if (!alarm->quoted && value.at[0] >= '0' && value.at[0] <= '9')
-        return parse_fail(parser, value.at, "an absolute address is written 0x..., found '%.*s'", (int)value.length,
-                          value.at);
+        return parse_fail(parser, value.at, "an absolute address is written 0x..., found '%.*s'",
+                          (int)value.length, value.at);
     alarm->value_kind = CTL_VALUE_NAME;
     const char *plus = memrchr(value.at, '+', value.length);
     if (plus == NULL)
@@ -77,7 +78,8 @@ static int value_address(struct parser *parser, struct span value, struct ctl_al
     if (alarm->quoted && number_parse(offset, &alarm->number, &bad) != NUMBER_OK)
         return 0;
     if (plus == value.at)
-        return parse_fail(parser, value.at, "expected the name of an image or symbol before '+', found nothing");
+        return parse_fail(parser, value.at,
+                          "expected the name of an image or symbol before '+', found nothing");
     int status = parse_integer(parser, offset, "the offset behind '+'", &alarm->number);
     if (status != 0)
         return status;
@@ -90,40 +92,45 @@ static int value_ssc(struct parser *parser, struct span value, struct ctl_alarm 
 {
     const char *bad;
     if (starts_0x(value))
-        return parse_fail(parser, value.at, "ssc expects hexadecimal digits without 0x: write '%.*s'",
+        return parse_fail(parser, value.at,
+                          "ssc expects hexadecimal digits without 0x: write '%.*s'",
                           (int)value.length - 2, value.at + 2);
     alarm->value_kind = CTL_VALUE_NUMBER;
     switch (number_parse_hex(value, 8, &alarm->number, &bad)) {
-    case NUMBER_OK:
-        return 0;
+    case NUMBER_OK: return 0;
     case NUMBER_OVERFLOW:
-        return parse_fail(parser, value.at, "ssc '%.*s' does not fit 32 bits (8 hexadecimal digits)", (int)value.length,
-                          value.at);
+        return parse_fail(parser, value.at,
+                          "ssc '%.*s' does not fit 32 bits (8 hexadecimal digits)",
+                          (int)value.length, value.at);
     default:
-        return parse_fail(parser, bad, "ssc expects hexadecimal digits without 0x, found '%.*s'", (int)value.length,
-                          value.at);
+        return parse_fail(parser, bad, "ssc expects hexadecimal digits without 0x, found '%.*s'",
+                          (int)value.length, value.at);
     }
 }
 
 static int value_itext(struct parser *parser, struct span value, struct ctl_alarm *alarm)
 {
     if (starts_0x(value))
-        return parse_fail(parser, value.at, "itext expects the bytes in memory order without 0x: write '%.*s'",
+        return parse_fail(parser, value.at,
+                          "itext expects the bytes in memory order without 0x: write '%.*s'",
                           (int)value.length - 2, value.at + 2);
     for (size_t i = 0; i < value.length; i++) {
         uint64_t digit;
         const char *bad;
         if (number_parse_hex((struct span){value.at + i, 1}, 1, &digit, &bad) != NUMBER_OK)
-            return parse_fail(parser, value.at + i, "itext expects hexadecimal digits, found '%.*s'", (int)value.length,
+            return parse_fail(parser, value.at + i,
+                              "itext expects hexadecimal digits, found '%.*s'", (int)value.length,
                               value.at);
         if (i < sizeof alarm->bytes * 2)
             alarm->bytes[i / 2] = (uint8_t)((unsigned)alarm->bytes[i / 2] << 4 | (unsigned)digit);
     }
     if (value.length % 2 != 0)
-        return parse_fail(parser, value.at, "itext has an odd number of hexadecimal digits (%zu); a byte has two",
+        return parse_fail(parser, value.at,
+                          "itext has an odd number of hexadecimal digits (%zu); a byte has two",
                           value.length);
     if (value.length > sizeof alarm->bytes * 2)
-        return parse_fail(parser, value.at, "itext has %zu bytes; an instruction has at most 15", value.length / 2);
+        return parse_fail(parser, value.at, "itext has %zu bytes; an instruction has at most 15",
+                          value.length / 2);
     alarm->value_kind = CTL_VALUE_BYTES;
     alarm->byte_count = (uint8_t)(value.length / 2);
     return 0;
@@ -137,10 +144,13 @@ static int value_isa(struct parser *parser, struct span value, struct ctl_alarm 
     int index = name_find(known, table);
     if (index < 0) {
         const char *what = type == CTL_ISA_EXTENSION ? "ISA extension" : "ISA category";
-        const char *some = type == CTL_ISA_EXTENSION ? "BASE, SSE2, AVX, AVX512EVEX, ..." : "CALL, COND_BR, DATAXFER, ...";
+        const char *some = type == CTL_ISA_EXTENSION ? "BASE, SSE2, AVX, AVX512EVEX, ..."
+                                                     : "CALL, COND_BR, DATAXFER, ...";
         const char *nearest = name_nearest(value, table);
-        return parse_fail(parser, value.at, "unknown %s '%.*s'%s%s%s legal here: XED's names in upper case, as %s", what,
-                          (int)value.length, value.at, nearest != NULL ? ", did you mean '" : ";",
+        return parse_fail(parser, value.at,
+                          "unknown %s '%.*s'%s%s%s legal here: XED's names in upper case, as %s",
+                          what, (int)value.length, value.at,
+                          nearest != NULL ? ", did you mean '" : ";",
                           nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "", some);
     }
     alarm->value_kind = CTL_VALUE_NAME;
@@ -152,13 +162,16 @@ static int value_magic(struct parser *parser, struct span value, struct ctl_alar
 {
     const char *dot = memchr(value.at, '.', value.length);
     if (dot == NULL)
-        return parse_fail(parser, value.at + value.length, "magic expects two integers A.B, found '%.*s'",
-                          (int)value.length, value.at);
+        return parse_fail(parser, value.at + value.length,
+                          "magic expects two integers A.B, found '%.*s'", (int)value.length,
+                          value.at);
     struct span first = {value.at, (size_t)(dot - value.at)};
     struct span second = {dot + 1, value.length - first.length - 1};
     alarm->value_kind = CTL_VALUE_PAIR;
     int status = parse_integer(parser, first, "the first number of magic", &alarm->number);
-    return status != 0 ? status : parse_integer(parser, second, "the second number of magic", &alarm->second);
+    return status != 0
+               ? status
+               : parse_integer(parser, second, "the second number of magic", &alarm->second);
 }
 
 static int value_cpuid(struct parser *parser, struct span value, struct ctl_alarm *alarm)
@@ -166,8 +179,8 @@ static int value_cpuid(struct parser *parser, struct span value, struct ctl_alar
     alarm->value_kind = CTL_VALUE_NUMBER;
     int status = parse_integer(parser, value, "cpuid", &alarm->number);
     if (status == 0 && alarm->number >= 0x10000)
-        return parse_fail(parser, value.at, "cpuid expects an integer below 0x10000, found '%.*s'", (int)value.length,
-                          value.at);
+        return parse_fail(parser, value.at, "cpuid expects an integer below 0x10000, found '%.*s'",
+                          (int)value.length, value.at);
     return status;
 }
 
@@ -185,7 +198,8 @@ static int value_pcontrol(struct parser *parser, struct span value, struct ctl_a
     alarm->value_kind = CTL_VALUE_LEVEL;
     int status = parse_integer(parser, number, "level=", &alarm->number);
     if (status == 0 && alarm->number > (negative ? (uint64_t)INT32_MAX + 1 : (uint64_t)INT32_MAX))
-        return parse_fail(parser, number.at, "the level of MPI_Pcontrol is an int; '%.*s' does not fit",
+        return parse_fail(parser, number.at,
+                          "the level of MPI_Pcontrol is an int; '%.*s' does not fit",
                           (int)number.length, number.at);
     if (negative)
         alarm->number = 0 - alarm->number;
@@ -202,14 +216,16 @@ static int value_timeout(struct parser *parser, struct span value, struct ctl_al
     uint64_t unit = 0;
     for (size_t i = 0; unit == 0; i++) {
         size_t length = strlen(units[i].suffix);
-        if (value.length >= length && memcmp(value.at + value.length - length, units[i].suffix, length) == 0) {
+        if (value.length >= length &&
+            memcmp(value.at + value.length - length, units[i].suffix, length) == 0) {
             number.length -= length;
             unit = units[i].nanoseconds;
         }
     }
     if (memchr(number.at, '.', number.length) != NULL)
         return parse_fail(parser, memchr(number.at, '.', number.length),
-                          "timeout expects an integer number of seconds, or one with 'ms' or 'us', as 500ms; found '%.*s'",
+                          "timeout expects an integer number of seconds, or one with 'ms' or 'us', "
+                          "as 500ms; found '%.*s'",
                           (int)value.length, value.at);
     uint64_t amount;
     int status = parse_integer(parser, number, "timeout", &amount);
@@ -220,7 +236,8 @@ static int value_timeout(struct parser *parser, struct span value, struct ctl_al
     alarm->value_kind = CTL_VALUE_NUMBER;
     /* Machinery adds it to a clock in signed nanoseconds. */
     if (__builtin_mul_overflow(amount, unit, &alarm->number) || alarm->number > INT64_MAX)
-        return parse_fail(parser, value.at, "timeout '%.*s' is more than 292 years", (int)value.length, value.at);
+        return parse_fail(parser, value.at, "timeout '%.*s' is more than 292 years",
+                          (int)value.length, value.at);
     return 0;
 }
 
@@ -232,23 +249,30 @@ static int value_signal(struct parser *parser, struct span value, struct ctl_ala
         if (status != 0)
             return status;
         if (number < 1 || number > 64)
-            return parse_fail(parser, value.at, "signal numbers are 1 to 64, found '%.*s'", (int)value.length, value.at);
+            return parse_fail(parser, value.at, "signal numbers are 1 to 64, found '%.*s'",
+                              (int)value.length, value.at);
     } else {
         number = (uint64_t)signal_number(value);
     }
     if (number == 0) {
-        static const char *const common[] = {"SIGHUP",  "SIGINT",  "SIGQUIT", "SIGUSR1",  "SIGUSR2", "SIGALRM", "SIGTERM",
-                                             "SIGCHLD", "SIGCONT", "SIGTSTP", "SIGWINCH", "SIGPROF", "SIGPIPE", NULL};
+        static const char *const common[] = {"SIGHUP",   "SIGINT",  "SIGQUIT", "SIGUSR1", "SIGUSR2",
+                                             "SIGALRM",  "SIGTERM", "SIGCHLD", "SIGCONT", "SIGTSTP",
+                                             "SIGWINCH", "SIGPROF", "SIGPIPE", NULL};
         const char *nearest = name_nearest(value, common);
-        return parse_fail(parser, value.at, "unknown signal '%.*s'%s%s%s legal here: 1 to 64, or a name as SIGUSR1, USR1, SIGRTMIN+3",
+        return parse_fail(parser, value.at,
+                          "unknown signal '%.*s'%s%s%s legal here: 1 to 64, or a name as SIGUSR1, "
+                          "USR1, SIGRTMIN+3",
                           (int)value.length, value.at, nearest != NULL ? ", did you mean '" : ";",
                           nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
     }
     if (number == 9 || number == 19)
-        return parse_fail(parser, value.at, "signal '%.*s' is never delivered to a program; nothing can see it",
+        return parse_fail(parser, value.at,
+                          "signal '%.*s' is never delivered to a program; nothing can see it",
                           (int)value.length, value.at);
     if (number == 32 || number == 33)
-        return parse_fail(parser, value.at, "signal %u belongs to the C library; nothing can see it", (unsigned)number);
+        return parse_fail(parser, value.at,
+                          "signal %u belongs to the C library; nothing can see it",
+                          (unsigned)number);
     alarm->value_kind = CTL_VALUE_NUMBER;
     alarm->number = number;
     return 0;
@@ -285,18 +309,22 @@ static const struct {
 };
 
 /* int3 has an optional count in place of a value. */
-static int value_int3(struct parser *parser, const struct piece *piece, unsigned *next, struct ctl_alarm *alarm)
+static int value_int3(struct parser *parser, const struct piece *piece, unsigned *next,
+                      struct ctl_alarm *alarm)
 {
-    if (piece->count < 3 || piece->fields[2].length == 0 || piece->fields[2].at[0] < '0' || piece->fields[2].at[0] > '9')
+    if (piece->count < 3 || piece->fields[2].length == 0 || piece->fields[2].at[0] < '0' ||
+        piece->fields[2].at[0] > '9')
         return 0;
     int status = parse_integer(parser, piece->fields[2], "the count of int3", &alarm->count);
     if (status == 0 && alarm->count == 0)
-        return parse_fail(parser, piece->fields[2].at, "int3:0 would never fire; the count must be at least 1");
+        return parse_fail(parser, piece->fields[2].at,
+                          "int3:0 would never fire; the count must be at least 1");
     *next = 3;
     return status;
 }
 
-int parse_value(struct parser *parser, const struct piece *piece, unsigned *next, struct ctl_alarm *alarm)
+int parse_value(struct parser *parser, const struct piece *piece, unsigned *next,
+                struct ctl_alarm *alarm)
 {
     if (alarm->type == CTL_INT3)
         return value_int3(parser, piece, next, alarm);

@@ -167,11 +167,12 @@ static const struct {
     int number;
 } signals[] = {
     /* The numbers of x86-64 and aarch64 Linux (asm-generic/signal.h): fixed by the kernel's ABI. */
-    {"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ILL", 4},   {"TRAP", 5},    {"ABRT", 6},  {"IOT", 6},
-    {"BUS", 7},   {"FPE", 8},   {"KILL", 9},  {"USR1", 10}, {"SEGV", 11},   {"USR2", 12}, {"PIPE", 13},
-    {"ALRM", 14}, {"TERM", 15}, {"STKFLT", 16}, {"CHLD", 17}, {"CLD", 17},  {"CONT", 18}, {"STOP", 19},
-    {"TSTP", 20}, {"TTIN", 21}, {"TTOU", 22}, {"URG", 23},  {"XCPU", 24},   {"XFSZ", 25}, {"VTALRM", 26},
-    {"PROF", 27}, {"WINCH", 28}, {"IO", 29},  {"POLL", 29}, {"PWR", 30},    {"SYS", 31},
+    {"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ILL", 4},     {"TRAP", 5},    {"ABRT", 6},
+    {"IOT", 6},   {"BUS", 7},   {"FPE", 8},   {"KILL", 9},    {"USR1", 10},   {"SEGV", 11},
+    {"USR2", 12}, {"PIPE", 13}, {"ALRM", 14}, {"TERM", 15},   {"STKFLT", 16}, {"CHLD", 17},
+    {"CLD", 17},  {"CONT", 18}, {"STOP", 19}, {"TSTP", 20},   {"TTIN", 21},   {"TTOU", 22},
+    {"URG", 23},  {"XCPU", 24}, {"XFSZ", 25}, {"VTALRM", 26}, {"PROF", 27},   {"WINCH", 28},
+    {"IO", 29},   {"POLL", 29}, {"PWR", 30},  {"SYS", 31},
 };
 
 /* RTMIN+n and RTMAX-n as programs see them under glibc, which keeps 32 and 33. */
@@ -187,7 +188,8 @@ static int realtime_number(struct span name)
     uint64_t offset;
     const char *bad;
     struct span rest = {name.at + 6, name.length - 6};
-    if (name.at[5] != (from_least ? '+' : '-') || number_parse(rest, &offset, &bad) != NUMBER_OK || offset > 30)
+    if (name.at[5] != (from_least ? '+' : '-') || number_parse(rest, &offset, &bad) != NUMBER_OK ||
+        offset > 30)
         return 0;
     return from_least ? base + (int)offset : base - (int)offset;
 }
@@ -199,7 +201,8 @@ int signal_number(struct span name)
         name.length -= 3;
     }
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        if (strlen(signals[i].name) == name.length && memcmp(signals[i].name, name.at, name.length) == 0)
+        if (strlen(signals[i].name) == name.length &&
+            memcmp(signals[i].name, name.at, name.length) == 0)
             return signals[i].number;
     }
     return realtime_number(name);

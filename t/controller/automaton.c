@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The automaton's rules, each by a short script of executions and the firings derived from the rules by hand.
+ * The automaton's rules, each by a short script of executions and the firings derived from the
+ * rules by hand.
  *
- * A script is words: "+3" thread 3 begins; "-3" it ends; "3:foo" it executes address foo; "3:foo,bar" one execution
- * that is both; "3@500" it has retired 500 instructions, each count interrupting exactly; "3!500" the same, found
- * at 500 only (skid); "3>500" its icount is 500 and no interrupt came yet; "3t" its timeouts are over;
- * "3~" it syncs; "3^50" it reports 50 instructions to the global icount; "3o" a stale expiry comes.
- * Firings are words: tid, event, then * bcast, ! late, ? precond, D default start, =N requested icount, #N pass
- * (if not 0). */
+ * A script is words: "+3" thread 3 begins; "-3" it ends; "3:foo" it executes address foo;
+ * "3:foo,bar" one execution that is both; "3@500" it has retired 500 instructions, each count
+ * interrupting exactly; "3!500" the same, found at 500 only (skid); "3>500" its icount is 500 and
+ * no interrupt came yet; "3t" its timeouts are over; "3~" it syncs; "3^50" it reports 50
+ * instructions to the global icount; "3o" a stale expiry comes. Firings are words: tid, event, then
+ * * bcast, ! late, ? precond, D default start, =N requested icount, #N pass (if not 0). */
 #include "controller/state.h"
 #include "t/controller/helpers.h"
 #include "t/tap.h"
@@ -42,9 +43,10 @@ static void log_fire(void *context, const struct ctl_fired *fired)
         snprintf(requested, sizeof requested, "=%" PRIu64, fired->requested);
     if (fired->pass != 0)
         snprintf(pass, sizeof pass, "#%" PRIu64, fired->pass);
-    snprintf(word, sizeof word, "%s%u%s%s%s%s%s%s%s", machine->log[0] != '\0' ? " " : "", fired->tid,
-             ctl_event_name((enum ctl_event)fired->event), fired->bcast ? "*" : "", fired->late ? "!" : "",
-             fired->precond ? "?" : "", fired->default_start ? "D" : "", requested, pass);
+    snprintf(word, sizeof word, "%s%u%s%s%s%s%s%s%s", machine->log[0] != '\0' ? " " : "",
+             fired->tid, ctl_event_name((enum ctl_event)fired->event), fired->bcast ? "*" : "",
+             fired->late ? "!" : "", fired->precond ? "?" : "", fired->default_start ? "D" : "",
+             requested, pass);
     if (strlen(machine->log) + strlen(word) < sizeof machine->log)
         strcat(machine->log, word);
 }
@@ -67,8 +69,9 @@ static uint64_t take_arm(void *context, uint32_t tid, const struct ctl_arming *a
     const struct ctl_alarm *alarm = ctl_config_alarm(machine->config, arming->alarm);
     uint64_t base = arming->base != CTL_UNKNOWN ? arming->base : machine->icount[tid];
     forget(machine, tid, arming->alarm);
-    machine->armed[tid][machine->armed_count[tid]++] = (struct armed){
-        arming->alarm, arming->generation, base + arming->distance, alarm->type == CTL_TIMEOUT, arming->global};
+    machine->armed[tid][machine->armed_count[tid]++] =
+        (struct armed){arming->alarm, arming->generation, base + arming->distance,
+                       alarm->type == CTL_TIMEOUT, arming->global};
     return base;
 }
 
@@ -151,41 +154,30 @@ static void run_word(struct machine *machine, const char *word)
     case '+':
         if (machine->memory[tid] == NULL)
             machine->memory[tid] = aligned_alloc(CTL_ALIGNMENT, ctl_thread_size(machine->config));
-        machine->threads[tid] = ctl_thread_init(machine->shared, machine->memory[tid], tid, &moment);
+        machine->threads[tid] =
+            ctl_thread_init(machine->shared, machine->memory[tid], tid, &moment);
         break;
-    case '-':
-        ctl_thread_exit(machine->threads[tid]);
-        break;
-    case ':':
-        execute(machine, tid, rest + 1);
-        break;
+    case '-': ctl_thread_exit(machine->threads[tid]); break;
+    case ':': execute(machine, tid, rest + 1); break;
     case '@':
-    case '!':
-        run_to(machine, tid, number, rest[0] == '!');
-        break;
-    case '>':
-        machine->icount[tid] = number;
-        break;
-    case 't':
-        run_timeouts(machine, tid);
-        break;
-    case '~':
-        ctl_sync(machine->threads[tid], &moment);
-        break;
+    case '!': run_to(machine, tid, number, rest[0] == '!'); break;
+    case '>': machine->icount[tid] = number; break;
+    case 't': run_timeouts(machine, tid); break;
+    case '~': ctl_sync(machine->threads[tid], &moment); break;
     case '^':
         for (unsigned i = 0; i < ctl_config_alarm_count(machine->config); i++) {
-            if (ctl_thread_armed(machine->threads[tid], ctl_config_alarm(machine->config, i)->chain) == i) {
+            if (ctl_thread_armed(machine->threads[tid],
+                                 ctl_config_alarm(machine->config, i)->chain) == i) {
                 ctl_advance(machine->threads[tid], (uint16_t)i, number, &moment);
                 break;
             }
         }
         break;
     case 'o':
-        ctl_expire(machine->threads[tid], machine->stale[tid].alarm, machine->stale[tid].generation, &moment);
+        ctl_expire(machine->threads[tid], machine->stale[tid].alarm, machine->stale[tid].generation,
+                   &moment);
         break;
-    default:
-        diag("unknown word %s", word);
-        abort();
+    default: diag("unknown word %s", word); abort();
     }
 }
 
@@ -233,142 +225,192 @@ static const struct rule rules[] = {
     {"an alarm fires once", "start:address:a", "+0 0:a 0:a", "0start"},
     {"count delays", "start:address:a:count3", "+0 0:a 0:a 0:a 0:a", "0start"},
     {"other places do not count", "start:address:a:count2", "+0 0:a 0:b 0:c 0:a", "0start"},
-    {"each thread counts by itself", "start:address:a:count2", "+0 +1 0:a 1:a 1:a 0:a", "1start 0start"},
-    {"the next alarm is armed by the one before", "start:address:a,stop:address:b", "+0 0:b 0:a 0:b 0:b", "0start 0stop"},
-    {"an alarm counts only while armed", "start:address:a,stop:address:b:count2", "+0 0:b 0:b 0:a 0:b 0:b", "0start 0stop"},
-    {"an execution is not seen by what it arms (Pin: seen)", "start:address:a,stop:address:a", "+0 0:a 0:a 0:a", "0start 0stop"},
-    {"not in one execution of two places either", "start:address:a,stop:address:b", "+0 0:a,b 0:a,b", "0start 0stop"},
+    {"each thread counts by itself", "start:address:a:count2", "+0 +1 0:a 1:a 1:a 0:a",
+     "1start 0start"},
+    {"the next alarm is armed by the one before", "start:address:a,stop:address:b",
+     "+0 0:b 0:a 0:b 0:b", "0start 0stop"},
+    {"an alarm counts only while armed", "start:address:a,stop:address:b:count2",
+     "+0 0:b 0:b 0:a 0:b 0:b", "0start 0stop"},
+    {"an execution is not seen by what it arms (Pin: seen)", "start:address:a,stop:address:a",
+     "+0 0:a 0:a 0:a", "0start 0stop"},
+    {"not in one execution of two places either", "start:address:a,stop:address:b",
+     "+0 0:a,b 0:a,b", "0start 0stop"},
     {"chains do not see each other", "start:address:a;stop:address:a", "+0 0:a", "0start 0stop"},
-    {"a late thread runs the chain from its first instruction", "start:address:a,stop:address:b", "+0 0:a 0:b +1 1:b 1:a 1:b",
-     "0start 0stop 1start 1stop"},
-    {"precond fires with its flag and opens nothing", "precond:address:a,start:address:b", "+0 0:b 0:a 0:b", "0precond? 0start"},
-    {"ends of chains stay ended", "start:address:a,stop:address:b", "+0 0:a 0:b 0:a 0:b", "0start 0stop"},
+    {"a late thread runs the chain from its first instruction", "start:address:a,stop:address:b",
+     "+0 0:a 0:b +1 1:b 1:a 1:b", "0start 0stop 1start 1stop"},
+    {"precond fires with its flag and opens nothing", "precond:address:a,start:address:b",
+     "+0 0:b 0:a 0:b", "0precond? 0start"},
+    {"ends of chains stay ended", "start:address:a,stop:address:b", "+0 0:a 0:b 0:a 0:b",
+     "0start 0stop"},
     /* repeat */
     {"repeat is endless", "start:address:a,repeat", "+0 0:a 0:a 0:a", "0start 0start#1 0start#2"},
-    {"repeat:N is N passes in total", "start:address:a,stop:address:b,repeat:2", "+0 0:a 0:b 0:a 0:b 0:a 0:b",
-     "0start 0stop 0start#1 0stop#1"},
-    {"repeat counts again from 0", "start:address:a:count2,repeat", "+0 0:a 0:a 0:a 0:a 0:a", "0start 0start#1"},
-    {"passes are each thread's own", "start:address:a,repeat:2", "+0 +1 0:a 0:a 0:a 1:a", "0start 0start#1 1start"},
-    {"a repeated pair at one place alternates", "start:address:a,stop:address:a,repeat", "+0 0:a 0:a 0:a 0:a",
-     "0start 0stop 0start#1 0stop#1"},
+    {"repeat:N is N passes in total", "start:address:a,stop:address:b,repeat:2",
+     "+0 0:a 0:b 0:a 0:b 0:a 0:b", "0start 0stop 0start#1 0stop#1"},
+    {"repeat counts again from 0", "start:address:a:count2,repeat", "+0 0:a 0:a 0:a 0:a 0:a",
+     "0start 0start#1"},
+    {"passes are each thread's own", "start:address:a,repeat:2", "+0 +1 0:a 0:a 0:a 1:a",
+     "0start 0start#1 1start"},
+    {"a repeated pair at one place alternates", "start:address:a,stop:address:a,repeat",
+     "+0 0:a 0:a 0:a 0:a", "0start 0stop 0start#1 0stop#1"},
     {"repeat:1 is one pass", "start:address:a,repeat:1", "+0 0:a 0:a", "0start"},
     /* tid */
     {"tid ignores other threads", "start:address:a:tid1", "+0 +1 0:a 1:a 0:a", "1start"},
-    {"tid with count counts that thread alone", "start:address:a:tid1:count2", "+0 +1 0:a 1:a 0:a 0:a 1:a", "1start"},
-    {"the next after a tid alarm is that thread's", "start:address:a:tid1,stop:address:b", "+0 +1 1:a 0:b 1:b", "1start 1stop"},
+    {"tid with count counts that thread alone", "start:address:a:tid1:count2",
+     "+0 +1 0:a 1:a 0:a 0:a 1:a", "1start"},
+    {"the next after a tid alarm is that thread's", "start:address:a:tid1,stop:address:b",
+     "+0 +1 1:a 0:b 1:b", "1start 1stop"},
     {"helper threads get no alarms", "start:address:a", "+0 +1000 1000:a 0:a", "0start"},
-    {"unless a tid names them", "start:address:a:tid1000,stop:address:b", "+0 +1000 +1001 1001:a 1000:a 1000:b", "1000start 1000stop"},
-    {"bcast does not arm helper threads", "start:address:a:bcast,stop:address:b", "+0 +1000 0:a 1000:b 0:b", "0start* 0stop"},
+    {"unless a tid names them", "start:address:a:tid1000,stop:address:b",
+     "+0 +1000 +1001 1001:a 1000:a 1000:b", "1000start 1000stop"},
+    {"bcast does not arm helper threads", "start:address:a:bcast,stop:address:b",
+     "+0 +1000 0:a 1000:b 0:b", "0start* 0stop"},
     /* bcast */
-    {"bcast: one event, the next is armed for all", "start:address:a:bcast,stop:address:b", "+0 +1 0:a 1:a 1:b 0:b",
-     "0start* 1stop 0stop"},
-    {"bcast: threads made later get the next too", "start:address:a:bcast,stop:address:b", "+0 0:a +1 1:a 1:b", "0start* 1stop"},
-    {"bcast: the counter is zeroed for all", "start:address:a:bcast:count2,repeat", "+0 +1 0:a 1:a 0:a 0:a 1:a 0:a 1:a",
-     "0start* 0start*#1"},
-    {"bcast moves threads that are behind", "precond:address:p,start:address:a:bcast,stop:address:b",
-     "+0 +1 0:p 0:a 1:p 1:a 1:b", "0precond? 0start* 1stop"},
-    {"bcast: one event a pass", "start:address:a:bcast,stop:address:b:bcast,repeat", "+0 +1 0:a 1:a 1:b 0:b 0:a 1:a",
-     "0start* 1stop* 0start*#1"},
-    {"after a bcast each thread goes on by itself", "start:address:a:bcast,stop:address:b,threadid:address:c",
-     "+0 +1 0:a 0:b 1:c 1:b 0:c 1:c", "0start* 0stop 1stop 0threadid 1threadid"},
-    {"a bcast firing is judged against what others did", "start:address:a:bcast,repeat:2", "+0 +1 0:a 1:a 0:a 1:a",
-     "0start* 1start*#1"},
+    {"bcast: one event, the next is armed for all", "start:address:a:bcast,stop:address:b",
+     "+0 +1 0:a 1:a 1:b 0:b", "0start* 1stop 0stop"},
+    {"bcast: threads made later get the next too", "start:address:a:bcast,stop:address:b",
+     "+0 0:a +1 1:a 1:b", "0start* 1stop"},
+    {"bcast: the counter is zeroed for all", "start:address:a:bcast:count2,repeat",
+     "+0 +1 0:a 1:a 0:a 0:a 1:a 0:a 1:a", "0start* 0start*#1"},
+    {"bcast moves threads that are behind",
+     "precond:address:p,start:address:a:bcast,stop:address:b", "+0 +1 0:p 0:a 1:p 1:a 1:b",
+     "0precond? 0start* 1stop"},
+    {"bcast: one event a pass", "start:address:a:bcast,stop:address:b:bcast,repeat",
+     "+0 +1 0:a 1:a 1:b 0:b 0:a 1:a", "0start* 1stop* 0start*#1"},
+    {"after a bcast each thread goes on by itself",
+     "start:address:a:bcast,stop:address:b,threadid:address:c", "+0 +1 0:a 0:b 1:c 1:b 0:c 1:c",
+     "0start* 0stop 1stop 0threadid 1threadid"},
+    {"a bcast firing is judged against what others did", "start:address:a:bcast,repeat:2",
+     "+0 +1 0:a 1:a 0:a 1:a", "0start* 1start*#1"},
     {"the bcast piece", "start:address:a,bcast,stop:address:b", "+0 +1 0:a 1:b", "0start* 1stop"},
-    {"bcast with tid: that thread fires for all", "start:address:a:bcast:tid1,stop:address:b", "+0 +1 0:a 1:a 0:b", "1start* 0stop"},
+    {"bcast with tid: that thread fires for all", "start:address:a:bcast:tid1,stop:address:b",
+     "+0 +1 0:a 1:a 0:b", "1start* 0stop"},
     /* global */
-    {"global: one counter over all threads, one winner", "start:address:a:count3:global", "+0 +1 +2 0:a 1:a 2:a 0:a", "2start"},
-    {"global: the winner goes on alone", "start:address:a:count2:global,stop:address:b", "+0 +1 0:a 1:a 0:b 1:b", "1start 1stop"},
-    {"global with bcast: all go on", "start:address:a:count2:global:bcast,stop:address:b", "+0 +1 0:a 1:a 0:b 1:b",
-     "1start* 0stop 1stop"},
-    {"global before global: armed for all", "start:address:a:count2:global,stop:address:b:count2:global", "+0 +1 0:a 1:a 0:b 1:b",
+    {"global: one counter over all threads, one winner", "start:address:a:count3:global",
+     "+0 +1 +2 0:a 1:a 2:a 0:a", "2start"},
+    {"global: the winner goes on alone", "start:address:a:count2:global,stop:address:b",
+     "+0 +1 0:a 1:a 0:b 1:b", "1start 1stop"},
+    {"global with bcast: all go on", "start:address:a:count2:global:bcast,stop:address:b",
+     "+0 +1 0:a 1:a 0:b 1:b", "1start* 0stop 1stop"},
+    {"global before global: armed for all",
+     "start:address:a:count2:global,stop:address:b:count2:global", "+0 +1 0:a 1:a 0:b 1:b",
      "1start 1stop"},
-    {"global with repeat counts from 0 again (Pin: keeps the old)", "start:address:a:count3:global,repeat",
-     "+0 +1 0:a 0:a 1:a 1:a 0:a 1:a", "1start 1start#1"},
-    {"a global alarm is armed for all by one", "precond:address:p,start:address:a:count2:global:bcast", "+0 +1 0:p 1:a 1:a",
+    {"global with repeat counts from 0 again (Pin: keeps the old)",
+     "start:address:a:count3:global,repeat", "+0 +1 0:a 0:a 1:a 1:a 0:a 1:a", "1start 1start#1"},
+    {"a global alarm is armed for all by one",
+     "precond:address:p,start:address:a:count2:global:bcast", "+0 +1 0:p 1:a 1:a",
      "0precond? 1start*"},
-    {"threads made later share the counter", "start:address:a:count3:global:bcast,stop:address:b", "+0 0:a 0:a +1 1:a +2 2:b",
-     "1start* 2stop"},
-    {"a winner's chain comes back to the global alarm for all", "start:address:a:count2:global,stop:address:b,repeat",
-     "+0 +1 0:a 1:a 1:b 0:a 0:a 0:b", "1start 1stop 0start#1 0stop#1"},
-    {"global: an execution is not seen by what it arms", "start:address:a:count2:global,stop:address:a:count2:global",
-     "+0 0:a 0:a 0:a 0:a", "0start 0stop"},
-    {"idle threads of a global chain stay idle for late threads", "start:address:a:count2:global,stop:address:b",
-     "+0 0:a 0:a +1 1:b 0:b", "0start 0stop"},
+    {"threads made later share the counter", "start:address:a:count3:global:bcast,stop:address:b",
+     "+0 0:a 0:a +1 1:a +2 2:b", "1start* 2stop"},
+    {"a winner's chain comes back to the global alarm for all",
+     "start:address:a:count2:global,stop:address:b,repeat", "+0 +1 0:a 1:a 1:b 0:a 0:a 0:b",
+     "1start 1stop 0start#1 0stop#1"},
+    {"global: an execution is not seen by what it arms",
+     "start:address:a:count2:global,stop:address:a:count2:global", "+0 0:a 0:a 0:a 0:a",
+     "0start 0stop"},
+    {"idle threads of a global chain stay idle for late threads",
+     "start:address:a:count2:global,stop:address:b", "+0 0:a 0:a +1 1:b 0:b", "0start 0stop"},
     /* name, waitfor */
-    {"waitfor begins after all passes", "precond:address:f,precond:address:g,repeat:2,name:c1;start:address:b,waitfor:c1",
+    {"waitfor begins after all passes",
+     "precond:address:f,precond:address:g,repeat:2,name:c1;start:address:b,waitfor:c1",
      "+0 0:b 0:f 0:g 0:b 0:f 0:g 0:b", "0precond? 0precond? 0precond?#1 0precond?#1 0start"},
-    {"waitfor is for the thread that finished", "start:address:a,name:x;stop:address:b,waitfor:x", "+0 +1 0:a 1:b 0:b 1:a 1:b",
-     "0start 0stop 1start 1stop"},
-    {"for all where it ended with bcast", "start:address:a:bcast,name:x;stop:address:b,waitfor:x", "+0 +1 0:a 1:b 0:b +2 2:b",
-     "0start* 1stop 0stop 2stop"},
-    {"for all where it ended with global", "start:address:a:count2:global,name:x;stop:address:b,waitfor:x",
-     "+0 +1 0:a 1:a 0:b 1:b", "1start 0stop 1stop"},
-    {"forward references", "stop:address:b,waitfor:x;start:address:a,name:x", "+0 0:b 0:a 0:b", "0start 0stop"},
+    {"waitfor is for the thread that finished", "start:address:a,name:x;stop:address:b,waitfor:x",
+     "+0 +1 0:a 1:b 0:b 1:a 1:b", "0start 0stop 1start 1stop"},
+    {"for all where it ended with bcast", "start:address:a:bcast,name:x;stop:address:b,waitfor:x",
+     "+0 +1 0:a 1:b 0:b +2 2:b", "0start* 1stop 0stop 2stop"},
+    {"for all where it ended with global",
+     "start:address:a:count2:global,name:x;stop:address:b,waitfor:x", "+0 +1 0:a 1:a 0:b 1:b",
+     "1start 0stop 1stop"},
+    {"forward references", "stop:address:b,waitfor:x;start:address:a,name:x", "+0 0:b 0:a 0:b",
+     "0start 0stop"},
     {"a waitfor chain may begin with global (Pin: never fires)",
-     "start:address:a,name:x;stop:address:b:count2:global:bcast,waitfor:x", "+0 +1 1:b 0:a 1:b 0:b 1:a", "0start 0stop* 1start"},
-    {"waitfor in a row", "precond:address:a,name:x;precond:address:b,waitfor:x,name:y;start:address:c,waitfor:y",
+     "start:address:a,name:x;stop:address:b:count2:global:bcast,waitfor:x",
+     "+0 +1 1:b 0:a 1:b 0:b 1:a", "0start 0stop* 1start"},
+    {"waitfor in a row",
+     "precond:address:a,name:x;precond:address:b,waitfor:x,name:y;start:address:c,waitfor:y",
      "+0 0:c 0:b 0:a 0:c 0:b 0:c", "0precond? 0precond? 0start"},
-    {"two may wait for one", "precond:address:a,name:x;start:address:b,waitfor:x;stop:address:b,waitfor:x", "+0 0:a 0:b",
+    {"two may wait for one",
+     "precond:address:a,name:x;start:address:b,waitfor:x;stop:address:b,waitfor:x", "+0 0:a 0:b",
      "0precond? 0start 0stop"},
     {"the execution that ends a chain is not seen by those that waited",
      "precond:address:a,name:x;start:address:a,waitfor:x", "+0 0:a 0:a", "0precond? 0start"},
-    {"an endless chain never ends", "precond:address:a,repeat,name:x;start:address:b,waitfor:x", "+0 0:a 0:a 0:b",
-     "0precond? 0precond?#1"},
+    {"an endless chain never ends", "precond:address:a,repeat,name:x;start:address:b,waitfor:x",
+     "+0 0:a 0:a 0:b", "0precond? 0precond?#1"},
     /* Default start */
-    {"no start: a default start in each thread", "stop:address:a", "+0 +1 0:a", "0startD 1startD 0stop"},
+    {"no start: a default start in each thread", "stop:address:a", "+0 +1 0:a",
+     "0startD 1startD 0stop"},
     {"not in helper threads", "stop:address:a", "+1000 +0", "0startD"},
     {"none where a chain has a start", "start:address:a", "+0 +1", ""},
     /* icount */
-    {"icount counts from the thread's first instruction", "start:icount:100", "+0 0@99 0@100 0@500", "0start=100"},
-    {"the second from the first's requested count", "start:icount:100,stop:icount:50", "+0 0@1000", "0start=100 0stop=150"},
-    {"no drift with skid: requested counts stay exact", "start:icount:100,stop:icount:50,repeat", "+0 0!120 0!170 0!251",
-     "0start=100 0stop=150 0start=250#1"},
-    {"what is past already fires at once, late", "start:icount:100,stop:icount:10", "+0 0!117", "0start=100 0stop!=110"},
-    {"just reached is at once, not late", "start:icount:100,stop:icount:0", "+0 0@100", "0start=100 0stop=100"},
-    {"a backlog catches up edge by edge", "start:icount:10,repeat:4", "+0 0!35", "0start=10 0start!=20#1 0start!=30#2"},
+    {"icount counts from the thread's first instruction", "start:icount:100", "+0 0@99 0@100 0@500",
+     "0start=100"},
+    {"the second from the first's requested count", "start:icount:100,stop:icount:50", "+0 0@1000",
+     "0start=100 0stop=150"},
+    {"no drift with skid: requested counts stay exact", "start:icount:100,stop:icount:50,repeat",
+     "+0 0!120 0!170 0!251", "0start=100 0stop=150 0start=250#1"},
+    {"what is past already fires at once, late", "start:icount:100,stop:icount:10", "+0 0!117",
+     "0start=100 0stop!=110"},
+    {"just reached is at once, not late", "start:icount:100,stop:icount:0", "+0 0@100",
+     "0start=100 0stop=100"},
+    {"a backlog catches up edge by edge", "start:icount:10,repeat:4", "+0 0!35",
+     "0start=10 0start!=20#1 0start!=30#2"},
     {"count multiplies icount", "start:icount:100:count3", "+0 0@299 0@300", "0start=300"},
-    {"after another type it counts from that execution", "start:address:a,stop:icount:50", "+0 0>30 0:a 0@79 0@80",
-     "0start 0stop=80"},
-    {"threads have their own icounts", "start:icount:100", "+0 +1 1@100 0@100", "1start=100 0start=100"},
-    {"a late thread counts from its first instruction", "start:icount:100", "+0 0@100 +1 1@100", "0start=100 1start=100"},
-    {"bcast icount: others count from where they learn of it", "start:icount:100:bcast,stop:icount:50",
-     "+0 +1 1@30 0@100 1@40 1~ 1@89 1@90 0@150", "0start*=100 1stop=90 0stop=150"},
-    {"icount:0 fires at the first instruction", "start:icount:0,stop:icount:5", "+0 0@5", "0start=0 0stop=5"},
-    {"an expiry of an arming that is over is ignored", "start:icount:100:bcast,repeat", "+0 +1 0@100 1~ 1o 1@99 1@100",
-     "0start*=100 1start*=100#1"},
-    {"regions of one thread: absolute counts", "start:icount:100:tid0,stop:icount:50:tid0;start:icount:400:tid0,stop:icount:9:tid0",
+    {"after another type it counts from that execution", "start:address:a,stop:icount:50",
+     "+0 0>30 0:a 0@79 0@80", "0start 0stop=80"},
+    {"threads have their own icounts", "start:icount:100", "+0 +1 1@100 0@100",
+     "1start=100 0start=100"},
+    {"a late thread counts from its first instruction", "start:icount:100", "+0 0@100 +1 1@100",
+     "0start=100 1start=100"},
+    {"bcast icount: others count from where they learn of it",
+     "start:icount:100:bcast,stop:icount:50", "+0 +1 1@30 0@100 1@40 1~ 1@89 1@90 0@150",
+     "0start*=100 1stop=90 0stop=150"},
+    {"icount:0 fires at the first instruction", "start:icount:0,stop:icount:5", "+0 0@5",
+     "0start=0 0stop=5"},
+    {"an expiry of an arming that is over is ignored", "start:icount:100:bcast,repeat",
+     "+0 +1 0@100 1~ 1o 1@99 1@100", "0start*=100 1start*=100#1"},
+    {"regions of one thread: absolute counts",
+     "start:icount:100:tid0,stop:icount:50:tid0;start:icount:400:tid0,stop:icount:9:tid0",
      "+0 +1 1@900 0@900", "0start=100 0stop=150 0start=400 0stop=409"},
     {"global icount: over all threads", "start:icount:100:global:bcast,stop:icount:50:global:bcast",
      "+0 +1 0^60 1^39 1^1 0^30 1^20", "1start* 1stop*"},
-    {"global icount: an overshoot counts for the next", "start:icount:100:global:bcast,stop:icount:50:global:bcast",
-     "+0 +1 0^60 1^70 0^19 0^1", "1start* 0stop*"},
+    {"global icount: an overshoot counts for the next",
+     "start:icount:100:global:bcast,stop:icount:50:global:bcast", "+0 +1 0^60 1^70 0^19 0^1",
+     "1start* 0stop*"},
     {"global icount: an overshoot past the next fires it at once",
-     "start:icount:100:global:bcast,stop:icount:50:global:bcast,repeat", "+0 0^260", "0start* 0stop* 0start*#1"},
+     "start:icount:100:global:bcast,stop:icount:50:global:bcast,repeat", "+0 0^260",
+     "0start* 0stop* 0start*#1"},
     {"global icount with waitfor keeps the overshoot",
-     "start:icount:10:global:bcast,name:x;stop:icount:30:global:bcast,waitfor:x", "+0 0^25 0^14 0^1", "0start* 0stop*"},
+     "start:icount:10:global:bcast,name:x;stop:icount:30:global:bcast,waitfor:x",
+     "+0 0^25 0^14 0^1", "0start* 0stop*"},
     /* timeout */
     {"timeout", "start:timeout:5,stop:timeout:5", "+0 0t 0t 0t", "0start 0stop"},
-    {"timeout with repeat waits again (Pin: fires at once)", "start:timeout:5,repeat", "+0 0t 0t", "0start 0start#1"},
-    {"a bcast timeout fires once; the others' armings are over", "start:timeout:5:bcast,repeat", "+0 +1 0t 1t 1t 0t",
-     "0start* 1start*#1"},
+    {"timeout with repeat waits again (Pin: fires at once)", "start:timeout:5,repeat", "+0 0t 0t",
+     "0start 0start#1"},
+    {"a bcast timeout fires once; the others' armings are over", "start:timeout:5:bcast,repeat",
+     "+0 +1 0t 1t 1t 0t", "0start* 1start*#1"},
     /* uniform */
     {"uniform: the first window at once, start to start", "uniform:800:500:2", "+0 0@5000",
      "0start*=0 0stop*=500 0start*=800 0stop*=1300"},
     {"after a precond", "precond:icount:200,uniform:800:500:2", "+0 0@5000",
      "0precond?=200 0start*=200 0stop*=700 0start*=1000 0stop*=1500"},
-    {"period equal to length", "uniform:500:500:2", "+0 0@5000", "0start*=0 0stop*=500 0start*=500 0stop*=1000"},
-    {"after N windows the next alarm is armed", "uniform:10:5:1,start:address:a", "+0 0:a 0@5 0:a", "0start*=0 0stop*=5 0start"},
+    {"period equal to length", "uniform:500:500:2", "+0 0@5000",
+     "0start*=0 0stop*=500 0start*=500 0stop*=1000"},
+    {"after N windows the next alarm is armed", "uniform:10:5:1,start:address:a", "+0 0:a 0@5 0:a",
+     "0start*=0 0stop*=5 0start"},
     {"the first thread to reach the number drives all, counters reset", "uniform:100:50:2",
      "+0 +1 1@30 0@50 1@40 1~ 1@90 0@60 0~ 0@200 1@200",
      "0start*=0 0stop*=50 1start*=90 0stop*=110"},
     {"late threads take part", "uniform:100:50:1", "+0 0@10 +1 1@50", "0start*=0 1stop*=50"},
-    {"uniform with tid: that thread alone drives", "uniform:100:50:1:tid1", "+0 0@500 +1 1@50", "1start*=0 1stop*=50"},
-    {"uniform with repeat", "uniform:100:50:1,repeat:2", "+0 0@5000", "0start*=0 0stop*=50 0start*=50#1 0stop*=100#1"},
-    {"uniform with skid does not drift", "uniform:100:50:2", "+0 0!53 0!104 0!151", "0start*=0 0stop*=50 0start*=100 0stop*=150"},
-    {"uniform after a chain", "precond:address:a,name:x;uniform:100:50:1,waitfor:x", "+0 +1 0>7 0:a 0@57",
-     "0precond? 0start*=7 0stop*=57"},
+    {"uniform with tid: that thread alone drives", "uniform:100:50:1:tid1", "+0 0@500 +1 1@50",
+     "1start*=0 1stop*=50"},
+    {"uniform with repeat", "uniform:100:50:1,repeat:2", "+0 0@5000",
+     "0start*=0 0stop*=50 0start*=50#1 0stop*=100#1"},
+    {"uniform with skid does not drift", "uniform:100:50:2", "+0 0!53 0!104 0!151",
+     "0start*=0 0stop*=50 0start*=100 0stop*=150"},
+    {"uniform after a chain", "precond:address:a,name:x;uniform:100:50:1,waitfor:x",
+     "+0 +1 0>7 0:a 0@57", "0precond? 0start*=7 0stop*=57"},
     /* Kinds of events */
-    {"warm-up and statistics", "warmup-start:address:a,warmup-stop:address:b,stats-emit-reset:address:c", "+0 0:a 0:b 0:c",
+    {"warm-up and statistics",
+     "warmup-start:address:a,warmup-stop:address:b,stats-emit-reset:address:c", "+0 0:a 0:b 0:c",
      "0startD 0warmup-start 0warmup-stop 0stats-emit-reset"},
 };
 
@@ -377,7 +419,8 @@ static void check_rule(const struct rule *rule)
     struct machine *machine = machine_begin(rule->chains, 0);
     run_script(machine, rule->script);
     if (!ok(strcmp(machine->log, rule->want) == 0, "%s", rule->what))
-        diag("%s | %s\n#  want %s\n#  got  %s", rule->chains, rule->script, rule->want, machine->log);
+        diag("%s | %s\n#  want %s\n#  got  %s", rule->chains, rule->script, rule->want,
+             machine->log);
     machine_end(machine);
 }
 
@@ -386,8 +429,10 @@ static void check_rule(const struct rule *rule)
 static void check_ranks(void)
 {
     static const struct rule rows[] = {
-        {"rank 0: the alarm exists", "start:address:a:ranks0,stop:address:b", "+0 0:a 0:b", "0start 0stop"},
-        {"rank 1: the chain does not go past it", "start:address:a:ranks0,stop:address:b", "+0 0:a 0:b", ""},
+        {"rank 0: the alarm exists", "start:address:a:ranks0,stop:address:b", "+0 0:a 0:b",
+         "0start 0stop"},
+        {"rank 1: the chain does not go past it", "start:address:a:ranks0,stop:address:b",
+         "+0 0:a 0:b", ""},
         {"rank 1: a global alarm neither", "start:address:a:count1:global:ranks0", "+0 0:a", ""},
         {"rank 1: an icount neither", "start:icount:5:ranks0", "+0 0@50", ""},
     };
@@ -403,9 +448,11 @@ static void check_sync_asked(void)
 {
     struct machine *machine = machine_begin("start:address:a:bcast,stop:timeout:5:bcast", 0);
     run_script(machine, "+0 +1 0:a");
-    bool asked = machine->sync_asked == 1 && machine->armed_count[0] == 1 && machine->armed_count[1] == 0;
+    bool asked =
+        machine->sync_asked == 1 && machine->armed_count[0] == 1 && machine->armed_count[1] == 0;
     run_script(machine, "1~");
-    ok(asked && machine->armed_count[1] == 1, "a broadcast timeout asks for a sync, which arms it in the other thread");
+    ok(asked && machine->armed_count[1] == 1,
+       "a broadcast timeout asks for a sync, which arms it in the other thread");
     run_script(machine, "0t");
     bool other_knows = machine->armed_count[1] == 1;
     run_script(machine, "1~");
@@ -424,7 +471,8 @@ struct unfired {
     unsigned count;
 };
 
-static void take_unfired(void *context, const struct ctl_alarm *alarm, enum ctl_unfired why, uint64_t reached)
+static void take_unfired(void *context, const struct ctl_alarm *alarm, enum ctl_unfired why,
+                         uint64_t reached)
 {
     struct unfired *unfired = context;
     unfired->why[alarm->index] = why;
@@ -445,12 +493,15 @@ static void check_never_fired(void)
     ctl_never_fired(machine->shared, take_unfired, &unfired);
     is_int(unfired.count, 7, "seven alarms never fired");
     ok(unfired.why[1] == CTL_COUNT_SHORT && unfired.reached[1] == 2, "2 of 5");
-    ok(unfired.why[2] == CTL_COUNT_SHORT && unfired.reached[2] == 3, "3 of 7, all threads together");
+    ok(unfired.why[2] == CTL_COUNT_SHORT && unfired.reached[2] == 3,
+       "3 of 7, all threads together");
     ok(unfired.why[3] == CTL_NEVER_ARMED, "what stands behind was never armed");
     ok(unfired.why[4] == CTL_NEVER_HIT, "armed and never hit");
-    ok(unfired.why[5] == CTL_COUNT_SHORT && unfired.reached[5] == 3, "the best of any thread, also of one that ended");
+    ok(unfired.why[5] == CTL_COUNT_SHORT && unfired.reached[5] == 3,
+       "the best of any thread, also of one that ended");
     ok(unfired.why[6] == CTL_OTHER_RANK && unfired.why[7] == CTL_NEVER_ARMED, "of another rank");
-    ok(ctl_alarm_fired(machine->shared, 0) == 1 && ctl_alarm_fired(machine->shared, 1) == 0, "how often each fired");
+    ok(ctl_alarm_fired(machine->shared, 0) == 1 && ctl_alarm_fired(machine->shared, 1) == 0,
+       "how often each fired");
     machine_end(machine);
 }
 
@@ -509,7 +560,8 @@ static void check_interrupted(void)
     ctl_hit(thread, alarms, 2, &moment); /* the handler's execution */
     ctl_hit_slow(thread, alarms, 2, &moment, 0, 1);
     is_int(value, 0, "the counter had come to 0");
-    is_str(machine->log, "0start 0stop", "an interrupted execution is counted once, after the handler's");
+    is_str(machine->log, "0start 0stop",
+           "an interrupted execution is counted once, after the handler's");
     machine_end(machine);
 }
 

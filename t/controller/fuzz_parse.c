@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fuzz target: any bytes through every door of the parser; what is accepted is parsed again from its canonical text,
- * explained, and driven with pseudo-random executions.
+ * Fuzz target: any bytes through every door of the parser; what is accepted is parsed again from
+ * its canonical text, explained, and driven with pseudo-random executions.
  *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -std=gnu17 -I. t/controller/fuzz_parse.c \
- *           controller/[a-z]*.c base/error.c -o /tmp/fuzz_parse && /tmp/fuzz_parse -max_total_time=600 t/controller/corpus
+ *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -std=gnu17 -I.
+ * t/controller/fuzz_parse.c \ controller/[a-z]*.c base/error.c -o /tmp/fuzz_parse &&
+ * /tmp/fuzz_parse -max_total_time=600 t/controller/corpus
  *
- * Input: the first byte picks the door, then a text up to a NUL byte, then bytes that drive the automaton. */
+ * Input: the first byte picks the door, then a text up to a NUL byte, then bytes that drive the
+ * automaton. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +55,8 @@ static uint64_t on_arm(void *context, uint32_t tid, const struct ctl_arming *arm
     struct machine *machine = context;
     machine->armed[tid % THREADS].alarm = arming->alarm;
     machine->armed[tid % THREADS].generation = arming->generation;
-    return arming->base == CTL_UNKNOWN && arming->distance % 2 != 0 ? machine->icount[tid % THREADS] : arming->base;
+    return arming->base == CTL_UNKNOWN && arming->distance % 2 != 0 ? machine->icount[tid % THREADS]
+                                                                    : arming->base;
 }
 
 static void drive_step(struct machine *machine, const uint8_t *bytes)
@@ -70,28 +73,24 @@ static void drive_step(struct machine *machine, const uint8_t *bytes)
     if (bytes[0] & 0x80)
         moment.icount = CTL_UNKNOWN;
     switch (bytes[0] >> 2 & 7) {
-    case 0:
-        ctl_sync(thread, &moment);
-        break;
-    case 1:
-        machine->icount[which] += (uint64_t)bytes[2] << (bytes[1] % 6);
-        break;
+    case 0: ctl_sync(thread, &moment); break;
+    case 1: machine->icount[which] += (uint64_t)bytes[2] << (bytes[1] % 6); break;
     case 2:
     case 3:
-        ctl_expire(thread, (uint16_t)(machine->armed[which].alarm % count), machine->armed[which].generation, &moment);
+        ctl_expire(thread, (uint16_t)(machine->armed[which].alarm % count),
+                   machine->armed[which].generation, &moment);
         break;
-    case 4:
-        ctl_advance(thread, alarms[0], (uint64_t)bytes[1] << (bytes[2] % 6), &moment);
-        break;
-    default:
-        ctl_hit(thread, alarms, hits, &moment);
+    case 4: ctl_advance(thread, alarms[0], (uint64_t)bytes[1] << (bytes[2] % 6), &moment); break;
+    default: ctl_hit(thread, alarms, hits, &moment);
     }
 }
 
-static void on_unfired(void *context, const struct ctl_alarm *alarm, enum ctl_unfired why, uint64_t reached)
+static void on_unfired(void *context, const struct ctl_alarm *alarm, enum ctl_unfired why,
+                       uint64_t reached)
 {
     (void)context;
-    check(why != CTL_COUNT_SHORT || reached < (alarm->type == CTL_ICOUNT ? alarm->distance : alarm->count));
+    check(why != CTL_COUNT_SHORT ||
+          reached < (alarm->type == CTL_ICOUNT ? alarm->distance : alarm->count));
 }
 
 static void drive(struct ctl_config *config, const uint8_t *bytes, size_t size)
@@ -107,7 +106,8 @@ static void drive(struct ctl_config *config, const uint8_t *bytes, size_t size)
         memory[i] = aligned_alloc(CTL_ALIGNMENT, ctl_thread_size(config));
         machine.threads[i] = ctl_thread_init(shared, memory[i], tids[i], NULL);
     }
-    for (size_t i = 0; i + 3 <= size && ctl_config_alarm_count(config) != 0 && machine.fired < 4000; i += 3)
+    for (size_t i = 0; i + 3 <= size && ctl_config_alarm_count(config) != 0 && machine.fired < 4000;
+         i += 3)
         drive_step(&machine, bytes + i);
     ctl_never_fired(shared, on_unfired, NULL);
     for (unsigned i = 0; i < THREADS; i++) {
@@ -129,9 +129,9 @@ static void read_again(const struct ctl_config *config)
     check(ctl_config_alarm_count(config) == ctl_config_alarm_count(again));
     for (unsigned i = 0; i < ctl_config_alarm_count(config); i++) {
         const struct ctl_alarm *a = ctl_config_alarm(config, i), *b = ctl_config_alarm(again, i);
-        check(a->type == b->type && a->event == b->event && a->number == b->number && a->second == b->second &&
-              a->count == b->count && a->tid == b->tid && a->bcast == b->bcast && a->global == b->global &&
-              strcmp(a->value, b->value) == 0);
+        check(a->type == b->type && a->event == b->event && a->number == b->number &&
+              a->second == b->second && a->count == b->count && a->tid == b->tid &&
+              a->bcast == b->bcast && a->global == b->global && strcmp(a->value, b->value) == 0);
     }
     ctl_config_free(again);
     ctl_builder_free(builder);
@@ -155,20 +155,13 @@ static int add_options(struct ctl_builder *builder, char *text, struct rt_error 
 static int add_text(struct ctl_builder *builder, unsigned door, char *text, struct rt_error *err)
 {
     switch (door % 8) {
-    case 0:
-        return add_options(builder, text, err);
-    case 1:
-        return ctl_builder_add_regions(builder, CTL_REGIONS_PINPOINTS, "F", text, err);
-    case 2:
-        return ctl_builder_add_regions(builder, CTL_REGIONS_LOOPPOINT, "F", text, err);
-    case 3:
-        return ctl_builder_add_regions(builder, CTL_REGIONS_INTERVALS, "F", text, err);
-    case 4:
-        return ctl_builder_add_file_text(builder, "F", text, err);
-    case 5:
-        return ctl_builder_add_chain(builder, text, "-control", err);
-    default:
-        return ctl_builder_add_list(builder, text, "REGTRACE_CONTROL", err);
+    case 0: return add_options(builder, text, err);
+    case 1: return ctl_builder_add_regions(builder, CTL_REGIONS_PINPOINTS, "F", text, err);
+    case 2: return ctl_builder_add_regions(builder, CTL_REGIONS_LOOPPOINT, "F", text, err);
+    case 3: return ctl_builder_add_regions(builder, CTL_REGIONS_INTERVALS, "F", text, err);
+    case 4: return ctl_builder_add_file_text(builder, "F", text, err);
+    case 5: return ctl_builder_add_chain(builder, text, "-control", err);
+    default: return ctl_builder_add_list(builder, text, "REGTRACE_CONTROL", err);
     }
 }
 

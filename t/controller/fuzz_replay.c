@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replays the fuzz corpus as a normal test: each input must go through the target without an abort, and the
- * corpus must be there. Files given as arguments are replayed instead. */
+ * Replays the fuzz corpus as a normal test: each input must go through the target without an abort,
+ * and the corpus must be there. Files given as arguments are replayed instead. */
 #include <dirent.h>
 #include <stdlib.h>
 

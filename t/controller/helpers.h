@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the controller's tests share: a builder that collects warnings, and configs from a few lines. */
+ * What the controller's tests share: a builder that collects warnings, and configs from a few
+ * lines. */
 #ifndef REGTRACE_T_CONTROLLER_HELPERS_H
 #define REGTRACE_T_CONTROLLER_HELPERS_H
 
@@ -23,10 +24,12 @@ static inline void warnings_collect(void *context, const char *text)
 }
 
 /* Chains as REGTRACE_CONTROL has them. NULL with the error text. */
-static inline struct ctl_config *config_of(const char *chains, struct warnings *warnings, struct rt_error *err)
+static inline struct ctl_config *config_of(const char *chains, struct warnings *warnings,
+                                           struct rt_error *err)
 {
     struct ctl_config *config = NULL;
-    struct ctl_builder *builder = ctl_builder_create(warnings != NULL ? warnings_collect : NULL, warnings);
+    struct ctl_builder *builder =
+        ctl_builder_create(warnings != NULL ? warnings_collect : NULL, warnings);
     if (builder == NULL)
         abort();
     if (ctl_builder_add_list(builder, chains, "REGTRACE_CONTROL", err) != 0 ||

@@ -15,7 +15,8 @@
 #ifdef HAVE_ZYDIS
 typedef const char *name_function(int);
 
-static void compare(void *library, const char *symbol, int most, const char *const *table, const char *what)
+static void compare(void *library, const char *symbol, int most, const char *const *table,
+                    const char *what)
 {
     void *address = dlsym(library, symbol);
     name_function *name_of = NULL;
@@ -32,7 +33,8 @@ static void compare(void *library, const char *symbol, int most, const char *con
     int ours = 0;
     while (table[ours] != NULL)
         ours++;
-    ok(name_of != NULL && missing == 0 && count == ours, "%s: %d names, all of them and no more", what, ours);
+    ok(name_of != NULL && missing == 0 && count == ours, "%s: %d names, all of them and no more",
+       what, ours);
 }
 #endif
 
@@ -41,8 +43,10 @@ int main(void)
 #ifdef HAVE_ZYDIS
     void *library = dlopen("libZydis.so.4.0", RTLD_NOW | RTLD_LOCAL);
     if (library != NULL) {
-        compare(library, "ZydisISAExtGetString", ZYDIS_ISA_EXT_MAX_VALUE, isa_extension_names, "ISA extensions");
-        compare(library, "ZydisCategoryGetString", ZYDIS_CATEGORY_MAX_VALUE, isa_category_names, "ISA categories");
+        compare(library, "ZydisISAExtGetString", ZYDIS_ISA_EXT_MAX_VALUE, isa_extension_names,
+                "ISA extensions");
+        compare(library, "ZydisCategoryGetString", ZYDIS_CATEGORY_MAX_VALUE, isa_category_names,
+                "ISA categories");
         dlclose(library);
         return done_testing();
     }

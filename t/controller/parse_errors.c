@@ -28,7 +28,9 @@ static const struct wrong table[] = {
     {"start:Icount:5", 7, "did you mean 'icount'"},
     {"start:enter_function:foo", 7, "did you mean 'enter_func'"},
     {"start:isa_extensions:AVX", 7, "did you mean 'isa_extension'"},
-    {"start:mpi:foo", 7, "legal here: icount, address, ssc, itext, isa_extension, isa_category, int3, magic, cpuid, pcontrol, enter_func, exit_func, interactive, timeout, signal, image_load"},
+    {"start:mpi:foo", 7,
+     "legal here: icount, address, ssc, itext, isa_extension, isa_category, int3, magic, cpuid, "
+     "pcontrol, enter_func, exit_func, interactive, timeout, signal, image_load"},
     {"icount:5", 1, "expected an event before the alarm type 'icount', as in 'start:icount'"},
     {"start:icount:5,", 16, "expected an alarm or a chain option, found nothing"},
     {"start:icount:5,,stop:icount:5", 16, "found nothing"},
@@ -74,7 +76,8 @@ static const struct wrong table[] = {
     {"start:icount:5:brodcast", 16, "unknown token 'brodcast', did you mean 'bcast'?"},
     {"start:icount:5:gobal", 16, "did you mean 'global'"},
     {"start:icount:5:cuont3", 16, "did you mean 'count'"},
-    {"start:icount:5:7", 16, "unknown token '7'; legal here: countN, tidN, bcast, global, exact, ranksLIST"},
+    {"start:icount:5:7", 16,
+     "unknown token '7'; legal here: countN, tidN, bcast, global, exact, ranksLIST"},
     {"start:icount:5:count", 21, "count (write 'count3') expects an integer"},
     {"start:icount:5:count:3", 21, "count (write 'count3') expects an integer"},
     {"start:icount:5:count0", 21, "count0 would never fire"},
@@ -111,7 +114,8 @@ static const struct wrong table[] = {
     {"start:itext:909", 13, "odd number of hexadecimal digits (3)"},
     {"start:itext:0x90", 13, "without 0x: write '90'"},
     {"start:itext:9x", 14, "itext expects hexadecimal digits"},
-    {"start:itext:00112233445566778899aabbccddeeff", 13, "itext has 16 bytes; an instruction has at most 15"},
+    {"start:itext:00112233445566778899aabbccddeeff", 13,
+     "itext has 16 bytes; an instruction has at most 15"},
     {"start:isa_extension:AVX3", 21, "unknown ISA extension 'AVX3', did you mean 'AVX'?"},
     {"start:isa-extension:sse2", 21, "did you mean 'SSE2'"},
     {"start:isa_category:CONDBR", 20, "unknown ISA category 'CONDBR', did you mean 'COND_BR'?"},
@@ -170,10 +174,12 @@ static const struct wrong table[] = {
     {"start:icount:5,name:a:b", 22, "nothing may follow 'name:ID'"},
     {"start:icount:5,waitfor:a,waitfor:b", 26, "'waitfor' stands twice"},
     {"start:icount:5,waitfor:x", 24, "waitfor of an unknown chain 'x'; no chain has a name"},
-    {"start:icount:5,name:setup;stop:icount:5,waitfor:setpu", 23, "did you mean 'setup'?; named chains are: setup"},
+    {"start:icount:5,name:setup;stop:icount:5,waitfor:setpu", 23,
+     "did you mean 'setup'?; named chains are: setup"},
     {"start:icount:5,name:a;stop:icount:5,name:a", 20, "the name 'a' is already that of chain 1"},
     {"start:icount:5,name:a,waitfor:a", 31, "the chain waits for itself"},
-    {"start:icount:5,name:a,waitfor:b;stop:icount:5,name:b,waitfor:a", 31, "this chain waits for itself, by 'b'"},
+    {"start:icount:5,name:a,waitfor:b;stop:icount:5,name:b,waitfor:a", 31,
+     "this chain waits for itself, by 'b'"},
     /* Characters */
     {"start:pcontrol:a\tb\x01", 19, "control character 0x01"},
     {"start:\xe2\x80\x93icount:5", 7, "did you mean 'icount'"},
@@ -227,7 +233,8 @@ static void check_long(void)
     struct rt_error err = {.text = ""};
     struct ctl_config *config = config_of(chain, NULL, &err);
     size_t first_line = strcspn(err.text, "\n");
-    ok(config == NULL && strstr(err.text, "column 3017: unknown token 'cuont3', did you mean 'count'?") != NULL &&
+    ok(config == NULL &&
+           strstr(err.text, "column 3017: unknown token 'cuont3', did you mean 'count'?") != NULL &&
            first_line < 600,
        "a long chain is clipped in the message, its column is not");
 }
@@ -240,7 +247,8 @@ static void check_capabilities(void)
         const char *chain, *words;
         unsigned column;
     } rows[] = {
-        {"start:pcontrol:a,stop:icount:5", "icount is not available: this machine has no instruction counter", 18},
+        {"start:pcontrol:a,stop:icount:5",
+         "icount is not available: this machine has no instruction counter", 18},
         {"uniform:8:5:1", "uniform is not available: this machine has no instruction counter", 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -249,8 +257,8 @@ static void check_capabilities(void)
         struct ctl_builder *builder = ctl_builder_create(NULL, NULL);
         int added = ctl_builder_add_chain(builder, rows[i].chain, "-control", &err);
         int finished = ctl_builder_finish(builder, &capabilities, &config, &err);
-        ok(added == 0 && finished != 0 && config == NULL && strstr(err.text, rows[i].words) != NULL &&
-               column_of(err.text) == rows[i].column,
+        ok(added == 0 && finished != 0 && config == NULL &&
+               strstr(err.text, rows[i].words) != NULL && column_of(err.text) == rows[i].column,
            "unavailable: '%s'", rows[i].chain);
         ctl_builder_free(builder);
     }
@@ -260,7 +268,8 @@ static void check_capabilities(void)
     struct ctl_builder *builder = ctl_builder_create(NULL, NULL);
     int added = ctl_builder_add_chain(builder, "start:icount:5:exact", "-control", &err);
     int finished = ctl_builder_finish(builder, &capabilities, &config, &err);
-    ok(added == 0 && finished != 0 && strstr(err.text, "'exact' is not available: no counter can be") != NULL,
+    ok(added == 0 && finished != 0 &&
+           strstr(err.text, "'exact' is not available: no counter can be") != NULL,
        "unavailable: exact");
     ctl_builder_free(builder);
 }
@@ -271,12 +280,13 @@ static void check_rollback(void)
     struct rt_error err = {.text = ""};
     struct ctl_config *config = NULL;
     struct ctl_builder *builder = ctl_builder_create(NULL, NULL);
-    bool passed = ctl_builder_add_chain(builder, "start:ssc:1", "-control", &err) == 0 &&
-                  ctl_builder_add_list(builder, "stop:ssc:2;stop:scc:3", "REGTRACE_CONTROL", &err) != 0 &&
-                  strncmp(err.text, "chain 3 (REGTRACE_CONTROL) \"stop:scc:3\", column 6:", 49) == 0 &&
-                  ctl_builder_add_chain(builder, "stop:ssc:4", "-control", &err) == 0 &&
-                  ctl_builder_finish(builder, NULL, &config, &err) == 0 &&
-                  strcmp(ctl_config_text(config), "start:ssc:1\nstop:ssc:4\n") == 0;
+    bool passed =
+        ctl_builder_add_chain(builder, "start:ssc:1", "-control", &err) == 0 &&
+        ctl_builder_add_list(builder, "stop:ssc:2;stop:scc:3", "REGTRACE_CONTROL", &err) != 0 &&
+        strncmp(err.text, "chain 3 (REGTRACE_CONTROL) \"stop:scc:3\", column 6:", 49) == 0 &&
+        ctl_builder_add_chain(builder, "stop:ssc:4", "-control", &err) == 0 &&
+        ctl_builder_finish(builder, NULL, &config, &err) == 0 &&
+        strcmp(ctl_config_text(config), "start:ssc:1\nstop:ssc:4\n") == 0;
     ok(passed, "a failure leaves the builder as it was");
     ctl_config_free(config);
     ctl_builder_free(builder);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Right control strings: what they parse to, what they warn of, and that their canonical text means the same. */
+ * Right control strings: what they parse to, what they warn of, and that their canonical text means
+ * the same. */
 #include "t/controller/helpers.h"
 #include "t/tap.h"
 
@@ -29,10 +30,14 @@ static const struct {
     {"start:enter_func:foo,stop:exit_func:bar", NULL},
     /* Names, dashes */
     {"start:isa-extension:AVX512EVEX", "start:isa_extension:AVX512EVEX"},
-    {"start:isa\xe2\x80\x93" "category:COND_BR", "start:isa_category:COND_BR"},
+    {"start:isa\xe2\x80\x93"
+     "category:COND_BR",
+     "start:isa_category:COND_BR"},
     {"start:isa_category:COND-BR", NULL},
     {"warmup_start:ssc:1,warmup-stop:ssc:2", "warmup-start:ssc:1,warmup-stop:ssc:2"},
-    {"stats\xe2\x80\x93" "emit:ssc:1", "stats-emit:ssc:1"},
+    {"stats\xe2\x80\x93"
+     "emit:ssc:1",
+     "stats-emit:ssc:1"},
     {"prolog-start:ssc:1,prolog-stop:ssc:2,epilog-start:ssc:3,epilog-stop:ssc:4", NULL},
     {"stats-emit:ssc:1,stats-reset:ssc:2,stats-emit-reset:ssc:3,threadid:ssc:4", NULL},
     {"start:enter-func:f,stop:exit-func:f", "start:enter_func:f,stop:exit_func:f"},
@@ -69,7 +74,9 @@ static const struct {
     {"start:pcontrol:\"a, b: c\"", NULL},
     {"start:pcontrol:level=5,stop:pcontrol:level=-5", NULL},
     {"start:pcontrol:\"level=5\"", NULL},
-    {"start:pcontrol:\xc3\xbc" "ber", NULL},
+    {"start:pcontrol:\xc3\xbc"
+     "ber",
+     NULL},
     {"start:enter_func:\"ns::solve(int, char)\":count2", NULL},
     {"start:timeout:5,stop:timeout:500ms", NULL},
     {"start:timeout:250us,stop:timeout:3s", NULL},
@@ -92,14 +99,16 @@ static void check_round_trip(const char *chains, const char *canonical)
 {
     struct rt_error err = {.text = ""}, again_err = {.text = ""};
     struct ctl_config *config = config_of(chains, NULL, &err);
-    struct ctl_config *again = config != NULL ? config_of(ctl_config_text(config), NULL, &again_err) : NULL;
+    struct ctl_config *again =
+        config != NULL ? config_of(ctl_config_text(config), NULL, &again_err) : NULL;
     char want[1024];
     snprintf(want, sizeof want, "%s\n", canonical != NULL ? canonical : chains);
     bool same = config != NULL && again != NULL && strcmp(ctl_config_text(config), want) == 0 &&
                 strcmp(ctl_config_text(again), want) == 0 &&
                 ctl_config_alarm_count(config) == ctl_config_alarm_count(again);
     if (!ok(same, "'%s'", chains))
-        diag("got %s %s %s", config != NULL ? ctl_config_text(config) : "", err.text, again_err.text);
+        diag("got %s %s %s", config != NULL ? ctl_config_text(config) : "", err.text,
+             again_err.text);
     ctl_config_free(config);
     ctl_config_free(again);
 }
@@ -133,7 +142,8 @@ static void check_fields(void)
         {"start:magic:1.0x20", CTL_VALUE_PAIR, 1, 32, 0, 1, "1.0x20"},
         {"start:pcontrol:\"a, b\"", CTL_VALUE_STRING, 0, 0, 0, 1, "a, b"},
         {"start:pcontrol:level=-5", CTL_VALUE_LEVEL, (uint64_t)-5, 0, 0, 1, "level=-5"},
-        {"start:pcontrol:level=-2147483648", CTL_VALUE_LEVEL, (uint64_t)INT32_MIN, 0, 0, 1, "level=-2147483648"},
+        {"start:pcontrol:level=-2147483648", CTL_VALUE_LEVEL, (uint64_t)INT32_MIN, 0, 0, 1,
+         "level=-2147483648"},
         {"start:timeout:250us:count4", CTL_VALUE_NUMBER, 250000, 0, 1000000, 4, "250us"},
         {"start:timeout:5", CTL_VALUE_NUMBER, 5000000000, 0, 5000000000, 1, "5"},
         {"start:signal:SIGRTMIN+3", CTL_VALUE_NUMBER, 37, 0, 0, 1, "SIGRTMIN+3"},
@@ -144,12 +154,13 @@ static void check_fields(void)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct ctl_config *config = config_of(rows[i].chain, NULL, &err);
         const struct ctl_alarm *alarm = first_of(config);
-        bool same = config != NULL && alarm->value_kind == (unsigned)rows[i].kind && alarm->number == rows[i].number &&
-                    alarm->second == rows[i].second && alarm->distance == rows[i].distance &&
-                    alarm->count == rows[i].count && strcmp(alarm->value, rows[i].value) == 0;
+        bool same = config != NULL && alarm->value_kind == (unsigned)rows[i].kind &&
+                    alarm->number == rows[i].number && alarm->second == rows[i].second &&
+                    alarm->distance == rows[i].distance && alarm->count == rows[i].count &&
+                    strcmp(alarm->value, rows[i].value) == 0;
         if (!ok(same, "fields of '%s'", rows[i].chain))
-            diag("kind %u number %" PRIu64 " distance %" PRIu64 " value %s; %s", alarm->value_kind, alarm->number,
-                 alarm->distance, alarm->value, err.text);
+            diag("kind %u number %" PRIu64 " distance %" PRIu64 " value %s; %s", alarm->value_kind,
+                 alarm->number, alarm->distance, alarm->value, err.text);
         ctl_config_free(config);
     }
 }
@@ -157,29 +168,39 @@ static void check_fields(void)
 static void check_tokens(void)
 {
     struct rt_error err = {.text = ""};
-    struct ctl_config *config =
-        config_of("start:address:foo,bcast,stop:itext:0f0b:tid7:ranks0-3+8\nstop:icount:5:global:exact:x", NULL, &err);
+    struct ctl_config *config = config_of(
+        "start:address:foo,bcast,stop:itext:0f0b:tid7:ranks0-3+8\nstop:icount:5:global:exact:x",
+        NULL, &err);
     ok(config == NULL, "a wrong second line fails the list");
     config = config_of("start:address:foo,bcast,stop:itext:0f0b:tid7:ranks0-3+8", NULL, &err);
-    const struct ctl_alarm *start = ctl_config_alarm(config, 0), *stop = ctl_config_alarm(config, 1);
-    ok(start->bcast && start->tid == CTL_ANY_TID && strcmp(start->text, "start:address:foo:bcast") == 0,
+    const struct ctl_alarm *start = ctl_config_alarm(config, 0),
+                           *stop = ctl_config_alarm(config, 1);
+    ok(start->bcast && start->tid == CTL_ANY_TID &&
+           strcmp(start->text, "start:address:foo:bcast") == 0,
        "a bcast piece applies to the alarm before it");
-    ok(!stop->bcast && stop->tid == 7 && stop->position == 1 && stop->index == 1 && stop->chain == 0, "tid, position");
-    ok(stop->byte_count == 2 && stop->bytes[0] == 0x0f && stop->bytes[1] == 0x0b, "itext in memory order");
+    ok(!stop->bcast && stop->tid == 7 && stop->position == 1 && stop->index == 1 &&
+           stop->chain == 0,
+       "tid, position");
+    ok(stop->byte_count == 2 && stop->bytes[0] == 0x0f && stop->bytes[1] == 0x0b,
+       "itext in memory order");
     ok(ctl_alarm_on_rank(stop, 0) && ctl_alarm_on_rank(stop, 3) && !ctl_alarm_on_rank(stop, 4) &&
            ctl_alarm_on_rank(stop, 8) && !ctl_alarm_on_rank(stop, 9) && ctl_alarm_on_rank(start, 4),
        "ranks0-3+8");
-    ok(ctl_config_alarm(config, 2) == NULL && ctl_config_chain(config, 1) == NULL, "NULL out of range");
-    ok(ctl_config_uses(config, CTL_ITEXT) && !ctl_config_uses(config, CTL_ICOUNT), "which types are used");
+    ok(ctl_config_alarm(config, 2) == NULL && ctl_config_chain(config, 1) == NULL,
+       "NULL out of range");
+    ok(ctl_config_uses(config, CTL_ITEXT) && !ctl_config_uses(config, CTL_ICOUNT),
+       "which types are used");
     ctl_config_free(config);
-    config = config_of("start:ssc:1:ranks1,stop:ssc:2,name:a;start:ssc:3,waitfor:a;stop:ssc:4", NULL, &err);
+    config = config_of("start:ssc:1:ranks1,stop:ssc:2,name:a;start:ssc:3,waitfor:a;stop:ssc:4",
+                       NULL, &err);
     bool reach0[4], reach1[4];
     for (unsigned i = 0; i < 4; i++)
         reach0[i] = ctl_config_alarm_reachable(config, i);
     ctl_config_set_rank(config, 1);
     for (unsigned i = 0; i < 4; i++)
         reach1[i] = ctl_config_alarm_reachable(config, i);
-    ok(!reach0[0] && !reach0[1] && !reach0[2] && reach0[3] && reach1[0] && reach1[1] && reach1[2] && reach1[3],
+    ok(!reach0[0] && !reach0[1] && !reach0[2] && reach0[3] && reach1[0] && reach1[1] && reach1[2] &&
+           reach1[3],
        "a rank list ends the chain, and those that wait for it, on other ranks");
     ctl_config_free(config);
 }
@@ -190,10 +211,14 @@ static void check_default_start(void)
         const char *chains;
         bool off, want;
     } rows[] = {
-        {"", false, true},           {"", true, false},
-        {"stop:ssc:1", false, true}, {"stop:ssc:1", true, false},
-        {"start:ssc:1", false, false}, {"precond:ssc:1,uniform:8:5:1", false, false},
-        {"warmup-start:ssc:1", false, true}, {"start:ssc:1:ranks5", false, false},
+        {"", false, true},
+        {"", true, false},
+        {"stop:ssc:1", false, true},
+        {"stop:ssc:1", true, false},
+        {"start:ssc:1", false, false},
+        {"precond:ssc:1,uniform:8:5:1", false, false},
+        {"warmup-start:ssc:1", false, true},
+        {"start:ssc:1:ranks5", false, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct rt_error err = {.text = ""};
@@ -203,8 +228,9 @@ static void check_default_start(void)
         if (rows[i].off)
             status |= ctl_builder_add_option(builder, "-controller_default_start", "0", &err);
         status |= ctl_builder_finish(builder, NULL, &config, &err);
-        ok(status == 0 && ctl_config_default_start(config) == rows[i].want, "default start with '%s'%s: %s", rows[i].chains,
-           rows[i].off ? " turned off" : "", rows[i].want ? "yes" : "no");
+        ok(status == 0 && ctl_config_default_start(config) == rows[i].want,
+           "default start with '%s'%s: %s", rows[i].chains, rows[i].off ? " turned off" : "",
+           rows[i].want ? "yes" : "no");
         ctl_config_free(config);
         ctl_builder_free(builder);
     }
@@ -221,20 +247,23 @@ static void check_warnings(void)
         {"start:ssc:1:tid0,stop:ssc:2:tid0", NULL},
         {"start:ssc:1:tid0,stop:ssc:2:tid1", "'stop:ssc:2:tid1' can never be armed"},
         {"start:ssc:1:tid0:bcast,stop:ssc:2:tid1", NULL},
-        {"start:address:foo,stop:address:foo", "are one place: the window opens at one execution and closes at a later"},
+        {"start:address:foo,stop:address:foo",
+         "are one place: the window opens at one execution and closes at a later"},
         {"start:address:foo;stop:address:foo", "one execution fires both"},
         {"start:address:foo;stop:address:foo:count2", NULL},
         {"start:icount:5,stop:icount:5", NULL},
         {"start:timeout:5,stop:timeout:5", NULL},
-        {"start:ssc:1,repeat,name:a;stop:ssc:2,waitfor:a", "chain 2 waits for chain 'a', which repeats without end"},
+        {"start:ssc:1,repeat,name:a;stop:ssc:2,waitfor:a",
+         "chain 2 waits for chain 'a', which repeats without end"},
         {"start:ssc:1,repeat:3,name:a;stop:ssc:2,waitfor:a", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct rt_error err = {.text = ""};
         struct warnings warnings = {.text = ""};
         struct ctl_config *config = config_of(rows[i].chains, &warnings, &err);
-        bool right = rows[i].words == NULL ? warnings.count == 0
-                                           : warnings.count == 1 && strstr(warnings.text, rows[i].words) != NULL;
+        bool right = rows[i].words == NULL
+                         ? warnings.count == 0
+                         : warnings.count == 1 && strstr(warnings.text, rows[i].words) != NULL;
         if (!ok(config != NULL && right, "warnings of '%s'", rows[i].chains))
             diag("%s%s", warnings.text, err.text);
         ctl_config_free(config);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where chains come from besides -control: legacy options, control files, regions files; and function names. */
+ * Where chains come from besides -control: legacy options, control files, regions files; and
+ * function names. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -18,19 +19,27 @@ static const struct {
     {{"skip=1000", "length=100"}, "start:icount:1000,stop:icount:100\n", NULL},
     {{"length=100"}, "stop:icount:100\n", NULL},
     {{"skip=1000"}, "start:icount:1000\n", NULL},
-    {{"start_ssc_mark=111:repeat", "stop_ssc_mark=222:repeat"}, "start:ssc:111,repeat\nstop:ssc:222,repeat\n", NULL},
-    {{"-start-ssc-mark=111:3:tid2:repeat", "length=7"}, "start:ssc:111:count3:tid2,stop:icount:7,repeat\n", NULL},
+    {{"start_ssc_mark=111:repeat", "stop_ssc_mark=222:repeat"},
+     "start:ssc:111,repeat\nstop:ssc:222,repeat\n",
+     NULL},
+    {{"-start-ssc-mark=111:3:tid2:repeat", "length=7"},
+     "start:ssc:111:count3:tid2,stop:icount:7,repeat\n",
+     NULL},
     {{"--stop_address=foo:2"}, "stop:address:foo:count2\n", NULL},
     {{"\xe2\x80\x93start_address=\"ns::f\":2"}, "start:address:\"ns::f\":count2\n", NULL},
     {{"start-itext=0f0b", "stop-itext=90"}, "start:itext:0f0b\nstop:itext:90\n", NULL},
     {{"start-int3=", "stop-int3=2"}, "start:int3:1\nstop:int3:2\n", NULL},
     {{"start-int3=0", "stop-int3=1"}, "stop:int3:1\n", NULL},
-    {{"start_extension=AVX", "stop_category=CALL:5"}, "start:isa_extension:AVX\nstop:isa_category:CALL:count5\n", NULL},
+    {{"start_extension=AVX", "stop_category=CALL:5"},
+     "start:isa_extension:AVX\nstop:isa_category:CALL:count5\n",
+     NULL},
     {{"skip=5", "control=start:ssc:1"}, "start:ssc:1\nstart:icount:5\n", NULL},
     {{"uniform-skip=200", "uniform-period=500", "uniform-length=500", "uniform-count=5"},
      "precond:icount:200,uniform:500:500:5\n",
      "-uniform-period 500 is taken as start to start"},
-    {{"uniform-period=800", "uniform-length=500", "uniform-count=5"}, "uniform:800:500:5\n", "start to start"},
+    {{"uniform-period=800", "uniform-length=500", "uniform-count=5"},
+     "uniform:800:500:5\n",
+     "start to start"},
     {{"trace_after_instrs=10", "trace_for_instrs=20"},
      "start:icount:10:global:bcast,stop:icount:20:global:bcast\n",
      NULL},
@@ -43,15 +52,25 @@ static const struct {
     {{"skipp=5"}, "unknown controller option '-skipp', did you mean '-skip'?", NULL},
     {{"length=5", "length=6"}, "-length is given twice", NULL},
     {{"length=x"}, "-length expects an integer", NULL},
-    {{"length="}, "-length expects an integer (decimal, or hexadecimal with 0x), found nothing", NULL},
-    {{"uniform-period=500", "uniform-length=500"}, "-uniform-count is missing; -uniform-period needs it", NULL},
+    {{"length="},
+     "-length expects an integer (decimal, or hexadecimal with 0x), found nothing",
+     NULL},
+    {{"uniform-period=500", "uniform-length=500"},
+     "-uniform-count is missing; -uniform-period needs it",
+     NULL},
     {{"retrace_every_instrs=5"}, "-trace_for_instrs is missing", NULL},
-    {{"uniform-period=5", "uniform-length=8", "uniform-count=1"}, "column 9: the period of uniform", NULL},
-    {{"start_ssc_mark=xyz"}, "chain 1 (from -start-ssc-mark xyz) \"start:ssc:xyz\", column 11: ssc expects", NULL},
+    {{"uniform-period=5", "uniform-length=8", "uniform-count=1"},
+     "column 9: the period of uniform",
+     NULL},
+    {{"start_ssc_mark=xyz"},
+     "chain 1 (from -start-ssc-mark xyz) \"start:ssc:xyz\", column 11: ssc expects",
+     NULL},
     {{"start_address=foo:repeat:bogus"}, "unknown token 'bogus'", NULL},
     {{"control=start:scc:1"}, "did you mean 'ssc'", NULL},
     {{"controller-default-start=2"}, "-controller-default-start expects 0 or 1, found '2'", NULL},
-    {{"control-file=/nonexistent/file"}, "cannot open /nonexistent/file: No such file or directory", NULL},
+    {{"control-file=/nonexistent/file"},
+     "cannot open /nonexistent/file: No such file or directory",
+     NULL},
     {{"regions:in=/nonexistent/file"}, "cannot open /nonexistent/file", NULL},
     {{"control-file=/"}, "cannot read /: Is a directory", NULL},
 };
@@ -78,9 +97,11 @@ static void check_options(size_t row)
     if (status == 0)
         status = ctl_builder_finish(builder, NULL, &config, &err);
     const char *got = config != NULL ? ctl_config_text(config) : err.text;
-    bool right = config != NULL ? strcmp(got, options[row].want) == 0 : strstr(got, options[row].want) != NULL;
-    bool warned = options[row].warning == NULL ? warnings.count == 0
-                                               : strstr(warnings.text, options[row].warning) != NULL;
+    bool right = config != NULL ? strcmp(got, options[row].want) == 0
+                                : strstr(got, options[row].want) != NULL;
+    bool warned = options[row].warning == NULL
+                      ? warnings.count == 0
+                      : strstr(warnings.text, options[row].warning) != NULL;
     if (!ok(right && warned, "-%s ...", options[row].options[0]))
         diag("got %d '%s', warnings '%s'", status, got, warnings.text);
     ctl_config_free(config);
@@ -89,7 +110,10 @@ static void check_options(size_t row)
 
 /* ---- Regions files ---- */
 
-#define LP_HEAD "comment,thread-id,region-id,start-pc,start-image-name,start-image-offset,start-pc-count,end-pc,end-image-name,end-image-offset,end-pc-count,end-pc-relative-count,region-length,region-weight,region-multiplier,region-type\n"
+#define LP_HEAD                                                                                    \
+    "comment,thread-id,region-id,start-pc,start-image-name,start-image-offset,start-pc-count,end-" \
+    "pc,end-image-name,end-image-offset,end-pc-count,end-pc-relative-count,region-length,region-"  \
+    "weight,region-multiplier,region-type\n"
 
 static const struct {
     enum ctl_regions_format format;
@@ -98,13 +122,18 @@ static const struct {
     {CTL_REGIONS_PINPOINTS,
      "# made by hand\ncomment,thread-id,region-id,start-icount,end-icount,weight\n\n"
      "cluster 0 from slice 3,0,1,1000,2000,0.25\r\ncluster 1, 2 ,2,0,5000000000,0.75\n",
-     "start:icount:1000:tid0,stop:icount:1000:tid0\nstart:icount:0:tid2,stop:icount:5000000000:tid2\n"},
-    {CTL_REGIONS_PINPOINTS, "c,0,1,2000,1000,0.5\n", "file F line 1, column 12: end-icount 1000 is not behind start-icount 2000"},
+     "start:icount:1000:tid0,stop:icount:1000:tid0\nstart:icount:0:tid2,stop:icount:5000000000:"
+     "tid2\n"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,2000,1000,0.5\n",
+     "file F line 1, column 12: end-icount 1000 is not behind start-icount 2000"},
     {CTL_REGIONS_PINPOINTS, "c,0,1,2000\n", "file F line 1, column 1: expected comment,thread-id"},
-    {CTL_REGIONS_PINPOINTS, "\nc,x,1,1000,2000,1\n", "file F line 2, column 3: thread-id expects an integer, found 'x'"},
+    {CTL_REGIONS_PINPOINTS, "\nc,x,1,1000,2000,1\n",
+     "file F line 2, column 3: thread-id expects an integer, found 'x'"},
     {CTL_REGIONS_PINPOINTS, "# nothing\n", "file F line 1, column 1: the file has no region"},
     {CTL_REGIONS_LOOPPOINT,
-     LP_HEAD "cluster 0,global,1,0x401030,app,0x1030,5000000001,401060,app,1060,6000000000,7,1000,0.5,3.0,simulation\n"
+     LP_HEAD "cluster "
+             "0,global,1,0x401030,app,0x1030,5000000001,401060,app,1060,6000000000,7,1000,0.5,3.0,"
+             "simulation\n"
              "warm,global,2,401000,app,1000,1,401030,app,1030,5000000001,9,1000,0.5,3.0,warmup:1\n"
              "c,3,4,401000,/opt/my app/bin,1000,2,401030,,0,9,9,1000,0.5,3.0,simulation\n",
      "start:address:\"app+0x1030\":count5000000001:global:bcast\n"
@@ -113,14 +142,18 @@ static const struct {
      "warmup-stop:address:\"app+0x1030\":count5000000001:global:bcast\n"
      "start:address:\"/opt/my app/bin+0x1000\":count2:tid3\n"
      "stop:address:0x401030:count9:tid3\n"},
-    {CTL_REGIONS_LOOPPOINT, "c,global,1,401030,app,1030,5,401060,app,1060,6,7,1000,0.5,3.0\n", "expected 16 fields"},
-    {CTL_REGIONS_LOOPPOINT, "c,global,1,zz,app,1030,5,401060,app,1060,6,7,1000,0.5,3.0,simulation\n",
+    {CTL_REGIONS_LOOPPOINT, "c,global,1,401030,app,1030,5,401060,app,1060,6,7,1000,0.5,3.0\n",
+     "expected 16 fields"},
+    {CTL_REGIONS_LOOPPOINT,
+     "c,global,1,zz,app,1030,5,401060,app,1060,6,7,1000,0.5,3.0,simulation\n",
      "column 12: start-pc expects hexadecimal digits, found 'zz'"},
-    {CTL_REGIONS_LOOPPOINT, "c,global,1,40,app,1030,0,401060,app,1060,6,7,1000,0.5,3.0,simulation\n",
+    {CTL_REGIONS_LOOPPOINT,
+     "c,global,1,40,app,1030,0,401060,app,1060,6,7,1000,0.5,3.0,simulation\n",
      "column 24: start-count is 0"},
     {CTL_REGIONS_LOOPPOINT, "c,global,1,40,app,1030,1,401060,app,1060,6,7,1000,0.5,3.0,detail\n",
      "type expects 'simulation' or 'warmup:<region-id>', found 'detail'"},
-    {CTL_REGIONS_LOOPPOINT, "c,global,1,40,app,1030,1,401060,app,1060,99999999999999999999,7,1000,0.5,3.0,simulation\n",
+    {CTL_REGIONS_LOOPPOINT,
+     "c,global,1,40,app,1030,1,401060,app,1060,99999999999999999999,7,1000,0.5,3.0,simulation\n",
      "end-count '99999999999999999999' does not fit 64 bits"},
     {CTL_REGIONS_INTERVALS, "#start,duration\n1000,50\n 5000 , 60\n",
      "start:icount:1000:global:bcast,stop:icount:50:global:bcast\n"
@@ -134,11 +167,13 @@ static void check_regions(size_t row)
     struct rt_error err = {.text = ""};
     struct ctl_config *config = NULL;
     struct ctl_builder *builder = ctl_builder_create(NULL, NULL);
-    int status = ctl_builder_add_regions(builder, regions[row].format, "F", regions[row].text, &err);
+    int status =
+        ctl_builder_add_regions(builder, regions[row].format, "F", regions[row].text, &err);
     if (status == 0)
         status = ctl_builder_finish(builder, NULL, &config, &err);
     const char *got = config != NULL ? ctl_config_text(config) : err.text;
-    bool right = config != NULL ? strcmp(got, regions[row].want) == 0 : strstr(got, regions[row].want) != NULL;
+    bool right = config != NULL ? strcmp(got, regions[row].want) == 0
+                                : strstr(got, regions[row].want) != NULL;
     if (!ok(right, "regions file %zu", row + 1))
         diag("got %d '%s'", status, got);
     ctl_config_free(config);
@@ -150,7 +185,8 @@ static void check_label(void)
     struct rt_error err = {.text = ""};
     struct ctl_config *config = NULL;
     struct ctl_builder *builder = ctl_builder_create(NULL, NULL);
-    int status = ctl_builder_add_regions(builder, CTL_REGIONS_PINPOINTS, "F", "c,0,17,5,9,0.25\n", &err);
+    int status =
+        ctl_builder_add_regions(builder, CTL_REGIONS_PINPOINTS, "F", "c,0,17,5,9,0.25\n", &err);
     status |= ctl_builder_finish(builder, NULL, &config, &err);
     ok(status == 0 && strcmp(ctl_config_chain(config, 0)->label, "region 17 weight 0.25") == 0 &&
            strcmp(ctl_config_chain(config, 0)->origin, "file F line 1") == 0,
@@ -165,8 +201,10 @@ static void check_file(void)
 {
     char path[] = "/tmp/regtrace-control-XXXXXX";
     int descriptor = mkstemp(path);
-    static const char text[] = "# windows\n\nstart:ssc:1 , stop:ssc:2\r\n   # more\nstart:pcontrol:a;b\n";
-    bool written = descriptor >= 0 && write(descriptor, text, sizeof text - 1) == (ssize_t)sizeof text - 1;
+    static const char text[] =
+        "# windows\n\nstart:ssc:1 , stop:ssc:2\r\n   # more\nstart:pcontrol:a;b\n";
+    bool written =
+        descriptor >= 0 && write(descriptor, text, sizeof text - 1) == (ssize_t)sizeof text - 1;
     close(descriptor);
     struct rt_error err = {.text = ""};
     struct ctl_config *config = NULL;
@@ -174,15 +212,18 @@ static void check_file(void)
     int status = ctl_builder_add_file(builder, path, &err);
     status |= ctl_builder_finish(builder, NULL, &config, &err);
     if (!ok(written && status == 0 &&
-                strcmp(ctl_config_text(config), "start:ssc:1,stop:ssc:2\nstart:pcontrol:\"a;b\"\n") == 0,
-            "a control file: a chain a line, comments, CRLF; a ';' is quoted in the canonical text"))
+                strcmp(ctl_config_text(config),
+                       "start:ssc:1,stop:ssc:2\nstart:pcontrol:\"a;b\"\n") == 0,
+            "a control file: a chain a line, comments, CRLF; a ';' is quoted in the canonical "
+            "text"))
         diag("%s", err.text);
     ctl_config_free(config);
     ctl_builder_free(builder);
     unlink(path);
     builder = ctl_builder_create(NULL, NULL);
     status = ctl_builder_add_file_text(builder, "F", "start:ssc:1\n\nstart:scc:2\n", &err);
-    ok(status == -EINVAL && strncmp(err.text, "chain 2 (file F line 3) \"start:scc:2\", column 7:", 47) == 0,
+    ok(status == -EINVAL &&
+           strncmp(err.text, "chain 2 (file F line 3) \"start:scc:2\", column 7:", 47) == 0,
        "an error names the file and the line");
     ctl_builder_free(builder);
 }
@@ -191,7 +232,8 @@ static void check_list(void)
 {
     struct rt_error err = {.text = ""};
     struct ctl_config *config = config_of(";start:ssc:1;;\n  \nstop:pcontrol:\"a;b\";", NULL, &err);
-    ok(config != NULL && strcmp(ctl_config_text(config), "start:ssc:1\nstop:pcontrol:\"a;b\"\n") == 0,
+    ok(config != NULL &&
+           strcmp(ctl_config_text(config), "start:ssc:1\nstop:pcontrol:\"a;b\"\n") == 0,
        "a list: newline and ';' separate, not in quotes; empty chains are skipped");
     ctl_config_free(config);
 }
@@ -234,8 +276,9 @@ static const struct {
 static void check_names(size_t row)
 {
     const struct ctl_alarm alarm = {.value = names[row].value, .quoted = names[row].quoted};
-    ok(ctl_name_matches(&alarm, names[row].name) == names[row].match, "%s%s%s %s '%s'", names[row].quoted ? "\"" : "",
-       names[row].value, names[row].quoted ? "\"" : "", names[row].match ? "matches" : "does not match", names[row].name);
+    ok(ctl_name_matches(&alarm, names[row].name) == names[row].match, "%s%s%s %s '%s'",
+       names[row].quoted ? "\"" : "", names[row].value, names[row].quoted ? "\"" : "",
+       names[row].match ? "matches" : "does not match", names[row].name);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Many threads and signal handlers on one automaton: counts are exact, each broadcast edge comes once, in order. */
+ * Many threads and signal handlers on one automaton: counts are exact, each broadcast edge comes
+ * once, in order. */
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -29,7 +30,7 @@ struct run {
     struct {
         uint8_t event;
         uint64_t pass, phase;
-    } *log;
+    } * log;
     unsigned logged;
     struct {
         uint64_t starts, stops;
@@ -72,7 +73,8 @@ static void take_disarm(void *context, uint32_t tid, uint16_t alarm)
 
 static struct run *run_begin(const char *chains)
 {
-    static const struct ctl_callbacks callbacks = {.on_fire = take_fire, .on_arm = take_arm, .on_disarm = take_disarm};
+    static const struct ctl_callbacks callbacks = {
+        .on_fire = take_fire, .on_arm = take_arm, .on_disarm = take_disarm};
     struct rt_error err = {.text = ""};
     struct run *run = calloc(1, sizeof *run);
     run->config = config_of(chains, NULL, &err);
@@ -108,7 +110,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void run_workers(struct run *run, unsigned hits, void (*body)(struct worker *, struct ctl_thread *))
+static void run_workers(struct run *run, unsigned hits,
+                        void (*body)(struct worker *, struct ctl_thread *))
 {
     pthread_t threads[THREADS];
     struct worker workers[THREADS];
@@ -136,7 +139,8 @@ static void check_global_repeat(void)
     const unsigned hits = 20000 * SCALE;
     struct run *run = run_begin("start:address:a:count100:global,repeat");
     run_workers(run, hits, hit_all);
-    is_u64(run->logged, (uint64_t)hits * THREADS / 100, "global,repeat: as many firings as executions allow");
+    is_u64(run->logged, (uint64_t)hits * THREADS / 100,
+           "global,repeat: as many firings as executions allow");
     bool dense = true;
     for (unsigned i = 0; i < run->logged && i < EVENTS; i++)
         dense = dense && run->log[i].pass == i;
@@ -149,12 +153,15 @@ static void check_global_pair(void)
 {
     const unsigned hits = 6000 * SCALE;
     const uint64_t all = (uint64_t)hits * THREADS;
-    struct run *run = run_begin("start:address:a:count7:global,stop:address:a:count5:global,repeat");
+    struct run *run =
+        run_begin("start:address:a:count7:global,stop:address:a:count5:global,repeat");
     run_workers(run, hits, hit_all);
-    is_u64(run->logged, (all + 5) / 12 + all / 12, "two global alarms at one place share the executions exactly");
+    is_u64(run->logged, (all + 5) / 12 + all / 12,
+           "two global alarms at one place share the executions exactly");
     bool right = true;
     for (unsigned i = 0; i < run->logged && i < EVENTS; i++)
-        right = right && run->log[i].event == (i % 2 == 0 ? CTL_START : CTL_STOP) && run->log[i].pass == i / 2;
+        right = right && run->log[i].event == (i % 2 == 0 ? CTL_START : CTL_STOP) &&
+                run->log[i].pass == i / 2;
     ok(right, "start and stop alternate");
     run_end(run);
 }
@@ -173,7 +180,8 @@ static void check_bcast(void)
     run_workers(run, 4000 * SCALE, hit_alternating);
     bool right = run->logged > 1 && run->logged < EVENTS;
     for (unsigned i = 0; i < run->logged && i < EVENTS; i++)
-        right = right && run->log[i].event == (i % 2 == 0 ? CTL_START : CTL_STOP) && run->log[i].pass == i / 2;
+        right = right && run->log[i].event == (i % 2 == 0 ? CTL_START : CTL_STOP) &&
+                run->log[i].pass == i / 2;
     if (!ok(right, "bcast: one event a pass, start and stop alternate"))
         diag("%u events", run->logged);
     run_end(run);
@@ -207,7 +215,8 @@ static void come_and_go(struct worker *worker, struct ctl_thread *thread)
     hit_all(worker, thread);
     void *memory = aligned_alloc(CTL_ALIGNMENT, ctl_thread_size(worker->run->config));
     for (unsigned i = 0; i < 200; i++) {
-        struct ctl_thread *short_lived = ctl_thread_init(worker->run->shared, memory, THREADS + i, NULL);
+        struct ctl_thread *short_lived =
+            ctl_thread_init(worker->run->shared, memory, THREADS + i, NULL);
         struct worker few = {worker->run, worker->tid, 10, NULL};
         hit_all(&few, short_lived);
         ctl_thread_exit(short_lived);
@@ -220,7 +229,8 @@ static void check_come_and_go(void)
     const unsigned hits = 1000;
     struct run *run = run_begin("start:address:a:count10:global:bcast,repeat");
     run_workers(run, hits, come_and_go);
-    is_u64(run->logged, (uint64_t)THREADS * (hits + 2000) / 10, "threads that come and go are counted exactly");
+    is_u64(run->logged, (uint64_t)THREADS * (hits + 2000) / 10,
+           "threads that come and go are counted exactly");
     run_end(run);
 }
 
@@ -259,8 +269,8 @@ static void hit_interrupted(struct worker *worker, struct ctl_thread *thread)
     const uint64_t all = (uint64_t)hits + handler_hits;
     const uint64_t starts = run->local[worker->tid].starts, stops = run->local[worker->tid].stops;
     if (starts != (all + 2) / 5 || stops != all / 5 || handler_hits == 0) {
-        diag("thread %u: %u and %u executions, %" PRIu64 " starts, %" PRIu64 " stops", worker->tid, hits, handler_hits,
-             starts, stops);
+        diag("thread %u: %u and %u executions, %" PRIu64 " starts, %" PRIu64 " stops", worker->tid,
+             hits, handler_hits, starts, stops);
         __atomic_store_n(&run->logged, 1, __ATOMIC_RELAXED);
     }
 }
@@ -268,8 +278,10 @@ static void hit_interrupted(struct worker *worker, struct ctl_thread *thread)
 static void check_handlers(void)
 {
 #ifdef __SANITIZE_THREAD__
-    /* Its runtime puts handlers off and runs them inside atomic operations, where we have blocked signals. */
-    skip("handlers that interrupt the automaton on its own thread", "ThreadSanitizer runs handlers where they are blocked");
+    /* Its runtime puts handlers off and runs them inside atomic operations, where we have blocked
+     * signals. */
+    skip("handlers that interrupt the automaton on its own thread",
+         "ThreadSanitizer runs handlers where they are blocked");
     return;
 #endif
     struct run *run = run_begin("start:address:a:count3,stop:address:a:count2,repeat");
@@ -289,7 +301,8 @@ static void check_handlers(void)
     for (unsigned i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
     sigaction(SIGUSR1, &old, NULL);
-    ok(run->logged == 0, "handlers that interrupt the automaton on its own thread: every execution counted once");
+    ok(run->logged == 0,
+       "handlers that interrupt the automaton on its own thread: every execution counted once");
     run_end(run);
 }
 
