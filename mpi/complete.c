@@ -101,6 +101,7 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
 static void note_requests(struct mpi_many *c, mpi_word count, mpi_word requests, bool fortran)
 {
     int n = (int)count;
+    c->array = requests;
     c->n = n > 0 && n <= MPI_STATUSES && requests != 0 ? (uint32_t)n : 0;
     if (n > MPI_STATUSES)
         atomic_fetch_add_explicit(&mpi_completions_skipped, (uint64_t)n, memory_order_relaxed);
@@ -132,11 +133,25 @@ void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c)
             emit_completion(t, c->requests[i], status_at(c, i));
 }
 
+/* Which request an index means. Fortran's count from 1, but mpi_f08 of MPICH 4.0 hands out C's from MPI_Waitany: if the
+ * request counted from 1 is still active and its successor has just ended, that one is meant. */
+static int index_of(const struct mpi_many *c, int index, bool fortran)
+{
+    int at = index - (fortran ? 1 : 0);
+    uint32_t next = (uint32_t)(at + 1);
+    if (!fortran || at + 1 < 0 || next >= c->n || c->requests[next] == mpi_abi.request_null)
+        return at;
+    bool here = at >= 0 && c->requests[at] != mpi_abi.request_null &&
+                mpi_handle_element(MPI_HANDLE_REQUEST, c->array, (uint64_t)at, true) == mpi_abi.request_null;
+    bool after = mpi_handle_element(MPI_HANDLE_REQUEST, c->array, next, true) == mpi_abi.request_null;
+    return !here && after ? at + 1 : at;
+}
+
 void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done, mpi_word indices, bool fortran)
 {
     int n = mpi_read_int(done);
     for (int i = 0; i < n && indices != 0 && t->recording != 0; i++) {
-        int at = ((const int *)(uintptr_t)indices)[i] - (fortran ? 1 : 0);
+        int at = index_of(c, ((const int *)(uintptr_t)indices)[i], fortran);
         if (at >= 0 && (uint32_t)at < c->n && (uint32_t)i < c->n)
             emit_completion(t, c->requests[at], status_at(c, (uint32_t)i));
     }
@@ -166,7 +181,7 @@ void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi
     int at = mpi_read_int(index);
     if (at == UNDEFINED)
         return;
-    at -= fortran ? 1 : 0;
+    at = index_of(c, at, fortran);
     if (at < 0 || (uint32_t)at >= c->n)
         return;
     one->request = c->requests[at];

@@ -17,6 +17,10 @@ ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complet
          "special", "fortran"}
 
 
+# What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
+CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
+
+
 class Function:
     def __init__(self, number, line, where):
         m = re.fullmatch(r"(\w+)\(([^)]*)\)(?: -> (\w+))?(?: ; (.*))?", line)
@@ -63,7 +67,11 @@ class Function:
         if self.large:
             low = low[:-2]
             return [(2, low + "_f08_large_", []), (3, low + "_f08ts_large_", [])]
-        return [(1, low + "_", [low, low + "__", low.upper()]), (2, low + "_f08_", []), (3, low + "_f08ts_", [])]
+        names = [(1, low + "_", [low, low + "__", low.upper()]), (2, low + "_f08_", []), (3, low + "_f08ts_", [])]
+        if self.name in CPTR:
+            low += "_cptr"
+            names.append((4, low + "_", [low, low + "__", low.upper()]))
+        return names
 
 
 def read_list(path):

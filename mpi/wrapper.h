@@ -16,7 +16,7 @@ typedef uint64_t mpi_word;
 #define MPI_RECORDED __attribute__((noinline))
 
 /* Real functions as resolved so far; [0] C, [1] mpif.h, [2] mpi_f08, [3] mpi_f08 with descriptors. */
-#define MPI_REAL_ROWS 4
+#define MPI_REAL_ROWS 5
 extern void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS];
 
 /* Resolve and keep: the next definition of `name` behind us, else of its PMPI_ or pmpi_ twin; where the library
@@ -174,7 +174,7 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done);
 struct mpi_many {
     uint32_t n; /* requests noted; 0: too many, or none */
     bool own;   /* own statuses are in use */
-    mpi_word status;
+    mpi_word status, array;
     uint64_t requests[MPI_STATUSES];
     _Alignas(8) unsigned char statuses[MPI_STATUSES * 32];
 };

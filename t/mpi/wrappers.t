@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the wrappers record equals what the program itself logged: C, mpif.h, mpi_f08; every MPI here; 2 and 4 ranks.
+. "$(dirname "$0")/../lib.sh"
+
+shim=$REGTRACE_BUILD/t/mpi/.libs/dumpshim.so
+
+# record MPI N PROGRAM: runs it under the shim; recordings are $T/run/rec.PID, the program's logs $T/run/log.RANK.
+record() {
+    rm -rf "$T/run"
+    mkdir "$T/run"
+    run 100 mpirun_for "$1" "$2" LD_PRELOAD="$shim" DUMPSHIM_OUT="$T/run/rec" CALLS_LOG="$T/run/log" "$3"
+}
+# recording RANK N: the file of that rank.
+recording() { grep -lE "^hook init_done $1 $2\$" "$T"/run/rec.*; }
+
+for mpi in openmpi mpich; do
+    for program in calls calls_mpif calls_f08; do
+        binary=$REGTRACE_BUILD/t/mpi/$program.$mpi
+        if ! have_mpi $mpi || [ ! -x "$binary" ]; then
+            skip "$program with $mpi" "not built: no $mpi, or no Fortran for it"
+            continue
+        fi
+        fortran=
+        [ $program = calls ] || fortran=fortran
+        for n in 2 4; do
+            record $mpi $n "$binary"
+            is "$status" 0 "$program, $n ranks of $mpi: exits with 0" || diag "$err"
+            is "$(sort -u <<<"$out")" done "its output is its own"
+            for ((rank = 0; rank < n; rank++)); do
+                # shellcheck disable=SC2086
+                ok_run "rank $rank of $n: each call once, with its peer, tag and bytes" \
+                    "$PYTHON" "$REGTRACE_SOURCE/t/mpi/compare.py" "$(recording $rank $n)" "$T/run/log.$rank" $fortran
+            done
+        done
+        is "$(cat "$T"/run/rec.* | grep -c '^hook init_begin')" 4 "init_begin once a rank"
+        is "$(cat "$T"/run/rec.* | grep -c '^hook init_done')" 4 "init_done once a rank"
+        is "$(cat "$T"/run/rec.* | grep -c '^hook finalize_done')" 4 "finalize_done once a rank"
+        if [ $program = calls ]; then
+            is "$(cat "$T"/run/rec.* | grep -c '^hook pcontrol 2 5')" 4 "Pcontrol's string is read"
+            is "$(cat "$T"/run/rec.* | grep -c '^hook pcontrol 3 -1')" 4 "and is gone from a call with the level alone"
+        elif [ $program = calls_mpif ]; then
+            is "$(cat "$T"/run/rec.* | grep -c '^hook pcontrol 4 -2')" 4 "Fortran's Pcontrol gives the level"
+        fi
+    done
+    if have_mpi $mpi; then
+        record $mpi 1 "$REGTRACE_BUILD/t/mpi/threads.$mpi"
+        if [ "$status" = 77 ]; then
+            skip "threads with $mpi" "no MPI_THREAD_MULTIPLE"
+        else
+            is "$status" 0 "threads with $mpi"
+            is "$(cat "$T"/run/rec.* | awk '$3 == "+MPI_Sendrecv" {n[$2]++} END {for (t in n) print n[t]}' | uniq -c | xargs)" \
+                "4 500" "every thread's calls are there"
+            is "$(cat "$T"/run/rec.* | grep -c ' EV_MPI_COMM ')" 1 "a communicator is described once"
+        fi
+    fi
+done
+done_testing
