@@ -122,11 +122,14 @@ uint32_t windows_sync(struct recorder_thread *t)
         return 0;
     }
     struct preload_thread *pt = thread_self();
-    t->epoch = epoch;
     if (pt == NULL || !recorder_is_on()) {
+        /* For good, unless a start is under way (this is a handler on the thread that makes it): ask again then. */
+        if (atomic_load(&process_start_state) != 1)
+            t->epoch = epoch;
         t->recording = 0;
         return 0;
     }
+    t->epoch = epoch;
     uint64_t mask = sys_block_signals();
     follow(t, pt);
     sys_restore_signals(mask);
