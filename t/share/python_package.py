@@ -88,7 +88,8 @@ def plain_windows():
 
 def plain_file(path, **other):
     alarms = [(0, 0, 0, b"start", b"pcontrol", b"start:pcontrol:solve"), (1, 0, 1, b"stop", b"pcontrol", b"stop:pcontrol:ok")]
-    fired = [(0, 1998, 0, 0, 0, 0, 0, -1, 4096, -1, -1, 0), (0, 2598, 0, 1, 0, 1, 2 | 8, 0, 4096, 50, 52, 1)]
+    fired = [(0, 1998, 0, 0, 0, 0, 0, -1, 4096, -1, -1, 0), (0, 2598, 0, 1, 0, 1, 2 | 8, 0, 4096, 50, 52, 1),
+             (11, 2099, 1, -1, -1, 0, 16, -1, 0, -1, -1, 0)]
     content = {"events": plain_events(), "windows": plain_windows(), "strings": ["phase", "main", "ü"], "alarms": alarms,
                "fired": fired, "threads": [hm.thread(0, 1000, 3000, name=2, rows=12), hm.thread(1, 1500)]}  # fmt: skip
     content.update(other)
@@ -153,14 +154,17 @@ def windows_and_alarms():
     same(w["start_alarm"], ["start:pcontrol:solve", None])
     same(w["stop_alarm"], ["stop:pcontrol:ok", None])
     same(w["start_icount"], [5, None])
-    same(w["reason"], ["alarm", "program end"])
+    same(w["closed_by"], ["alarm", "end of program"])
+    same(w["opened_by"], ["alarm", "default start"])
     same(run.windows(window=1)["thread"], [1])
     f = run.fired()
-    same(f["event"], ["start", "stop"])
-    same(f["late"], [False, True])
-    same(f["ignored"], [False, True])
-    same(f["requested"], [None, 50])
-    same(f["pass"], [0, 1])
+    same(f["event"], ["start", "stop", "start"])
+    same(f["late"], [False, True, False])
+    same(f["ignored"], [False, True, False])
+    same(f["default_start"], [False, False, True])
+    same(f["requested"], [None, 50, None])
+    same(f["pass"], [0, 1, 0])
+    same(run.fired(thread=1)["alarm"], [None])
     t = run.threads()
     same(t["name"], ["main", ""])
     same(t["end_ns"], [1000, None])
@@ -258,7 +262,7 @@ def lost_records():
     same(c["function"], ["MPI_Recv"])
     same(c["begin_ns"], [515])
     same(run.mpi_open()["edge"], ["enter", "leave", "enter", "enter"])
-    same(run.losses()["kind"], ["dropped", "threads without a row"])
+    same(run.losses()["kind"], ["dropped", "unthreaded"])
     same(run.losses()["count"], [55, 2])
     same(run.losses()["thread"], [0, None])
     same(run.windows()["stop_ns"], [None])

@@ -7,10 +7,10 @@ import pandas as pd
 from regtrace import codes
 from regtrace.pairs import match
 
-KINDS = ["roi", "warmup", "prolog", "epilog"]
-REASONS = {0: "alarm", 1: "program end", 2: "thread end", 3: "fork", 4: "exec", 5: "api", 254: "killed", 255: "open"}
-LOSSES = {1: "dropped", 2: "incomplete", 3: "threads without a row", 4: "strings", 5: "chunks", 6: "stream gone",
-          7: "storage"}  # fmt: skip
+# The words of `regtrace report --json`.
+KINDS = ["region", "warm-up", "prolog", "epilog"]
+REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "exec", 5: "API", 254: "killed", 255: "open"}
+LOSSES = {1: "dropped", 2: "incomplete", 3: "unthreaded", 4: "strings", 5: "chunks", 6: "stream_gone", 7: "storage"}
 CONTROL_EVENTS = ["start", "stop", "precond", "threadid", "warmup-start", "warmup-stop", "prolog-start", "prolog-stop",
                   "epilog-start", "epilog-stop", "stats-emit", "stats-reset", "stats-emit-reset"]  # fmt: skip
 FIRED_FLAGS = {"bcast": 1, "late": 2, "precond": 4, "ignored": 8, "default_start": 16, "api": 32}
@@ -98,9 +98,19 @@ def alarm_column(numbers, texts):
     return pd.array([texts.get(int(n), f"alarm {n}") if n >= 0 else pd.NA for n in numbers], dtype="string")
 
 
+def opener(window, fired):
+    """Who opened a window: an alarm, else the fired row before it says."""
+    if window["start_alarm"] >= 0:
+        return "alarm"
+    before = fired[(fired["thread"] == window["thread"]) & (fired["row"] <= window["open_row"])]
+    flags = int(before[np.argmax(before["row"])]["flags"]) if len(before) else 0
+    return "default start" if flags & 16 else "API" if flags & 32 else "unknown"
+
+
 def windows(file):
     """One row per thread and window."""
     rows = file.table("windows")
+    fired_rows = file.table("fired") if (rows["start_alarm"] < 0).any() else rows[:0]
     texts = alarm_texts(file)
     start, is_open = file.clock.ns(rows["start_clock"]), rows["stop_clock"] == 0
     stop = np.where(is_open, 0, file.clock.ns(rows["stop_clock"]))
@@ -114,7 +124,8 @@ def windows(file):
         "chain": nullable(rows["chain"], rows["chain"] < 0, "Int32"),
         "start_alarm": alarm_column(rows["start_alarm"], texts),
         "stop_alarm": alarm_column(rows["stop_alarm"], texts),
-        "reason": [REASONS.get(int(r), f"reason {r}") for r in rows["reason"]],
+        "opened_by": [opener(r, fired_rows) for r in rows],
+        "closed_by": [REASONS.get(int(r), f"reason {r}") for r in rows["reason"]],
         "bcast": rows["bcast"] != 0,
         "firing": rows["firing"] != 0,
         "truncated": rows["truncated"] != 0,

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The Python package and the examples on real runs: both MPIs, a run that is still going on, a rank killed in a call.
+# shellcheck source=t/lib.sh
+. "$(dirname "$0")/../lib.sh"
+[ -n "$PYTHON" ] && [ "$PYTHON" != no ] || skip_all "no Python with h5py, pandas and matplotlib"
+[ -n "$(mpis)" ] || skip_all "no MPI, or no mini-applications"
+here=$REGTRACE_SOURCE/t/share
+examples=$REGTRACE_SOURCE/share/examples
+export PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$T/matplotlib PYTHONPATH=$REGTRACE_SOURCE/share/python
+
+# traced MPI N DIR CHAINS PROGRAM...: a run with the library preloaded, as users start it.
+traced() {
+    local mpi=$1 n=$2 dir=$3 chains=$4
+    shift 4
+    mpirun_for "$mpi" "$n" REGTRACE_SHM="$REGTRACE_SHM" REGTRACE_DIR="$dir" LD_PRELOAD="$LIBREGTRACE" \
+        REGTRACE_CONTROL="$chains" "$@"
+}
+
+for mpi in openmpi mpich; do
+    have_mpi $mpi || { skip "$mpi" "$mpi is not installed"; continue; }
+    dir=$T/$mpi
+    run 120 traced $mpi 4 "$dir" 'start:pcontrol:solve,stop:pcontrol:solved,repeat' "$APPS/stencil.$mpi"
+    is "$status" 0 "$mpi: stencil ran traced" || diag "$err"
+    run 60 "$REGTRACE" report --json "$dir"
+    is "$status" 0 "$mpi: report reads it"
+    printf '%s\n' "$out" >"$T/report.json"
+    ok_run "$mpi: frames agree with the program and with the report" "$PYTHON" "$here/real_run_check.py" "$dir" "$T/report.json"
+    for script in mpi_profile window_timeline; do
+        ok_run "$mpi: $script" "$PYTHON" "$examples/$script.py" "$dir" -o "$T/$script.png"
+        ok_run "$mpi: $script wrote a picture" test "$(wc -c <"$T/$script.png")" -gt 10000
+    done
+done
+
+# A run that goes on: the files are read while they grow.
+mpi=$(mpis | head -n 1)
+traced "$mpi" 2 "$T/live" 'start:pcontrol:solve,stop:pcontrol:solved,repeat' "$APPS/stencil.$mpi" 1000000 10 8 \
+    >"$T/live.out" 2>&1 </dev/null &
+live=$!
+kill_at_end $live
+grown() {
+    "$PYTHON" - "$T/live" <<'GROWN'
+import sys, time, regtrace
+run = regtrace.open(sys.argv[1])
+states, before = set(run.ranks["state"]), run.ranks["events"].min()
+calls = run.mpi_calls()
+assert len(run.files) == 2 and states == {"live"} and before > 1000 and len(calls) > 500, (states, before, len(calls))
+time.sleep(2)
+after = run.ranks["events"].min()
+assert after > before, (before, after)
+GROWN
+}
+ok_run "a run that goes on is read while it grows" wait_for 60 grown
+
+# One rank dies in a call: its file ends there, and says in which.
+pid=$("$PYTHON" -c 'import regtrace, sys; print(regtrace.open(sys.argv[1]).ranks.query("rank == 1")["pid"].iloc[0])' "$T/live")
+kill -9 "$pid"
+wait $live 2>/dev/null
+killed() {
+    "$PYTHON" - "$T/live" <<'KILLED'
+import sys, warnings, regtrace
+warnings.simplefilter("ignore")
+run = regtrace.open(sys.argv[1])
+rank = run.ranks.query("rank == 1").iloc[0]
+assert rank["state"] == "closed" and "killed" in rank["end_reason"], dict(rank)
+assert len(run.mpi_calls(rank=1)) > 500
+left = run.mpi_open(rank=1)
+assert len(left) <= 1 and set(left["edge"]) <= {"enter"}, left
+last = run.windows(rank=1).iloc[-1]
+assert not last["truncated"] or last["closed_by"] == "killed", dict(last)
+KILLED
+}
+ok_run "a rank killed with SIGKILL: the file is closed and says so" wait_for 30 killed
+done_testing
