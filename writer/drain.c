@@ -133,7 +133,11 @@ static uint32_t give_back_stored(struct drain *d, bool final)
 static int commit(struct drain *d, bool tail)
 {
     int rc = drain_copy_tables(d);
-    return rc != 0 ? rc : rankfile_commit(d->file, tail);
+    if (rc == 0)
+        rc = rankfile_commit(d->file, tail);
+    if (rc == 0 && d->max_bytes != 0 && rankfile_bytes(d->file) >= (int64_t)d->max_bytes)
+        d->discard = true;
+    return rc;
 }
 
 /* The first look at a chunk: where does it begin, and how much of it does the file have already? */
@@ -174,7 +178,8 @@ static int store(struct taking *k, const struct rt_event *e, const struct event_
         return 0;
     }
     if (d->discard) {
-        k->t->unstored++;
+        /* Reports of drops and waits are no events of the program: the drops are in the thread's own count. */
+        k->t->unstored += e->code != EV_DROPPED && e->code != EV_WAITED;
         return 0;
     }
     uint64_t row = rankfile_next_row(d->file);

@@ -52,6 +52,7 @@ struct drain {
     uint32_t metadata_done;
     bool resumed; /* some of the stream is in the file already (recover): */
     uint64_t resumed_rows; /* ... the first so many rows; 0: nothing is, positions in chunks mean nothing */
+    uint64_t max_bytes; /* of the file, 0 = no limit */
     bool discard; /* recording has ended (size limit): count, do not store */
 };
 

@@ -128,11 +128,9 @@ static void fail(struct session *s, int rc, const char *text)
 
 static void check_limit(struct session *s)
 {
-    if (s->limit_reached || s->facts.max_bytes == 0 || !s->file_open ||
-        rankfile_bytes(&s->file) < (int64_t)s->facts.max_bytes)
+    if (s->limit_reached || !s->drain.discard)
         return;
     s->limit_reached = true;
-    s->drain.discard = true;
     atomic_store(&header(s)->writer_state, WRITER_FAILED);
     log_line(LOG_ERROR, "recording has ended: the file has reached REGTRACE_MAX_SIZE");
 }
@@ -344,6 +342,7 @@ static int start(struct session *s, int stream_fd, int pidfd, const char *dir, i
         return rc;
     struct stream_header *h = header(s);
     identify_stream(&s->facts, &s->drain);
+    s->drain.max_bytes = s->facts.max_bytes;
     clock_init(h->clock_source == CLOCK_SOURCE_MONOTONIC);
     log_set_folder(dir, atomic_load(&h->rank), h->pid);
     atomic_store(&h->writer_pid, (uint32_t)getpid());

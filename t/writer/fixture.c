@@ -79,12 +79,55 @@ pid_t fixture_run(struct fixture *f, void (*body)(struct fixture *f, struct prod
     _exit(0);
 }
 
+static int crashes;
+
+static void look_for_crash(int status)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    for (size_t i = 0; WIFSIGNALED(status) && i < sizeof signals / sizeof signals[0]; i++)
+        crashes += WTERMSIG(status) == signals[i];
+}
+
+int fixture_crashes(void)
+{
+    return crashes;
+}
+
 int fixture_wait(pid_t pid)
 {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    look_for_crash(status);
     return status;
+}
+
+static void note(void *context, const struct rt_recovered *r)
+{
+    *(struct rt_recovered *)context = *r;
+}
+
+int fixture_recover(struct fixture *f, struct rt_recovered *r)
+{
+    struct answer {
+        int rc;
+        struct rt_recovered r;
+    } *answer = mmap(NULL, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (answer == MAP_FAILED)
+        bail("no shared memory");
+    *answer = (struct answer){.rc = -ECHILD, .r = {.result = RT_RECOVER_FAILED}};
+    (void)fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct rt_error e = {{0}};
+        answer->rc = rt_recover_dir(f->dir, note, &answer->r, &e);
+        _exit(0);
+    }
+    (void)fixture_wait(pid);
+    *r = answer->r;
+    int rc = answer->rc;
+    (void)munmap(answer, sizeof *answer);
+    return rc;
 }
 
 void fixture_sleep_ms(long ms)
@@ -98,8 +141,9 @@ bool fixture_wait_all(int seconds)
 {
     for (int i = 0; i < seconds * 200; i++) {
         pid_t pid;
-        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-            ;
+        int status;
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+            look_for_crash(status);
         if (pid < 0 && errno == ECHILD)
             return true;
         fixture_sleep_ms(5);

@@ -19,6 +19,9 @@ struct fixture {
     } *shared;
 };
 
+/* Recover f->dir in a process of its own; rt_recover_dir()'s result, or -ECHILD if it crashed. Its last report goes to *r. */
+int fixture_recover(struct fixture *f, struct rt_recovered *r);
+
 /* Make the folder and become the reaper of orphans, so that writers can be waited for. */
 void fixture_begin(struct fixture *f);
 /* Remove everything. */
@@ -34,6 +37,9 @@ pid_t fixture_run(struct fixture *f, void (*body)(struct fixture *f, struct prod
 int fixture_wait(pid_t pid);
 /* Wait for all children, writers too, at most `seconds`; false if some are still there (they are killed). */
 bool fixture_wait_all(int seconds);
+
+/* How many children so far ended by a signal that says "crash" (SEGV, BUS, ABRT, FPE, ILL, TRAP, SYS). */
+int fixture_crashes(void);
 
 /* The text of DIR/regtrace.log (malloc'ed, "" if there is none). */
 char *fixture_log(const struct fixture *f);

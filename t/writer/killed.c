@@ -152,11 +152,6 @@ static bool kill_process(int round, unsigned *seed)
     return good;
 }
 
-static void note(void *context, const struct rt_recovered *r)
-{
-    *(struct rt_recovered *)context = *r;
-}
-
 /* Kill the writer, then (or at once) the process; recover. What was emitted before the process ended must be there,
  * unless the process had to drop for want of a writer: then only order counts. */
 static bool kill_writer(int round, unsigned *seed)
@@ -173,10 +168,9 @@ static bool kill_writer(int round, unsigned *seed)
     (void)fixture_wait(pid);
     bool good = fixture_wait_all(20);
     struct rt_recovered r = {.result = RT_RECOVER_FAILED};
-    struct rt_error e = {{0}};
-    int rc = rt_recover_dir(f.dir, note, &r, &e);
+    int rc = fixture_recover(&f, &r);
     if (rc != 0 || r.result != RT_RECOVER_DONE)
-        diag("round %d: recover %d: %s %s", round, rc, e.text, r.text);
+        diag("round %d: recover %d: %s", round, rc, r.text);
     good = good && rc == 0 && r.result == RT_RECOVER_DONE && judge(&f, RT_FILE_RECOVERED, false, "writer killed", round);
     good &= access(f.stream, F_OK) != 0;
     fixture_end(&f);
