@@ -49,7 +49,8 @@ static void end_segv(void)
 static void end_fpe(void)
 {
     volatile int zero = 0;
-    volatile int one = 1 / zero;
+    volatile int many = 1000;
+    volatile int one = many / zero;
     (void)one;
 }
 
