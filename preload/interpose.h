@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the wrappers of preload/ share: the functions behind them, and whether this is a child that borrows
+ * its parent's memory. */
+#ifndef REGTRACE_PRELOAD_INTERPOSE_H
+#define REGTRACE_PRELOAD_INTERPOSE_H
+
+#include "preload/preload.h"
+
+#include "base/error.h"
+
+enum interpose_name {
+#define X(name) INTERPOSE_##name,
+#include "preload/interpose.def"
+#undef X
+    INTERPOSE_COUNT
+};
+
+extern void *_Atomic interpose_next[INTERPOSE_COUNT];
+
+/* Look one up (dlsym); all of them, so that later uses in handlers and vfork children look nothing up. */
+void *interpose_resolve(enum interpose_name i);
+void interpose_resolve_all(void);
+
+static inline void *interpose_get(enum interpose_name i)
+{
+    void *p = atomic_load_explicit(&interpose_next[i], memory_order_relaxed);
+    return RT_LIKELY(p != NULL) ? p : interpose_resolve(i);
+}
+
+/* The next definition of a function, typed; NULL only where libc has none. */
+#define NEXT(name) ((__typeof__(&name))interpose_get(INTERPOSE_##name))
+
+/* > 0 between vfork and the exec or exit of the child: this thread's memory is used by the child now. */
+extern __thread uint32_t processes_vfork_depth
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* This process shares its memory, or was made by a raw clone: it must change nothing of ours. One system call. */
+bool processes_is_borrower(void);
+
+/* The program's view of the internal signal: it blocked it (we did not). Per thread. */
+extern __thread bool signals_internal_blocked
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Program handlers that ran on this thread, and interruptions by us: tell who broke a wait off. */
+struct signals_seen {
+    uint32_t program, internal;
+};
+extern __thread struct signals_seen signals_seen
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Before and after exec, posix_spawn, system, popen: what a new program inherits is what the program set, ignored
+ * signals that an alarm names, and the internal signal's bit in the mask, included. Keeps errno. */
+struct signals_inherited {
+    uint64_t ignored; /* bit n - 1: made ignored for the time */
+    bool blocked;     /* the internal signal was blocked for the time */
+};
+void signals_before_exec(struct signals_inherited *saved);
+void signals_after_exec(const struct signals_inherited *saved);
+
+/* Over fork, innermost: nobody else changes dispositions. */
+void signals_before_fork(void);
+void signals_after_fork(void);
+
+/* The program means the internal signal itself: take another one. Returns false if none is free. */
+bool signals_give_up_internal(int signo);
+
+/* The set to hand to the kernel: without the internal signal, in *copy; NULL for NULL. *named (may be NULL): it was in
+ * the set. A set that names it among few means that very signal: then it is given up first. */
+const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, bool *named);
+
+/* The calling thread's end is to be noticed, however it was made. */
+void threads_watch_end(void);
+void threads_prepare(void);
+void processes_prepare(void);
+void images_prepare(void);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The internal signal is kept out of the masks that the program sets and of what it waits for, and shown where
+ * the program asks what it blocked. Waits without a time limit that only we broke off go on. */
+#include "preload/interpose.h"
+
+#include "base/sys.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *set,
+                size_t room);
+
+/* A set with most real-time signals in it means "everything"; one with few means those. */
+static bool is_nearly_full(const sigset_t *set)
+{
+    uint64_t bits;
+    memcpy(&bits, set, sizeof bits);
+    return __builtin_popcountll(bits) >= 40;
+}
+
+const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, bool *named)
+{
+    if (named != NULL)
+        *named = false;
+    if (set == NULL)
+        return NULL;
+    *copy = *set;
+    int internal = process.internal_signal;
+    if (internal == 0 || sigismember(set, internal) != 1)
+        return copy;
+    if (processes_vfork_depth == 0 && !is_nearly_full(set) && signals_give_up_internal(internal))
+        return copy; /* it is not ours any more */
+    (void)sigdelset(copy, process.internal_signal);
+    if (named != NULL)
+        *named = true;
+    return copy;
+}
+
+static void note_mask(int how, bool named)
+{
+    if (how == SIG_SETMASK)
+        signals_internal_blocked = named;
+    else if (named)
+        signals_internal_blocked = how == SIG_BLOCK;
+}
+
+static void show_mask(sigset_t *old, bool was_blocked)
+{
+    if (old != NULL && was_blocked && process.internal_signal != 0)
+        (void)sigaddset(old, process.internal_signal);
+}
+
+PRELOAD_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    sigset_t copy;
+    bool before = signals_internal_blocked;
+    bool named;
+    const sigset_t *own = signals_own_set(set, &copy, &named);
+    int rc = NEXT(pthread_sigmask)(how, own, old);
+    if (rc == 0) {
+        show_mask(old, before);
+        if (set != NULL)
+            note_mask(how, named);
+    }
+    return rc;
+}
+
+PRELOAD_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+    sigset_t copy;
+    bool before = signals_internal_blocked;
+    bool named;
+    const sigset_t *own = signals_own_set(set, &copy, &named);
+    int rc = NEXT(sigprocmask)(how, own, old);
+    if (rc == 0) {
+        show_mask(old, before);
+        if (set != NULL)
+            note_mask(how, named);
+    }
+    return rc;
+}
+
+/* EINTR, and between the looks only our signal came: no handler of the program ran. */
+static bool only_we_interrupted(struct signals_seen before)
+{
+    return errno == EINTR && signals_seen.internal != before.internal &&
+           signals_seen.program == before.program;
+}
+
+PRELOAD_EXPORT int sigsuspend(const sigset_t *set)
+{
+    sigset_t copy;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    for (;;) {
+        struct signals_seen before = signals_seen;
+        int rc = NEXT(sigsuspend)(own);
+        if (!only_we_interrupted(before))
+            return rc;
+    }
+}
+
+PRELOAD_EXPORT int pause(void)
+{
+    for (;;) {
+        struct signals_seen before = signals_seen;
+        int rc = NEXT(pause)();
+        if (!only_we_interrupted(before))
+            return rc;
+    }
+}
+
+PRELOAD_EXPORT int sigwait(const sigset_t *restrict set, int *restrict signo)
+{
+    sigset_t copy;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    return NEXT(sigwait)(own, signo); /* goes on after EINTR by itself */
+}
+
+PRELOAD_EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+    sigset_t copy;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    for (;;) {
+        struct signals_seen before = signals_seen;
+        int rc = NEXT(sigwaitinfo)(own, info);
+        if (rc >= 0 || !only_we_interrupted(before))
+            return rc;
+    }
+}
+
+static struct timespec time_left(const struct timespec *end)
+{
+    struct timespec now, left = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t ns = (end->tv_sec - now.tv_sec) * INT64_C(1000000000) + end->tv_nsec - now.tv_nsec;
+    if (ns > 0)
+        left = (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    return left;
+}
+
+PRELOAD_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+                                const struct timespec *restrict timeout)
+{
+    sigset_t copy;
+    struct timespec end, left;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    if (timeout == NULL || timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
+        timeout->tv_nsec >= 1000000000)
+        return NEXT(sigtimedwait)(own, info, timeout);
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    if (__builtin_add_overflow(end.tv_sec, timeout->tv_sec, &end.tv_sec))
+        end.tv_sec = INT64_MAX - 1;
+    end.tv_nsec += timeout->tv_nsec;
+    left = *timeout;
+    for (;;) {
+        struct signals_seen before = signals_seen;
+        int rc = NEXT(sigtimedwait)(own, info, &left);
+        if (rc >= 0 || !only_we_interrupted(before))
+            return rc;
+        left = time_left(&end);
+    }
+}
+
+PRELOAD_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
+{
+    sigset_t copy;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    return NEXT(signalfd)(fd, own, flags);
+}
+
+PRELOAD_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                         const sigset_t *set)
+{
+    sigset_t copy;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    return NEXT(ppoll)(fds, n, timeout, own);
+}
+
+PRELOAD_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                               const sigset_t *set, size_t room)
+{
+    sigset_t copy;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    return NEXT(__ppoll_chk)(fds, n, timeout, own, room);
+}
+
+PRELOAD_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out,
+                           fd_set *restrict except, const struct timespec *restrict timeout,
+                           const sigset_t *restrict set)
+{
+    sigset_t copy;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    return NEXT(pselect)(n, in, out, except, timeout, own);
+}
+
+PRELOAD_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout,
+                               const sigset_t *set)
+{
+    sigset_t copy;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    return NEXT(epoll_pwait)(fd, events, n, timeout, own);
+}
+
+PRELOAD_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n,
+                                const struct timespec *timeout, const sigset_t *set)
+{
+    sigset_t copy;
+    const sigset_t *own = signals_own_set(set, &copy, NULL);
+    return NEXT(epoll_pwait2)(fd, events, n, timeout, own);
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The program's signal handlers pass through one handler of ours, and one real-time signal is our own.
+ *
+ * The kernel's disposition is the truth; `shown` keeps what the program asked for where the kernel has our handler.
+ * Masks and flags are the kernel's to apply: our handler is installed with those of the program's action. A
+ * borrower (child of vfork) sets the kernel's dispositions, which are its own, and never `shown`, which is not. */
+#include "preload/interpose.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define SIGNALS 65
+#define NATIVE_FIRST_RESERVED 32 /* glibc's own: 32 and 33 */
+#define RESTORER 0x04000000
+
+/* What the program sees. handler is read by our handler without the lock. */
+struct shown_action {
+    _Atomic(uintptr_t) handler; /* 0 SIG_DFL, 1 SIG_IGN, else a function */
+    int flags;
+    bool blocks_internal; /* its mask names the internal signal */
+};
+
+static struct shown_action shown[SIGNALS];
+static _Atomic uint32_t lock;
+static _Atomic uint32_t installed;
+static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal signal */
+
+__thread bool signals_internal_blocked;
+__thread struct signals_seen signals_seen;
+static __thread uint64_t fork_mask;
+
+static void our_handler(int signo, siginfo_t *info, void *context);
+
+static uint64_t bit(int signo)
+{
+    return UINT64_C(1) << (signo - 1);
+}
+
+static uint64_t lock_take(void)
+{
+    uint64_t mask = sys_block_signals();
+    while (atomic_exchange_explicit(&lock, 1, memory_order_acquire) != 0)
+        sys_relax();
+    return mask;
+}
+
+static void lock_give(uint64_t mask)
+{
+    atomic_store_explicit(&lock, 0, memory_order_release);
+    sys_restore_signals(mask);
+}
+
+void signals_before_fork(void)
+{
+    if (atomic_load(&installed))
+        fork_mask = lock_take();
+}
+
+void signals_after_fork(void)
+{
+    if (atomic_load(&installed))
+        lock_give(fork_mask);
+}
+
+int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old)
+{
+    return NEXT(sigaction)(signo, act, old);
+}
+
+static bool is_ours(const struct sigaction *a)
+{
+    return a->sa_sigaction == our_handler;
+}
+
+static uintptr_t handler_of(const struct sigaction *a)
+{
+    return (uintptr_t)a->sa_handler;
+}
+
+static bool is_function(uintptr_t handler)
+{
+    return handler != (uintptr_t)SIG_DFL && handler != (uintptr_t)SIG_IGN;
+}
+
+/* --- dispositions ------------------------------------------------------------------------------------------- */
+
+/* The kernel's action as the program would have it. */
+static void show(int signo, struct sigaction *a)
+{
+    const struct shown_action *s = &shown[signo];
+    if (is_ours(a)) {
+        a->sa_handler = (__sighandler_t)atomic_load(&s->handler); /* NOLINT: a function's address */
+        a->sa_flags = s->flags | (a->sa_flags & RESTORER);
+    } else if (a->sa_handler == SIG_DFL && (s->flags & (int)SA_RESETHAND) != 0 &&
+               is_function(atomic_load(&s->handler))) {
+        a->sa_flags = s->flags | (a->sa_flags & RESTORER); /* reset by the kernel: the rest stays */
+    } else {
+        return;
+    }
+    if (s->blocks_internal && process.internal_signal != 0)
+        (void)sigaddset(&a->sa_mask, process.internal_signal);
+}
+
+/* Signals that come to us whatever the program does with them: an alarm names it, or we sent it once and may again. */
+static bool always_ours(int signo)
+{
+    return trigger_wants_signal(signo) ||
+           (atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) != 0;
+}
+
+/* What the kernel is to have so that the program gets *wanted: our handler before its handler, or before the default where
+ * an alarm names the signal. */
+static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
+{
+    struct sigaction a = *wanted;
+    bool named = always_ours(signo);
+    bool function = is_function(handler_of(wanted));
+    if (process.internal_signal != 0)
+        (void)sigdelset(&a.sa_mask, process.internal_signal);
+    if (!function && !named)
+        return a;
+    a.sa_sigaction = our_handler;
+    a.sa_flags |= SA_SIGINFO;
+    if (named)
+        a.sa_flags &= ~(int)SA_RESETHAND; /* our_handler does that, and stays */
+    if (!function) {
+        a.sa_flags |= SA_RESTART | SA_ONSTACK;
+        (void)sigemptyset(&a.sa_mask);
+        if (signo == SIGCHLD && wanted->sa_handler == SIG_IGN)
+            a.sa_flags |= SA_NOCLDWAIT; /* children that nobody waits for still go away */
+    }
+    return a;
+}
+
+static void note_shown(int signo, const struct sigaction *wanted)
+{
+    struct shown_action *s = &shown[signo];
+    s->flags = wanted->sa_flags & ~RESTORER;
+    s->blocks_internal =
+        process.internal_signal != 0 && sigismember(&wanted->sa_mask, process.internal_signal) == 1;
+    atomic_store(&s->handler, handler_of(wanted));
+}
+
+/* Under the lock, wanted != NULL. From a function to another kind the kernel comes first, so that a handler in flight still
+ * finds its function; else the function comes first. */
+static int change(int signo, const struct sigaction *wanted, struct sigaction *old)
+{
+    struct sigaction a = kernel_action(signo, wanted);
+    bool early = is_ours(&a);
+    struct shown_action before = {.flags = shown[signo].flags,
+                                  .blocks_internal = shown[signo].blocks_internal};
+    uintptr_t handler_before = atomic_load(&shown[signo].handler);
+    int rc = NEXT(sigaction)(signo, NULL, old);
+    if (rc != 0)
+        return rc;
+    show(signo, old);
+    if (early)
+        note_shown(signo, wanted);
+    rc = NEXT(sigaction)(signo, &a, NULL);
+    if (rc != 0 && early) {
+        shown[signo].flags = before.flags;
+        shown[signo].blocks_internal = before.blocks_internal;
+        atomic_store(&shown[signo].handler, handler_before);
+    } else if (!early) {
+        shown[signo].flags = 0;
+    }
+    return rc;
+}
+
+static int borrower_sigaction(int signo, const struct sigaction *act, struct sigaction *old)
+{
+    struct sigaction before;
+    int rc = NEXT(sigaction)(signo, act, &before);
+    if (rc == 0 && old != NULL) {
+        show(signo, &before);
+        *old = before;
+    }
+    return rc;
+}
+
+PRELOAD_EXPORT int sigaction(int signo, const struct sigaction *act, struct sigaction *old)
+{
+    if (!atomic_load_explicit(&installed, memory_order_acquire) || signo < 1 || signo >= SIGNALS ||
+        signo == SIGKILL || signo == SIGSTOP || signo == NATIVE_FIRST_RESERVED ||
+        signo == NATIVE_FIRST_RESERVED + 1)
+        return NEXT(sigaction)(signo, act, old);
+    if (processes_vfork_depth != 0)
+        return borrower_sigaction(signo, act, old);
+    if (signo == process.internal_signal && act != NULL)
+        (void)signals_give_up_internal(signo);
+    struct sigaction wanted, before;
+    if (act != NULL)
+        wanted = *act;
+    uint64_t mask = lock_take();
+    int rc;
+    if (signo == process.internal_signal) { /* none other was free, or only asked for */
+        memset(&before, 0, sizeof before);
+        rc = act == NULL ? 0 : -1;
+        errno = act == NULL ? errno : EINVAL;
+    } else if (act != NULL) {
+        rc = change(signo, &wanted, &before);
+    } else {
+        rc = NEXT(sigaction)(signo, NULL, &before);
+        show(signo, &before);
+    }
+    lock_give(mask);
+    if (rc == 0 && old != NULL)
+        *old = before;
+    return rc;
+}
+
+/* --- delivery ----------------------------------------------------------------------------------------------- */
+
+static uintptr_t ip_of(const void *context)
+{
+    const ucontext_t *uc = context;
+#if defined(__x86_64__)
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+#else
+    return (uintptr_t)uc->uc_mcontext.pc;
+#endif
+}
+
+/* Sent by ourselves, by a timer of ours, or by our writer for `regtrace ctl`. */
+static bool is_internal(int signo, const siginfo_t *info)
+{
+    if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) == 0)
+        return false;
+    int code = info->si_value.sival_int >> 16;
+    if (info->si_code == SI_TKILL)
+        return recorder_stream.header != NULL &&
+               info->si_pid == (pid_t)recorder_stream.header->writer_pid;
+    if (info->si_code == SI_TIMER)
+        return code == 0x5256;
+    return info->si_code == SI_QUEUE && info->si_pid == (pid_t)process.pid &&
+           (code == 0x5254 || code == 0x5255);
+}
+
+static bool default_is_nothing(int signo)
+{
+    return signo == SIGCHLD || signo == SIGURG || signo == SIGWINCH || signo == SIGCONT;
+}
+
+static bool default_is_stop(int signo)
+{
+    return signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU;
+}
+
+/* The default action, as if we were not there: a fault happens again, anything else is sent again. */
+static void default_action(int signo, siginfo_t *info, void *context)
+{
+    struct sigaction plain, before;
+    if (default_is_nothing(signo))
+        return;
+    memset(&plain, 0, sizeof plain);
+    (void)NEXT(sigaction)(signo, &plain, &before);
+    bool fault = info->si_code > 0 && info->si_code != SI_KERNEL &&
+                 (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL || signo == SIGFPE);
+    /* With the kernel's or kill()'s code only the first thread may send on; the rest of *info is of no effect here. */
+    if (!fault &&
+        sys_call6(SYS_rt_tgsigqueueinfo, sys_getpid(), sys_gettid(), signo, (long)info, 0, 0) != 0)
+        (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), signo, 0, 0, 0);
+    if (!default_is_stop(signo)) {
+        ucontext_t *uc = context;
+        (void)sigdelset(&uc->uc_sigmask, signo); /* delivered as our handler returns */
+        return;
+    }
+    uint64_t mask = bit(signo);
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, sizeof mask, 0,
+                    0); /* stops here */
+    (void)NEXT(sigaction)(signo, &before, NULL);
+}
+
+static void run_program_handler(uintptr_t handler, int signo, siginfo_t *info, void *context)
+{
+    struct recorder_thread *t = &recorder_self;
+    uint32_t in_toolkit = t->in_toolkit;
+    bool attached = t->attached == 1;
+    signals_seen.program++;
+    if (attached)
+        t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
+    ((void (*)(int, siginfo_t *, void *))handler)(signo, info,
+                                                  context); /* NOLINT: a function's address */
+    if (attached)
+        t->in_toolkit = in_toolkit;
+}
+
+static void record_and_run(uintptr_t handler, int signo, siginfo_t *info, void *context, int *keep)
+{
+    struct recorder_thread *t = &recorder_self;
+    bool wanted =
+        process.traced && process.options.number[OPT_record_signals] != 0 && recorder_active(t);
+    int32_t window = t->window;
+    if (wanted)
+        (void)recorder_emit(t, EV_SIGNAL_ENTER, (uint64_t)signo, ip_of(context));
+    errno = *keep;
+    run_program_handler(handler, signo, info, context);
+    *keep = errno;
+    if (wanted && recorder_active(t) && t->window == window)
+        (void)recorder_emit(t, EV_SIGNAL_LEAVE, (uint64_t)signo, 0);
+}
+
+/* The internal signal, sent by somebody else while it is still ours: from now on it is the program's. */
+static void foreign(int signo, siginfo_t *info, void *context)
+{
+    bool blocked = signals_internal_blocked;
+    (void)signals_give_up_internal(
+        signo); /* its disposition is the default still: nobody set one */
+    if (!blocked) {
+        default_action(signo, info, context);
+        return;
+    }
+    ucontext_t *uc = context;
+    (void)sigaddset(&uc->uc_sigmask, signo);
+    (void)sys_call6(SYS_rt_sigqueueinfo, sys_getpid(), signo, (long)info, 0, 0, 0);
+}
+
+static void our_handler(int signo, siginfo_t *info, void *context)
+{
+    int keep = errno;
+    uintptr_t handler = atomic_load(&shown[signo].handler);
+    if (is_internal(signo, info)) {
+        signals_seen.internal++;
+        if (processes_vfork_depth == 0)
+            process_interrupted(info, context);
+        errno = keep;
+        return;
+    }
+    if (processes_vfork_depth != 0) { /* a child of vfork: the handler is inherited, we are not */
+        if (is_function(handler))
+            ((void (*)(int, siginfo_t *, void *))handler)(signo, info, context); /* NOLINT */
+        else if (handler == (uintptr_t)SIG_DFL)
+            default_action(signo, info, context);
+        return;
+    }
+    if (signo == process.internal_signal) {
+        foreign(signo, info, context);
+        errno = keep;
+        return;
+    }
+    if (always_ours(signo)) {
+        if ((shown[signo].flags & (int)SA_RESETHAND) != 0 && is_function(handler))
+            atomic_store(&shown[signo].handler, (uintptr_t)SIG_DFL);
+        trigger_signal(signo, ip_of(context));
+    }
+    if (is_function(handler))
+        record_and_run(handler, signo, info, context, &keep);
+    else if (handler == (uintptr_t)SIG_DFL)
+        default_action(signo, info, context);
+    errno = keep;
+}
+
+/* --- the internal signal -------------------------------------------------------------------------------------- */
+
+/* Under the lock. From SIGRTMAX-2 downwards: the ends of the range are what programs take. */
+static int choose_internal(int but)
+{
+    for (int n = SIGRTMAX - 2; n > SIGRTMIN + 2; n--) {
+        struct sigaction a, ours;
+        if (n == but || trigger_wants_signal(n) || (atomic_load(&once_internal) & bit(n)) != 0 ||
+            NEXT(sigaction)(n, NULL, &a) != 0 || a.sa_handler != SIG_DFL)
+            continue;
+        memset(&ours, 0, sizeof ours);
+        ours.sa_sigaction = our_handler;
+        ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+        if (NEXT(sigaction)(n, &ours, NULL) != 0)
+            continue;
+        atomic_fetch_or(&once_internal, bit(n));
+        return n;
+    }
+    return 0;
+}
+
+/* Timers that are armed and the writer still send the old one: is_internal() knows them, whoever has it now. */
+bool signals_give_up_internal(int signo)
+{
+    uint64_t mask = lock_take();
+    bool given = signo != process.internal_signal;
+    if (!given) {
+        int other = choose_internal(signo);
+        if (other != 0) {
+            struct sigaction plain;
+            memset(&plain, 0, sizeof plain);
+            process.internal_signal = other;
+            struct sigaction a =
+                kernel_action(signo, &plain); /* still ours: what is on its way must find us */
+            note_shown(signo, &plain);
+            given = NEXT(sigaction)(signo, &a, NULL) == 0;
+        }
+    }
+    lock_give(mask);
+    return given;
+}
+
+/* Blocked by whoever started us: it is kept out of the mask, and shown in it. */
+static void adopt_mask(void)
+{
+    uint64_t ours = process.internal_signal != 0 ? bit(process.internal_signal) : 0, old = 0;
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&old, sizeof ours, 0, 0);
+    signals_internal_blocked = (old & ours) != 0;
+}
+
+int signals_install(void)
+{
+    interpose_resolve_all();
+    uint64_t mask = lock_take();
+    process.internal_signal = choose_internal(0);
+    for (int n = 1; n < SIGNALS; n++) {
+        struct sigaction a, ignored;
+        if (n == SIGKILL || n == SIGSTOP || n == NATIVE_FIRST_RESERVED ||
+            n == NATIVE_FIRST_RESERVED + 1 || n == process.internal_signal ||
+            NEXT(sigaction)(n, NULL, &a) != 0)
+            continue;
+        /* Constructors that ran before ours have set handlers; a shell may have ignored signals for us. */
+        if (is_function(handler_of(&a)) || trigger_wants_signal(n))
+            (void)change(n, &a, &ignored);
+    }
+    atomic_store(&installed, 1);
+    lock_give(mask);
+    if (process.internal_signal != 0)
+        adopt_mask();
+    threads_prepare();
+    processes_prepare();
+    images_prepare();
+    return process.internal_signal != 0 ? 0 : -EAGAIN;
+}
+
+/* --- what a new program inherits ----------------------------------------------------------------------------- */
+
+void signals_before_exec(struct signals_inherited *saved)
+{
+    int keep = errno;
+    *saved = (struct signals_inherited){0};
+    if (!atomic_load(&installed))
+        return;
+    for (int n = 1; n < SIGNALS; n++) {
+        struct sigaction a;
+        if (!always_ours(n) || atomic_load(&shown[n].handler) != (uintptr_t)SIG_IGN ||
+            NEXT(sigaction)(n, NULL, &a) != 0 || !is_ours(&a))
+            continue;
+        memset(&a, 0, sizeof a);
+        a.sa_handler = SIG_IGN;
+        if (NEXT(sigaction)(n, &a, NULL) == 0)
+            saved->ignored |= bit(n);
+    }
+    if (signals_internal_blocked && process.internal_signal != 0) {
+        uint64_t ours = bit(process.internal_signal);
+        (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&ours, 0, sizeof ours, 0, 0);
+        saved->blocked = true;
+    }
+    errno = keep;
+}
+
+void signals_after_exec(const struct signals_inherited *saved)
+{
+    int keep = errno;
+    for (int n = 1; n < SIGNALS && saved->ignored != 0; n++) {
+        struct sigaction ignore, a;
+        if ((saved->ignored & bit(n)) == 0)
+            continue;
+        memset(&ignore, 0, sizeof ignore);
+        ignore.sa_handler = SIG_IGN;
+        a = kernel_action(n, &ignore);
+        (void)NEXT(sigaction)(n, &a, NULL);
+    }
+    if (saved->blocked) {
+        uint64_t ours = bit(process.internal_signal);
+        (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, 0, sizeof ours, 0, 0);
+    }
+    errno = keep;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Threads: numbered in the order of creation, told apart from those of MPI's own libraries, and followed to
+ * their very end (return, pthread_exit, cancellation).
+ *
+ * Threads that libc makes inside itself (timers with SIGEV_THREAD, aio) and those of a raw clone are attached when they
+ * first record. */
+#include "preload/interpose.h"
+
+#include "base/sys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
+
+/* What a new thread needs of its creator; the new thread gives it back before the program's routine runs. */
+struct thread_start {
+    _Atomic uint32_t taken;
+    bool mapped;          /* by mmap: the pool was full */
+    bool helper, blocked; /* blocked: the program's view of the internal signal, inherited */
+    uint32_t claimed;
+    union {
+        void *(*posix)(void *);
+        thrd_start_t c11;
+        uintptr_t address;
+    } routine;
+    void *argument;
+    const char *image; /* the dynamic linker's string; stays while the image is loaded */
+};
+
+#define POOL 128
+static struct thread_start pool[POOL];
+
+/* Our key's destructor runs in the last round of destructors. The key is given to the program if it needs all of them. */
+static pthread_key_t end_key;
+static _Atomic uint32_t have_end_key;
+
+static __thread uint32_t end_rounds;
+static __thread char first_name[16];
+
+static struct thread_start *start_take(void)
+{
+    static _Atomic uint32_t hint;
+    uint32_t from = atomic_fetch_add_explicit(&hint, 1, memory_order_relaxed);
+    for (uint32_t i = 0; i < POOL; i++) {
+        struct thread_start *s = &pool[(from + i) % POOL];
+        uint32_t unused = 0;
+        if (atomic_compare_exchange_strong(&s->taken, &unused, 1)) {
+            s->mapped = false;
+            return s;
+        }
+    }
+    long p = sys_call6(SYS_mmap, 0, sizeof(struct thread_start), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p < 0 && p > -4096)
+        return NULL;
+    struct thread_start *s = (struct thread_start *)p; /* NOLINT: the kernel's address */
+    s->mapped = true;
+    return s;
+}
+
+static void start_give(struct thread_start *s)
+{
+    if (s->mapped)
+        (void)sys_call6(SYS_munmap, (long)s, sizeof *s, 0, 0, 0, 0);
+    else
+        atomic_store(&s->taken, 0);
+}
+
+static const char *image_of(uintptr_t address)
+{
+    Dl_info info;
+    if (dladdr((const void *)address, &info) == 0 ||
+        info.dli_fname == NULL) /* NOLINT: code to data pointer */
+        return "";
+    return info.dli_fname;
+}
+
+/* Threads of MPI and of what it is made of: they are no part of the program. */
+static bool is_helper_image(const char *path)
+{
+    static const char *const prefixes[] = {"libmpi",   "libopen-", "libpmix", "libucm", "libucp",
+                                           "libucs",   "libuct",   "libpapi", "mca_",   "libfabric",
+                                           "libevent", "libprrte", NULL};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    for (int i = 0; prefixes[i] != NULL; i++)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+static void thread_name_now(char name[16])
+{
+    (void)sys_call6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
+    name[15] = '\0';
+}
+
+/* A name given by another way than ours (prctl, another thread) is read when the thread ends. */
+static void thread_end(void)
+{
+    char name[16] = "";
+    if (processes_vfork_depth != 0)
+        return;
+    thread_name_now(name);
+    if (process.traced && strcmp(name, first_name) != 0)
+        thread_named(name);
+    thread_finish();
+}
+
+/* Destructors of the program's keys may still record: come back in each round until the last. */
+static void end_destructor(void *value)
+{
+    end_rounds++;
+    if (end_rounds < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(end_key, value) == 0)
+        return;
+    thread_end();
+}
+
+void threads_watch_end(void)
+{
+    if (atomic_load(&have_end_key) != 0) {
+        thread_name_now(first_name);
+        (void)pthread_setspecific(end_key, (void *)1);
+    }
+}
+
+void threads_prepare(void)
+{
+    if (NEXT(pthread_key_create)(&end_key, end_destructor) == 0)
+        atomic_store(&have_end_key, 1);
+    threads_watch_end(); /* the main thread may end by pthread_exit */
+}
+
+static struct thread_start *start_prepare(uintptr_t routine, void *argument)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced || t->in_toolkit || processes_vfork_depth != 0)
+        return NULL;
+    struct thread_start *s = start_take();
+    if (s == NULL)
+        return NULL;
+    if (t->claimed == 0)
+        t->claimed = recorder_tid_claim(false) + 1;
+    s->routine.address = routine;
+    s->argument = argument;
+    s->image = image_of(routine);
+    s->helper = is_helper_image(s->image);
+    s->blocked = signals_internal_blocked;
+    s->claimed = recorder_tid_claim(s->helper) + 1;
+    return s;
+}
+
+static void start_cancel(struct thread_start *s)
+{
+    recorder_tid_return(s->claimed - 1);
+    start_give(s);
+}
+
+/* In the new thread. A mask given by pthread_attr_setsigmask_np may hold the internal signal. */
+static struct thread_start start_begin(void *p)
+{
+    struct thread_start *given = p;
+    struct thread_start s;
+    memcpy(&s, given, sizeof s);
+    start_give(given);
+    signals_internal_blocked = s.blocked;
+    if (process.internal_signal != 0) {
+        uint64_t ours = UINT64_C(1) << (process.internal_signal - 1), old = 0;
+        (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&old, sizeof ours, 0,
+                        0);
+        if (old & ours)
+            signals_internal_blocked = true;
+    }
+    recorder_self.claimed = s.claimed;
+    threads_watch_end();
+    thread_begin(s.routine.address, s.image, s.helper);
+    return s;
+}
+
+static void *start_posix(void *p)
+{
+    struct thread_start s = start_begin(p);
+    void *result = s.routine.posix(s.argument);
+    if (atomic_load(&have_end_key) == 0)
+        thread_end();
+    return result;
+}
+
+static int start_c11(void *p)
+{
+    struct thread_start s = start_begin(p);
+    int result = s.routine.c11(s.argument);
+    if (atomic_load(&have_end_key) == 0)
+        thread_end();
+    return result;
+}
+
+PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                                  void *(*routine)(void *), void *argument)
+{
+    struct thread_start *s = start_prepare((uintptr_t)routine, argument);
+    if (s == NULL)
+        return NEXT(pthread_create)(thread, attributes, routine, argument);
+    int rc = NEXT(pthread_create)(thread, attributes, start_posix, s);
+    if (rc != 0)
+        start_cancel(s);
+    return rc;
+}
+
+PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
+{
+    struct thread_start *s = start_prepare((uintptr_t)routine, argument);
+    if (s == NULL)
+        return NEXT(thrd_create)(thread, routine, argument);
+    int rc = NEXT(thrd_create)(thread, start_c11, s);
+    if (rc != thrd_success)
+        start_cancel(s);
+    return rc;
+}
+
+PRELOAD_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+    int rc = NEXT(pthread_setname_np)(thread, name);
+    if (rc == 0 && process.traced && pthread_equal(thread, pthread_self()) &&
+        processes_vfork_depth == 0) {
+        (void)memcpy(first_name, "", 1);
+        thread_named(name);
+        thread_name_now(first_name);
+    }
+    return rc;
+}
+
+/* All keys are in use: the program may have ours. Its threads' ends are then seen at their return only. */
+static bool give_up_key(void)
+{
+    uint32_t yes = 1;
+    return atomic_compare_exchange_strong(&have_end_key, &yes, 0) &&
+           pthread_key_delete(end_key) == 0;
+}
+
+PRELOAD_EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+{
+    int rc = NEXT(pthread_key_create)(key, destructor);
+    if (rc == EAGAIN && give_up_key())
+        rc = NEXT(pthread_key_create)(key, destructor);
+    return rc;
+}
+
+PRELOAD_EXPORT int tss_create(tss_t *key, tss_dtor_t destructor)
+{
+    int rc = NEXT(tss_create)(key, destructor);
+    if (rc == thrd_error && give_up_key())
+        rc = NEXT(tss_create)(key, destructor);
+    return rc;
+}

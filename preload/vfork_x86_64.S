@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * vfork for x86-64: it returns twice on one stack, so the return address is kept in a register over the system
+ * call, as the C library itself does it. */
+    .text
+    .globl vfork
+    .type vfork, @function
+    .globl __vfork
+    .type __vfork, @function
+    .p2align 4
+vfork:
+__vfork:
+    .cfi_startproc
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call vfork_prepare
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    .cfi_register rip, rdi
+    movl $58, %eax /* SYS_vfork */
+    syscall
+    pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset rip, 0
+    testq %rax, %rax
+    jz 1f
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    movq %rax, %rdi
+    call vfork_parent
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+1:  ret
+    .cfi_endproc
+    .size vfork, .-vfork
+    .size __vfork, .-__vfork
+    .hidden vfork_prepare
+    .hidden vfork_parent
+    .section .note.GNU-stack, "", @progbits
