@@ -13,7 +13,7 @@
 /* What is known of one thread while its events pass by. */
 struct passing {
     int32_t thread;
-    uint64_t rows, continued, last_clock;
+    uint64_t rows, last_clock;
     uint64_t reported_drops;
     int32_t
         open_window; /* the ordinal between EV_WINDOW_OPEN and EV_WINDOW_CLOSE of this thread, -1 */
@@ -136,7 +136,6 @@ static int check_event(struct pass *p, const struct rt_event *ev, uint64_t row)
                         row, ev->thread, t->last_clock - ev->clock);
     t->last_clock = ev->clock;
     t->rows++;
-    t->continued += (ev->flags & EVENT_FLAG_MORE) != 0;
     check_code(p, ev->code, row);
     check_strings(p, ev, row);
     check_edges(p, t, ev, row);
@@ -186,11 +185,12 @@ static void check_counts(struct pass *p, uint64_t rows)
             check_violation(p->check, CHECK_COUNTS,
                             "thread %" PRId32 " has %" PRIu64 " events, its row says %" PRIu64,
                             row->thread, seen->rows, row->rows);
-        uint64_t slots = seen->rows + seen->continued + row->incomplete;
-        if (orderly ? row->recorded != slots : row->recorded > slots)
+        uint64_t arrived = seen->rows + row->incomplete;
+        if (orderly ? row->recorded != arrived : row->recorded > arrived)
             check_violation(p->check, CHECK_COUNTS,
-                            "thread %" PRId32 " handed over %" PRIu64 " slots, %" PRIu64 " arrived",
-                            row->thread, row->recorded, slots);
+                            "thread %" PRId32 " handed over %" PRIu64 " events, %" PRIu64
+                            " arrived",
+                            row->thread, row->recorded, arrived);
     }
     for (size_t i = 0; i < p->thread_count; i++) {
         bool known = false;

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Wrong usage of every subcommand: exit code 2, a message that names the word and what is legal, nothing started.
+. "$(dirname "$0")/../lib.sh"
+
+# wrong NAME ERE WORD...: exit code 2, ERE on stderr, nothing on stdout.
+wrong() {
+    local name=$1 pattern=$2
+    shift 2
+    run 20 "$REGTRACE" "$@"
+    if [ "$status" = 2 ] && [ -z "$out" ] && grep -qE -e "$pattern" <<<"$err"; then
+        ok 0 "$name"
+    else
+        ok 1 "$name"
+        diag "status $status, stdout: $out" "stderr: $err" "wanted: /$pattern/"
+    fi
+}
+
+cd "$T" || exit 99
+started="$T/started"
+app=(sh -c "touch $started")
+
+wrong 'no subcommand' 'usage: regtrace'
+wrong 'an unknown subcommand names the nearest' 'no subcommand "reprt"; the nearest is "report"' reprt
+for c in run report dump check ctl doctor recover version help; do
+    wrong "$c: an unknown option" "there is no option -nonsense" $c -nonsense
+done
+wrong 'run: the nearest option is named' 'no option -contrl; the nearest legal one is -control ' run -contrl x -- "${app[@]}"
+wrong 'run: two dashes' 'no option -buffr; the nearest legal one is -buffer' run --buffr 4M -- "${app[@]}"
+wrong 'run: a value is missing' 'the option -control needs a value: -control CHAIN' run -control
+wrong 'run: a switch with a value' 'takes no value' run --explain=yes
+wrong 'run: no program' 'no program is named' run -o "$T/x"
+wrong 'run: a wrong number' 'option -compress\) is "ten": legal is 0-9' run -compress ten -- "${app[@]}"
+wrong 'run: a number out of range' 'option -compress\) is "10"' run -compress=10 -- "${app[@]}"
+wrong 'run: a wrong size' 'option -buffer\) is "4Q": legal is BYTES' run -buffer 4Q -- "${app[@]}"
+wrong 'run: a wrong choice' 'option -full\) is "maybe": legal is wait\|drop' run -full maybe -- "${app[@]}"
+wrong 'run: a wrong flag' 'option -mpi\) is "yes": 0 or 1' run -mpi yes -- "${app[@]}"
+wrong 'run: an empty value' 'has an empty value' run -compress= -- "${app[@]}"
+wrong 'run: a wrong chain' 'addres.*address' run -control start:addres:foo -- "${app[@]}"
+wrong 'run: a chain that this build cannot serve' 'icount is not available' run -control start:icount:100 -- "${app[@]}"
+wrong 'run: a control file that is not there' 'nosuchfile' run -control-file nosuchfile -- "${app[@]}"
+wrong 'run: a program that is not in PATH' 'in no folder of PATH' run -- no-such-program-anywhere
+wrong 'run: a program that is not there' 'cannot be found' run -- ./no-such-program
+wrong 'run: a folder as a program' 'is a folder' run -- ./
+wrong 'run: a file that is not executable' 'is not executable; chmod' run -- /etc/passwd
+wrong 'run: a folder that cannot be made' 'cannot make the folder' run -o /proc/nothing/here -- "${app[@]}"
+wrong 'run: no folder for streams' '-shm\) cannot be used' run -shm /nonexistent -- "${app[@]}"
+wrong 'run: no writer' 'option -writer\) names' run -writer /nonexistent/writer -- "${app[@]}"
+REGTRACE_LIBRARY=/nonexistent.so wrong 'run: no library' 'REGTRACE_LIBRARY names' run -- "${app[@]}"
+REGTRACE_FULL=often wrong 'run: a wrong variable' 'REGTRACE_FULL .*"often"' run -- "${app[@]}"
+for c in report dump check recover; do
+    wrong "$c: no folder" 'no folder is named' $c
+    wrong "$c: two folders" 'is a second one' $c a b
+done
+wrong 'report: a wrong list' '-rank: "3-1" is no list' report -rank 3-1 x
+wrong 'report: a wrong number' '-top is "many"' report -top many x
+wrong 'dump: a wrong window' '-window is "4-2"' dump -window 4-2 x
+wrong 'dump: a wrong thread' '-thread is "main"' dump -thread main x
+wrong 'ctl: no folder' 'no folder is named' ctl
+wrong 'ctl: no request' 'fire\|status' ctl x
+wrong 'ctl: a wrong request' '"explode" is no request' ctl x explode
+wrong 'ctl: a thread with status' 'goes with fire alone' ctl x status -tid 1
+wrong 'version: an argument' 'takes no argument' version 1
+wrong 'help: of nothing' 'no subcommand "nothing"' help nothing
+[ ! -e "$started" ]
+ok $? 'no program was started by any of these'
+[ -z "$(ls -A "$T" | grep -v '^\.')" ]
+ok $? 'and no folder was left behind' || diag "$(ls -A "$T")"
+
+# The same option in its spellings; U+2013 is what documents make of a dash.
+for o in -run-id --run-id -run_id --run_id '–run-id' '––run_id'; do
+    run 20 "$REGTRACE" run "$o" x --explain
+    is "$status" 0 "spelling $o"
+done
+for c in report check dump recover; do
+    run 20 "$REGTRACE" $c "$T/absent"
+    is "$status" 1 "$c of a folder that is not there fails with 1"
+    like "$err" 'absent' "$c names it"
+done
+run 20 "$REGTRACE" ctl "$T/absent" status
+is "$status" 1 'ctl of a folder that is not there fails with 1'
+like "$err" 'no such folder' 'and says so'
+mkdir "$T/empty"
+run 20 "$REGTRACE" report "$T/empty"
+is "$status" 1 'report of an empty folder fails with 1'
+run 20 "$REGTRACE" ctl "$T/empty" status
+like "$err" 'has ended, or has not begun' 'ctl of a folder without processes says so'
+done_testing
