@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * File names of a run: the first to call MPI_Init owns rank-NNNNN.h5, others yield, nothing collides. */
+#include "t/tap.h"
+#include "writer/claim.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/regtrace-claims-XXXXXX";
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+    (void)st;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static struct claim make(uint32_t pid, int32_t rank, bool mpi)
+{
+    struct rt_error e = {{0}};
+    struct claim c = {.rank = rank, .size = 4, .mpi = mpi, .pid = pid, .pid_start_time = 1, .writer_pid = pid + 1};
+    claim_this_host(c.host, c.boot_id);
+    (void)snprintf(c.dir, sizeof c.dir, "%s", dir);
+    if (claim_register(&c, &e) != 0)
+        diag("%s", e.text);
+    return c;
+}
+
+static const char *take(struct claim *c)
+{
+    struct rt_error e = {{0}};
+    bool first = c->file[0] == '\0';
+    char path[PATH_MAX];
+    if (claim_take(c, &e) != 0)
+        return e.text[0] != '\0' ? strdup(e.text) : "?";
+    (void)snprintf(path, sizeof path, "%s/%s", dir, c->file);
+    if (first)
+        (void)close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    return c->file;
+}
+
+static bool there(const char *name)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void count_entries(void *context, const struct claim *c)
+{
+    (void)c;
+    ++*(int *)context;
+}
+
+/* Many processes of one rank at once: every name is taken once. */
+static void test_race(void)
+{
+    enum { PROCESSES = 24 };
+    pid_t children[PROCESSES];
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            struct claim c = make(5000 + i, 3, i % 5 == 0);
+            (void)take(&c);
+            c.mpi = i % 5 < 2;
+            (void)take(&c);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < PROCESSES; i++)
+        (void)waitpid(children[i], NULL, 0);
+    int names = 0;
+    char name[80];
+    names += there("rank-00003.h5");
+    for (uint32_t i = 0; i < PROCESSES; i++)
+        for (int n = 0; n < 3; n++) {
+            (void)snprintf(name, sizeof name, "rank-00003.%u.%d.h5", 5000 + i, n);
+            names += there(name);
+        }
+    is_int(names, PROCESSES, "24 processes of one rank at once: 24 files");
+}
+
+int main(void)
+{
+    bool last;
+    if (mkdtemp(dir) == NULL)
+        return 99;
+    struct claim shell = make(100, 0, false), mpi = make(200, 0, false), child = make(300, 0, false);
+    is_str(take(&shell), "rank-00000.h5", "the first process of a rank has its name, provisionally");
+    is_str(take(&mpi), "rank-00000.200.0.h5", "the second has a name with its pid");
+    mpi.mpi = true;
+    is_str(take(&mpi), "rank-00000.h5", "it calls MPI_Init and takes the rank's name");
+    ok(claim_refresh(&shell) == 0 && strcmp(shell.file, "rank-00000.100.0.h5") == 0, "the first one has yielded");
+    ok(there("rank-00000.h5") && there("rank-00000.100.0.h5") && !there("rank-00000.200.0.h5"), "the files moved along");
+    child.mpi = true;
+    is_str(take(&child), "rank-00000.300.0.h5", "a second MPI process of the rank (a spawned world) yields");
+    is_str(take(&child), "rank-00000.300.0.h5", "asking again changes nothing");
+    shell.mpi = true;
+    is_str(take(&shell), "rank-00000.100.0.h5", "MPI_Init after the owner's does not take the name");
+
+    struct claim unknown = make(400, -1, false);
+    is_str(take(&unknown), "rank-00000.400.0.h5", "without a rank: rank 0");
+    unknown.rank = 2;
+    unknown.mpi = true;
+    is_str(take(&unknown), "rank-00002.h5", "the rank becomes known: the name follows");
+    ok(there("rank-00002.h5"), "and so does the file");
+
+    struct claim execed = make(200, 0, false);
+    ok(strcmp(execed.key, mpi.key) != 0, "exec: the same pid and start time, another key");
+    is_str(take(&execed), "rank-00000.200.0.h5", "exec: another file");
+
+    ok(claim_finish(&shell, CLAIM_CLOSED, 1, &last) == 0 && !last, "the first to close is not the last");
+    ok(claim_finish(&mpi, CLAIM_CLOSED, 1, &last) == 0 && !last, "nor the second");
+    ok(claim_finish(&child, CLAIM_CLOSED, 1, &last) == 0 && !last, "nor the third");
+    claim_withdraw(&unknown);
+    ok(claim_finish(&execed, CLAIM_CLOSED, 1, &last) == 0 && last, "the last one knows that it is");
+    int entries = 0;
+    ok(claim_each(dir, count_entries, &entries) == 0 && entries == 4, "entries of all but the one withdrawn");
+    is_int(claim_writer_lives(&shell, shell.host, shell.boot_id), 0, "a pid that never wrote is not alive");
+    is_int(claim_writer_lives(&shell, "elsewhere", "other"), -1, "another host: unknown");
+    is_int(claim_writer_lives(&shell, shell.host, "other"), 0, "this host after a reboot: dead");
+    test_race();
+    (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return done_testing();
+}
