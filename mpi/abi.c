@@ -8,7 +8,8 @@
 
 struct mpi_abi mpi_abi;
 
-/* --- symbols ------------------------------------------------------------------------------------- */
+/* --- symbols -------------------------------------------------------------------------------------
+ */
 
 struct range_search {
     uintptr_t address, low, high;
@@ -68,8 +69,9 @@ static bool is_ours(const void *address)
     return (uintptr_t)address >= low && (uintptr_t)address < high;
 }
 
-/* dlopen from inside dl_iterate_phdr could take the loader's locks in the wrong order: names first. They
- * stay valid as long as nothing is unloaded, which is true of a library that is about to be called. */
+/* dlopen from inside dl_iterate_phdr could take the loader's locks in the wrong order: names first.
+ * They stay valid as long as nothing is unloaded, which is true of a library that is about to be
+ * called. */
 RT_COLD static void *search_objects(const char *name)
 {
     struct object_list list = {.n = 0};
@@ -94,10 +96,12 @@ RT_COLD void *mpi_symbol(const char *name)
     return search_objects(name);
 }
 
-/* --- constants ------------------------------------------------------------------------------------ */
+/* --- constants
+ * ------------------------------------------------------------------------------------ */
 
-/* A variable of the library: the loader may have copied it into the program (a copy relocation), and then the library
- * itself uses the copy. So the global order first, which begins at the program. */
+/* A variable of the library: the loader may have copied it into the program (a copy relocation),
+ * and then the library itself uses the copy. So the global order first, which begins at the
+ * program. */
 RT_COLD void *mpi_variable(const char *name)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
@@ -113,16 +117,26 @@ RT_COLD static void fill_open_mpi(struct mpi_abi *abi, void *world)
 {
     *abi = (struct mpi_abi){
         .kind = MPI_ABI_OPEN_MPI,
-        .any_source = -1, .any_tag = -1, .proc_null = -2, .root = -4, .err_pending = 18,
-        .handle_mask = UINT64_MAX, .handle_bytes = 8,
-        .status_bytes = 24, .status_source = 0, .status_tag = 4, .status_error = 8,
+        .any_source = -1,
+        .any_tag = -1,
+        .proc_null = -2,
+        .root = -4,
+        .err_pending = 18,
+        .handle_mask = UINT64_MAX,
+        .handle_bytes = 8,
+        .status_bytes = 24,
+        .status_source = 0,
+        .status_tag = 4,
+        .status_error = 8,
         .comm_world = (uint64_t)(uintptr_t)world,
         .comm_self = address_of("ompi_mpi_comm_self"),
         .comm_null = address_of("ompi_mpi_comm_null"),
         .request_null = address_of("ompi_request_null"),
         .type_null = address_of("ompi_mpi_datatype_null"),
         .type_byte = address_of("ompi_mpi_byte"),
-        .in_place = 1, .status_ignore = 0, .statuses_ignore = 0,
+        .in_place = 1,
+        .status_ignore = 0,
+        .statuses_ignore = 0,
     };
     const void *inside[2] = {world, mpi_symbol("PMPI_Init")};
     for (int i = 0; i < 2; i++) {
@@ -137,12 +151,26 @@ RT_COLD static void fill_mpich(struct mpi_abi *abi)
 {
     *abi = (struct mpi_abi){
         .kind = MPI_ABI_MPICH,
-        .any_source = -2, .any_tag = -1, .proc_null = -1, .root = -3, .err_pending = 18,
-        .handle_mask = UINT32_MAX, .handle_bytes = 4,
-        .status_bytes = 20, .status_source = 8, .status_tag = 12, .status_error = 16,
-        .comm_world = 0x44000000, .comm_self = 0x44000001, .comm_null = 0x04000000,
-        .request_null = 0x2c000000, .type_null = 0x0c000000, .type_byte = 0x4c00010d,
-        .in_place = UINT64_MAX, .status_ignore = 1, .statuses_ignore = 1,
+        .any_source = -2,
+        .any_tag = -1,
+        .proc_null = -1,
+        .root = -3,
+        .err_pending = 18,
+        .handle_mask = UINT32_MAX,
+        .handle_bytes = 4,
+        .status_bytes = 20,
+        .status_source = 8,
+        .status_tag = 12,
+        .status_error = 16,
+        .comm_world = 0x44000000,
+        .comm_self = 0x44000001,
+        .comm_null = 0x04000000,
+        .request_null = 0x2c000000,
+        .type_null = 0x0c000000,
+        .type_byte = 0x4c00010d,
+        .in_place = UINT64_MAX,
+        .status_ignore = 1,
+        .statuses_ignore = 1,
     };
 }
 
@@ -150,19 +178,34 @@ RT_COLD static void fill_standard(struct mpi_abi *abi)
 {
     *abi = (struct mpi_abi){
         .kind = MPI_ABI_STANDARD,
-        .any_source = -1, .any_tag = -31, .proc_null = -2, .root = -3, .err_pending = 18,
-        .handle_mask = UINT64_MAX, .handle_bytes = 8,
-        .status_bytes = 32, .status_source = 0, .status_tag = 4, .status_error = 8,
-        .comm_world = 0x101, .comm_self = 0x102, .comm_null = 0x100,
-        .request_null = 0x180, .type_null = 0x200, .type_byte = 0x247,
-        .in_place = 1, .status_ignore = 0, .statuses_ignore = 0,
+        .any_source = -1,
+        .any_tag = -31,
+        .proc_null = -2,
+        .root = -3,
+        .err_pending = 18,
+        .handle_mask = UINT64_MAX,
+        .handle_bytes = 8,
+        .status_bytes = 32,
+        .status_source = 0,
+        .status_tag = 4,
+        .status_error = 8,
+        .comm_world = 0x101,
+        .comm_self = 0x102,
+        .comm_null = 0x100,
+        .request_null = 0x180,
+        .type_null = 0x200,
+        .type_byte = 0x247,
+        .in_place = 1,
+        .status_ignore = 0,
+        .statuses_ignore = 0,
     };
 }
 
 RT_COLD static const struct mpi_abi *look(void)
 {
     struct mpi_abi found = {.kind = MPI_ABI_UNKNOWN};
-    /* A library of the standard interface says its version here; others say -1 or lack the function. */
+    /* A library of the standard interface says its version here; others say -1 or lack the
+     * function. */
     int (*version)(int *, int *) = NULL;
     void *symbol = mpi_symbol("PMPI_Abi_get_version");
     memcpy(&version, &symbol, sizeof version);
@@ -179,7 +222,8 @@ RT_COLD static const struct mpi_abi *look(void)
     if (found.kind != MPI_ABI_UNKNOWN) {
         enum mpi_abi_kind kind = found.kind;
         found.kind = MPI_ABI_UNKNOWN;
-        mpi_abi = found; /* two threads may both do this, with the same values; kind is stored last */
+        mpi_abi =
+            found; /* two threads may both do this, with the same values; kind is stored last */
         __atomic_store_n(&mpi_abi.kind, kind, __ATOMIC_RELEASE);
     }
     return &mpi_abi;

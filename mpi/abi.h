@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The few facts about the loaded MPI library that the wrappers need: constants, handles and MPI_Status. */
+ * The few facts about the loaded MPI library that the wrappers need: constants, handles and
+ * MPI_Status. */
 #ifndef REGTRACE_MPI_ABI_H
 #define REGTRACE_MPI_ABI_H
 
 #include "mpi/mpi.h"
 
-/* Values: Open MPI 4 and 5 mpi.h, MPICH 3 and 4 mpi.h, MPI-5.0 "Application Binary Interface" chapter. */
+/* Values: Open MPI 4 and 5 mpi.h, MPICH 3 and 4 mpi.h, MPI-5.0 "Application Binary Interface"
+ * chapter. */
 struct mpi_abi {
     enum mpi_abi_kind kind;
     int any_source, any_tag, proc_null, root;
@@ -15,8 +17,8 @@ struct mpi_abi {
     uint32_t status_bytes, status_source, status_tag, status_error; /* offsets */
     uint64_t comm_world, comm_self, comm_null, request_null, type_null, type_byte;
     uint64_t in_place, status_ignore, statuses_ignore;
-    /* Open MPI: predefined handles are addresses of variables, in the library's image or, where the linker made the
-     * program a copy of them, in the program's. */
+    /* Open MPI: predefined handles are addresses of variables, in the library's image or, where the
+     * linker made the program a copy of them, in the program's. */
     uint64_t image_low[2], image_high[2];
 };
 
@@ -26,8 +28,9 @@ extern struct mpi_abi mpi_abi;
 /* Look which library is loaded; cheap once found. Not from signal handlers. */
 const struct mpi_abi *mpi_abi_find(void);
 
-/* The address of a symbol of the MPI library (never our own wrapper), NULL if there is none: RTLD_NEXT, then every
- * loaded object, so that libraries loaded RTLD_LOCAL are found as well. Not from signal handlers. */
+/* The address of a symbol of the MPI library (never our own wrapper), NULL if there is none:
+ * RTLD_NEXT, then every loaded object, so that libraries loaded RTLD_LOCAL are found as well. Not
+ * from signal handlers. */
 void *mpi_symbol(const char *name);
 
 /* The same for variables: the program's own copy goes first, as it does for the library itself. */

@@ -15,14 +15,17 @@ uint32_t mpi_recorded = 1;
 _Atomic uint64_t mpi_completions_skipped;
 void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS];
 
-/* Where Fortran's entry points live: a C call from there, inside the Fortran call of the same name, is its second half. */
+/* Where Fortran's entry points live: a C call from there, inside the Fortran call of the same name,
+ * is its second half. */
 static uintptr_t fortran_low[2], fortran_high[2];
-/* Our own object: a stub that ends in a jump to the C function leaves our Fortran wrapper as its caller. */
+/* Our own object: a stub that ends in a jump to the C function leaves our Fortran wrapper as its
+ * caller. */
 static uintptr_t own_low, own_high;
 
 static int absent_function(void)
 {
-    return 16; /* MPI_ERR_OTHER of Open MPI and of the standard interface; an error class with MPICH too */
+    return 16; /* MPI_ERR_OTHER of Open MPI and of the standard interface; an error class with MPICH
+                  too */
 }
 
 RT_COLD static void note_fortran(const void *real)
@@ -156,9 +159,11 @@ void mpi_cut_leaves(struct recorder_thread *t)
     }
 }
 
-/* --- strings ---------------------------------------------------------------------------------------- */
+/* --- strings
+ * ---------------------------------------------------------------------------------------- */
 
-/* Bytes read, stopping at the end of a page, so that an unreadable next page does not spoil the whole. */
+/* Bytes read, stopping at the end of a page, so that an unreadable next page does not spoil the
+ * whole. */
 static long read_piece(uint64_t address, char *to, size_t n)
 {
     size_t in_page = 4096 - (size_t)(address & 4095);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clock alignment between nodes: one rank of each node and rank 0 exchange messages at MPI's start and end.
+ * Clock alignment between nodes: one rank of each node and rank 0 exchange messages at MPI's start
+ * and end.
  *
- * The offset is rank 0's CLOCK_MONOTONIC less ours at the same moment, taken from the exchange with the shortest round
- * trip: the error is at most half of that (Cristian 1989). Ranks of one node share a clock and send nothing:
- * exchanges among oversubscribed ranks were wrong by up to 12 ms. */
+ * The offset is rank 0's CLOCK_MONOTONIC less ours at the same moment, taken from the exchange with
+ * the shortest round trip: the error is at most half of that (Cristian 1989). Ranks of one node
+ * share a clock and send nothing: exchanges among oversubscribed ranks were wrong by up to 12 ms.
+ */
 #include "mpi/special.h"
 
 #include "base/stream.h"
@@ -27,7 +29,8 @@ struct measured {
 };
 static struct measured first;
 static bool have_first;
-/* A duplicate of the world, so that our messages meet nobody else's; made only where there are several nodes. */
+/* A duplicate of the world, so that our messages meet nobody else's; made only where there are
+ * several nodes. */
 static uint64_t private_comm;
 
 static long number_in(const char *name)
@@ -42,8 +45,8 @@ static long number_in(const char *name)
 
 bool clocksync_one_node_by_launcher(int size)
 {
-    static const char *const local_sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE",
-                                              "PALS_LOCAL_SIZE"};
+    static const char *const local_sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                              "MV2_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE"};
     if (getenv("REGTRACE_TEST_NODE") != NULL)
         return false;
     for (size_t i = 0; i < sizeof local_sizes / sizeof local_sizes[0]; i++)
@@ -81,7 +84,8 @@ static void bytes_send(const struct mpi_library *l, const void *data, int n, int
 
 static void bytes_receive(const struct mpi_library *l, void *data, int n, int from, int tag)
 {
-    (void)l->Recv(data, n, mpi_abi.type_byte, from, tag, private_comm, (void *)(uintptr_t)mpi_abi.status_ignore);
+    (void)l->Recv(data, n, mpi_abi.type_byte, from, tag, private_comm,
+                  (void *)(uintptr_t)mpi_abi.status_ignore);
 }
 
 /* Rank 0: answer one representative until it says that it has enough (a zero). */
@@ -110,7 +114,8 @@ static struct measured ask(const struct mpi_library *l, uint64_t budget_ns)
         int64_t half = (int64_t)(back - sent) / 2;
         if (half < best.error_ns) {
             int64_t middle = (int64_t)sent + half;
-            best = (struct measured){.offset_ns = (int64_t)theirs - middle, .error_ns = half + 1, .at_ns = middle};
+            best = (struct measured){
+                .offset_ns = (int64_t)theirs - middle, .error_ns = half + 1, .at_ns = middle};
         }
         if (back - began > budget_ns)
             break;
@@ -135,7 +140,8 @@ static void store(const struct measured *m, bool final)
         drift = (double)(m->offset_ns - first.offset_ns) / (double)(m->at_ns - first.at_ns);
     const struct measured *from = have_first ? &first : m;
     h->clock_drift = drift;
-    atomic_store(&h->clock_offset_ns, from->offset_ns - (int64_t)(drift * (double)(from->at_ns - start)));
+    atomic_store(&h->clock_offset_ns,
+                 from->offset_ns - (int64_t)(drift * (double)(from->at_ns - start)));
     atomic_store(&h->clock_error_ns, m->error_ns > from->error_ns ? m->error_ns : from->error_ns);
 }
 
@@ -148,7 +154,8 @@ static int representative(const uint64_t *nodes, int rank)
 }
 
 /* The exchange itself, the nodes one after the other; every rank takes part. */
-static void exchange(const struct mpi_library *l, const uint64_t *nodes, int rank, int size, bool final)
+static void exchange(const struct mpi_library *l, const uint64_t *nodes, int rank, int size,
+                     bool final)
 {
     uint64_t others = 0;
     for (int i = 1; i < size; i++)
@@ -179,8 +186,8 @@ static bool several_nodes(const uint64_t *nodes, int size)
     return false;
 }
 
-/* Every rank's node. NULL where there is no memory for that, which ends the alignment of this rank; the others
- * would wait: it is 8 bytes a rank, taken without malloc. */
+/* Every rank's node. NULL where there is no memory for that, which ends the alignment of this rank;
+ * the others would wait: it is 8 bytes a rank, taken without malloc. */
 static uint64_t *gather_nodes(const struct mpi_library *l, int size)
 {
     size_t bytes = (size_t)size * sizeof(uint64_t);
@@ -199,7 +206,8 @@ void clocksync_measure(int rank, int size, bool final)
     const struct mpi_library *l = mpi_library();
     size_t bytes = (size_t)size * sizeof *nodes;
     if (size < 2 || number_in("REGTRACE_CLOCK_SYNC") == 0 || clocksync_one_node_by_launcher(size) ||
-        (final && nodes == NULL) || l->Allgather == NULL || l->Comm_dup == NULL || l->Send == NULL || l->Recv == NULL)
+        (final && nodes == NULL) || l->Allgather == NULL || l->Comm_dup == NULL ||
+        l->Send == NULL || l->Recv == NULL)
         return;
     if (!final) {
         nodes = gather_nodes(l, size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Completions: what Recv, Wait and Test say about the messages and requests that they end.
  *
- * Requests are noted before the call, since MPI sets them to MPI_REQUEST_NULL; where the program ignores the
- * status, one of ours is passed. Nothing that the program sees is written to. */
+ * Requests are noted before the call, since MPI sets them to MPI_REQUEST_NULL; where the program
+ * ignores the status, one of ours is passed. Nothing that the program sees is written to. */
 #include "mpi/library.h"
 #include "mpi/wrapper.h"
 
@@ -16,8 +16,8 @@ static bool is_ignored(mpi_word status, bool fortran, bool array)
     if (!fortran)
         return status == (array ? mpi_abi.statuses_ignore : mpi_abi.status_ignore);
     /* C variables of the library that hold the address of Fortran's constant */
-    static const char *const names[4] = {"MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE",
-                                         "MPI_F08_STATUSES_IGNORE"};
+    static const char *const names[4] = {"MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE",
+                                         "MPI_F08_STATUS_IGNORE", "MPI_F08_STATUSES_IGNORE"};
     static mpi_word *holders[4];
     static int looked;
     if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0) {
@@ -48,7 +48,8 @@ static uint64_t status_bytes(const unsigned char *status, bool *cancelled)
         *cancelled = status_int(status, 12) != 0;
         return n;
     }
-    if (mpi_abi.kind == MPI_ABI_MPICH) { /* int count_lo at 0, count_hi_and_cancelled at 4: bit 0 is the flag */
+    if (mpi_abi.kind ==
+        MPI_ABI_MPICH) { /* int count_lo at 0, count_hi_and_cancelled at 4: bit 0 is the flag */
         uint32_t low = (uint32_t)status_int(status, 0), high = (uint32_t)status_int(status, 4);
         *cancelled = (high & 1) != 0;
         return low | (uint64_t)(high >> 1) << 32;
@@ -63,7 +64,8 @@ static uint64_t status_bytes(const unsigned char *status, bool *cancelled)
     return (uint64_t)n;
 }
 
-static void emit_completion(struct recorder_thread *t, uint64_t request, const unsigned char *status)
+static void emit_completion(struct recorder_thread *t, uint64_t request,
+                            const unsigned char *status)
 {
     bool cancelled;
     uint64_t bytes = status_bytes(status, &cancelled);
@@ -77,7 +79,8 @@ static void emit_completion(struct recorder_thread *t, uint64_t request, const u
     (void)recorder_emit(t, EV_MPI_BYTES, request, bytes);
 }
 
-/* --- one -------------------------------------------------------------------------------------------- */
+/* --- one
+ * -------------------------------------------------------------------------------------------- */
 
 mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran)
 {
@@ -96,7 +99,8 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
         emit_completion(t, c->request, (const unsigned char *)(uintptr_t)c->status);
 }
 
-/* --- many ------------------------------------------------------------------------------------------- */
+/* --- many
+ * ------------------------------------------------------------------------------------------- */
 
 static void note_requests(struct mpi_many *c, mpi_word count, mpi_word requests, bool fortran)
 {
@@ -109,7 +113,8 @@ static void note_requests(struct mpi_many *c, mpi_word count, mpi_word requests,
         c->requests[i] = mpi_handle_element(MPI_HANDLE_REQUEST, requests, i, fortran);
 }
 
-mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses, bool fortran)
+mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses,
+                        bool fortran)
 {
     note_requests(c, count, requests, fortran);
     c->status = statuses;
@@ -133,8 +138,9 @@ void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c)
             emit_completion(t, c->requests[i], status_at(c, i));
 }
 
-/* Which request an index means. Fortran's count from 1, but mpi_f08 of MPICH 4.0 hands out C's from MPI_Waitany: if the
- * request counted from 1 is still active and its successor has just ended, that one is meant. */
+/* Which request an index means. Fortran's count from 1, but mpi_f08 of MPICH 4.0 hands out C's from
+ * MPI_Waitany: if the request counted from 1 is still active and its successor has just ended, that
+ * one is meant. */
 static int index_of(const struct mpi_many *c, int index, bool fortran)
 {
     int at = index - (fortran ? 1 : 0);
@@ -142,12 +148,15 @@ static int index_of(const struct mpi_many *c, int index, bool fortran)
     if (!fortran || at + 1 < 0 || next >= c->n || c->requests[next] == mpi_abi.request_null)
         return at;
     bool here = at >= 0 && c->requests[at] != mpi_abi.request_null &&
-                mpi_handle_element(MPI_HANDLE_REQUEST, c->array, (uint64_t)at, true) == mpi_abi.request_null;
-    bool after = mpi_handle_element(MPI_HANDLE_REQUEST, c->array, next, true) == mpi_abi.request_null;
+                mpi_handle_element(MPI_HANDLE_REQUEST, c->array, (uint64_t)at, true) ==
+                    mpi_abi.request_null;
+    bool after =
+        mpi_handle_element(MPI_HANDLE_REQUEST, c->array, next, true) == mpi_abi.request_null;
     return !here && after ? at + 1 : at;
 }
 
-void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done, mpi_word indices, bool fortran)
+void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done,
+                  mpi_word indices, bool fortran)
 {
     int n = mpi_read_int(done);
     for (int i = 0; i < n && indices != 0 && t->recording != 0; i++) {
@@ -169,14 +178,15 @@ int mpi_many_result(const struct mpi_many *c, int result)
     return result;
 }
 
-mpi_word mpi_any_begin(struct mpi_many *c, struct mpi_one *one, mpi_word count, mpi_word requests, mpi_word status,
-                       bool fortran)
+mpi_word mpi_any_begin(struct mpi_many *c, struct mpi_one *one, mpi_word count, mpi_word requests,
+                       mpi_word status, bool fortran)
 {
     note_requests(c, count, requests, fortran);
     return mpi_one_begin(one, 0, status, fortran);
 }
 
-void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi_one *one, mpi_word index, bool fortran)
+void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi_one *one,
+                 mpi_word index, bool fortran)
 {
     int at = mpi_read_int(index);
     if (at == UNDEFINED)
@@ -188,7 +198,8 @@ void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi
     mpi_one_end(t, one, true);
 }
 
-/* --- persistent requests ---------------------------------------------------------------------------- */
+/* --- persistent requests
+ * ---------------------------------------------------------------------------- */
 
 void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran)
 {

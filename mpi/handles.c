@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is known of handles: sizes of types, numbers, ranks and sizes of communicators. Lock-free, no allocation. */
+ * What is known of handles: sizes of types, numbers, ranks and sizes of communicators. Lock-free,
+ * no allocation. */
 #include "mpi/library.h"
 #include "mpi/wrapper.h"
 
 #include <string.h>
 
-/* --- the library's own functions ------------------------------------------------------------------- */
+/* --- the library's own functions
+ * ------------------------------------------------------------------- */
 
 static struct mpi_library library;
 
@@ -13,8 +15,8 @@ RT_COLD static void find_library(void)
 {
     struct mpi_library found = {.ready = 0};
     void *symbol;
-#define X(name, type)                                                                                                  \
-    symbol = mpi_symbol("PMPI_" #name);                                                                                \
+#define X(name, type)                                                                              \
+    symbol = mpi_symbol("PMPI_" #name);                                                            \
     memcpy(&found.name, &symbol, sizeof symbol);
     MPI_LIBRARY(X)
 #undef X
@@ -29,10 +31,11 @@ const struct mpi_library *mpi_library(void)
     return &library;
 }
 
-/* --- types ------------------------------------------------------------------------------------------ */
+/* --- types
+ * ------------------------------------------------------------------------------------------ */
 
-/* Only predefined types are kept: a derived type's handle may be freed and given to another behind our back.
- * An entry is key << 32 | size + 1, one word, so that it is read and written whole. */
+/* Only predefined types are kept: a derived type's handle may be freed and given to another behind
+ * our back. An entry is key << 32 | size + 1, one word, so that it is read and written whole. */
 #define TYPE_SLOTS 256u
 static uint64_t type_sizes[TYPE_SLOTS];
 
@@ -50,8 +53,7 @@ static uint32_t predefined_key(uint64_t type)
         return (type & 0xfc000000u) == 0x4c000000u ? (uint32_t)type : 0;
     case MPI_ABI_STANDARD: /* predefined handles lie below 4096 */
         return type < 4096 ? (uint32_t)type : 0;
-    default:
-        return 0;
+    default: return 0;
     }
 }
 
@@ -83,7 +85,8 @@ uint64_t mpi_size_of_type(uint64_t type)
     return size;
 }
 
-/* --- communicators ---------------------------------------------------------------------------------- */
+/* --- communicators
+ * ---------------------------------------------------------------------------------- */
 
 #define COMM_SLOTS 4096u
 #define COMM_TRIES 16u
@@ -149,7 +152,8 @@ static void ask_comm(struct comm_entry *e, uint64_t comm)
     e->size = (uint32_t)size;
 }
 
-RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_entry *e, uint64_t comm, uint32_t parent)
+RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_entry *e,
+                                      uint64_t comm, uint32_t parent)
 {
     uint32_t none = 0;
     if (!atomic_compare_exchange_strong(&e->id, &none, COMM_BEING_ASKED))
@@ -158,7 +162,8 @@ RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_ent
     uint32_t id = new_id(comm);
     atomic_store_explicit(&e->id, id, memory_order_release);
     if (id != COMM_MANY)
-        (void)recorder_emit_long(t, EV_MPI_COMM, id | (uint64_t)e->rank << 32, e->size | (uint64_t)parent << 32, NULL, 0);
+        (void)recorder_emit_long(t, EV_MPI_COMM, id | (uint64_t)e->rank << 32,
+                                 e->size | (uint64_t)parent << 32, NULL, 0);
     return id;
 }
 
@@ -212,11 +217,13 @@ void mpi_after_fork(void)
     atomic_store(&next_comm, 3);
 }
 
-/* --- arrays ----------------------------------------------------------------------------------------- */
+/* --- arrays
+ * ----------------------------------------------------------------------------------------- */
 
 static uint64_t count_at(mpi_word counts, bool wide, uint32_t i)
 {
-    int64_t n = wide ? ((const int64_t *)(uintptr_t)counts)[i] : ((const int *)(uintptr_t)counts)[i];
+    int64_t n =
+        wide ? ((const int64_t *)(uintptr_t)counts)[i] : ((const int *)(uintptr_t)counts)[i];
     return n > 0 ? (uint64_t)n : 0;
 }
 
@@ -231,7 +238,8 @@ uint64_t mpi_sum(mpi_word counts, bool wide, uint64_t comm)
 
 uint64_t mpi_own(mpi_word counts, bool wide, uint64_t comm)
 {
-    return counts != 0 && mpi_known_size(comm) != 0 ? count_at(counts, wide, mpi_known_rank(comm)) : 0;
+    return counts != 0 && mpi_known_size(comm) != 0 ? count_at(counts, wide, mpi_known_rank(comm))
+                                                    : 0;
 }
 
 uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm, bool fortran)
@@ -266,8 +274,9 @@ uint64_t mpi_handle_element(enum mpi_handle_kind kind, mpi_word array, uint64_t 
     return ((const uint64_t *)(uintptr_t)array)[i];
 }
 
-/* Fortran's MPI_IN_PLACE is a variable: its address by the names that the libraries give it. MPICH keeps the
- * address of mpif.h's in MPIR_F_MPI_IN_PLACE, mpi_f08's is the variable MPIR_F08_MPI_IN_PLACE itself. */
+/* Fortran's MPI_IN_PLACE is a variable: its address by the names that the libraries give it. MPICH
+ * keeps the address of mpif.h's in MPIR_F_MPI_IN_PLACE, mpi_f08's is the variable
+ * MPIR_F08_MPI_IN_PLACE itself. */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor)
 {
     if (!fortran)
@@ -282,6 +291,7 @@ bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor)
     }
     if (descriptor)
         buffer = buffer != 0 ? *(const mpi_word *)(uintptr_t)buffer : 0;
-    return buffer != 0 && (buffer == (mpi_word)(uintptr_t)variable || buffer == (mpi_word)(uintptr_t)variable_f08 ||
+    return buffer != 0 && (buffer == (mpi_word)(uintptr_t)variable ||
+                           buffer == (mpi_word)(uintptr_t)variable_f08 ||
                            (pointer != NULL && buffer == *(const mpi_word *)pointer));
 }

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The PMPI functions that we call ourselves, through pointers, so that nothing is linked against MPI. */
+ * The PMPI functions that we call ourselves, through pointers, so that nothing is linked against
+ * MPI. */
 #ifndef REGTRACE_MPI_LIBRARY_H
 #define REGTRACE_MPI_LIBRARY_H
 
 #include <stdint.h>
 
 /* Name, then the type of the pointer. Handles travel as words, as in the wrappers. */
-#define MPI_LIBRARY(X)                                                                                                 \
-    X(Comm_rank, int (*)(uint64_t, int *))                                                                             \
-    X(Comm_size, int (*)(uint64_t, int *))                                                                             \
-    X(Comm_test_inter, int (*)(uint64_t, int *))                                                                       \
-    X(Comm_remote_size, int (*)(uint64_t, int *))                                                                      \
-    X(Type_size, int (*)(uint64_t, int *))                                                                             \
-    X(Get_count_c, int (*)(const void *, uint64_t, int64_t *))                                                         \
-    X(Test_cancelled, int (*)(const void *, int *))                                                                    \
-    X(Comm_f2c, uint64_t (*)(int))                                                                                     \
-    X(Type_f2c, uint64_t (*)(int))                                                                                     \
-    X(Request_f2c, uint64_t (*)(int))                                                                                  \
-    X(Query_thread, int (*)(int *))                                                                                    \
-    X(Allgather, int (*)(const void *, int, uint64_t, void *, int, uint64_t, uint64_t))                                \
-    X(Send, int (*)(const void *, int, uint64_t, int, int, uint64_t))                                                  \
-    X(Recv, int (*)(void *, int, uint64_t, int, int, uint64_t, void *))                                                \
-    X(Comm_dup, int (*)(uint64_t, void *))                                                                             \
+#define MPI_LIBRARY(X)                                                                             \
+    X(Comm_rank, int (*)(uint64_t, int *))                                                         \
+    X(Comm_size, int (*)(uint64_t, int *))                                                         \
+    X(Comm_test_inter, int (*)(uint64_t, int *))                                                   \
+    X(Comm_remote_size, int (*)(uint64_t, int *))                                                  \
+    X(Type_size, int (*)(uint64_t, int *))                                                         \
+    X(Get_count_c, int (*)(const void *, uint64_t, int64_t *))                                     \
+    X(Test_cancelled, int (*)(const void *, int *))                                                \
+    X(Comm_f2c, uint64_t (*)(int))                                                                 \
+    X(Type_f2c, uint64_t (*)(int))                                                                 \
+    X(Request_f2c, uint64_t (*)(int))                                                              \
+    X(Query_thread, int (*)(int *))                                                                \
+    X(Allgather, int (*)(const void *, int, uint64_t, void *, int, uint64_t, uint64_t))            \
+    X(Send, int (*)(const void *, int, uint64_t, int, int, uint64_t))                              \
+    X(Recv, int (*)(void *, int, uint64_t, int, int, uint64_t, void *))                            \
+    X(Comm_dup, int (*)(uint64_t, void *))                                                         \
     X(Comm_free, int (*)(void *))
 
 struct mpi_library {
@@ -31,7 +32,8 @@ struct mpi_library {
     int ready;
 };
 
-/* Every pointer that the loaded library has; NULL for the others. Cheap once found; not from signal handlers. */
+/* Every pointer that the loaded library has; NULL for the others. Cheap once found; not from signal
+ * handlers. */
 const struct mpi_library *mpi_library(void);
 
 #endif

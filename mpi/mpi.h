@@ -10,33 +10,43 @@
 #include <stdint.h>
 
 /* Which binary interface the loaded library has. */
-enum mpi_abi_kind { MPI_ABI_UNKNOWN = 0, MPI_ABI_OPEN_MPI = 1, MPI_ABI_MPICH = 2, MPI_ABI_STANDARD = 3 };
+enum mpi_abi_kind {
+    MPI_ABI_UNKNOWN = 0,
+    MPI_ABI_OPEN_MPI = 1,
+    MPI_ABI_MPICH = 2,
+    MPI_ABI_STANDARD = 3
+};
 
-/* Called by the wrappers; a NULL member is not called. Set them before the program's main. They run on the
- * calling thread, once a call also where a Fortran stub goes through the C function; t->in_toolkit is 0. */
+/* Called by the wrappers; a NULL member is not called. Set them before the program's main. They run
+ * on the calling thread, once a call also where a Fortran stub goes through the C function;
+ * t->in_toolkit is 0. */
 struct mpi_hooks {
     /* Before the real MPI_Init, MPI_Init_thread or MPI_Session_init. */
     void (*init_begin)(void);
-    /* After it succeeded. rank and size are those of MPI_COMM_WORLD as MPI itself says, -1 after MPI_Session_init,
-     * which is local and may happen often. thread_level as provided; abi is an enum mpi_abi_kind. */
+    /* After it succeeded. rank and size are those of MPI_COMM_WORLD as MPI itself says, -1 after
+     * MPI_Session_init, which is local and may happen often. thread_level as provided; abi is an
+     * enum mpi_abi_kind. */
     void (*init_done)(int rank, int size, int thread_level, int abi);
     void (*finalize_begin)(void);
     void (*finalize_done)(void);
     /* Before the real MPI_Abort, which does not return. */
     void (*abort_called)(int code);
-    /* MPI_Pcontrol. second_arg is what the second argument's register held: a pointer, a number, or left over
-     * from before the call; read it with mpi_read_string() only. 0 from Fortran, which passes the level alone.
-     * caller = return address. MPI_Pcontrol makes no enter and leave events: the hook records what it wants. */
+    /* MPI_Pcontrol. second_arg is what the second argument's register held: a pointer, a number, or
+     * left over from before the call; read it with mpi_read_string() only. 0 from Fortran, which
+     * passes the level alone. caller = return address. MPI_Pcontrol makes no enter and leave
+     * events: the hook records what it wants. */
     void (*pcontrol)(int level, uint64_t second_arg, int is_fortran, void *caller);
 };
 extern struct mpi_hooks mpi_hooks;
 
-/* 0: calls are not recorded in windows (REGTRACE_RECORD_MPI=0), hooks still run. Default 1. Set before main. */
+/* 0: calls are not recorded in windows (REGTRACE_RECORD_MPI=0), hooks still run. Default 1. Set
+ * before main. */
 extern uint32_t mpi_recorded;
 
-/* Copy the string at `address` of this process into `buffer` of n bytes, NUL-terminated. Returns its length
- * (cut at n - 1), or -1 where the memory cannot be read before a NUL or n - 1 bytes are found. Never faults:
- * process_vm_readv on itself; where that is forbidden (seccomp), -1. Async-signal-safe, errno kept. */
+/* Copy the string at `address` of this process into `buffer` of n bytes, NUL-terminated. Returns
+ * its length (cut at n - 1), or -1 where the memory cannot be read before a NUL or n - 1 bytes are
+ * found. Never faults: process_vm_readv on itself; where that is forbidden (seccomp), -1.
+ * Async-signal-safe, errno kept. */
 long mpi_read_string(uint64_t address, char *buffer, size_t n);
 
 /* An entry of recorder_thread.open_calls: function number and these bits. */
@@ -44,9 +54,10 @@ long mpi_read_string(uint64_t address, char *buffer, size_t n);
 #define MPI_OPEN_ENTERED 0x4000u /* an enter event for it stands in the open window */
 #define MPI_OPEN_FORTRAN 0x8000u /* called through a Fortran entry point */
 
-/* At the opening of a window on this thread, after recorder_set_window(): an enter flagged EVENT_FLAG_CUT for each
- * open call that has none, outermost first. At its close, before recorder_set_window(): the matching
- * leaves, innermost first. The wrappers rely on both: a leave is recorded only for a call that has its enter. */
+/* At the opening of a window on this thread, after recorder_set_window(): an enter flagged
+ * EVENT_FLAG_CUT for each open call that has none, outermost first. At its close, before
+ * recorder_set_window(): the matching leaves, innermost first. The wrappers rely on both: a leave
+ * is recorded only for a call that has its enter. */
 void mpi_cut_enters(struct recorder_thread *t);
 void mpi_cut_leaves(struct recorder_thread *t);
 
@@ -56,8 +67,8 @@ enum mpi_abi_kind mpi_abi_loaded(void);
 /* In a forked child: communicators are described anew in the child's own stream. */
 void mpi_after_fork(void);
 
-/* Requests whose completion could not be recorded, since more than MPI_STATUSES were waited for at once with
- * MPI_STATUSES_IGNORE. */
+/* Requests whose completion could not be recorded, since more than MPI_STATUSES were waited for at
+ * once with MPI_STATUSES_IGNORE. */
 #define MPI_STATUSES 128
 extern _Atomic uint64_t mpi_completions_skipped;
 

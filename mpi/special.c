@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Wrappers by hand: MPI's start and end, MPI_Abort, MPI_Pcontrol, and functions that do not return int. */
+ * Wrappers by hand: MPI's start and end, MPI_Abort, MPI_Pcontrol, and functions that do not return
+ * int. */
 #include "mpi/special.h"
 
 #include "mpi/library.h"
@@ -52,24 +53,26 @@ static void end_finalize(void)
         mpi_hooks.finalize_done();
 }
 
-/* --- C ---------------------------------------------------------------------------------------------- */
+/* --- C
+ * ---------------------------------------------------------------------------------------------- */
 
-/* begin: run before, if the call is not the C half of a Fortran one; end: after it succeeded. REAL calls the real function. */
-#define C_CALL(function, begin, end, REAL)                                                                             \
-    do {                                                                                                               \
-        struct recorder_thread *t = &recorder_self;                                                                    \
-        if (MPI_PASSES(t, MPI_NUMBER_##function))                                                                      \
-            return REAL;                                                                                               \
-        begin;                                                                                                         \
-        bool recorded = mpi_open(t, MPI_NUMBER_##function);                                                            \
-        if (recorded)                                                                                                  \
-            mpi_enter(t, MPI_NUMBER_##function, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                              \
-        int result = REAL;                                                                                             \
-        mpi_close(t, MPI_NUMBER_##function);                                                                           \
-        if (result == 0) {                                                                                             \
-            end;                                                                                                       \
-        }                                                                                                              \
-        return result;                                                                                                 \
+/* begin: run before, if the call is not the C half of a Fortran one; end: after it succeeded. REAL
+ * calls the real function. */
+#define C_CALL(function, begin, end, REAL)                                                         \
+    do {                                                                                           \
+        struct recorder_thread *t = &recorder_self;                                                \
+        if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
+            return REAL;                                                                           \
+        begin;                                                                                     \
+        bool recorded = mpi_open(t, MPI_NUMBER_##function);                                        \
+        if (recorded)                                                                              \
+            mpi_enter(t, MPI_NUMBER_##function, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);          \
+        int result = REAL;                                                                         \
+        mpi_close(t, MPI_NUMBER_##function);                                                       \
+        if (result == 0) {                                                                         \
+            end;                                                                                   \
+        }                                                                                          \
+        return result;                                                                             \
     } while (0)
 
 typedef int real_0(void);
@@ -125,7 +128,8 @@ MPI_EXPORT int MPI_Abort(mpi_word comm, mpi_word code)
 
 MPI_EXPORT int64_t MPI_Aint_add(mpi_word base, mpi_word displacement)
 {
-    /* MPI-3.1, 4.1.5: the sum of the addresses as char pointers. Nothing to time, so not an event. */
+    /* MPI-3.1, 4.1.5: the sum of the addresses as char pointers. Nothing to time, so not an event.
+     */
     return (int64_t)(base + displacement);
 }
 
@@ -134,51 +138,52 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
     return (int64_t)(one - two);
 }
 
-/* --- Fortran ---------------------------------------------------------------------------------------- */
+/* --- Fortran
+ * ---------------------------------------------------------------------------------------- */
 
-#define FORTRAN_CALL(row, function, begin, end, real, ierror, ...)                                                     \
-    do {                                                                                                               \
-        struct recorder_thread *t = &recorder_self;                                                                    \
-        const unsigned entry = MPI_NUMBER_##function | MPI_OPEN_FORTRAN;                                               \
-        if (MPI_PASSES(t, MPI_NUMBER_##function)) {                                                                    \
-            real(__VA_ARGS__);                                                                                         \
-            return;                                                                                                    \
-        }                                                                                                              \
-        begin;                                                                                                         \
-        if (mpi_open(t, entry))                                                                                        \
-            mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                                              \
-        real(__VA_ARGS__);                                                                                             \
-        mpi_close(t, entry);                                                                                           \
-        if (mpi_fortran_result(ierror) == 0) {                                                                         \
-            end;                                                                                                       \
-        }                                                                                                              \
+#define FORTRAN_CALL(row, function, begin, end, real, ierror, ...)                                 \
+    do {                                                                                           \
+        struct recorder_thread *t = &recorder_self;                                                \
+        const unsigned entry = MPI_NUMBER_##function | MPI_OPEN_FORTRAN;                           \
+        if (MPI_PASSES(t, MPI_NUMBER_##function)) {                                                \
+            real(__VA_ARGS__);                                                                     \
+            return;                                                                                \
+        }                                                                                          \
+        begin;                                                                                     \
+        if (mpi_open(t, entry))                                                                    \
+            mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                          \
+        real(__VA_ARGS__);                                                                         \
+        mpi_close(t, entry);                                                                       \
+        if (mpi_fortran_result(ierror) == 0) {                                                     \
+            end;                                                                                   \
+        }                                                                                          \
     } while (0)
 
-#define FORTRAN_NAMES(low, upper, types)                                                                               \
-    MPI_EXPORT void low types __attribute__((alias(#low "_")));                                                        \
-    MPI_EXPORT void low##__ types __attribute__((alias(#low "_")));                                                    \
+#define FORTRAN_NAMES(low, upper, types)                                                           \
+    MPI_EXPORT void low types __attribute__((alias(#low "_")));                                    \
+    MPI_EXPORT void low##__ types __attribute__((alias(#low "_")));                                \
     MPI_EXPORT void upper types __attribute__((alias(#low "_")));
 
-#define FORTRAN_ENTRY_1(row, name, function, begin, end)                                                               \
-    void name(mpi_word ierror);                                                                                        \
-    MPI_EXPORT void name(mpi_word ierror)                                                                              \
-    {                                                                                                                  \
-        real_1 *real = (real_1 *)mpi_real_function(row, MPI_NUMBER_##function, #name);                                 \
-        FORTRAN_CALL(row, function, begin, end, real, ierror, ierror);                                                 \
+#define FORTRAN_ENTRY_1(row, name, function, begin, end)                                           \
+    void name(mpi_word ierror);                                                                    \
+    MPI_EXPORT void name(mpi_word ierror)                                                          \
+    {                                                                                              \
+        real_1 *real = (real_1 *)mpi_real_function(row, MPI_NUMBER_##function, #name);             \
+        FORTRAN_CALL(row, function, begin, end, real, ierror, ierror);                             \
     }
-#define FORTRAN_ENTRY_3(row, name, function, begin, end, ierror)                                                       \
-    void name(mpi_word a, mpi_word b, mpi_word c);                                                                     \
-    MPI_EXPORT void name(mpi_word a, mpi_word b, mpi_word c)                                                           \
-    {                                                                                                                  \
-        real_3 *real = (real_3 *)mpi_real_function(row, MPI_NUMBER_##function, #name);                                 \
-        FORTRAN_CALL(row, function, begin, end, real, ierror, a, b, c);                                                \
+#define FORTRAN_ENTRY_3(row, name, function, begin, end, ierror)                                   \
+    void name(mpi_word a, mpi_word b, mpi_word c);                                                 \
+    MPI_EXPORT void name(mpi_word a, mpi_word b, mpi_word c)                                       \
+    {                                                                                              \
+        real_3 *real = (real_3 *)mpi_real_function(row, MPI_NUMBER_##function, #name);             \
+        FORTRAN_CALL(row, function, begin, end, real, ierror, a, b, c);                            \
     }
-#define FORTRAN_ENTRY_4(row, name, function, begin, end, ierror)                                                       \
-    void name(mpi_word a, mpi_word b, mpi_word c, mpi_word d);                                                         \
-    MPI_EXPORT void name(mpi_word a, mpi_word b, mpi_word c, mpi_word d)                                               \
-    {                                                                                                                  \
-        real_4 *real = (real_4 *)mpi_real_function(row, MPI_NUMBER_##function, #name);                                 \
-        FORTRAN_CALL(row, function, begin, end, real, ierror, a, b, c, d);                                             \
+#define FORTRAN_ENTRY_4(row, name, function, begin, end, ierror)                                   \
+    void name(mpi_word a, mpi_word b, mpi_word c, mpi_word d);                                     \
+    MPI_EXPORT void name(mpi_word a, mpi_word b, mpi_word c, mpi_word d)                           \
+    {                                                                                              \
+        real_4 *real = (real_4 *)mpi_real_function(row, MPI_NUMBER_##function, #name);             \
+        FORTRAN_CALL(row, function, begin, end, real, ierror, a, b, c, d);                         \
     }
 
 FORTRAN_ENTRY_1(1, mpi_init_, Init, begin_init(), end_init(true))
@@ -198,15 +203,16 @@ FORTRAN_ENTRY_3(2, mpi_abort_f08_, Abort, begin_abort(mpi_read_int(b)), (void)0,
 FORTRAN_NAMES(mpi_abort, MPI_ABORT, (mpi_word, mpi_word, mpi_word))
 
 /* Fortran's are functions of two addresses of address-sized integers. */
-#define FORTRAN_AINT(name, operation)                                                                                  \
-    int64_t name(mpi_word one, mpi_word two);                                                                          \
-    MPI_EXPORT int64_t name(mpi_word one, mpi_word two)                                                                \
-    {                                                                                                                  \
-        return (int64_t)(*(const mpi_word *)(uintptr_t)one operation * (const mpi_word *)(uintptr_t)two);              \
+#define FORTRAN_AINT(name, operation)                                                              \
+    int64_t name(mpi_word one, mpi_word two);                                                      \
+    MPI_EXPORT int64_t name(mpi_word one, mpi_word two)                                            \
+    {                                                                                              \
+        return (int64_t)(*(const mpi_word *)(uintptr_t)one operation *                             \
+                         (const mpi_word *)(uintptr_t)two);                                        \
     }
-#define FORTRAN_AINT_NAMES(low, upper)                                                                                 \
-    MPI_EXPORT int64_t low(mpi_word, mpi_word) __attribute__((alias(#low "_")));                                       \
-    MPI_EXPORT int64_t low##__(mpi_word, mpi_word) __attribute__((alias(#low "_")));                                   \
+#define FORTRAN_AINT_NAMES(low, upper)                                                             \
+    MPI_EXPORT int64_t low(mpi_word, mpi_word) __attribute__((alias(#low "_")));                   \
+    MPI_EXPORT int64_t low##__(mpi_word, mpi_word) __attribute__((alias(#low "_")));               \
     MPI_EXPORT int64_t upper(mpi_word, mpi_word) __attribute__((alias(#low "_")));
 FORTRAN_AINT(mpi_aint_add_, +)
 FORTRAN_AINT(mpi_aint_diff_, -)
@@ -215,17 +221,20 @@ FORTRAN_AINT(mpi_aint_diff_f08_, -)
 FORTRAN_AINT_NAMES(mpi_aint_add, MPI_AINT_ADD)
 FORTRAN_AINT_NAMES(mpi_aint_diff, MPI_AINT_DIFF)
 
-/* --- Pcontrol --------------------------------------------------------------------------------------- */
+/* --- Pcontrol
+ * --------------------------------------------------------------------------------------- */
 
-/* A variable argument list cannot be handed on, and the libraries' own MPI_Pcontrol does nothing: not chained. */
+/* A variable argument list cannot be handed on, and the libraries' own MPI_Pcontrol does nothing:
+ * not chained. */
 MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, void *caller)
 {
     if (recorder_self.in_toolkit == 0 && mpi_hooks.pcontrol != NULL)
         mpi_hooks.pcontrol(level, second, is_fortran, caller);
 }
 
-/* Without a prototype of "...", so that the second argument is what its register holds, given or not. The
- * register is cleared on return: else a call with the level alone would find the last call's string in it. */
+/* Without a prototype of "...", so that the second argument is what its register holds, given or
+ * not. The register is cleared on return: else a call with the level alone would find the last
+ * call's string in it. */
 MPI_EXPORT int MPI_Pcontrol(int level, mpi_word second)
 {
     pcontrol(level, second, 0, __builtin_return_address(0));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The path every wrapped call takes; the generated wrappers are made of these pieces.
  *
- * Arguments travel as 64-bit words: ints, pointers and both kinds of handles fit a register or an eight-byte stack
- * slot of the x86-64 and AArch64 System V conventions, and what is above a narrower argument is passed on as found. */
+ * Arguments travel as 64-bit words: ints, pointers and both kinds of handles fit a register or an
+ * eight-byte stack slot of the x86-64 and AArch64 System V conventions, and what is above a
+ * narrower argument is passed on as found. */
 #ifndef REGTRACE_MPI_WRAPPER_H
 #define REGTRACE_MPI_WRAPPER_H
 
@@ -15,12 +16,13 @@ typedef uint64_t mpi_word;
 #define MPI_EXPORT __attribute__((visibility("default")))
 #define MPI_RECORDED __attribute__((noinline))
 
-/* Real functions as resolved so far; [0] C, [1] mpif.h, [2] mpi_f08, [3] mpi_f08 with descriptors. */
+/* Real functions as resolved so far; [0] C, [1] mpif.h, [2] mpi_f08, [3] mpi_f08 with descriptors.
+ */
 #define MPI_REAL_ROWS 5
 extern void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS];
 
-/* Resolve and keep: the next definition of `name` behind us, else of its PMPI_ or pmpi_ twin; where the library
- * has neither, a function that returns MPI_ERR_OTHER. Never NULL. */
+/* Resolve and keep: the next definition of `name` behind us, else of its PMPI_ or pmpi_ twin; where
+ * the library has neither, a function that returns MPI_ERR_OTHER. Never NULL. */
 void *mpi_resolve(unsigned row, unsigned function, const char *name);
 
 static inline void *mpi_real_function(unsigned row, unsigned function, const char *name)
@@ -29,18 +31,23 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
     return RT_LIKELY(real != NULL) ? real : mpi_resolve(row, function, name);
 }
 
-/* --- one call ------------------------------------------------------------------------------------- */
+/* --- one call
+ * ------------------------------------------------------------------------------------- */
 
 bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller);
 
-/* Our own call, or the C half of a Fortran call that is counted already: straight to the real function. */
-#define MPI_PASSES_FROM(t, function, caller)                                                                           \
-    (RT_UNLIKELY(((t)->in_toolkit | (t)->open_depth) != 0) && mpi_passes_nested(t, function, caller))
+/* Our own call, or the C half of a Fortran call that is counted already: straight to the real
+ * function. */
+#define MPI_PASSES_FROM(t, function, caller)                                                       \
+    (RT_UNLIKELY(((t)->in_toolkit | (t)->open_depth) != 0) &&                                      \
+     mpi_passes_nested(t, function, caller))
 #define MPI_PASSES(t, function) MPI_PASSES_FROM(t, function, __builtin_return_address(0))
 
-/* Note the call as open. True: it is to be recorded. A handler that opens a window from here on writes the cut enter itself and
- * sets MPI_OPEN_ENTERED; one that did so before is seen by the second look. */
-__attribute__((always_inline)) static inline bool mpi_open(struct recorder_thread *t, unsigned entry)
+/* Note the call as open. True: it is to be recorded. A handler that opens a window from here on
+ * writes the cut enter itself and sets MPI_OPEN_ENTERED; one that did so before is seen by the
+ * second look. */
+__attribute__((always_inline)) static inline bool mpi_open(struct recorder_thread *t,
+                                                           unsigned entry)
 {
     (void)recorder_active(t);
     uint32_t depth = t->open_depth;
@@ -61,7 +68,8 @@ void mpi_leave(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b
 void mpi_leave_late(struct recorder_thread *t, unsigned entry);
 
 /* End of a call that was not recorded at its begin. */
-__attribute__((always_inline)) static inline void mpi_close(struct recorder_thread *t, unsigned entry)
+__attribute__((always_inline)) static inline void mpi_close(struct recorder_thread *t,
+                                                            unsigned entry)
 {
     if (RT_UNLIKELY(recorder_active(t)))
         mpi_leave_late(t, entry);
@@ -69,18 +77,21 @@ __attribute__((always_inline)) static inline void mpi_close(struct recorder_thre
 }
 
 /* End of a recorded one. */
-__attribute__((always_inline)) static inline void mpi_close_recorded(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
+__attribute__((always_inline)) static inline void
+mpi_close_recorded(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
 {
     if (RT_LIKELY(recorder_active(t)))
         mpi_leave(t, entry, a, b);
     t->open_depth--;
 }
 
-/* --- what arguments say --------------------------------------------------------------------------- */
+/* --- what arguments say
+ * --------------------------------------------------------------------------- */
 
 #define MPI_NOBODY ((uint32_t)INT32_MIN)
 
-/* Peers and tags as recorded: any = -1, nobody (MPI_PROC_NULL) = -2, MPI_ROOT = -3, not given INT32_MIN. */
+/* Peers and tags as recorded: any = -1, nobody (MPI_PROC_NULL) = -2, MPI_ROOT = -3, not given
+ * INT32_MIN. */
 static inline uint32_t mpi_peer(mpi_word rank)
 {
     int r = (int)rank;
@@ -96,7 +107,8 @@ static inline uint32_t mpi_tag(mpi_word tag)
 {
     return RT_UNLIKELY((int)tag == mpi_abi.any_tag) ? (uint32_t)-1 : (uint32_t)tag;
 }
-/* Of a rooted collective between two groups: does this rank's argument list mean anything? (peer as recorded) */
+/* Of a rooted collective between two groups: does this rank's argument list mean anything? (peer as
+ * recorded) */
 static inline bool mpi_some_rank(uint32_t root)
 {
     return (int)root >= 0;
@@ -117,29 +129,36 @@ static inline uint64_t mpi_bytes_comm(uint64_t bytes, uint32_t comm)
     return (bytes < most ? bytes : most) | (uint64_t)comm << 48;
 }
 
-/* Arguments as C words: `fortran` arguments are addresses of default integers, or of 64-bit ones (wide). */
+/* Arguments as C words: `fortran` arguments are addresses of default integers, or of 64-bit ones
+ * (wide). */
 static inline mpi_word mpi_int_argument(mpi_word a, bool fortran)
 {
-    return fortran ? (mpi_word)(int64_t)*(const int *)(uintptr_t)a : a;
+    return fortran ? (mpi_word)(int64_t) * (const int *)(uintptr_t)a : a;
 }
 static inline mpi_word mpi_wide_argument(mpi_word a, bool fortran)
 {
     return fortran ? *(const mpi_word *)(uintptr_t)a : a;
 }
-enum mpi_handle_kind { MPI_HANDLE_COMM = 0, MPI_HANDLE_TYPE = 1, MPI_HANDLE_REQUEST = 2, MPI_HANDLE_KINDS = 3 };
+enum mpi_handle_kind {
+    MPI_HANDLE_COMM = 0,
+    MPI_HANDLE_TYPE = 1,
+    MPI_HANDLE_REQUEST = 2,
+    MPI_HANDLE_KINDS = 3
+};
 /* The C handle of a Fortran integer, by the library's own MPI_*_f2c. */
 uint64_t mpi_handle_from_fortran(enum mpi_handle_kind kind, int handle);
 static inline uint64_t mpi_handle_argument(enum mpi_handle_kind kind, mpi_word a, bool fortran)
 {
-    return fortran ? mpi_handle_from_fortran(kind, *(const int *)(uintptr_t)a) : a & mpi_abi.handle_mask;
+    return fortran ? mpi_handle_from_fortran(kind, *(const int *)(uintptr_t)a)
+                   : a & mpi_abi.handle_mask;
 }
 /* Element i of an array of handles; with i = 0 what a pointer to a handle points to. */
 uint64_t mpi_handle_element(enum mpi_handle_kind kind, mpi_word array, uint64_t i, bool fortran);
 
 /* Bytes of one element; 0 for MPI_DATATYPE_NULL and where MPI does not say. */
 uint64_t mpi_size_of_type(uint64_t type);
-/* A small number for a communicator: 0 MPI_COMM_NULL, 1 world, 2 self, then as first seen; 0xffff when there are too many.
- * The first sight records EV_MPI_COMM. */
+/* A small number for a communicator: 0 MPI_COMM_NULL, 1 world, 2 self, then as first seen; 0xffff
+ * when there are too many. The first sight records EV_MPI_COMM. */
 uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm);
 /* Ranks that a call on it exchanges with, and the own rank; 0 where unknown. */
 uint32_t mpi_known_size(uint64_t comm);
@@ -152,14 +171,17 @@ static inline uint64_t mpi_bytes(mpi_word count, uint64_t type)
 {
     return (int64_t)count > 0 ? count * mpi_size_of_type(type) : 0;
 }
-/* Sum of an array over the ranks of comm (wide: 64-bit counts); element of the own rank; sum with types. */
+/* Sum of an array over the ranks of comm (wide: 64-bit counts); element of the own rank; sum with
+ * types. */
 uint64_t mpi_sum(mpi_word counts, bool wide, uint64_t comm);
 uint64_t mpi_own(mpi_word counts, bool wide, uint64_t comm);
 uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm, bool fortran);
-/* Is this buffer MPI_IN_PLACE? (In MPICH's mpi_f08 a buffer is a descriptor that begins with the address.) */
+/* Is this buffer MPI_IN_PLACE? (In MPICH's mpi_f08 a buffer is a descriptor that begins with the
+ * address.) */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor);
 
-/* --- completions ------------------------------------------------------------------------------------ */
+/* --- completions
+ * ------------------------------------------------------------------------------------ */
 
 /* A status that the program may ignore: ours stands in for it then. */
 struct mpi_one {
@@ -179,17 +201,21 @@ struct mpi_many {
     _Alignas(8) unsigned char statuses[MPI_STATUSES * 32];
 };
 /* Returns the word to pass as array of statuses. */
-mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses, bool fortran);
+mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses,
+                        bool fortran);
 /* All of them are complete. */
 void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c);
 /* `done` of them are, at indices (Fortran: from 1). */
-void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done, mpi_word indices, bool fortran);
-/* The result that the program would have got: with MPI_STATUSES_IGNORE that is the request's error, not MPI_ERR_IN_STATUS. */
+void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done,
+                  mpi_word indices, bool fortran);
+/* The result that the program would have got: with MPI_STATUSES_IGNORE that is the request's error,
+ * not MPI_ERR_IN_STATUS. */
 int mpi_many_result(const struct mpi_many *c, int result);
 /* Waitany, Testany: one status, many requests. */
-mpi_word mpi_any_begin(struct mpi_many *c, struct mpi_one *one, mpi_word count, mpi_word requests, mpi_word status,
-                       bool fortran);
-void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi_one *one, mpi_word index, bool fortran);
+mpi_word mpi_any_begin(struct mpi_many *c, struct mpi_one *one, mpi_word count, mpi_word requests,
+                       mpi_word status, bool fortran);
+void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi_one *one,
+                 mpi_word index, bool fortran);
 
 /* Persistent requests that have been started. */
 void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * MPI_Wtime and MPI_Wtick: alone in a file, since a double is returned in a vector register, so that the
- * other wrappers can be built without those. */
+ * MPI_Wtime and MPI_Wtick: alone in a file, since a double is returned in a vector register, so
+ * that the other wrappers can be built without those. */
 #include "mpi/wrapper.h"
 
 typedef double real_clock(void);
 
-#define CLOCK(row, name, function, entry)                                                                              \
-    double name(void);                                                                                                 \
-    MPI_EXPORT double name(void)                                                                                       \
-    {                                                                                                                  \
-        struct recorder_thread *t = &recorder_self;                                                                    \
-        real_clock *real = (real_clock *)mpi_real_function(row, MPI_NUMBER_##function, #name);                         \
-        if (MPI_PASSES(t, MPI_NUMBER_##function))                                                                      \
-            return real();                                                                                             \
-        if (mpi_open(t, entry))                                                                                        \
-            mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                                              \
-        double result = real();                                                                                        \
-        mpi_close(t, entry);                                                                                           \
-        return result;                                                                                                 \
+#define CLOCK(row, name, function, entry)                                                          \
+    double name(void);                                                                             \
+    MPI_EXPORT double name(void)                                                                   \
+    {                                                                                              \
+        struct recorder_thread *t = &recorder_self;                                                \
+        real_clock *real = (real_clock *)mpi_real_function(row, MPI_NUMBER_##function, #name);     \
+        if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
+            return real();                                                                         \
+        if (mpi_open(t, entry))                                                                    \
+            mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                          \
+        double result = real();                                                                    \
+        mpi_close(t, entry);                                                                       \
+        return result;                                                                             \
     }
 
-#define NAMES(low, upper)                                                                                              \
-    MPI_EXPORT double low(void) __attribute__((alias(#low "_")));                                                      \
-    MPI_EXPORT double low##__(void) __attribute__((alias(#low "_")));                                                  \
+#define NAMES(low, upper)                                                                          \
+    MPI_EXPORT double low(void) __attribute__((alias(#low "_")));                                  \
+    MPI_EXPORT double low##__(void) __attribute__((alias(#low "_")));                              \
     MPI_EXPORT double upper(void) __attribute__((alias(#low "_")));
 
 CLOCK(0, MPI_Wtime, Wtime, MPI_NUMBER_Wtime)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cost of one MPI_Barrier on MPI_COMM_SELF: median of many rounds in ns, one number on one line. Run it bare and
- * preloaded in turn; t/bench compares. An argument gives the number of rounds (default 51) of 20,000 calls. */
+ * Cost of one MPI_Barrier on MPI_COMM_SELF: median of many rounds in ns, one number on one line.
+ * Run it bare and preloaded in turn; t/bench compares. An argument gives the number of rounds
+ * (default 51) of 20,000 calls. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

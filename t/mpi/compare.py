@@ -9,14 +9,22 @@ import sys
 
 CUT, NESTED, FORTRAN = 4, 16, 32
 NONE = 0x80000000
+USES_REQUEST = ("MPI_Request_free", "MPI_Cancel", "MPI_Request_get_status", "MPI_Grequest_complete", "MPI_Pready",
+                "MPI_Pready_range", "MPI_Pready_list", "MPI_Parrived")
 
 
 def signed(n):
     return "-" if n == NONE else str(n - (1 << 32) if n & NONE else n)
 
 
+def makes_receive(name):
+    """Does the request that this function hands out belong to a receive? (Sends complete as well: not compared.)"""
+    return name.removesuffix("_c") in ("MPI_Irecv", "MPI_Recv_init", "MPI_Imrecv", "MPI_Isendrecv", "MPI_Isendrecv_replace")
+
+
 def recorded(path, fortran):
     lines, stack, faults, comms, numbers = [], [], [], {}, []
+    receives = {0}
     pending = None
     for line in open(path, encoding="utf-8"):
         words = line.split()
@@ -43,12 +51,18 @@ def recorded(path, fortran):
         elif name[0] == "-":
             if not stack or stack.pop() != name[1:]:
                 faults.append(f"{name}: no enter before it")
+            if a != 0:
+                if makes_receive(name[1:]):
+                    receives.add(a)
+                elif name[1:] not in USES_REQUEST:
+                    receives.discard(a)  # the handle serves another kind of request now
         elif name == "EV_MPI_COMPLETE":
             pending = (a, f"C {signed(b & 0xffffffff)} {signed(b >> 32)}")
         elif name == "EV_MPI_BYTES":
             if pending is None or pending[0] != a:
                 faults.append("bytes without their completion")
-            lines.append(f"{pending[1]} {b}")
+            elif a in receives:
+                lines.append(f"{pending[1]} {b}")
         elif name == "EV_MPI_COMM":
             comms[a & 0xffffffff] = (a >> 32, b & 0xffffffff)
     if stack:
@@ -58,16 +72,14 @@ def recorded(path, fortran):
     return lines, faults, comms
 
 
-def same(got, want):
-    return got == want or ("*" in want and got.split()[0] == want.split()[0])
-
-
 def main():
     got, faults, comms = recorded(sys.argv[1], len(sys.argv) > 3)
     want = [line.strip() for line in open(sys.argv[2], encoding="utf-8")]
+    if not want[0].startswith("E MPI_Init"):  # programs that cannot log yet when they call it
+        got = [line for line in got if not line.startswith("E MPI_Init")]
     # which calls an operator or a deletion makes may be repeated by MPI; the log has them where they came
     for i, (g, w) in enumerate(zip(got, want)):
-        if not same(g, w):
+        if g != w:
             faults.append(f"line {i}: recorded '{g}', the program did '{w}'")
             break
     if len(got) != len(want):

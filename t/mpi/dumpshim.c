@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test fixture: the MPI wrappers and the recorder alone as a preload object that writes its events as text at exit.
+ * Test fixture: the MPI wrappers and the recorder alone as a preload object that writes its events
+ * as text at exit.
  *
- * DUMPSHIM_OUT=FILE: the text goes to FILE.PID. DUMPSHIM_IDLE=1: nothing is recorded. DUMPSHIM_DISCARD=1: a thread
- * empties full chunks, as the writer would, and forgets them (for measuring). A line:
- * clock-order-number tid code-name flags a b, where code-name is +MPI_X, -MPI_X or an EV_ name. */
+ * DUMPSHIM_OUT=FILE: the text goes to FILE.PID. DUMPSHIM_IDLE=1: nothing is recorded.
+ * DUMPSHIM_DISCARD=1: a thread empties full chunks, as the writer would, and forgets them (for
+ * measuring). A line: clock-order-number tid code-name flags a b, where code-name is +MPI_X, -MPI_X
+ * or an EV_ name. */
 #include "base/clock.h"
 #include "base/event.h"
 #include "base/recorder.h"
@@ -98,7 +100,8 @@ __attribute__((constructor)) static void begin(void)
 {
     struct rt_error e = {{0}};
     struct stream s;
-    struct stream_geometry g = {.pool_bytes = getenv("DUMPSHIM_DISCARD") != NULL ? 4u << 20 : 32u << 20};
+    struct stream_geometry g = {.pool_bytes =
+                                    getenv("DUMPSHIM_DISCARD") != NULL ? 4u << 20 : 32u << 20};
     clock_init(false);
     (void)snprintf(stream_path, sizeof stream_path, "/dev/shm/dumpshim-%d", (int)getpid());
     int r = stream_create(&s, stream_path, &g, &e);
@@ -109,7 +112,8 @@ __attribute__((constructor)) static void begin(void)
     }
     recorder_start(&s);
     recorder_sync = sync_always;
-    mpi_hooks = (struct mpi_hooks){init_begin, init_done, finalize_begin, finalize_done, abort_called, pcontrol};
+    mpi_hooks = (struct mpi_hooks){init_begin,    init_done,    finalize_begin,
+                                   finalize_done, abort_called, pcontrol};
     atomic_fetch_add(&recorder_epoch, 1);
     pthread_t thread;
     if (getenv("DUMPSHIM_DISCARD") != NULL && pthread_create(&thread, NULL, discard, NULL) == 0)
@@ -124,7 +128,8 @@ static void print_slot(FILE *f, uint32_t tid, const struct event_slot *slot)
         (void)snprintf(name, sizeof name, "%c%s", EVENT_IS_MPI_ENTER(code) ? '+' : '-',
                        event_mpi_name(EVENT_MPI_FUNCTION(code)));
     else
-        (void)snprintf(name, sizeof name, "%s", event_find(code) != NULL ? event_find(code)->name : "?");
+        (void)snprintf(name, sizeof name, "%s",
+                       event_find(code) != NULL ? event_find(code)->name : "?");
     (void)fprintf(f, "%" PRIu64 " %u %s %u %" PRIu64 " %" PRIu64 "\n", slot->clock, tid, name,
                   EVENT_HEAD_FLAGS(slot->head), slot->a, slot->b);
 }
@@ -135,7 +140,8 @@ static void print_chunks(FILE *f, uint32_t thread, uint32_t tid)
         struct chunk_header *found = NULL;
         for (uint32_t i = 0; i < recorder_stream.header->chunk_count; i++) {
             struct chunk_header *c = stream_chunk(&recorder_stream, i);
-            if (atomic_load(&c->state) != CHUNK_FREE && c->thread == thread && c->sequence == sequence)
+            if (atomic_load(&c->state) != CHUNK_FREE && c->thread == thread &&
+                c->sequence == sequence)
                 found = c;
         }
         if (found == NULL)

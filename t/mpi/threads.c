@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test program: threads of MPI_THREAD_MULTIPLE that send to themselves and share communicators; prints how many calls each
- * thread made. */
+ * Test program: threads of MPI_THREAD_MULTIPLE that send to themselves and share communicators;
+ * prints how many calls each thread made. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +11,8 @@ static void *work(void *tag)
 {
     int mine = (int)(long)tag, got = -1;
     for (int i = 0; i < ROUNDS; i++) {
-        MPI_Sendrecv(&i, 1, MPI_INT, 0, mine, &got, 1, MPI_INT, 0, mine, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&i, 1, MPI_INT, 0, mine, &got, 1, MPI_INT, 0, mine, MPI_COMM_SELF,
+                     MPI_STATUS_IGNORE);
         if (got != i)
             return (void *)1;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Unit tests of mpi/ that need no MPI: names, strings read safely, cut edges, what is passed through. */
+ * Unit tests of mpi/ that need no MPI: names, strings read safely, cut edges, what is passed
+ * through. */
 #include "mpi/mpi.h"
 #include "mpi/functions.h"
 #include "t/tap.h"
@@ -19,7 +20,8 @@ static void test_names(void)
     for (uint32_t f = 0; f < MPI_FUNCTIONS; f++) {
         good &= EVENT_IS_MPI_ENTER(EVENT_MPI_ENTER(f)) && !EVENT_IS_MPI_LEAVE(EVENT_MPI_ENTER(f));
         good &= EVENT_IS_MPI_LEAVE(EVENT_MPI_LEAVE(f)) && !EVENT_IS_MPI_ENTER(EVENT_MPI_LEAVE(f));
-        good &= EVENT_MPI_FUNCTION(EVENT_MPI_ENTER(f)) == f && EVENT_MPI_FUNCTION(EVENT_MPI_LEAVE(f)) == f;
+        good &= EVENT_MPI_FUNCTION(EVENT_MPI_ENTER(f)) == f &&
+                EVENT_MPI_FUNCTION(EVENT_MPI_LEAVE(f)) == f;
         good &= event_find(EVENT_MPI_ENTER(f)) == NULL && event_find(EVENT_MPI_LEAVE(f)) == NULL;
     }
     ok(good, "every number goes into codes and back, and meets no other event");
@@ -29,23 +31,29 @@ static void test_strings(void)
 {
     char buffer[16];
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    is_int(mpi_read_string((uint64_t)(uintptr_t) "solve", buffer, sizeof buffer), 5, "a string has its length");
+    is_int(mpi_read_string((uint64_t)(uintptr_t) "solve", buffer, sizeof buffer), 5,
+           "a string has its length");
     is_str(buffer, "solve", "and its text");
     is_int(mpi_read_string((uint64_t)(uintptr_t) "", buffer, sizeof buffer), 0, "the empty string");
-    is_int(mpi_read_string((uint64_t)(uintptr_t) "0123456789abcdefgh", buffer, sizeof buffer), 15, "a long one is cut");
+    is_int(mpi_read_string((uint64_t)(uintptr_t) "0123456789abcdefgh", buffer, sizeof buffer), 15,
+           "a long one is cut");
     is_str(buffer, "0123456789abcde", "and ended");
-    const uint64_t bad[] = {0, 1, 0xfff, UINT64_MAX, 0x8000000000000000u, 0x00007ffffffff000u, 0xffffffff81000000u};
+    const uint64_t bad[] = {
+        0, 1, 0xfff, UINT64_MAX, 0x8000000000000000u, 0x00007ffffffff000u, 0xffffffff81000000u};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (!ok(mpi_read_string(bad[i], buffer, sizeof buffer) == -1, "unreadable address %zu is refused", i))
+        if (!ok(mpi_read_string(bad[i], buffer, sizeof buffer) == -1,
+                "unreadable address %zu is refused", i))
             diag("address %llx", (unsigned long long)bad[i]);
     }
     char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (two == MAP_FAILED || mprotect(two + page, page, PROT_NONE) != 0)
         exit(99);
     memcpy(two + page - 4, "end", 4);
-    is_int(mpi_read_string((uint64_t)(uintptr_t)(two + page - 4), buffer, sizeof buffer), 3, "up to the last byte of a page");
+    is_int(mpi_read_string((uint64_t)(uintptr_t)(two + page - 4), buffer, sizeof buffer), 3,
+           "up to the last byte of a page");
     memcpy(two + page - 4, "over", 4);
-    is_int(mpi_read_string((uint64_t)(uintptr_t)(two + page - 4), buffer, sizeof buffer), -1, "not beyond it");
+    is_int(mpi_read_string((uint64_t)(uintptr_t)(two + page - 4), buffer, sizeof buffer), -1,
+           "not beyond it");
     is_int(mpi_read_string((uint64_t)(uintptr_t) "x", buffer, 0), -1, "no room");
 }
 
@@ -81,13 +89,15 @@ static void test_cuts(void)
     mpi_cut_leaves(t);
     recorder_set_window(t, STREAM_NO_WINDOW, 0);
     t->open_depth = 0;
-    const uint32_t want[4] = {EVENT_MPI_ENTER(MPI_NUMBER_Recv), EVENT_MPI_ENTER(MPI_NUMBER_Type_size),
-                              EVENT_MPI_LEAVE(MPI_NUMBER_Type_size), EVENT_MPI_LEAVE(MPI_NUMBER_Recv)};
-    const uint8_t flags[4] = {EVENT_FLAG_CUT, EVENT_FLAG_CUT | EVENT_FLAG_NESTED, EVENT_FLAG_CUT | EVENT_FLAG_NESTED,
-                              EVENT_FLAG_CUT};
+    const uint32_t want[4] = {
+        EVENT_MPI_ENTER(MPI_NUMBER_Recv), EVENT_MPI_ENTER(MPI_NUMBER_Type_size),
+        EVENT_MPI_LEAVE(MPI_NUMBER_Type_size), EVENT_MPI_LEAVE(MPI_NUMBER_Recv)};
+    const uint8_t flags[4] = {EVENT_FLAG_CUT, EVENT_FLAG_CUT | EVENT_FLAG_NESTED,
+                              EVENT_FLAG_CUT | EVENT_FLAG_NESTED, EVENT_FLAG_CUT};
     struct event_slot *slot = chunk_slots(t->chunk);
     for (int i = 0; i < 4; i++)
-        ok(EVENT_HEAD_CODE(slot[i].head) == want[i] && EVENT_HEAD_FLAGS(slot[i].head) == flags[i], "cut edge %d", i);
+        ok(EVENT_HEAD_CODE(slot[i].head) == want[i] && EVENT_HEAD_FLAGS(slot[i].head) == flags[i],
+           "cut edge %d", i);
     ok(atomic_load(&t->cursor) == slot + 4, "each once, however often asked");
 }
 

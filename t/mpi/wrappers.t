@@ -9,24 +9,27 @@ shim=$REGTRACE_BUILD/t/mpi/.libs/dumpshim.so
 record() {
     rm -rf "$T/run"
     mkdir "$T/run"
-    run 100 mpirun_for "$1" "$2" LD_PRELOAD="$shim" DUMPSHIM_OUT="$T/run/rec" CALLS_LOG="$T/run/log" "$3"
+    run 100 mpirun_for "$1" "$2" LD_PRELOAD="$shim" DUMPSHIM_OUT="$T/run/rec" CALLS_LOG="$T/run/log" \
+        APP_LOG="$T/run/log" "$3" "$T/run"
 }
 # recording RANK N: the file of that rank.
 recording() { grep -lE "^hook init_done $1 $2\$" "$T"/run/rec.*; }
 
 for mpi in openmpi mpich; do
-    for program in calls calls_mpif calls_f08; do
+    for program in calls comm calls_mpif calls_f08; do
         binary=$REGTRACE_BUILD/t/mpi/$program.$mpi
+        [ $program != comm ] || binary=$APPS/comm.$mpi
         if ! have_mpi $mpi || [ ! -x "$binary" ]; then
             skip "$program with $mpi" "not built: no $mpi, or no Fortran for it"
             continue
         fi
         fortran=
-        [ $program = calls ] || fortran=fortran
+        [[ $program != *_* ]] || fortran=fortran
         for n in 2 4; do
             record $mpi $n "$binary"
             is "$status" 0 "$program, $n ranks of $mpi: exits with 0" || diag "$err"
-            is "$(sort -u <<<"$out")" done "its output is its own"
+            rt_limit=100 mpirun_for $mpi $n CALLS_LOG="$T/bare" APP_LOG= "$binary" "$T" >"$T/bare" 2>/dev/null
+            is "$(sort <<<"$out")" "$(sort "$T/bare")" "its output is that of a bare run"
             for ((rank = 0; rank < n; rank++)); do
                 # shellcheck disable=SC2086
                 ok_run "rank $rank of $n: each call once, with its peer, tag and bytes" \
