@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Images that come later: after each dlopen and dlclose the loaded images are compared with those known.
+ * Images that come later, noticed before their code runs.
  *
- * On x86-64 dlopen itself is in dlopen_x86_64.S. Elsewhere a name with a slash and without $ is opened and noticed
- * here, and every other one is handed on by a jump, since its search depends on the caller: images loaded so are noticed at the
- * next dlopen or dlclose. dlmopen is not wrapped; what it loads into the base namespace is noticed so as well. */
+ * dlopen is not wrapped: it searches by its return address (RUNPATH, $ORIGIN), which a wrapper would change. But the
+ * first instructions of each image's DT_INIT, which come from the C library's crti.o, call __gmon_start__ where
+ * somebody defines it: for profilers, and that is what we are. At the first such call of a dlopen all its images
+ * are mapped and relocated, and none of their constructors has run. What was linked without crti.o is noticed
+ * at the next image's start or dlclose; dlmopen's namespaces, which hold a C library of their own, are not seen. */
 #include "preload/interpose.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <stdio.h>
 #include <string.h>
 
 #define IMAGES_MAX 4096
@@ -117,101 +118,15 @@ static bool noticing(void)
            (trigger_wants_images() || recorder_is_on());
 }
 
-#if defined(__x86_64__)
-
-/* Called by the stub of dlopen. *real: the next dlopen. Returns the address of a `ret` in the image that holds
- * return_address, 0: jump to *real. */
-__attribute__((visibility("hidden"))) uintptr_t dlopen_prepare(uintptr_t return_address,
-                                                               void **real);
-__attribute__((visibility("hidden"))) void dlopen_done(void *handle);
-
-struct caller {
-    uintptr_t address;
-    const unsigned char *start, *end; /* of its readable executable segment */
-};
-
-static int find_caller(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-    (void)size;
-    struct caller *c = ctx;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + p->p_vaddr;
-        if (p->p_type != PT_LOAD || (p->p_flags & (PF_X | PF_R)) != (PF_X | PF_R))
-            continue;
-        if (c->address < start || c->address >= start + p->p_memsz)
-            continue;
-        c->start = (const unsigned char *)start; /* NOLINT: the loader's address */
-        c->end = c->start + p->p_filesz;
-        return 1;
-    }
-    return 0;
-}
-
-/* `xor %eax,%eax; ret` and `repz ret` are the ends of real functions, where unwinding finds the return address on
- * top of the stack; any other 0xc3 serves as well where nobody unwinds. */
-static uintptr_t find_return(const struct caller *c)
-{
-    uintptr_t any = 0;
-    const unsigned char *from = (const unsigned char *)c->address; /* NOLINT */
-    for (int direction = 1; direction >= -1; direction -= 2)
-        for (const unsigned char *p = from;
-             p >= c->start + 2 && p < c->end && (p - from) * direction < 65536; p += direction) {
-            if (*p != 0xc3)
-                continue;
-            if (p[-1] == 0xf3 || (p[-1] == 0xc0 && p[-2] == 0x31))
-                return (uintptr_t)p;
-            if (any == 0)
-                any = (uintptr_t)p;
-        }
-    return any;
-}
-
-/* With a shadow stack a return to another place than the caller's is a fault. The instruction is a no-op without. */
-static bool have_shadow_stack(void)
-{
-    uint64_t pointer = 0;
-    __asm__ volatile("rdsspq %0" : "+r"(pointer));
-    return pointer != 0;
-}
-
-uintptr_t dlopen_prepare(uintptr_t return_address, void **real)
+/* Also called by the images of the start: before our constructor nothing is traced, after it nothing is new. */
+void __gmon_start__(void);
+PRELOAD_EXPORT void __gmon_start__(void)
 {
     int keep = errno;
-    *real = (void *)(uintptr_t)NEXT(dlopen);
-    uintptr_t gadget = 0;
-    if (noticing() && !have_shadow_stack()) {
-        struct caller c = {.address = return_address};
-        if (dl_iterate_phdr(find_caller, &c) != 0)
-            gadget = find_return(&c);
-    }
-    errno = keep;
-    return gadget;
-}
-
-void dlopen_done(void *handle)
-{
-    int keep = errno;
-    if (handle != NULL && noticing())
+    if (noticing())
         images_look(true);
     errno = keep;
 }
-
-#else
-
-PRELOAD_EXPORT void *dlopen(const char *file, int mode)
-{
-    if (!noticing() || file == NULL || strchr(file, '/') == NULL || strchr(file, '$') != NULL)
-        return NEXT(dlopen)(file, mode);
-    void *handle = NEXT(dlopen)(file, mode);
-    int keep = errno;
-    if (handle != NULL)
-        images_look(true);
-    errno = keep;
-    return handle;
-}
-
-#endif
 
 PRELOAD_EXPORT int dlclose(void *handle)
 {

@@ -13,7 +13,7 @@
 
 extern char **environ;
 
-static uint64_t fork_mask;
+static __thread uint64_t fork_mask; /* threads may fork at once: each has its own */
 
 void process_before_fork(void)
 {

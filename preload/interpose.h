@@ -68,8 +68,6 @@ bool signals_give_up_internal(int signo);
  * the set. A set that names it among few means that very signal: then it is given up first. */
 const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, bool *named);
 
-/* The calling thread's end is to be noticed, however it was made. */
-void threads_watch_end(void);
 void threads_prepare(void);
 void processes_prepare(void);
 void images_prepare(void);

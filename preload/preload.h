@@ -54,6 +54,8 @@ void process_finish(unsigned reason, bool wait);
 void thread_begin(uintptr_t start_routine, const char *start_image, bool helper);
 /* The thread's end, also by pthread_exit and cancellation: close its windows and its chunk. Idempotent. */
 void thread_finish(void);
+/* The calling thread's end is to be noticed (thread_finish), however it was made. Async-signal-safe. */
+void threads_watch_end(void);
 /* The thread gave itself a name (pthread_setname_np, prctl). */
 void thread_named(const char *name);
 

@@ -134,8 +134,13 @@ void threads_watch_end(void)
 
 void threads_prepare(void)
 {
-    if (NEXT(pthread_key_create)(&end_key, end_destructor) == 0)
-        atomic_store(&have_end_key, 1);
+    enum { INLINE_KEYS = 32 }; /* setting a key beyond these may allocate in the C library */
+    if (NEXT(pthread_key_create)(&end_key, end_destructor) == 0) {
+        if (end_key < INLINE_KEYS)
+            atomic_store(&have_end_key, 1);
+        else
+            (void)pthread_key_delete(end_key);
+    }
     threads_watch_end(); /* the main thread may end by pthread_exit */
 }
 
