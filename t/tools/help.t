@@ -19,7 +19,7 @@ help=$out
 man=$("$REGTRACE" help --man run)
 words=$("$REGTRACE" help --words run)
 missing_help='' missing_man='' missing_words=''
-while IFS=$'\t' read -r option variable values; do
+while IFS=$'\t' read -r option variable _; do
     grep -qF -e "-$option" <<<"$help" && { grep -qF -e "$variable" <<<"$help" || [ "$option" = output ]; } || missing_help+=" $option"
     grep -qF -e "\\-${option//-/\\-}" <<<"$man" || missing_man+=" $option"
     grep -qxF -e "-$option" <<<"$words" || missing_words+=" $option"
@@ -30,7 +30,7 @@ is "$missing_words" '' 'every option is completed'
 
 main=$("$REGTRACE" help --man)
 missing=''
-while IFS=$'\t' read -r option variable values; do
+while IFS=$'\t' read -r option variable _; do
     grep -qF -e "$variable" <<<"$main" || missing+=" $variable"
 done < <(rows)
 is "$missing" '' 'every variable is in regtrace(1)'

@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# regtrace run: the program's output, end and environment are its own; both orders with mpirun; what cannot be traced.
+. "$(dirname "$0")/../lib.sh"
+cd "$T" || exit 99
+
+# --- the program's own end ----------------------------------------------------------------------------------
+for code in 0 1 2 42 255; do
+    run 30 "$REGTRACE" run -quiet -o "$T/r" -- sh -c "exit $code"
+    is "$status" $code "exit code $code is the program's"
+done
+for signal in TERM KILL USR1 SEGV; do
+    # A shell would say 128 + N for either; this looks at the wait status itself.
+    got=$("$PYTHON" -c 'import subprocess, sys; print(subprocess.run(sys.argv[1:], stderr=subprocess.DEVNULL).returncode)' \
+        "$REGTRACE" run -quiet -o "$T/r" -- sh -c "kill -$signal \$\$")
+    is "$got" "-$(kill -l $signal)" "a program that SIG$signal ended: so ends regtrace run"
+done
+run 30 "$REGTRACE" run -quiet -o "$T/r" -- sh -c 'echo out; echo err >&2; cat' <<<'in'
+is "$out" 'out' 'stdout is the program'"'"'s alone'
+is "$err" 'err' 'stderr too with -quiet'
+printf 'line\n' >"$T/input"
+is "$("$REGTRACE" run -quiet -o "$T/r" -- cat <"$T/input")" 'line' 'stdin reaches the program'
+run 30 "$REGTRACE" run -quiet -o "$T/r" -- printf '%s|' -a --control '' 'a b' --
+is "$out" '-a|--control||a b|--|' 'words behind the program are its own'
+run 30 "$REGTRACE" run -quiet -o "$T/r" printf x
+is "$out" 'x' '-- may be left out'
+
+# A signal sent to regtrace run alone reaches the program.
+cat >"$T/waits.sh" <<'END'
+trap 'echo got TERM; exit 7' TERM
+echo ready >"$1"
+while :; do sleep 0.05; done
+END
+"$REGTRACE" run -quiet -o "$T/r" -- bash "$T/waits.sh" "$T/ready" >"$T/waits.out" 2>&1 &
+pid=$!
+kill_at_end $pid
+wait_for 20 test -s "$T/ready"
+kill -TERM $pid
+wait $pid
+is "$?" 7 'a signal is passed on, and the code that the program then chose is taken over'
+is "$(cat "$T/waits.out")" 'got TERM' 'the program received it once'
+# An inherited "ignore" stays the program's.
+got=$(trap '' USR1; "$REGTRACE" run -quiet -o "$T/r" -- sh -c 'kill -USR1 $$; echo survived')
+is "$got" 'survived' 'a signal that was ignored before stays ignored'
+got=$(bash -c 'trap "" CHLD; exec "$@"' - "$REGTRACE" run -quiet -o "$T/r" -- sh -c 'exit 5'; echo $?)
+is "$got" 5 'SIGCHLD ignored before does not lose the code'
+
+# --- the environment ------------------------------------------------------------------------------------------
+cat >"$T/other.c" <<'END'
+int regtrace_test_other;
+END
+cc -shared -fPIC -o "$T/other.so" "$T/other.c"
+got=$(LD_PRELOAD=$T/other.so "$REGTRACE" run -quiet -o "$T/r" -- sh -c 'echo "$LD_PRELOAD"')
+is "$got" "$LIBREGTRACE:$T/other.so" 'what LD_PRELOAD held stays behind ours'
+got=$("$REGTRACE" run -quiet -o rel -control-file chains -control stop:timeout:9 -control stop:timeout:8 -buffer 1M -exit-on-stop \
+    --controller_log=log -- env 2>&1)
+like "$got" 'chains' 'a control file that is not there is refused'
+: >"$T/chains"
+got=$("$REGTRACE" run -quiet -o rel -control-file chains -control stop:timeout:9 -control stop:timeout:8 -buffer 1M -exit-on-stop \
+    --controller_log=log -- env)
+like "$got" "^REGTRACE_CONTROL_FILE=$T/chains$" 'the path of a file is made absolute'
+like "$got" "^REGTRACE_CONTROLLER_LOG=$T/log$" 'also behind ='
+like "$got" "^REGTRACE_DIR=$T/rel$" 'the folder is absolute'
+like "$got" '^REGTRACE_BUFFER=1M$' 'a value goes into its variable'
+like "$got" '^REGTRACE_EXIT_ON_STOP=1$' 'a switch is 1'
+is "$(grep -A1 '^REGTRACE_CONTROL=' <<<"$got" | tr '\n' '|')" 'REGTRACE_CONTROL=stop:timeout:9|stop:timeout:8|' 'chains are separated by newlines'
+unlike "$got" 'REGTRACE_LIBRARY' 'REGTRACE_LIBRARY is not passed on'
+
+# --- what cannot be traced -------------------------------------------------------------------------------------
+cat >"$T/hello.c" <<'END'
+#include <stdio.h>
+int main(void)
+{
+    puts("hello");
+    return 3;
+}
+END
+cc -static -o "$T/static" "$T/hello.c"
+cc -o "$T/dynamic" "$T/hello.c"
+run 30 "$REGTRACE" run -- "$T/static"
+is "$status" 2 'a static program is refused'
+like "$err" 'statically linked' 'with the reason'
+is "$out" '' 'and is not started'
+run 30 "$REGTRACE" run -on-error continue -- "$T/static"
+is "$status $out" '3 hello' '-on-error continue runs it untraced'
+like "$err" 'running untraced.*statically' 'and says so'
+if [ "$(id -u)" = 0 ]; then
+    cp "$T/dynamic" "$T/setuid"
+    chown nobody "$T/setuid" && chmod u+s "$T/setuid"
+    run 30 "$REGTRACE" run -- "$T/setuid"
+    is "$status" 2 'a setuid program is refused'
+    like "$err" 'setuid' 'with the reason'
+else
+    skip 'a setuid program is refused' 'needs root to make one'
+    skip 'with the reason' 'needs root to make one'
+fi
+printf '#!%s\n' "$T/static" >"$T/script" && chmod +x "$T/script"
+run 30 "$REGTRACE" run -- "$T/script"
+like "$err" 'statically linked' 'a script whose interpreter is static is refused'
+printf '\x7fELF' >"$T/cut" && chmod +x "$T/cut"
+run 30 "$REGTRACE" run -- "$T/cut"
+is "$status" 2 'a cut ELF file is refused'
+head -c 64 "$T/dynamic" >"$T/cut2" && chmod +x "$T/cut2"
+run 30 "$REGTRACE" run -- "$T/cut2"
+like "$err" 'program headers' 'also with a header alone'
+printf 'text\n' >"$T/text" && chmod +x "$T/text"
+run 30 "$REGTRACE" run -- "$T/text"
+like "$err" 'neither an ELF program nor a script' 'a text file is refused'
+
+# --- --explain ---------------------------------------------------------------------------------------------------
+run 30 "$REGTRACE" run --explain -control start:pcontrol:solve:count3,stop:timeout:5,repeat -- sh -c "touch $T/ran"
+is "$status" 0 '--explain is fine'
+like "$out" 'solve' 'it speaks of the alarm'
+[ ! -e "$T/ran" ]
+ok $? 'and runs nothing'
+run 30 "$REGTRACE" run --explain -control start:icount:100
+is "$status" 0 'it explains what this build cannot serve'
+like "$out" 'icount is not available' 'and says that it cannot'
+run 30 "$REGTRACE" run --explain -control start:bogus
+is "$status" 2 'a wrong chain is wrong there too'
+
+# --- nothing recorded --------------------------------------------------------------------------------------------
+rm -rf "$T/r" "$T/rel"
+run 30 "$REGTRACE" run -o "$T/none" -- sh -c true
+like "$err" 'nothing was recorded' 'a run without a traced program says so'
+[ ! -e "$T/none" ]
+ok $? 'and leaves no folder'
+mkdir "$T/mine" && touch "$T/mine/keep"
+run 30 "$REGTRACE" run -o "$T/mine" -- sh -c true
+[ -e "$T/mine/keep" ]
+ok $? 'a folder with something in it is never removed'
+
+# --- launchers: both orders, both MPIs -------------------------------------------------------------------------
+chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
+for mpi in openmpi mpich; do
+    if ! have_mpi $mpi; then
+        for i in 1 2 3 4 5 6 7 8 9; do skip "$mpi $i" "no $mpi here"; done
+        continue
+    fi
+    app=$APPS/stencil.$mpi
+    plain=$(mpirun_for $mpi 3 "$app" 2>/dev/null)
+    extra=()
+    [ $mpi = openmpi ] && extra=(--oversubscribe)
+    run 120 "$REGTRACE" run -o "$T/a.$mpi" -control $chain -- mpirun.$mpi "${extra[@]}" -np 3 "$app"
+    is "$status" 0 "$mpi: regtrace run mpirun ends well"
+    is "$out" "$plain" "$mpi: with the same output"
+    like "$err" "3 processes recorded in $T/a.$mpi" "$mpi: and says where"
+    ok_run "$mpi: what it recorded holds" "$REGTRACE" check "$T/a.$mpi"
+    run 120 mpirun_for $mpi 3 "$REGTRACE" run -o "$T/b.$mpi" -control $chain -- "$app"
+    is "$status" 0 "$mpi: mpirun regtrace run ends well"
+    is "$out" "$plain" "$mpi: with the same output"
+    ok_run "$mpi: what it recorded holds" "$REGTRACE" check "$T/b.$mpi"
+    run 120 mpirun_for $mpi 3 "$REGTRACE" run -o "$T/c.$mpi" -control start:addres:x -- "$app"
+    like "$err" 'addres.*address' "$mpi: a wrong chain is named"
+    is "$(grep -c '^regtrace run: ' <<<"$err")" 1 "$mpi: once for the node"
+    [ ! -e "$T/c.$mpi" ]
+    ok $? "$mpi: and nothing was started"
+done
+if have_mpi openmpi; then
+    run 120 "$REGTRACE" run -o "$T/mpmd" -control $chain -- mpirun.openmpi --oversubscribe -np 1 "$APPS/stencil.openmpi" : -np 2 "$APPS/stencil.openmpi"
+    files=("$T"/mpmd/rank-*.h5)
+    is "${#files[@]}" 3 'both contexts of mpirun A : B are traced'
+    run 30 "$REGTRACE" run -o "$T/s" -- mpirun.openmpi -np 1 "$T/static"
+    is "$status" 2 'a static program behind mpirun is refused'
+else
+    skip 'both contexts are traced' 'no openmpi here'
+    skip 'a static program behind mpirun is refused' 'no openmpi here'
+fi
+done_testing
