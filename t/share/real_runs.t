@@ -71,4 +71,29 @@ assert not last["truncated"] or last["closed_by"] == "killed", dict(last)
 KILLED
 }
 ok_run "a rank killed with SIGKILL: the file is closed and says so" wait_for 30 killed
+
+# The named calls with the library itself, from C linked the hard way and from Fortran.
+ok_run "C program" gcc -fno-pie -no-pie -I"$REGTRACE_SOURCE/share/include" -o "$T/named.c" "$here/named_calls.c"
+programs=(c)
+if command -v gfortran >/dev/null; then
+    ok_run "Fortran program" gfortran -J "$T" -o "$T/named.fortran" "$REGTRACE_SOURCE/share/fortran/regtrace.f90" \
+        "$here/named_calls.f90"
+    programs+=(fortran)
+else
+    skip "Fortran program" "no gfortran"
+fi
+for name in "${programs[@]}"; do
+    run 30 env REGTRACE_DEFAULT_START=0 REGTRACE_DIR="$T/calls.$name" LD_PRELOAD="$LIBREGTRACE" "$T/named.$name"
+    is "$status|$out|$err" "0|done|" "$name: named calls leave the program as it was"
+    ok_run "$name: windows, region and marks of the named calls" "$PYTHON" - "$T/calls.$name" <<'CALLS'
+import sys, regtrace
+run = regtrace.open(sys.argv[1])
+windows, regions, marks = run.windows(), run.regions(), run.marks()
+assert windows["opened_by"].tolist() == ["API"] * 2 and windows["closed_by"].tolist() == ["API"] * 2, windows
+assert windows["bcast"].tolist() == [False, True], windows
+assert regions["name"].tolist() == ["solve"] and regions["window"].tolist() == [0], regions
+assert marks["action"].tolist() == ["push", "pop", "set"] and marks["value"].tolist() == [3, 3, 5000000000], marks
+assert marks["title"].tolist()[:2] == ["phases of the day"] * 2 and marks["label"].tolist()[:2] == ["noon"] * 2, marks
+CALLS
+done
 done_testing
