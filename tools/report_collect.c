@@ -74,14 +74,10 @@ static void collect_never_fired(struct report *r, const struct rt_rank *rank)
         if (more == NULL)
             return;
         r->never_fired = more;
-        char *copy = strdup(value), *save = NULL, *text = NULL;
+        char *copy = strdup(value), *at = copy, *text = NULL;
         const char *field[5] = {"", "", "", "0", "0"};
-        char *at = copy;
-        for (int f = 0; f < 5 && at != NULL; f++, at = NULL)
-            if ((field[f] = strtok_r(at, "\t", &save)) == NULL) {
-                field[f] = "";
-                break;
-            }
+        for (int f = 0; f < 5 && at != NULL; f++)
+            field[f] = strsep(&at, "\t");
         if (strcmp(field[4], "1") == 0 || field[4][0] == '\0' || strcmp(field[3], "0") == 0)
             (void)asprintf(&text, "%s: %s", field[1], field[2]);
         else

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# regtrace report and dump against h5py's own reading of the same files; runs with ranks missing, killed, live.
+. "$(dirname "$0")/../lib.sh"
+here=$(dirname "$0")
+cd "$T" || exit 99
+chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
+[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+
+for mpi in openmpi mpich; do
+    have_mpi $mpi || { skip "$mpi: report and dump" "no $mpi here"; continue; }
+    run 120 mpirun_for $mpi 3 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=$chain REGTRACE_DIR="$T/$mpi" "$APPS/stencil.$mpi"
+    is "$status" 0 "$mpi: a run to look at"
+    ok_run "$mpi: report --json" bash -c '"$1" report --json "$2" >"$2.json"' - "$REGTRACE" "$T/$mpi"
+    ok_run "$mpi: dump --json" bash -c '"$1" dump --json "$2" >"$2.dump"' - "$REGTRACE" "$T/$mpi"
+    "$PYTHON" "$here/oracle.py" "$T/$mpi" "$T/$mpi.json" "$T/$mpi.dump" >"$T/oracle.out"
+    ok $? "$mpi: the numbers are those that h5py finds" || diag "$(grep -v '^ok' "$T/oracle.out")"
+    diag "$mpi: $(tail -1 "$T/oracle.out") comparisons"
+    last=$mpi
+done
+[ -n "${last:-}" ] || skip_all 'no MPI here'
+dir=$T/$last
+
+run 60 "$REGTRACE" report "$dir"
+is "$status" 0 'report for people'
+for word in 'chain 0: start:pcontrol:solve' 'Windows: 9' 'MPI_Allreduce' 'By rank' 'Own overhead' 'closed, finished' '0 lost'; do
+    like "$out" "$word" "it shows: $word"
+done
+is "$("$REGTRACE" report "$dir/regtrace.h5" | head -3)" "$("$REGTRACE" report "$dir" | head -3)" 'regtrace.h5 names the run too'
+like "$("$REGTRACE" report "$dir/rank-00001.h5")" '1 file' 'one rank file alone'
+run 60 "$REGTRACE" report --rank 1-2 --top 1 "$dir"
+unlike "$out" '^  0  ' '-rank leaves the others out'
+like "$out" 'more functions' '-top leaves functions out and says so'
+run 60 "$REGTRACE" report --rank 9 "$dir"
+is "$status" 1 'a rank that is not there'
+like "$err" 'none of the ranks' 'is an error'
+
+# dump's filters against its own unfiltered lines.
+all=$("$REGTRACE" dump --json "$dir")
+is "$("$REGTRACE" dump --json --rank 1 "$dir")" "$(grep '^{"rank": 1,' <<<"$all")" 'dump --rank'
+is "$("$REGTRACE" dump --json --window 1-2 "$dir")" "$(grep -E '"window": [12],' <<<"$all")" 'dump --window'
+is "$("$REGTRACE" dump --json --code 'MPI_*send' "$dir")" "$(grep -E '"name": "MPI_[A-Za-z_]*send",' <<<"$all")" 'dump --code'
+is "$("$REGTRACE" dump --json --thread 7 "$dir")" '' 'dump --thread of a thread that is not there'
+is "$("$REGTRACE" dump "$dir" | grep -vc '^#')" "$(wc -l <<<"$all")" 'dump for people has as many lines'
+
+# A missing rank, and regtrace.h5 gone: said, and built anew.
+cp -r "$dir" "$T/missing"
+rm "$T/missing/rank-00001.h5" "$T/missing/regtrace.h5"
+run 60 "$REGTRACE" report "$T/missing"
+like "$out" 'no file of rank 1' 'a missing rank is named'
+[ -s "$T/missing/regtrace.h5" ]
+ok $? 'regtrace.h5 is built where it is missing'
+is "$("$REGTRACE" report --json "$T/missing" | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["missing"])')" '[1]' 'also in JSON'
+
+# Lines of the log, and alarms that never fired.
+run 120 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL='start:pcontrol:solve,stop:pcontrol:neverever' REGTRACE_DIR="$T/never" "$APPS/stencil.$last"
+echo 'rank 0 pid 1 warning: a line of the log' >>"$T/never/regtrace.log"
+run 60 "$REGTRACE" report "$T/never"
+like "$out" 'never fired.*stop:pcontrol:neverever' 'an alarm that never fired is named'
+like "$out" 'a line of the log' 'lines of the log are shown'
+like "$out" 'end of program' 'a window that the program'"'"'s end closed says so'
+
+# A rank killed in its window: truncated, and the others are whole. Its writer may still be closing: report waits.
+cat >"$T/killed.c" <<'END'
+#include <mpi.h>
+#include <signal.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Pcontrol(1, "solve");
+    for (int i = 0; i < 1000; i++)
+        MPI_Barrier(MPI_COMM_SELF);
+    if (rank == 1)
+        raise(SIGKILL);
+    sleep(60);
+    MPI_Finalize();
+}
+END
+if mpicc.$last -o "$T/killed" "$T/killed.c" 2>/dev/null; then
+    run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=$chain REGTRACE_DIR="$T/kill" "$T/killed"
+    json=$("$REGTRACE" report --json "$T/kill")
+    got=$("$PYTHON" -c '
+import json, sys
+r = json.load(sys.stdin)
+one = [x for x in r["ranks"] if x["rank"] == 1][0]
+w = [x for x in r["windows"] if x["rank"] == 1]
+print(one["end_reason"], one["functions"][0]["calls"], len(w), w[0]["truncated"], w[0]["closed_by"], w[0]["stop_alarm"])' <<<"$json")
+    is "$got" 'killed 1000 1 True killed None' 'a killed rank: all its calls, one truncated window'
+    like "$("$REGTRACE" report "$T/kill")" 'rank 1 was killed' 'and the report says so'
+    ok_run 'check has nothing against it' "$REGTRACE" check "$T/kill"
+else
+    skip 'a killed rank' "mpicc.$last is not here"
+fi
+done_testing
