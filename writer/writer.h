@@ -83,7 +83,7 @@ struct rt_thread {
     uint64_t start_routine;
     uint64_t started, ended; /* ticks, ended 0 = not seen */
     uint64_t rows;       /* in /events */
-    uint64_t recorded;   /* slots that the thread says it handed over */
+    uint64_t recorded;   /* records that the thread says it handed over */
     uint64_t dropped, waits, wait_ticks;
     uint64_t incomplete; /* slots reserved but never filled */
     uint64_t own_ticks;  /* spent in the recorder's slow path */
