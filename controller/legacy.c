@@ -123,7 +123,8 @@ int legacy_add(struct ctl_builder *builder, const char *option, const char *valu
     char *copy = strdup(plain_int3 ? "1" : value);
     if (copy == NULL)
         return -ENOMEM;
-    builder->legacy[builder->legacy_count++] = (struct legacy_value){name, copy};
+    builder->legacy[builder->legacy_count].option = name;
+    builder->legacy[builder->legacy_count++].value = copy;
     return 0;
 }
 
