@@ -8,6 +8,7 @@
 #include "mpi/mpi.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,23 +20,33 @@ extern char **environ;
 _Atomic uint32_t process_start_state;
 static _Atomic uint32_t finish_state;
 
+/* Let go the threads that wait for the stream. */
+static void start_ended(uint32_t state)
+{
+    atomic_store_explicit(&process_start_state, state, memory_order_release);
+    sys_futex_wake(&process_start_state, INT_MAX);
+}
+
 static void start_failed(const char *what, const struct rt_error *e)
 {
-    atomic_store(&process_start_state, 3);
     recorder_stop();
+    start_ended(3);
     log_set_folder(process.dir[0] != '\0' ? process.dir : NULL, process.id.rank, process.pid);
     log_detail(LOG_ERROR, what, e->text);
     if (process.stream_path[0] != '\0')
         (void)unlink(process.stream_path);
 }
 
-/* Other threads wait here while one makes the stream; a handler on the very thread that makes it gets "not yet". */
+/* Other threads wait here while one makes the stream, some ms: what they do meanwhile would be lost unseen. The very
+ * thread that makes it never comes here. A start that hangs (a file system that does not answer) is left alone. */
 static bool wait_for_start(void)
 {
-    static __thread uint32_t spins;
-    for (spins = 0; atomic_load(&process_start_state) == 1 && spins < 100000; spins++)
-        sys_relax();
-    return atomic_load(&process_start_state) == 2;
+    const uint64_t patience_ns = 10000000000u;
+    uint64_t limit = clock_monotonic_ns() + patience_ns;
+    uint32_t state;
+    while ((state = atomic_load(&process_start_state)) == 1 && clock_monotonic_ns() < limit)
+        sys_futex_wait(&process_start_state, 1, 20000000);
+    return state == 2;
 }
 
 static int make_stream(struct rt_error *e)
@@ -108,14 +119,14 @@ static bool start_recording(void)
     recorder_start(&s);
     if (!process_start_writer()) {
         recorder_stop();
-        atomic_store(&process_start_state, 3);
+        start_ended(3);
         (void)unlink(process.stream_path);
         return false;
     }
     (void)close(recorder_stream.fd);
     recorder_stream.fd = -1;
     atomic_store_explicit(&recorder_stream.header->state, STREAM_LIVE, memory_order_release);
-    atomic_store_explicit(&process_start_state, 2, memory_order_release);
+    start_ended(2);
     return true;
 }
 
@@ -176,6 +187,7 @@ struct preload_thread *thread_self(void)
             pt = make_thread(t);
         else
             windows_after_fork(t, pt); /* the thread that forked, now in the child */
+        threads_watch_end();
     }
     sys_restore_signals(mask);
     errno = keep;
