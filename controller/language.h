@@ -161,7 +161,6 @@ void warn_chains(struct ctl_builder *builder);
 /* ---- legacy.c ---- */
 int legacy_add(struct ctl_builder *builder, const char *option, const char *value,
                struct rt_error *err);
-bool legacy_known(const char *option);
 /* Turns what was collected into chains. */
 int legacy_finish(struct ctl_builder *builder, struct rt_error *err);
 

@@ -128,12 +128,6 @@ int legacy_add(struct ctl_builder *builder, const char *option, const char *valu
     return 0;
 }
 
-bool legacy_known(const char *option)
-{
-    struct span found = {option, strlen(option)};
-    return edge_find(found) >= 0 || name_find(found, numbers) >= 0;
-}
-
 /* ---- As chains ---- */
 
 static bool is_number(struct span text)
