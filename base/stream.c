@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -65,6 +66,19 @@ static int reserve_and_map(struct stream *s, uint64_t bytes, struct rt_error *e,
     return 0;
 }
 
+/* A file without a name in the folder of `path`; -1 where the file system has none. */
+static int open_unnamed(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 0 : (size_t)(slash - path);
+    if (n == 0 || n >= sizeof folder)
+        return -1;
+    memcpy(folder, path, n);
+    folder[n] = '\0';
+    return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
 int stream_create(struct stream *s, const char *path, const struct stream_geometry *g, struct rt_error *e)
 {
     struct stream_header plan;
@@ -74,7 +88,10 @@ int stream_create(struct stream *s, const char *path, const struct stream_geomet
         rt_error_set(e, "a stream needs room for at least 2 chunks");
         return rc;
     }
-    s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    s->fd = g->unnamed ? open_unnamed(path) : -1;
+    bool named = s->fd < 0;
+    if (named)
+        s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (s->fd < 0) {
         rc = -errno;
         rt_error_set(e, "cannot create the stream %s: %s", path, strerror(-rc));
@@ -82,7 +99,8 @@ int stream_create(struct stream *s, const char *path, const struct stream_geomet
     }
     rc = reserve_and_map(s, plan.total_bytes, e, path);
     if (rc != 0) {
-        (void)unlink(path);
+        if (named)
+            (void)unlink(path);
         (void)close(s->fd);
         s->fd = -1;
         return rc;

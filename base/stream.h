@@ -190,11 +190,15 @@ struct stream_geometry {
     uint32_t string_capacity; /* (4096) */
     uint32_t string_bytes;    /* (256 KiB) */
     uint32_t meta_bytes;      /* (64 KiB) */
+    bool unnamed;             /* (false) no name at first, where the file system can: see stream_create() */
 };
 
 /* Create the file at `path` (O_EXCL, 0600), reserve all of it, map it and lay it out, state STARTING.
  * 0 or -errno with the text in *e: -ENOSPC where the file system has no room (nothing is left behind),
- * -EEXIST, -EINVAL for a geometry that cannot be. Uses no malloc. */
+ * -EEXIST, -EINVAL for a geometry that cannot be. Uses no malloc.
+ * `unnamed`: `path` says only which folder (O_TMPFILE), and the kernel takes the file back should this process be
+ * killed before its writer runs, which gives it the name (linkat from /proc/self/fd). Nobody else would remove it.
+ * File systems without that make it at `path`; st_nlink tells. */
 RT_MUST_CHECK int stream_create(struct stream *s, const char *path, const struct stream_geometry *g,
                                 struct rt_error *e);
 

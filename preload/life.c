@@ -67,7 +67,7 @@ static int make_stream(struct rt_error *e)
     static const uint32_t shares[] = {1, 4, 16}; /* too little room: a smaller stream */
     uint64_t pool = process.options.number[OPT_buffer];
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-        struct stream_geometry g = {.pool_bytes = pool / shares[i]};
+        struct stream_geometry g = {.pool_bytes = pool / shares[i], .unnamed = true};
         if (i > 0) {
             g.thread_capacity = 256;
             g.string_capacity = 1024;

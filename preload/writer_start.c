@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ extern char **environ;
 
 struct writer_launch {
     const char *program;
+    const char *stream_path; /* NULL: the stream has its name */
     char *const *arguments;
     char *const *environment;
     int stream_fd, rank_fd, null_fd;
@@ -43,12 +45,33 @@ static long raw(long n, long a, long b, long c, long d)
     return sys_call6(n, a, b, c, d, 0, 0);
 }
 
+/* Give the stream its name and open it by that: from here on there is a process that will remove it. -errno or a descriptor. */
+static long name_stream(const char *path, int fd)
+{
+    char link[32] = "/proc/self/fd/", digits[12];
+    size_t n = 0, at = strlen(link);
+    for (unsigned v = (unsigned)fd; n == 0 || v != 0; v /= 10)
+        digits[n++] = (char)('0' + v % 10);
+    while (n > 0)
+        link[at++] = digits[--n];
+    long rc = sys_call6(SYS_linkat, AT_FDCWD, (long)link, AT_FDCWD, (long)path, AT_SYMLINK_FOLLOW, 0);
+    return rc != 0 ? rc : raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_NOFOLLOW, 0);
+}
+
 static int writer_process(void *arg)
 {
     struct writer_launch *l = arg;
     (void)raw(SYS_setsid, 0, 0, 0, 0);
     /* Move both out of the way of 0 to 4 first. */
-    int stream = (int)raw(SYS_fcntl, l->stream_fd, F_DUPFD, 10, 0);
+    long stream = raw(SYS_fcntl, l->stream_fd, F_DUPFD, 10, 0);
+    if (l->stream_path != NULL) {
+        stream = name_stream(l->stream_path, (int)stream);
+        if (stream < 0) {
+            l->failed = stream;
+            (void)raw(SYS_exit, 127, 0, 0, 0);
+        }
+        stream = raw(SYS_fcntl, stream, F_DUPFD, 10, 0);
+    }
     int rank = (int)raw(SYS_fcntl, l->rank_fd, F_DUPFD, 10, 0);
     int null = (int)raw(SYS_fcntl, l->null_fd, F_DUPFD, 10, 0);
     for (int fd = 0; fd <= 2; fd++)
@@ -151,7 +174,10 @@ bool process_start_writer(void)
     }
     (void)snprintf(dir, sizeof dir, "%s", process.dir);
     char *const arguments[] = {path, "--stream-fd", "3", "--pidfd", "4", "--dir", dir, NULL};
+    struct stat made;
+    bool unnamed = fstat(recorder_stream.fd, &made) == 0 && made.st_nlink == 0;
     struct writer_launch l = {.program = path,
+                              .stream_path = unnamed ? process.stream_path : NULL,
                               .arguments = arguments,
                               .environment = writer_environment(),
                               .stream_fd = recorder_stream.fd,
