@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of whole runs share: TAP, traced processes, and what rank files hold."""
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy
+
+BUILD = os.environ["REGTRACE_BUILD"]
+LIBRARY = os.path.join(BUILD, ".libs", "libregtrace.so")
+WRITER = os.path.join(BUILD, "writer", "regtrace-writer")
+PROGRAMS = os.path.join(BUILD, "t", "run")
+REGTRACE = os.path.join(BUILD, "regtrace")
+SHM = os.environ["REGTRACE_SHM"]
+SCRATCH = os.environ["T"]
+
+
+def code(text):
+    """The code of an event from its three letters."""
+    return ord(text[0]) | ord(text[1]) << 8 | ord(text[2]) << 16
+
+
+MARK_SET, MARK_PUSH, MARK_POP = code("KM="), code("KM["), code("KM]")
+WINDOW_OPEN, WINDOW_CLOSE, DROPPED, WAITED = code("RW["), code("RW]"), code("RDd"), code("RDw")
+
+
+class Tap:
+    """Counts checks; done() prints the plan and gives the exit status."""
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def ok(self, passed, name, *why):
+        self.count += 1
+        print("%sok %d - %s" % ("" if passed else "not ", self.count, name))
+        if not passed:
+            self.failed += 1
+            for line in why:
+                for part in str(line).splitlines():
+                    print("#", part)
+        sys.stdout.flush()
+        return passed
+
+    def equal(self, got, want, name):
+        return self.ok(got == want, name, "got:  %r" % (got,), "want: %r" % (want,))
+
+    def diag(self, text):
+        for part in str(text).splitlines():
+            print("#", part)
+        sys.stdout.flush()
+
+    def skip(self, name, why):
+        self.count += 1
+        print("ok %d - %s # SKIP %s" % (self.count, name, why))
+
+    def done(self):
+        print("1..%d" % self.count)
+        return 1 if self.failed else 0
+
+
+def environment(folder, **more):
+    """The environment of a traced process."""
+    ours = ("REGTRACE_BUILD", "REGTRACE_SOURCE")  # the tests' own
+    env = dict({k: v for k, v in os.environ.items() if k not in ours}, LD_PRELOAD=LIBRARY, REGTRACE_DIR=folder, REGTRACE_WRITER=WRITER, REGTRACE_SHM=SHM)
+    env.update({k: str(v) for k, v in more.items()})
+    return env
+
+
+def logged(path, threads=1):
+    """The last numbers that the emitting program logged, one a thread."""
+    try:
+        with open(path, "rb") as f:
+            data = f.read(8 * threads)
+    except FileNotFoundError:
+        data = b""
+    data += b"\0" * (8 * threads - len(data))
+    return list(struct.unpack("<%dQ" % threads, data))
+
+
+def streams():
+    """Stream files now in memory."""
+    return [n for n in os.listdir(SHM) if n.startswith("regtrace")]
+
+
+def wait_until(condition, seconds):
+    """True as soon as condition() holds; False when it did not in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.005)
+    return bool(condition())
+
+
+def writers():
+    """Pids of writers of this test's streams, by their command lines and open files."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.path.basename(os.readlink("/proc/%s/exe" % pid)).startswith("regtrace-writer"):
+                with open("/proc/%s/maps" % pid) as maps, open("/proc/%s/cmdline" % pid) as line:
+                    if SHM in maps.read() or SHM in line.read():
+                        found.append(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+def open_plainly(path):
+    """The file as any user opens it."""
+    return h5py.File(path, "r")
+
+
+def marks(events, mark_type):
+    """Values of regtrace_mark_set(mark_type, value), in file order."""
+    chosen = (events["code"] == MARK_SET) & (events["a"] == mark_type)
+    return events["b"][chosen]
+
+
+def is_counting(values, at_least):
+    """Does the array read 1, 2, 3 ... to at_least or more? '' or what is wrong."""
+    want = numpy.arange(1, len(values) + 1, dtype=numpy.uint64)
+    if len(values) < at_least:
+        return "%d events in the file, %d logged" % (len(values), at_least)
+    if not numpy.array_equal(values, want):
+        first = int(numpy.argmax(values != want))
+        return "event %d has number %d" % (first + 1, int(values[first]))
+    return ""

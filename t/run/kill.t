@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Processes killed with SIGKILL at random moments, ROUNDS of them (default 20): nothing that was logged is lost.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/python.sh"
+run_python kill.py
