@@ -48,7 +48,8 @@ static inline bool is_str(const char *got, const char *want, const char *name)
 {
     bool same = got != NULL && want != NULL && strcmp(got, want) == 0;
     if (!ok(same || got == want, "%s", name))
-        diag("got \"%s\", want \"%s\"", got != NULL ? got : "(null)", want != NULL ? want : "(null)");
+        diag("got \"%s\", want \"%s\"", got != NULL ? got : "(null)",
+             want != NULL ? want : "(null)");
     return same;
 }
 

@@ -28,7 +28,8 @@ int main(void)
     size_t n = fread(text, 1, sizeof text - 1, f);
     text[n] = '\0';
     int status = pclose(f);
-    is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 1, "a failed test makes the exit status 1");
+    is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 1,
+           "a failed test makes the exit status 1");
     static const char *const expected[] = {
         "1..8\n",
         "not ok 1 - false\n",

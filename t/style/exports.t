@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# libregtrace.so exports what it interposes, the MPI entry points and the named calls, nothing else; and needs libc alone.
+. "$(dirname "$0")/../lib.sh"
+
+[ -e "$LIBREGTRACE" ] || { ok 1 "there is a $LIBREGTRACE"; done_testing; }
+{
+    grep -v '^#' "$REGTRACE_SOURCE/preload/exports.list"
+    cat "$REGTRACE_BUILD/mpi/exports.txt"
+    grep -oE '\<regtrace_[a-z_]+\(' "$REGTRACE_SOURCE/share/include/regtrace.h" | tr -d '('
+} | grep -vE '^(__gmon_start__|$)' | sort -u >"$T/listed"
+nm -D --defined-only "$LIBREGTRACE" | awk '{ sub(/@.*/, "", $NF); print $NF }' | sort -u >"$T/exported"
+isnt "$(wc -l <"$T/exported")" 0 "symbols are exported"
+is "$(comm -13 "$T/listed" "$T/exported")" "" "every exported symbol is listed"
+is "$(comm -23 "$T/listed" "$T/exported")" "" "every listed symbol is exported"
+needed=$(readelf -d "$LIBREGTRACE" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort | tr '\n' ' ')
+if grep -q '^S\["SANITIZE"\]="..*"' "$REGTRACE_BUILD/config.status"; then
+    skip "libraries that libregtrace.so needs" "built with sanitizers"
+else
+    like "$needed" '^(ld-linux[-a-z0-9_]*\.so\.[0-9]+ )?libc\.so\.6 $' "it needs libc alone"
+fi
+is "$(readelf -d "$LIBREGTRACE" | grep -c 'TEXTREL')" 0 "no text relocations"
+is "$(readelf -lW "$LIBREGTRACE" | grep 'GNU_STACK' | grep -c 'RWE')" 0 "no executable stack"
+is "$(readelf -rW "$LIBREGTRACE" | grep -cE 'TLSDESC|DTPMOD')" 0 "thread-local storage is initial-exec"
+done_testing

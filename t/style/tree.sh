@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What the checks of the tree share: the list of its files. Sourced after t/lib.sh.
+
+# The files of the project, one a line: git's where this is a clone, else (an unpacked release) all that is there but
+# what autoreconf made and what a build in this folder leaves.
+tree_files() {
+    if [ "$(git -C "$REGTRACE_SOURCE" rev-parse --show-toplevel 2>/dev/null)" = "$(realpath "$REGTRACE_SOURCE")" ]; then
+        git -C "$REGTRACE_SOURCE" ls-files --cached | while read -r f; do
+            [ -e "$REGTRACE_SOURCE/$f" ] && echo "$f"
+        done
+    else
+        (cd "$REGTRACE_SOURCE" && find COPYING bootstrap ./*.md configure.ac Makefile.am base controller mpi writer preload tools share t \
+            -type f ! -name '*.o' ! -name '*.lo' ! -path '*/__pycache__/*' ! -path '*/.libs/*' ! -path '*/.deps/*' \
+            ! -name '*.log' ! -name '*.trs' ! -name .dirstamp | sed 's|^\./||')
+    fi
+}
+
+# tree_scripts: those that bash runs.
+tree_scripts() {
+    tree_files | while read -r f; do
+        case $f in
+        *.sh) echo "$f" ;;
+        *) head -1 "$REGTRACE_SOURCE/$f" | grep -qE '^#!.*\<(ba)?sh\>' && echo "$f" ;;
+        esac
+    done
+}
