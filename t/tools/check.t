@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# regtrace check: nothing against a good run, and each broken invariant is found by its rule.
+. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 99
+[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+mpi=$(mpis | tail -1)
+[ -n "$mpi" ] || skip_all 'no MPI here'
+
+mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:pcontrol:solve,stop:pcontrol:solved,repeat \
+    REGTRACE_DIR="$T/good" "$APPS/stencil.$mpi" >/dev/null 2>&1
+run 60 "$REGTRACE" check "$T/good"
+is "$status" 0 'a good run has no violation'
+like "$out" '2 files, [1-9][0-9]{3,} facts compared, no violation' 'and things were compared'
+
+# MUTATION RULE: the rule must be among those that complain.
+while read -r mutation rule; do
+    rm -rf "$T/bad"
+    cp -r "$T/good" "$T/bad"
+    if ! "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" "$mutation" >"$T/mutate.out" 2>&1; then
+        ok 1 "$mutation was made" || diag "$(cat "$T/mutate.out")"
+        continue
+    fi
+    run 60 "$REGTRACE" check "$T/bad"
+    if [ "$status" = 1 ] && grep -q "^rank-00001.h5: $rule: " <<<"$out"; then
+        ok 0 "$mutation breaks the rule $rule"
+    else
+        ok 1 "$mutation breaks the rule $rule"
+        diag "status $status" "$out" "$err"
+    fi
+    unlike "$out" '^rank-00000' "$mutation: nothing is said of the other file"
+done <<'END'
+ordinals ordinals
+no-stop windows
+open-reason windows
+stop-before-start windows
+wrong-open-row windows
+overlap windows
+kind-unknown windows
+clock-back clocks
+thread-rows counts
+thread-recorded counts
+events-cut counts
+fired-cut counts
+windows-cut counts
+dropped losses
+leave-lost balance
+code-unknown codes
+string-unknown strings
+alarm-unknown fired
+fired-row fired
+thread-twice footers
+thread-none footers
+events-cut index
+windows-cut index
+END
+
+rm -rf "$T/bad" && cp -r "$T/good" "$T/bad" && rm "$T/bad/rank-00001.h5" && cp "$T/good/rank-00000.h5" "$T/bad/rank-00007.h5"
+run 60 "$REGTRACE" check "$T/bad"
+is "$status" 1 'a file that regtrace.h5 does not know'
+like "$out" '^rank-00007.h5: index: regtrace.h5 does not know' 'is a violation of index'
+rm -rf "$T/bad" && cp -r "$T/good" "$T/bad" && truncate -s 2000 "$T/bad/regtrace.h5"
+run 60 "$REGTRACE" check "$T/bad"
+like "$out" '^regtrace.h5: index: .*damaged' 'a cut regtrace.h5 is a violation'
+is "$status" 1 'and no success'
+rm -rf "$T/bad" && cp -r "$T/good" "$T/bad" && truncate -s 5000 "$T/bad/rank-00000.h5"
+run 60 "$REGTRACE" check "$T/bad"
+like "$out" '^rank-00000.h5: readable: ' 'a cut rank file is a violation'
+is "$status" 1 'and no success'
+done_testing

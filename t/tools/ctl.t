@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# regtrace ctl: one request, one event, in the ranks and threads asked for; status; other nodes; nobody there.
+. "$(dirname "$0")/../lib.sh"
+cd "$T" || exit 99
+mpi=$(mpis | tail -1)
+
+cat >p.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int go_on = 1;
+static void *work(void *a)
+{
+    while (go_on)
+        usleep(2000);
+    return a;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t;
+    pthread_create(&t, 0, work, 0);
+    FILE *f = fopen(argv[1], "w");
+    fprintf(f, "%d\n", (int)getpid());
+    fclose(f);
+    while (access(argv[2], F_OK) != 0)
+        usleep(2000);
+    go_on = 0;
+    pthread_join(t, 0);
+    puts("done");
+    return argc - 3;
+}
+END
+cc -o p p.c -pthread
+
+"$REGTRACE" run -quiet -o "$T/one" -control start:interactive,stop:interactive,repeat -- ./p ready stop >p.out 2>&1 &
+pid=$!
+kill_at_end $pid
+wait_for 20 test -s ready
+wait_for 20 bash -c "ls $T/one/ctl/*.path"
+run 30 "$REGTRACE" ctl "$T/one" status
+is "$status" 0 'status'
+like "$out" '^rank 0 pid [0-9]+: .*recording_threads=0' 'nobody records before the first request'
+for i in 1 2 3 4 5; do "$REGTRACE" ctl "$T/one" fire >/dev/null || break; done
+is "$i $?" '5 0' 'five requests were served'
+run 30 "$REGTRACE" ctl --json "$T/one" status
+like "$out" '"fired":5[,}]' 'five events'
+like "$out" '"recording_threads":1[,}]' 'the thread records after an odd number'
+run 30 "$REGTRACE" ctl "$T/one" fire --tid 1
+is "$status" 0 'a request for the other thread'
+run 30 "$REGTRACE" ctl "$T/one" fire --tid 99
+is "$status" 1 'a thread that is not there is refused'
+like "$out" 'no such thread' 'and it says so'
+run 30 "$REGTRACE" ctl --rank 5 "$T/one" fire
+is "$status" 1 'a rank that is not there'
+like "$err" 'among the ranks asked for' 'is named so'
+mode=$(stat -c %a "$T"/one/ctl/*.sock)
+is "$mode" 600 'the socket is its user'"'"'s alone'
+
+# Many clients at once: none is lost.
+for i in $(seq 20); do "$REGTRACE" ctl "$T/one" fire >/dev/null & fired[i]=$!; done
+lost=0
+for i in $(seq 20); do wait "${fired[i]}" || lost=$((lost + 1)); done
+is "$lost" 0 'twenty requests at once are all served'
+run 30 "$REGTRACE" ctl --json "$T/one" status
+like "$out" '"fired":26[,}]' 'by one event each'
+
+# As another node sees it: the host in the .path file is not this one, so the request goes through a file.
+path=$(echo "$T"/one/ctl/*.path)
+cp "$path" path.keep
+sed -i '1s/.*/elsewhere/' "$path"
+run 30 "$REGTRACE" ctl --json "$T/one" fire
+is "$status" 0 'by a request file'
+like "$out" '"ok":true' 'the answer comes by a file'
+cp path.keep "$path"
+run 30 "$REGTRACE" ctl --json "$T/one" status
+like "$out" '"fired":27[,}]' 'and made one event'
+touch stop
+wait $pid
+is "$?" 0 'the program ends as it would'
+is "$(cat p.out)" 'done' 'with its own output'
+ok_run 'what was recorded holds' "$REGTRACE" check "$T/one"
+windows=$("$REGTRACE" report --json "$T/one" | grep -c '"ordinal"')
+is "$windows" 14 'windows: 13 closed or open of the main thread, one of the other'
+run 30 "$REGTRACE" ctl "$T/one" status
+is "$status" 1 'after the end nobody answers'
+like "$err" 'has ended' 'and it says so'
+
+if [ -n "$mpi" ]; then
+    rm -f stop ready
+    cat >wrapper.sh <<'END'
+exec ./p "ready.${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" stop
+END
+    "$REGTRACE" run -quiet -o "$T/many" -control start:interactive,stop:interactive,repeat -- \
+        "mpirun.$mpi" $([ "$mpi" = openmpi ] && echo --oversubscribe) -np 3 bash wrapper.sh >many.out 2>&1 &
+    pid=$!
+    kill_at_end $pid
+    wait_for 30 bash -c "[ \$(ls $T/many/ctl/*.path | wc -l) = 3 ]"
+    run 30 "$REGTRACE" ctl "$T/many" status
+    is "$(wc -l <<<"$out")" 3 'three ranks answer'
+    run 30 "$REGTRACE" ctl --rank 1-2 "$T/many" fire
+    is "$status $(wc -l <<<"$out")" '0 2' 'two ranks are asked'
+    touch stop
+    wait $pid
+    is "$?" 0 'the job ends well'
+    got=$("$REGTRACE" report --json "$T/many" | grep -o '"rank": [0-9], "thread": 0, "ordinal"' | sort | tr '\n' '|')
+    is "$got" '"rank": 1, "thread": 0, "ordinal"|"rank": 2, "thread": 0, "ordinal"|' 'and they alone opened windows'
+else
+    for i in 1 2 3 4; do skip "ranks $i" 'no MPI here'; done
+fi
+done_testing

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Breaks one invariant of a closed rank file, for the test of `regtrace check`. usage: mutate.py FILE WHICH"""
+import sys
+
+import h5py
+import numpy as np
+
+
+def rows_named(f, name, label=None):
+    codes = [int(r["code"]) for r in f["functions"][:]
+             if r["name"].split(b"\0")[0].decode() == name and
+             (label is None or r["label"].split(b"\0")[0].decode() == label)]
+    return np.nonzero(np.isin(f["events"]["code"], codes))[0]
+
+
+def field(f, table, row, name, value):
+    data = f[table][row]
+    data[name] = value
+    f[table][row] = data
+
+
+def cut(f, table, n):
+    f[table].resize((len(f[table]) - n,))
+
+
+def attribute(f, name, value):
+    f.attrs.modify(name, value)
+
+
+MUTATIONS = {
+    "ordinals": lambda f: field(f, "windows", 1, "ordinal", 77),
+    "no-stop": lambda f: field(f, "windows", 0, "close_row", 2**64 - 1),
+    "open-reason": lambda f: field(f, "windows", 0, "reason", 255),
+    "stop-before-start": lambda f: field(f, "windows", 0, "stop_clock", int(f["windows"][0]["start_clock"]) - 5),
+    "wrong-open-row": lambda f: field(f, "windows", 0, "open_row", int(f["windows"][0]["open_row"]) + 1),
+    "overlap": lambda f: field(f, "windows", 0, "stop_clock", int(f["windows"][1]["start_clock"]) + 5),
+    "clock-back": lambda f: field(f, "events", 20, "clock", int(f["events"][20]["clock"]) - 10**12),
+    "thread-rows": lambda f: field(f, "threads", 0, "rows", int(f["threads"][0]["rows"]) + 1),
+    "thread-recorded": lambda f: field(f, "threads", 0, "recorded", int(f["threads"][0]["recorded"]) + 1),
+    "events-cut": lambda f: cut(f, "events", 3),
+    "fired-cut": lambda f: cut(f, "fired", 1),
+    "windows-cut": lambda f: cut(f, "windows", 1),
+    "dropped": lambda f: field(f, "threads", 0, "dropped", 5),
+    "leave-lost": lambda f: field(f, "events", int(rows_named(f, "MPI_Allreduce", "leave")[0]), "code",
+                                  int(f["events"][int(rows_named(f, "MPI_Isend", "enter")[0])]["code"])),
+    "code-unknown": lambda f: field(f, "events", int(rows_named(f, "MPI_Allreduce", "enter")[0]), "code", 0xfefefe),
+    "string-unknown": lambda f: field(f, "events", int(rows_named(f, "EV_MPI_PCONTROL")[0]), "b", 3999),
+    "alarm-unknown": lambda f: field(f, "fired", 0, "alarm", 99),
+    "fired-row": lambda f: field(f, "fired", 0, "row", int(f["fired"][0]["row"]) + 1),
+    "thread-twice": lambda f: (f["threads"].resize((len(f["threads"]) + 1,)),
+                               f["threads"].__setitem__(len(f["threads"]) - 1, f["threads"][0])),
+    "thread-none": lambda f: field(f, "threads", 0, "thread", 55),
+    "kind-unknown": lambda f: field(f, "windows", 0, "kind", 9),
+}
+
+
+def main():
+    with h5py.File(sys.argv[1], "r+") as f:
+        MUTATIONS[sys.argv[2]](f)
+
+
+main()
