@@ -17,8 +17,8 @@
 
 static const char *const state_names[] = {"waiting", "open", "closed", "failed", "recovered"};
 
-static int side_path(char out[PATH_MAX], const struct claim *c, const char *prefix, const char *name,
-                     const char *suffix)
+static int side_path(char out[PATH_MAX], const struct claim *c, const char *prefix,
+                     const char *name, const char *suffix)
 {
     int n = snprintf(out, PATH_MAX, "%s/.regtrace/%s%s%s", c->dir, prefix, name, suffix);
     return n > 0 && n < PATH_MAX ? 0 : -ENAMETOOLONG;
@@ -64,12 +64,13 @@ static int put_entry(const struct claim *c)
     int rc = side_path(path, c, "", c->key, ".entry");
     if (rc != 0)
         return rc;
-    (void)snprintf(text, sizeof text,
-                   "file=%s\nhost=%s\nboot_id=%s\nprogram=%s\nstream=%s\nrank=%d\nsize=%d\nmpi=%d\npid=%u\n"
-                   "pid_start_time=%" PRIu64 "\nwriter_pid=%u\nwriter_start_time=%" PRIu64
-                   "\nstate=%s\nevents=%" PRIu64 "\n",
-                   c->file, c->host, c->boot_id, c->program, c->stream, c->rank, c->size, c->mpi, c->pid,
-                   c->pid_start_time, c->writer_pid, c->writer_start_time, state_names[c->state], c->events);
+    (void)snprintf(
+        text, sizeof text,
+        "file=%s\nhost=%s\nboot_id=%s\nprogram=%s\nstream=%s\nrank=%d\nsize=%d\nmpi=%d\npid=%u\n"
+        "pid_start_time=%" PRIu64 "\nwriter_pid=%u\nwriter_start_time=%" PRIu64
+        "\nstate=%s\nevents=%" PRIu64 "\n",
+        c->file, c->host, c->boot_id, c->program, c->stream, c->rank, c->size, c->mpi, c->pid,
+        c->pid_start_time, c->writer_pid, c->writer_start_time, state_names[c->state], c->events);
     return write_text(c, path, text);
 }
 
@@ -173,7 +174,8 @@ int claim_register(struct claim *c, struct rt_error *e)
         /* exec keeps pid and start time: the next program of the process needs a key of its own. */
         struct claim other = *c;
         for (int i = 1; i < 1000 && get_entry(&other) == 0; i++) {
-            (void)snprintf(c->key, sizeof c->key, "%s-%u-%" PRIu64 "-%d", c->host, c->pid, c->pid_start_time, i);
+            (void)snprintf(c->key, sizeof c->key, "%s-%u-%" PRIu64 "-%d", c->host, c->pid,
+                           c->pid_start_time, i);
             other = *c;
         }
         rc = put_entry(c);

@@ -43,13 +43,15 @@ RT_MUST_CHECK int claim_take(struct claim *c, struct rt_error *e);
 RT_MUST_CHECK int claim_refresh(struct claim *c);
 
 /* The file is complete (or failed). *last: no other file is open now. */
-RT_MUST_CHECK int claim_finish(struct claim *c, enum claim_state state, uint64_t events, bool *last);
+RT_MUST_CHECK int claim_finish(struct claim *c, enum claim_state state, uint64_t events,
+                               bool *last);
 
 /* Nothing was recorded: remove the entry. */
 void claim_withdraw(struct claim *c);
 
 /* Call visit for each entry of the folder. 0 or -errno (-ENOENT: no .regtrace folder). */
-RT_MUST_CHECK int claim_each(const char *dir, void (*visit)(void *context, const struct claim *c), void *context);
+RT_MUST_CHECK int claim_each(const char *dir, void (*visit)(void *context, const struct claim *c),
+                             void *context);
 
 /* Is the writer that made this entry alive? 1 yes, 0 no, -1 unknown: another host. The others: of this host. */
 int claim_writer_lives(const struct claim *c, const char *host, const char *boot_id);

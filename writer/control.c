@@ -50,7 +50,8 @@ static void write_file(const char *base, const char *suffix, const char *text)
         (void)unlink(temporary);
 }
 
-void control_open(struct control *c, const char *dir, const char *host, int32_t rank, uint32_t pid, int signal_number)
+void control_open(struct control *c, const char *dir, const char *host, int32_t rank, uint32_t pid,
+                  int signal_number)
 {
     struct sockaddr_un address;
     char text[PATH_MAX + 80];
@@ -65,7 +66,8 @@ void control_open(struct control *c, const char *dir, const char *host, int32_t 
     }
     (void)snprintf(c->socket_path, sizeof c->socket_path, "%s.sock", c->base);
     if (strlen(c->socket_path) >= sizeof address.sun_path)
-        (void)snprintf(c->socket_path, sizeof c->socket_path, "/tmp/regtrace-%u-%u.sock", (unsigned)getuid(), pid);
+        (void)snprintf(c->socket_path, sizeof c->socket_path, "/tmp/regtrace-%u-%u.sock",
+                       (unsigned)getuid(), pid);
     c->listener = listen_at(c->socket_path);
     if (c->listener < 0)
         return;
@@ -147,8 +149,9 @@ static void serve_status(struct control *c, const struct stream *s, int fd, uint
                    ",\"ignored\":%" PRIu64 ",\"events_stored\":%" PRIu64 ",\"dropped\":%" PRIu64
                    ",\"writer\":%u}\n",
                    atomic_load(&h->rank), atomic_load(&h->size), h->pid, atomic_load(&h->mpi_state),
-                   atomic_load(&h->status_armed), atomic_load(&h->recording_threads), atomic_load(&h->thread_count),
-                   atomic_load(&h->windows_opened), atomic_load(&h->fired_total), atomic_load(&h->ignored_total), events,
+                   atomic_load(&h->status_armed), atomic_load(&h->recording_threads),
+                   atomic_load(&h->thread_count), atomic_load(&h->windows_opened),
+                   atomic_load(&h->fired_total), atomic_load(&h->ignored_total), events,
                    sum_dropped(s), atomic_load(&h->writer_state));
     answer(c, fd, text);
 }
@@ -182,12 +185,16 @@ static void serve_fire(struct control *c, const struct stream *s, int fd, const 
         h->requests[made % STREAM_REQUESTS] = (struct stream_request){.kind = 1, .tid = tid};
         atomic_store(&h->requests_made, made + 1);
         (void)syscall(SYS_tgkill, (pid_t)c->pid, target, c->signal_number);
-        *free_place = (struct control_pending){.fd = fd, .used = true, .target = made + 1,
-                                               .deadline_ns = clock_monotonic_ns() + ANSWER_WITHIN_NS};
+        *free_place =
+            (struct control_pending){.fd = fd,
+                                     .used = true,
+                                     .target = made + 1,
+                                     .deadline_ns = clock_monotonic_ns() + ANSWER_WITHIN_NS};
     }
 }
 
-static void serve_line(struct control *c, const struct stream *s, int fd, char *line, uint64_t events)
+static void serve_line(struct control *c, const struct stream *s, int fd, char *line,
+                       uint64_t events)
 {
     line[strcspn(line, "\r\n")] = '\0';
     if (strcmp(line, "status") == 0)
@@ -244,7 +251,8 @@ static void serve_pending(struct control *c, const struct stream *s)
         if ((int32_t)(served - p->target) >= 0)
             answer(c, p->fd, "{\"ok\":true,\"fired\":1}\n");
         else if (now > p->deadline_ns)
-            answer_error(c, p->fd, "the process did not answer within 5 s; the request stays queued");
+            answer_error(c, p->fd,
+                         "the process did not answer within 5 s; the request stays queued");
         else
             continue;
         p->used = false;

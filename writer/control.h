@@ -32,7 +32,8 @@ struct control {
 };
 
 /* Make the folder, the socket and the .path file. Without them (read-only folder) control is off: no error. */
-void control_open(struct control *c, const char *dir, const char *host, int32_t rank, uint32_t pid, int signal_number);
+void control_open(struct control *c, const char *dir, const char *host, int32_t rank, uint32_t pid,
+                  int signal_number);
 void control_close(struct control *c);
 
 /* Accept and serve what is waiting; `files`: look for a request file too. `events`: rows so far, for status. */

@@ -26,11 +26,13 @@ static int64_t icount(uint64_t v)
 
 int drain_add_loss(struct drain *d, enum rt_loss_kind kind, int32_t thread, uint64_t count)
 {
-    struct rt_loss row = {.kind = (uint32_t)kind, .thread = thread, .count = count, .clock = d->last_clock};
+    struct rt_loss row = {
+        .kind = (uint32_t)kind, .thread = thread, .count = count, .clock = d->last_clock};
     return table_append(&d->file->tables[SCHEMA_LOSSES], &row, 1);
 }
 
-static int add_fired(struct drain *d, const struct rt_event *e, const struct event_slot *more, uint64_t row)
+static int add_fired(struct drain *d, const struct rt_event *e, const struct event_slot *more,
+                     uint64_t row)
 {
     struct rt_fired f = {
         .row = row,
@@ -71,7 +73,8 @@ int drain_resume_window(struct drain *d, const struct rt_window *w, uint64_t row
     return 0;
 }
 
-static int open_window(struct drain *d, const struct rt_event *e, const struct event_slot *more, uint64_t row)
+static int open_window(struct drain *d, const struct rt_event *e, const struct event_slot *more,
+                       uint64_t row)
 {
     struct table *t = &d->file->tables[SCHEMA_WINDOWS];
     struct rt_window w = {
@@ -97,7 +100,8 @@ static int open_window(struct drain *d, const struct rt_event *e, const struct e
     return rc != 0 ? rc : table_append(t, &w, 1);
 }
 
-static int close_window(struct drain *d, const struct rt_event *e, const struct event_slot *more, uint64_t row)
+static int close_window(struct drain *d, const struct rt_event *e, const struct event_slot *more,
+                        uint64_t row)
 {
     struct open_window *o = find_open(d, e->thread, (int32_t)(uint32_t)e->a);
     if (o == NULL)
@@ -125,14 +129,15 @@ void drain_follow_window(struct drain *d, struct drain_chunk *c, const struct rt
     /* Windows of other kinds (warm-up ...) may enclose the one that ended. */
     c->window = STREAM_NO_WINDOW;
     for (size_t i = 0; i < d->open_count; i++)
-        if (d->open[i].w.thread == event->thread && d->open[i].w.ordinal != (int32_t)(uint32_t)event->a &&
-            d->open[i].w.ordinal > c->window)
+        if (d->open[i].w.thread == event->thread &&
+            d->open[i].w.ordinal != (int32_t)(uint32_t)event->a && d->open[i].w.ordinal > c->window)
             c->window = d->open[i].w.ordinal;
 }
 
 static int add_comm(struct drain *d, const struct rt_event *e, uint64_t row)
 {
-    struct rt_comm c = {row, (uint32_t)e->a, (uint32_t)(e->a >> 32), (uint32_t)e->b, (uint32_t)(e->b >> 32)};
+    struct rt_comm c = {row, (uint32_t)e->a, (uint32_t)(e->a >> 32), (uint32_t)e->b,
+                        (uint32_t)(e->b >> 32)};
     return table_append(&d->file->tables[SCHEMA_COMMS], &c, 1);
 }
 
@@ -142,31 +147,22 @@ static int add_map(struct drain *d, const struct rt_event *e, uint64_t row)
     return table_append(&d->file->tables[SCHEMA_MAPS], &m, 1);
 }
 
-int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t, const struct rt_event *e,
-                 const struct event_slot *more, unsigned more_count, uint64_t row)
+int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
+                 const struct rt_event *e, const struct event_slot *more, unsigned more_count,
+                 uint64_t row)
 {
     int rc = 0;
     const struct event_slot *first = more_count > 0 ? more : NULL;
     switch (e->code) {
-    case EV_FIRED:
-        rc = add_fired(d, e, first, row);
-        break;
-    case EV_WINDOW_OPEN:
-        rc = open_window(d, e, first, row);
-        break;
-    case EV_WINDOW_CLOSE:
-        rc = close_window(d, e, first, row);
-        break;
+    case EV_FIRED: rc = add_fired(d, e, first, row); break;
+    case EV_WINDOW_OPEN: rc = open_window(d, e, first, row); break;
+    case EV_WINDOW_CLOSE: rc = close_window(d, e, first, row); break;
     case EV_DROPPED:
         t->dropped_reported += e->a;
         rc = drain_add_loss(d, RT_LOSS_DROPPED, e->thread, e->a);
         break;
-    case EV_IMAGE:
-        rc = add_map(d, e, row);
-        break;
-    case EV_MPI_COMM:
-        rc = add_comm(d, e, row);
-        break;
+    case EV_IMAGE: rc = add_map(d, e, row); break;
+    case EV_MPI_COMM: rc = add_comm(d, e, row); break;
     default:
         if (EVENT_IS_MPI_ENTER(e->code) || EVENT_IS_MPI_LEAVE(e->code))
             rc = rankfile_add_mpi_function(d->file, EVENT_MPI_FUNCTION(e->code));

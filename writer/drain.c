@@ -120,7 +120,8 @@ static uint32_t give_back_stored(struct drain *d, bool final)
          * end nobody else may use the chunk. */
         struct chunk_header *h = drain_chunk_header(d, i);
         if (c->zombie && !final && !all_complete(h, d->chunk_slots) &&
-            !(h->thread < d->thread_capacity && atomic_load(&drain_thread_row(d, h->thread)->state) == THREAD_ENDED))
+            !(h->thread < d->thread_capacity &&
+              atomic_load(&drain_thread_row(d, h->thread)->state) == THREAD_ENDED))
             continue;
         give_back(d, i);
         freed++;
@@ -141,7 +142,8 @@ static int commit(struct drain *d, bool tail)
 }
 
 /* The first look at a chunk: where does it begin, and how much of it does the file have already? */
-static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chunk_header *h, uint32_t *from)
+static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chunk_header *h,
+                        uint32_t *from)
 {
     c->begun = true;
     c->window = h->window;
@@ -165,8 +167,8 @@ struct taking {
     bool holes; /* pass them and count */
 };
 
-static int store(struct taking *k, const struct rt_event *e, const struct event_slot *more, unsigned more_count,
-                 bool stored_before)
+static int store(struct taking *k, const struct rt_event *e, const struct event_slot *more,
+                 unsigned more_count, bool stored_before)
 {
     struct drain *d = k->d;
     if (e->clock > k->t->last_clock)
@@ -275,7 +277,8 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
         return rc;
     uint32_t before = c->taken;
     if (!d->resumed)
-        __atomic_store_n(&h->pad2[0], position_word(rankfile_next_row(d->file), before), __ATOMIC_RELEASE);
+        __atomic_store_n(&h->pad2[0], position_word(rankfile_next_row(d->file), before),
+                         __ATOMIC_RELEASE);
     rc = take_slots(&k, w->closed);
     if (rc == 0 && (w->closed || holes) && (c->taken >= k.limit || holes)) {
         c->done = true;
@@ -306,7 +309,8 @@ static bool in_turn(struct drain *d, const struct candidate *w, enum drain_mode 
     return true;
 }
 
-static int take_candidate(struct drain *d, const struct candidate *w, enum drain_mode mode, uint64_t now, bool *moved)
+static int take_candidate(struct drain *d, const struct candidate *w, enum drain_mode mode,
+                          uint64_t now, bool *moved)
 {
     struct drain_chunk *c = &d->chunks[w->index];
     if (w->thread >= d->thread_capacity) {
@@ -332,7 +336,8 @@ static int take_candidate(struct drain *d, const struct candidate *w, enum drain
 static bool pool_is_empty(const struct drain *d)
 {
     for (uint32_t i = 0; i < d->chunk_count; i++)
-        if (atomic_load_explicit(&drain_chunk_header(d, i)->state, memory_order_relaxed) == CHUNK_FREE)
+        if (atomic_load_explicit(&drain_chunk_header(d, i)->state, memory_order_relaxed) ==
+            CHUNK_FREE)
             return false;
     return true;
 }

@@ -19,10 +19,10 @@ struct drain_thread {
 };
 
 struct drain_chunk {
-    uint32_t taken;    /* slots looked at */
-    int32_t window;    /* in force at slot `taken` */
-    uint64_t row_end;  /* the file must have this many rows before the chunk goes back */
-    uint64_t skip;     /* rows that the file had already (after a killed writer) */
+    uint32_t taken;         /* slots looked at */
+    int32_t window;         /* in force at slot `taken` */
+    uint64_t row_end;       /* the file must have this many rows before the chunk goes back */
+    uint64_t skip;          /* rows that the file had already (after a killed writer) */
     uint64_t blocked_since; /* ns: closed, with a slot that nobody completes */
     bool begun, done, zombie;
 };
@@ -51,9 +51,10 @@ struct drain {
     uint64_t damaged_chunks, last_clock;
     uint32_t metadata_done;
     bool resumed; /* some of the stream is in the file already (recover): */
-    uint64_t resumed_rows; /* ... the first so many rows; 0: nothing is, positions in chunks mean nothing */
+    uint64_t
+        resumed_rows; /* ... the first so many rows; 0: nothing is, positions in chunks mean nothing */
     uint64_t max_bytes; /* of the file, 0 = no limit */
-    bool discard; /* recording has ended (size limit): count, do not store */
+    bool discard;       /* recording has ended (size limit): count, do not store */
 };
 
 /* Inside the mapping by the checked geometry. */
@@ -63,7 +64,8 @@ static inline struct stream_thread *drain_thread_row(const struct drain *d, uint
 }
 static inline struct chunk_header *drain_chunk_header(const struct drain *d, uint32_t i)
 {
-    return (struct chunk_header *)(void *)(d->stream->base + d->chunks_offset + (uint64_t)i * d->chunk_bytes);
+    return (struct chunk_header *)(void *)(d->stream->base + d->chunks_offset +
+                                           (uint64_t)i * d->chunk_bytes);
 }
 
 /* Is the header still what was checked at the start? */
@@ -102,11 +104,13 @@ RT_MUST_CHECK int drain_copy_tables(struct drain *d);
 RT_MUST_CHECK int drain_resume_window(struct drain *d, const struct rt_window *w, uint64_t row);
 
 /* windows.c: what an event means beside its row. `more`: the continuation slots that were there. */
-RT_MUST_CHECK int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t, const struct rt_event *event,
-                               const struct event_slot *more, unsigned more_count, uint64_t row);
+RT_MUST_CHECK int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
+                               const struct rt_event *event, const struct event_slot *more,
+                               unsigned more_count, uint64_t row);
 /* The window in force after the event, without storing anything. */
 void drain_follow_window(struct drain *d, struct drain_chunk *c, const struct rt_event *event);
 RT_MUST_CHECK int drain_close_windows(struct drain *d);
-RT_MUST_CHECK int drain_add_loss(struct drain *d, enum rt_loss_kind kind, int32_t thread, uint64_t count);
+RT_MUST_CHECK int drain_add_loss(struct drain *d, enum rt_loss_kind kind, int32_t thread,
+                                 uint64_t count);
 
 #endif

@@ -65,12 +65,14 @@ void drain_free(struct drain *d)
 bool drain_header_intact(const struct drain *d)
 {
     const struct stream_header *h = d->stream->header;
-    return memcmp(h->magic, STREAM_MAGIC, sizeof h->magic) == 0 && h->chunk_bytes == d->chunk_bytes &&
-           h->chunk_count == d->chunk_count && h->string_capacity == d->string_capacity &&
-           h->threads_offset == d->threads_offset && h->meta_offset == d->meta_offset &&
-           h->strings_offset < d->chunks_offset && h->string_bytes_offset < d->chunks_offset &&
+    return memcmp(h->magic, STREAM_MAGIC, sizeof h->magic) == 0 &&
+           h->chunk_bytes == d->chunk_bytes && h->chunk_count == d->chunk_count &&
+           h->string_capacity == d->string_capacity && h->threads_offset == d->threads_offset &&
+           h->meta_offset == d->meta_offset && h->strings_offset < d->chunks_offset &&
+           h->string_bytes_offset < d->chunks_offset &&
            h->string_bytes <= d->chunks_offset - h->string_bytes_offset &&
-           (uint64_t)h->string_capacity * sizeof(struct stream_string) <= d->chunks_offset - h->strings_offset;
+           (uint64_t)h->string_capacity * sizeof(struct stream_string) <=
+               d->chunks_offset - h->strings_offset;
 }
 
 const char *drain_metadata(const struct drain *d, uint32_t *bytes)
@@ -122,7 +124,8 @@ static int copy_metadata(struct drain *d)
     const char *text = drain_metadata(d, &bytes);
     if (bytes <= d->metadata_done)
         return 0;
-    int rc = table_append(&d->file->tables[SCHEMA_METADATA], text + d->metadata_done, bytes - d->metadata_done);
+    int rc = table_append(&d->file->tables[SCHEMA_METADATA], text + d->metadata_done,
+                          bytes - d->metadata_done);
     d->metadata_done = bytes;
     return rc;
 }

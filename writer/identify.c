@@ -34,8 +34,8 @@ static void find_path(struct stream_facts *f, int fd)
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, f->stream_path, sizeof f->stream_path - 1);
     f->stream_path[n > 0 ? n : 0] = '\0';
-    if (n <= 0 || fstat(fd, &mine) != 0 || stat(f->stream_path, &there) != 0 || mine.st_ino != there.st_ino ||
-        mine.st_dev != there.st_dev)
+    if (n <= 0 || fstat(fd, &mine) != 0 || stat(f->stream_path, &there) != 0 ||
+        mine.st_ino != there.st_ino || mine.st_dev != there.st_dev)
         f->stream_path[0] = '\0';
 }
 
@@ -50,7 +50,8 @@ void identify_stream(struct stream_facts *f, const struct drain *d)
     find_path(f, d->stream->fd);
 }
 
-void identify_fill(struct rankfile_identity *id, const struct stream_facts *f, const struct stream *s)
+void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,
+                   const struct stream *s)
 {
     struct stream_header *h = s->header;
     *id = (struct rankfile_identity){

@@ -19,6 +19,7 @@ struct stream_facts {
 void identify_stream(struct stream_facts *f, const struct drain *d);
 
 /* The attributes as of now; texts point into *f. The writer is this process. */
-void identify_fill(struct rankfile_identity *id, const struct stream_facts *f, const struct stream *s);
+void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,
+                   const struct stream *s);
 
 #endif

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 /* What is virtual: the same dataset of every complete file, one behind the other in the order of /ranks. */
-static const enum schema_table joined[] = {SCHEMA_EVENTS, SCHEMA_FIRED, SCHEMA_WINDOWS, SCHEMA_THREADS};
+static const enum schema_table joined[] = {SCHEMA_EVENTS, SCHEMA_FIRED, SCHEMA_WINDOWS,
+                                           SCHEMA_THREADS};
 #define JOINED (sizeof joined / sizeof joined[0])
 
 /* A row of /ranks. first and count say where the rank's rows stand in the virtual datasets; count 0 for files
@@ -30,15 +31,38 @@ struct rank_row {
     char file[80], state[16], host[64], program[64], end_reason[128];
 };
 
-#define ROW(member, kind) {#member, offsetof(struct rank_row, member), kind, 0}
-#define ROW_TEXT(member) {#member, offsetof(struct rank_row, member), KIND_TEXT, sizeof(((struct rank_row *)0)->member)}
-#define ROW_AT(name, i) {"first_" name, offsetof(struct rank_row, first[i]), KIND_U64, 0}, \
-                        {"count_" name, offsetof(struct rank_row, count[i]), KIND_U64, 0}
+#define ROW(member, kind)                                                                          \
+    {                                                                                              \
+#member, offsetof(struct rank_row, member), kind, 0                                        \
+    }
+#define ROW_TEXT(member)                                                                           \
+    {                                                                                              \
+#member, offsetof(struct rank_row, member), KIND_TEXT,                                     \
+            sizeof(((struct rank_row *)0)->member)                                                 \
+    }
+#define ROW_AT(name, i)                                                                            \
+    {"first_" name, offsetof(struct rank_row, first[i]), KIND_U64, 0},                             \
+    {                                                                                              \
+        "count_" name, offsetof(struct rank_row, count[i]), KIND_U64, 0                            \
+    }
 static const struct schema_field row_fields[] = {
-    ROW(rank, KIND_I32), ROW(size, KIND_I32), ROW(pid, KIND_U32), ROW(complete, KIND_U32), ROW(main, KIND_U32),
-    ROW_AT("events", 0), ROW_AT("fired", 1), ROW_AT("windows", 2), ROW_AT("threads", 3),
-    ROW(clock_offset_ns, KIND_I64), ROW(clock_ticks0, KIND_U64), ROW(clock_ns0, KIND_I64),
-    ROW_TEXT(file), ROW_TEXT(state), ROW_TEXT(host), ROW_TEXT(program), ROW_TEXT(end_reason),
+    ROW(rank, KIND_I32),
+    ROW(size, KIND_I32),
+    ROW(pid, KIND_U32),
+    ROW(complete, KIND_U32),
+    ROW(main, KIND_U32),
+    ROW_AT("events", 0),
+    ROW_AT("fired", 1),
+    ROW_AT("windows", 2),
+    ROW_AT("threads", 3),
+    ROW(clock_offset_ns, KIND_I64),
+    ROW(clock_ticks0, KIND_U64),
+    ROW(clock_ns0, KIND_I64),
+    ROW_TEXT(file),
+    ROW_TEXT(state),
+    ROW_TEXT(host),
+    ROW_TEXT(program),
+    ROW_TEXT(end_reason),
 };
 
 static const char *const state_words[] = {"live", "closed", "recovered", "abandoned"};
@@ -47,20 +71,16 @@ static uint64_t rows_of(const struct rt_rank *rank, enum schema_table table)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
     switch (table) {
-    case SCHEMA_EVENTS:
-        return rt_rank_info(rank)->event_count;
-    case SCHEMA_FIRED:
-        return t->fired_count;
-    case SCHEMA_WINDOWS:
-        return t->window_count;
-    case SCHEMA_THREADS:
-        return t->thread_count;
-    default:
-        return 0;
+    case SCHEMA_EVENTS: return rt_rank_info(rank)->event_count;
+    case SCHEMA_FIRED: return t->fired_count;
+    case SCHEMA_WINDOWS: return t->window_count;
+    case SCHEMA_THREADS: return t->thread_count;
+    default: return 0;
     }
 }
 
-static void describe(struct rank_row *row, const struct rt_run *run, size_t i, uint64_t ends[JOINED])
+static void describe(struct rank_row *row, const struct rt_run *run, size_t i,
+                     uint64_t ends[JOINED])
 {
     struct rt_error e = {{0}};
     struct rt_rank *rank;
@@ -98,8 +118,10 @@ static void describe(struct rank_row *row, const struct rt_run *run, size_t i, u
 
 static hid_t row_type(void)
 {
-    hid_t type = schema_compound(sizeof(struct rank_row), row_fields, sizeof row_fields / sizeof row_fields[0]);
-    if (type >= 0 && H5Tinsert(type, "ns_per_tick", offsetof(struct rank_row, ns_per_tick), H5T_NATIVE_DOUBLE) < 0) {
+    hid_t type = schema_compound(sizeof(struct rank_row), row_fields,
+                                 sizeof row_fields / sizeof row_fields[0]);
+    if (type >= 0 && H5Tinsert(type, "ns_per_tick", offsetof(struct rank_row, ns_per_tick),
+                               H5T_NATIVE_DOUBLE) < 0) {
         (void)H5Tclose(type);
         return -1;
     }
@@ -109,7 +131,8 @@ static hid_t row_type(void)
 static int put_ranks(hid_t file, const struct rank_row *rows, size_t count)
 {
     hsize_t n = count;
-    hid_t type = row_type(), packed = type < 0 ? -1 : H5Tcopy(type), space = H5Screate_simple(1, &n, NULL), dataset = -1;
+    hid_t type = row_type(), packed = type < 0 ? -1 : H5Tcopy(type),
+          space = H5Screate_simple(1, &n, NULL), dataset = -1;
     if (packed >= 0 && H5Tpack(packed) >= 0 && space >= 0)
         dataset = H5Dcreate2(file, "ranks", packed, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     herr_t bad = dataset < 0 ? -1 : H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows);
@@ -148,7 +171,8 @@ static int add_source(hid_t list, hid_t space, const struct rank_row *row, size_
     if (n == 0)
         return 0;
     hid_t source = H5Screate_simple(1, &n, NULL);
-    herr_t bad = source < 0 ? -1 : H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &n, NULL);
+    herr_t bad =
+        source < 0 ? -1 : H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &n, NULL);
     if (bad >= 0)
         bad = H5Pset_virtual(list, space, row->file, schema_tables[joined[k]].name, source);
     if (source >= 0)
@@ -156,7 +180,8 @@ static int add_source(hid_t list, hid_t space, const struct rank_row *row, size_
     return bad < 0 ? -1 : 0;
 }
 
-static int put_joined(hid_t file, size_t k, const struct rank_row *rows, size_t count, uint64_t total)
+static int put_joined(hid_t file, size_t k, const struct rank_row *rows, size_t count,
+                      uint64_t total)
 {
     hsize_t n = total;
     hid_t type = schema_memory_type(joined[k]), space = H5Screate_simple(1, &n, NULL);
@@ -165,7 +190,8 @@ static int put_joined(hid_t file, size_t k, const struct rank_row *rows, size_t 
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = add_source(list, space, &rows[i], k);
     if (rc == 0)
-        dataset = H5Dcreate2(file, schema_tables[joined[k]].name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        dataset = H5Dcreate2(file, schema_tables[joined[k]].name, type, space, H5P_DEFAULT, list,
+                             H5P_DEFAULT);
     rc = dataset < 0 ? -1 : 0;
     if (dataset >= 0)
         (void)H5Dclose(dataset);
@@ -202,8 +228,12 @@ static int put_missing(hid_t file, const struct rank_row *rows, size_t count)
             missing[n++] = r;
     hid_t space = H5Screate_simple(1, &n, NULL), dataset = -1;
     if (space >= 0)
-        dataset = H5Dcreate2(file, "missing_ranks", H5T_NATIVE_INT32, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t bad = dataset < 0 ? -1 : n == 0 ? 0 : H5Dwrite(dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, missing);
+        dataset = H5Dcreate2(file, "missing_ranks", H5T_NATIVE_INT32, space, H5P_DEFAULT,
+                             H5P_DEFAULT, H5P_DEFAULT);
+    herr_t bad = dataset < 0 ? -1
+                 : n == 0
+                     ? 0
+                     : H5Dwrite(dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, missing);
     if (dataset >= 0)
         (void)H5Dclose(dataset);
     if (space >= 0)
@@ -213,7 +243,8 @@ static int put_missing(hid_t file, const struct rank_row *rows, size_t count)
     return bad < 0 ? -1 : 0;
 }
 
-static int write_index(const char *path, const struct rank_row *rows, size_t count, const uint64_t ends[JOINED])
+static int write_index(const char *path, const struct rank_row *rows, size_t count,
+                       const uint64_t ends[JOINED])
 {
     uint32_t version = RT_SCHEMA_VERSION;
     hid_t access = schema_file_access();
@@ -231,7 +262,9 @@ static int write_index(const char *path, const struct rank_row *rows, size_t cou
         rc = -1;
     if (access >= 0)
         (void)H5Pclose(access);
-    return rc == 0 ? 0 : errno == ENOSPC || errno == EACCES || errno == EROFS || errno == EDQUOT ? -errno : -EIO;
+    return rc == 0                                                                   ? 0
+           : errno == ENOSPC || errno == EACCES || errno == EROFS || errno == EDQUOT ? -errno
+                                                                                     : -EIO;
 }
 
 static int build(const struct rt_run *run, const char *dir, struct rt_error *e)

@@ -19,7 +19,8 @@ static const struct schema_field row_fields[] = {
     {"count_fired", offsetof(struct rt_index_row, fired), KIND_U64, 0},
     {"count_windows", offsetof(struct rt_index_row, windows), KIND_U64, 0},
     {"count_threads", offsetof(struct rt_index_row, threads), KIND_U64, 0},
-    {"file", offsetof(struct rt_index_row, file), KIND_TEXT, sizeof(((struct rt_index_row *)0)->file)},
+    {"file", offsetof(struct rt_index_row, file), KIND_TEXT,
+     sizeof(((struct rt_index_row *)0)->file)},
 };
 
 /* Rows of a dataset of one dimension, UINT64_MAX if there is none. */
@@ -59,7 +60,8 @@ static bool serve(int fd, const char *path)
     schema_quiet_hdf5();
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t ranks = file < 0 ? -1 : H5Dopen2(file, "ranks", H5P_DEFAULT);
-    hid_t type = schema_compound(sizeof(struct rt_index_row), row_fields, sizeof row_fields / sizeof row_fields[0]);
+    hid_t type = schema_compound(sizeof(struct rt_index_row), row_fields,
+                                 sizeof row_fields / sizeof row_fields[0]);
     if (ranks < 0 || type < 0)
         return false;
     head.rows = length_of(file, "ranks");
@@ -73,7 +75,8 @@ static bool serve(int fd, const char *path)
     if (rows == NULL ||
         (head.rows > 0 && H5Dread(ranks, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) < 0))
         return false;
-    return write_all(fd, &head, sizeof head) && write_all(fd, rows, (size_t)head.rows * sizeof *rows);
+    return write_all(fd, &head, sizeof head) &&
+           write_all(fd, rows, (size_t)head.rows * sizeof *rows);
 }
 
 static bool read_all(int fd, void *data, size_t n)
@@ -104,11 +107,12 @@ static int receive(int fd, struct rt_index_totals *totals, struct rt_index_row *
         return -EBADMSG;
     }
     for (uint64_t i = 0; i < totals->rows; i++)
-        (*rows)[i].file[sizeof (*rows)[i].file - 1] = '\0';
+        (*rows)[i].file[sizeof(*rows)[i].file - 1] = '\0';
     return 0;
 }
 
-int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_index_row **rows, struct rt_error *e)
+int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_index_row **rows,
+                  struct rt_error *e)
 {
     char path[PATH_MAX];
     int ends[2], status;
@@ -133,6 +137,7 @@ int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_ind
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     if (rc != 0)
-        rt_error_set(e, "%s is damaged, cut or not ours; remove it, `regtrace report` builds it anew", path);
+        rt_error_set(
+            e, "%s is damaged, cut or not ours; remove it, `regtrace report` builds it anew", path);
     return rc;
 }

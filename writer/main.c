@@ -10,8 +10,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static const char usage[] = "Usage: regtrace-writer --stream-fd FD --pidfd FD --dir DIR [--ready-fd FD]\n"
-                            "Started by libregtrace.so; not for people. See regtrace(1).\n";
+static const char usage[] =
+    "Usage: regtrace-writer --stream-fd FD --pidfd FD --dir DIR [--ready-fd FD]\n"
+    "Started by libregtrace.so; not for people. See regtrace(1).\n";
 
 struct arguments {
     int stream_fd, pidfd, ready_fd;
@@ -53,7 +54,8 @@ static bool parse(int argc, char **argv, struct arguments *a)
 /* What ends the job (terminal, batch system, full disk, a closed pipe) must not end the writer before its rank. */
 static void ignore_signals(void)
 {
-    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGXFSZ, SIGTSTP};
+    static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE,
+                                  SIGUSR1, SIGUSR2, SIGXFSZ, SIGTSTP};
     sigset_t none;
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         (void)signal(ignored[i], SIG_IGN);

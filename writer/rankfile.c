@@ -69,9 +69,10 @@ static int write_tail(struct rankfile *f)
 static int flush_derived(struct rankfile *f)
 {
     /* Texts before the rows that name them. */
-    static const enum schema_table order[] = {SCHEMA_STRINGS, SCHEMA_STRING_INDEX, SCHEMA_METADATA,
-                                              SCHEMA_CALIBRATION, SCHEMA_THREADS, SCHEMA_COMMS,
-                                              SCHEMA_MAPS, SCHEMA_FUNCTIONS, SCHEMA_LOSSES, SCHEMA_FIRED, SCHEMA_WINDOWS};
+    static const enum schema_table order[] = {
+        SCHEMA_STRINGS, SCHEMA_STRING_INDEX, SCHEMA_METADATA, SCHEMA_CALIBRATION,
+        SCHEMA_THREADS, SCHEMA_COMMS,        SCHEMA_MAPS,     SCHEMA_FUNCTIONS,
+        SCHEMA_LOSSES,  SCHEMA_FIRED,        SCHEMA_WINDOWS};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         int rc = table_flush(&f->tables[order[i]]);
         if (rc != 0)

@@ -28,9 +28,9 @@ struct rankfile {
     struct table tables[SCHEMA_TABLES];
     struct rt_event *rows; /* rows of /events that are not in it yet */
     size_t row_count, row_room;
-    size_t tail_count;     /* how many of them are in /tail */
-    uint64_t written;      /* rows in /events */
-    int fd;                /* of the same file, for fstat */
+    size_t tail_count; /* how many of them are in /tail */
+    uint64_t written;  /* rows in /events */
+    int fd;            /* of the same file, for fstat */
     bool swmr;
     bool mpi_known[RANKFILE_MPI_FUNCTIONS]; /* in /functions */
 };
@@ -39,8 +39,9 @@ struct rankfile {
  * `identity` and one per "key=value" of `metadata`, but "alarm.<i>", which becomes a row),
  * all datasets, the tables of alarms and functions. `metadata`: escaped lines as a stream holds them. Returns with
  * SWMR writing started when `swmr`. 0 or -errno with the text; the file may then exist, useless. */
-RT_MUST_CHECK int rankfile_create(struct rankfile *f, const char *path, const struct rankfile_identity *identity,
-                                  const char *metadata, size_t metadata_bytes, unsigned deflate, bool swmr,
+RT_MUST_CHECK int rankfile_create(struct rankfile *f, const char *path,
+                                  const struct rankfile_identity *identity, const char *metadata,
+                                  size_t metadata_bytes, unsigned deflate, bool swmr,
                                   struct rt_error *e);
 
 /* The number that the next row will have. */
@@ -78,6 +79,7 @@ void rankfile_abandon(struct rankfile *f);
 
 /* Walk escaped "key=value" lines (base/stream.h's metadata) from a plain buffer. */
 void rankfile_each_metadata(const char *text, size_t bytes,
-                            void (*visit)(void *context, const char *key, const char *value), void *context);
+                            void (*visit)(void *context, const char *key, const char *value),
+                            void *context);
 
 #endif

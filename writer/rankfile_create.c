@@ -56,12 +56,14 @@ static int put_identity(struct rankfile *f, const struct rankfile_identity *id)
     hid_t file = f->file;
     int bad = put_u32(file, "schema_version", RT_SCHEMA_VERSION) |
               schema_put_text(file, "regtrace_version", PACKAGE_VERSION, 0) |
-              schema_put_text(file, "host", id->host, 0) | schema_put_text(file, "boot_id", id->boot_id, 0) |
+              schema_put_text(file, "host", id->host, 0) |
+              schema_put_text(file, "boot_id", id->boot_id, 0) |
               schema_put_text(file, "stream", id->stream, 0) | put_u32(file, "pid", id->pid) |
               put_u32(file, "parent_pid", id->parent_pid) | put_u32(file, "uid", id->uid) |
               put_u64(file, "pid_start_time", id->pid_start_time) |
               put_u32(file, "clock_source", id->clock_source) |
-              schema_put_number(file, "nominal_ns_per_tick", H5T_NATIVE_DOUBLE, &id->nominal_ns_per_tick) |
+              schema_put_number(file, "nominal_ns_per_tick", H5T_NATIVE_DOUBLE,
+                                &id->nominal_ns_per_tick) |
               put_u32(file, "writer_pid", id->writer_pid) |
               put_u64(file, "writer_start_time", id->writer_start_time) |
               schema_put_text(file, "state", "open", SCHEMA_STATE_WIDTH) |
@@ -86,7 +88,8 @@ static const char *take_field(const char *from, const char *end, char stop, char
 }
 
 void rankfile_each_metadata(const char *text, size_t bytes,
-                            void (*visit)(void *context, const char *key, const char *value), void *context)
+                            void (*visit)(void *context, const char *key, const char *value),
+                            void *context)
 {
     char *key = malloc(bytes + 1), *value = malloc(bytes + 1);
     const char *at = text, *end = text + bytes;
@@ -129,12 +132,18 @@ int rankfile_add_mpi_function(struct rankfile *f, uint32_t number)
         return 0;
     const char *name = event_mpi_name(number);
     struct rt_function rows[2] = {
-        {.code = EVENT_MPI_ENTER(number), .label = "enter", .a = "peer (i32) | tag (i32) << 32",
+        {.code = EVENT_MPI_ENTER(number),
+         .label = "enter",
+         .a = "peer (i32) | tag (i32) << 32",
          .b = "bytes (48 bits) | comm id << 48"},
-        {.code = EVENT_MPI_LEAVE(number), .label = "leave", .a = "request, 0 = none", .b = "bytes received or 0"},
+        {.code = EVENT_MPI_LEAVE(number),
+         .label = "leave",
+         .a = "request, 0 = none",
+         .b = "bytes received or 0"},
     };
     for (int i = 0; i < 2; i++)
-        (void)snprintf(rows[i].name, sizeof rows[i].name, "%s", name != NULL ? name : "MPI function unknown here");
+        (void)snprintf(rows[i].name, sizeof rows[i].name, "%s",
+                       name != NULL ? name : "MPI function unknown here");
     f->mpi_known[number] = true;
     return table_append(&f->tables[SCHEMA_FUNCTIONS], rows, 2);
 }
@@ -169,8 +178,8 @@ static int add_own_functions(struct rankfile *f)
     return 0;
 }
 
-static int fill(struct rankfile *f, const struct rankfile_identity *id, const char *metadata, size_t bytes,
-                unsigned deflate)
+static int fill(struct rankfile *f, const struct rankfile_identity *id, const char *metadata,
+                size_t bytes, unsigned deflate)
 {
     struct creation c = {.f = f};
     for (int i = 0; i < SCHEMA_TABLES; i++) {
@@ -197,7 +206,8 @@ static int fill(struct rankfile *f, const struct rankfile_identity *id, const ch
 }
 
 int rankfile_create(struct rankfile *f, const char *path, const struct rankfile_identity *identity,
-                    const char *metadata, size_t metadata_bytes, unsigned deflate, bool swmr, struct rt_error *e)
+                    const char *metadata, size_t metadata_bytes, unsigned deflate, bool swmr,
+                    struct rt_error *e)
 {
     *f = (struct rankfile){.file = -1, .fd = -1, .swmr = swmr};
     errno = 0;

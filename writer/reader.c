@@ -35,7 +35,10 @@ struct rt_rank {
     void *rows[SCHEMA_TABLES];
     uint64_t counts[SCHEMA_TABLES];
     char *texts; /* all strings, terminated */
-    struct { uint32_t id; const char *text; } *strings;
+    struct {
+        uint32_t id;
+        const char *text;
+    } * strings;
     size_t string_count;
     struct pair *metadata;
     size_t metadata_count, metadata_room;
@@ -57,8 +60,11 @@ static void stop_child(struct rt_rank *r)
 
 static int gone(struct rt_rank *r, const char *how, struct rt_error *e)
 {
-    rt_error_set(e, "%s is damaged: reading it %s; `regtrace recover` helps where its writer was killed, otherwise "
-                    "copy the file again", r->path, how);
+    rt_error_set(e,
+                 "%s is damaged: reading it %s; `regtrace recover` helps where its writer was "
+                 "killed, otherwise "
+                 "copy the file again",
+                 r->path, how);
     stop_child(r);
     return -EBADMSG;
 }
@@ -85,7 +91,8 @@ static int take(struct rt_rank *r, void *to, uint64_t n, struct rt_error *e)
 }
 
 /* The next message; its payload in malloc'ed memory, terminated by a 0 byte. */
-static int take_message(struct rt_rank *r, struct reader_message *m, void **payload, struct rt_error *e)
+static int take_message(struct rt_rank *r, struct reader_message *m, void **payload,
+                        struct rt_error *e)
 {
     *payload = NULL;
     int rc = take(r, m, sizeof *m, e);
@@ -224,7 +231,8 @@ static void fill_info(struct rt_rank *r)
     const char *slash = strrchr(r->path, '/');
     const char *file = slash != NULL ? slash + 1 : r->path;
     int consumed = 0, rank = 0;
-    bool is_main = sscanf(file, "rank-%d.h5%n", &rank, &consumed) == 1 && consumed > 0 && file[consumed] == '\0';
+    bool is_main = sscanf(file, "rank-%d.h5%n", &rank, &consumed) == 1 && consumed > 0 &&
+                   file[consumed] == '\0';
     r->info = (struct rt_rank_info){
         .file = file,
         .rank = i->rank,
@@ -263,15 +271,19 @@ static void fill_tables(struct rt_rank *r)
     GIVE(functions, function_count, SCHEMA_FUNCTIONS);
 #undef GIVE
     if (r->counts[SCHEMA_FUNCTIONS] > 0)
-        qsort(r->rows[SCHEMA_FUNCTIONS], r->counts[SCHEMA_FUNCTIONS], sizeof(struct rt_function), by_id);
+        qsort(r->rows[SCHEMA_FUNCTIONS], r->counts[SCHEMA_FUNCTIONS], sizeof(struct rt_function),
+              by_id);
     struct rt_function *functions = r->rows[SCHEMA_FUNCTIONS];
     for (uint64_t i = 0; i < r->counts[SCHEMA_FUNCTIONS]; i++) {
-        functions[i].name[sizeof functions[i].name - 1] = functions[i].label[sizeof functions[i].label - 1] = '\0';
-        functions[i].a[sizeof functions[i].a - 1] = functions[i].b[sizeof functions[i].b - 1] = '\0';
+        functions[i].name[sizeof functions[i].name - 1] =
+            functions[i].label[sizeof functions[i].label - 1] = '\0';
+        functions[i].a[sizeof functions[i].a - 1] = functions[i].b[sizeof functions[i].b - 1] =
+            '\0';
     }
     struct rt_alarm *alarms = r->rows[SCHEMA_ALARMS];
     for (uint64_t i = 0; i < r->counts[SCHEMA_ALARMS]; i++) {
-        alarms[i].event[sizeof alarms[i].event - 1] = alarms[i].type[sizeof alarms[i].type - 1] = '\0';
+        alarms[i].event[sizeof alarms[i].event - 1] = alarms[i].type[sizeof alarms[i].type - 1] =
+            '\0';
         alarms[i].text[sizeof alarms[i].text - 1] = '\0';
     }
 }
@@ -279,8 +291,10 @@ static void fill_tables(struct rt_rank *r)
 static void make_map(struct rt_rank *r)
 {
     static const struct rt_calibration none;
-    const struct rt_calibration *c = r->tables.calibration_count > 0 ? r->tables.calibration : &none;
-    const struct rt_calibration *last = r->tables.calibration_count > 0 ? c + r->tables.calibration_count - 1 : c;
+    const struct rt_calibration *c =
+        r->tables.calibration_count > 0 ? r->tables.calibration : &none;
+    const struct rt_calibration *last =
+        r->tables.calibration_count > 0 ? c + r->tables.calibration_count - 1 : c;
     struct clock_point a = {c->ticks, c->monotonic_ns, c->realtime_ns, c->uncertainty};
     struct clock_point b = {last->ticks, last->monotonic_ns, last->realtime_ns, last->uncertainty};
     r->map = clock_map_make(&a, &b, r->raw.nominal_ns_per_tick);
@@ -397,8 +411,8 @@ const char *rt_rank_function(const struct rt_rank *rank, uint32_t code, const ch
     return f != NULL ? f->name : "?";
 }
 
-int rt_rank_read_events(struct rt_rank *rank, uint64_t first, size_t count, struct rt_event *out, size_t *got,
-                        struct rt_error *e)
+int rt_rank_read_events(struct rt_rank *rank, uint64_t first, size_t count, struct rt_event *out,
+                        size_t *got, struct rt_error *e)
 {
     struct reader_request request = {first, count < BLOCK_ROWS ? count : BLOCK_ROWS};
     struct reader_message m;
@@ -406,7 +420,8 @@ int rt_rank_read_events(struct rt_rank *rank, uint64_t first, size_t count, stru
     *got = 0;
     if (count == 0 || first >= rank->info.event_count)
         return 0;
-    if (rank->fd < 0 || send(rank->fd, &request, sizeof request, MSG_NOSIGNAL) != (ssize_t)sizeof request)
+    if (rank->fd < 0 ||
+        send(rank->fd, &request, sizeof request, MSG_NOSIGNAL) != (ssize_t)sizeof request)
         return gone(rank, "crashes the HDF5 library", e);
     int rc = take_message(rank, &m, &payload, e);
     if (rc != 0)
@@ -419,14 +434,17 @@ int rt_rank_read_events(struct rt_rank *rank, uint64_t first, size_t count, stru
     return 0;
 }
 
-int rt_rank_load_events(struct rt_rank *rank, struct rt_event **out, size_t *count, struct rt_error *e)
+int rt_rank_load_events(struct rt_rank *rank, struct rt_event **out, size_t *count,
+                        struct rt_error *e)
 {
     uint64_t total = rank->info.event_count;
     *out = NULL;
     *count = 0;
-    struct rt_event *rows = total < SIZE_MAX / sizeof *rows ? malloc((total + 1) * sizeof *rows) : NULL;
+    struct rt_event *rows =
+        total < SIZE_MAX / sizeof *rows ? malloc((total + 1) * sizeof *rows) : NULL;
     if (rows == NULL) {
-        rt_error_set(e, "out of memory for %llu events of %s", (unsigned long long)total, rank->path);
+        rt_error_set(e, "out of memory for %llu events of %s", (unsigned long long)total,
+                     rank->path);
         return -ENOMEM;
     }
     uint64_t done = 0;

@@ -27,7 +27,8 @@ struct reader_info {
     uint64_t writer_start_time, fired_total, ignored_total, event_count;
     double nominal_ns_per_tick, clock_drift;
     int64_t clock_offset_ns, clock_error_ns;
-    char host[80], boot_id[40], program[80], state[SCHEMA_STATE_WIDTH + 1], end_reason[SCHEMA_REASON_WIDTH + 1];
+    char host[80], boot_id[40], program[80], state[SCHEMA_STATE_WIDTH + 1],
+        end_reason[SCHEMA_REASON_WIDTH + 1];
     char stream[1024];
 };
 

@@ -16,14 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ATTEMPTS 20          /* a live file may be caught between two flushes */
-#define DEFLATE_LIMIT 1100u  /* deflate cannot do better than 1032:1 */
+#define ATTEMPTS 20         /* a live file may be caught between two flushes */
+#define DEFLATE_LIMIT 1100u /* deflate cannot do better than 1032:1 */
 
 struct child {
     int fd;
     const char *path;
     hid_t file, events;
-    bool live; /* its writer may be writing now */
+    bool live;                          /* its writer may be writing now */
     uint64_t file_bytes, stored, total; /* rows in /events, and with the tail */
     struct rt_tail_row *tail;
     size_t tail_rows;
@@ -53,7 +53,8 @@ static void send_message(int fd, uint32_t kind, int rc, const void *data, uint64
         _exit(1);
 }
 
-__attribute__((format(printf, 3, 4))) static int failed(struct child *c, int rc, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int failed(struct child *c, int rc, const char *format,
+                                                        ...)
 {
     va_list ap;
     va_start(ap, format);
@@ -65,8 +66,11 @@ __attribute__((format(printf, 3, 4))) static int failed(struct child *c, int rc,
 
 static int damaged(struct child *c, const char *what)
 {
-    return failed(c, -EBADMSG, "%s is damaged or cut (%s); `regtrace recover` helps where its writer was killed, "
-                               "otherwise copy the file again", c->path, what);
+    return failed(
+        c, -EBADMSG,
+        "%s is damaged or cut (%s); `regtrace recover` helps where its writer was killed, "
+        "otherwise copy the file again",
+        c->path, what);
 }
 
 static int open_file(struct child *c)
@@ -80,8 +84,11 @@ static int open_file(struct child *c)
         return failed(c, -errno, "cannot open %s: %s", c->path, strerror(errno));
     (void)close(fd);
     if (!S_ISREG(st.st_mode) || H5Fis_hdf5(c->path) <= 0)
-        return failed(c, -EBADMSG, "%s is not an HDF5 file (or its beginning is damaged); give the folder of a run, or "
-                                   "one of its rank-*.h5", c->path);
+        return failed(
+            c, -EBADMSG,
+            "%s is not an HDF5 file (or its beginning is damaged); give the folder of a run, or "
+            "one of its rank-*.h5",
+            c->path);
     c->file = H5Fopen(c->path, H5F_ACC_RDONLY, H5P_DEFAULT);
     c->live = c->file < 0;
     if (c->live)
@@ -94,28 +101,32 @@ static int read_info(struct child *c, struct reader_info *i)
     hid_t f = c->file;
     memset(i, 0, sizeof *i);
     if (schema_get_number(f, "schema_version", H5T_NATIVE_UINT32, &i->schema_version) != 0)
-        return failed(c, -EPROTO, "%s is an HDF5 file, but not one of regtrace's rank files", c->path);
+        return failed(c, -EPROTO, "%s is an HDF5 file, but not one of regtrace's rank files",
+                      c->path);
     if (i->schema_version > RT_SCHEMA_VERSION)
-        return failed(c, -EPROTO, "%s has schema version %u, this regtrace reads up to %u: use the newer regtrace",
-                      c->path, i->schema_version, RT_SCHEMA_VERSION);
-    int bad = schema_get_number(f, "rank", H5T_NATIVE_INT32, &i->rank) |
-              schema_get_number(f, "size", H5T_NATIVE_INT32, &i->size) |
-              schema_get_number(f, "confirmed", H5T_NATIVE_INT32, &i->confirmed) |
-              schema_get_number(f, "pid", H5T_NATIVE_UINT32, &i->pid) |
-              schema_get_number(f, "clock_source", H5T_NATIVE_UINT32, &i->clock_source) |
-              schema_get_number(f, "writer_pid", H5T_NATIVE_UINT32, &i->writer_pid) |
-              schema_get_number(f, "writer_start_time", H5T_NATIVE_UINT64, &i->writer_start_time) |
-              schema_get_number(f, "fired_total", H5T_NATIVE_UINT64, &i->fired_total) |
-              schema_get_number(f, "ignored_total", H5T_NATIVE_UINT64, &i->ignored_total) |
-              schema_get_number(f, "nominal_ns_per_tick", H5T_NATIVE_DOUBLE, &i->nominal_ns_per_tick) |
-              schema_get_number(f, "clock_drift", H5T_NATIVE_DOUBLE, &i->clock_drift) |
-              schema_get_number(f, "clock_offset_ns", H5T_NATIVE_INT64, &i->clock_offset_ns) |
-              schema_get_number(f, "clock_error_ns", H5T_NATIVE_INT64, &i->clock_error_ns) |
-              schema_get_text(f, "host", i->host, sizeof i->host) |
-              schema_get_text(f, "state", i->state, sizeof i->state) |
-              schema_get_text(f, "stream", i->stream, sizeof i->stream) |
-              schema_get_text(f, "boot_id", i->boot_id, sizeof i->boot_id) |
-              schema_get_text(f, "end_reason", i->end_reason, sizeof i->end_reason);
+        return failed(
+            c, -EPROTO,
+            "%s has schema version %u, this regtrace reads up to %u: use the newer regtrace",
+            c->path, i->schema_version, RT_SCHEMA_VERSION);
+    int bad =
+        schema_get_number(f, "rank", H5T_NATIVE_INT32, &i->rank) |
+        schema_get_number(f, "size", H5T_NATIVE_INT32, &i->size) |
+        schema_get_number(f, "confirmed", H5T_NATIVE_INT32, &i->confirmed) |
+        schema_get_number(f, "pid", H5T_NATIVE_UINT32, &i->pid) |
+        schema_get_number(f, "clock_source", H5T_NATIVE_UINT32, &i->clock_source) |
+        schema_get_number(f, "writer_pid", H5T_NATIVE_UINT32, &i->writer_pid) |
+        schema_get_number(f, "writer_start_time", H5T_NATIVE_UINT64, &i->writer_start_time) |
+        schema_get_number(f, "fired_total", H5T_NATIVE_UINT64, &i->fired_total) |
+        schema_get_number(f, "ignored_total", H5T_NATIVE_UINT64, &i->ignored_total) |
+        schema_get_number(f, "nominal_ns_per_tick", H5T_NATIVE_DOUBLE, &i->nominal_ns_per_tick) |
+        schema_get_number(f, "clock_drift", H5T_NATIVE_DOUBLE, &i->clock_drift) |
+        schema_get_number(f, "clock_offset_ns", H5T_NATIVE_INT64, &i->clock_offset_ns) |
+        schema_get_number(f, "clock_error_ns", H5T_NATIVE_INT64, &i->clock_error_ns) |
+        schema_get_text(f, "host", i->host, sizeof i->host) |
+        schema_get_text(f, "state", i->state, sizeof i->state) |
+        schema_get_text(f, "stream", i->stream, sizeof i->stream) |
+        schema_get_text(f, "boot_id", i->boot_id, sizeof i->boot_id) |
+        schema_get_text(f, "end_reason", i->end_reason, sizeof i->end_reason);
     (void)schema_get_text(f, "program", i->program, sizeof i->program);
     i->swmr = c->live;
     return bad != 0 ? damaged(c, "its attributes") : 0;
@@ -132,7 +143,8 @@ static int64_t row_count(hid_t dataset)
     return good ? (int64_t)n : -1;
 }
 
-static int read_rows(hid_t dataset, enum schema_table table, uint64_t first, uint64_t count, void *out)
+static int read_rows(hid_t dataset, enum schema_table table, uint64_t first, uint64_t count,
+                     void *out)
 {
     hsize_t start = first, n = count;
     hid_t type = schema_memory_type(table);
@@ -233,9 +245,10 @@ static uint64_t trim_rows(const struct child *c, enum schema_table table, char *
     return kept;
 }
 
-static const enum schema_table sent[] = {SCHEMA_FIRED, SCHEMA_WINDOWS, SCHEMA_THREADS, SCHEMA_STRINGS,
-                                         SCHEMA_STRING_INDEX, SCHEMA_COMMS, SCHEMA_CALIBRATION, SCHEMA_ALARMS,
-                                         SCHEMA_LOSSES, SCHEMA_MAPS, SCHEMA_FUNCTIONS, SCHEMA_METADATA};
+static const enum schema_table sent[] = {SCHEMA_FIRED,       SCHEMA_WINDOWS,      SCHEMA_THREADS,
+                                         SCHEMA_STRINGS,     SCHEMA_STRING_INDEX, SCHEMA_COMMS,
+                                         SCHEMA_CALIBRATION, SCHEMA_ALARMS,       SCHEMA_LOSSES,
+                                         SCHEMA_MAPS,        SCHEMA_FUNCTIONS,    SCHEMA_METADATA};
 #define SENT (sizeof sent / sizeof sent[0])
 
 static int load(struct child *c, struct reader_info *info, void *tables[SENT], uint64_t rows[SENT])
@@ -337,7 +350,8 @@ void reader_child_run(int fd, const char *path)
     }
     send_message(fd, READER_INFO, 0, &info, sizeof info);
     for (size_t i = 0; i < SENT; i++) {
-        send_message(fd, (uint32_t)sent[i], 0, tables[i], rows[i] * schema_tables[sent[i]].row_bytes);
+        send_message(fd, (uint32_t)sent[i], 0, tables[i],
+                     rows[i] * schema_tables[sent[i]].row_bytes);
         free(tables[i]);
     }
     send_message(fd, READER_READY, 0, NULL, 0);

@@ -65,7 +65,8 @@ static bool open_stream(struct patient *p, const char *path, struct rt_error *e)
         return false;
     }
     const struct stream_header *h = p->stream.header;
-    if (h->pid != p->claim.pid || h->pid_start_time != p->claim.pid_start_time || drain_init(&p->drain, &p->stream) != 0) {
+    if (h->pid != p->claim.pid || h->pid_start_time != p->claim.pid_start_time ||
+        drain_init(&p->drain, &p->stream) != 0) {
         stream_close(&p->stream);
         return false;
     }
@@ -101,7 +102,8 @@ static int copy_strings(struct patient *p)
     const char *text;
     uint32_t id;
     for (size_t i = 0; (text = rt_rank_string_at(p->old, i, &id)) != NULL; i++) {
-        struct rt_string_row row = {id, (uint32_t)strlen(text), table_rows(&p->file.tables[SCHEMA_STRINGS])};
+        struct rt_string_row row = {id, (uint32_t)strlen(text),
+                                    table_rows(&p->file.tables[SCHEMA_STRINGS])};
         int rc = table_append(&p->file.tables[SCHEMA_STRINGS], text, row.length);
         if (rc == 0)
             rc = table_append(&p->file.tables[SCHEMA_STRING_INDEX], &row, 1);
@@ -163,7 +165,8 @@ static int account(struct patient *p, const struct rt_event *e)
     if (e->clock > d->last_clock)
         d->last_clock = e->clock;
     for (uint32_t i = 0; p->has_stream && i < d->thread_capacity; i++) {
-        if ((int32_t)drain_thread_row(d, i)->tid != e->thread || atomic_load(&drain_thread_row(d, i)->state) == THREAD_UNUSED)
+        if ((int32_t)drain_thread_row(d, i)->tid != e->thread ||
+            atomic_load(&drain_thread_row(d, i)->state) == THREAD_UNUSED)
             continue;
         d->threads[i].rows++;
         if (e->code == EV_DROPPED)
@@ -172,7 +175,8 @@ static int account(struct patient *p, const struct rt_event *e)
             d->threads[i].last_clock = e->clock;
         break;
     }
-    struct rt_loss row = {.kind = RT_LOSS_DROPPED, .thread = e->thread, .count = e->a, .clock = e->clock};
+    struct rt_loss row = {
+        .kind = RT_LOSS_DROPPED, .thread = e->thread, .count = e->a, .clock = e->clock};
     return e->code == EV_DROPPED ? table_append(&p->file.tables[SCHEMA_LOSSES], &row, 1) : 0;
 }
 
@@ -226,8 +230,8 @@ static int drain_rest(struct patient *p)
     bool moved;
     struct stream_header *h = p->stream.header;
     uint64_t before = rankfile_next_row(&p->file);
-    struct rt_calibration start = {h->clock_start.ticks, h->clock_start.monotonic_ns, h->clock_start.realtime_ns,
-                                   h->clock_start.uncertainty};
+    struct rt_calibration start = {h->clock_start.ticks, h->clock_start.monotonic_ns,
+                                   h->clock_start.realtime_ns, h->clock_start.uncertainty};
     int rc = 0;
     p->drain.resumed_rows = before;
     if (table_rows(&p->file.tables[SCHEMA_CALIBRATION]) == 0)
@@ -280,8 +284,11 @@ static int write_new(struct patient *p, const char *path, struct rt_error *e)
     id.writer_pid = 0;
     id.writer_start_time = 0;
     const char *level = p->old != NULL ? rt_rank_metadata(p->old, "option.compress") : NULL;
-    unsigned deflate = p->has_stream ? p->facts.deflate : level != NULL ? (unsigned)strtoul(level, NULL, 10) : 1;
-    int rc = rankfile_create(&p->file, path, &id, metadata, old_bytes, deflate > 9 ? 9 : deflate, false, e);
+    unsigned deflate = p->has_stream   ? p->facts.deflate
+                       : level != NULL ? (unsigned)strtoul(level, NULL, 10)
+                                       : 1;
+    int rc = rankfile_create(&p->file, path, &id, metadata, old_bytes, deflate > 9 ? 9 : deflate,
+                             false, e);
     if (rc != 0)
         return rc;
     rc = fill(p, e);
@@ -290,7 +297,8 @@ static int write_new(struct patient *p, const char *path, struct rt_error *e)
             rt_error_set(e, "cannot write %s: %s", path, strerror(-rc));
         return rc;
     }
-    rc = rankfile_finish(&p->file, "recovered", p->has_stream ? "writer killed" : "writer killed; stream gone");
+    rc = rankfile_finish(&p->file, "recovered",
+                         p->has_stream ? "writer killed" : "writer killed; stream gone");
     if (rc != 0)
         rt_error_set(e, "cannot write %s: %s", path, strerror(-rc));
     return rc;
@@ -334,7 +342,8 @@ static void recover_one(struct recovery *r, const struct claim *c, struct rt_rec
     (void)snprintf(result->file, sizeof result->file, "%s", p.claim.file);
     (void)snprintf(path, sizeof path, "%s/%s", r->dir, p.claim.file);
     (void)snprintf(fresh, sizeof fresh, "%s/.regtrace/recover.%s", r->dir, p.claim.file);
-    bool unreadable = had_file && access(path, F_OK) == 0 && rt_rank_open_file(&p.old, path, &e) != 0;
+    bool unreadable =
+        had_file && access(path, F_OK) == 0 && rt_rank_open_file(&p.old, path, &e) != 0;
     (void)open_stream(&p, c->stream, &(struct rt_error){{0}});
     /* Killed while it was creating its file: the stream still holds everything. Otherwise the file stays as it is. */
     if (unreadable && !(p.has_stream && atomic_load(&p.stream.header->chunks_freed) == 0)) {
@@ -343,7 +352,8 @@ static void recover_one(struct recovery *r, const struct claim *c, struct rt_rec
         return;
     }
     if (p.old == NULL && !p.has_stream) {
-        fail(result, "neither a file nor its stream is left (the node was rebooted, or both were deleted)");
+        fail(result,
+             "neither a file nor its stream is left (the node was rebooted, or both were deleted)");
         claim_withdraw(&p.claim);
         return;
     }
@@ -360,8 +370,9 @@ static void recover_one(struct recovery *r, const struct claim *c, struct rt_rec
     } else {
         result->result = p.has_stream ? RT_RECOVER_DONE : RT_RECOVER_STREAM_GONE;
         if (!p.has_stream)
-            (void)snprintf(result->text, sizeof result->text, "the stream is gone (rebooted node, or deleted): what the "
-                                                              "writer had not stored is lost");
+            (void)snprintf(result->text, sizeof result->text,
+                           "the stream is gone (rebooted node, or deleted): what the "
+                           "writer had not stored is lost");
         finish_stream(&p);
         (void)!claim_finish(&p.claim, CLAIM_RECOVERED, p.file.written, &last);
     }
@@ -369,7 +380,8 @@ static void recover_one(struct recovery *r, const struct claim *c, struct rt_rec
 }
 
 /* Is there something to do for this entry? */
-static bool needs_recovery(const struct recovery *r, const struct claim *c, struct rt_recovered *result)
+static bool needs_recovery(const struct recovery *r, const struct claim *c,
+                           struct rt_recovered *result)
 {
     (void)snprintf(result->file, sizeof result->file, "%s", c->file);
     if (c->state == CLAIM_CLOSED || c->state == CLAIM_RECOVERED)
@@ -381,13 +393,14 @@ static bool needs_recovery(const struct recovery *r, const struct claim *c, stru
         return true;
     result->result = RT_RECOVER_LIVE;
     if (lives < 0)
-        (void)snprintf(result->text, sizeof result->text, "it belongs to a writer on %s, which may be alive: run recover there",
+        (void)snprintf(result->text, sizeof result->text,
+                       "it belongs to a writer on %s, which may be alive: run recover there",
                        c->host);
     return false;
 }
 
-int rt_recover_dir(const char *dir, void (*report)(void *context, const struct rt_recovered *r), void *context,
-                   struct rt_error *e)
+int rt_recover_dir(const char *dir, void (*report)(void *context, const struct rt_recovered *r),
+                   void *context, struct rt_error *e)
 {
     struct recovery r = {.dir = dir};
     claim_this_host(r.host, r.boot_id);
@@ -395,7 +408,10 @@ int rt_recover_dir(const char *dir, void (*report)(void *context, const struct r
     int rc = claim_each(dir, collect, &r);
     rc = rc != 0 ? rc : r.rc;
     if (rc != 0) {
-        rt_error_set(e, rc == -ENOENT ? "%s is not the folder of a run: it has no .regtrace folder (%s)" : "cannot read %s/.regtrace: %s",
+        rt_error_set(e,
+                     rc == -ENOENT
+                         ? "%s is not the folder of a run: it has no .regtrace folder (%s)"
+                         : "cannot read %s/.regtrace: %s",
                      dir, strerror(-rc));
         free(r.claims);
         return rc;

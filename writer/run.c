@@ -25,7 +25,8 @@ static bool parse_name(const char *name, int *rank, unsigned *pid, int *n)
     if (sscanf(name, "rank-%d.h5%n", rank, &end) == 1 && end > 0 && name[end] == '\0')
         return true;
     end = 0;
-    return sscanf(name, "rank-%d.%u.%d.h5%n", rank, pid, n, &end) == 3 && end > 0 && name[end] == '\0';
+    return sscanf(name, "rank-%d.%u.%d.h5%n", rank, pid, n, &end) == 3 && end > 0 &&
+           name[end] == '\0';
 }
 
 static int by_rank(const void *a, const void *b)
@@ -71,8 +72,11 @@ static int list_files(struct rt_run *run, struct rt_error *e)
             rc = add_file(run, entry->d_name);
     (void)closedir(d);
     if (rc == 0 && run->count == 0) {
-        rt_error_set(e, "%s holds no rank-*.h5: nothing was recorded there, or it is not the folder of a run; its "
-                        "regtrace.log may say why, `regtrace recover` finds what a killed writer left", run->dir);
+        rt_error_set(e,
+                     "%s holds no rank-*.h5: nothing was recorded there, or it is not the folder "
+                     "of a run; its "
+                     "regtrace.log may say why, `regtrace recover` finds what a killed writer left",
+                     run->dir);
         return -ENOENT;
     }
     qsort(run->files, run->count, sizeof *run->files, by_rank);
@@ -90,7 +94,10 @@ static int open_at(struct rt_run *run, const char *path, struct rt_error *e)
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     bool folder = S_ISDIR(st.st_mode);
-    run->dir = folder ? strdup(path) : slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    run->dir = folder          ? strdup(path)
+               : slash == NULL ? strdup(".")
+               : slash == path ? strdup("/")
+                               : strndup(path, (size_t)(slash - path));
     if (run->dir == NULL)
         return -ENOMEM;
     if (folder || strcmp(name, "regtrace.h5") == 0)
@@ -143,7 +150,8 @@ int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, size_t i, stru
 {
     char path[PATH_MAX];
     *rank = NULL;
-    if (i >= run->count || snprintf(path, sizeof path, "%s/%s", run->dir, run->files[i]) >= (int)sizeof path) {
+    if (i >= run->count ||
+        snprintf(path, sizeof path, "%s/%s", run->dir, run->files[i]) >= (int)sizeof path) {
         rt_error_set(e, "no rank file %zu in %s", i, run->dir);
         return -EINVAL;
     }

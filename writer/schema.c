@@ -6,9 +6,14 @@
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
-#define FIELD(type, member, kind) {#member, offsetof(struct type, member), kind, 0}
+#define FIELD(type, member, kind)                                                                  \
+    {                                                                                              \
+#member, offsetof(struct type, member), kind, 0                                            \
+    }
 #define TEXT_FIELD(type, member)                                                                   \
-    {#member, offsetof(struct type, member), KIND_TEXT, sizeof(((struct type *)0)->member)}
+    {                                                                                              \
+#member, offsetof(struct type, member), KIND_TEXT, sizeof(((struct type *)0)->member)      \
+    }
 
 static const struct schema_field event_fields[] = {
     FIELD(rt_event, clock, KIND_U64),  FIELD(rt_event, code, KIND_U32),
@@ -17,7 +22,10 @@ static const struct schema_field event_fields[] = {
     FIELD(rt_event, a, KIND_U64),      FIELD(rt_event, b, KIND_U64),
 };
 
-#define TAIL_FIELD(member, kind) {#member, offsetof(struct rt_tail_row, event.member), kind, 0}
+#define TAIL_FIELD(member, kind)                                                                   \
+    {                                                                                              \
+#member, offsetof(struct rt_tail_row, event.member), kind, 0                               \
+    }
 static const struct schema_field tail_fields[] = {
     FIELD(rt_tail_row, row, KIND_U64), TAIL_FIELD(clock, KIND_U64),  TAIL_FIELD(code, KIND_U32),
     TAIL_FIELD(thread, KIND_I32),      TAIL_FIELD(window, KIND_I32), TAIL_FIELD(cpu, KIND_U16),
@@ -25,25 +33,35 @@ static const struct schema_field tail_fields[] = {
 };
 
 static const struct schema_field fired_fields[] = {
-    FIELD(rt_fired, row, KIND_U64),       FIELD(rt_fired, clock, KIND_U64),
-    FIELD(rt_fired, thread, KIND_I32),    FIELD(rt_fired, alarm, KIND_I32),
-    FIELD(rt_fired, chain, KIND_I32),     FIELD(rt_fired, event, KIND_U32),
-    FIELD(rt_fired, flags, KIND_U32),     FIELD(rt_fired, window, KIND_I32),
-    FIELD(rt_fired, ip, KIND_U64),        FIELD(rt_fired, requested, KIND_I64),
-    FIELD(rt_fired, actual, KIND_I64),    FIELD(rt_fired, pass, KIND_U64),
+    FIELD(rt_fired, row, KIND_U64),    FIELD(rt_fired, clock, KIND_U64),
+    FIELD(rt_fired, thread, KIND_I32), FIELD(rt_fired, alarm, KIND_I32),
+    FIELD(rt_fired, chain, KIND_I32),  FIELD(rt_fired, event, KIND_U32),
+    FIELD(rt_fired, flags, KIND_U32),  FIELD(rt_fired, window, KIND_I32),
+    FIELD(rt_fired, ip, KIND_U64),     FIELD(rt_fired, requested, KIND_I64),
+    FIELD(rt_fired, actual, KIND_I64), FIELD(rt_fired, pass, KIND_U64),
 };
 
 static const struct schema_field window_fields[] = {
-    FIELD(rt_window, open_row, KIND_U64),        FIELD(rt_window, close_row, KIND_U64),
-    FIELD(rt_window, start_clock, KIND_U64),     FIELD(rt_window, stop_clock, KIND_U64),
-    FIELD(rt_window, start_icount, KIND_I64),    FIELD(rt_window, stop_icount, KIND_I64),
-    FIELD(rt_window, start_requested, KIND_I64), FIELD(rt_window, stop_requested, KIND_I64),
-    FIELD(rt_window, start_late, KIND_U64),      FIELD(rt_window, stop_late, KIND_U64),
-    FIELD(rt_window, ordinal, KIND_I32),         FIELD(rt_window, thread, KIND_I32),
-    FIELD(rt_window, chain, KIND_I32),           FIELD(rt_window, start_alarm, KIND_I32),
-    FIELD(rt_window, stop_alarm, KIND_I32),      FIELD(rt_window, kind, KIND_U16),
-    FIELD(rt_window, bcast, KIND_U8),            FIELD(rt_window, firing, KIND_U8),
-    FIELD(rt_window, reason, KIND_U8),           FIELD(rt_window, truncated, KIND_U8),
+    FIELD(rt_window, open_row, KIND_U64),
+    FIELD(rt_window, close_row, KIND_U64),
+    FIELD(rt_window, start_clock, KIND_U64),
+    FIELD(rt_window, stop_clock, KIND_U64),
+    FIELD(rt_window, start_icount, KIND_I64),
+    FIELD(rt_window, stop_icount, KIND_I64),
+    FIELD(rt_window, start_requested, KIND_I64),
+    FIELD(rt_window, stop_requested, KIND_I64),
+    FIELD(rt_window, start_late, KIND_U64),
+    FIELD(rt_window, stop_late, KIND_U64),
+    FIELD(rt_window, ordinal, KIND_I32),
+    FIELD(rt_window, thread, KIND_I32),
+    FIELD(rt_window, chain, KIND_I32),
+    FIELD(rt_window, start_alarm, KIND_I32),
+    FIELD(rt_window, stop_alarm, KIND_I32),
+    FIELD(rt_window, kind, KIND_U16),
+    FIELD(rt_window, bcast, KIND_U8),
+    FIELD(rt_window, firing, KIND_U8),
+    FIELD(rt_window, reason, KIND_U8),
+    FIELD(rt_window, truncated, KIND_U8),
 };
 
 static const struct schema_field thread_fields[] = {
@@ -64,8 +82,9 @@ static const struct schema_field string_fields[] = {
 };
 
 static const struct schema_field comm_fields[] = {
-    FIELD(rt_comm, row, KIND_U64),  FIELD(rt_comm, id, KIND_U32),     FIELD(rt_comm, rank, KIND_U32),
-    FIELD(rt_comm, size, KIND_U32), FIELD(rt_comm, parent, KIND_U32),
+    FIELD(rt_comm, row, KIND_U64),    FIELD(rt_comm, id, KIND_U32),
+    FIELD(rt_comm, rank, KIND_U32),   FIELD(rt_comm, size, KIND_U32),
+    FIELD(rt_comm, parent, KIND_U32),
 };
 
 static const struct schema_field calibration_fields[] = {
@@ -76,8 +95,9 @@ static const struct schema_field calibration_fields[] = {
 };
 
 static const struct schema_field alarm_fields[] = {
-    FIELD(rt_alarm, alarm, KIND_I32), FIELD(rt_alarm, chain, KIND_I32), FIELD(rt_alarm, position, KIND_I32),
-    TEXT_FIELD(rt_alarm, event),      TEXT_FIELD(rt_alarm, type),       TEXT_FIELD(rt_alarm, text),
+    FIELD(rt_alarm, alarm, KIND_I32),    FIELD(rt_alarm, chain, KIND_I32),
+    FIELD(rt_alarm, position, KIND_I32), TEXT_FIELD(rt_alarm, event),
+    TEXT_FIELD(rt_alarm, type),          TEXT_FIELD(rt_alarm, text),
 };
 
 static const struct schema_field loss_fields[] = {
@@ -93,8 +113,9 @@ static const struct schema_field map_fields[] = {
 };
 
 static const struct schema_field function_fields[] = {
-    FIELD(rt_function, code, KIND_U32), TEXT_FIELD(rt_function, name), TEXT_FIELD(rt_function, label),
-    TEXT_FIELD(rt_function, a),         TEXT_FIELD(rt_function, b),
+    FIELD(rt_function, code, KIND_U32), TEXT_FIELD(rt_function, name),
+    TEXT_FIELD(rt_function, label),     TEXT_FIELD(rt_function, a),
+    TEXT_FIELD(rt_function, b),
 };
 
 #define TABLE(text, type, chunk, fields) text, sizeof(struct type), chunk, fields, COUNT(fields)
@@ -103,7 +124,8 @@ const struct schema_table_info schema_tables[SCHEMA_TABLES] = {
     [SCHEMA_EVENTS] = {TABLE("events", rt_event, SCHEMA_EVENT_CHUNK, event_fields), SIZE_MAX},
     [SCHEMA_TAIL] = {TABLE("tail", rt_tail_row, SCHEMA_TAIL_CHUNK, tail_fields), SIZE_MAX},
     [SCHEMA_FIRED] = {TABLE("fired", rt_fired, 256, fired_fields), offsetof(struct rt_fired, row)},
-    [SCHEMA_WINDOWS] = {TABLE("windows", rt_window, 256, window_fields), offsetof(struct rt_window, open_row)},
+    [SCHEMA_WINDOWS] = {TABLE("windows", rt_window, 256, window_fields),
+                        offsetof(struct rt_window, open_row)},
     [SCHEMA_THREADS] = {TABLE("threads", rt_thread, 16, thread_fields), SIZE_MAX},
     [SCHEMA_STRINGS] = {"strings", 1, 4096, NULL, 0, SIZE_MAX},
     [SCHEMA_STRING_INDEX] = {TABLE("string_index", rt_string_row, 128, string_fields), SIZE_MAX},
@@ -130,20 +152,13 @@ static hid_t text_type(size_t width)
 static hid_t field_type(const struct schema_field *field)
 {
     switch (field->kind) {
-    case KIND_U8:
-        return H5Tcopy(H5T_NATIVE_UINT8);
-    case KIND_U16:
-        return H5Tcopy(H5T_NATIVE_UINT16);
-    case KIND_U32:
-        return H5Tcopy(H5T_NATIVE_UINT32);
-    case KIND_U64:
-        return H5Tcopy(H5T_NATIVE_UINT64);
-    case KIND_I32:
-        return H5Tcopy(H5T_NATIVE_INT32);
-    case KIND_I64:
-        return H5Tcopy(H5T_NATIVE_INT64);
-    case KIND_TEXT:
-        return text_type(field->width);
+    case KIND_U8: return H5Tcopy(H5T_NATIVE_UINT8);
+    case KIND_U16: return H5Tcopy(H5T_NATIVE_UINT16);
+    case KIND_U32: return H5Tcopy(H5T_NATIVE_UINT32);
+    case KIND_U64: return H5Tcopy(H5T_NATIVE_UINT64);
+    case KIND_I32: return H5Tcopy(H5T_NATIVE_INT32);
+    case KIND_I64: return H5Tcopy(H5T_NATIVE_INT64);
+    case KIND_TEXT: return text_type(field->width);
     }
     return -1;
 }
@@ -262,7 +277,9 @@ int schema_get_text(hid_t object, const char *name, char *text, size_t room)
         return -1;
     hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
     hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
-    size_t n = type < 0 || H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) > 0 ? 0 : H5Tget_size(type);
+    size_t n = type < 0 || H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) > 0
+                   ? 0
+                   : H5Tget_size(type);
     int rc = -1;
     char *raw = n > 0 && n <= (1u << 20) ? calloc(1, n + 1) : NULL;
     if (raw != NULL && H5Aread(attribute, type, raw) >= 0) {

@@ -55,12 +55,13 @@ struct schema_field {
 };
 
 struct schema_table_info {
-    const char *name;  /* "events" */
-    size_t row_bytes;  /* of the C struct; 1 for byte heaps */
-    hsize_t chunk;     /* rows */
+    const char *name;                  /* "events" */
+    size_t row_bytes;                  /* of the C struct; 1 for byte heaps */
+    hsize_t chunk;                     /* rows */
     const struct schema_field *fields; /* NULL: bytes (u8) */
     size_t field_count;
-    size_t row_offset; /* of the u64 "row" that ties a derived row to /events; SIZE_MAX if there is none */
+    size_t
+        row_offset; /* of the u64 "row" that ties a derived row to /events; SIZE_MAX if there is none */
 };
 
 extern const struct schema_table_info schema_tables[SCHEMA_TABLES];

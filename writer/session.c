@@ -32,7 +32,8 @@ static struct stream_header *header(const struct session *s)
 static void *watch(void *context)
 {
     struct session *s = context;
-    struct pollfd fds[2] = {{.fd = s->pidfd, .events = POLLIN}, {.fd = s->control.listener, .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = s->pidfd, .events = POLLIN},
+                            {.fd = s->control.listener, .events = POLLIN}};
     while (poll(fds, 2, -1) >= 0 || errno == EINTR) {
         uint32_t go = atomic_load(&s->watcher_go);
         atomic_store(&s->attention, 1);
@@ -118,8 +119,9 @@ static void fail(struct session *s, int rc, const char *text)
     bool room = rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
     s->keep_stream = rc != -ENOENT;
     (void)snprintf(line, sizeof line, "recording has ended: %s (%s)%s", text, strerror(-rc),
-                   rc == -ENOENT ? "" : room ? "; make room, then `regtrace recover` finishes the file"
-                                             : "; `regtrace recover` finishes the file");
+                   rc == -ENOENT ? ""
+                   : room        ? "; make room, then `regtrace recover` finishes the file"
+                                 : "; `regtrace recover` finishes the file");
     atomic_store(&header(s)->writer_state, WRITER_FAILED);
     atomic_fetch_add(&header(s)->chunks_freed, 1);
     sys_futex_wake(&header(s)->chunks_freed, INT_MAX);
@@ -256,7 +258,8 @@ static int finish_file(struct session *s, enum ending ending, bool *kept)
     identify_fill(&id, &s->facts, &s->stream);
     if (rc == 0)
         rc = rankfile_update(&s->file, &id);
-    (void)snprintf(reason, sizeof reason, "%s%s", words[ending], s->limit_reached ? "; size limit reached before" : "");
+    (void)snprintf(reason, sizeof reason, "%s%s", words[ending],
+                   s->limit_reached ? "; size limit reached before" : "");
     if (rc == 0)
         rc = rankfile_finish(&s->file, "closed", reason);
     return rc;
@@ -322,8 +325,11 @@ static void prepare_claim(struct session *s)
 {
     struct claim *c = &s->claim;
     struct stream_header *h = header(s);
-    *c = (struct claim){.rank = atomic_load(&h->rank), .size = atomic_load(&h->size), .pid = h->pid,
-                        .pid_start_time = h->pid_start_time, .writer_pid = (uint32_t)getpid(),
+    *c = (struct claim){.rank = atomic_load(&h->rank),
+                        .size = atomic_load(&h->size),
+                        .pid = h->pid,
+                        .pid_start_time = h->pid_start_time,
+                        .writer_pid = (uint32_t)getpid(),
                         .writer_start_time = identity_start_time((uint32_t)getpid()),
                         .mpi = atomic_load(&h->mpi_state) != 0};
     claim_this_host(c->host, c->boot_id);
@@ -332,7 +338,8 @@ static void prepare_claim(struct session *s)
     (void)snprintf(c->dir, sizeof c->dir, "%s", s->dir);
 }
 
-static int start(struct session *s, int stream_fd, int pidfd, const char *dir, int ready_fd, struct rt_error *e)
+static int start(struct session *s, int stream_fd, int pidfd, const char *dir, int ready_fd,
+                 struct rt_error *e)
 {
     *s = (struct session){.pidfd = pidfd, .dir = dir, .control.listener = -1};
     int rc = stream_open(&s->stream, stream_fd, e);

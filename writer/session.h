@@ -20,7 +20,7 @@ struct session {
     bool limit_reached;
     bool keep_stream; /* for recover */
     uint64_t last_tail_ns, last_files_ns, last_calibration_ns;
-    _Atomic uint32_t attention; /* set by the watcher: the process died or a client came */
+    _Atomic uint32_t attention;  /* set by the watcher: the process died or a client came */
     _Atomic uint32_t watcher_go; /* futex: the watcher waits until it was served */
 };
 

@@ -9,7 +9,9 @@
 /* HDF5 keeps no error number; the system call's errno usually survives its unwinding. */
 static int io_error(void)
 {
-    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == ENOMEM || errno == EROFS ? -errno : -EIO;
+    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == ENOMEM || errno == EROFS
+               ? -errno
+               : -EIO;
 }
 
 int table_create(struct table *t, hid_t file, enum schema_table which, unsigned deflate)
@@ -74,7 +76,8 @@ int table_write(struct table *t, uint64_t first, const void *rows, size_t count)
     hid_t space = H5Dget_space(t->dataset);
     hid_t memory = H5Screate_simple(1, &n, NULL);
     herr_t bad = -1;
-    if (space >= 0 && memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &n, NULL) >= 0)
+    if (space >= 0 && memory >= 0 &&
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &n, NULL) >= 0)
         bad = H5Dwrite(t->dataset, t->type, memory, space, H5P_DEFAULT, rows);
     int rc = bad < 0 ? io_error() : 0;
     if (memory >= 0)

@@ -15,7 +15,8 @@ struct table {
 };
 
 /* Create the dataset in `file`. 0 or -EIO. An all-zero table is closed. */
-RT_MUST_CHECK int table_create(struct table *t, hid_t file, enum schema_table which, unsigned deflate);
+RT_MUST_CHECK int table_create(struct table *t, hid_t file, enum schema_table which,
+                               unsigned deflate);
 void table_close(struct table *t);
 
 static inline uint64_t table_rows(const struct table *t)

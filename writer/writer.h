@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #define RT_SCHEMA_VERSION 1u
-#define RT_NULL INT64_C(-1)          /* an icount that is unknown or was not requested */
-#define RT_NO_ROW UINT64_MAX         /* no such row of /events (yet) */
-#define RT_NO_ALARM (-1)             /* no alarm: default start, end of program, API */
+#define RT_NULL INT64_C(-1)  /* an icount that is unknown or was not requested */
+#define RT_NO_ROW UINT64_MAX /* no such row of /events (yet) */
+#define RT_NO_ALARM (-1)     /* no alarm: default start, end of program, API */
 
 /* /events (and /tail): one recorded event. Rows of one thread are in clock order; threads interleave as
  * their chunks came. Continuation slots are not here: their words are in /fired and /windows. */
@@ -37,11 +37,11 @@ struct rt_fired {
     uint64_t row; /* its row in /events */
     uint64_t clock;
     int32_t thread;
-    int32_t alarm; /* index into /alarms, RT_NO_ALARM */
-    int32_t chain; /* -1 */
-    uint32_t event;  /* enum of controller/, as the recorder got it */
-    uint32_t flags;  /* 1 bcast, 2 late, 4 precond, 8 ignored, 16 default start, 32 api */
-    int32_t window;  /* in force when it fired */
+    int32_t alarm;  /* index into /alarms, RT_NO_ALARM */
+    int32_t chain;  /* -1 */
+    uint32_t event; /* enum of controller/, as the recorder got it */
+    uint32_t flags; /* 1 bcast, 2 late, 4 precond, 8 ignored, 16 default start, 32 api */
+    int32_t window; /* in force when it fired */
     uint64_t ip;
     int64_t requested, actual; /* absolute icounts of the thread, RT_NULL */
     uint64_t pass;             /* of the chain, from 0 */
@@ -63,13 +63,13 @@ struct rt_window {
     uint64_t open_row, close_row; /* of EV_WINDOW_OPEN and _CLOSE in /events; close_row RT_NO_ROW */
     uint64_t start_clock, stop_clock; /* ticks; stop 0 while open */
     int64_t start_icount, stop_icount, start_requested, stop_requested; /* absolute, RT_NULL */
-    uint64_t start_late, stop_late; /* ticks */
+    uint64_t start_late, stop_late;                                     /* ticks */
     int32_t ordinal, thread;
-    int32_t chain; /* of the start alarm, -1 */
+    int32_t chain;                   /* of the start alarm, -1 */
     int32_t start_alarm, stop_alarm; /* RT_NO_ALARM */
-    uint16_t kind;    /* 0 region of interest, 1 warm-up, 2 prolog, 3 epilog */
-    uint8_t bcast, firing; /* firing: this thread's alarm opened it */
-    uint8_t reason;    /* enum rt_window_reason */
+    uint16_t kind;                   /* 0 region of interest, 1 warm-up, 2 prolog, 3 epilog */
+    uint8_t bcast, firing;           /* firing: this thread's alarm opened it */
+    uint8_t reason;                  /* enum rt_window_reason */
     uint8_t truncated; /* ended by the death of the process: stop_clock is the last clock seen */
     uint16_t pad;
 };
@@ -82,11 +82,11 @@ struct rt_thread {
     uint32_t start_image; /* string id */
     uint64_t start_routine;
     uint64_t started, ended; /* ticks, ended 0 = not seen */
-    uint64_t rows;       /* in /events */
-    uint64_t recorded;   /* records that the thread says it handed over */
+    uint64_t rows;           /* in /events */
+    uint64_t recorded;       /* records that the thread says it handed over */
     uint64_t dropped, waits, wait_ticks;
-    uint64_t incomplete; /* slots reserved but never filled */
-    uint64_t own_ticks;  /* spent in the recorder's slow path */
+    uint64_t incomplete;  /* slots reserved but never filled */
+    uint64_t own_ticks;   /* spent in the recorder's slow path */
     uint32_t interrupted; /* system calls that our signals interrupted */
     uint32_t state;       /* enum stream_thread_state */
 };
@@ -109,9 +109,11 @@ enum rt_loss_kind {
     RT_LOSS_INCOMPLETE = 2, /* reserved, never filled: the thread died in the act */
     RT_LOSS_UNTHREADED = 3, /* threads beyond the thread table */
     RT_LOSS_STRINGS = 4,    /* texts beyond the string table */
-    RT_LOSS_CHUNKS = 5,     /* chunks whose header was unusable or missing in the sequence; count = chunks */
+    RT_LOSS_CHUNKS =
+        5, /* chunks whose header was unusable or missing in the sequence; count = chunks */
     RT_LOSS_STREAM_GONE = 6, /* recovered without the stream (rebooted node): count unknown, 0 */
-    RT_LOSS_STORAGE = 7,    /* the writer could not write any more (disk full, limit): see end_reason */
+    RT_LOSS_STORAGE =
+        7, /* the writer could not write any more (disk full, limit): see end_reason */
 };
 
 /* /losses: what is not in this file. Totals: 1 comes with EV_DROPPED rows as they are reported; at
@@ -139,8 +141,8 @@ struct rt_comm {
 /* /functions: event code -> name: all codes but MPI's, and enter and leave of the MPI functions that were called. */
 struct rt_function {
     uint32_t code;
-    char name[60];  /* "MPI_Send", "EV_WINDOW_OPEN" */
-    char label[64]; /* "enter", "leave", "window opens" */
+    char name[60];     /* "MPI_Send", "EV_WINDOW_OPEN" */
+    char label[64];    /* "enter", "leave", "window opens" */
     char a[96], b[96]; /* what the payload words mean */
 };
 
@@ -155,13 +157,14 @@ enum rt_file_state {
 
 /* What is known of a rank file. Strings are owned by the rank. */
 struct rt_rank_info {
-    const char *file;     /* name inside the run's folder, "rank-00003.h5" */
-    int32_t rank, size;   /* -1 unknown */
-    bool confirmed;       /* by MPI itself */
-    bool is_main;         /* owns "rank-NNNNN.h5", that is not a further process of the rank */
+    const char *file;   /* name inside the run's folder, "rank-00003.h5" */
+    int32_t rank, size; /* -1 unknown */
+    bool confirmed;     /* by MPI itself */
+    bool is_main;       /* owns "rank-NNNNN.h5", that is not a further process of the rank */
     uint32_t pid;
     enum rt_file_state state;
-    const char *host, *program, *end_reason; /* end_reason: "" while live, "finished", "killed", "exec", ... */
+    const char *host, *program,
+        *end_reason;       /* end_reason: "" while live, "finished", "killed", "exec", ... */
     uint32_t clock_source; /* enum clock_source */
     double nominal_ns_per_tick;
     int64_t clock_offset_ns, clock_error_ns; /* to rank 0's node; applied by rt_rank_ns() */
@@ -203,12 +206,14 @@ void rt_run_close(struct rt_run *run);
 
 const char *rt_run_dir(const struct rt_run *run);
 size_t rt_run_count(const struct rt_run *run);
-const char *rt_run_file(const struct rt_run *run, size_t i); /* "rank-00003.h5"; NULL out of range */
+const char *rt_run_file(const struct rt_run *run,
+                        size_t i); /* "rank-00003.h5"; NULL out of range */
 
 /* Open rank file `i` and read all small tables. A live file is a snapshot of this moment (open again for a
  * later one). 0 or -errno: -EBADMSG (not HDF5, damaged, cut: text says which and names the remedy), -EPROTO
  * (not regtrace's, or a newer schema). */
-RT_MUST_CHECK int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, size_t i, struct rt_error *e);
+RT_MUST_CHECK int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, size_t i,
+                               struct rt_error *e);
 RT_MUST_CHECK int rt_rank_open_file(struct rt_rank **rank, const char *path, struct rt_error *e);
 void rt_rank_close(struct rt_rank *rank);
 
@@ -251,7 +256,8 @@ struct rt_recovered {
  * holds, rename over the old one; a writer that never got to open its file counts too. Closed files and those
  * of living writers are left alone (`report` is called for the latter as RT_RECOVER_LIVE). Then builds
  * regtrace.h5. 0 if every file is complete or live, -EIO if one failed, else -errno. */
-RT_MUST_CHECK int rt_recover_dir(const char *dir, void (*report)(void *context, const struct rt_recovered *r),
+RT_MUST_CHECK int rt_recover_dir(const char *dir,
+                                 void (*report)(void *context, const struct rt_recovered *r),
                                  void *context, struct rt_error *e);
 
 /* (Re)build DIR/regtrace.h5 from the closed rank files, atomically; files not closed are listed in /ranks and left
@@ -270,7 +276,7 @@ struct rt_index_totals {
 };
 
 /* Read it back; *rows is malloc'ed (caller frees). -ENOENT, -EBADMSG (damaged), -ENOMEM. */
-RT_MUST_CHECK int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_index_row **rows,
-                                struct rt_error *e);
+RT_MUST_CHECK int rt_index_read(const char *dir, struct rt_index_totals *totals,
+                                struct rt_index_row **rows, struct rt_error *e);
 
 #endif

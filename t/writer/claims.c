@@ -23,7 +23,12 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static struct claim make(uint32_t pid, int32_t rank, bool mpi)
 {
     struct rt_error e = {{0}};
-    struct claim c = {.rank = rank, .size = 4, .mpi = mpi, .pid = pid, .pid_start_time = 1, .writer_pid = pid + 1};
+    struct claim c = {.rank = rank,
+                      .size = 4,
+                      .mpi = mpi,
+                      .pid = pid,
+                      .pid_start_time = 1,
+                      .writer_pid = pid + 1};
     claim_this_host(c.host, c.boot_id);
     (void)snprintf(c.dir, sizeof c.dir, "%s", dir);
     if (claim_register(&c, &e) != 0)
@@ -90,18 +95,24 @@ int main(void)
     bool last;
     if (mkdtemp(dir) == NULL)
         return 99;
-    struct claim shell = make(100, 0, false), mpi = make(200, 0, false), child = make(300, 0, false);
-    is_str(take(&shell), "rank-00000.h5", "the first process of a rank has its name, provisionally");
+    struct claim shell = make(100, 0, false), mpi = make(200, 0, false),
+                 child = make(300, 0, false);
+    is_str(take(&shell), "rank-00000.h5",
+           "the first process of a rank has its name, provisionally");
     is_str(take(&mpi), "rank-00000.200.0.h5", "the second has a name with its pid");
     mpi.mpi = true;
     is_str(take(&mpi), "rank-00000.h5", "it calls MPI_Init and takes the rank's name");
-    ok(claim_refresh(&shell) == 0 && strcmp(shell.file, "rank-00000.100.0.h5") == 0, "the first one has yielded");
-    ok(there("rank-00000.h5") && there("rank-00000.100.0.h5") && !there("rank-00000.200.0.h5"), "the files moved along");
+    ok(claim_refresh(&shell) == 0 && strcmp(shell.file, "rank-00000.100.0.h5") == 0,
+       "the first one has yielded");
+    ok(there("rank-00000.h5") && there("rank-00000.100.0.h5") && !there("rank-00000.200.0.h5"),
+       "the files moved along");
     child.mpi = true;
-    is_str(take(&child), "rank-00000.300.0.h5", "a second MPI process of the rank (a spawned world) yields");
+    is_str(take(&child), "rank-00000.300.0.h5",
+           "a second MPI process of the rank (a spawned world) yields");
     is_str(take(&child), "rank-00000.300.0.h5", "asking again changes nothing");
     shell.mpi = true;
-    is_str(take(&shell), "rank-00000.100.0.h5", "MPI_Init after the owner's does not take the name");
+    is_str(take(&shell), "rank-00000.100.0.h5",
+           "MPI_Init after the owner's does not take the name");
 
     struct claim unknown = make(400, -1, false);
     is_str(take(&unknown), "rank-00000.400.0.h5", "without a rank: rank 0");
@@ -114,14 +125,17 @@ int main(void)
     ok(strcmp(execed.key, mpi.key) != 0, "exec: the same pid and start time, another key");
     is_str(take(&execed), "rank-00000.200.0.h5", "exec: another file");
 
-    ok(claim_finish(&shell, CLAIM_CLOSED, 1, &last) == 0 && !last, "the first to close is not the last");
+    ok(claim_finish(&shell, CLAIM_CLOSED, 1, &last) == 0 && !last,
+       "the first to close is not the last");
     ok(claim_finish(&mpi, CLAIM_CLOSED, 1, &last) == 0 && !last, "nor the second");
     ok(claim_finish(&child, CLAIM_CLOSED, 1, &last) == 0 && !last, "nor the third");
     claim_withdraw(&unknown);
     ok(claim_finish(&execed, CLAIM_CLOSED, 1, &last) == 0 && last, "the last one knows that it is");
     int entries = 0;
-    ok(claim_each(dir, count_entries, &entries) == 0 && entries == 4, "entries of all but the one withdrawn");
-    is_int(claim_writer_lives(&shell, shell.host, shell.boot_id), 0, "a pid that never wrote is not alive");
+    ok(claim_each(dir, count_entries, &entries) == 0 && entries == 4,
+       "entries of all but the one withdrawn");
+    is_int(claim_writer_lives(&shell, shell.host, shell.boot_id), 0,
+           "a pid that never wrote is not alive");
     is_int(claim_writer_lives(&shell, "elsewhere", "other"), -1, "another host: unknown");
     is_int(claim_writer_lives(&shell, shell.host, "other"), 0, "this host after a reboot: dead");
     test_race();

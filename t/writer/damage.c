@@ -71,7 +71,8 @@ static bool damaged_stream(int round)
     int rc = ended ? fixture_recover(&f, &r) : 0;
     bool good = ended && fixture_crashes() == 0 && rc != -ECHILD;
     if (!good)
-        diag("stream round %d: ended %d, crashes %d, recover %d", round, ended, fixture_crashes(), rc);
+        diag("stream round %d: ended %d, crashes %d, recover %d", round, ended, fixture_crashes(),
+             rc);
     fixture_end(&f);
     return good;
 }
@@ -143,7 +144,8 @@ static void test_files(int rounds)
         if (i % 3 == 0)
             n = (size_t)rand_r(&seed) % bytes;
         else if (i % 3 == 1)
-            copy[(size_t)rand_r(&seed) % (i % 2 == 0 ? bytes : 4096)] ^= (unsigned char)(1 + rand_r(&seed) % 255);
+            copy[(size_t)rand_r(&seed) % (i % 2 == 0 ? bytes : 4096)] ^=
+                (unsigned char)(1 + rand_r(&seed) % 255);
         else
             memset(copy + (size_t)rand_r(&seed) % (bytes - 512), rand_r(&seed) % 256, 512);
         write_whole(bad, copy, n);

@@ -15,8 +15,8 @@ static void window(bool open, uint64_t ordinal)
     uint64_t more[3] = {UINT64_MAX, 42, 0xffff};
     if (open)
         recorder_set_window(&recorder_self, (int32_t)ordinal, 1);
-    (void)recorder_emit_long(&recorder_self, open ? EV_WINDOW_OPEN : EV_WINDOW_CLOSE, ordinal | (uint64_t)open << 33, 0,
-                             more, 1);
+    (void)recorder_emit_long(&recorder_self, open ? EV_WINDOW_OPEN : EV_WINDOW_CLOSE,
+                             ordinal | (uint64_t)open << 33, 0, more, 1);
     if (!open)
         recorder_set_window(&recorder_self, STREAM_NO_WINDOW, 0);
 }
@@ -27,7 +27,8 @@ int main(int argc, char **argv)
     if (argc != 7)
         return 2;
     struct producer p;
-    producer_create(&p, argv[3], &(struct stream_geometry){.chunk_bytes = 4096, .pool_bytes = 1u << 20}, meta);
+    producer_create(&p, argv[3],
+                    &(struct stream_geometry){.chunk_bytes = 4096, .pool_bytes = 1u << 20}, meta);
     producer_start_writer(&p, argv[1], argv[2], getpid());
     producer_attach(&p);
     uint64_t count = strtoull(argv[4], NULL, 10);

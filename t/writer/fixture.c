@@ -40,7 +40,8 @@ void fixture_begin(struct fixture *f)
     if (mkdtemp(f->dir) == NULL)
         bail("no scratch folder");
     (void)snprintf(f->stream, sizeof f->stream, "/dev/shm/regtrace-test-%d-%u", (int)getpid(), n++);
-    f->shared = mmap(NULL, sizeof *f->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    f->shared =
+        mmap(NULL, sizeof *f->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (f->shared == MAP_FAILED)
         bail("no shared memory");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -57,7 +58,10 @@ const char *fixture_writer(void)
 {
     static char path[PATH_MAX];
     const char *asked = getenv("REGTRACE_WRITER"), *build = getenv("REGTRACE_BUILD");
-    (void)snprintf(path, sizeof path, "%s%s", asked != NULL ? asked : build != NULL ? build : ".",
+    (void)snprintf(path, sizeof path, "%s%s",
+                   asked != NULL   ? asked
+                   : build != NULL ? build
+                                   : ".",
                    asked != NULL ? "" : "/writer/regtrace-writer");
     if (access(path, X_OK) != 0)
         bail("no regtrace-writer: set REGTRACE_BUILD to the build folder");
@@ -112,7 +116,8 @@ int fixture_recover(struct fixture *f, struct rt_recovered *r)
     struct answer {
         int rc;
         struct rt_recovered r;
-    } *answer = mmap(NULL, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    } *answer =
+        mmap(NULL, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (answer == MAP_FAILED)
         bail("no shared memory");
     *answer = (struct answer){.rc = -ECHILD, .r = {.result = RT_RECOVER_FAILED}};

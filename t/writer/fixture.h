@@ -16,7 +16,7 @@ struct fixture {
         _Atomic uint32_t started, go;
         _Atomic int32_t writer;
         _Atomic uint64_t seen[8]; /* free use */
-    } *shared;
+    } * shared;
 };
 
 /* Recover f->dir in a process of its own; rt_recover_dir()'s result, or -ECHILD if it crashed. Its last report goes to *r. */

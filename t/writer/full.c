@@ -67,7 +67,8 @@ static struct outcome look(struct fixture *f)
 }
 
 /* The writer sleeps for `stopped_ms` while the process records more than the stream holds. */
-static struct outcome run(struct fixture *f, void (*body)(struct fixture *, struct producer *), long stopped_ms, uint64_t *took_ms)
+static struct outcome run(struct fixture *f, void (*body)(struct fixture *, struct producer *),
+                          long stopped_ms, uint64_t *took_ms)
 {
     fixture_begin(f);
     f->geometry = (struct stream_geometry){.pool_bytes = 256u << 10};
@@ -99,7 +100,8 @@ int main(void)
     uint64_t ms;
     struct outcome o = run(&f, produce, 700, &ms);
     ok(o.rows == EVENTS && o.dropped == 0 && o.order, "waiting: everything is there");
-    ok(o.waits > 0 && ms >= 600, "waiting: the wait is counted (%" PRIu64 " waits, %" PRIu64 " ms)", o.waits, ms);
+    ok(o.waits > 0 && ms >= 600, "waiting: the wait is counted (%" PRIu64 " waits, %" PRIu64 " ms)",
+       o.waits, ms);
 
     o = run(&f, produce_dropping, 700, &ms);
     ok(o.dropped > 0 && ms < 600, "dropping: the process does not wait (%" PRIu64 " ms)", ms);
@@ -108,7 +110,8 @@ int main(void)
     ok(o.order, "dropping: what is there is in order");
 
     o = run(&f, produce, 3500, &ms);
-    ok(o.dropped > 0 && ms >= 1900 && ms < 3400, "a writer without progress is given up after 2 s (%" PRIu64 " ms)", ms);
+    ok(o.dropped > 0 && ms >= 1900 && ms < 3400,
+       "a writer without progress is given up after 2 s (%" PRIu64 " ms)", ms);
     is_u64(o.rows + o.dropped, EVENTS, "given up: recorded and dropped are all");
     is_u64(o.lost_rows, o.dropped, "given up: /losses says how many");
     return done_testing();

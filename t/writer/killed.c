@@ -25,7 +25,8 @@ static void *emit(void *arg)
     for (uint64_t i = 0;; i++) {
         if (i % 5000 == 0) {
             uint64_t more[3] = {UINT64_MAX, i, 0xffff};
-            (void)recorder_emit_long(&recorder_self, EV_WINDOW_OPEN, (i / 5000) | UINT64_C(1) << 33, 0, more, 1);
+            (void)recorder_emit_long(&recorder_self, EV_WINDOW_OPEN, (i / 5000) | UINT64_C(1) << 33,
+                                     0, more, 1);
         }
         (void)recorder_emit(&recorder_self, EV_MARK_SET, me, i);
         atomic_store_explicit(&current->shared->emitted[me], i + 1, memory_order_release);
@@ -61,7 +62,7 @@ static struct verdict compare(struct fixture *f, struct rt_rank *rank, bool allo
     struct rt_error e = {{0}};
     struct rt_event *rows;
     size_t count;
-    uint64_t next[THREADS] = {0}, dropped = 0;
+    uint64_t next[THREADS] = {0};
     if (rt_rank_load_events(rank, &rows, &count, &e) != 0) {
         diag("%s", e.text);
         v.missing = UINT64_MAX;
@@ -73,10 +74,9 @@ static struct verdict compare(struct fixture *f, struct rt_rank *rank, bool allo
         uint64_t *n = &next[rows[i].a];
         v.doubled += rows[i].b < *n;
         if (rows[i].b > *n && !allow_dropped)
-            diag("thread %d: after %" PRIu64 " comes %" PRIu64 " in row %zu", rows[i].thread, *n, rows[i].b, i);
+            diag("thread %d: after %" PRIu64 " comes %" PRIu64 " in row %zu", rows[i].thread, *n,
+                 rows[i].b, i);
         v.misplaced += rows[i].b > *n && !allow_dropped;
-        if (rows[i].b > *n)
-            dropped += rows[i].b - *n;
         *n = rows[i].b + 1;
     }
     for (int i = 0; i < THREADS; i++)
@@ -87,9 +87,10 @@ static struct verdict compare(struct fixture *f, struct rt_rank *rank, bool allo
         const struct rt_window *w = &t->windows[i];
         bool open_row = w->open_row < count && rows[w->open_row].code == EV_WINDOW_OPEN &&
                         (int32_t)rows[w->open_row].a == w->ordinal;
-        bool close_row = w->truncated ? w->reason == RT_WINDOW_KILLED
-                                      : w->close_row < count && rows[w->close_row].code == EV_WINDOW_CLOSE &&
-                                            (int32_t)rows[w->close_row].a == w->ordinal;
+        bool close_row = w->truncated
+                             ? w->reason == RT_WINDOW_KILLED
+                             : w->close_row < count && rows[w->close_row].code == EV_WINDOW_CLOSE &&
+                                   (int32_t)rows[w->close_row].a == w->ordinal;
         v.damaged_windows += !open_row || !close_row || w->stop_clock < w->start_clock;
     }
     free(rows);
@@ -119,18 +120,20 @@ static void start(struct fixture *f, pid_t *pid)
         fixture_sleep_ms(1);
 }
 
-static bool judge(struct fixture *f, int want_state, bool allow_dropped, const char *what, int round)
+static bool judge(struct fixture *f, int want_state, bool allow_dropped, const char *what,
+                  int round)
 {
     struct rt_rank *rank = fixture_open(f);
     struct verdict v = compare(f, rank, allow_dropped);
     bool windows = count_opened(rank) == rt_rank_tables(rank)->window_count;
-    bool good = v.missing == 0 && v.doubled == 0 && v.misplaced == 0 && v.damaged_windows == 0 && windows &&
-                (int)rt_rank_info(rank)->state == want_state;
+    bool good = v.missing == 0 && v.doubled == 0 && v.misplaced == 0 && v.damaged_windows == 0 &&
+                windows && (int)rt_rank_info(rank)->state == want_state;
     if (!good)
-        diag("%s, round %d: missing %" PRIu64 ", doubled %" PRIu64 ", misplaced %" PRIu64 ", damaged windows %" PRIu64
-             ", windows %s, state %d, %" PRIu64 " events",
-             what, round, v.missing, v.doubled, v.misplaced, v.damaged_windows, windows ? "all" : "differ",
-             (int)rt_rank_info(rank)->state, rt_rank_info(rank)->event_count);
+        diag("%s, round %d: missing %" PRIu64 ", doubled %" PRIu64 ", misplaced %" PRIu64
+             ", damaged windows %" PRIu64 ", windows %s, state %d, %" PRIu64 " events",
+             what, round, v.missing, v.doubled, v.misplaced, v.damaged_windows,
+             windows ? "all" : "differ", (int)rt_rank_info(rank)->state,
+             rt_rank_info(rank)->event_count);
     rt_rank_close(rank);
     return good;
 }
@@ -171,7 +174,8 @@ static bool kill_writer(int round, unsigned *seed)
     int rc = fixture_recover(&f, &r);
     if (rc != 0 || r.result != RT_RECOVER_DONE)
         diag("round %d: recover %d: %s", round, rc, r.text);
-    good = good && rc == 0 && r.result == RT_RECOVER_DONE && judge(&f, RT_FILE_RECOVERED, false, "writer killed", round);
+    good = good && rc == 0 && r.result == RT_RECOVER_DONE &&
+           judge(&f, RT_FILE_RECOVERED, false, "writer killed", round);
     good &= access(f.stream, F_OK) != 0;
     fixture_end(&f);
     return good;
@@ -186,10 +190,13 @@ int main(int argc, char **argv)
     int good = 0;
     for (int i = 0; i < rounds; i++)
         good += kill_process(i, &seed);
-    is_int(good, rounds, "process killed: its file closes and holds every event emitted, in each round");
+    is_int(good, rounds,
+           "process killed: its file closes and holds every event emitted, in each round");
     good = 0;
     for (int i = 0; i < rounds; i++)
         good += kill_writer(i, &seed);
-    is_int(good, rounds, "writer killed: recover finds every event that the file or the stream held, in each round");
+    is_int(
+        good, rounds,
+        "writer killed: recover finds every event that the file or the stream held, in each round");
     return done_testing();
 }

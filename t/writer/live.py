@@ -169,6 +169,19 @@ def ask(folder, line):
         return path, s.recv(4096).decode()
 
 
+def test_documented(folder):
+    source = os.environ.get("REGTRACE_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+    with open(os.path.join(source, "share/doc/schema.md"), encoding="utf-8") as page:
+        text = page.read()
+    missing = []
+    with h5py.File(os.path.join(folder, "rank-00000.h5"), "r") as f:
+        for name, dataset in f.items():
+            names = [name, *(dataset.dtype.names or ())]
+            missing += [f"{name}.{n}" for n in names if f"`{n}`" not in text]
+        missing += [n for n in f.attrs if f"`{n}`" not in text and not n.startswith("chain.")]
+    ok(not missing, "every dataset, column and attribute is in schema.md", missing)
+
+
 def test_control(folder, stream):
     process = emit(folder, stream, 3000, 1000, "finish")
     wait_for(lambda: os.path.isdir(os.path.join(folder, "ctl")) and
@@ -196,6 +209,7 @@ def main():
         test_live(folder, stream)
         test_ends(folder, stream)
         test_index(folder)
+        test_documented(folder)
         test_control(folder, stream)
         ok(wait_for(lambda: not os.path.exists(stream)), "no stream is left")
     finally:

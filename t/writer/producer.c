@@ -19,7 +19,8 @@ static void die(const char *what)
     exit(99);
 }
 
-void producer_create(struct producer *p, const char *path, const struct stream_geometry *g, const char *const *meta)
+void producer_create(struct producer *p, const char *path, const struct stream_geometry *g,
+                     const char *const *meta)
 {
     struct rt_error e = {{0}};
     *p = (struct producer){.writer = -1};
@@ -41,8 +42,10 @@ void producer_create(struct producer *p, const char *path, const struct stream_g
     if (f == NULL || fscanf(f, "%39s", boot_id) != 1)
         die("no boot id");
     (void)fclose(f);
-    bool bad = stream_meta_put(&p->stream, "host", host) != 0 || stream_meta_put(&p->stream, "boot_id", boot_id) != 0 ||
-               stream_meta_put(&p->stream, "program", "producer") != 0 || stream_meta_put(&p->stream, "stream", path) != 0;
+    bool bad = stream_meta_put(&p->stream, "host", host) != 0 ||
+               stream_meta_put(&p->stream, "boot_id", boot_id) != 0 ||
+               stream_meta_put(&p->stream, "program", "producer") != 0 ||
+               stream_meta_put(&p->stream, "stream", path) != 0;
     for (; meta != NULL && *meta != NULL && !bad; meta += 2)
         bad = stream_meta_put(&p->stream, meta[0], meta[1]) != 0;
     if (bad)
@@ -67,7 +70,8 @@ void producer_start_writer(struct producer *p, const char *program, const char *
         int rank_fd = fcntl(pidfd, F_DUPFD, 20);
         (void)snprintf(stream, sizeof stream, "%d", stream_fd);
         (void)snprintf(rank, sizeof rank, "%d", rank_fd);
-        (void)execl(program, program, "--stream-fd", stream, "--pidfd", rank, "--dir", dir, (char *)NULL);
+        (void)execl(program, program, "--stream-fd", stream, "--pidfd", rank, "--dir", dir,
+                    (char *)NULL);
         _exit(127);
     }
     (void)close(pidfd);

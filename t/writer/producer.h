@@ -15,7 +15,8 @@ struct producer {
 };
 
 /* Make a stream at `path` with the usual metadata; the calling process is its owner. meta: NULL-terminated key, value pairs. */
-void producer_create(struct producer *p, const char *path, const struct stream_geometry *g, const char *const *meta);
+void producer_create(struct producer *p, const char *path, const struct stream_geometry *g,
+                     const char *const *meta);
 
 /* Start `program` (regtrace-writer) for the process `owner`, as a child of the caller; waits until it is READY. */
 void producer_start_writer(struct producer *p, const char *program, const char *dir, pid_t owner);

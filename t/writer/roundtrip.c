@@ -33,7 +33,8 @@ static void *record(void *arg)
     uint32_t name = stream_string_id(&recorder_stream, number % 2 != 0 ? "odd" : "even");
     t->row->name = name;
     uint64_t fired[3] = {1000, 1003, 2};
-    (void)recorder_emit_long(t, EV_FIRED, 0 | (uint64_t)0 << 8 | (uint64_t)t->tid << 24, 0x401000, fired, 1);
+    (void)recorder_emit_long(t, EV_FIRED, 0 | (uint64_t)0 << 8 | (uint64_t)t->tid << 24, 0x401000,
+                             fired, 1);
     window_edge(true, (int)number);
     for (uint64_t i = 0; i < EVENTS; i++)
         (void)recorder_emit(t, EV_MARK_SET, number, i);
@@ -96,31 +97,37 @@ static void check_tables(struct rt_rank *rank)
     bool good = t->window_count == THREADS;
     for (size_t i = 0; i < t->window_count; i++) {
         const struct rt_window *w = &t->windows[i];
-        good &= w->firing == 1 && w->bcast == 0 && w->start_requested == 1000 && w->start_icount == 1003 &&
-                w->stop_requested == RT_NULL && w->stop_icount == 5005 && w->chain == 3 && w->stop_alarm == 1 &&
-                w->reason == RT_WINDOW_ALARM && !w->truncated && w->stop_clock > w->start_clock && w->start_late == 7;
+        good &= w->firing == 1 && w->bcast == 0 && w->start_requested == 1000 &&
+                w->start_icount == 1003 && w->stop_requested == RT_NULL && w->stop_icount == 5005 &&
+                w->chain == 3 && w->stop_alarm == 1 && w->reason == RT_WINDOW_ALARM &&
+                !w->truncated && w->stop_clock > w->start_clock && w->start_late == 7;
     }
     ok(good, "windows have both edges with what was asked and reached");
     good = t->fired_count == THREADS;
     for (size_t i = 0; i < t->fired_count; i++)
-        good &= t->fired[i].alarm == 0 && t->fired[i].chain == 3 && t->fired[i].pass == 2 && t->fired[i].ip == 0x401000 &&
-                t->fired[i].requested == 1000 && t->fired[i].actual == 1003;
+        good &= t->fired[i].alarm == 0 && t->fired[i].chain == 3 && t->fired[i].pass == 2 &&
+                t->fired[i].ip == 0x401000 && t->fired[i].requested == 1000 &&
+                t->fired[i].actual == 1003;
     ok(good, "fired alarms are rows");
     is_u64(t->alarm_count, 2, "alarms come from metadata");
-    is_str(t->alarm_count == 2 ? t->alarms[1].text : "", "stop:pcontrol:\"a,b\"", "an alarm's text");
+    is_str(t->alarm_count == 2 ? t->alarms[1].text : "", "stop:pcontrol:\"a,b\"",
+           "an alarm's text");
     good = t->thread_count == THREADS + 1;
     for (size_t i = 1; i < t->thread_count; i++)
-        good &= t->threads[i].rows == EVENTS + 5 && t->threads[i].recorded == EVENTS + 5 && t->threads[i].ended != 0 &&
-                strlen(rt_rank_string(rank, t->threads[i].name)) >= 3;
+        good &= t->threads[i].rows == EVENTS + 5 && t->threads[i].recorded == EVENTS + 5 &&
+                t->threads[i].ended != 0 && strlen(rt_rank_string(rank, t->threads[i].name)) >= 3;
     ok(good, "the thread table counts rows as the thread did and knows names");
     is_u64(t->comm_count, THREADS, "communicators are rows");
     is_u64(t->loss_count, 0, "nothing was lost");
     const char *label;
-    is_str(rt_rank_function(rank, EVENT_MPI_ENTER(13), &label), event_mpi_name(13), "an MPI function has its name");
+    is_str(rt_rank_function(rank, EVENT_MPI_ENTER(13), &label), event_mpi_name(13),
+           "an MPI function has its name");
     is_str(label, "enter", "and its label");
     is_str(rt_rank_function(rank, EV_FIRED, NULL), "EV_FIRED", "so have our own codes");
-    is_str(rt_rank_function(rank, EVENT_MPI_ENTER(900), NULL), "?", "an unknown code is said to be unknown");
-    is_str(rt_rank_metadata(rank, "late.key"), "late=value\nsecond line", "late metadata arrives unescaped");
+    is_str(rt_rank_function(rank, EVENT_MPI_ENTER(900), NULL), "?",
+           "an unknown code is said to be unknown");
+    is_str(rt_rank_metadata(rank, "late.key"), "late=value\nsecond line",
+           "late metadata arrives unescaped");
     is_str(rt_rank_string(rank, 0), "", "string 0 is empty");
     is_str(rt_rank_string(rank, 4094), "?", "an unknown string is said to be unknown");
     ok(t->calibration_count >= 3, "calibration points at start, opening and end");
@@ -131,12 +138,14 @@ static void check_tables(struct rt_rank *rank)
 
 int main(void)
 {
-    static const char *const meta[] = {"alarm.0", "3\t0\tstart\tpcontrol\tstart:pcontrol:x", "alarm.1",
-                                       "3\t1\tstop\tpcontrol\tstop:pcontrol:\"a,b\"", NULL};
+    static const char *const meta[] = {"alarm.0", "3\t0\tstart\tpcontrol\tstart:pcontrol:x",
+                                       "alarm.1", "3\t1\tstop\tpcontrol\tstop:pcontrol:\"a,b\"",
+                                       NULL};
     fixture_begin(&fixture);
     fixture.meta = meta;
     int status = fixture_wait(fixture_run(&fixture, produce));
-    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the writer closed its file while the process waited");
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+       "the writer closed its file while the process waited");
     ok(fixture_wait_all(10), "the writer ended");
     ok(access(fixture.stream, F_OK) != 0, "the stream is gone");
     struct rt_rank *rank = fixture_open(&fixture);

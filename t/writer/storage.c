@@ -68,7 +68,8 @@ static uint64_t count_prefix(struct rt_rank *rank, uint64_t *all)
 static bool end_of(struct fixture *f, pid_t pid)
 {
     int status = fixture_wait(pid);
-    bool fine = WIFEXITED(status) && WEXITSTATUS(status) == 0 && atomic_load(&f->shared->seen[0]) == 1;
+    bool fine =
+        WIFEXITED(status) && WEXITSTATUS(status) == 0 && atomic_load(&f->shared->seen[0]) == 1;
     return fixture_wait_all(20) && fine && fixture_crashes() == 0;
 }
 
@@ -81,23 +82,28 @@ static void test_limit(void)
     ok(end_of(&f, fixture_run(&f, produce)), "size limit: the process ends as usual");
     is_int((int)atomic_load(&f.shared->seen[2]), WRITER_FAILED, "size limit: the process was told");
     struct rt_rank *rank = fixture_open(&f);
-    is_int(rt_rank_info(rank)->state, RT_FILE_CLOSED, "size limit: the file is closed all the same");
-    ok(strstr(rt_rank_info(rank)->end_reason, "size limit") != NULL, "size limit: end_reason says it");
+    is_int(rt_rank_info(rank)->state, RT_FILE_CLOSED,
+           "size limit: the file is closed all the same");
+    ok(strstr(rt_rank_info(rank)->end_reason, "size limit") != NULL,
+       "size limit: end_reason says it");
     uint64_t stored, lost = 0, prefix = count_prefix(rank, &stored);
     const struct rt_rank_tables *t = rt_rank_tables(rank);
     for (size_t i = 0; i < t->loss_count; i++)
         lost += t->losses[i].count;
     if (stored + lost != MANY)
         for (size_t i = 0; i < t->loss_count; i++)
-            diag("prefix %" PRIu64 ", stored %" PRIu64 ", loss kind %u thread %d count %" PRIu64, prefix, stored, t->losses[i].kind, t->losses[i].thread, t->losses[i].count);
+            diag("prefix %" PRIu64 ", stored %" PRIu64 ", loss kind %u thread %d count %" PRIu64,
+                 prefix, stored, t->losses[i].kind, t->losses[i].thread, t->losses[i].count);
     is_u64(stored + lost, MANY, "size limit: stored and lost are all");
     char path[PATH_MAX];
     struct stat st;
     (void)snprintf(path, sizeof path, "%s/%s", f.dir, rt_rank_info(rank)->file);
-    ok(stat(path, &st) == 0 && st.st_size < 2500000, "size limit: the file is about as large as allowed");
+    ok(stat(path, &st) == 0 && st.st_size < 2500000,
+       "size limit: the file is about as large as allowed");
     rt_rank_close(rank);
     char *log = fixture_log(&f);
-    ok(lines_of(log) == 1 && strstr(log, "REGTRACE_MAX_SIZE") != NULL, "size limit: one line in the log");
+    ok(lines_of(log) == 1 && strstr(log, "REGTRACE_MAX_SIZE") != NULL,
+       "size limit: one line in the log");
     free(log);
     fixture_end(&f);
 }
@@ -113,26 +119,32 @@ static void test_full_disk(void)
     }
     char log_path[PATH_MAX];
     (void)snprintf(log_path, sizeof log_path, "%s/regtrace.log", f.dir);
-    int fd = open(log_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644); /* a page of it is there before the disk is full */
+    int fd = open(log_path, O_WRONLY | O_CREAT | O_CLOEXEC,
+                  0644); /* a page of it is there before the disk is full */
     (void)!write(fd, "\n", 1);
     (void)close(fd);
-    ok(end_of(&f, fixture_run(&f, produce)), "full file system: the process ends as usual, the writer does not crash");
-    is_int((int)atomic_load(&f.shared->seen[2]), WRITER_FAILED, "full file system: the process was told");
+    ok(end_of(&f, fixture_run(&f, produce)),
+       "full file system: the process ends as usual, the writer does not crash");
+    is_int((int)atomic_load(&f.shared->seen[2]), WRITER_FAILED,
+           "full file system: the process was told");
     char *log = fixture_log(&f);
-    ok(lines_of(log) == 2 && strstr(log, "No space left") != NULL, "full file system: one line in the log");
+    ok(lines_of(log) == 2 && strstr(log, "No space left") != NULL,
+       "full file system: one line in the log");
     free(log);
     ok(access(f.stream, F_OK) == 0, "full file system: the stream stays for recover");
     struct rt_rank *rank = fixture_open(&f);
     uint64_t all, before = count_prefix(rank, &all);
     rt_rank_close(rank);
-    ok(before > 8192, "full file system: what was written can be read at once (%" PRIu64 " events)", before);
+    ok(before > 8192, "full file system: what was written can be read at once (%" PRIu64 " events)",
+       before);
     (void)mount("regtrace-test", f.dir, "tmpfs", MS_REMOUNT, "size=64m");
     struct rt_recovered r;
     is_int(fixture_recover(&f, &r), 0, "full file system: with room, recover works");
     rank = fixture_open(&f);
     uint64_t after = count_prefix(rank, &all);
     rt_rank_close(rank);
-    ok(after > before && r.from_stream > 0, "full file system: and adds what the stream held (%" PRIu64 " events)", after);
+    ok(after > before && r.from_stream > 0,
+       "full file system: and adds what the stream held (%" PRIu64 " events)", after);
     (void)umount2(f.dir, MNT_DETACH);
     fixture_end(&f);
 }
@@ -147,7 +159,8 @@ static void test_read_only(void)
         return;
     }
     ok(end_of(&f, fixture_run(&f, produce)), "read-only folder: the process ends as usual");
-    is_int((int)atomic_load(&f.shared->seen[2]), WRITER_FAILED, "read-only folder: the process was told");
+    is_int((int)atomic_load(&f.shared->seen[2]), WRITER_FAILED,
+           "read-only folder: the process was told");
     (void)umount2(f.dir, MNT_DETACH);
     fixture_end(&f);
 }
@@ -173,8 +186,10 @@ static void test_deleted(void)
 {
     struct fixture f;
     fixture_begin(&f);
-    ok(end_of(&f, fixture_run(&f, produce_until_deleted)), "deleted folder: the process ends as usual");
-    is_int((int)atomic_load(&f.shared->seen[2]), WRITER_FAILED, "deleted folder: the process was told");
+    ok(end_of(&f, fixture_run(&f, produce_until_deleted)),
+       "deleted folder: the process ends as usual");
+    is_int((int)atomic_load(&f.shared->seen[2]), WRITER_FAILED,
+           "deleted folder: the process was told");
     ok(access(f.stream, F_OK) != 0, "deleted folder: no stream stays behind");
     fixture_end(&f);
 }
