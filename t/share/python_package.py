@@ -139,8 +139,13 @@ def filters():
     assert len(run.events(window=7)) == 0
     assert list(run.events(window=7).columns) == list(run.events().columns)
     assert run.events()["time_ns"].is_monotonic_increasing
-    refused(lambda: run.events(code="MPI_Sned"), "MPI_Sned", "event_names")
-    refused(lambda: run.events(code="send_"), "near it: MPI_Send_c")
+    refused(lambda: run.events(code="EV_REGION_START"), "EV_REGION_START", "event_names", "near it: EV_REGION_")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert len(run.events(code="MPI_Sned")) == 0 and len(run.mpi_calls(function="MPI_Sned")) == 0
+    assert ["near it: MPI_Send" in str(w.message) for w in seen] == [True, True], seen
+    assert all(w.filename == __file__ for w in seen), "the warning points at the caller"
+    assert len(run.events(code="MPI_I*")) == 0
     refused(lambda: run.windows(rank=4), "no file of rank 4", "0 to 0")
 
 
@@ -314,8 +319,19 @@ def live_file_and_its_tail():
     f["events"][6:] = hm.rows(all_events[6:], hm.EVENT)
     f["events"].flush()
     assert len(run.events()) == 18
+    # A function that is called for the first time brings its name.
+    new = [(hm.mpi(11, True), b"MPI_Bcast", b"enter", b"", b""), (hm.mpi(11, False), b"MPI_Bcast", b"leave", b"", b"")]
+    n = f["functions"].shape[0]
+    f["functions"].resize((n + 2,))
+    f["functions"][n:] = np.array(new, dtype=hm.FUNCTION)
+    f["functions"].flush()
+    f["events"].resize((20,))
+    f["events"][18:] = hm.rows([hm.event(9000, hm.mpi(11, True)), hm.event(9100, hm.mpi(11, False))], hm.EVENT)
+    f["events"].flush()
+    same(run.events(code="MPI_Bcast")["label"], ["enter", "leave"])
+    same(run.mpi_calls()["function"].tail(1), ["MPI_Bcast"])
     f.close()
-    assert len(run.events()) == 18
+    assert len(run.events()) == 20
 
 
 @test

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Event codes: model, category, value in the three low bytes (share/doc/schema.md), and selecting by them."""
 
+import difflib
 import enum
 import fnmatch
+import warnings
 
 import numpy as np
 
-from regtrace.errors import RegtraceError
+from regtrace.errors import IncompleteWarning, RegtraceError
 
 ANY_SOURCE = -1
 ANY_TAG = -1
@@ -65,9 +67,10 @@ def mpi_edges(codes):
     return edge, function.astype(np.int32)
 
 
-def select(wanted, names):
+def select(wanted, names, level=3):
     """The codes that `wanted` means: a number, a name or pattern ("MPI_Send", "MPI_*", "EV_REGION_*"), or a
-    list of those. `names`: code -> name. Raises RegtraceError for a name that no recorded kind of event has."""
+    list of those. `names`: code -> name. MPI functions that nobody called are not among the names: such a name selects
+    nothing, with a warning (`level`: stacklevel of the caller's caller). Raises RegtraceError for other names that no kind of event has."""
     if isinstance(wanted, (str, int, np.integer)):
         wanted = [wanted]
     found = set()
@@ -76,9 +79,11 @@ def select(wanted, names):
             found.add(int(item))
             continue
         hits = {c for c, name in names.items() if fnmatch.fnmatchcase(name, item)}
-        if not hits:
-            near = [n for n in sorted(set(names.values())) if item.lower().strip("*") in n.lower()]
-            hint = "; near it: " + ", ".join(near[:5]) if near and item.strip("*") else ""
-            raise RegtraceError(f"no event is called {item!r}: names are those of run.event_names(){hint}")
+        if not hits and not any(c in item for c in "*?["):
+            near = difflib.get_close_matches(item, set(names.values()), n=3, cutoff=0.6)
+            hint = "; near it: " + ", ".join(near) if near else ""
+            if not item.startswith("MPI_"):
+                raise RegtraceError(f"no event is called {item!r}: names are those of run.event_names(){hint}")
+            warnings.warn(f"nobody called {item} in this run{hint}", IncompleteWarning, stacklevel=level)
         found |= hits
     return np.array(sorted(found), dtype=np.uint32)

@@ -74,6 +74,7 @@ def raw(file, **filters):
 
 def events(file, rows):
     """The frame of raw events."""
+    file.know(rows["code"])
     return pd.DataFrame({
         "time_ns": file.clock.ns(rows["clock"]),
         "thread": rows["thread"],
@@ -235,13 +236,14 @@ def mpi_names(file):
 
 
 def mpi_calls(file, function=None, **filters):
-    """(frame of complete calls, frame of edges that have no partner)."""
+    """(frame of complete calls, frame of edges that have no partner). function: the codes of the functions wanted."""
     rows, edge, number = mpi_rows(file, **filters)
+    file.know(rows["code"])
     names = mpi_names(file)
     b, e, alone, depth = pair_rows(rows, edge, number, rows["code"] == codes.DROPPED)
     if function is not None:
-        chosen, _ = codes.mpi_edges(codes.select(function, file.names))
-        _, numbers = codes.mpi_edges(codes.select(function, file.names)[chosen != 0])
+        chosen, numbers = codes.mpi_edges(function)
+        numbers = numbers[chosen != 0]
         keep = np.isin(number[b], numbers)
         b, e, depth = b[keep], e[keep], depth[keep]
         alone = alone[np.isin(number[alone], numbers)]

@@ -90,8 +90,7 @@ class RankFile:
             calibration = f["calibration"][:]
             threads = f["threads"][:]
             losses = f["losses"].shape[0]
-            self.names = {int(r["code"]): _text(r["name"]) for r in f["functions"][:]}
-            self.labels = {int(r["code"]): _text(r["label"]) for r in f["functions"][:]}
+            self._read_names(f)
         get = self.attributes.get
         self.rank = int(get("rank", -1))
         self.size = int(get("size", -1))
@@ -104,6 +103,17 @@ class RankFile:
         started = threads["started"][threads["started"] != 0]
         ticks = started.min() if len(started) else (calibration[0]["ticks"] if len(calibration) else 0)
         self.first_ns = int(self.clock.ns(ticks))
+
+    def _read_names(self, f):
+        functions = f["functions"][:]
+        self.names = {int(r["code"]): _text(r["name"]) for r in functions}
+        self.labels = {int(r["code"]): _text(r["label"]) for r in functions}
+
+    def know(self, codes):
+        """Names of MPI functions come into a live file with their first call: look again if any code has none yet."""
+        if not self.names.keys() >= set(np.unique(codes).tolist()):
+            with self.opened() as f:
+                self._read_names(f)
 
     @property
     def state(self):

@@ -98,9 +98,11 @@ class Run:
         raise RegtraceError(f"rank {rank} has no process {process}: see run.ranks")
 
     def event_names(self):
-        """Names by event code, over all files."""
+        """Names by event code, over all files: all kinds of events, and the MPI functions that were called."""
         names = {}
         for f in self.files:
+            if f.attributes.get("state") == "open":
+                f.reload()
             names.update(f.names)
         return names
 
@@ -126,17 +128,17 @@ class Run:
     def events(self, rank=None, window=None, thread=None, code=None):
         """The raw records in the order of their clocks. code: a number, a name ("MPI_Send" is its enter and its leave),
         a pattern ("MPI_*"), or a list. Large runs: iter_events()."""
-        parts = list(self.iter_events(rank, window, thread, code))
+        parts = list(self.iter_events(rank, window, thread, code, level=4))
         if not parts:
             f = self.files[0]
             return self._labelled(f, frames.events(f, f.table("events")[:0]))
         return _joined(parts).sort_values("time_ns", kind="stable", ignore_index=True)
 
-    def iter_events(self, rank=None, window=None, thread=None, code=None):
+    def iter_events(self, rank=None, window=None, thread=None, code=None, *, level=3):
         """The same as frames of at most half a million rows, rank by rank, in the order of the files: rows of a thread
         are in the order of their clocks, threads interleave."""
+        chosen = None if code is None else codes.select(code, self.event_names(), level)
         for f in self._chosen(rank):
-            chosen = None if code is None else codes.select(code, self.event_names())
             for block in frames.raw_blocks(f, window=window, thread=thread, code=chosen):
                 yield self._labelled(f, frames.events(f, block))
 
@@ -150,6 +152,7 @@ class Run:
         Edges without a partner (the rank was killed in the call, or records were dropped) are in mpi_open().
         """
         parts, alone = [], 0
+        function = None if function is None else codes.select(function, self.event_names())
         for f in self._chosen(rank):
             calls, edges = frames.mpi_calls(f, function=function, window=window, thread=thread)
             parts.append(self._labelled(f, calls))
@@ -161,6 +164,7 @@ class Run:
 
     def mpi_open(self, rank=None, window=None, thread=None, function=None):
         """Enters and leaves without a partner: calls that a killed rank was in, calls cut apart by losses."""
+        function = None if function is None else codes.select(function, self.event_names())
         return self._each(rank, lambda f: frames.mpi_calls(f, function=function, window=window, thread=thread)[1])
 
     def mpi_messages(self, rank=None, window=None, thread=None):
