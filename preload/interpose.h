@@ -61,8 +61,11 @@ void signals_after_exec(const struct signals_inherited *saved);
 void signals_before_fork(void);
 void signals_after_fork(void);
 
-/* The program means the internal signal itself: take another one. Returns false if none is free. */
-bool signals_give_up_internal(int signo);
+/* The internal signal as far as the program is kept from it; 0 when there is none, or when it must be shared. */
+extern int signals_kept_out;
+
+/* If signo is that: the program means it itself, and we take another one. */
+void signals_give_up_internal(int signo);
 
 /* The set to hand to the kernel: without the internal signal, in *copy; NULL for NULL. *named (may be NULL): it was in
  * the set. A set that names it among few means that very signal: then it is given up first. */

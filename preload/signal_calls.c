@@ -52,13 +52,13 @@ PRELOAD_EXPORT __sighandler_t ssignal(int signo, __sighandler_t handler)
 
 PRELOAD_EXPORT __sighandler_t sysv_signal(int signo, __sighandler_t handler)
 {
-    return set_handler(signo, handler, (int)(SA_RESETHAND | SA_NODEFER | SA_INTERRUPT), false);
+    return set_handler(signo, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
 }
 
 __sighandler_t __sysv_signal(int signo, __sighandler_t handler);
 PRELOAD_EXPORT __sighandler_t __sysv_signal(int signo, __sighandler_t handler)
 {
-    return set_handler(signo, handler, (int)(SA_RESETHAND | SA_NODEFER | SA_INTERRUPT), false);
+    return set_handler(signo, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
 }
 
 PRELOAD_EXPORT int siginterrupt(int signo, int interrupt)

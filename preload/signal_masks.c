@@ -32,12 +32,14 @@ const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, bool *named
     if (set == NULL)
         return NULL;
     *copy = *set;
-    int internal = process.internal_signal;
+    int internal = signals_kept_out;
     if (internal == 0 || sigismember(set, internal) != 1)
         return copy;
-    if (processes_vfork_depth == 0 && !is_nearly_full(set) && signals_give_up_internal(internal))
-        return copy; /* it is not ours any more */
-    (void)sigdelset(copy, process.internal_signal);
+    if (processes_vfork_depth == 0 && !is_nearly_full(set)) {
+        signals_give_up_internal(internal);
+        return copy;
+    }
+    (void)sigdelset(copy, internal);
     if (named != NULL)
         *named = true;
     return copy;
@@ -53,8 +55,8 @@ static void note_mask(int how, bool named)
 
 static void show_mask(sigset_t *old, bool was_blocked)
 {
-    if (old != NULL && was_blocked && process.internal_signal != 0)
-        (void)sigaddset(old, process.internal_signal);
+    if (old != NULL && was_blocked && signals_kept_out != 0)
+        (void)sigaddset(old, signals_kept_out);
 }
 
 PRELOAD_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)

@@ -31,6 +31,7 @@ static _Atomic uint32_t lock;
 static _Atomic uint32_t installed;
 static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal signal */
 
+int signals_kept_out;
 __thread bool signals_internal_blocked;
 __thread struct signals_seen signals_seen;
 static __thread uint64_t fork_mask;
@@ -103,8 +104,8 @@ static void show(int signo, struct sigaction *a)
     } else {
         return;
     }
-    if (s->blocks_internal && process.internal_signal != 0)
-        (void)sigaddset(&a->sa_mask, process.internal_signal);
+    if (s->blocks_internal && signals_kept_out != 0)
+        (void)sigaddset(&a->sa_mask, signals_kept_out);
 }
 
 /* Signals that come to us whatever the program does with them: an alarm names it, or we sent it once and may again. */
@@ -121,8 +122,8 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     struct sigaction a = *wanted;
     bool named = always_ours(signo);
     bool function = is_function(handler_of(wanted));
-    if (process.internal_signal != 0)
-        (void)sigdelset(&a.sa_mask, process.internal_signal);
+    if (signals_kept_out != 0)
+        (void)sigdelset(&a.sa_mask, signals_kept_out);
     if (!function && !named)
         return a;
     a.sa_sigaction = our_handler;
@@ -143,7 +144,7 @@ static void note_shown(int signo, const struct sigaction *wanted)
     struct shown_action *s = &shown[signo];
     s->flags = wanted->sa_flags & ~RESTORER;
     s->blocks_internal =
-        process.internal_signal != 0 && sigismember(&wanted->sa_mask, process.internal_signal) == 1;
+        signals_kept_out != 0 && sigismember(&wanted->sa_mask, signals_kept_out) == 1;
     atomic_store(&s->handler, handler_of(wanted));
 }
 
@@ -192,18 +193,14 @@ PRELOAD_EXPORT int sigaction(int signo, const struct sigaction *act, struct siga
         return NEXT(sigaction)(signo, act, old);
     if (processes_vfork_depth != 0)
         return borrower_sigaction(signo, act, old);
-    if (signo == process.internal_signal && act != NULL)
-        (void)signals_give_up_internal(signo);
+    if (act != NULL)
+        signals_give_up_internal(signo);
     struct sigaction wanted, before;
     if (act != NULL)
         wanted = *act;
     uint64_t mask = lock_take();
     int rc;
-    if (signo == process.internal_signal) { /* none other was free, or only asked for */
-        memset(&before, 0, sizeof before);
-        rc = act == NULL ? 0 : -1;
-        errno = act == NULL ? errno : EINVAL;
-    } else if (act != NULL) {
+    if (act != NULL) {
         rc = change(signo, &wanted, &before);
     } else {
         rc = NEXT(sigaction)(signo, NULL, &before);
@@ -310,7 +307,7 @@ static void record_and_run(uintptr_t handler, int signo, siginfo_t *info, void *
 static void foreign(int signo, siginfo_t *info, void *context)
 {
     bool blocked = signals_internal_blocked;
-    (void)signals_give_up_internal(
+    signals_give_up_internal(
         signo); /* its disposition is the default still: nobody set one */
     if (!blocked) {
         default_action(signo, info, context);
@@ -339,7 +336,7 @@ static void our_handler(int signo, siginfo_t *info, void *context)
             default_action(signo, info, context);
         return;
     }
-    if (signo == process.internal_signal) {
+    if (signo == signals_kept_out) {
         foreign(signo, info, context);
         errno = keep;
         return;
@@ -377,31 +374,31 @@ static int choose_internal(int but)
     return 0;
 }
 
-/* Timers that are armed and the writer still send the old one: is_internal() knows them, whoever has it now. */
-bool signals_give_up_internal(int signo)
+/* Timers that are armed and the writer still send the old one: is_internal() knows them, whoever has it now. Where the
+ * program takes every real-time signal, the last one is shared: it may then block ours, too. */
+void signals_give_up_internal(int signo)
 {
+    if (signo != signals_kept_out)
+        return;
     uint64_t mask = lock_take();
-    bool given = signo != process.internal_signal;
-    if (!given) {
+    if (signo == signals_kept_out) {
         int other = choose_internal(signo);
-        if (other != 0) {
-            struct sigaction plain;
-            memset(&plain, 0, sizeof plain);
+        struct sigaction plain;
+        memset(&plain, 0, sizeof plain);
+        signals_kept_out = other;
+        if (other != 0)
             process.internal_signal = other;
-            struct sigaction a =
-                kernel_action(signo, &plain); /* still ours: what is on its way must find us */
-            note_shown(signo, &plain);
-            given = NEXT(sigaction)(signo, &a, NULL) == 0;
-        }
+        struct sigaction a = kernel_action(signo, &plain); /* still ours: what is on its way must find us */
+        note_shown(signo, &plain);
+        (void)NEXT(sigaction)(signo, &a, NULL);
     }
     lock_give(mask);
-    return given;
 }
 
 /* Blocked by whoever started us: it is kept out of the mask, and shown in it. */
 static void adopt_mask(void)
 {
-    uint64_t ours = process.internal_signal != 0 ? bit(process.internal_signal) : 0, old = 0;
+    uint64_t ours = signals_kept_out != 0 ? bit(signals_kept_out) : 0, old = 0;
     (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&old, sizeof ours, 0, 0);
     signals_internal_blocked = (old & ours) != 0;
 }
@@ -410,11 +407,11 @@ int signals_install(void)
 {
     interpose_resolve_all();
     uint64_t mask = lock_take();
-    process.internal_signal = choose_internal(0);
+    signals_kept_out = process.internal_signal = choose_internal(0);
     for (int n = 1; n < SIGNALS; n++) {
         struct sigaction a, ignored;
         if (n == SIGKILL || n == SIGSTOP || n == NATIVE_FIRST_RESERVED ||
-            n == NATIVE_FIRST_RESERVED + 1 || n == process.internal_signal ||
+            n == NATIVE_FIRST_RESERVED + 1 || n == signals_kept_out ||
             NEXT(sigaction)(n, NULL, &a) != 0)
             continue;
         /* Constructors that ran before ours have set handlers; a shell may have ignored signals for us. */
@@ -423,7 +420,7 @@ int signals_install(void)
     }
     atomic_store(&installed, 1);
     lock_give(mask);
-    if (process.internal_signal != 0)
+    if (signals_kept_out != 0)
         adopt_mask();
     threads_prepare();
     processes_prepare();
@@ -449,8 +446,8 @@ void signals_before_exec(struct signals_inherited *saved)
         if (NEXT(sigaction)(n, &a, NULL) == 0)
             saved->ignored |= bit(n);
     }
-    if (signals_internal_blocked && process.internal_signal != 0) {
-        uint64_t ours = bit(process.internal_signal);
+    if (signals_internal_blocked && signals_kept_out != 0) {
+        uint64_t ours = bit(signals_kept_out);
         (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&ours, 0, sizeof ours, 0, 0);
         saved->blocked = true;
     }
@@ -470,7 +467,7 @@ void signals_after_exec(const struct signals_inherited *saved)
         (void)NEXT(sigaction)(n, &a, NULL);
     }
     if (saved->blocked) {
-        uint64_t ours = bit(process.internal_signal);
+        uint64_t ours = bit(signals_kept_out);
         (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, 0, sizeof ours, 0, 0);
     }
     errno = keep;

@@ -177,8 +177,8 @@ static struct thread_start start_begin(void *p)
     memcpy(&s, given, sizeof s);
     start_give(given);
     signals_internal_blocked = s.blocked;
-    if (process.internal_signal != 0) {
-        uint64_t ours = UINT64_C(1) << (process.internal_signal - 1), old = 0;
+    if (signals_kept_out != 0) {
+        uint64_t ours = UINT64_C(1) << (signals_kept_out - 1), old = 0;
         (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&old, sizeof ours, 0,
                         0);
         if (old & ours)
