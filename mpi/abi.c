@@ -8,8 +8,7 @@
 
 struct mpi_abi mpi_abi;
 
-/* --- symbols -------------------------------------------------------------------------------------
- */
+/* --- symbols ----------------------------------------------------------------------------------- */
 
 struct range_search {
     uintptr_t address, low, high;
@@ -96,8 +95,7 @@ RT_COLD void *mpi_symbol(const char *name)
     return search_objects(name);
 }
 
-/* --- constants
- * ------------------------------------------------------------------------------------ */
+/* --- constants ----------------------------------------------------------------------------------- */
 
 /* A variable of the library: the loader may have copied it into the program (a copy relocation),
  * and then the library itself uses the copy. So the global order first, which begins at the
@@ -121,13 +119,11 @@ RT_COLD static void fill_open_mpi(struct mpi_abi *abi, void *world)
         .any_tag = -1,
         .proc_null = -2,
         .root = -4,
-        .err_pending = 18,
         .handle_mask = UINT64_MAX,
         .handle_bytes = 8,
         .status_bytes = 24,
         .status_source = 0,
         .status_tag = 4,
-        .status_error = 8,
         .comm_world = (uint64_t)(uintptr_t)world,
         .comm_self = address_of("ompi_mpi_comm_self"),
         .comm_null = address_of("ompi_mpi_comm_null"),
@@ -155,13 +151,11 @@ RT_COLD static void fill_mpich(struct mpi_abi *abi)
         .any_tag = -1,
         .proc_null = -1,
         .root = -3,
-        .err_pending = 18,
         .handle_mask = UINT32_MAX,
         .handle_bytes = 4,
         .status_bytes = 20,
         .status_source = 8,
         .status_tag = 12,
-        .status_error = 16,
         .comm_world = 0x44000000,
         .comm_self = 0x44000001,
         .comm_null = 0x04000000,
@@ -182,13 +176,11 @@ RT_COLD static void fill_standard(struct mpi_abi *abi)
         .any_tag = -31,
         .proc_null = -2,
         .root = -3,
-        .err_pending = 18,
         .handle_mask = UINT64_MAX,
         .handle_bytes = 8,
         .status_bytes = 32,
         .status_source = 0,
         .status_tag = 4,
-        .status_error = 8,
         .comm_world = 0x101,
         .comm_self = 0x102,
         .comm_null = 0x100,

@@ -159,8 +159,7 @@ void mpi_cut_leaves(struct recorder_thread *t)
     }
 }
 
-/* --- strings
- * ---------------------------------------------------------------------------------------- */
+/* --- strings ------------------------------------------------------------------------------------- */
 
 /* Bytes read, stopping at the end of a page, so that an unreadable next page does not spoil the
  * whole. */

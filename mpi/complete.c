@@ -7,6 +7,7 @@
 #include "mpi/wrapper.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 /* MPI_UNDEFINED, the same in all three interfaces. */
 #define UNDEFINED (-32766)
@@ -79,8 +80,7 @@ static void emit_completion(struct recorder_thread *t, uint64_t request,
     (void)recorder_emit(t, EV_MPI_BYTES, request, bytes);
 }
 
-/* --- one
- * -------------------------------------------------------------------------------------------- */
+/* --- one ----------------------------------------------------------------------------------------- */
 
 mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran)
 {
@@ -99,16 +99,41 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
         emit_completion(t, c->request, (const unsigned char *)(uintptr_t)c->status);
 }
 
-/* --- many
- * ------------------------------------------------------------------------------------------- */
+/* --- many ---------------------------------------------------------------------------------------- */
+
+/* Room for n requests and statuses: in *c, or where that is too small a mapping of its own. */
+static bool take_room(struct mpi_many *c, uint32_t n)
+{
+    c->requests = c->few_requests;
+    c->statuses = c->few_statuses;
+    c->mapped = NULL;
+    if (n <= MPI_STATUSES)
+        return true;
+    c->mapped_bytes = (size_t)n * (sizeof c->requests[0] + mpi_abi.status_bytes);
+    void *room =
+        mmap(NULL, c->mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) {
+        atomic_fetch_add_explicit(&mpi_completions_skipped, n, memory_order_relaxed);
+        return false;
+    }
+    c->mapped = room;
+    c->requests = room;
+    c->statuses = (unsigned char *)(c->requests + n);
+    return true;
+}
+
+void mpi_many_free(const struct mpi_many *c)
+{
+    if (c->mapped != NULL)
+        (void)munmap(c->mapped, c->mapped_bytes);
+}
 
 static void note_requests(struct mpi_many *c, mpi_word count, mpi_word requests, bool fortran)
 {
     int n = (int)count;
     c->array = requests;
-    c->n = n > 0 && n <= MPI_STATUSES && requests != 0 ? (uint32_t)n : 0;
-    if (n > MPI_STATUSES)
-        atomic_fetch_add_explicit(&mpi_completions_skipped, (uint64_t)n, memory_order_relaxed);
+    c->mapped = NULL;
+    c->n = n > 0 && requests != 0 && take_room(c, (uint32_t)n) ? (uint32_t)n : 0;
     for (uint32_t i = 0; i < c->n; i++)
         c->requests[i] = mpi_handle_element(MPI_HANDLE_REQUEST, requests, i, fortran);
 }
@@ -166,18 +191,6 @@ void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word 
     }
 }
 
-int mpi_many_result(const struct mpi_many *c, int result)
-{
-    if (result == 0 || !c->own)
-        return result;
-    for (uint32_t i = 0; i < c->n; i++) {
-        int error = status_int(status_at(c, i), mpi_abi.status_error);
-        if (error != 0 && error != mpi_abi.err_pending)
-            return error;
-    }
-    return result;
-}
-
 mpi_word mpi_any_begin(struct mpi_many *c, struct mpi_one *one, mpi_word count, mpi_word requests,
                        mpi_word status, bool fortran)
 {
@@ -198,8 +211,7 @@ void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi
     mpi_one_end(t, one, true);
 }
 
-/* --- persistent requests
- * ---------------------------------------------------------------------------- */
+/* --- persistent requests ------------------------------------------------------------------------- */
 
 void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran)
 {

@@ -98,7 +98,6 @@ class Body:
         self.descriptor = "descriptor" if fortran else "false"
         self.passed = {}
         self.before, self.after = [], []
-        self.result = None
 
     def word(self, name):
         return f"a{self.f.index[name]}"
@@ -230,9 +229,9 @@ class Body:
                 end = "mpi_many_end(t, &completion);"
             else:
                 end = f"mpi_some_end(t, &completion, {words[3]}, {words[4]}, {f});"
-            self.result = "mpi_many_result(&completion, result)"
         self.passed[status] = "status"
         self.after += [f"if (result == 0{flag})", "    " + end]
+        self.after.append("mpi_many_free(&completion);")
 
     def arguments(self, n, passed=True):
         return ", ".join(self.passed.get(i, f"a{i}") if passed else f"a{i}" for i in range(n))
@@ -272,7 +271,7 @@ def c_wrapper(f):
                    f"int result = real({body.arguments(n)});"])
     out += indent(after_free + body.after)
     out += indent([f"mpi_close_recorded(t, {number}, {body.leave});",
-                   f"return {body.result or 'result'};"])
+                   "return result;"])
     out += "}\n\n"
     out += f"MPI_EXPORT int {f.c_name}({parameters(n)})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* --- the library's own functions
- * ------------------------------------------------------------------- */
+/* --- the library's own functions ----------------------------------------------------------------- */
 
 static struct mpi_library library;
 
@@ -31,8 +30,7 @@ const struct mpi_library *mpi_library(void)
     return &library;
 }
 
-/* --- types
- * ------------------------------------------------------------------------------------------ */
+/* --- types --------------------------------------------------------------------------------------- */
 
 /* Only predefined types are kept: a derived type's handle may be freed and given to another behind
  * our back. An entry is key << 32 | size + 1, one word, so that it is read and written whole. */
@@ -85,8 +83,7 @@ uint64_t mpi_size_of_type(uint64_t type)
     return size;
 }
 
-/* --- communicators
- * ---------------------------------------------------------------------------------- */
+/* --- communicators ------------------------------------------------------------------------------- */
 
 #define COMM_SLOTS 4096u
 #define COMM_TRIES 16u
@@ -217,8 +214,7 @@ void mpi_after_fork(void)
     atomic_store(&next_comm, 3);
 }
 
-/* --- arrays
- * ----------------------------------------------------------------------------------------- */
+/* --- arrays -------------------------------------------------------------------------------------- */
 
 static uint64_t count_at(mpi_word counts, bool wide, uint32_t i)
 {

@@ -67,9 +67,7 @@ enum mpi_abi_kind mpi_abi_loaded(void);
 /* In a forked child: communicators are described anew in the child's own stream. */
 void mpi_after_fork(void);
 
-/* Requests whose completion could not be recorded, since more than MPI_STATUSES were waited for at
- * once with MPI_STATUSES_IGNORE. */
-#define MPI_STATUSES 128
+/* Requests whose completion could not be recorded for lack of memory. */
 extern _Atomic uint64_t mpi_completions_skipped;
 
 #endif

@@ -53,8 +53,7 @@ static void end_finalize(void)
         mpi_hooks.finalize_done();
 }
 
-/* --- C
- * ---------------------------------------------------------------------------------------------- */
+/* --- C ------------------------------------------------------------------------------------------- */
 
 /* begin: run before, if the call is not the C half of a Fortran one; end: after it succeeded. REAL
  * calls the real function. */
@@ -138,8 +137,7 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
     return (int64_t)(one - two);
 }
 
-/* --- Fortran
- * ---------------------------------------------------------------------------------------- */
+/* --- Fortran ------------------------------------------------------------------------------------- */
 
 #define FORTRAN_CALL(row, function, begin, end, real, ierror, ...)                                 \
     do {                                                                                           \
@@ -221,8 +219,7 @@ FORTRAN_AINT(mpi_aint_diff_f08_, -)
 FORTRAN_AINT_NAMES(mpi_aint_add, MPI_AINT_ADD)
 FORTRAN_AINT_NAMES(mpi_aint_diff, MPI_AINT_DIFF)
 
-/* --- Pcontrol
- * --------------------------------------------------------------------------------------- */
+/* --- Pcontrol ------------------------------------------------------------------------------------ */
 
 /* A variable argument list cannot be handed on, and the libraries' own MPI_Pcontrol does nothing:
  * not chained. */

@@ -31,8 +31,7 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
     return RT_LIKELY(real != NULL) ? real : mpi_resolve(row, function, name);
 }
 
-/* --- one call
- * ------------------------------------------------------------------------------------- */
+/* --- one call ------------------------------------------------------------------------------------ */
 
 bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller);
 
@@ -85,8 +84,7 @@ mpi_close_recorded(struct recorder_thread *t, unsigned entry, uint64_t a, uint64
     t->open_depth--;
 }
 
-/* --- what arguments say
- * --------------------------------------------------------------------------- */
+/* --- what arguments say -------------------------------------------------------------------------- */
 
 #define MPI_NOBODY ((uint32_t)INT32_MIN)
 
@@ -180,8 +178,7 @@ uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm
  * address.) */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor);
 
-/* --- completions
- * ------------------------------------------------------------------------------------ */
+/* --- completions --------------------------------------------------------------------------------- */
 
 /* A status that the program may ignore: ours stands in for it then. */
 struct mpi_one {
@@ -193,12 +190,17 @@ struct mpi_one {
 mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran);
 void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done);
 
+#define MPI_STATUSES 128 /* waited for at once without a mapping */
 struct mpi_many {
-    uint32_t n; /* requests noted; 0: too many, or none */
+    uint32_t n; /* requests noted; 0: none, or no room for them */
     bool own;   /* own statuses are in use */
     mpi_word status, array;
-    uint64_t requests[MPI_STATUSES];
-    _Alignas(8) unsigned char statuses[MPI_STATUSES * 32];
+    uint64_t *requests;
+    unsigned char *statuses;
+    void *mapped; /* where there are more than MPI_STATUSES */
+    size_t mapped_bytes;
+    uint64_t few_requests[MPI_STATUSES];
+    _Alignas(8) unsigned char few_statuses[MPI_STATUSES * 32];
 };
 /* Returns the word to pass as array of statuses. */
 mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses,
@@ -208,9 +210,8 @@ void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c);
 /* `done` of them are, at indices (Fortran: from 1). */
 void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done,
                   mpi_word indices, bool fortran);
-/* The result that the program would have got: with MPI_STATUSES_IGNORE that is the request's error,
- * not MPI_ERR_IN_STATUS. */
-int mpi_many_result(const struct mpi_many *c, int result);
+/* Gives back what mpi_many_begin() and mpi_any_begin() took; after everything else. */
+void mpi_many_free(const struct mpi_many *c);
 /* Waitany, Testany: one status, many requests. */
 mpi_word mpi_any_begin(struct mpi_many *c, struct mpi_one *one, mpi_word count, mpi_word requests,
                        mpi_word status, bool fortran);

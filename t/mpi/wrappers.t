@@ -47,6 +47,17 @@ for mpi in openmpi mpich; do
         fi
     done
     if have_mpi $mpi; then
+        windows=$REGTRACE_BUILD/t/mpi/windows.$mpi
+        bare=$(rt_limit=100 mpirun_for $mpi 2 "$windows" 2>/dev/null | sort)
+        record $mpi 2 "$windows"
+        is "$(sort <<<"$out")" "$bare" "$mpi: errors of requests are those of a bare run"
+        for file in "$T"/run/rec.*; do
+            awk '$3 ~ /MPI_(Reduce_local|Type_size)$/ {print $3, $4}' "$file" | xargs >>"$T/run/edges"
+            awk '$3 == "EV_MPI_COMPLETE"' "$file" | wc -l >>"$T/run/completions"
+        done
+        # 4 = cut, 16 = nested: the window closes in the first reduction and opens in the second
+        is "$(sort -u "$T/run/edges")" "+MPI_Reduce_local 0 -MPI_Reduce_local 4 +MPI_Reduce_local 4 +MPI_Type_size 16 -MPI_Type_size 16 -MPI_Reduce_local 0" "$mpi: windows' edges inside a call cut it"
+        is "$(awk '$1 >= 1000' "$T/run/completions" | wc -l)" 2 "$mpi: a thousand requests waited for at once all complete"
         record $mpi 1 "$REGTRACE_BUILD/t/mpi/threads.$mpi"
         if [ "$status" = 77 ]; then
             skip "threads with $mpi" "no MPI_THREAD_MULTIPLE"
