@@ -2,6 +2,7 @@
  * timeout alarms: a kernel timer per armed alarm and thread, whose signal goes to that very thread. */
 #include "preload/internal.h"
 
+#include "base/log.h"
 #include "base/sys.h"
 
 #include <string.h>
@@ -26,6 +27,14 @@ static struct thread_timer *free_timer(struct preload_thread *pt)
     return NULL;
 }
 
+/* Once a process: the alarm will not fire, and that must not pass unseen. */
+static void timer_failed(const char *why)
+{
+    static _Atomic bool said;
+    if (!atomic_exchange(&said, true))
+        log_line(LOG_ERROR, why);
+}
+
 uint64_t timers_armed(void *context, uint32_t tid, const struct ctl_arming *arming)
 {
     (void)context;
@@ -35,8 +44,10 @@ uint64_t timers_armed(void *context, uint32_t tid, const struct ctl_arming *armi
     if (pt == NULL || alarm == NULL || alarm->type != CTL_TIMEOUT || process.internal_signal == 0)
         return CTL_UNKNOWN;
     struct thread_timer *t = free_timer(pt);
-    if (t == NULL)
+    if (t == NULL) {
+        timer_failed("a thread has more timeout alarms armed than it can have timers (16)");
         return CTL_UNKNOWN;
+    }
     *t = (struct thread_timer){.alarm = arming->alarm, .generation = arming->generation};
     struct kernel_sigevent event;
     memset(&event, 0, sizeof event);
@@ -48,8 +59,10 @@ uint64_t timers_armed(void *context, uint32_t tid, const struct ctl_arming *armi
                                            .tv_nsec = (long)(arming->distance % 1000000000u)}};
     if (arming->distance == 0)
         when.it_value.tv_nsec = 1;
-    if (sys_call6(SYS_timer_create, CLOCK_MONOTONIC, (long)&event, (long)&t->id, 0, 0, 0) != 0)
+    if (sys_call6(SYS_timer_create, CLOCK_MONOTONIC, (long)&event, (long)&t->id, 0, 0, 0) != 0) {
+        timer_failed("the kernel gives no timer for a timeout alarm (ulimit -i, RLIMIT_SIGPENDING)");
         return CTL_UNKNOWN;
+    }
     t->used = true;
     (void)sys_call6(SYS_timer_settime, t->id, 0, (long)&when, 0, 0, 0);
     return CTL_UNKNOWN;
