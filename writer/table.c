@@ -41,6 +41,8 @@ void table_close(struct table *t)
 
 int table_append(struct table *t, const void *rows, size_t count)
 {
+    if (count == 0)
+        return 0;
     if (t->pending_rows + count > t->room) {
         size_t room = 2 * (t->pending_rows + count) + 64;
         unsigned char *grown = realloc(t->pending, room * t->row_bytes);
