@@ -8,7 +8,7 @@ have_mpi openmpi || skip_all "no Open MPI"
 "$PYTHON" -c 'import mpi4py' 2>/dev/null || skip_all "no mpi4py"
 run 100 mpirun_for openmpi 2 LD_PRELOAD="$shim" DUMPSHIM_OUT="$T/rec" "$PYTHON" "$REGTRACE_SOURCE/t/mpi/python_calls.py"
 is "$status" 0 "the program ends well" || diag "$err"
-is "$out" done "with its own output"
+is "$out" "done" "with its own output"
 for rank in 0 1; do
     f=$(grep -lE "^hook init_done $rank 2\$" "$T"/rec.*)
     peer=$((1 - rank))
