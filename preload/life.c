@@ -115,10 +115,7 @@ static bool start_recording(void)
     }
     fill_header();
     metadata_write(&recorder_stream);
-    struct stream s = recorder_stream;
-    recorder_start(&s);
     if (!process_start_writer()) {
-        recorder_stop();
         start_ended(3);
         (void)unlink(process.stream_path);
         return false;
@@ -126,6 +123,9 @@ static bool start_recording(void)
     (void)close(recorder_stream.fd);
     recorder_stream.fd = -1;
     atomic_store_explicit(&recorder_stream.header->state, STREAM_LIVE, memory_order_release);
+    /* Not before: what a new thread records while there is no writer dies with the process. */
+    struct stream s = recorder_stream;
+    recorder_start(&s);
     start_ended(2);
     return true;
 }
