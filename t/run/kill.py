@@ -47,8 +47,6 @@ def look(folder, last):
         return "does not open plainly: %s" % e, total
     for thread, n in enumerate(last):
         wrong = is_counting(marks(events, thread), n)
-        if wrong and os.environ.get("KEEP"):
-            subprocess.run(["cp", "-r", folder, os.environ["KEEP"]], check=False)
         if wrong:
             return "thread %d: %s" % (thread, wrong), total
     if len(losses):
@@ -65,6 +63,8 @@ for r in range(ROUNDS):
     total += n
     if wrong:
         failures.append("round %d: %s" % (r, wrong))
+        if os.environ.get("KEEP"):
+            subprocess.run("cp -r %s/k%d* %s" % (SCRATCH, r, os.environ["KEEP"]), shell=True, check=False)
     else:
         subprocess.run(["rm", "-rf", os.path.join(SCRATCH, "k%d" % r)], check=False)
 tap.diag("seed %d, %d events logged before the kills" % (SEED, total))
