@@ -86,12 +86,19 @@ static int check_main(int argc, char **argv)
     struct arguments a = {.command = &command_check, .count = argc, .words = argv, .next = 1};
     const char *path = NULL;
     bool live = false;
+    uint64_t wait = 30;
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
             return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
-        if (kind == ARGUMENT_OPTION) {
+        if (kind == ARGUMENT_OPTION && a.option->value == NULL) {
             live = true;
             continue;
+        }
+        if (kind == ARGUMENT_OPTION) {
+            if (argument_number(a.value, 0, 86400, &wait) == 0)
+                continue;
+            message_error("check", "-wait is \"%s\": seconds from 0 to 86400 are legal", a.value);
+            return TOOL_USAGE;
         }
         if (path != NULL) {
             message_error("check", "one folder at a time; \"%s\" is a second one", a.value);
@@ -103,7 +110,7 @@ static int check_main(int argc, char **argv)
         message_error("check", "no folder is named: regtrace check DIR");
         return TOOL_USAGE;
     }
-    struct rt_run *run = tool_open_run("check", path, live ? 0 : 30);
+    struct rt_run *run = tool_open_run("check", path, live ? 0 : wait);
     if (run == NULL)
         return TOOL_FAILURE;
     int code = check_run(run, live);
@@ -113,13 +120,15 @@ static int check_main(int argc, char **argv)
 
 static const struct command_option check_options[] = {
     {"live", NULL, "files that are still being written are no violation", 0},
+    {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
+     0},
     {NULL, NULL, NULL, 0},
 };
 
 const struct command command_check = {
     .name = "check",
     .summary = "hold a run against its invariants",
-    .synopsis = "[--live] DIR",
+    .synopsis = "[--live] [--wait SECONDS] DIR",
     .description = "DIR is the folder of a run, its regtrace.h5, or one rank file. Each violation "
                    "is a line \"file: rule: what\". The "
                    "rules:\n\n"

@@ -335,7 +335,9 @@ const struct command command_run = {
         "When the program has ended, the folder of the run and the lines of DIR/regtrace.log are "
         "printed to "
         "stderr (not under a launcher). A signal that regtrace run receives is passed on.\n\n"
-        "Options may have one or two dashes, - and _ are the same, a value may follow after =. An "
+        "The language of chains is in control.md of the documentation; --explain says what a chain "
+        "does. Options may have one or two dashes, - and _ are the same, a value may follow after "
+        "=. An "
         "option "
         "replaces its variable in the environment.",
     .options = run_options,

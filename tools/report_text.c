@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#define RANKS_SHOWN 64
+#define RANKS_SHOWN 24
+#define RANKS_EXTREME 5
 #define LOG_SHOWN 40
 
 static const char *bytes_text(char out[24], uint64_t bytes)
@@ -181,26 +182,45 @@ static void print_rank(FILE *out, const struct report_rank *k)
     (void)fputc('\n', out);
 }
 
+static bool is_odd(const struct report_rank *k)
+{
+    return k->error != NULL || k->lost_events > 0 || k->lost_unknown || !k->info.is_main ||
+           strcmp(k->end_reason, "finished") != 0;
+}
+
+/* Of many ranks: what is odd, and those with the most and the least time in MPI. */
+static bool is_shown(const struct report *r, size_t i)
+{
+    const struct report_rank *k = &r->ranks[i];
+    size_t longer = 0, shorter = 0;
+    if (is_odd(k))
+        return true;
+    for (size_t o = 0; o < r->rank_count; o++) {
+        longer += r->ranks[o].mpi_ns > k->mpi_ns;
+        shorter += r->ranks[o].mpi_ns < k->mpi_ns;
+    }
+    return longer < RANKS_EXTREME || shorter < RANKS_EXTREME;
+}
+
 static void print_ranks(FILE *out, const struct report *r, bool all)
 {
+    size_t shown = 0;
+    all |= r->rank_count <= RANKS_SHOWN;
     (void)fputs("\nBy rank (MPI share: of the windows of the threads that call MPI)\n", out);
     (void)fprintf(out, "  %-16s %11s %8s %8s %11s %11s %7s %10s %11s %11s  %s\n", "rank", "events",
                   "lost", "windows", "in windows", "in MPI", "share", "calls", "bytes", "received",
                   "file");
-    size_t shown = 0;
     for (size_t i = 0; i < r->rank_count; i++) {
-        const struct report_rank *k = &r->ranks[i];
-        bool odd = k->error != NULL || k->lost_events > 0 || k->lost_unknown ||
-                   strcmp(k->end_reason, "finished") != 0;
-        if (!all && r->rank_count > RANKS_SHOWN && i >= RANKS_SHOWN && !odd)
+        if (!all && !is_shown(r, i))
             continue;
-        print_rank(out, k);
+        print_rank(out, &r->ranks[i]);
         shown++;
     }
     if (shown < r->rank_count)
-        (void)fprintf(out,
-                      "  ... %zu more ranks that finished and lost nothing (-all shows them)\n",
-                      r->rank_count - shown);
+        (void)fprintf(
+            out,
+            "  ... %zu more ranks that finished, lost nothing and lie between (-all shows them)\n",
+            r->rank_count - shown);
 }
 
 static void print_overhead(FILE *out, const struct report *r)

@@ -75,6 +75,17 @@ like "$out" '"ok":true' 'the answer comes by a file'
 cp path.keep "$path"
 run 30 "$REGTRACE" ctl --json "$T/one" status
 like "$out" '"fired":27[,}]' 'and made one event'
+
+# A run that goes on: shown as far as it is, at once.
+start=$SECONDS
+run 60 "$REGTRACE" report --json "$T/one"
+is "$status" 0 'report of a run that goes on'
+like "$out" '"state": "live"' 'its file is live'
+[ $((SECONDS - start)) -lt 15 ]
+ok $? 'and it is not waited for'
+ok_run 'check --live has nothing against it' "$REGTRACE" check --live "$T/one"
+run 60 "$REGTRACE" check --wait 0 "$T/one"
+like "$out" 'still being written' 'without -live it is not complete'
 touch stop
 wait $pid
 is "$?" 0 'the program ends as it would'

@@ -35,7 +35,7 @@ def fresh(good, scratch):
 def try_all(regtrace, scratch, must_fail):
     """The first thing that went wrong, or None."""
     for words in (["report", "--json", "--wait", "0"], ["report", "--wait", "0"], ["dump", "--json", "--wait", "0"],
-                  ["check"], ["recover"]):
+                  ["check", "--wait", "0"], ["recover"]):
         try:
             r = subprocess.run([regtrace, *words, scratch], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
         except subprocess.TimeoutExpired:
