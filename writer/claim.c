@@ -64,19 +64,54 @@ static int put_entry(const struct claim *c)
     int rc = side_path(path, c, "", c->key, ".entry");
     if (rc != 0)
         return rc;
-    (void)snprintf(
-        text, sizeof text,
-        "file=%s\nhost=%s\nboot_id=%s\nprogram=%s\nstream=%s\nrank=%d\nsize=%d\nmpi=%d\npid=%u\n"
-        "pid_start_time=%" PRIu64 "\nwriter_pid=%u\nwriter_start_time=%" PRIu64
-        "\nstate=%s\nevents=%" PRIu64 "\n",
-        c->file, c->host, c->boot_id, c->program, c->stream, c->rank, c->size, c->mpi, c->pid,
-        c->pid_start_time, c->writer_pid, c->writer_start_time, state_names[c->state], c->events);
+    const struct claim_summary *y = &c->summary;
+    (void)snprintf(text, sizeof text,
+                   "file=%s\nhost=%s\nboot_id=%s\nprogram=%s\nstream=%s\nrank=%d\nsize=%d\nmpi=%d\n"
+                   "pid=%u\npid_start_time=%" PRIu64 "\nwriter_pid=%u\nwriter_start_time=%" PRIu64
+                   "\nstate=%s\nevents=%" PRIu64 "\n",
+                   c->file, c->host, c->boot_id, c->program, c->stream, c->rank, c->size, c->mpi,
+                   c->pid, c->pid_start_time, c->writer_pid, c->writer_start_time,
+                   state_names[c->state], c->events);
+    size_t n = strlen(text);
+    if (y->file_bytes != 0)
+        (void)snprintf(
+            text + n, sizeof text - n,
+            "fired=%" PRIu64 "\nwindows=%" PRIu64 "\nthreads=%" PRIu64 "\nfile_bytes=%" PRIu64
+            "\nfile_mtime_ns=%" PRIu64 "\nclock_ticks0=%" PRIu64 "\nclock_ns0=%" PRId64
+            "\nclock_offset_ns=%" PRId64 "\nns_per_tick=%a\nend_reason=%s\n",
+            y->fired, y->windows, y->threads, y->file_bytes, y->file_mtime_ns, y->clock_ticks0,
+            y->clock_ns0, y->clock_offset_ns, y->ns_per_tick, y->end_reason);
     return write_text(c, path, text);
+}
+
+#define IS(k) (strcmp(key, k) == 0)
+
+static void take_summary(struct claim_summary *y, const char *key, const char *value)
+{
+    if (IS("fired"))
+        y->fired = strtoull(value, NULL, 10);
+    else if (IS("windows"))
+        y->windows = strtoull(value, NULL, 10);
+    else if (IS("threads"))
+        y->threads = strtoull(value, NULL, 10);
+    else if (IS("file_bytes"))
+        y->file_bytes = strtoull(value, NULL, 10);
+    else if (IS("file_mtime_ns"))
+        y->file_mtime_ns = strtoull(value, NULL, 10);
+    else if (IS("clock_ticks0"))
+        y->clock_ticks0 = strtoull(value, NULL, 10);
+    else if (IS("clock_ns0"))
+        y->clock_ns0 = strtoll(value, NULL, 10);
+    else if (IS("clock_offset_ns"))
+        y->clock_offset_ns = strtoll(value, NULL, 10);
+    else if (IS("ns_per_tick"))
+        y->ns_per_tick = strtod(value, NULL);
+    else if (IS("end_reason"))
+        (void)snprintf(y->end_reason, sizeof y->end_reason, "%s", value);
 }
 
 static void take_field(struct claim *c, const char *key, const char *value)
 {
-#define IS(k) (strcmp(key, k) == 0)
     if (IS("file"))
         (void)snprintf(c->file, sizeof c->file, "%s", value);
     else if (IS("host"))
@@ -103,12 +138,14 @@ static void take_field(struct claim *c, const char *key, const char *value)
         c->writer_start_time = strtoull(value, NULL, 10);
     else if (IS("events"))
         c->events = strtoull(value, NULL, 10);
-    else if (IS("state"))
+    else if (IS("state")) {
         for (int i = 0; i < (int)(sizeof state_names / sizeof state_names[0]); i++)
             if (strcmp(value, state_names[i]) == 0)
                 c->state = (enum claim_state)i;
-#undef IS
+    } else
+        take_summary(&c->summary, key, value);
 }
+#undef IS
 
 /* c->dir and c->key are set. */
 static int get_entry(struct claim *c)

@@ -29,6 +29,15 @@ struct claim {
     uint64_t pid_start_time, writer_start_time;
     enum claim_state state;
     uint64_t events;
+    struct claim_summary {
+        uint64_t fired, windows, threads; /* rows */
+        uint64_t file_bytes,
+            file_mtime_ns; /* of the file that this is about; 0: nothing is known */
+        uint64_t clock_ticks0;
+        int64_t clock_ns0, clock_offset_ns; /* ns0: on rank 0's node */
+        double ns_per_tick;
+        char end_reason[128];
+    } summary; /* of a closed file, so that the index need not open it */
 };
 
 /* Write the entry, without a file name yet, so that recover finds the stream whatever happens. 0 or -errno. */

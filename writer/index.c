@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * regtrace.h5: one file that makes one of all rank files, by external links and virtual datasets. */
+#include "writer/claim.h"
 #include "writer/schema.h"
 
 #include <dirent.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -79,15 +81,77 @@ static uint64_t rows_of(const struct rt_rank *rank, enum schema_table table)
     }
 }
 
-static void describe(struct rank_row *row, const struct rt_run *run, size_t i,
-                     uint64_t ends[JOINED])
+/* What the writers noted when they closed their files, by file name. */
+struct notes {
+    struct claim *claims;
+    size_t count, room;
+};
+
+static void keep_note(void *context, const struct claim *c)
+{
+    struct notes *n = context;
+    if (c->state != CLAIM_CLOSED || c->summary.file_bytes == 0)
+        return;
+    if (n->count == n->room) {
+        size_t room = 2 * n->room + 64;
+        struct claim *grown = realloc(n->claims, room * sizeof *grown);
+        if (grown == NULL)
+            return; /* the file is opened instead */
+        n->claims = grown;
+        n->room = room;
+    }
+    n->claims[n->count++] = *c;
+}
+
+static int by_file(const void *a, const void *b)
+{
+    return strcmp(((const struct claim *)a)->file, ((const struct claim *)b)->file);
+}
+
+/* The note about a file that is still the one that was closed then; NULL: open it. */
+static const struct claim *find_note(const struct notes *n, const struct rt_run *run,
+                                     const char *file)
+{
+    struct claim key = {.rank = 0};
+    char path[PATH_MAX];
+    struct stat st;
+    (void)snprintf(key.file, sizeof key.file, "%s", file);
+    const struct claim *c =
+        n->count > 0 ? bsearch(&key, n->claims, n->count, sizeof *n->claims, by_file) : NULL;
+    (void)snprintf(path, sizeof path, "%s/%s", rt_run_dir(run), file);
+    if (c == NULL || stat(path, &st) != 0)
+        return NULL;
+    uint64_t mtime = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+    bool same = (uint64_t)st.st_size == c->summary.file_bytes && mtime == c->summary.file_mtime_ns;
+    return same ? c : NULL;
+}
+
+static void describe_by_note(struct rank_row *row, const struct claim *c)
+{
+    const uint64_t counts[JOINED] = {c->events, c->summary.fired, c->summary.windows,
+                                     c->summary.threads};
+    int rank = 0, end = 0;
+    row->rank = c->rank < 0 ? 0 : c->rank;
+    row->size = c->size;
+    row->pid = c->pid;
+    row->main =
+        sscanf(c->file, "rank-%d.h5%n", &rank, &end) == 1 && end > 0 && c->file[end] == '\0';
+    row->complete = 1;
+    row->clock_offset_ns = c->summary.clock_offset_ns;
+    row->clock_ticks0 = c->summary.clock_ticks0;
+    row->clock_ns0 = c->summary.clock_ns0;
+    row->ns_per_tick = c->summary.ns_per_tick;
+    memcpy(row->count, counts, sizeof counts);
+    (void)snprintf(row->state, sizeof row->state, "%s", state_words[RT_FILE_CLOSED]);
+    (void)snprintf(row->host, sizeof row->host, "%.63s", c->host);
+    (void)snprintf(row->program, sizeof row->program, "%s", c->program);
+    (void)snprintf(row->end_reason, sizeof row->end_reason, "%s", c->summary.end_reason);
+}
+
+static void describe_by_file(struct rank_row *row, const struct rt_run *run, size_t i)
 {
     struct rt_error e = {{0}};
     struct rt_rank *rank;
-    *row = (struct rank_row){.rank = -1, .size = -1};
-    (void)snprintf(row->file, sizeof row->file, "%s", rt_run_file(run, i));
-    for (size_t k = 0; k < JOINED; k++)
-        row->first[k] = ends[k];
     if (rt_rank_open(&rank, run, i, &e) != 0) {
         (void)snprintf(row->state, sizeof row->state, "damaged");
         (void)sscanf(row->file, "rank-%d", &row->rank);
@@ -109,11 +173,25 @@ static void describe(struct rank_row *row, const struct rt_run *run, size_t i,
     (void)snprintf(row->host, sizeof row->host, "%s", info->host);
     (void)snprintf(row->program, sizeof row->program, "%s", info->program);
     (void)snprintf(row->end_reason, sizeof row->end_reason, "%s", info->end_reason);
-    for (size_t k = 0; k < JOINED && row->complete; k++) {
+    for (size_t k = 0; k < JOINED && row->complete; k++)
         row->count[k] = rows_of(rank, joined[k]);
+    rt_rank_close(rank);
+}
+
+static void describe(struct rank_row *row, const struct rt_run *run, size_t i,
+                     const struct notes *notes, uint64_t ends[JOINED])
+{
+    *row = (struct rank_row){.rank = -1, .size = -1};
+    (void)snprintf(row->file, sizeof row->file, "%s", rt_run_file(run, i));
+    const struct claim *note = find_note(notes, run, row->file);
+    if (note != NULL)
+        describe_by_note(row, note);
+    else
+        describe_by_file(row, run, i);
+    for (size_t k = 0; k < JOINED; k++) {
+        row->first[k] = ends[k];
         ends[k] += row->count[k];
     }
-    rt_rank_close(rank);
 }
 
 static hid_t row_type(void)
@@ -277,8 +355,12 @@ static int build(const struct rt_run *run, const char *dir, struct rt_error *e)
         rt_error_set(e, "out of memory");
         return -ENOMEM;
     }
+    struct notes notes = {0};
+    if (claim_each(dir, keep_note, &notes) == 0 && notes.count > 0)
+        qsort(notes.claims, notes.count, sizeof *notes.claims, by_file);
     for (size_t i = 0; i < count; i++)
-        describe(&rows[i], run, i, ends);
+        describe(&rows[i], run, i, &notes, ends);
+    free(notes.claims);
     (void)snprintf(path, sizeof path, "%s/regtrace.h5", dir);
     (void)snprintf(temporary, sizeof temporary, "%s/.regtrace/regtrace.h5.%d", dir, (int)getpid());
     errno = 0;

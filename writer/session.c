@@ -20,7 +20,7 @@
 #define FILES_NS 200000000u
 #define CALIBRATION_NS 30000000000u
 #define EXEC_LOOK_NS 5000000
-#define INDEX_BEFORE_CLOSE 128 /* up to so many ranks the index is there when the last rank ends */
+#define INDEX_BEFORE_CLOSE 1024 /* up to so many ranks the index is there when the last rank ends */
 
 enum ending { ENDING_NONE, ENDING_FINISHED, ENDING_EMPTY, ENDING_EXEC, ENDING_KILLED };
 
@@ -239,6 +239,40 @@ static bool only_edges(const struct session *s)
     return true;
 }
 
+/* For the index: what it would have to open the file for. */
+static void summarise(struct session *s, const char *reason)
+{
+    struct claim_summary *y = &s->claim.summary;
+    struct clock_point now = clock_calibrate();
+    struct clock_map map =
+        clock_map_make(&header(s)->clock_start, &now, header(s)->nominal_ns_per_tick);
+    *y = (struct claim_summary){
+        .fired = table_rows(&s->file.tables[SCHEMA_FIRED]),
+        .windows = table_rows(&s->file.tables[SCHEMA_WINDOWS]),
+        .threads = table_rows(&s->file.tables[SCHEMA_THREADS]),
+        .clock_ticks0 = map.ticks0,
+        .clock_offset_ns = atomic_load(&header(s)->clock_offset_ns),
+        .ns_per_tick = map.ns_per_tick * (1.0 + header(s)->clock_drift),
+    };
+    y->clock_ns0 = (int64_t)map.ns0 + y->clock_offset_ns;
+    (void)snprintf(y->end_reason, sizeof y->end_reason, "%s", reason);
+}
+
+/* Marks the summary as one of the file as it is now. */
+static void stamp_summary(struct session *s)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (claim_refresh(&s->claim) != 0)
+        return;
+    (void)snprintf(path, sizeof path, "%s/%s", s->dir, s->claim.file);
+    if (stat(path, &st) != 0)
+        return;
+    s->claim.summary.file_bytes = (uint64_t)st.st_size;
+    s->claim.summary.file_mtime_ns =
+        (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
 static int finish_file(struct session *s, enum ending ending, bool *kept)
 {
     char reason[SCHEMA_REASON_WIDTH];
@@ -260,8 +294,11 @@ static int finish_file(struct session *s, enum ending ending, bool *kept)
         rc = rankfile_update(&s->file, &id);
     (void)snprintf(reason, sizeof reason, "%s%s", words[ending],
                    s->limit_reached ? "; size limit reached before" : "");
+    summarise(s, reason);
     if (rc == 0)
         rc = rankfile_finish(&s->file, "closed", reason);
+    if (rc == 0)
+        stamp_summary(s);
     return rc;
 }
 
