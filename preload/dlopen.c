@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 
 #define IMAGES_MAX 4096
@@ -118,22 +119,27 @@ static bool noticing(void)
            (trigger_wants_images() || recorder_is_on());
 }
 
+static void notice_images(void)
+{
+    int keep = errno, cancel;
+    if (!noticing())
+        return;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* symbols are read from files */
+    images_look(true);
+    (void)pthread_setcancelstate(cancel, NULL);
+    errno = keep;
+}
+
 /* Also called by the images of the start: before our constructor nothing is traced, after it nothing is new. */
 void __gmon_start__(void);
 PRELOAD_EXPORT void __gmon_start__(void)
 {
-    int keep = errno;
-    if (noticing())
-        images_look(true);
-    errno = keep;
+    notice_images();
 }
 
 PRELOAD_EXPORT int dlclose(void *handle)
 {
     int rc = NEXT(dlclose)(handle);
-    int keep = errno;
-    if (noticing())
-        images_look(true);
-    errno = keep;
+    notice_images();
     return rc;
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -62,8 +63,10 @@ static int make_stream(struct rt_error *e)
         }
     }
     log_set_folder(process.dir, process.id.rank, process.pid);
-    (void)snprintf(process.stream_path, sizeof process.stream_path, "%s/regtrace-%u-%.64s-%d-%u",
-                   process.options.text[OPT_shm], process.id.uid, process.id.job, process.id.rank, process.pid);
+    /* exec keeps the pid, and the stream of the program before lives until its writer has closed: the time tells them apart. */
+    (void)snprintf(process.stream_path, sizeof process.stream_path, "%s/regtrace-%u-%.64s-%d-%u-%llx",
+                   process.options.text[OPT_shm], process.id.uid, process.id.job, process.id.rank, process.pid,
+                   (unsigned long long)clock_monotonic_ns());
     static const uint32_t shares[] = {1, 4, 16}; /* too little room: a smaller stream */
     uint64_t pool = process.options.number[OPT_buffer];
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
@@ -142,8 +145,10 @@ bool process_ensure_started(void)
     if (state == 1 || !atomic_compare_exchange_strong(&process_start_state, &state, 1))
         return wait_for_start();
     recorder_self.in_toolkit++;
-    int keep = errno;
+    int keep = errno, cancel;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* open and write are cancellation points */
     bool ok = start_recording();
+    (void)pthread_setcancelstate(cancel, NULL);
     errno = keep;
     recorder_self.in_toolkit--;
     return ok;
@@ -297,8 +302,11 @@ void process_finish(unsigned reason, bool wait)
     else
         atomic_store(&h->state, STREAM_FINISHED);
     recorder_wake_writer();
+    int cancel;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (wait)
         wait_for_writer();
+    (void)pthread_setcancelstate(cancel, NULL);
     t->in_toolkit--;
     errno = keep;
 }
