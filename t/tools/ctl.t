@@ -99,11 +99,13 @@ like "$err" 'has ended' 'and it says so'
 
 if [ -n "$mpi" ]; then
     rm -f stop ready
+    more=()
+    [ "$mpi" = openmpi ] && more=(--oversubscribe)
     cat >wrapper.sh <<'END'
 exec ./p "ready.${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" stop
 END
     "$REGTRACE" run -quiet -o "$T/many" -control start:interactive,stop:interactive,repeat -- \
-        "mpirun.$mpi" $([ "$mpi" = openmpi ] && echo --oversubscribe) -np 3 bash wrapper.sh >many.out 2>&1 &
+        "mpirun.$mpi" "${more[@]}" -np 3 bash wrapper.sh >many.out 2>&1 &
     pid=$!
     kill_at_end $pid
     wait_for 30 bash -c "[ \$(ls $T/many/ctl/*.path | wc -l) = 3 ]"
