@@ -3,7 +3,7 @@
 # The example analyses on a run made by hand: right numbers, plots with something in them, and errors that help.
 # shellcheck source=t/lib.sh
 . "$(dirname "$0")/../lib.sh"
-[ -n "$PYTHON" ] && [ "$PYTHON" != no ] || skip_all "no Python with h5py, pandas and matplotlib"
+case $PYTHON in "" | no) skip_all "no Python with h5py, pandas and matplotlib" ;; esac
 here=$REGTRACE_SOURCE/t/share
 examples=$REGTRACE_SOURCE/share/examples
 export PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$T/matplotlib

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The Python package and the examples on real runs: both MPIs, a run that is still going on, a rank killed in a call.
-# shellcheck source=t/lib.sh
+# shellcheck source=t/lib.sh disable=SC2317  # functions are called through wait_for
 . "$(dirname "$0")/../lib.sh"
-[ -n "$PYTHON" ] && [ "$PYTHON" != no ] || skip_all "no Python with h5py, pandas and matplotlib"
+case $PYTHON in "" | no) skip_all "no Python with h5py, pandas and matplotlib" ;; esac
 [ -n "$(mpis)" ] || skip_all "no MPI, or no mini-applications"
 here=$REGTRACE_SOURCE/t/share
 examples=$REGTRACE_SOURCE/share/examples
