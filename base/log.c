@@ -83,3 +83,16 @@ void log_line(enum log_level level, const char *text)
 {
     log_detail(level, text, NULL);
 }
+
+bool log_has_lines(void)
+{
+    if (log_path[0] == '\0')
+        return false;
+    char byte;
+    long fd = sys_call6(SYS_openat, AT_FDCWD, (long)log_path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return false;
+    bool any = sys_call6(SYS_read, fd, (long)&byte, 1, 0, 0, 0) == 1;
+    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+    return any;
+}

@@ -3,6 +3,7 @@
 #ifndef REGTRACE_BASE_LOG_H
 #define REGTRACE_BASE_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Levels: what the line's second word says. error: recording ended or lost something; warning: legal but suspicious;
@@ -19,5 +20,8 @@ void log_line(enum log_level level, const char *text);
 
 /* The same with one %s-free piece behind: "text: detail" and a number when has_number. */
 void log_detail(enum log_level level, const char *text, const char *detail);
+
+/* Does the folder's log hold anything? (A full disk may have kept the writer's last words out of it.) */
+bool log_has_lines(void);
 
 #endif

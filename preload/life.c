@@ -265,8 +265,17 @@ static void wait_for_writer(void)
     long nap = 200000;
     while (clock_monotonic_ns() < limit) {
         uint32_t w = atomic_load(&h->writer_state);
-        if (w == WRITER_CLOSED || w == WRITER_FAILED || !writer_is_alive())
+        if (w == WRITER_CLOSED)
             return;
+        if (w == WRITER_FAILED) {
+            if (!log_has_lines())
+                log_line(LOG_ERROR, "recording has ended early, and the log could not be written either: is the disk full?");
+            return;
+        }
+        if (!writer_is_alive()) {
+            log_line(LOG_ERROR, "the writer of this process was killed: `regtrace recover` finishes its file");
+            return;
+        }
         recorder_wake_writer();
         struct timespec ts = {.tv_nsec = nap};
         (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
