@@ -329,33 +329,49 @@ static void finish_stream(struct patient *p)
         (void)unlink(p->facts.stream_path);
 }
 
-static void recover_one(struct recovery *r, const struct claim *c, struct rt_recovered *result)
+/* Neither events nor MPI: such a process leaves no file (as with a living writer). */
+static bool nothing_recorded(const struct patient *p)
+{
+    return p->has_stream && atomic_load(&p->stream.header->mpi_state) == 0 &&
+           (atomic_load(&p->stream.header->state) == STREAM_EMPTY ||
+            !drain_has_events(&p->drain, true));
+}
+
+/* False: there was nothing to recover and nothing to report. */
+static bool recover_one(struct recovery *r, const struct claim *c, struct rt_recovered *result)
 {
     struct rt_error e = {{0}};
     struct patient p = {.claim = *c, .file = {.file = -1, .fd = -1}, .result = result};
     char path[PATH_MAX], fresh[PATH_MAX + 16];
     bool had_file = c->file[0] != '\0';
+    (void)open_stream(&p, c->stream, &(struct rt_error){{0}});
+    if (!had_file && nothing_recorded(&p)) {
+        finish_stream(&p);
+        claim_withdraw(&p.claim);
+        close_patient(&p);
+        return false;
+    }
     if (!had_file && claim_take(&p.claim, &e) != 0) {
         fail(result, e.text);
-        return;
+        close_patient(&p);
+        return true;
     }
     (void)snprintf(result->file, sizeof result->file, "%s", p.claim.file);
     (void)snprintf(path, sizeof path, "%s/%s", r->dir, p.claim.file);
     (void)snprintf(fresh, sizeof fresh, "%s/.regtrace/recover.%s", r->dir, p.claim.file);
     bool unreadable =
         had_file && access(path, F_OK) == 0 && rt_rank_open_file(&p.old, path, &e) != 0;
-    (void)open_stream(&p, c->stream, &(struct rt_error){{0}});
     /* Killed while it was creating its file: the stream still holds everything. Otherwise the file stays as it is. */
     if (unreadable && !(p.has_stream && atomic_load(&p.stream.header->chunks_freed) == 0)) {
         fail(result, e.text);
         close_patient(&p);
-        return;
+        return true;
     }
     if (p.old == NULL && !p.has_stream) {
         fail(result,
              "neither a file nor its stream is left (the node was rebooted, or both were deleted)");
         claim_withdraw(&p.claim);
-        return;
+        return true;
     }
     e.text[0] = '\0';
     int rc = write_new(&p, fresh, &e);
@@ -377,6 +393,7 @@ static void recover_one(struct recovery *r, const struct claim *c, struct rt_rec
         (void)!claim_finish(&p.claim, CLAIM_RECOVERED, p.file.written, &last);
     }
     close_patient(&p);
+    return true;
 }
 
 /* Is there something to do for this entry? */
@@ -419,9 +436,10 @@ int rt_recover_dir(const char *dir, void (*report)(void *context, const struct r
     bool failed = false;
     for (size_t i = 0; i < r.claim_count; i++) {
         struct rt_recovered result = {.result = RT_RECOVER_DONE};
-        if (needs_recovery(&r, &r.claims[i], &result))
-            recover_one(&r, &r.claims[i], &result);
-        else if (result.result != RT_RECOVER_LIVE || r.claims[i].file[0] == '\0')
+        if (needs_recovery(&r, &r.claims[i], &result)) {
+            if (!recover_one(&r, &r.claims[i], &result))
+                continue;
+        } else if (result.result != RT_RECOVER_LIVE || r.claims[i].file[0] == '\0')
             continue; /* complete, or a living process that has recorded nothing yet */
         failed |= result.result == RT_RECOVER_FAILED;
         if (report != NULL)

@@ -317,6 +317,8 @@ int schema_get_number(hid_t object, const char *name, hid_t type, void *value)
 void schema_quiet_hdf5(void)
 {
     (void)setenv("HDF5_USE_FILE_LOCKING", "BEST_EFFORT", 0);
+    /* Every file is closed by us; what could not be written must not be tried again at exit. */
+    (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
