@@ -307,8 +307,7 @@ static void record_and_run(uintptr_t handler, int signo, siginfo_t *info, void *
 static void foreign(int signo, siginfo_t *info, void *context)
 {
     bool blocked = signals_internal_blocked;
-    signals_give_up_internal(
-        signo); /* its disposition is the default still: nobody set one */
+    signals_give_up_internal(signo); /* its disposition is the default still: nobody set one */
     if (!blocked) {
         default_action(signo, info, context);
         return;
@@ -388,7 +387,8 @@ void signals_give_up_internal(int signo)
         signals_kept_out = other;
         if (other != 0)
             process.internal_signal = other;
-        struct sigaction a = kernel_action(signo, &plain); /* still ours: what is on its way must find us */
+        struct sigaction a =
+            kernel_action(signo, &plain); /* still ours: what is on its way must find us */
         note_shown(signo, &plain);
         (void)NEXT(sigaction)(signo, &a, NULL);
     }
