@@ -55,8 +55,11 @@ void log_set_folder(const char *dir, int rank, uint32_t pid)
 void log_detail(enum log_level level, const char *text, const char *detail)
 {
     static const char *const words[] = {" error: ", " warning: ", " note: "};
+    static const char prefix[] = "regtrace: "; /* on stderr, in the same write */
+    enum { PREFIX = sizeof prefix - 1 };
     char line[2048];
-    size_t n = put_text(line, 0, sizeof line - 2, log_head);
+    size_t n = put_text(line, 0, sizeof line - 2, prefix);
+    n = put_text(line, n, sizeof line - 2, log_head);
     n = put_text(line, n, sizeof line - 2, words[level]);
     n = put_text(line, n, sizeof line - 2, text);
     if (detail != NULL) {
@@ -68,15 +71,13 @@ void log_detail(enum log_level level, const char *text, const char *detail)
     if (log_path[0] != '\0')
         fd = sys_call6(SYS_openat, AT_FDCWD, (long)log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666, 0, 0);
     if (fd >= 0) {
-        int rc = sys_write_all((int)fd, line, n);
+        int rc = sys_write_all((int)fd, line + PREFIX, n - PREFIX);
         (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
         if (rc == 0)
             return;
     }
-    if (level != LOG_NOTE && atomic_exchange(&stderr_used, 1) == 0) {
-        (void)sys_write_all(2, "regtrace: ", 10);
+    if (level != LOG_NOTE && atomic_exchange(&stderr_used, 1) == 0)
         (void)sys_write_all(2, line, n);
-    }
 }
 
 void log_line(enum log_level level, const char *text)
