@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the rows that were asked for and prints the table; see t/bench/run."""
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+
+import measure
+import peers
+import rows
+
+ALL = [("idle-compute", rows.idle_compute), ("idle-pingpong", rows.idle_pingpong), ("event", rows.event_bursts),
+       ("sustained", rows.event_sustained), ("mpi-call", rows.mpi_call), ("memory", rows.memory),
+       ("startup", rows.startup), ("instructions", rows.instructions), ("functions", peers.functions),
+       ("lttng", peers.lttng), ("valgrind", peers.valgrind)]
+
+
+def processor():
+    with open("/proc/cpuinfo") as f:
+        names = [line.split(":", 1)[1].strip() for line in f if line.startswith("model name")]
+    return "%d x %s" % (len(names) or os.cpu_count(), names[0] if names else platform.machine())
+
+
+def heading(quick, load):
+    version = subprocess.run([os.path.join(measure.BUILD, "regtrace"), "version"], capture_output=True, text=True)
+    return "\n".join([
+        "# Benchmarks", "",
+        "Made by `t/bench/run%s`. Each program runs bare, bare again and traced, in turn; what is shown is the median of the"
+        % (" --quick" if quick else ""),
+        "rounds' ratios or differences. Goals that were missed are marked so.", "",
+        "- regtrace: %s" % (version.stdout.strip().splitlines() or ["unknown"])[0],
+        "- machine: %s, Linux %s" % (processor(), platform.release().split("-")[0]),
+        "- load average at the begin: %.1f; a machine that does other things widens what bare runs differ by" % load, ""])
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="t/bench/run")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="rows whose name holds NAME")
+    parser.add_argument("--write", action="store_true", help="also to share/doc/benchmarks.md")
+    parser.add_argument("--list", action="store_true", help="names of the rows")
+    asked = parser.parse_args()
+    if asked.list:
+        print("\n".join(name for name, _ in ALL))
+        return 0
+    chosen = [(n, f) for n, f in ALL if not asked.only or any(o in n for o in asked.only)]
+    if not chosen:
+        parser.error("no row is called so; --list names them")
+    measure.QUICK = asked.quick
+    load, found, failed = os.getloadavg()[0], [], False
+    for name, function in chosen:
+        began = time.monotonic()
+        try:
+            found += function()
+        except (measure.CannotMeasure, subprocess.TimeoutExpired) as e:
+            found.append(measure.Row(name, "", "not measured", None, 0, "", str(e).replace("\n", " ").replace("|", "/")))
+            failed = True
+        measure.note("%s: %.0f s" % (name, time.monotonic() - began))
+    text = heading(asked.quick, load) + "\n" + measure.table(found) + "\n"
+    print(text)
+    if asked.write:
+        with open(os.path.join(measure.SOURCE, "share", "doc", "benchmarks.md"), "w") as f:
+            f.write("<!-- SPDX-License-Identifier: BSD-3-Clause -->\n" + text)
+    return 2 if failed else 1 if any(r.met is False for r in found) else 0
+
+
+sys.exit(main())

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Peers from Debian, measured in the same run: uftrace, lttng-ust, and valgrind as the price of binary translation."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from measure import *
+
+
+def functions():
+    """A traced function: uftrace by -pg, regtrace by -finstrument-functions; each against the same program bare."""
+    bare = compile_program("functions")
+    ours = compile_program("functions", flags=("-finstrument-functions",))
+    found = []
+    pairs = Pairs(lambda: float(run([bare])), lambda: float(run([ours], traced(functions=1))), count=9)
+    found.append(Row("regtrace, a function's enter and exit", "", "%+.1f ns" % pairs.added(), None, "%d x 3" % pairs.count,
+                     "%.1f ns" % pairs.spread_absolute(), "two events"))
+    if shutil.which("uftrace") is None:
+        return found + [Row("uftrace, a function's enter and exit", "", "not measured", None, 0, "", "not installed")]
+    profiled = compile_program("functions", flags=("-pg",))
+    data = os.path.join(SCRATCH, "uftrace.data")
+    def traced_by_uftrace():
+        return float(run(["uftrace", "record", "--no-event", "-d", data, profiled]).splitlines()[-1])
+    pairs = Pairs(lambda: float(run([bare])), traced_by_uftrace, count=9)
+    return found + [Row("uftrace, a function's enter and exit", "", "%+.1f ns" % pairs.added(), None,
+                        "%d x 3" % pairs.count, "%.1f ns" % pairs.spread_absolute(), "-pg")]
+
+
+class LttngSession:
+    """A session daemon of our own, ended by its process id."""
+
+    def __init__(self):
+        self.home = os.path.join(SCRATCH, "lttng")
+        os.makedirs(self.home, exist_ok=True)
+        self.env = dict(base_environment(), LTTNG_HOME=self.home)
+        if os.path.exists("/var/run/lttng/lttng-sessiond.pid") and self.alive("/var/run/lttng/lttng-sessiond.pid"):
+            raise CannotMeasure("a session daemon runs already; it is not ours to use")
+        self.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=self.env, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    @staticmethod
+    def alive(path):
+        try:
+            with open(path) as f:
+                os.kill(int(f.read()), 0)
+            return True
+        except (OSError, ValueError):
+            return False
+
+    def tell(self, *words):
+        done = subprocess.run(["lttng"] + list(words), env=self.env, capture_output=True, text=True, timeout=60)
+        if done.returncode != 0:
+            raise CannotMeasure("lttng %s: %s" % (words[0], (done.stderr or done.stdout).strip()[-160:]))
+
+    def begin(self):
+        for attempt in range(40):
+            try:
+                self.tell("create", "bench", "--output=" + os.path.join(self.home, "trace"))
+                break
+            except CannotMeasure:
+                if attempt == 39:
+                    raise
+                time.sleep(0.25)
+        self.tell("enable-channel", "-u", "bench", "--subbuf-size=4M", "--num-subbuf=4")
+        self.tell("enable-event", "-u", "bench:mark", "-c", "bench")
+        self.tell("add-context", "-u", "-t", "vtid", "-c", "bench")
+        self.tell("start")
+
+    def end(self):
+        subprocess.run(["lttng", "destroy", "bench"], env=self.env, capture_output=True, timeout=60)
+        self.daemon.send_signal(signal.SIGTERM)
+        try:
+            self.daemon.wait(20)
+        except subprocess.TimeoutExpired:
+            self.daemon.kill()
+            self.daemon.wait()
+
+
+def lttng():
+    name = "lttng-ust, an event with 16 bytes"
+    if shutil.which("lttng-sessiond") is None:
+        return [Row(name, "", "not measured", None, 0, "", "not installed")]
+    program = compile_program("lttng_event", flags=("-w",), libraries=("-llttng-ust", "-ldl"))
+    session = LttngSession()
+    try:
+        session.begin()
+        costs = [float(run([program], {"LTTNG_HOME": session.home})) for _ in range(rounds(9))]
+    finally:
+        session.end()
+    return [Row(name, "", "%.1f ns" % median(costs), None, len(costs), "", "with the thread's id as a context")]
+
+
+def valgrind():
+    name = "valgrind without a tool, compute loop"
+    if shutil.which("valgrind") is None:
+        return [Row(name, "", "not measured", None, 0, "", "not installed")]
+    program = compile_program("compute")
+    pairs = Pairs(lambda: float(run([program, "5"])),
+                  lambda: float(run(["valgrind", "--tool=none", "-q", program, "5"])), count=5)
+    return [Row(name, "", "%.1f times bare" % pairs.ratio(), None, "%d x 3" % pairs.count,
+                "%.2f %%" % (100 * pairs.spread()), "binary translation")]

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rows about regtrace itself: idle cost, cost of an event, of an MPI call, memory, start-up, instructions."""
+import os
+import time
+
+from measure import *
+
+MPIS = ("openmpi", "mpich")
+TITLE = {"openmpi": "Open MPI", "mpich": "MPICH"}
+IDLE = {"default_start": 0}
+
+
+def percent(share):
+    return "%+.2f %%" % (100 * share)
+
+
+def compare_idle(name, pairs):
+    difference = pairs.ratio() - 1
+    return Row(name, "below what bare runs differ by", percent(difference), abs(difference) <= pairs.spread() or
+               difference < 0, "%d x 3" % pairs.count, "%.2f %%" % (100 * pairs.spread()),
+               "bare %.4g ns" % median(pairs.bare))
+
+
+def idle_compute():
+    program = compile_program("compute")
+    return [compare_idle("idle preload, compute loop", Pairs(
+        lambda: float(run([program])), lambda: float(run([program], traced(**IDLE))), count=25))]
+
+
+def idle_pingpong():
+    found = []
+    for mpi in MPIS:
+        program = mpi_program("pingpong", mpi)
+        found.append(compare_idle("idle preload, 0-byte ping-pong, " + TITLE[mpi], Pairs(
+            lambda: float(mpirun(mpi, 2, [program])),
+            lambda: float(mpirun(mpi, 2, [program], traced(**IDLE))), count=21)))
+    return found
+
+
+def thread_rows(folder):
+    """The threads table of rank 0, once its writer has closed the file."""
+    import h5py
+    path = os.path.join(folder, "rank-00000.h5")
+    for _ in range(600):
+        try:
+            with h5py.File(path, "r") as f:
+                return f["threads"][:], len(f["events"]), os.path.getsize(path), f["calibration"][:]
+        except OSError:
+            time.sleep(0.1)
+    raise CannotMeasure("no closed file in " + folder)
+
+
+def event_bursts():
+    program = compile_program("event")
+    results, waits = [], 0
+    for _ in range(rounds(12)):
+        variables = traced()
+        results.append(values(run([program, "bursts", "15", "100000", "150"], variables)))
+        threads = thread_rows(variables["REGTRACE_DIR"])[0]
+        waits += int(threads["waits"].sum())
+    cost = median(r["event"] for r in results)
+    best = min(r["least"] for r in results)
+    clock, gettime = (median(r[k] for r in results) for k in ("rdtsc", "clock_gettime"))
+    again = median(abs(a["event"] - b["event"]) for a, b in zip(results[::2], results[1::2]))
+    return [Row("event with 16 bytes, bursts of 100,000", "<= 18 ns", "%.1f ns" % cost, cost <= 18,
+                "%d x 15 bursts" % len(results), "%.1f ns (two traced runs)" % again,
+                "fastest burst %.1f; first burst, untouched pages, %.1f; waited %d times" %
+                (best, median(r["first"] for r in results), waits)),
+            Row("rdtsc alone", "", "%.1f ns" % clock, None, len(results)),
+            Row("clock_gettime alone", "", "%.1f ns" % gettime, None, len(results))]
+
+
+def ns_per_tick(calibration):
+    first, last = calibration[0], calibration[-1]
+    return float(int(last["monotonic_ns"]) - int(first["monotonic_ns"])) / float(int(last["ticks"]) - int(first["ticks"]))
+
+
+def event_sustained():
+    program, events, found = compile_program("event"), 2000000, []
+    for level in (1, 0):
+        costs, shares, sizes = [], [], []
+        for _ in range(rounds(5)):
+            variables = traced(compress=level)
+            costs.append(values(run([program, "sustained", str(events)], variables))["sustained"])
+            threads, stored, size, calibration = thread_rows(variables["REGTRACE_DIR"])
+            if stored < events:
+                raise CannotMeasure("%d of %d events are in the file" % (stored, events))
+            waited = float(threads["wait_ticks"].sum()) * ns_per_tick(calibration)
+            shares.append(waited / (costs[-1] * events))
+            sizes.append(size / stored)
+        cost = median(costs)
+        found.append(Row("sustained, HDF5 with deflate %d" % level, "", "%.0f ns an event, %.2f million/s" %
+                         (cost, 1e3 / cost), None, len(costs), "", "%.0f %% of it waiting for the writer; %.1f bytes "
+                         "an event in the file; nothing lost" % (100 * median(shares), median(sizes))))
+    return found
+
+
+def mpi_call():
+    found = []
+    for mpi in MPIS:
+        program = mpi_program("mpi_call", mpi)
+        def once(variables=None):
+            return float(mpirun(mpi, 1, [program, "31"], variables))
+        pairs = Pairs(once, lambda: once(traced(**IDLE)), lambda: once(traced()), count=15)
+        spread = "%.1f ns" % pairs.spread_absolute()
+        for title, which, goal in (("recorded", 1, 40), ("not recorded", 0, 5)):
+            added = pairs.added(which)
+            remark = "bare %.1f ns, the call's clock and both events included" if which else "bare %.1f ns"
+            found.append(Row("MPI_Barrier on self %s, %s" % (title, TITLE[mpi]), "<= %d ns more" % goal,
+                             "%+.1f ns" % added, added <= goal, "%d x 4" % pairs.count, spread,
+                             remark % median(pairs.bare)))
+    return found
+
+
+def memory():
+    found = []
+    for mpi in MPIS:
+        program = mpi_program("memory", mpi)
+        added = {"rss": [], "pss": []}
+        for _ in range(rounds(8)):
+            bare = values(mpirun(mpi, 2, [program]))
+            with_it = values(mpirun(mpi, 2, [program], traced()))
+            for k in added:
+                added[k].append((with_it[k] - bare[k]) / 1024)
+        rss = median(added["rss"])
+        found.append(Row("memory added to a rank, " + TITLE[mpi], "< 10 MiB", "%.1f MiB" % rss, rss < 10,
+                         "%d x 2" % len(added["rss"]), "", "proportional: %.1f MiB" % median(added["pss"])))
+    return found + writer_memory()
+
+
+def writer_memory():
+    stand_in, found = compile_program("peak"), []
+    event = compile_program("event")
+    small = [lambda v: mpirun("openmpi", 2, [mpi_program("memory", "openmpi")], v)] if have_mpi("openmpi") else []
+    jobs = [("a small program", j) for j in small]
+    jobs.append(("2,000,000 events without a pause", lambda v: run([event, "sustained", "2000000"], v)))
+    for title, job in jobs:
+        peaks = []
+        for i in range(rounds(5)):
+            peak = os.path.join(SCRATCH, "peak%d.%d" % (len(found), i))
+            job(dict(traced(writer=stand_in), BENCH_WRITER=WRITER, BENCH_PEAK=peak))
+            for _ in range(100):
+                if os.path.exists(peak) and os.path.getsize(peak):
+                    break
+                time.sleep(0.05)
+            with open(peak) as f:
+                peaks += [int(line) / 1024 for line in f]
+        most = max(peaks)
+        found.append(Row("memory of the writer, " + title, "< 40 MiB", "%.1f MiB at its peak" % most, most < 40,
+                         len(peaks)))
+    return found
+
+
+def startup():
+    found = []
+    for mpi in MPIS:
+        program = mpi_program("startup", mpi)
+        def once(variables=None):
+            began = time.monotonic()
+            mpirun(mpi, 64, [program], variables, timeout=600)
+            return time.monotonic() - began
+        pairs = Pairs(once, lambda: once(traced()), count=7)
+        ratio = pairs.ratio()
+        found.append(Row("64 ranks start and end, " + TITLE[mpi], "<= 1.5 times bare", "%.2f times" % ratio,
+                         ratio <= 1.5, "%d x 3" % pairs.count, "%.0f %%" % (100 * pairs.spread()),
+                         "bare %.2f s, traced %.2f s" % (median(pairs.bare), median(pairs.others[0]))))
+    return found
+
+
+def instructions():
+    """Exact, so one run each: single steps of the calls in a loop, less the loop."""
+    stepper, calls, found = compile_program("steps"), 100, []
+    for mpi in MPIS:
+        program = mpi_program("path", mpi)
+        def count(what, variables=None):
+            out = os.path.join(SCRATCH, "steps.out")
+            given = ["%s=%s" % pair for pair in (variables or {}).items()]
+            mpirun(mpi, 1, [stepper, out, "/usr/bin/env"] + given + [program, what, str(calls)])
+            with open(out) as f:
+                return int(f.read()) / calls
+        nothing, bare = count("nothing"), count("barrier")
+        idle, recorded = count("barrier", traced(**IDLE)), count("barrier", traced())
+        if mpi == MPIS[0]:
+            found.append(Row("instructions, regtrace_mark_set recorded", "", "%.0f" % (count("mark", traced()) - nothing),
+                             None, calls, "", "call, clock and 32 bytes stored"))
+            found.append(Row("instructions, regtrace_mark_set idle", "", "%.0f" % (count("mark", traced(**IDLE)) - nothing),
+                             None, calls))
+        found.append(Row("instructions added to MPI_Barrier, " + TITLE[mpi], "", "idle %+.0f, recorded %+.0f" %
+                         (idle - bare, recorded - bare), None, calls, "", "bare %.0f" % (bare - nothing)))
+    return found
