@@ -275,6 +275,12 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
         rc = commit(d, true); /* the position word below must not outrun the file */
     if (rc != 0)
         return rc;
+    /* The writer was killed while it gave the chunk back: its slots are of the last generation, all stored. */
+    if (d->resumed && w->closed && !any_complete(k.slots, 0, k.limit, k.mark)) {
+        c->done = true;
+        k.t->next_sequence = w->sequence + 1;
+        return 0;
+    }
     uint32_t before = c->taken;
     if (!d->resumed)
         __atomic_store_n(&h->pad2[0], position_word(rankfile_next_row(d->file), before),
