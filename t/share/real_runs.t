@@ -25,10 +25,22 @@ for mpi in openmpi mpich; do
     run 60 "$REGTRACE" report --json "$dir"
     is "$status" 0 "$mpi: report reads it"
     printf '%s\n' "$out" >"$T/report.json"
-    ok_run "$mpi: frames agree with the program and with the report" "$PYTHON" "$here/real_run_check.py" "$dir" "$T/report.json"
+    ok_run "$mpi: frames agree with the program and with the report" "$PYTHON" "$here/real_run_check.py" "$dir" "$T/report.json" \
+        stencil
     for script in mpi_profile window_timeline; do
         ok_run "$mpi: $script" "$PYTHON" "$examples/$script.py" "$dir" -o "$T/$script.png"
         ok_run "$mpi: $script wrote a picture" test "$(wc -c <"$T/$script.png")" -gt 10000
+    done
+done
+
+# Programs of other kinds: all of MPI, threads, Fortran, OpenMP; the whole run is one window.
+for mpi in $(mpis); do
+    for app in comm particles wave hybrid; do
+        [ -x "$APPS/$app.$mpi" ] || { skip "$app.$mpi" "it was not built"; continue; }
+        dir=$T/$app.$mpi
+        run 120 traced "$mpi" 3 "$dir" '' "$APPS/$app.$mpi"
+        "$REGTRACE" report --json "$dir" >"$T/report.json" 2>"$T/report.err"
+        ok_run "$app.$mpi: frames agree with the report" "$PYTHON" "$here/real_run_check.py" "$dir" "$T/report.json" "$app"
     done
 done
 
