@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck, cppcheck, codespell and Python's compiler over the tree.
+# Analysis of the tree: scripts by shellcheck, C by cppcheck, texts by codespell, Python by its own compiler.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tree.sh"
 
