@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Cost of one event with 16 bytes of payload, and of reading a clock; each result a line "name value".
  *
- * event bursts ROUNDS EVENTS PAUSE_MS   bursts that fit the stream, pauses for the writer between them: ns an event, the median
- *                                       of rounds without the first (its pages are touched for the first time)
+ * event bursts ROUNDS EVENTS PAUSE_MS   bursts that fit the stream, pauses for the writer between them: ns an event. Measured in
+ *                                       parts of 2,000 events, shorter than a time slice, so that a busy machine disturbs few;
+ *                                       the first burst apart, since it touches the stream's pages for the first time
  * event sustained EVENTS                without a pause: ns an event over all, waiting included */
 #include "share/include/regtrace.h"
 #include "t/bench/median.h"
@@ -14,6 +15,9 @@
 #include <x86intrin.h>
 #endif
 
+enum { PART = 2000, MOST = 100000 };
+static double parts[MOST];
+
 static double burst(long events)
 {
     double began = bench_now_ns();
@@ -22,45 +26,58 @@ static double burst(long events)
     return (bench_now_ns() - began) / (double)events;
 }
 
-static void clocks(long n)
+static double gettime_part(void)
 {
     uint64_t sum = 0;
     double began = bench_now_ns();
-    for (long i = 0; i < n; i++) {
+    for (long i = 0; i < PART; i++) {
         struct timespec ts;
         (void)clock_gettime(CLOCK_MONOTONIC, &ts);
         sum += (uint64_t)ts.tv_nsec;
     }
-    printf("clock_gettime %.2f\n", (bench_now_ns() - began) / (double)n);
+    __asm__ volatile("" ::"r"(sum));
+    return (bench_now_ns() - began) / PART;
+}
+
+static double rdtsc_part(void)
+{
+    uint64_t sum = 0;
+    double began = bench_now_ns();
 #if defined(__x86_64__)
-    began = bench_now_ns();
-    for (long i = 0; i < n; i++)
+    for (long i = 0; i < PART; i++)
         sum += __rdtsc();
-    printf("rdtsc %.2f\n", (bench_now_ns() - began) / (double)n);
 #endif
     __asm__ volatile("" ::"r"(sum));
+    return (bench_now_ns() - began) / PART;
+}
+
+static double median_of(double (*part)(void), int n)
+{
+    for (int i = 0; i < n; i++)
+        parts[i] = part();
+    return bench_median(parts, (size_t)n);
 }
 
 int main(int argc, char **argv)
 {
-    enum { MOST = 1000 };
-    static double rounds[MOST];
     if (argc > 2 && strcmp(argv[1], "sustained") == 0) {
         printf("sustained %.2f\n", burst(atol(argv[2])));
         return 0;
     }
     if (argc < 5)
         return 2;
-    int n = bench_count(argc - 1, argv + 1, 21, MOST);
+    int bursts = bench_count(argc - 1, argv + 1, 21, 1000), n = 0;
     long events = atol(argv[3]);
     double first = burst(events);
-    for (int r = 0; r < n; r++) {
+    for (int r = 0; r < bursts; r++) {
         usleep((useconds_t)(atoi(argv[4]) * 1000));
-        rounds[r] = burst(events);
+        for (long done = 0; done < events && n < MOST; done += PART)
+            parts[n++] = burst(PART);
     }
     printf("first %.2f\n", first);
-    printf("event %.2f\n", bench_median(rounds, (size_t)n));
-    printf("least %.2f\n", rounds[0]); /* sorted by now */
-    clocks(1000000);
+    printf("event %.2f\n", bench_median(parts, (size_t)n));
+    printf("least %.2f\n", parts[0]); /* sorted by now */
+    printf("clock_gettime %.2f\n", median_of(gettime_part, 200));
+    printf("rdtsc %.2f\n", median_of(rdtsc_part, 200));
     return 0;
 }
