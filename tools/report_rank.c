@@ -13,6 +13,7 @@
 struct call_stack {
     int32_t thread;
     unsigned depth; /* may exceed STACK_DEPTH: deeper calls are counted, not timed */
+    bool gap;       /* events were dropped: leaves may come whose enter is lost */
     struct {
         uint32_t function;
         uint64_t clock;
@@ -145,6 +146,7 @@ static struct call_stack *stack_of(struct pass *p, int32_t thread)
     more += p->stack_count++;
     more->thread = thread;
     more->depth = 0;
+    more->gap = false;
     return more;
 }
 
@@ -178,7 +180,7 @@ static void take_leave(struct pass *p, struct call_stack *s, const struct rt_eve
     while (depth > 0 && s->calls[depth - 1].function != f)
         depth--;
     if (depth == 0) {
-        p->out->unmatched++;
+        p->out->unmatched += !s->gap;
         return;
     }
     if (s->depth <= STACK_DEPTH)
@@ -216,8 +218,9 @@ static int take_event(struct pass *p, const struct rt_event *ev)
         return -ENOMEM;
     uint32_t f = EVENT_MPI_FUNCTION(ev->code);
     if (gap) {
-        /* Before a close stand the cut leaves: what is left then was lost, or skipped by a longjmp. */
-        p->out->unmatched += s->depth;
+        /* Before a close stand the cut leaves: what is left then was skipped by a longjmp. */
+        s->gap = ev->code == EV_DROPPED;
+        p->out->unmatched += s->gap ? 0 : s->depth;
         s->depth = 0;
     } else if (enter) {
         name_function(p, f, ev->code);
