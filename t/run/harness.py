@@ -15,6 +15,7 @@ BUILD = os.environ["REGTRACE_BUILD"]
 LIBRARY = os.path.join(BUILD, ".libs", "libregtrace.so")
 WRITER = os.path.join(BUILD, "writer", "regtrace-writer")
 PROGRAMS = os.path.join(BUILD, "t", "run")
+APPS = os.path.join(BUILD, "t", "apps")
 REGTRACE = os.path.join(BUILD, "regtrace")
 SHM = os.environ["REGTRACE_SHM"]
 SCRATCH = os.environ["T"]
@@ -109,6 +110,43 @@ def writers():
         except OSError:
             continue
     return found
+
+
+def mpirun_line(mpi, ranks, variables, program):
+    """The command line; the variables reach the ranks alone."""
+    if mpi == "openmpi":
+        line = ["mpirun.openmpi", "--oversubscribe", "-np", str(ranks)]
+        for k, v in variables.items():
+            line += ["-x", "%s=%s" % (k, v)]
+    else:
+        line = ["mpirun.mpich", "-np", str(ranks)]
+        for k, v in variables.items():
+            line += ["-genv", k, str(v)]
+    return line + list(program)
+
+
+def traced(folder, **more):
+    """Variables of a traced run."""
+    return dict({"LD_PRELOAD": LIBRARY, "REGTRACE_DIR": folder, "REGTRACE_WRITER": WRITER}, **more)
+
+
+def mpirun(mpi, ranks, variables, program, seconds=180):
+    return subprocess.run(mpirun_line(mpi, ranks, variables, program), capture_output=True, text=True,
+                          timeout=seconds, stdin=subprocess.DEVNULL)
+
+
+def have_program(name, mpi):
+    return os.path.exists("%s/%s.%s" % (PROGRAMS, name, mpi))
+
+
+def settled(seconds=30):
+    """No stream and no writer of this test is left."""
+    return wait_until(lambda: not streams() and not writers(), seconds)
+
+
+def tool(*words):
+    """A subcommand of regtrace: its completed process."""
+    return subprocess.run([REGTRACE] + list(words), capture_output=True, text=True, timeout=120)
 
 
 def open_plainly(path):

@@ -29,7 +29,7 @@ def one_round(number):
         time.sleep(choose.random() * 0.03)  # the kill may hit the start-up
     child.kill()
     child.wait()
-    if not wait_until(lambda: not streams() and not writers(), 30):
+    if not settled():
         return "the writer did not end in 30 s: %s %s" % (streams(), writers()), 0
     return look(folder, logged(log, threads))
 
@@ -51,7 +51,7 @@ def look(folder, last):
             return "thread %d: %s" % (thread, wrong), total
     if len(losses):
         tap.diag("losses: %s" % losses)
-    check = subprocess.run([REGTRACE, "check", folder], capture_output=True, text=True)
+    check = tool("check", folder)
     if check.returncode != 0:
         return "regtrace check: " + check.stdout[-600:] + check.stderr[-300:], total
     return "", total

@@ -125,34 +125,19 @@ def look(title, mpi, folder, log_base, model):
     tap.ok(not wrong, "%s, %s: windows hold what the program logged" % (title, mpi), *wrong)
 
 
-def run(mpi, chain, folder, log):
-    env = dict(os.environ)
-    program = PROGRAMS + "/windowed." + mpi
-    more = {"LD_PRELOAD": LIBRARY, "REGTRACE_DIR": folder, "REGTRACE_CONTROL": chain, "REGTRACE_WRITER": WRITER}
-    if mpi == "openmpi":
-        line = ["mpirun.openmpi", "--oversubscribe", "-np", str(RANKS)]
-        for k, v in more.items():
-            line += ["-x", "%s=%s" % (k, v)]
-    else:
-        line = ["mpirun.mpich", "-np", str(RANKS)]
-        for k, v in more.items():
-            line += ["-genv", k, v]
-    return subprocess.run(line + [program, log], env=env, capture_output=True, text=True, timeout=180,
-                          stdin=subprocess.DEVNULL)
-
-
 for mpi in ("openmpi", "mpich"):
-    if not os.path.exists(PROGRAMS + "/windowed." + mpi):
+    if not have_program("windowed", mpi):
         tap.skip("windows under " + mpi, "no " + mpi)
         continue
     for n, (title, chain, model) in enumerate(CHAINS):
         folder = os.path.join(SCRATCH, "%s%d" % (mpi, n))
-        done = run(mpi, chain, folder, folder + ".log")
+        done = mpirun(mpi, RANKS, traced(folder, REGTRACE_CONTROL=chain),
+                      [PROGRAMS + "/windowed." + mpi, folder + ".log"])
         if not tap.ok(done.returncode == 0 and done.stdout == "windowed: done\n", "%s, %s: the program ran as ever" %
                       (title, mpi), done.returncode, done.stdout, done.stderr):
             continue
-        wait_until(lambda: not streams() and not writers(), 30)
+        settled()
         look(title, mpi, folder, folder + ".log", model)
-        check = subprocess.run([REGTRACE, "check", folder], capture_output=True, text=True)
+        check = tool("check", folder)
         tap.ok(check.returncode == 0, "%s, %s: regtrace check" % (title, mpi), check.stdout[-800:], check.stderr[-400:])
 sys.exit(tap.done())

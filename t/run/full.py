@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A full stream: with REGTRACE_FULL=drop events are dropped and counted, by default the program waits, 2 s at most."""
+from harness import *
+import json
+
+EVENTS = 300000
+tap = Tap()
+
+
+def start(folder, **more):
+    child = subprocess.Popen([PROGRAMS + "/emit.plain", folder + ".log", "1", str(EVENTS), "0"],
+                             env=environment(folder, REGTRACE_BUFFER="1M", **more), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if not wait_until(lambda: logged(folder + ".log")[0] > 0 and len(writers()) == 1, 30):
+        child.kill()
+        child.communicate()
+        tap.ok(False, "the writer starts")
+        sys.exit(tap.done())
+    writer = writers()[0]
+    os.kill(writer, signal.SIGSTOP)
+    return child, writer
+
+
+def end(name, child):
+    out, err = child.communicate(timeout=120)
+    tap.equal((child.returncode, out, err), (0, "emit: rank 0 wrote %d events on 1 threads\n" % EVENTS, ""),
+              name + ": status and output as without us")
+
+
+def look(name, folder):
+    """Rows of the file: (marks, dropped, waits, seconds waited)."""
+    tap.ok(settled(60), name + ": the writer closes")
+    with open_plainly(os.path.join(folder, "rank-00000.h5")) as f:
+        values, row = marks(f["events"][:], 0), f["threads"][:][0]
+        closing = int(f["windows"]["truncated"].sum())  # the window's closing record is dropped too where nobody drains
+        c = f["calibration"][:]
+        scale = (int(c[-1]["monotonic_ns"]) - int(c[0]["monotonic_ns"])) / (int(c[-1]["ticks"]) - int(c[0]["ticks"]))
+    tap.equal(len(values) + int(row["dropped"]) - closing, EVENTS, name + ": recorded and dropped are all events")
+    tap.ok(bool(numpy.all(numpy.diff(values.astype(numpy.int64)) > 0)), name + ": those recorded are in order")
+    check = tool("check", folder)
+    tap.ok(check.returncode == 0, name + ": regtrace check", check.stdout[-600:], check.stderr[-300:])
+    report = tool("report", "--json", folder)
+    if tap.ok(report.returncode == 0, name + ": report", report.stderr[-300:]):
+        lost = sum(r["lost"] for r in json.loads(report.stdout)["ranks"])
+        tap.equal(lost, int(row["dropped"]), name + ": the report tells how many were lost")
+    return int(row["dropped"]), int(row["waits"]), int(row["wait_ticks"]) * scale / 1e9
+
+
+def drop():
+    folder = os.path.join(SCRATCH, "drop")
+    began = time.monotonic()
+    child, writer = start(folder, REGTRACE_FULL="drop", REGTRACE_EXIT_WAIT=0)
+    end("drop", child)
+    took = time.monotonic() - began
+    os.kill(writer, signal.SIGCONT)
+    dropped, waits, _ = look("drop", folder)
+    tap.ok(dropped > 0 and waits <= 1, "drop: events were dropped; at most the closing record waited", dropped, waits)
+    tap.diag("drop: %d of %d dropped, the program took %.1f s" % (dropped, EVENTS, took))
+
+
+def wait_a_while():
+    folder = os.path.join(SCRATCH, "wait")
+    child, writer = start(folder)
+    time.sleep(1.2)
+    os.kill(writer, signal.SIGCONT)
+    end("wait", child)
+    dropped, waits, seconds = look("wait", folder)
+    tap.equal(dropped, 0, "wait: nothing was dropped")
+    tap.ok(waits > 0 and seconds > 0.5, "wait: the wait is counted", waits, seconds)
+    tap.diag("wait: %d waits, %.2f s" % (waits, seconds))
+
+
+def wait_in_vain():
+    folder = os.path.join(SCRATCH, "vain")
+    child, writer = start(folder, REGTRACE_EXIT_WAIT=1)
+    began = time.monotonic()
+    end("a writer that never goes on", child)
+    took = time.monotonic() - began
+    os.kill(writer, signal.SIGCONT)
+    dropped, waits, seconds = look("a writer that never goes on", folder)
+    tap.ok(dropped > 0 and waits > 0 and 1.5 < seconds < 6, "a writer that never goes on: after 2 s events are dropped and counted",
+           dropped, waits, seconds)
+    tap.diag("in vain: %d dropped, %d waits of %.1f s together, the program took %.1f s" % (dropped, waits, seconds, took))
+
+
+drop()
+wait_a_while()
+wait_in_vain()
+sys.exit(tap.done())

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# 200 processes killed with SIGKILL at random moments.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/python.sh"
+export ROUNDS="${ROUNDS:-200}"
+run_python kill.py
