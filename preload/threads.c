@@ -132,14 +132,23 @@ void threads_watch_end(void)
     }
 }
 
+/* The last of the keys that need no memory of their own: destructors run in the order of keys, those of the program's keys
+ * (up to 31 of them) before ours. Keys beyond would make pthread_setspecific allocate. */
 void threads_prepare(void)
 {
-    enum { INLINE_KEYS = 32 }; /* setting a key beyond these may allocate in the C library */
-    if (NEXT(pthread_key_create)(&end_key, end_destructor) == 0) {
-        if (end_key < INLINE_KEYS)
-            atomic_store(&have_end_key, 1);
-        else
-            (void)pthread_key_delete(end_key);
+    enum { INLINE_KEYS = 32 };
+    pthread_key_t low[INLINE_KEYS];
+    int n = 0;
+    while (n < INLINE_KEYS && NEXT(pthread_key_create)(&low[n], end_destructor) == 0)
+        if (low[n++] >= INLINE_KEYS - 1)
+            break;
+    for (int i = 0; i < n; i++) {
+        if (low[i] != INLINE_KEYS - 1) {
+            (void)pthread_key_delete(low[i]);
+            continue;
+        }
+        end_key = low[i];
+        atomic_store(&have_end_key, 1);
     }
     threads_watch_end(); /* the main thread may end by pthread_exit */
 }

@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Signal handlers, masks, waits and deaths by signal are what they are without us.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/same.sh"
+
+for chains in '' "$CHAINS" 'start:signal:SIGSEGV,stop:signal:SIGALRM,repeat'; do
+    for part in matrix older nested jump fault waits signalfd realtime realtime_wait masks restarts inherited; do
+        same "$part, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/handlers" $part
+    done
+    for signo in 1 2 6 10 12 13 14 15 17 18 23 28 34 61 62 64; do
+        same "killed by $signo, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/handlers" die $signo kill
+    done
+    same "raise, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/handlers" die 10 raise
+    same "a fault, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/handlers" die 11 fault
+    same "abort, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/handlers" die 6 abort
+    same "SA_RESETHAND and again, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/handlers" die 10 reset
+    same "a thread kills, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/handlers" die_thread 10
+done
+# Each signal that an alarm can name, with its default action.
+for name in HUP INT QUIT ILL TRAP ABRT BUS FPE USR1 SEGV USR2 PIPE ALRM TERM CHLD CONT URG XCPU XFSZ VTALRM PROF WINCH IO SYS; do
+    same "SIG$name named and not handled" REGTRACE_CONTROL="start:signal:SIG$name" "$P/handlers" die "$(kill -l $name)" kill
+done
+same "named and sent by a thread" REGTRACE_CONTROL="start:signal:SIGTERM" "$P/handlers" die_thread 15
+done_testing

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What is recorded of threads, signals and children: the right things, in the right files.
+. "$(dirname "$0")/../lib.sh"
+P=$REGTRACE_BUILD/t/preload
+
+# traced NAME [VAR=VALUE]... COMMAND...: runs it; sets trace, and events to the dump of its folder.
+traced() {
+    local name=$1 env=()
+    shift
+    while [[ $# -gt 0 && $1 =~ ^[A-Za-z_][A-Za-z0-9_]*= ]]; do
+        env+=("$1")
+        shift
+    done
+    trace=$T/$name
+    run 120 env REGTRACE_DIR="$trace" "${env[@]}" LD_PRELOAD="$LIBREGTRACE" "$@"
+    wait_for 20 test -e "$trace/regtrace.h5" # a program that nobody waited for may have left its writer at work
+    run 60 "$REGTRACE" dump "$trace"
+    is "$status" 0 "$name: the trace can be read"
+    events=$out
+    run 60 "$REGTRACE" check "$trace"
+    is "$status" 0 "$name: and its invariants hold" || diag "$out$err"
+}
+count() { grep -cE -- "$1" <<<"$events"; }
+
+traced many "$P/threads" many
+is "$(count 'region begins.*"worker"')" 500 "500 threads record one region each"
+is "$(count 'window closes.*end of thread')" 500 "each thread's end closes its window"
+# Columns: seconds rank thread window name.
+is "$(awk '/"worker"/ { print $3 }' <<<"$events" | sort -nu | tail -n 1)" 500 "numbers are dense, main is 0"
+
+traced cancels "$P/threads" cancels
+is "$(count 'region begins.*"destructor"')" $(((40 + 1) * 4)) "destructors record up to their last round"
+is "$(count 'window closes.*end of thread')" 42 "cancelled threads are seen to end"
+
+traced names "$P/threads" names
+run 60 "$REGTRACE" report --json "$trace"
+like "$out" solver "a thread's name is kept"
+
+traced nested "$P/handlers" nested
+is "$(count 'handler begins')" 10 "nested handlers begin"
+is "$(count 'handler ends')" 10 "and end"
+
+traced jump "$P/handlers" jump
+isnt "$(count 'handler begins')" 0 "handlers that jump out are recorded"
+is "$(count 'handler ends')" 0 "without an end"
+
+traced signals REGTRACE_CONTROL='start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat' "$P/handlers" nested
+is "$(count 'window opens')" 5 "alarms on signals open windows"
+is "$(count 'window closes')" 5 "and close them"
+
+traced killed REGTRACE_CONTROL='start:signal:SIGUSR1' "$P/handlers" die 10 kill
+is "$(count 'alarm fires')" 1 "a signal that kills fires first"
+
+traced vforks "$P/children" vforks
+is "$(count '"around"')" 400 "200 vforks leave the parent's recording whole"
+is "$(count 'never seen')" 0 "their children write nothing"
+is "$(count 'process forks')" 201 "each is an event"
+
+traced working "$P/children" working
+is "$(count 'region begins.*"child"')" 5 "forked children record"
+is "$(find "$trace" -name 'rank-*.h5' | wc -l)" 5 "in files of their own"
+
+traced alone REGTRACE_FOLLOW=0 "$P/children" failing
+is "$(count 'region begins.*"before"$')" 3 "a failing exec does not end the recording"
+
+traced chain "$P/children" chain 0
+is "$(count 'region begins.*"link"')" 10 "programs joined by exec record each"
+is "$(count 'process calls exec')" 9 "each exec is an event"
+
+traced threads "$P/children" threads
+is "$(count 'region begins.*"in child"')" 20 "children of forking threads record in atfork handlers"
+is "$(count 'process forks')" 20 "the forks are events"
+done_testing

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The same program with and without the preload: output, errors and the way it ended must be the same.
+# Sourced after lib.sh. shellcheck shell=bash
+
+P=$REGTRACE_BUILD/t/preload
+same_runs=0
+
+# ended_with COMMAND...: runs it; "exit N" or "signal N", as its parent sees it.
+ended_with() {
+    "$PYTHON_ANY" -c '
+import os, subprocess, sys
+try:
+    code = subprocess.run(sys.argv[2:], stdin=subprocess.DEVNULL, timeout=int(sys.argv[1]), start_new_session=True).returncode
+    print("exit %d" % code if code >= 0 else "signal %d" % -code, file=open(os.environ["ENDED"], "w"))
+except subprocess.TimeoutExpired:
+    print("no end within %s s" % sys.argv[1], file=open(os.environ["ENDED"], "w"))
+' "${same_limit:-60}" "$@"
+}
+
+# same NAME [VAR=VALUE]... COMMAND...: the variables are set where the preload is.
+same() {
+    local name=$1 env=() d=$T/same.$((same_runs += 1))
+    shift
+    while [[ $# -gt 0 && $1 =~ ^[A-Za-z_][A-Za-z0-9_]*= ]]; do
+        env+=("$1")
+        shift
+    done
+    mkdir "$d"
+    ENDED=$d/bare.end ended_with "$@" >"$d/bare.out" 2>"$d/bare.err"
+    ENDED=$d/traced.end ended_with env REGTRACE_DIR="$d/trace" "${env[@]}" LD_PRELOAD="$LIBREGTRACE" "$@" \
+        >"$d/traced.out" 2>"$d/traced.err"
+    local difference
+    difference=$(for part in out err end; do diff "$d/bare.$part" "$d/traced.$part"; done 2>&1)
+    is "$difference" "" "$name: the same with the preload ($(cat "$d/bare.end"))"
+    last_trace=$d/trace
+}
+PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+
+# What same() is run with: nothing asked for, chains on signals, nothing recorded.
+CHAINS='start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat'
