@@ -88,6 +88,8 @@ static bool read_stat(uint32_t pid, char name[64], uint32_t *parent, uint64_t *s
     (void)snprintf(name, 64, "%s", open_at + 1);
     unsigned long long value = 0;
     char *p = close_at + 2;
+    if (*p == 'Z' || *p == 'X')
+        return false; /* dead, and not yet waited for: under a container's init perhaps never */
     for (int field = 3; field <= 22 && p != NULL; field++) {
         if (field == 4)
             *parent = (uint32_t)strtoul(p, NULL, 10);

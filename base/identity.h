@@ -26,7 +26,7 @@ struct identity {
 /* Fill *id from the environment and /proc. run_id: REGTRACE_RUN or "". Uses open/read only. */
 void identity_read(struct identity *id, char *const *envp, const char *run_id);
 
-/* Start time of a process, 0 when it is gone. */
+/* Start time of a process, 0 when it is gone (or dead and not yet waited for). */
 uint64_t identity_start_time(uint32_t pid);
 
 /* The folder of the run: `wanted`, or regtrace-PROGRAM-JOB; an existing folder of another job gets -2, -3 ... .
