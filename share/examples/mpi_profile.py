@@ -9,15 +9,17 @@ import argparse
 import os
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
-import regtrace  # noqa: E402
+try:
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    import numpy as np
+    import pandas as pd
+    import regtrace
+except ImportError as missing:
+    sys.exit(f"mpi_profile: {sys.executable} has no {missing.name}: install python3-h5py, python3-pandas and python3-matplotlib, or "
+             "run this script with a Python that has them, perhaps /usr/bin/python3")  # fmt: skip
 
 # Okabe and Ito's colours, told apart also by readers who see few of them; grey is the rest.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"]

@@ -56,4 +56,8 @@ for script in mpi_profile window_timeline; do
     is "$status" 1 "$script: a window that is not there is an error"
     unlike "$err" 'Traceback' "$script: and says so without a traceback"
 done
+# A Python that lacks what they need (-S: no site packages).
+run 30 "$PYTHON" -S "$examples/mpi_profile.py" "$T/run"
+is "$status|$out" "1|" "a Python without matplotlib is an error"
+like "$err" '^mpi_profile: .* has no matplotlib: install python3-h5py' "and the remedy is named"
 done_testing
