@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -31,9 +32,25 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
+static struct fixture *live;
+static pid_t owner;
+
+/* A test that bails out leaves neither mounts nor files. Children of the test are not the owner. */
+static void clean_up(void)
+{
+    if (live == NULL || getpid() != owner)
+        return;
+    (void)umount2(live->dir, MNT_DETACH);
+    fixture_end(live);
+}
+
 void fixture_begin(struct fixture *f)
 {
     static unsigned n;
+    if (owner == 0)
+        (void)atexit(clean_up);
+    owner = getpid();
+    live = f;
     *f = (struct fixture){0};
     const char *tmp = getenv("TMPDIR");
     (void)snprintf(f->dir, sizeof f->dir, "%s/regtrace-writer-XXXXXX", tmp != NULL ? tmp : "/tmp");
@@ -49,6 +66,7 @@ void fixture_begin(struct fixture *f)
 
 void fixture_end(struct fixture *f)
 {
+    live = NULL;
     (void)nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     (void)unlink(f->stream);
     (void)munmap(f->shared, sizeof *f->shared);
