@@ -216,7 +216,7 @@ static void jump(void)
 }
 
 /* A page fault that the handler repairs: the instruction is done again. */
-static char *page;
+static char *volatile page; /* the handler must see it before the store that faults */
 static void repair(int signo, siginfo_t *info, void *context)
 {
     (void)signo;
