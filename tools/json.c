@@ -147,7 +147,7 @@ void json_real(struct json *j, const char *key, double value)
         return;
     }
     member(j, key);
-    (void)fprintf(j->out, "%.9g", value);
+    (void)fprintf(j->out, "%.17g", value);
 }
 void json_bool(struct json *j, const char *key, bool value)
 {
