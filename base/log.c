@@ -67,17 +67,21 @@ void log_detail(enum log_level level, const char *text, const char *detail)
         n = put_text(line, n, sizeof line - 2, detail);
     }
     line[n++] = '\n';
+    struct sys_file_guard guard = sys_file_guard_begin();
     long fd = -1;
     if (log_path[0] != '\0')
         fd = sys_call6(SYS_openat, AT_FDCWD, (long)log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666, 0, 0);
     if (fd >= 0) {
         int rc = sys_write_all((int)fd, line + PREFIX, n - PREFIX);
         (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
-        if (rc == 0)
+        if (rc == 0) {
+            sys_file_guard_end(&guard);
             return;
+        }
     }
     if (level != LOG_NOTE && atomic_exchange(&stderr_used, 1) == 0)
         (void)sys_write_all(2, line, n);
+    sys_file_guard_end(&guard);
 }
 
 void log_line(enum log_level level, const char *text)

@@ -24,6 +24,15 @@ pid_t sys_getpid(void);
 void sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
 void sys_futex_wake(_Atomic uint32_t *word, int how_many);
 
+/* Around our own writes to files: a file size limit of the program's (RLIMIT_FSIZE) gives -EFBIG and no SIGXFSZ, whose
+ * default action kills. begin blocks it, end takes away one that we caused. */
+struct sys_file_guard {
+    uint64_t mask;
+    int pending; /* one was waiting before: not ours */
+};
+struct sys_file_guard sys_file_guard_begin(void);
+void sys_file_guard_end(const struct sys_file_guard *g);
+
 /* In a spin loop: tell the processor, and let others run on a crowded machine. */
 void sys_relax(void);
 

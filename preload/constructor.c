@@ -229,7 +229,7 @@ bool process_wants_early_start(void)
     for (size_t i = 0; i < sizeof without_mpi / sizeof *without_mpi; i++)
         if (ctl_config_uses(process.config, without_mpi[i]))
             return true;
-    return !process_is_idle() && process_links_mpi();
+    return !process_is_idle() && process.links_mpi;
 }
 
 __attribute__((constructor)) static void regtrace_constructor(void)
@@ -242,6 +242,8 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     clock_init(strcmp(process.options.text[OPT_clock], "monotonic") == 0);
     recorder_sync = windows_sync;
     triggers_prepare(process.config);
+    process.links_mpi = process_links_mpi();
+    process_find_writer();
     process_install_mpi_hooks();
     mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];
     if (signals_install() != 0)

@@ -56,6 +56,12 @@ extern _Atomic uint32_t process_start_state;
 bool process_is_idle(void);
 bool process_is_idle_now(void);
 
+/* Call it on 256 KiB of our own: the caller may be on a tiny alternate stack. One at a time. */
+bool run_on_own_stack(bool (*function)(void));
+
+/* Where the writer program is; found in the constructor, since dladdr takes the loader's lock. */
+void process_find_writer(void);
+
 /* MPI is linked, or an alarm needs no MPI: the writer starts in the constructor. */
 bool process_wants_early_start(void);
 bool process_links_mpi(void);

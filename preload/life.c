@@ -105,7 +105,7 @@ static void fill_header(void)
     h->clock_source = (uint32_t)clock_source;
     if (strcmp(process.options.text[OPT_full], "drop") == 0)
         h->flags |= STREAM_FLAG_DROP;
-    if (process_links_mpi())
+    if (process.links_mpi)
         h->flags |= STREAM_FLAG_LINKS_MPI;
 }
 
@@ -147,7 +147,11 @@ bool process_ensure_started(void)
     recorder_self.in_toolkit++;
     int keep = errno, cancel;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* open and write are cancellation points */
-    bool ok = start_recording();
+    uint64_t mask = sys_block_signals(); /* a handler that jumps away would leave it half done */
+    struct sys_file_guard guard = sys_file_guard_begin();
+    bool ok = run_on_own_stack(start_recording);
+    sys_file_guard_end(&guard);
+    sys_restore_signals(mask);
     (void)pthread_setcancelstate(cancel, NULL);
     errno = keep;
     recorder_self.in_toolkit--;

@@ -26,9 +26,11 @@ void controller_log_fired(const struct ctl_fired *f, bool ignored)
                      a != NULL ? a->text : f->default_start ? "(default start)" : "(named call)",
                      (unsigned long long)f->pass, icount, requested, (unsigned long long)f->moment.ip,
                      (unsigned long long)f->moment.clock);
+    struct sys_file_guard guard = sys_file_guard_begin();
     long fd = sys_call6(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666, 0, 0);
-    if (fd < 0)
-        return;
-    (void)sys_write_all((int)fd, line, (size_t)(n < (int)sizeof line ? n : (int)sizeof line - 1));
-    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+    if (fd >= 0) {
+        (void)sys_write_all((int)fd, line, (size_t)(n < (int)sizeof line ? n : (int)sizeof line - 1));
+        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+    }
+    sys_file_guard_end(&guard);
 }

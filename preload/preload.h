@@ -24,6 +24,7 @@ struct ctl_shared;
 struct process {
     bool traced;           /* false: every wrapper passes straight through, for good */
     bool writer_started;
+    bool links_mpi;
     bool follow;           /* REGTRACE_FOLLOW */
     bool in_vfork_child;   /* set around vfork in the child: write nothing at all */
     uint32_t pid;          /* the pid that owns this state: a differing getpid() means an unseen fork */

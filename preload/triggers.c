@@ -115,7 +115,7 @@ void region_begin(const char *name, uintptr_t ip)
 void region_end(const char *name)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->in_toolkit || name == NULL)
+    if (!process.traced || t->in_toolkit || name == NULL || name[0] == '\0')
         return;
     struct preload_thread *pt = thread_self();
     if (pt == NULL)

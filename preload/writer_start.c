@@ -131,6 +131,14 @@ static bool find_writer(char path[PATH_MAX])
     return false;
 }
 
+static char writer_path[PATH_MAX];
+static bool writer_found;
+
+void process_find_writer(void)
+{
+    writer_found = find_writer(writer_path);
+}
+
 /* The writer's environment: the program's, without LD_PRELOAD. */
 static char **writer_environment(void)
 {
@@ -167,8 +175,8 @@ bool process_start_writer(void)
 {
     if (process.writer_started)
         return true;
-    char path[PATH_MAX], dir[PATH_MAX];
-    if (!find_writer(path)) {
+    char dir[PATH_MAX], *path = writer_path;
+    if (!writer_found) {
         log_detail(LOG_ERROR, "nothing is recorded: no writer program (REGTRACE_WRITER names it; make install puts it beside the library)", path);
         return false;
     }
