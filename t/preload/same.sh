@@ -31,6 +31,7 @@ same() {
         >"$d/traced.out" 2>"$d/traced.err"
     local difference
     difference=$(for part in out err end; do diff "$d/bare.$part" "$d/traced.$part"; done 2>&1)
+    grep -qE '^(exit|signal) ' "$d/bare.end" || difference+="without the preload: $(cat "$d/bare.end")"
     is "$difference" "" "$name: the same with the preload ($(cat "$d/bare.end"))"
     last_trace=$d/trace
 }
