@@ -3,6 +3,7 @@
 # fork, vfork, posix_spawn, exec, shells, daemons and every way to end are what they are without us.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
+# shellcheck disable=SC2034  # read by same.sh
 same_limit=120
 
 for how in '' REGTRACE_CONTROL="$CHAINS" REGTRACE_FOLLOW=0 REGTRACE_DEFAULT_START=0; do
