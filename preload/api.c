@@ -40,7 +40,9 @@ PRELOAD_EXPORT void regtrace_mark_label(int type, long value, const char *label)
 {
     if (process.traced && type >= 0 && type < 100 && thread_self() != NULL)
         (void)recorder_emit(&recorder_self, EV_MARK_LABEL,
-                            (uint32_t)type | (uint64_t)stream_string_id(&recorder_stream, label) << 32, (uint64_t)value);
+                            (uint32_t)type | (uint64_t)stream_string_id(&recorder_stream, label)
+                                                 << 32,
+                            (uint64_t)value);
 }
 
 static inline void mark(uint32_t code, int type, long value)

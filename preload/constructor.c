@@ -30,13 +30,62 @@ __attribute__((weak)) int signals_install(void)
 /* Programs that mpirun -x LD_PRELOAD reaches on the way to the application. */
 static bool is_plumbing(const char *name)
 {
-    static const char *const names[] = {
-        "sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox", "env", "nice", "nohup", "numactl", "taskset",
-        "time", "timeout", "setsid", "stdbuf", "chrt", "ionice", "xargs", "ssh", "rsh", "srun", "sbatch", "salloc",
-        "slurmstepd", "mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich",
-        "mpiexec.hydra", "hydra_pmi_proxy", "hydra_bstrap_proxy", "orterun", "orted", "prterun", "prted", "prte", "palsd",
-        "gdb", "lldb", "perf", "strace", "ltrace", "ldd", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "regtrace", "regtrace-writer", "valgrind",
-        "valgrind.bin", "memcheck-amd64-linux", NULL};
+    static const char *const names[] = {"sh",
+                                        "bash",
+                                        "dash",
+                                        "zsh",
+                                        "ksh",
+                                        "csh",
+                                        "tcsh",
+                                        "fish",
+                                        "busybox",
+                                        "env",
+                                        "nice",
+                                        "nohup",
+                                        "numactl",
+                                        "taskset",
+                                        "time",
+                                        "timeout",
+                                        "setsid",
+                                        "stdbuf",
+                                        "chrt",
+                                        "ionice",
+                                        "xargs",
+                                        "ssh",
+                                        "rsh",
+                                        "srun",
+                                        "sbatch",
+                                        "salloc",
+                                        "slurmstepd",
+                                        "mpirun",
+                                        "mpiexec",
+                                        "mpirun.openmpi",
+                                        "mpiexec.openmpi",
+                                        "mpirun.mpich",
+                                        "mpiexec.mpich",
+                                        "mpiexec.hydra",
+                                        "hydra_pmi_proxy",
+                                        "hydra_bstrap_proxy",
+                                        "orterun",
+                                        "orted",
+                                        "prterun",
+                                        "prted",
+                                        "prte",
+                                        "palsd",
+                                        "gdb",
+                                        "lldb",
+                                        "perf",
+                                        "strace",
+                                        "ltrace",
+                                        "ldd",
+                                        "ld-linux-x86-64.so.2",
+                                        "ld-linux-aarch64.so.1",
+                                        "regtrace",
+                                        "regtrace-writer",
+                                        "valgrind",
+                                        "valgrind.bin",
+                                        "memcheck-amd64-linux",
+                                        NULL};
     for (int i = 0; names[i] != NULL; i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -61,7 +110,8 @@ static int matches(const char *pattern, const char *variable, const char *text, 
 
 static bool program_is_wanted(struct rt_error *e, bool *failed)
 {
-    const char *include = process.options.text[OPT_include], *exclude = process.options.text[OPT_exclude];
+    const char *include = process.options.text[OPT_include],
+               *exclude = process.options.text[OPT_exclude];
     const char *name = process.id.program;
     int m = 0;
     if (exclude[0] != '\0' && (m = matches(exclude, "REGTRACE_EXCLUDE", name, e)) != 0) {
@@ -190,7 +240,8 @@ static bool set_up(void)
     process.pid = process.id.pid;
     if (is_plumbing(process.id.program) && identity_env(environ, "REGTRACE_INCLUDE") == NULL)
         return false;
-    int rc = options_read(&process.options, environ, &e, speaks_for_node() ? unknown_variable : NULL, NULL);
+    int rc = options_read(&process.options, environ, &e,
+                          speaks_for_node() ? unknown_variable : NULL, NULL);
     if (rc == 0 && !program_is_wanted(&e, &failed)) {
         if (failed)
             refuse(&e);
@@ -225,7 +276,8 @@ bool process_links_mpi(void)
 
 bool process_wants_early_start(void)
 {
-    static const enum ctl_type without_mpi[] = {CTL_TIMEOUT, CTL_SIGNAL, CTL_INTERACTIVE, CTL_IMAGE_LOAD};
+    static const enum ctl_type without_mpi[] = {CTL_TIMEOUT, CTL_SIGNAL, CTL_INTERACTIVE,
+                                                CTL_IMAGE_LOAD};
     for (size_t i = 0; i < sizeof without_mpi / sizeof *without_mpi; i++)
         if (ctl_config_uses(process.config, without_mpi[i]))
             return true;
@@ -244,10 +296,13 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     triggers_prepare(process.config);
     process.links_mpi = process_links_mpi();
     process_find_writer();
+    longjmp_resolve();
     process_install_mpi_hooks();
     mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];
     if (signals_install() != 0)
-        log_line(LOG_WARNING, "no real-time signal is free: timeout, interactive and broadcast timers do not work");
+        log_line(
+            LOG_WARNING,
+            "no real-time signal is free: timeout, interactive and broadcast timers do not work");
     process.traced = true;
     if (process_wants_early_start())
         (void)thread_self();

@@ -41,7 +41,8 @@ void process_after_fork_child(void)
         pt->was_recording = t->recording != 0;
         timers_forget(pt);
     }
-    stream_close(&recorder_stream); /* the parent's: unmapped here, so that nothing of ours can reach it */
+    stream_close(
+        &recorder_stream); /* the parent's: unmapped here, so that nothing of ours can reach it */
     process.writer_started = false;
     process.stream_path[0] = '\0';
     process.id.parent_pid = process.pid;

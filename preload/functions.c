@@ -61,8 +61,8 @@ static void found_function(void *ctx, const char *name, uintptr_t address)
     (void)ctx;
     for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++) {
         const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
-        if ((a->type != CTL_ENTER_FUNC && a->type != CTL_EXIT_FUNC) || !ctl_config_alarm_reachable(process.config, i) ||
-            !ctl_name_matches(a, name))
+        if ((a->type != CTL_ENTER_FUNC && a->type != CTL_EXIT_FUNC) ||
+            !ctl_config_alarm_reachable(process.config, i) || !ctl_name_matches(a, name))
             continue;
         struct named_function *f = entry_of(address);
         if (f == NULL)
@@ -76,7 +76,8 @@ static void found_function(void *ctx, const char *name, uintptr_t address)
 
 void functions_resolve(void)
 {
-    wanted = ctl_config_uses(process.config, CTL_ENTER_FUNC) || ctl_config_uses(process.config, CTL_EXIT_FUNC);
+    wanted = ctl_config_uses(process.config, CTL_ENTER_FUNC) ||
+             ctl_config_uses(process.config, CTL_EXIT_FUNC);
     events_wanted = process.options.number[OPT_functions] != 0;
     if (wanted)
         symbols_each_function(found_function, NULL);
@@ -108,7 +109,8 @@ static void hit(struct preload_thread *pt, const uint16_t *alarms, unsigned n, u
 
 static bool is_active(const struct preload_thread *pt, uintptr_t address)
 {
-    uint32_t n = pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
+    uint32_t n =
+        pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
     for (uint32_t i = 0; i < n; i++)
         if (pt->functions[i].address == address)
             return true;
@@ -136,6 +138,18 @@ static void drop_dead(struct recorder_thread *t, struct preload_thread *pt, uint
     while (pt->function_depth > 0 && pt->function_depth <= THREAD_FUNCTION_DEPTH &&
            pt->functions[pt->function_depth - 1].stack < stack)
         pop(t, pt);
+}
+
+void functions_jumped(uintptr_t stack)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    if ((!wanted && !events_wanted) || t->in_toolkit || pt == NULL || t->attached != 1)
+        return;
+    /* A jump to another stack (a coroutine's) says nothing of this one. */
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (stack > here && stack - here < (64u << 20))
+        drop_dead(t, pt, stack);
 }
 
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter)

@@ -28,7 +28,7 @@ struct thread_timer {
 struct preload_thread {
     size_t bytes;
     uint32_t closes_seen; /* of struct windows: broadcast closes that this thread has followed */
-    int32_t bcast_seen;   /* ordinal of the broadcast window it has been in, -1 none */
+    uint32_t bcast_seen;  /* number of the broadcast window that it has been in (or has stayed out of), 0 none */
     uint8_t kind;         /* of the open window: enum window_kind */
     bool was_recording;   /* over fork */
     uint32_t region_depth, function_depth;
@@ -96,7 +96,11 @@ void region_end(const char *name);
 /* Names to addresses for enter_func, exit_func over the images loaded now; again after each dlopen. */
 void functions_resolve(void);
 bool functions_wanted(void);
+/* A longjmp to this stack pointer is about to happen. longjmp.c */
+void functions_jumped(uintptr_t stack);
+void longjmp_resolve(void);
 
+void triggers_count_armed(const struct preload_thread *pt);
 /* After every hit: end the program if it asked for that (REGTRACE_EXIT_ON_STOP). */
 void triggers_after_hit(struct preload_thread *pt);
 

@@ -57,15 +57,17 @@ static int make_stream(struct rt_error *e)
     if (process.dir[0] == '\0') {
         if (parent != NULL)
             (void)snprintf(process.dir, sizeof process.dir, "%s", parent);
-        else if ((rc = identity_make_folder(&process.id, process.options.text[OPT_dir], process.dir, e)) != 0) {
+        else if ((rc = identity_make_folder(&process.id, process.options.text[OPT_dir], process.dir,
+                                            e)) != 0) {
             process.dir[0] = '\0';
             return rc;
         }
     }
     log_set_folder(process.dir, process.id.rank, process.pid);
     /* exec keeps the pid, and the stream of the program before lives until its writer has closed: the time tells them apart. */
-    (void)snprintf(process.stream_path, sizeof process.stream_path, "%s/regtrace-%u-%.64s-%d-%u-%llx",
-                   process.options.text[OPT_shm], process.id.uid, process.id.job, process.id.rank, process.pid,
+    (void)snprintf(process.stream_path, sizeof process.stream_path,
+                   "%s/regtrace-%u-%.64s-%d-%u-%llx", process.options.text[OPT_shm], process.id.uid,
+                   process.id.job, process.id.rank, process.pid,
                    (unsigned long long)clock_monotonic_ns());
     static const uint32_t shares[] = {1, 4, 16}; /* too little room: a smaller stream */
     uint64_t pool = process.options.number[OPT_buffer];
@@ -80,7 +82,8 @@ static int make_stream(struct rt_error *e)
         rc = stream_create(&s, process.stream_path, &g, e);
         if (rc == 0) {
             if (i > 0)
-                log_line(LOG_WARNING, "little room in shared memory: the stream is smaller than asked for (REGTRACE_BUFFER)");
+                log_line(LOG_WARNING, "little room in shared memory: the stream is smaller than "
+                                      "asked for (REGTRACE_BUFFER)");
             recorder_stream = s;
             return 0;
         }
@@ -146,8 +149,9 @@ bool process_ensure_started(void)
         return wait_for_start();
     recorder_self.in_toolkit++;
     int keep = errno, cancel;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* open and write are cancellation points */
-    uint64_t mask = sys_block_signals(); /* a handler that jumps away would leave it half done */
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+                                 &cancel); /* open and write are cancellation points */
+    uint64_t mask = sys_block_signals();   /* a handler that jumps away would leave it half done */
     struct sys_file_guard guard = sys_file_guard_begin();
     bool ok = run_on_own_stack(start_recording);
     sys_file_guard_end(&guard);
@@ -165,19 +169,21 @@ struct ctl_moment moment_now(uintptr_t ip)
 
 static struct preload_thread *make_thread(struct recorder_thread *t)
 {
-    size_t head = (sizeof(struct preload_thread) + CTL_ALIGNMENT - 1) / CTL_ALIGNMENT * CTL_ALIGNMENT;
+    size_t head =
+        (sizeof(struct preload_thread) + CTL_ALIGNMENT - 1) / CTL_ALIGNMENT * CTL_ALIGNMENT;
     size_t bytes = head + ctl_thread_size(process.config);
-    long p = sys_call6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long p = sys_call6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p < 0 && p > -4096)
         return NULL;
     struct preload_thread *pt = (struct preload_thread *)p; /* NOLINT: the kernel's address */
     pt->bytes = bytes;
-    pt->bcast_seen = -1;
     t->window_state = pt;
     struct ctl_moment m = moment_now(0);
     /* Callbacks of the automaton find the thread through recorder_self.window_state. */
     pt->automaton = ctl_thread_init(process.shared, (char *)pt + head, t->tid, &m);
     t->automaton = pt->automaton;
+    triggers_count_armed(pt);
     return pt;
 }
 
@@ -246,18 +252,20 @@ void thread_named(const char *name)
         t->row->name = stream_string_id(&recorder_stream, name);
 }
 
-static void report_never_fired(void *context, const struct ctl_alarm *alarm, enum ctl_unfired why, uint64_t reached)
+static void report_never_fired(void *context, const struct ctl_alarm *alarm, enum ctl_unfired why,
+                               uint64_t reached)
 {
     unsigned *n = context;
     char key[32], text[512];
     if (why == CTL_OTHER_RANK)
         return;
     (void)snprintf(key, sizeof key, "never_fired.%u", (*n)++);
-    const char *reason = why == CTL_NEVER_ARMED ? "it was never armed: what stands before it did not happen"
+    const char *reason = why == CTL_NEVER_ARMED
+                             ? "it was never armed: what stands before it did not happen"
                          : why == CTL_COUNT_SHORT ? "its count was not reached"
                                                   : "nothing matched it";
-    (void)snprintf(text, sizeof text, "%u\t%.300s\t%s\t%llu\t%llu", alarm->index, alarm->text, reason,
-                   (unsigned long long)reached, (unsigned long long)alarm->count);
+    (void)snprintf(text, sizeof text, "%u\t%.300s\t%s\t%llu\t%llu", alarm->index, alarm->text,
+                   reason, (unsigned long long)reached, (unsigned long long)alarm->count);
     (void)stream_meta_put(&recorder_stream, key, text);
 }
 
@@ -273,11 +281,13 @@ static void wait_for_writer(void)
             return;
         if (w == WRITER_FAILED) {
             if (!log_has_lines())
-                log_line(LOG_ERROR, "recording has ended early, and the log could not be written either: is the disk full?");
+                log_line(LOG_ERROR, "recording has ended early, and the log could not be written "
+                                    "either: is the disk full?");
             return;
         }
         if (!writer_is_alive()) {
-            log_line(LOG_ERROR, "the writer of this process was killed: `regtrace recover` finishes its file");
+            log_line(LOG_ERROR,
+                     "the writer of this process was killed: `regtrace recover` finishes its file");
             return;
         }
         recorder_wake_writer();
@@ -285,12 +295,14 @@ static void wait_for_writer(void)
         (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
         nap = nap < 5000000 ? nap * 3 / 2 : nap;
     }
-    log_line(LOG_WARNING, "the writer has not closed its file within REGTRACE_EXIT_WAIT; it goes on by itself");
+    log_line(LOG_WARNING,
+             "the writer has not closed its file within REGTRACE_EXIT_WAIT; it goes on by itself");
 }
 
 void process_finish(unsigned reason, bool wait)
 {
-    if (!process.traced || sys_getpid() != (pid_t)process.pid || atomic_exchange(&finish_state, 1) != 0)
+    if (!process.traced || sys_getpid() != (pid_t)process.pid ||
+        atomic_exchange(&finish_state, 1) != 0)
         return;
     int keep = errno;
     process.traced = false;
@@ -323,4 +335,3 @@ void process_finish(unsigned reason, bool wait)
     t->in_toolkit--;
     errno = keep;
 }
-

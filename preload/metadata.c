@@ -46,7 +46,8 @@ static void put_chains(const struct stream *s)
         const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
         (void)snprintf(key, sizeof key, "alarm.%u", i);
         (void)snprintf(text, sizeof text, "%u\t%u\t%s\t%s\t%.1500s", a->chain, a->position,
-                       ctl_event_name((enum ctl_event)a->event), ctl_type_name((enum ctl_type)a->type), a->text);
+                       ctl_event_name((enum ctl_event)a->event),
+                       ctl_type_name((enum ctl_type)a->type), a->text);
         if (stream_meta_put(s, key, text) != 0)
             break;
     }
@@ -63,15 +64,17 @@ void metadata_write(const struct stream *s)
     (void)stream_meta_put(s, "program", id->program);
     (void)stream_meta_put(s, "executable", id->executable);
     put_arguments(s);
-    (void)stream_meta_put(s, "rank_source", id->rank_variable != NULL ? id->rank_variable : "no launcher");
+    (void)stream_meta_put(s, "rank_source",
+                          id->rank_variable != NULL ? id->rank_variable : "no launcher");
     (void)stream_meta_put(s, "dir", process.dir);
     (void)stream_meta_put(s, "stream", process.stream_path);
     put_number(s, "ctl.signal", (unsigned long long)process.internal_signal);
     (void)snprintf(text, sizeof text, "%.3f", recorder_measure_cost());
     (void)stream_meta_put(s, "event_cost_ticks", text);
-    (void)stream_meta_put(s, "clock_source", clock_source == CLOCK_SOURCE_TSC      ? "tsc"
-                                             : clock_source == CLOCK_SOURCE_CNTVCT ? "cntvct"
-                                                                                   : "monotonic");
+    (void)stream_meta_put(s, "clock_source",
+                          clock_source == CLOCK_SOURCE_TSC      ? "tsc"
+                          : clock_source == CLOCK_SOURCE_CNTVCT ? "cntvct"
+                                                                : "monotonic");
     put_number(s, "default_start", ctl_config_default_start(process.config));
     for (int i = 0; i < OPTION_COUNT; i++) {
         if (process.options.text[i][0] == '\0' || i == OPT_control)

@@ -23,7 +23,8 @@ static void trampoline(void)
 
 bool run_on_own_stack(bool (*function)(void))
 {
-    long stack = sys_call6(SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    long stack = sys_call6(SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack < 0 && stack > -4096)
         return function();
     function_to_run = function;

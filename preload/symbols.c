@@ -53,14 +53,16 @@ static bool demangle_simple(const char *mangled, char *out, size_t room)
     return n != 0;
 }
 
-static void visit_table(const struct walk *w, const char *file, size_t bytes, const Elf64_Shdr *table,
-                        const Elf64_Shdr *sections, size_t section_count, uintptr_t base)
+static void visit_table(const struct walk *w, const char *file, size_t bytes,
+                        const Elf64_Shdr *table, const Elf64_Shdr *sections, size_t section_count,
+                        uintptr_t base)
 {
     if (table->sh_link >= section_count || table->sh_entsize != sizeof(Elf64_Sym))
         return;
     const Elf64_Shdr *names = &sections[table->sh_link];
-    if (table->sh_offset > bytes || table->sh_size > bytes - table->sh_offset || names->sh_offset > bytes ||
-        names->sh_size > bytes - names->sh_offset || names->sh_size == 0)
+    if (table->sh_offset > bytes || table->sh_size > bytes - table->sh_offset ||
+        names->sh_offset > bytes || names->sh_size > bytes - names->sh_offset ||
+        names->sh_size == 0)
         return;
     const Elf64_Sym *symbols = (const void *)(file + table->sh_offset);
     const char *text = file + names->sh_offset;
@@ -68,7 +70,8 @@ static void visit_table(const struct walk *w, const char *file, size_t bytes, co
         return;
     for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
         const Elf64_Sym *s = &symbols[i];
-        if (ELF64_ST_TYPE(s->st_info) != STT_FUNC || s->st_shndx == SHN_UNDEF || s->st_name >= names->sh_size)
+        if (ELF64_ST_TYPE(s->st_info) != STT_FUNC || s->st_shndx == SHN_UNDEF ||
+            s->st_name >= names->sh_size)
             continue;
         const char *name = text + s->st_name;
         char plain[1024];
@@ -98,7 +101,8 @@ static void visit_file(const struct walk *w, const char *path, uintptr_t base)
         const Elf64_Shdr *sections = (const void *)(file + head->e_shoff);
         const Elf64_Shdr *best = NULL;
         for (size_t i = 0; i < head->e_shnum; i++)
-            if (sections[i].sh_type == SHT_SYMTAB || (sections[i].sh_type == SHT_DYNSYM && best == NULL))
+            if (sections[i].sh_type == SHT_SYMTAB ||
+                (sections[i].sh_type == SHT_DYNSYM && best == NULL))
                 best = &sections[i];
         if (best != NULL)
             visit_table(w, file, bytes, best, sections, head->e_shnum, base);

@@ -60,7 +60,8 @@ uint64_t timers_armed(void *context, uint32_t tid, const struct ctl_arming *armi
     if (arming->distance == 0)
         when.it_value.tv_nsec = 1;
     if (sys_call6(SYS_timer_create, CLOCK_MONOTONIC, (long)&event, (long)&t->id, 0, 0, 0) != 0) {
-        timer_failed("the kernel gives no timer for a timeout alarm (ulimit -i, RLIMIT_SIGPENDING)");
+        timer_failed(
+            "the kernel gives no timer for a timeout alarm (ulimit -i, RLIMIT_SIGPENDING)");
         return CTL_UNKNOWN;
     }
     t->used = true;
@@ -137,5 +138,6 @@ void process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code)
     info.si_pid = (pid_t)process.pid;
     info.si_uid = process.id.uid;
     info.si_value.sival_int = (int)code << 16;
-    (void)sys_call6(SYS_rt_tgsigqueueinfo, process.pid, kernel_tid, process.internal_signal, (long)&info, 0, 0);
+    (void)sys_call6(SYS_rt_tgsigqueueinfo, process.pid, kernel_tid, process.internal_signal,
+                    (long)&info, 0, 0);
 }

@@ -53,9 +53,23 @@ void triggers_prepare(const struct ctl_config *config)
     functions_resolve();
 }
 
+/* For `regtrace ctl status`: chains that still have an alarm armed, as seen by the thread that fired last. */
+void triggers_count_armed(const struct preload_thread *pt)
+{
+    uint32_t armed = 0;
+    for (unsigned c = 0; c < ctl_config_chain_count(process.config); c++)
+        armed += ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM;
+    atomic_store_explicit(&recorder_stream.header->status_armed, armed, memory_order_relaxed);
+}
+
 /* The program asked to end after its last window: no chain has anything armed on this thread any more. */
 void triggers_after_hit(struct preload_thread *pt)
 {
+    static _Atomic uint64_t fired_before;
+    uint64_t fired =
+        atomic_load_explicit(&recorder_stream.header->fired_total, memory_order_relaxed);
+    if (fired != atomic_exchange_explicit(&fired_before, fired, memory_order_relaxed))
+        triggers_count_armed(pt);
     if (process.options.number[OPT_exit_on_stop] == 0 || recorder_self.recording ||
         atomic_load(&recorder_stream.header->windows_opened) == 0)
         return;
@@ -81,7 +95,8 @@ static bool level_matches(const struct ctl_alarm *a, int level)
 }
 
 /* All pcontrol alarms that this call matches; text NULL: it has none, or none that can be read. */
-static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, const char *text, uintptr_t ip)
+static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, const char *text,
+                         uintptr_t ip)
 {
     uint16_t match[LIST_MAX];
     unsigned n = 0;
@@ -166,8 +181,7 @@ static void apply_preset(struct recorder_thread *t, int level, const char *text,
         else if (level <= -5)
             region_end(name);
         break;
-    case PRESET_NONE:
-        break;
+    case PRESET_NONE: break;
     }
 }
 
@@ -182,21 +196,25 @@ void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
     if (pt == NULL)
         return;
     char text[TEXT_MAX];
-    bool has_text = pcontrol_wants_text && !fortran && second != 0 && mpi_read_string(second, text, sizeof text) > 0;
+    bool has_text = pcontrol_wants_text && !fortran && second != 0 &&
+                    mpi_read_string(second, text, sizeof text) > 0;
     bool region_preset = preset == PRESET_IPM && has_text && level == 1;
     bool before = recorder_active(t);
     uint32_t id = has_text ? stream_string_id(&recorder_stream, text) : 0;
     if (before)
-        (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0), (uint32_t)level, id);
+        (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
+                            (uint32_t)level, id);
     hit_pcontrol(pt, true, level, has_text && !region_preset ? text : NULL, ip);
     apply_preset(t, level, has_text ? text : NULL, ip);
     if (!before && recorder_active(t))
-        (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0), (uint32_t)level, id);
+        (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
+                            (uint32_t)level, id);
 }
 
 bool trigger_wants_signal(int signal_number)
 {
-    return signal_number >= 1 && signal_number <= 64 && (signal_set >> (signal_number - 1) & 1) != 0;
+    return signal_number >= 1 && signal_number <= 64 &&
+           (signal_set >> (signal_number - 1) & 1) != 0;
 }
 
 void trigger_signal(int signal_number, uintptr_t ip)

@@ -23,7 +23,9 @@ static struct {
     _Atomic uint32_t lock;
     bool bcast_open;
     bool default_closed; /* a broadcast close has been: later default starts are the thread's own */
-    int32_t bcast_ordinal;
+    uint32_t bcast_number; /* of broadcast windows so far: tells them apart */
+    int32_t
+        bcast_ordinal; /* taken by the first thread that opens its row, -1 until then: ordinals stay dense */
     uint32_t closes;
     struct edge opened, closed;
 } windows = {.bcast_ordinal = -1};
@@ -44,11 +46,21 @@ static int32_t next_ordinal(void)
     return (int32_t)atomic_fetch_add(&recorder_stream.header->windows_opened, 1);
 }
 
+/* Under the lock. */
+static int32_t broadcast_ordinal(void)
+{
+    if (windows.bcast_ordinal < 0)
+        windows.bcast_ordinal = next_ordinal();
+    return windows.bcast_ordinal;
+}
+
 static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt, bool enter)
 {
     uint32_t cut = (uint32_t)EVENT_FLAG_CUT << 24;
-    uint32_t regions = pt->region_depth < THREAD_REGION_DEPTH ? pt->region_depth : THREAD_REGION_DEPTH;
-    uint32_t functions = pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
+    uint32_t regions =
+        pt->region_depth < THREAD_REGION_DEPTH ? pt->region_depth : THREAD_REGION_DEPTH;
+    uint32_t functions =
+        pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
     if (!process.options.number[OPT_functions])
         functions = 0;
     if (enter) {
@@ -66,8 +78,8 @@ static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt,
         (void)recorder_emit(t, EV_REGION_END | cut, pt->regions[i], 0);
 }
 
-static void open_window(struct recorder_thread *t, struct preload_thread *pt, int32_t ordinal, bool bcast, bool firing,
-                        const struct edge *e)
+static void open_window(struct recorder_thread *t, struct preload_thread *pt, int32_t ordinal,
+                        bool bcast, bool firing, const struct edge *e)
 {
     uint64_t now = clock_ticks();
     uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
@@ -81,7 +93,8 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     emit_cut(t, pt, true);
 }
 
-static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing, const struct edge *e)
+static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
+                         const struct edge *e)
 {
     emit_cut(t, pt, false);
     uint64_t now = clock_ticks();
@@ -99,18 +112,19 @@ static void follow(struct recorder_thread *t, struct preload_thread *pt)
 {
     lock_windows();
     bool close = windows.closes != pt->closes_seen;
-    bool open = windows.bcast_open && pt->bcast_seen != windows.bcast_ordinal;
+    bool open =
+        windows.bcast_open && pt->bcast_seen != windows.bcast_number && t->tid < CTL_HELPER_TID;
+    bool join = open && (!t->recording || close);
     struct edge closed = windows.closed, opened = windows.opened;
-    int32_t ordinal = windows.bcast_ordinal;
+    int32_t ordinal = join ? broadcast_ordinal() : -1;
     pt->closes_seen = windows.closes;
+    if (open)
+        pt->bcast_seen = windows.bcast_number;
     unlock_windows();
     if (close && t->recording)
         close_window(t, pt, false, &closed);
-    if (open && t->tid < CTL_HELPER_TID) {
-        pt->bcast_seen = ordinal;
-        if (!t->recording)
-            open_window(t, pt, ordinal, true, false, &opened);
-    }
+    if (join)
+        open_window(t, pt, ordinal, true, false, &opened);
 }
 
 uint32_t windows_sync(struct recorder_thread *t)
@@ -143,7 +157,8 @@ static void bump_epoch(struct recorder_thread *t)
         t->epoch = before + 1;
 }
 
-static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt, const struct edge *e, bool by_default)
+static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt,
+                            const struct edge *e, bool by_default)
 {
     lock_windows();
     if (by_default && windows.default_closed) {
@@ -154,23 +169,26 @@ static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt
     bool fresh = !windows.bcast_open;
     if (fresh) {
         windows.bcast_open = true;
-        windows.bcast_ordinal = next_ordinal();
+        windows.bcast_number++;
+        windows.bcast_ordinal = -1;
         windows.opened = *e;
     }
-    int32_t ordinal = windows.bcast_ordinal;
-    pt->bcast_seen = ordinal;
+    bool join = !t->recording && (fresh || by_default);
+    int32_t ordinal = join ? broadcast_ordinal() : -1;
+    pt->bcast_seen = windows.bcast_number;
     unlock_windows();
     if (fresh)
         bump_epoch(t);
     if (t->recording)
         return fresh;
-    if (!fresh && !by_default)
+    if (!join)
         ordinal = next_ordinal(); /* it had left the broadcast window: a window of its own */
     open_window(t, pt, ordinal, fresh || by_default, fresh || !by_default, e);
     return true;
 }
 
-static bool stop_broadcast(struct recorder_thread *t, struct preload_thread *pt, const struct edge *e)
+static bool stop_broadcast(struct recorder_thread *t, struct preload_thread *pt,
+                           const struct edge *e)
 {
     lock_windows();
     bool any = windows.bcast_open || atomic_load(&recorder_stream.header->recording_threads) != 0;
@@ -191,8 +209,8 @@ static bool stop_broadcast(struct recorder_thread *t, struct preload_thread *pt,
 }
 
 /* One edge on the calling thread; true if it changed something, false = ignored. */
-static bool apply_edge(struct recorder_thread *t, struct preload_thread *pt, bool start, bool bcast, bool by_default,
-                       const struct edge *e)
+static bool apply_edge(struct recorder_thread *t, struct preload_thread *pt, bool start, bool bcast,
+                       bool by_default, const struct edge *e)
 {
     if (start) {
         if (t->recording && !bcast && pt->kind == e->kind)
@@ -236,9 +254,10 @@ static int window_kind(uint8_t event, bool *start)
 
 static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, bool ignored, bool api)
 {
-    uint64_t flags = (uint64_t)f->bcast | (uint64_t)f->late << 1 | (uint64_t)f->precond << 2 | (uint64_t)ignored << 3 |
-                     (uint64_t)f->default_start << 4 | (uint64_t)api << 5;
-    uint64_t a = (uint64_t)f->event | (uint64_t)f->alarm << 8 | (uint64_t)f->tid << 24 | flags << 56;
+    uint64_t flags = (uint64_t)f->bcast | (uint64_t)f->late << 1 | (uint64_t)f->precond << 2 |
+                     (uint64_t)ignored << 3 | (uint64_t)f->default_start << 4 | (uint64_t)api << 5;
+    uint64_t a =
+        (uint64_t)f->event | (uint64_t)f->alarm << 8 | (uint64_t)f->tid << 24 | flags << 56;
     uint64_t more[3] = {f->requested, f->moment.icount, f->phase != 0 ? f->phase : f->pass};
     (void)recorder_emit_long(t, EV_FIRED, a, f->moment.ip, more, 1);
     struct stream_header *h = recorder_stream.header;
@@ -248,8 +267,8 @@ static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, boo
 }
 
 /* Would this edge change nothing? Asked before the event is recorded, so that its record says so. */
-static bool would_ignore(const struct recorder_thread *t, const struct preload_thread *pt, bool start, bool bcast,
-                         uint8_t kind)
+static bool would_ignore(const struct recorder_thread *t, const struct preload_thread *pt,
+                         bool start, bool bcast, uint8_t kind)
 {
     if (start)
         return t->recording && pt->kind == kind && (!bcast || windows.bcast_open);
@@ -269,7 +288,8 @@ static void mark_event(struct recorder_thread *t, const struct ctl_fired *f)
     (void)recorder_emit(t, code, f->alarm, f->tid);
 }
 
-static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt, const struct ctl_fired *f, bool api)
+static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt,
+                            const struct ctl_fired *f, bool api)
 {
     bool start = false;
     int kind = f->precond ? -1 : window_kind(f->event, &start);
@@ -324,8 +344,12 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason)
     struct preload_thread *pt = t->window_state;
     if (pt == NULL || !t->recording || !recorder_is_on())
         return;
-    struct edge e = {.clock = clock_ticks(), .requested = CTL_UNKNOWN, .actual = CTL_UNKNOWN, .alarm = NO_ALARM,
-                     .kind = pt->kind, .reason = (uint8_t)reason};
+    struct edge e = {.clock = clock_ticks(),
+                     .requested = CTL_UNKNOWN,
+                     .actual = CTL_UNKNOWN,
+                     .alarm = NO_ALARM,
+                     .kind = pt->kind,
+                     .reason = (uint8_t)reason};
     uint64_t mask = sys_block_signals();
     close_window(t, pt, true, &e);
     sys_restore_signals(mask);
@@ -339,7 +363,8 @@ void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
     e.kind = pt->kind;
     bool shared = windows.bcast_open;
     windows.closes = pt->closes_seen = 0;
-    pt->bcast_seen = -1;
+    pt->bcast_seen = 0;
+    windows.bcast_number = 0;
     windows.bcast_open = false;
     if (!pt->was_recording)
         return;
@@ -354,7 +379,10 @@ void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
 
 void windows_reopen(struct recorder_thread *t, struct preload_thread *pt)
 {
-    struct edge e = {.clock = clock_ticks(), .requested = CTL_UNKNOWN, .actual = CTL_UNKNOWN, .alarm = NO_ALARM,
+    struct edge e = {.clock = clock_ticks(),
+                     .requested = CTL_UNKNOWN,
+                     .actual = CTL_UNKNOWN,
+                     .alarm = NO_ALARM,
                      .kind = pt->kind};
     pt->was_recording = false;
     if (!t->recording)

@@ -54,7 +54,8 @@ static long name_stream(const char *path, int fd)
         digits[n++] = (char)('0' + v % 10);
     while (n > 0)
         link[at++] = digits[--n];
-    long rc = sys_call6(SYS_linkat, AT_FDCWD, (long)link, AT_FDCWD, (long)path, AT_SYMLINK_FOLLOW, 0);
+    long rc =
+        sys_call6(SYS_linkat, AT_FDCWD, (long)link, AT_FDCWD, (long)path, AT_SYMLINK_FOLLOW, 0);
     return rc != 0 ? rc : raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_NOFOLLOW, 0);
 }
 
@@ -110,7 +111,8 @@ static bool find_writer(char path[PATH_MAX])
         return access(path, X_OK) == 0;
     }
     static const char *const places[] = {"regtrace-writer", "../libexec/regtrace/regtrace-writer",
-                                         "../../libexec/regtrace/regtrace-writer", "../../writer/regtrace-writer",
+                                         "../../libexec/regtrace/regtrace-writer",
+                                         "../../writer/regtrace-writer",
                                          "../writer/regtrace-writer"};
     Dl_info info;
     if (dladdr((const void *)&process_start_writer, &info) == 0 || info.dli_fname == NULL)
@@ -153,7 +155,8 @@ static char **writer_environment(void)
 
 static int launch(struct writer_launch *l)
 {
-    unsigned char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    unsigned char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stacks == MAP_FAILED)
         return -errno;
     l->stack = stacks + STACK_BYTES;
@@ -177,7 +180,10 @@ bool process_start_writer(void)
         return true;
     char dir[PATH_MAX], *path = writer_path;
     if (!writer_found) {
-        log_detail(LOG_ERROR, "nothing is recorded: no writer program (REGTRACE_WRITER names it; make install puts it beside the library)", path);
+        log_detail(LOG_ERROR,
+                   "nothing is recorded: no writer program (REGTRACE_WRITER names it; make install "
+                   "puts it beside the library)",
+                   path);
         return false;
     }
     (void)snprintf(dir, sizeof dir, "%s", process.dir);
