@@ -51,12 +51,14 @@ def main():
     measure.QUICK = asked.quick
     load, found, failed = os.getloadavg()[0], [], False
     for name, function in chosen:
-        began = time.monotonic()
+        began, before = time.monotonic(), len(found)
         try:
             found += function()
         except (measure.CannotMeasure, subprocess.TimeoutExpired) as e:
             found.append(measure.Row(name, "", "not measured", None, 0, "", str(e).replace("\n", " ").replace("|", "/")))
             failed = True
+        for row in found[before:]:
+            measure.note(" | ".join(row.cells))
         measure.note("%s: %.0f s" % (name, time.monotonic() - began))
     text = heading(asked.quick, load) + "\n" + measure.table(found) + "\n"
     print(text)

@@ -26,7 +26,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 1000; i++)
         MPI_Allreduce(&x, &y, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("rss %ld\npss %ld\n", field("/proc/self/status", "VmRSS:"), field("/proc/self/smaps_rollup", "Pss:"));
+        printf("rss %ld\npss %ld\n", field("/proc/self/status", "VmRSS:"),
+               field("/proc/self/smaps_rollup", "Pss:"));
     MPI_Finalize();
     return 0;
 }

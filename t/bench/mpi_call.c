@@ -16,7 +16,8 @@ int main(int argc, char **argv)
     long pause_ms = argc > 2 ? atol(argv[2]) : 0;
     for (int r = -BURST; r < n; r++) { /* the first burst warms up */
         if (r % BURST == 0 && pause_ms > 0) {
-            struct timespec pause = {.tv_sec = pause_ms / 1000, .tv_nsec = pause_ms % 1000 * 1000000};
+            struct timespec pause = {.tv_sec = pause_ms / 1000,
+                                     .tv_nsec = pause_ms % 1000 * 1000000};
             nanosleep(&pause, NULL);
         }
         double began = bench_now_ns();

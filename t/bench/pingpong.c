@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * 0-byte ping-pong between two ranks: median ns of a round trip over rounds of 2,000, one number on one line. */
+ * 0-byte ping-pong between two ranks: median ns of a round trip over rounds of 500, one number on one line. */
 #include "t/bench/median.h"
 
 #include <mpi.h>
@@ -17,12 +17,12 @@ static void exchange(int rank)
 
 int main(int argc, char **argv)
 {
-    enum { TRIPS = 2000, MOST = 1000 };
+    enum { TRIPS = 500, MOST = 1000 };
     static double rounds[MOST];
     int rank, n;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    n = bench_count(argc, argv, 41, MOST);
+    n = bench_count(argc, argv, 101, MOST);
     for (int r = -2; r < n; r++) {
         double began = bench_now_ns();
         for (int i = 0; i < TRIPS && rank < 2; i++)

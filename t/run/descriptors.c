@@ -49,7 +49,8 @@ int main(int argc, char **argv)
     show_descriptors(when);
     show_status(when);
     int status;
-    printf("%s: %s\n", when, wait(&status) == -1 && errno == ECHILD ? "no child" : "a child that nobody made");
+    printf("%s: %s\n", when,
+           wait(&status) == -1 && errno == ECHILD ? "no child" : "a child that nobody made");
     fflush(stdout);
     if (argc == 1)
         execl("/proc/self/exe", argv[0], "again", (char *)NULL);

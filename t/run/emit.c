@@ -77,6 +77,7 @@ int main(int argc, char **argv)
 #ifdef WITH_MPI
     MPI_Finalize();
 #endif
-    printf("emit: rank %d wrote %llu events on %d threads\n", rank, (unsigned long long)events, threads);
+    printf("emit: rank %d wrote %llu events on %d threads\n", rank, (unsigned long long)events,
+           threads);
     return 0;
 }
