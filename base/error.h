@@ -21,6 +21,7 @@ struct rt_error {
 void rt_error_set(struct rt_error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Put "what: " in front of the text, so that levels of callers give a chain of causes. Keeps errno. */
-void rt_error_prefix(struct rt_error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void rt_error_prefix(struct rt_error *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

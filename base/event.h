@@ -9,7 +9,8 @@
  * machine. Models: 'R' regtrace itself (control, windows, threads), 'M' MPI, 'F' functions,
  * 'G' regions, 'K' marks, 'S' signals. The tables are in event_table.def and, for MPI, are made from
  * mpi/functions.list; everything that names a code (dump, report, docs) reads those tables. */
-#define EVENT_CODE(m, c, v) ((uint32_t)(uint8_t)(m) | (uint32_t)(uint8_t)(c) << 8 | (uint32_t)(uint8_t)(v) << 16)
+#define EVENT_CODE(m, c, v)                                                                        \
+    ((uint32_t)(uint8_t)(m) | (uint32_t)(uint8_t)(c) << 8 | (uint32_t)(uint8_t)(v) << 16)
 #define EVENT_MODEL(code) ((char)((code)&0xff))
 #define EVENT_CATEGORY(code) ((char)(((code) >> 8) & 0xff))
 #define EVENT_VALUE(code) ((uint8_t)(((code) >> 16) & 0xff))
@@ -46,8 +47,9 @@ _Static_assert(sizeof(struct event_slot) == 32, "a slot is 32 bytes");
 #define EVENT_FLAG_MORE 0x02u      /* continuation slots follow */
 #define EVENT_FLAG_CUT 0x04u       /* synthetic: the real edge lies outside the window */
 #define EVENT_FLAG_LATE 0x08u      /* the edge came later than asked */
-#define EVENT_FLAG_NESTED 0x10u    /* made inside another recorded MPI call (a callback, a thread level) */
-#define EVENT_FLAG_FORTRAN 0x20u   /* reached through a Fortran entry point */
+#define EVENT_FLAG_NESTED                                                                          \
+    0x10u /* made inside another recorded MPI call (a callback, a thread level) */
+#define EVENT_FLAG_FORTRAN 0x20u /* reached through a Fortran entry point */
 
 #define EVENT_HEAD(code, flags, cpu, mark)                                                         \
     ((uint64_t)(code) | (uint64_t)(flags) << 24 | (uint64_t)(uint16_t)(cpu) << 32 |                \

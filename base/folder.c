@@ -73,7 +73,9 @@ static int absolute(const char *name, char out[PATH_MAX], struct rt_error *e)
     char cwd[PATH_MAX] = "";
     if (name[0] != '/' && getcwd(cwd, sizeof cwd) == NULL) {
         int rc = -errno;
-        rt_error_set(e, "the current folder cannot be named: %s; give REGTRACE_DIR an absolute path", strerror(-rc));
+        rt_error_set(e,
+                     "the current folder cannot be named: %s; give REGTRACE_DIR an absolute path",
+                     strerror(-rc));
         return rc;
     }
     int n = snprintf(out, PATH_MAX, "%s%s%s", cwd, cwd[0] != '\0' ? "/" : "", name);
@@ -88,15 +90,18 @@ static int absolute(const char *name, char out[PATH_MAX], struct rt_error *e)
 
 static int report(const char *path, int rc, struct rt_error *e)
 {
-    const char *remedy = rc == -EROFS || rc == -EACCES || rc == -EPERM ? "; set REGTRACE_DIR to a folder that can be written"
-                         : rc == -ENOENT                               ? "; its parent folder does not exist"
-                         : rc == -ENOSPC || rc == -EDQUOT              ? "; make room or set REGTRACE_DIR elsewhere"
-                                                                       : "";
+    const char *remedy = rc == -EROFS || rc == -EACCES || rc == -EPERM
+                             ? "; set REGTRACE_DIR to a folder that can be written"
+                         : rc == -ENOENT ? "; its parent folder does not exist"
+                         : rc == -ENOSPC || rc == -EDQUOT
+                             ? "; make room or set REGTRACE_DIR elsewhere"
+                             : "";
     rt_error_set(e, "cannot make the folder %s: %s%s", path, strerror(-rc), remedy);
     return rc;
 }
 
-int identity_make_folder(const struct identity *id, const char *wanted, char *out, struct rt_error *e)
+int identity_make_folder(const struct identity *id, const char *wanted, char *out,
+                         struct rt_error *e)
 {
     char base[PATH_MAX], name[256];
     (void)snprintf(name, sizeof name, "regtrace-%s-%s", id->program, id->job);

@@ -36,9 +36,11 @@ static bool env_number(char *const *envp, const char *name, int32_t *out)
 static const struct {
     const char *rank, *size, *local_rank, *local_size;
 } launchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", "PMIX_LOCAL_SIZE"},
-    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     {"PALS_RANKID", "PALS_SIZE", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},
     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
@@ -112,9 +114,23 @@ uint64_t identity_start_time(uint32_t pid)
 
 static bool is_launcher(const char *name)
 {
-    static const char *const names[] = {"mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.openmpi", "orterun", "orted",
-                                        "prterun", "prted", "mpiexec.hydra", "mpirun.mpich", "mpiexec.mpich",
-                                        "hydra_pmi_proxy", "hydra_bstrap_pr", "srun", "slurmstepd", "palsd", NULL};
+    static const char *const names[] = {"mpirun",
+                                        "mpiexec",
+                                        "mpirun.openmpi",
+                                        "mpiexec.openmpi",
+                                        "orterun",
+                                        "orted",
+                                        "prterun",
+                                        "prted",
+                                        "mpiexec.hydra",
+                                        "mpirun.mpich",
+                                        "mpiexec.mpich",
+                                        "hydra_pmi_proxy",
+                                        "hydra_bstrap_pr",
+                                        "srun",
+                                        "slurmstepd",
+                                        "palsd",
+                                        NULL};
     for (int i = 0; names[i] != NULL; i++)
         if (strncmp(name, names[i], 15) == 0) /* the kernel keeps 15 characters */
             return true;
@@ -138,20 +154,22 @@ static void job_of_launcher(struct identity *id)
         }
         pid = parent;
     }
-    (void)snprintf(id->job, sizeof id->job, "%.40s-%u-%llx", id->host, found, (unsigned long long)found_start);
+    (void)snprintf(id->job, sizeof id->job, "%.40s-%u-%llx", id->host, found,
+                   (unsigned long long)found_start);
 }
 
 static void make_file_name(char *s)
 {
     for (; *s != '\0'; s++)
-        if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '-' ||
-              *s == '_' || *s == '.'))
+        if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
+              *s == '-' || *s == '_' || *s == '.'))
             *s = '_';
 }
 
 static void read_job(struct identity *id, char *const *envp, const char *run_id)
 {
-    const char *slurm = identity_env(envp, "SLURM_JOB_ID"), *step = identity_env(envp, "SLURM_STEP_ID");
+    const char *slurm = identity_env(envp, "SLURM_JOB_ID"),
+               *step = identity_env(envp, "SLURM_STEP_ID");
     const char *pmix = identity_env(envp, "PMIX_NAMESPACE");
     if (run_id != NULL && run_id[0] != '\0')
         (void)snprintf(id->job, sizeof id->job, "%s", run_id);
@@ -179,7 +197,8 @@ void identity_read(struct identity *id, char *const *envp, const char *run_id)
     ssize_t n = readlink("/proc/self/exe", id->executable, sizeof id->executable - 1);
     id->executable[n > 0 ? n : 0] = '\0';
     const char *slash = strrchr(id->executable, '/');
-    (void)snprintf(id->program, sizeof id->program, "%.63s", slash != NULL ? slash + 1 : id->executable);
+    (void)snprintf(id->program, sizeof id->program, "%.63s",
+                   slash != NULL ? slash + 1 : id->executable);
     read_rank(id, envp);
     read_job(id, envp, run_id);
 }

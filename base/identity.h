@@ -18,8 +18,8 @@ struct identity {
     uint64_t pid_start_time; /* clock ticks since boot, field 22 of /proc/PID/stat */
     char host[65];
     char boot_id[40];
-    char job[128];           /* safe as part of a file name */
-    char program[64];        /* base name of the executable */
+    char job[128];    /* safe as part of a file name */
+    char program[64]; /* base name of the executable */
     char executable[PATH_MAX];
 };
 
@@ -32,7 +32,8 @@ uint64_t identity_start_time(uint32_t pid);
 /* The folder of the run: `wanted`, or regtrace-PROGRAM-JOB; an existing folder of another job gets -2, -3 ... .
  * Created (with its .regtrace subfolder, which names the job) if needed, atomically, so that all ranks of a job agree. The absolute
  * path goes to out[PATH_MAX]. -errno with the reason: read-only folder, no permission, name in use by a file. */
-RT_MUST_CHECK int identity_make_folder(const struct identity *id, const char *wanted, char *out, struct rt_error *e);
+RT_MUST_CHECK int identity_make_folder(const struct identity *id, const char *wanted, char *out,
+                                       struct rt_error *e);
 
 /* getenv over an envp. NULL if not there. */
 const char *identity_env(char *const *envp, const char *name);

@@ -70,7 +70,8 @@ void log_detail(enum log_level level, const char *text, const char *detail)
     struct sys_file_guard guard = sys_file_guard_begin();
     long fd = -1;
     if (log_path[0] != '\0')
-        fd = sys_call6(SYS_openat, AT_FDCWD, (long)log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666, 0, 0);
+        fd = sys_call6(SYS_openat, AT_FDCWD, (long)log_path,
+                       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666, 0, 0);
     if (fd >= 0) {
         int rc = sys_write_all((int)fd, line + PREFIX, n - PREFIX);
         (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);

@@ -80,10 +80,14 @@ static int parse_number(const char *text, bool suffix, uint64_t *out)
     if (*p < '0' || *p > '9')
         return -EINVAL;
     for (; *p >= '0' && *p <= '9'; p++)
-        if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+        if (__builtin_mul_overflow(v, 10u, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
             return -ERANGE;
     if (suffix && *p != '\0' && p[1] == '\0') {
-        unsigned shift = *p == 'K' || *p == 'k' ? 10 : *p == 'M' || *p == 'm' ? 20 : *p == 'G' || *p == 'g' ? 30 : 0;
+        unsigned shift = *p == 'K' || *p == 'k'   ? 10
+                         : *p == 'M' || *p == 'm' ? 20
+                         : *p == 'G' || *p == 'g' ? 30
+                                                  : 0;
         if (shift == 0 || v > UINT64_MAX >> shift)
             return -EINVAL;
         v <<= shift;
@@ -105,14 +109,16 @@ static bool is_choice(const char *choices, const char *value)
     return false;
 }
 
-int option_check(const struct option_row *row, const char *value, uint64_t *number, struct rt_error *e)
+int option_check(const struct option_row *row, const char *value, uint64_t *number,
+                 struct rt_error *e)
 {
     int rc = 0;
     *number = 0;
     switch (row->kind) {
     case OPTION_FLAG:
         if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
-            rt_error_set(e, "%s (option -%s) is \"%s\": 0 or 1 is legal", row->variable, row->option, value);
+            rt_error_set(e, "%s (option -%s) is \"%s\": 0 or 1 is legal", row->variable,
+                         row->option, value);
             return -EINVAL;
         }
         *number = (uint64_t)(value[0] - '0');
@@ -123,18 +129,20 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
         if (rc == 0 && strcmp(row->field, "compress") == 0 && *number > 9)
             rc = -EINVAL;
         if (rc != 0)
-            rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s, a whole number%s", row->variable, row->option,
-                         value, row->values, row->kind == OPTION_SIZE ? " with an optional K, M or G" : "");
+            rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s, a whole number%s",
+                         row->variable, row->option, value, row->values,
+                         row->kind == OPTION_SIZE ? " with an optional K, M or G" : "");
         break;
     case OPTION_TEXT:
-        if (strchr(row->values, '|') != NULL && value[0] != '\0' && !is_choice(row->values, value)) {
-            rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s", row->variable, row->option, value, row->values);
+        if (strchr(row->values, '|') != NULL && value[0] != '\0' &&
+            !is_choice(row->values, value)) {
+            rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s", row->variable, row->option,
+                         value, row->values);
             rc = -EINVAL;
         }
         break;
     case OPTION_LIST:
-    case OPTION_LEGACY:
-        break;
+    case OPTION_LEGACY: break;
     }
     return rc;
 }
@@ -142,8 +150,13 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
 /* Variables that are ours but no options: set between our own processes, or in tests. */
 static bool is_internal(const char *name, size_t n)
 {
-    static const char *const internal[] = {"REGTRACE_PARENT", "REGTRACE_BUILD",     "REGTRACE_BUILD_DIR", "REGTRACE_SOURCE",
-                                           "REGTRACE_LEVEL",  "REGTRACE_LIBRARY", NULL};
+    static const char *const internal[] = {"REGTRACE_PARENT",
+                                           "REGTRACE_BUILD",
+                                           "REGTRACE_BUILD_DIR",
+                                           "REGTRACE_SOURCE",
+                                           "REGTRACE_LEVEL",
+                                           "REGTRACE_LIBRARY",
+                                           NULL};
     if (n > 14 && strncmp(name, "REGTRACE_TEST_", 14) == 0)
         return true;
     for (int i = 0; internal[i] != NULL; i++)
@@ -167,7 +180,8 @@ int options_read(struct options *o, char *const *envp, struct rt_error *e,
     for (int i = 0; i < OPTION_COUNT; i++) {
         o->text[i] = option_table[i].default_value;
         o->number[i] = 0;
-        if (o->text[i][0] != '\0' && (rc = option_check(&option_table[i], o->text[i], &o->number[i], e)) != 0)
+        if (o->text[i][0] != '\0' &&
+            (rc = option_check(&option_table[i], o->text[i], &o->number[i], e)) != 0)
             return rc;
     }
     for (; envp != NULL && *envp != NULL; envp++) {

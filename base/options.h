@@ -8,7 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_SIZE, OPTION_NUMBER, OPTION_LIST, OPTION_LEGACY };
+enum option_kind {
+    OPTION_TEXT,
+    OPTION_FLAG,
+    OPTION_SIZE,
+    OPTION_NUMBER,
+    OPTION_LIST,
+    OPTION_LEGACY
+};
 
 struct option_row {
     const char *field;    /* C name */
@@ -40,7 +47,8 @@ struct options {
 /* Read all variables from `environ`-like envp. -EINVAL with the variable, the value found and what is legal;
  * an unknown REGTRACE_ variable is reported through unknown(ctx, name, nearest) (NULL allowed), no error. */
 RT_MUST_CHECK int options_read(struct options *o, char *const *envp, struct rt_error *e,
-                               void (*unknown)(void *ctx, const char *name, const char *nearest), void *ctx);
+                               void (*unknown)(void *ctx, const char *name, const char *nearest),
+                               void *ctx);
 
 /* Check one value as options_read() would. */
 RT_MUST_CHECK int option_check(const struct option_row *row, const char *value, uint64_t *number,

@@ -19,7 +19,8 @@ struct stream recorder_stream = {.fd = -1};
 static _Atomic uint32_t recording_on;
 static _Atomic uint32_t next_tid, next_helper_tid = 1000;
 static _Atomic uint32_t chunk_hint;
-static _Atomic uint32_t writer_gave_up; /* the writer made no progress: drop without waiting until it does */
+static _Atomic uint32_t
+    writer_gave_up; /* the writer made no progress: drop without waiting until it does */
 static _Atomic uint64_t given_up_at;
 static const uint32_t unknown_cpu = EVENT_CPU_UNKNOWN;
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -128,8 +129,8 @@ static struct chunk_header *take_free_chunk(void)
         struct chunk_header *c = stream_chunk(&recorder_stream, i);
         uint32_t free = CHUNK_FREE;
         if (atomic_load_explicit(&c->state, memory_order_relaxed) == CHUNK_FREE &&
-            atomic_compare_exchange_strong_explicit(&c->state, &free, CHUNK_OPEN, memory_order_acquire,
-                                                    memory_order_relaxed)) {
+            atomic_compare_exchange_strong_explicit(&c->state, &free, CHUNK_OPEN,
+                                                    memory_order_acquire, memory_order_relaxed)) {
             atomic_store_explicit(&chunk_hint, (i + 1) % n, memory_order_relaxed);
             return c;
         }
@@ -250,8 +251,8 @@ RT_COLD static bool can_record(struct recorder_thread *t)
     return recorder_is_on() && recorder_thread_attach(t, false);
 }
 
-RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
-                                uint64_t *clock)
+RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
+                                uint64_t b, uint64_t *clock)
 {
     *clock = clock_ticks();
     if (!can_record(t))
@@ -268,8 +269,8 @@ RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, 
     return ok;
 }
 
-RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
-                                    const uint64_t *more, unsigned n_more)
+RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
+                                    uint64_t b, const uint64_t *more, unsigned n_more)
 {
     uint64_t clock = clock_ticks();
     if (!can_record(t))

@@ -17,25 +17,25 @@
 struct recorder_thread {
     struct event_slot *_Atomic cursor; /* next free slot; == end when there is none */
     struct event_slot *end;
-    uint64_t mark_bits;   /* mark of the current chunk << 48 */
-    const uint32_t *cpu;  /* rseq's cpu_id, or a constant */
-    uint32_t epoch;       /* recorder_epoch as last seen by this thread */
-    uint32_t recording;   /* 1 inside a window: events are wanted */
-    int32_t window;       /* ordinal in force, STREAM_NO_WINDOW outside */
-    uint32_t tid;         /* ours */
-    uint32_t index;       /* row in the thread table, STREAM_NONE when the table is full */
-    uint32_t attached;    /* 0 never, 1 attached, 2 ended or switched off (forked child, vfork) */
+    uint64_t mark_bits;  /* mark of the current chunk << 48 */
+    const uint32_t *cpu; /* rseq's cpu_id, or a constant */
+    uint32_t epoch;      /* recorder_epoch as last seen by this thread */
+    uint32_t recording;  /* 1 inside a window: events are wanted */
+    int32_t window;      /* ordinal in force, STREAM_NO_WINDOW outside */
+    uint32_t tid;        /* ours */
+    uint32_t index;      /* row in the thread table, STREAM_NONE when the table is full */
+    uint32_t attached;   /* 0 never, 1 attached, 2 ended or switched off (forked child, vfork) */
     struct stream_thread *row;
-    struct chunk_header *chunk; /* current, NULL = none */
-    uint64_t sequence;          /* of the next chunk */
-    uint32_t continued;         /* continuation slots in the current chunk */
+    struct chunk_header *chunk;      /* current, NULL = none */
+    uint64_t sequence;               /* of the next chunk */
+    uint32_t continued;              /* continuation slots in the current chunk */
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
-    uint32_t in_toolkit;        /* our own code runs: wrappers pass straight through */
-    uint32_t open_depth;        /* MPI calls now open, outermost first; may exceed the array */
+    uint32_t in_toolkit;             /* our own code runs: wrappers pass straight through */
+    uint32_t open_depth;             /* MPI calls now open, outermost first; may exceed the array */
     uint16_t open_calls[RECORDER_OPEN_CALLS]; /* their function numbers */
-    void *automaton;            /* struct ctl_thread of controller/ */
-    void *window_state;         /* preload/ */
-    uint32_t claimed;           /* tid + 1 that the thread's creator claimed for it, 0 none */
+    void *automaton;                          /* struct ctl_thread of controller/ */
+    void *window_state;                       /* preload/ */
+    uint32_t claimed; /* tid + 1 that the thread's creator claimed for it, 0 none */
 };
 
 extern __thread struct recorder_thread recorder_self
@@ -57,7 +57,8 @@ static inline bool recorder_active(struct recorder_thread *t)
 }
 
 /* Swap of the cursor, atomic with respect to this thread's own signal handlers only. */
-static inline bool recorder_swap_cursor(struct recorder_thread *t, struct event_slot *from, struct event_slot *to)
+static inline bool recorder_swap_cursor(struct recorder_thread *t, struct event_slot *from,
+                                        struct event_slot *to)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
     bool same;
@@ -72,7 +73,8 @@ static inline bool recorder_swap_cursor(struct recorder_thread *t, struct event_
 #endif
 }
 
-static inline void recorder_fill(struct event_slot *slot, uint64_t head, uint64_t clock, uint64_t a, uint64_t b)
+static inline void recorder_fill(struct event_slot *slot, uint64_t head, uint64_t clock, uint64_t a,
+                                 uint64_t b)
 {
     slot->clock = clock;
     slot->a = a;
@@ -81,11 +83,13 @@ static inline void recorder_fill(struct event_slot *slot, uint64_t head, uint64_
 }
 
 /* No slot left (or no chunk yet): get one and record, or drop and count. Returns false when dropped. */
-bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b, uint64_t *clock);
+bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
+                        uint64_t *clock);
 
 /* Record one event now. code_flags = code | flags << 24. The caller has seen recorder_active(), or means a
  * control record, which is recorded outside windows as well. Returns the clock it was recorded with. */
-static inline uint64_t recorder_emit(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b)
+static inline uint64_t recorder_emit(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
+                                     uint64_t b)
 {
     for (;;) {
         struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
@@ -137,7 +141,8 @@ void recorder_thread_end(struct recorder_thread *t);
 void recorder_flush(struct recorder_thread *t);
 
 /* Set the window of this thread; the edge's own records are written by the caller inside the window. */
-static inline void recorder_set_window(struct recorder_thread *t, int32_t ordinal, uint32_t recording)
+static inline void recorder_set_window(struct recorder_thread *t, int32_t ordinal,
+                                       uint32_t recording)
 {
     t->window = ordinal;
     t->recording = recording;

@@ -80,7 +80,8 @@ static int open_unnamed(const char *path)
     return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-int stream_create(struct stream *s, const char *path, const struct stream_geometry *g, struct rt_error *e)
+int stream_create(struct stream *s, const char *path, const struct stream_geometry *g,
+                  struct rt_error *e)
 {
     struct stream_header plan;
     memset(&plan, 0, sizeof plan);
@@ -124,13 +125,15 @@ static bool fits(uint64_t offset, uint64_t count, uint64_t size, uint64_t total)
 
 static bool layout_is_sound(const struct stream_header *h, uint64_t file_bytes)
 {
-    return h->total_bytes <= file_bytes && h->header_bytes >= sizeof *h &&
-           h->chunk_bytes >= 4096 && h->chunk_bytes % 4096 == 0 && h->chunk_count >= 2 &&
-           h->chunks_offset % 4096 == 0 && h->threads_offset % 8 == 0 && h->strings_offset % 4 == 0 &&
-           h->string_capacity != 0 && (h->string_capacity & (h->string_capacity - 1)) == 0 &&
+    return h->total_bytes <= file_bytes && h->header_bytes >= sizeof *h && h->chunk_bytes >= 4096 &&
+           h->chunk_bytes % 4096 == 0 && h->chunk_count >= 2 && h->chunks_offset % 4096 == 0 &&
+           h->threads_offset % 8 == 0 && h->strings_offset % 4 == 0 && h->string_capacity != 0 &&
+           (h->string_capacity & (h->string_capacity - 1)) == 0 &&
            fits(h->chunks_offset, h->chunk_count, h->chunk_bytes, h->total_bytes) &&
-           fits(h->threads_offset, h->thread_capacity, sizeof(struct stream_thread), h->total_bytes) &&
-           fits(h->strings_offset, h->string_capacity, sizeof(struct stream_string), h->total_bytes) &&
+           fits(h->threads_offset, h->thread_capacity, sizeof(struct stream_thread),
+                h->total_bytes) &&
+           fits(h->strings_offset, h->string_capacity, sizeof(struct stream_string),
+                h->total_bytes) &&
            fits(h->string_bytes_offset, h->string_bytes, 1, h->total_bytes) &&
            fits(h->meta_offset, h->meta_bytes, 1, h->total_bytes);
 }

@@ -34,8 +34,9 @@ enum stream_state {
     STREAM_STARTING = 0, /* the process is still in our constructor */
     STREAM_LIVE = 1,
     STREAM_FINISHED = 2, /* normal end: exit handlers ran, every window is closed */
-    STREAM_EXECED = 3,   /* the process image is being replaced; the pid lives on (back to LIVE if it fails) */
-    STREAM_EMPTY = 4,    /* normal end and nothing was recorded: leave no file behind */
+    STREAM_EXECED =
+        3, /* the process image is being replaced; the pid lives on (back to LIVE if it fails) */
+    STREAM_EMPTY = 4, /* normal end and nothing was recorded: leave no file behind */
 };
 
 enum stream_writer_state {
@@ -43,7 +44,8 @@ enum stream_writer_state {
     WRITER_STARTING = 1,
     WRITER_READY = 2,
     WRITER_CLOSED = 3, /* the file is complete */
-    WRITER_FAILED = 4, /* disk full, read-only folder ...: the process stops recording, no waiting */
+    WRITER_FAILED =
+        4, /* disk full, read-only folder ...: the process stops recording, no waiting */
 };
 
 enum chunk_state { CHUNK_FREE = 0, CHUNK_OPEN = 1, CHUNK_CLOSED = 2 };
@@ -56,28 +58,34 @@ struct chunk_header {
     uint32_t thread;        /* index into the thread table */
     int32_t window;         /* ordinal in force at the first slot, STREAM_NO_WINDOW outside */
     uint32_t pad;
-    uint64_t sequence;      /* per thread, from 0, dense: the order of a thread's chunks */
-    uint64_t opened;        /* ticks when the producer took it */
+    uint64_t sequence; /* per thread, from 0, dense: the order of a thread's chunks */
+    uint64_t opened;   /* ticks when the producer took it */
     uint64_t pad2[3];
 };
 _Static_assert(sizeof(struct chunk_header) == 64, "two slots");
 
-enum stream_thread_state { THREAD_UNUSED = 0, THREAD_CLAIMED = 1, THREAD_LIVE = 2, THREAD_ENDED = 3 };
+enum stream_thread_state {
+    THREAD_UNUSED = 0,
+    THREAD_CLAIMED = 1,
+    THREAD_LIVE = 2,
+    THREAD_ENDED = 3
+};
 
 /* One row per thread that ever existed; never reused. Written by its thread (or its creator). */
 struct stream_thread {
     _Atomic uint32_t state;
-    uint32_t tid;       /* ours: 0 main, 1, 2 ... in creation order; helpers of MPI from 1000 */
+    uint32_t tid; /* ours: 0 main, 1, 2 ... in creation order; helpers of MPI from 1000 */
     uint32_t kernel_tid;
-    uint32_t name;      /* string id */
+    uint32_t name; /* string id */
     uint64_t start_routine;
     uint64_t started, ended; /* ticks; 0 = not yet */
-    _Atomic uint64_t recorded; /* records (slots but continuations) in closed chunks: a check for the reader */
+    _Atomic uint64_t
+        recorded; /* records (slots but continuations) in closed chunks: a check for the reader */
     _Atomic uint64_t dropped, waits, wait_ticks;
-    _Atomic uint64_t chunks;  /* sequence numbers handed out so far */
-    uint64_t own_ticks;       /* spent in us outside the fast path, as measured */
-    uint32_t start_image;     /* string id */
-    uint32_t interrupted;     /* system calls that our signals interrupted */
+    _Atomic uint64_t chunks; /* sequence numbers handed out so far */
+    uint64_t own_ticks;      /* spent in us outside the fast path, as measured */
+    uint32_t start_image;    /* string id */
+    uint32_t interrupted;    /* system calls that our signals interrupted */
     uint64_t pad[4];
 };
 _Static_assert(sizeof(struct stream_thread) == 128, "two cache lines");
@@ -107,15 +115,18 @@ struct stream_header {
     uint64_t pid_start_time; /* field 22 of /proc/PID/stat, to tell a reused pid */
     uint32_t uid;
     _Atomic uint32_t writer_pid;
-    _Atomic uint64_t writer_progress; /* grows with every chunk, tail or heartbeat of a living writer */
-    _Atomic uint32_t writer_sleeps;   /* futex: the writer waits here; the producer wakes it on 1 */
-    _Atomic uint32_t chunks_freed;    /* futex: a waiting producer waits here; the writer adds and wakes */
-    _Atomic uint32_t producers_wait;  /* how many do */
+    _Atomic uint64_t
+        writer_progress; /* grows with every chunk, tail or heartbeat of a living writer */
+    _Atomic uint32_t writer_sleeps; /* futex: the writer waits here; the producer wakes it on 1 */
+    _Atomic uint32_t
+        chunks_freed; /* futex: a waiting producer waits here; the writer adds and wakes */
+    _Atomic uint32_t producers_wait; /* how many do */
 
     uint32_t chunk_bytes, chunk_count; /* chunk_bytes is a multiple of 4096 */
     uint64_t chunks_offset;
     uint32_t thread_capacity;
-    _Atomic uint32_t thread_count; /* rows claimed, may exceed the capacity: then threads went unrecorded */
+    _Atomic uint32_t
+        thread_count; /* rows claimed, may exceed the capacity: then threads went unrecorded */
     uint64_t threads_offset;
     uint32_t string_capacity; /* entries, a power of two */
     uint32_t string_bytes;
@@ -123,22 +134,23 @@ struct stream_header {
     _Atomic uint32_t strings_used, string_bytes_used;
     _Atomic uint32_t strings_lost; /* did not fit: id 1 "(string table full)" stands for them */
     uint32_t meta_bytes;
-    uint64_t meta_offset; /* "key=value\n" lines, escaped \n \\; written before LIVE, more may be appended */
+    uint64_t
+        meta_offset; /* "key=value\n" lines, escaped \n \\; written before LIVE, more may be appended */
     _Atomic uint32_t meta_used;
 
-    _Atomic int32_t rank, size; /* -1 unknown; from the launcher, then confirmed */
+    _Atomic int32_t rank, size;      /* -1 unknown; from the launcher, then confirmed */
     _Atomic uint32_t rank_confirmed; /* 1 = by MPI itself after MPI_Init */
     _Atomic uint32_t mpi_state;      /* 0 not initialised, 1 up, 2 finalised */
     _Atomic uint32_t exit_asked;     /* 1: a normal exit waits for the writer to close */
     struct clock_point clock_start;  /* at the end of our constructor */
     double nominal_ns_per_tick;
-    uint32_t clock_source; /* enum clock_source */
-    uint32_t flags;        /* STREAM_FLAG_ */
+    uint32_t clock_source;                           /* enum clock_source */
+    uint32_t flags;                                  /* STREAM_FLAG_ */
     _Atomic int64_t clock_offset_ns, clock_error_ns; /* to rank 0's node; 0 on the same node */
     double clock_drift;
 
-    _Atomic uint32_t windows_opened;   /* ordinals handed out */
-    _Atomic uint64_t dropped_unthreaded; /* events of threads without a row */
+    _Atomic uint32_t windows_opened;                 /* ordinals handed out */
+    _Atomic uint64_t dropped_unthreaded;             /* events of threads without a row */
     _Atomic uint32_t requests_made, requests_served; /* futex on both */
     struct stream_request requests[STREAM_REQUESTS];
     _Atomic uint32_t status_armed; /* number of chains still running, for `ctl status` */
@@ -190,7 +202,7 @@ struct stream_geometry {
     uint32_t string_capacity; /* (4096) */
     uint32_t string_bytes;    /* (256 KiB) */
     uint32_t meta_bytes;      /* (64 KiB) */
-    bool unnamed;             /* (false) no name at first, where the file system can: see stream_create() */
+    bool unnamed; /* (false) no name at first, where the file system can: see stream_create() */
 };
 
 /* Create the file at `path` (O_EXCL, 0600), reserve all of it, map it and lay it out, state STARTING.
@@ -221,7 +233,7 @@ const char *stream_string_text(const struct stream *s, uint32_t id);
 int stream_meta_put(const struct stream *s, const char *key, const char *value);
 
 /* Walk the metadata: calls visit(ctx, key, value) for each line, unescaped, in order. */
-void stream_meta_each(const struct stream *s, void (*visit)(void *ctx, const char *key, const char *value),
-                      void *ctx);
+void stream_meta_each(const struct stream *s,
+                      void (*visit)(void *ctx, const char *key, const char *value), void *ctx);
 
 #endif

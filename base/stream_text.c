@@ -50,8 +50,8 @@ static uint32_t hash_bytes(const char *text, uint32_t n)
 }
 
 /* Entry `i` is claimed by the caller: give it its bytes, or mark it as one that says "full". */
-static bool enter_string(const struct stream *s, struct stream_string *e, const char *text, uint32_t n,
-                         uint32_t hash)
+static bool enter_string(const struct stream *s, struct stream_string *e, const char *text,
+                         uint32_t n, uint32_t hash)
 {
     struct stream_header *h = s->header;
     uint32_t at = atomic_fetch_add_explicit(&h->string_bytes_used, n + 1, memory_order_relaxed);
@@ -169,11 +169,12 @@ static const char *take_field(const char *from, const char *end, char stop, char
     return from < end ? from + 1 : end;
 }
 
-void stream_meta_each(const struct stream *s, void (*visit)(void *ctx, const char *key, const char *value),
-                      void *ctx)
+void stream_meta_each(const struct stream *s,
+                      void (*visit)(void *ctx, const char *key, const char *value), void *ctx)
 {
     const struct stream_header *h = s->header;
-    uint32_t used = atomic_load_explicit(&((struct stream_header *)s->header)->meta_used, memory_order_acquire);
+    uint32_t used =
+        atomic_load_explicit(&((struct stream_header *)s->header)->meta_used, memory_order_acquire);
     if (used > h->meta_bytes)
         used = h->meta_bytes;
     const char *at = (const char *)s->base + h->meta_offset;

@@ -13,7 +13,8 @@
 /* A function of a -finstrument-functions program that is active on this thread. */
 struct open_function {
     uintptr_t address;
-    uintptr_t stack; /* of the caller's frame: a higher one later means that this one was left by longjmp */
+    uintptr_t
+        stack; /* of the caller's frame: a higher one later means that this one was left by longjmp */
 };
 
 /* A timeout that is armed: kernel timer, the alarm it is for. */
@@ -28,9 +29,10 @@ struct thread_timer {
 struct preload_thread {
     size_t bytes;
     uint32_t closes_seen; /* of struct windows: broadcast closes that this thread has followed */
-    uint32_t bcast_seen;  /* number of the broadcast window that it has been in (or has stayed out of), 0 none */
-    uint8_t kind;         /* of the open window: enum window_kind */
-    bool was_recording;   /* over fork */
+    uint32_t
+        bcast_seen; /* number of the broadcast window that it has been in (or has stayed out of), 0 none */
+    uint8_t kind;       /* of the open window: enum window_kind */
+    bool was_recording; /* over fork */
     uint32_t region_depth, function_depth;
     uint32_t regions[THREAD_REGION_DEPTH];
     struct open_function functions[THREAD_FUNCTION_DEPTH];
@@ -41,7 +43,14 @@ struct preload_thread {
 enum window_kind { WINDOW_REGION = 0, WINDOW_WARMUP = 1, WINDOW_PROLOG = 2, WINDOW_EPILOG = 3 };
 
 /* Reasons of EV_WINDOW_CLOSE. */
-enum { CLOSE_ALARM = 0, CLOSE_END = 1, CLOSE_THREAD_END = 2, CLOSE_FORK = 3, CLOSE_EXEC = 4, CLOSE_API = 5 };
+enum {
+    CLOSE_ALARM = 0,
+    CLOSE_END = 1,
+    CLOSE_THREAD_END = 2,
+    CLOSE_FORK = 3,
+    CLOSE_EXEC = 4,
+    CLOSE_API = 5
+};
 
 /* The calling thread's state, attached and started if it is not; NULL when this process records nothing (any more). */
 struct preload_thread *thread_self(void);
@@ -107,7 +116,11 @@ void triggers_after_hit(struct preload_thread *pt);
 struct ctl_moment moment_now(uintptr_t ip);
 
 /* Send the internal signal to one of our threads; code tells why. */
-enum interrupt_code { INTERRUPT_SYNC = 0x5254, INTERRUPT_REQUEST = 0x5255, INTERRUPT_TIMER = 0x5256 };
+enum interrupt_code {
+    INTERRUPT_SYNC = 0x5254,
+    INTERRUPT_REQUEST = 0x5255,
+    INTERRUPT_TIMER = 0x5256
+};
 void process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code);
 
 /* One line a fired event into REGTRACE_CONTROLLER_LOG. */

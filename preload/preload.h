@@ -22,16 +22,16 @@ struct ctl_shared;
 
 /* One per process; written in the constructor, in forked children and by MPI's hooks. */
 struct process {
-    bool traced;           /* false: every wrapper passes straight through, for good */
+    bool traced; /* false: every wrapper passes straight through, for good */
     bool writer_started;
     bool links_mpi;
-    bool follow;           /* REGTRACE_FOLLOW */
-    bool in_vfork_child;   /* set around vfork in the child: write nothing at all */
-    uint32_t pid;          /* the pid that owns this state: a differing getpid() means an unseen fork */
-    int internal_signal;   /* with which we interrupt our own threads; 0 = none reserved */
+    bool follow;         /* REGTRACE_FOLLOW */
+    bool in_vfork_child; /* set around vfork in the child: write nothing at all */
+    uint32_t pid; /* the pid that owns this state: a differing getpid() means an unseen fork */
+    int internal_signal; /* with which we interrupt our own threads; 0 = none reserved */
     struct identity id;
     struct options options;
-    char dir[PATH_MAX];    /* "" = no folder yet */
+    char dir[PATH_MAX]; /* "" = no folder yet */
     char stream_path[PATH_MAX];
     struct ctl_config *config;
     struct ctl_shared *shared;
@@ -81,7 +81,7 @@ void trigger_signal(int signal_number, uintptr_t ip);
 void trigger_image_loaded(const char *path, uintptr_t base);
 void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip);
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter);
-void trigger_requests(void);   /* serve what `regtrace ctl` asked for */
+void trigger_requests(void);         /* serve what `regtrace ctl` asked for */
 void trigger_timers(int timer_code); /* a timeout is over: code = alarm index */
 
 /* Does any chain name this signal? Then its disposition must pass through us even where the program has no handler. */

@@ -8,6 +8,7 @@
 /* Visit every function symbol (.symtab, else .dynsym) of every loaded image but our own: plain name, or for C++ the
  * demangled qualified name without parameters where the mangling is a simple nested name (else as mangled).
  * Not signal-safe (opens files); allocates nothing. Images that cannot be read are passed over. */
-void symbols_each_function(void (*visit)(void *ctx, const char *name, uintptr_t address), void *ctx);
+void symbols_each_function(void (*visit)(void *ctx, const char *name, uintptr_t address),
+                           void *ctx);
 
 #endif

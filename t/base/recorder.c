@@ -15,7 +15,8 @@ enum { THREADS = 4, EVENTS = 200000 };
 /* --- an independent, simple reader: follows each thread's chunks by sequence number -------------------- */
 
 struct seen {
-    uint64_t next_sequence, events, handler_events, last_clock, last_a, last_b, out_of_order, wrong, dropped;
+    uint64_t next_sequence, events, handler_events, last_clock, last_a, last_b, out_of_order, wrong,
+        dropped;
 };
 
 static struct seen seen[64];
@@ -49,7 +50,8 @@ static void take(struct chunk_header *c, struct seen *s, uint32_t tid)
 static void *reader(void *arg)
 {
     struct stream *s = arg;
-    bool idle = false, last = false; /* the pass that finds nothing must have begun after the stop */
+    bool idle = false,
+         last = false; /* the pass that finds nothing must have begun after the stop */
     while (!last || !idle) {
         last = atomic_load(&stop_reader);
         idle = true;
@@ -59,7 +61,8 @@ static void *reader(void *arg)
         }
         for (uint32_t i = 0; i < s->header->chunk_count; i++) {
             struct chunk_header *c = stream_chunk(s, i);
-            if (atomic_load(&c->state) != CHUNK_CLOSED || c->sequence != seen[c->thread].next_sequence)
+            if (atomic_load(&c->state) != CHUNK_CLOSED ||
+                c->sequence != seen[c->thread].next_sequence)
                 continue;
             take(c, &seen[c->thread], stream_threads(s)[c->thread].tid);
             seen[c->thread].next_sequence++;
@@ -176,8 +179,10 @@ static void test_interrupted_thread(void)
         wrong += seen[i].wrong;
     }
     is_u64(events, EVENTS, "interrupted: every event arrived");
-    is_u64(handler, atomic_load(&all_from_handlers), "interrupted: every event of the handler arrived");
-    ok(handler > 0, "interrupted: the handler did record (%llu times)", (unsigned long long)handler);
+    is_u64(handler, atomic_load(&all_from_handlers),
+           "interrupted: every event of the handler arrived");
+    ok(handler > 0, "interrupted: the handler did record (%llu times)",
+       (unsigned long long)handler);
     is_u64(out, 0, "interrupted: slots in clock order");
     is_u64(wrong, 0, "interrupted: each once, in order");
     recorder_stop();
@@ -199,7 +204,8 @@ static void test_drop(void)
     for (; i < 10000; i++)
         (void)recorder_emit(t, EV_MARK_SET, i, t->tid);
     uint64_t dropped = atomic_load(&t->row->dropped);
-    ok(dropped > 0 && dropped < 10000, "a full stream drops and counts (%llu)", (unsigned long long)dropped);
+    ok(dropped > 0 && dropped < 10000, "a full stream drops and counts (%llu)",
+       (unsigned long long)dropped);
     pthread_t r;
     pthread_create(&r, NULL, reader, &s);
     atomic_store(&pause_reader, false);
@@ -221,7 +227,8 @@ static void test_drop(void)
 int main(void)
 {
     clock_init(false);
-    ok(recorder_measure_cost() > 0, "the cost of an event is measured: %.1f ticks", recorder_measure_cost());
+    ok(recorder_measure_cost() > 0, "the cost of an event is measured: %.1f ticks",
+       recorder_measure_cost());
     test_threads();
     test_interrupted_thread();
     test_drop();

@@ -28,7 +28,11 @@ static void test_stream_text(void)
     struct stream s;
     struct rt_error e = {{0}};
     char path[64], text[2000];
-    struct stream_geometry g = {.pool_bytes = 8192, .chunk_bytes = 4096, .string_capacity = 16, .string_bytes = 2048, .meta_bytes = 256};
+    struct stream_geometry g = {.pool_bytes = 8192,
+                                .chunk_bytes = 4096,
+                                .string_capacity = 16,
+                                .string_bytes = 2048,
+                                .meta_bytes = 256};
     (void)snprintf(path, sizeof path, "/tmp/text-test-%d", (int)getpid());
     is_int(stream_create(&s, path, &g, &e), 0, "a small stream is created");
     is_int(stream_create(&(struct stream){0}, path, &g, &e), -EEXIST, "not twice");
@@ -38,11 +42,13 @@ static void test_stream_text(void)
     is_str(stream_string_text(&s, id), "solve", "and gives its text back");
     is_u64(stream_string_id(&s, ""), 0, "the empty text is 0");
     is_str(stream_string_text(&s, 0), "", "0 is the empty text");
-    ok(stream_string_text(&s, 15) == NULL || stream_string_id(&s, "x") != 0, "a free id has no text");
+    ok(stream_string_text(&s, 15) == NULL || stream_string_id(&s, "x") != 0,
+       "a free id has no text");
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = '\0';
     uint32_t cut = stream_string_id(&s, text);
-    ok(stream_string_text(&s, cut) != NULL && strlen(stream_string_text(&s, cut)) == 1023, "a long text is cut at 1023 bytes");
+    ok(stream_string_text(&s, cut) != NULL && strlen(stream_string_text(&s, cut)) == 1023,
+       "a long text is cut at 1023 bytes");
     for (int i = 0; i < 40; i++) {
         (void)snprintf(text, sizeof text, "string number %d", i);
         id = stream_string_id(&s, text);
@@ -82,23 +88,29 @@ static void test_options(void)
     static const struct {
         const char *variable, *message;
     } bad[] = {
-        {"REGTRACE_FULL=never", "wait|drop"},     {"REGTRACE_COMPRESS=11", "0-9"},
-        {"REGTRACE_BUFFER=4Q", "whole number"},   {"REGTRACE_BUFFER=-1", "whole number"},
-        {"REGTRACE_DEFAULT_START=yes", "0 or 1"}, {"REGTRACE_PCONTROL=mpi", "std|ipm|aps|mpip"},
-        {"REGTRACE_MAX_SIZE=99999999999999999999", "whole number"}, {"REGTRACE_ON_ERROR=die", "refuse|continue"},
+        {"REGTRACE_FULL=never", "wait|drop"},
+        {"REGTRACE_COMPRESS=11", "0-9"},
+        {"REGTRACE_BUFFER=4Q", "whole number"},
+        {"REGTRACE_BUFFER=-1", "whole number"},
+        {"REGTRACE_DEFAULT_START=yes", "0 or 1"},
+        {"REGTRACE_PCONTROL=mpi", "std|ipm|aps|mpip"},
+        {"REGTRACE_MAX_SIZE=99999999999999999999", "whole number"},
+        {"REGTRACE_ON_ERROR=die", "refuse|continue"},
     };
     char *none[] = {NULL};
     is_int(options_read(&o, none, &e, NULL, NULL), 0, "no variables: defaults");
     is_u64(o.number[OPT_buffer], 4u << 20, "the stream is 4 MiB by default");
     is_str(o.text[OPT_shm], "/dev/shm", "in /dev/shm");
-    char *good[] = {(char *)"REGTRACE_BUFFER=16M", (char *)"REGTRACE_FULL=drop", (char *)"REGTRACE_SHM=", NULL};
+    char *good[] = {(char *)"REGTRACE_BUFFER=16M", (char *)"REGTRACE_FULL=drop",
+                    (char *)"REGTRACE_SHM=", NULL};
     is_int(options_read(&o, good, &e, NULL, NULL), 0, "good values are taken");
     is_u64(o.number[OPT_buffer], 16u << 20, "16M");
     is_str(o.text[OPT_shm], "/dev/shm", "an empty value is the default");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char *envp[] = {(char *)bad[i].variable, NULL};
         int rc = options_read(&o, envp, &e, NULL, NULL);
-        if (!ok(rc < 0 && strstr(e.text, bad[i].message) != NULL, "%s is refused, with what is legal", bad[i].variable))
+        if (!ok(rc < 0 && strstr(e.text, bad[i].message) != NULL,
+                "%s is refused, with what is legal", bad[i].variable))
             diag("rc %d, \"%s\"", rc, e.text);
     }
     ok(option_find("controller_default-start") != NULL, "- and _ are the same in option names");
@@ -108,8 +120,8 @@ static void test_options(void)
 static void test_identity(void)
 {
     struct identity id;
-    char *open_mpi[] = {(char *)"OMPI_COMM_WORLD_RANK=3", (char *)"OMPI_COMM_WORLD_SIZE=8", (char *)"SLURM_PROCID=0",
-                        (char *)"PMIX_NAMESPACE=77/1", NULL};
+    char *open_mpi[] = {(char *)"OMPI_COMM_WORLD_RANK=3", (char *)"OMPI_COMM_WORLD_SIZE=8",
+                        (char *)"SLURM_PROCID=0", (char *)"PMIX_NAMESPACE=77/1", NULL};
     identity_read(&id, open_mpi, "");
     is_int(id.rank, 3, "rank from Open MPI's variables, not the batch system's");
     is_int(id.size, 8, "size too");
@@ -121,7 +133,8 @@ static void test_identity(void)
     char *none[] = {(char *)"PMI_RANK=x", NULL};
     identity_read(&id, none, NULL);
     ok(!id.launched && id.rank == 0 && id.size == 1, "no launcher: rank 0 of 1");
-    ok(id.pid_start_time != 0 && id.program[0] != '\0', "pid's start time and the program are known");
+    ok(id.pid_start_time != 0 && id.program[0] != '\0',
+       "pid's start time and the program are known");
 }
 
 static void test_folders(void)
@@ -153,7 +166,8 @@ static void test_folders(void)
     for (int i = 0; i < CHILDREN; i++)
         if (fork() == 0) {
             id.pid = (uint32_t)getpid();
-            _exit(identity_make_folder(&id, wanted, out, &e) == 0 && strcmp(out, wanted) == 0 ? 0 : 1);
+            _exit(identity_make_folder(&id, wanted, out, &e) == 0 && strcmp(out, wanted) == 0 ? 0
+                                                                                              : 1);
         }
     int bad = 0, status;
     for (int i = 0; i < CHILDREN; i++)
