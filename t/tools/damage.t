@@ -10,7 +10,7 @@ mpi=$(mpis | tail -1)
 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:pcontrol:solve,stop:pcontrol:solved,repeat \
     REGTRACE_DIR="$T/good" "$APPS/stencil.$mpi" >/dev/null 2>&1
 ok_run 'a good run to damage' "$REGTRACE" check "$T/good"
-"$PYTHON" "$here/damage.py" "$REGTRACE" "$T/good" "$T/bad" "${REGTRACE_TEST_ROUNDS:-40}" >"$T/damage.out" 2>&1
+"$PYTHON" "$here/damage_rounds.py" "$REGTRACE" "$T/good" "$T/bad" "${REGTRACE_TEST_ROUNDS:-40}" >"$T/damage.out" 2>&1
 ok $? 'no damage brings the tools down'
 sed 's/^/# /' "$T/damage.out"
 done_testing

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # regtrace report and dump against h5py's own reading of the same files; runs with ranks missing, killed, live.
 . "$(dirname "$0")/../lib.sh"
-here=$(dirname "$0")
+here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Damaged, cut and foreign files against report, dump, check and recover: an error or a result, never a crash or a hang.
 
-usage: damage.py REGTRACE GOOD_DIR SCRATCH ROUNDS; prints TAP. Rounds use a fixed seed: what fails once fails again.
+usage: damage_rounds.py REGTRACE GOOD_DIR SCRATCH ROUNDS; prints TAP. Rounds use a fixed seed: what fails once fails again.
 """
 import json
 import os
