@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct rt_index_row *find_row(const struct rt_index_row *rows, uint64_t count,
                                            const char *file)
@@ -85,6 +88,16 @@ void check_index(struct check *c, const struct rt_run *run)
             check_violation(c, CHECK_INDEX, "regtrace.h5 does not know this file");
         else
             compare_file(c, run, i, row);
+    }
+    for (uint64_t i = 0; i < totals.rows; i++) {
+        char path[PATH_MAX];
+        (void)snprintf(path, sizeof path, "%s/%s", rt_run_dir(run), rows[i].file);
+        bool there = access(path, F_OK) == 0;
+        c->facts++;
+        if (!there)
+            check_violation(c, CHECK_INDEX,
+                            "%s is not in the folder any more, regtrace.h5 counts it",
+                            rows[i].file);
     }
     compare_sums(c, &totals, rows);
     free(rows);

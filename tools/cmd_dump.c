@@ -134,6 +134,22 @@ struct order {
     size_t index;
 };
 
+/* A name as the program gave it may hold anything: one line an event, and nothing that steers a terminal. Bytes
+ * from 0x80 on are left alone: UTF-8. */
+static void print_quoted(const char *key, const char *text)
+{
+    (void)printf(" %s=\"", key);
+    for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
+        if (*p < 0x20 || *p == 0x7f)
+            (void)printf("\\x%02x", *p);
+        else if (*p == '"' || *p == '\\')
+            (void)printf("\\%c", *p);
+        else
+            (void)putchar(*p);
+    }
+    (void)putchar('"');
+}
+
 static int by_clock(const void *a, const void *b)
 {
     const struct order *x = a, *y = b;
@@ -161,7 +177,7 @@ static void print_text(const struct rt_rank *rank, const struct rt_event *ev, in
         else if (f->kind == FIELD_HEX)
             (void)printf(" %s=0x%" PRIx64, f->key, (uint64_t)f->number);
         else
-            (void)printf(" %s=\"%s\"", f->key, f->text);
+            print_quoted(f->key, f->text);
     }
     if (flags[0] != '\0')
         (void)printf(" [%s]", flags);

@@ -117,6 +117,7 @@ static void place_threads(struct report_rank *out, const struct rt_rank *rank)
             out->first_ns = rt_rank_ns(rank, row->started);
         out->dropped += row->dropped;
         out->waits += row->waits;
+        out->interrupted += row->interrupted;
         out->wait_ns += rt_rank_span_ns(rank, row->wait_ticks);
         out->own_ns += rt_rank_span_ns(rank, row->own_ticks);
     }

@@ -226,12 +226,13 @@ static void print_ranks(FILE *out, const struct report *r, bool all)
 static void print_overhead(FILE *out, const struct report *r)
 {
     double events_ns = 0, own_ns = 0, wait_ns = 0, windows_ns = 0, cost = 0;
-    uint64_t waits = 0;
+    uint64_t waits = 0, interrupted = 0;
     unsigned n = 0;
     for (size_t i = 0; i < r->rank_count; i++) {
         const struct report_rank *k = &r->ranks[i];
         if (k->error != NULL)
             continue;
+        interrupted += k->interrupted;
         events_ns += k->event_cost_ns * (double)k->read_rows;
         own_ns += k->own_ns;
         wait_ns += k->wait_ns;
@@ -254,6 +255,10 @@ static void print_overhead(FILE *out, const struct report *r)
         report_time_text(b, own_ns));
     (void)fprintf(out, "  waiting     %11s  measured, %" PRIu64 " waits for the writer\n",
                   report_time_text(c, wait_ns), waits);
+    if (interrupted > 0)
+        (void)fprintf(
+            out, "  interrupted %11" PRIu64 "  system calls that our signals ended with EINTR\n",
+            interrupted);
     if (windows_ns > 0)
         (void)fprintf(out, "  together    %10.3f%%  of the time in windows\n",
                       100 * (events_ns + own_ns + wait_ns) / windows_ns);
