@@ -22,4 +22,5 @@ done <"$T/tracked")" "" "every file of the repository is packed"
 run 60 make -s print-tests
 tr ' ' '\n' <<<"$out" | sort -u >"$T/tests"
 is "$(tree_files | grep -E '\.t$' | sort | comm -23 - "$T/tests")" "" "every test is in TESTS or LONG_TESTS"
+is "$(tree_files | grep -E '\.t$' | while read -r f; do [ -x "$REGTRACE_SOURCE/$f" ] || echo "$f"; done)" "" "every test can be executed"
 done_testing
