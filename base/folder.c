@@ -88,6 +88,11 @@ static int absolute(const char *name, char out[PATH_MAX], struct rt_error *e)
     return 0;
 }
 
+void identity_folder_name(const struct identity *id, char out[256])
+{
+    (void)snprintf(out, 256, "regtrace-%s-%s", id->program, id->job);
+}
+
 static int report(const char *path, int rc, struct rt_error *e)
 {
     const char *remedy = rc == -EROFS || rc == -EACCES || rc == -EPERM
@@ -104,7 +109,7 @@ int identity_make_folder(const struct identity *id, const char *wanted, char *ou
                          struct rt_error *e)
 {
     char base[PATH_MAX], name[256];
-    (void)snprintf(name, sizeof name, "regtrace-%s-%s", id->program, id->job);
+    identity_folder_name(id, name);
     int rc = absolute(wanted != NULL && wanted[0] != '\0' ? wanted : name, base, e);
     if (rc != 0)
         return rc;

@@ -29,6 +29,9 @@ void identity_read(struct identity *id, char *const *envp, const char *run_id);
 /* Start time of a process, 0 when it is gone (or dead and not yet waited for). */
 uint64_t identity_start_time(uint32_t pid);
 
+/* "regtrace-PROGRAM-JOB", the folder's name where none was asked for. */
+void identity_folder_name(const struct identity *id, char out[256]);
+
 /* The folder of the run: `wanted`, or regtrace-PROGRAM-JOB; an existing folder of another job gets -2, -3 ... .
  * Created (with its .regtrace subfolder, which names the job) if needed, atomically, so that all ranks of a job agree. The absolute
  * path goes to out[PATH_MAX]. -errno with the reason: read-only folder, no permission, name in use by a file. */

@@ -259,6 +259,22 @@ static bool set_up(void)
     return true;
 }
 
+/* As of now: the program may change its folder before there is something to record. */
+static void decide_folder(void)
+{
+    char name[256], here[PATH_MAX] = "";
+    const char *asked = process.options.text[OPT_dir];
+    identity_folder_name(&process.id, name);
+    if (asked[0] == '\0')
+        asked = name;
+    if (asked[0] != '/' && getcwd(here, sizeof here) == NULL)
+        here[0] = '\0';
+    int n = snprintf(process.wanted_dir, sizeof process.wanted_dir, "%s%s%s", here,
+                     here[0] != '\0' ? "/" : "", asked);
+    if (n >= (int)sizeof process.wanted_dir)
+        process.wanted_dir[0] = '\0';
+}
+
 bool process_is_idle(void)
 {
     return ctl_config_chain_count(process.config) == 0 && !ctl_config_default_start(process.config);
@@ -296,6 +312,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     triggers_prepare(process.config);
     process.links_mpi = process_links_mpi();
     process_find_writer();
+    decide_folder();
     longjmp_resolve();
     process_install_mpi_hooks();
     mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];

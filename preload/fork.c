@@ -18,14 +18,16 @@ static __thread uint64_t fork_mask; /* threads may fork at once: each has its ow
 void process_before_fork(void)
 {
     if (process.traced && process.shared != NULL)
-        ctl_fork_prepare(process.shared, &fork_mask);
+        /* Not the automaton's lock: a thread that a signal of ours interrupts inside malloc may wait for it, while
+         * fork waits for malloc's. The child drops the lock, whoever had it. */
+        fork_mask = sys_block_signals();
 }
 
 void process_after_fork_parent(pid_t child)
 {
     if (!process.traced || process.shared == NULL)
         return;
-    ctl_fork_parent(process.shared, &fork_mask);
+    sys_restore_signals(fork_mask);
     struct recorder_thread *t = &recorder_self;
     if (child > 0 && recorder_is_on() && recorder_active(t))
         (void)recorder_emit(t, EV_FORK, (uint64_t)child, 0);
@@ -37,6 +39,7 @@ void process_after_fork_child(void)
         return;
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
+    windows_forked();
     if (pt != NULL) {
         pt->was_recording = t->recording != 0;
         timers_forget(pt);

@@ -57,8 +57,8 @@ static int make_stream(struct rt_error *e)
     if (process.dir[0] == '\0') {
         if (parent != NULL)
             (void)snprintf(process.dir, sizeof process.dir, "%s", parent);
-        else if ((rc = identity_make_folder(&process.id, process.options.text[OPT_dir], process.dir,
-                                            e)) != 0) {
+        else if ((rc = identity_make_folder(&process.id, process.wanted_dir, process.dir, e)) !=
+                 0) {
             process.dir[0] = '\0';
             return rc;
         }

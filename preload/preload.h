@@ -31,7 +31,8 @@ struct process {
     int internal_signal; /* with which we interrupt our own threads; 0 = none reserved */
     struct identity id;
     struct options options;
-    char dir[PATH_MAX]; /* "" = no folder yet */
+    char dir[PATH_MAX];        /* "" = no folder yet */
+    char wanted_dir[PATH_MAX]; /* absolute, as seen when the program started: it may leave */
     char stream_path[PATH_MAX];
     struct ctl_config *config;
     struct ctl_shared *shared;

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#define SHORTEST_NS 100000u
+
 /* Raw timer_create: glibc's keeps a table of its own and may allocate; these run with every signal blocked, in
  * callbacks of the automaton. Code carried by the signal: alarm | generation << 16 (the low bits of both). */
 struct kernel_sigevent {
@@ -55,10 +57,10 @@ uint64_t timers_armed(void *context, uint32_t tid, const struct ctl_arming *armi
     event.signo = process.internal_signal;
     event.notify = 4; /* SIGEV_THREAD_ID */
     event.tid = sys_gettid();
-    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(arming->distance / 1000000000u),
-                                           .tv_nsec = (long)(arming->distance % 1000000000u)}};
-    if (arming->distance == 0)
-        when.it_value.tv_nsec = 1;
+    /* A timer that is over before its handler has returned would leave the program no time at all. */
+    uint64_t distance = arming->distance < SHORTEST_NS ? SHORTEST_NS : arming->distance;
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(distance / 1000000000u),
+                                           .tv_nsec = (long)(distance % 1000000000u)}};
     if (sys_call6(SYS_timer_create, CLOCK_MONOTONIC, (long)&event, (long)&t->id, 0, 0, 0) != 0) {
         timer_failed(
             "the kernel gives no timer for a timeout alarm (ulimit -i, RLIMIT_SIGPENDING)");
@@ -100,7 +102,8 @@ void timers_forget(struct preload_thread *pt)
 
 void trigger_timers(int timer_code)
 {
-    struct preload_thread *pt = recorder_self.window_state;
+    /* In a forked child this may be the first thing to record. */
+    struct preload_thread *pt = thread_self();
     int i = timer_code & 0xffff;
     if (pt == NULL || i >= THREAD_TIMERS || !pt->timers[i].used || pt->automaton == NULL)
         return;

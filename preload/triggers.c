@@ -66,6 +66,8 @@ void triggers_count_armed(const struct preload_thread *pt)
 void triggers_after_hit(struct preload_thread *pt)
 {
     static _Atomic uint64_t fired_before;
+    if (recorder_stream.header == NULL)
+        return; /* a forked child that records nothing (yet) */
     uint64_t fired =
         atomic_load_explicit(&recorder_stream.header->fired_total, memory_order_relaxed);
     if (fired != atomic_exchange_explicit(&fired_before, fired, memory_order_relaxed))

@@ -355,9 +355,13 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason)
     sys_restore_signals(mask);
 }
 
+void windows_forked(void)
+{
+    unlock_windows();
+}
+
 void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
 {
-    atomic_store(&windows.lock, 0);
     struct edge e = windows.opened;
     e.clock = clock_ticks();
     e.kind = pt->kind;
