@@ -249,7 +249,8 @@ static void *sender(void *signals)
 /* Blocks everything, as daemons do, and takes what comes. */
 static void waits(void)
 {
-    static const int sent[] = {10, 12, 40, 41, 50, 15, 0};
+    /* Ascending: of several that wait, the kernel hands out the lowest first. */
+    static const int sent[] = {10, 12, 15, 40, 41, 50, 0};
     sigset_t all, old;
     sigfillset(&all);
     printf("block %d", pthread_sigmask(SIG_BLOCK, &all, &old));
