@@ -33,7 +33,7 @@ def idle_pingpong():
         program = mpi_program("pingpong", mpi)
         found.append(compare_idle("idle preload, 0-byte ping-pong, " + TITLE[mpi], Pairs(
             lambda: float(mpirun(mpi, 2, [program])),
-            lambda: float(mpirun(mpi, 2, [program], traced(**IDLE))), count=21)))
+            lambda: float(mpirun(mpi, 2, [program], traced(**IDLE))), count=12)))
     return found
 
 

@@ -239,7 +239,7 @@ static void *sender(void *signals)
 {
     const int *s = signals;
     for (; *s != 0; s++) {
-        struct timespec nap = {.tv_nsec = 2000000};
+        struct timespec nap = {.tv_nsec = 20000000}; /* one at a time, also on a crowded machine */
         nanosleep(&nap, NULL);
         sigqueue(getpid(), *s, (union sigval){.sival_int = *s});
     }
