@@ -3,7 +3,7 @@
  *
  * Two clones with CLONE_VM | CLONE_VFORK and no exit signal: no copy of a large address space, no atfork
  * handlers, no SIGCHLD, and wait(-1) in the program does not see the child between (it needs __WCLONE). The
- * grandchild has the stream as descriptor 3 and a pidfd of the rank as 4, /dev/null on 0 to 2, nothing else. */
+ * grandchild has the stream as descriptor 3, /dev/null on 0 to 2, nothing else. */
 #include "preload/internal.h"
 
 #include "base/log.h"
@@ -24,7 +24,6 @@
 
 #define STACK_BYTES (64u << 10)
 #define STREAM_FD 3
-#define RANK_FD 4
 #define ENVIRONMENT_MAX 4096
 
 extern char **environ;
@@ -34,9 +33,14 @@ struct writer_launch {
     const char *stream_path; /* NULL: the stream has its name */
     char *const *arguments;
     char *const *environment;
-    int stream_fd, rank_fd, null_fd;
+    int stream_fd, null_fd;
     unsigned char *stack; /* of the grandchild */
-    volatile long failed; /* -errno of the exec; shared memory */
+    struct writer_launched *result;
+};
+
+/* What the clones say. In a shared mapping: valgrind makes copies of them that have their own memory. */
+struct writer_launched {
+    volatile long failed; /* -errno of the exec */
     volatile long pid;
 };
 
@@ -63,24 +67,22 @@ static int writer_process(void *arg)
 {
     struct writer_launch *l = arg;
     (void)raw(SYS_setsid, 0, 0, 0, 0);
-    /* Move both out of the way of 0 to 4 first. */
+    /* Move both out of the way of 0 to 3 first. */
     long stream = raw(SYS_fcntl, l->stream_fd, F_DUPFD, 10, 0);
     if (l->stream_path != NULL) {
         stream = name_stream(l->stream_path, (int)stream);
         if (stream < 0) {
-            l->failed = stream;
+            l->result->failed = stream;
             (void)raw(SYS_exit, 127, 0, 0, 0);
         }
         stream = raw(SYS_fcntl, stream, F_DUPFD, 10, 0);
     }
-    int rank = (int)raw(SYS_fcntl, l->rank_fd, F_DUPFD, 10, 0);
     int null = (int)raw(SYS_fcntl, l->null_fd, F_DUPFD, 10, 0);
     for (int fd = 0; fd <= 2; fd++)
         (void)raw(SYS_dup3, null, fd, 0, 0);
     (void)raw(SYS_dup3, stream, STREAM_FD, 0, 0);
-    (void)raw(SYS_dup3, rank, RANK_FD, 0, 0);
-    if (raw(SYS_close_range, RANK_FD + 1, ~0u, 0, 0) != 0)
-        for (int fd = RANK_FD + 1; fd < 65536; fd++)
+    if (raw(SYS_close_range, STREAM_FD + 1, ~0u, 0, 0) != 0)
+        for (int fd = STREAM_FD + 1; fd < 65536; fd++)
             (void)raw(SYS_close, fd, 0, 0, 0);
     unsigned long everywhere[16];
     for (int i = 0; i < 16; i++)
@@ -88,7 +90,8 @@ static int writer_process(void *arg)
     (void)raw(SYS_sched_setaffinity, 0, sizeof everywhere, (long)everywhere, 0);
     uint64_t none = 0;
     sys_restore_signals(none);
-    l->failed = raw(SYS_execve, (long)l->program, (long)l->arguments, (long)l->environment, 0);
+    l->result->failed =
+        raw(SYS_execve, (long)l->program, (long)l->arguments, (long)l->environment, 0);
     (void)raw(SYS_exit, 127, 0, 0, 0);
     __builtin_unreachable();
 }
@@ -97,7 +100,7 @@ static int between(void *arg)
 {
     struct writer_launch *l = arg;
     int pid = clone(writer_process, l->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, l);
-    l->pid = pid;
+    l->result->pid = pid;
     (void)raw(SYS_exit, 0, 0, 0, 0);
     __builtin_unreachable();
 }
@@ -153,13 +156,14 @@ static char **writer_environment(void)
     return list;
 }
 
-static int launch(struct writer_launch *l)
+static int launch(struct writer_launch *l, uint32_t *pid)
 {
     unsigned char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+                                 MAP_SHARED | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stacks == MAP_FAILED)
         return -errno;
     l->stack = stacks + STACK_BYTES;
+    l->result = (struct writer_launched *)(void *)stacks; /* the far end of the first stack */
     uint64_t mask = sys_block_signals();
     int child = clone(between, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, l);
     int rc = child < 0 ? -errno : 0;
@@ -167,7 +171,8 @@ static int launch(struct writer_launch *l)
         int status;
         while (waitpid(child, &status, (int)__WCLONE) < 0 && errno == EINTR)
             ;
-        rc = l->pid < 0 ? (int)l->pid : (int)l->failed;
+        rc = l->result->pid < 0 ? (int)l->result->pid : (int)l->result->failed;
+        *pid = (uint32_t)l->result->pid;
     }
     sys_restore_signals(mask);
     (void)munmap(stacks, 2 * STACK_BYTES);
@@ -187,7 +192,7 @@ bool process_start_writer(void)
         return false;
     }
     (void)snprintf(dir, sizeof dir, "%s", process.dir);
-    char *const arguments[] = {path, "--stream-fd", "3", "--pidfd", "4", "--dir", dir, NULL};
+    char *const arguments[] = {path, "--stream-fd", "3", "--dir", dir, NULL};
     struct stat made;
     bool unnamed = fstat(recorder_stream.fd, &made) == 0 && made.st_nlink == 0;
     struct writer_launch l = {.program = path,
@@ -195,14 +200,12 @@ bool process_start_writer(void)
                               .arguments = arguments,
                               .environment = writer_environment(),
                               .stream_fd = recorder_stream.fd,
-                              .rank_fd = (int)syscall(SYS_pidfd_open, (long)process.pid, 0L),
                               .null_fd = open("/dev/null", O_RDWR | O_CLOEXEC)};
-    int rc = l.rank_fd < 0 || l.null_fd < 0 ? -errno : 0;
+    int rc = l.null_fd < 0 ? -errno : 0;
+    uint32_t pid = 0;
     atomic_store(&recorder_stream.header->writer_state, WRITER_STARTING);
     if (rc == 0)
-        rc = launch(&l);
-    if (l.rank_fd >= 0)
-        (void)close(l.rank_fd);
+        rc = launch(&l, &pid);
     if (l.null_fd >= 0)
         (void)close(l.null_fd);
     if (rc != 0) {
@@ -211,7 +214,7 @@ bool process_start_writer(void)
         log_detail(LOG_ERROR, "nothing is recorded: the writer cannot be started", text);
         return false;
     }
-    atomic_store(&recorder_stream.header->writer_pid, (uint32_t)l.pid);
+    atomic_store(&recorder_stream.header->writer_pid, pid);
     process.writer_started = true;
     return true;
 }

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "Usage: regtrace-writer --stream-fd FD --pidfd FD --dir DIR [--ready-fd FD]\n"
+    "Usage: regtrace-writer --stream-fd FD --dir DIR [--ready-fd FD]\n"
     "Started by libregtrace.so; not for people. See regtrace(1).\n";
 
 struct arguments {
-    int stream_fd, pidfd, ready_fd;
+    int stream_fd, ready_fd;
     const char *dir;
 };
 
@@ -32,13 +32,11 @@ static bool parse_number(const char *text, int *out)
 
 static bool parse(int argc, char **argv, struct arguments *a)
 {
-    *a = (struct arguments){-1, -1, -1, NULL};
+    *a = (struct arguments){-1, -1, NULL};
     for (int i = 1; i + 1 < argc; i += 2) {
         bool ok = true;
         if (strcmp(argv[i], "--stream-fd") == 0)
             ok = parse_number(argv[i + 1], &a->stream_fd);
-        else if (strcmp(argv[i], "--pidfd") == 0)
-            ok = parse_number(argv[i + 1], &a->pidfd);
         else if (strcmp(argv[i], "--ready-fd") == 0)
             ok = parse_number(argv[i + 1], &a->ready_fd);
         else if (strcmp(argv[i], "--dir") == 0)
@@ -48,7 +46,7 @@ static bool parse(int argc, char **argv, struct arguments *a)
         if (!ok)
             return false;
     }
-    return argc % 2 == 1 && a->stream_fd >= 0 && a->pidfd >= 0 && a->dir != NULL;
+    return argc % 2 == 1 && a->stream_fd >= 0 && a->dir != NULL;
 }
 
 /* What ends the job (terminal, batch system, full disk, a closed pipe) must not end the writer before its rank. */
@@ -73,7 +71,7 @@ int main(int argc, char **argv)
     }
     ignore_signals();
     (void)prctl(PR_SET_NAME, "regtrace-writer", 0, 0, 0);
-    int rc = session_run(&session, a.stream_fd, a.pidfd, a.dir, a.ready_fd);
+    int rc = session_run(&session, a.stream_fd, a.dir, a.ready_fd);
     /* HDF5's exit handlers may write again into what failed; a complete file is closed already. */
     _exit(rc);
 }

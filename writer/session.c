@@ -32,14 +32,18 @@ static struct stream_header *header(const struct session *s)
 static void *watch(void *context)
 {
     struct session *s = context;
-    struct pollfd fds[2] = {{.fd = s->pidfd, .events = POLLIN},
+    struct pollfd fds[2] = {{.fd = s->owner.pidfd, .events = POLLIN},
                             {.fd = s->control.listener, .events = POLLIN}};
-    while (poll(fds, 2, -1) >= 0 || errno == EINTR) {
+    int patience = s->owner.pidfd < 0 ? OWNER_LOOK_MS : -1, found;
+    while ((found = poll(fds, 2, patience)) >= 0 || errno == EINTR) {
+        bool gone = found <= 0 ? owner_is_gone(&s->owner) : fds[0].revents != 0;
+        if (found <= 0 && !gone)
+            continue;
         uint32_t go = atomic_load(&s->watcher_go);
         atomic_store(&s->attention, 1);
         if (atomic_exchange(&header(s)->writer_sleeps, 0) != 0)
             sys_futex_wake(&header(s)->writer_sleeps, 1);
-        if (fds[0].revents != 0)
+        if (gone)
             break;
         sys_futex_wait(&s->watcher_go, go, SLEEP_NS);
     }
@@ -88,6 +92,7 @@ static void follow_rank(struct session *s)
         log_line(LOG_WARNING, e.text);
 }
 
+/* Made beside, and put in its place when readers can open it: one that looks in between finds no file, not half of one. */
 static int open_file(struct session *s, struct rt_error *e)
 {
     char path[PATH_MAX];
@@ -100,9 +105,14 @@ static int open_file(struct session *s, struct rt_error *e)
     schema_quiet_hdf5();
     identify_fill(&id, &s->facts, &s->stream);
     const char *metadata = drain_metadata(&s->drain, &bytes);
-    (void)snprintf(path, sizeof path, "%s/%s", s->dir, s->claim.file);
-    rc = rankfile_create(&s->file, path, &id, metadata, bytes, s->facts.deflate, true, e);
+    rc = claim_new_path(&s->claim, path);
+    if (rc == 0)
+        rc = rankfile_create(&s->file, path, &id, metadata, bytes, s->facts.deflate, true, e);
     s->file_open = true;
+    if (rc == 0 && (rc = claim_publish(&s->claim)) != 0)
+        rt_error_set(e, "cannot create %s in %s: %s", s->claim.file, s->dir, strerror(-rc));
+    if (rc != 0)
+        (void)unlink(path);
     if (rc == 0)
         rc = drain_set_file(&s->drain, &s->file);
     if (rc == 0 && header(s)->clock_start.ticks != 0)
@@ -170,14 +180,6 @@ static int serve_once(struct session *s, bool *moved, struct rt_error *e)
     return rc;
 }
 
-static bool process_is_gone(const struct session *s)
-{
-    struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
-    if (s->pidfd < 0)
-        return true;
-    return poll(&p, 1, 0) > 0 && (p.revents & (POLLIN | POLLHUP)) != 0;
-}
-
 /* After exec the stream is mapped no more. Where the maps cannot be read (the new program is set-uid) it has
  * been replaced as well. */
 static bool image_was_replaced(const struct session *s)
@@ -206,7 +208,7 @@ static enum ending ending_now(const struct session *s)
         return ENDING_FINISHED;
     if (state == STREAM_EMPTY)
         return ENDING_EMPTY;
-    if (process_is_gone(s))
+    if (owner_is_gone(&s->owner))
         return state == STREAM_EXECED ? ENDING_EXEC : ENDING_KILLED;
     if (state == STREAM_EXECED && image_was_replaced(s))
         return ENDING_EXEC;
@@ -375,16 +377,17 @@ static void prepare_claim(struct session *s)
     (void)snprintf(c->dir, sizeof c->dir, "%s", s->dir);
 }
 
-static int start(struct session *s, int stream_fd, int pidfd, const char *dir, int ready_fd,
+static int start(struct session *s, int stream_fd, const char *dir, int ready_fd,
                  struct rt_error *e)
 {
-    *s = (struct session){.pidfd = pidfd, .dir = dir, .control.listener = -1};
+    *s = (struct session){.owner.pidfd = -1, .dir = dir, .control.listener = -1};
     int rc = stream_open(&s->stream, stream_fd, e);
     if (rc == 0)
         rc = drain_init(&s->drain, &s->stream);
     if (rc != 0)
         return rc;
     struct stream_header *h = header(s);
+    owner_open(&s->owner, h->pid, h->pid_start_time);
     identify_stream(&s->facts, &s->drain);
     s->drain.max_bytes = s->facts.max_bytes;
     clock_init(h->clock_source == CLOCK_SOURCE_MONOTONIC);
@@ -403,11 +406,11 @@ static int start(struct session *s, int stream_fd, int pidfd, const char *dir, i
     return rc;
 }
 
-int session_run(struct session *s, int stream_fd, int pidfd, const char *dir, int ready_fd)
+int session_run(struct session *s, int stream_fd, const char *dir, int ready_fd)
 {
     struct rt_error e = {{0}};
     bool moved, last;
-    int rc = start(s, stream_fd, pidfd, dir, ready_fd, &e);
+    int rc = start(s, stream_fd, dir, ready_fd, &e);
     if (s->stream.header == NULL)
         return 1;
     enum ending ending = ENDING_NONE;

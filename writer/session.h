@@ -6,6 +6,7 @@
 #include "writer/claim.h"
 #include "writer/control.h"
 #include "writer/identify.h"
+#include "writer/owner.h"
 
 struct session {
     struct stream stream;
@@ -15,7 +16,7 @@ struct session {
     struct control control;
     struct stream_facts facts;
     const char *dir;
-    int pidfd; /* -1: the process is gone already */
+    struct owner owner;
     bool file_open;
     bool limit_reached;
     bool keep_stream; /* for recover */
@@ -25,6 +26,6 @@ struct session {
 };
 
 /* Serve until the traced process is gone (or has finished), then close everything. Returns the exit code. */
-int session_run(struct session *s, int stream_fd, int pidfd, const char *dir, int ready_fd);
+int session_run(struct session *s, int stream_fd, const char *dir, int ready_fd);
 
 #endif

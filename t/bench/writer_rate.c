@@ -38,7 +38,7 @@ static void measure(const char *writer, const char *level, uint64_t n, struct re
         exit(99);
     struct producer p;
     producer_create(&p, stream, &(struct stream_geometry){0}, meta);
-    producer_start_writer(&p, writer, dir, getpid());
+    producer_start_writer(&p, writer, dir);
     producer_attach(&p);
     const struct stream_thread *row = &stream_threads(&p.stream)[0];
     uint64_t began = clock_monotonic_ns(), ticks = clock_ticks();

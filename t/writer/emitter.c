@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     struct producer p;
     producer_create(&p, argv[3],
                     &(struct stream_geometry){.chunk_bytes = 4096, .pool_bytes = 1u << 20}, meta);
-    producer_start_writer(&p, argv[1], argv[2], getpid());
+    producer_start_writer(&p, argv[1], argv[2]);
     producer_attach(&p);
     uint64_t count = strtoull(argv[4], NULL, 10);
     long rate = atol(argv[5]);

@@ -94,7 +94,7 @@ pid_t fixture_run(struct fixture *f, void (*body)(struct fixture *f, struct prod
         return pid;
     struct producer p;
     producer_create(&p, f->stream, &f->geometry, f->meta);
-    producer_start_writer(&p, fixture_writer(), f->dir, getpid());
+    producer_start_writer(&p, fixture_writer(), f->dir);
     atomic_store(&f->shared->writer, p.writer);
     producer_attach(&p);
     body(f, &p);

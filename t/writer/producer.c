@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,28 +52,21 @@ void producer_create(struct producer *p, const char *path, const struct stream_g
     atomic_store(&h->state, STREAM_LIVE);
 }
 
-void producer_start_writer(struct producer *p, const char *program, const char *dir, pid_t owner)
+void producer_start_writer(struct producer *p, const char *program, const char *dir)
 {
     struct stream_header *h = p->stream.header;
-    int pidfd = (int)syscall(SYS_pidfd_open, owner, 0);
-    if (pidfd < 0)
-        die("pidfd_open");
     atomic_store(&h->writer_state, WRITER_STARTING);
     p->writer = fork();
     if (p->writer == 0) {
-        char stream[16], rank[16];
+        char stream[16];
         int null = open("/dev/null", O_RDWR);
         (void)dup2(null, 0);
         (void)dup2(null, 1);
         int stream_fd = fcntl(p->stream.fd, F_DUPFD, 20);
-        int rank_fd = fcntl(pidfd, F_DUPFD, 20);
         (void)snprintf(stream, sizeof stream, "%d", stream_fd);
-        (void)snprintf(rank, sizeof rank, "%d", rank_fd);
-        (void)execl(program, program, "--stream-fd", stream, "--pidfd", rank, "--dir", dir,
-                    (char *)NULL);
+        (void)execl(program, program, "--stream-fd", stream, "--dir", dir, (char *)NULL);
         _exit(127);
     }
-    (void)close(pidfd);
     for (int i = 0; i < 1000 && atomic_load(&h->writer_state) == WRITER_STARTING; i++) {
         struct timespec ts = {.tv_nsec = 10000000};
         (void)nanosleep(&ts, NULL);

@@ -18,8 +18,8 @@ struct producer {
 void producer_create(struct producer *p, const char *path, const struct stream_geometry *g,
                      const char *const *meta);
 
-/* Start `program` (regtrace-writer) for the process `owner`, as a child of the caller; waits until it is READY. */
-void producer_start_writer(struct producer *p, const char *program, const char *dir, pid_t owner);
+/* Start `program` (regtrace-writer) for the process that made the stream, as a child of the caller; waits until it is READY. */
+void producer_start_writer(struct producer *p, const char *program, const char *dir);
 
 /* Attach the calling thread and start recording. */
 void producer_attach(struct producer *p);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Noticing the death of the traced process, by pidfd or by /proc. */
+#include "writer/owner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FIELD_STATE = 3, FIELD_THREADS = 20, FIELD_START_TIME = 22 };
+
+struct found {
+    char state;
+    unsigned long threads;
+    unsigned long long start_time;
+};
+
+/* /proc/PID/stat, from behind the name in parentheses, which may hold anything. False where it cannot be read. */
+static bool look(uint32_t pid, struct found *found)
+{
+    char path[32], text[1024];
+    (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    (void)fclose(f);
+    text[n] = '\0';
+    const char *p = strrchr(text, ')');
+    *found = (struct found){0};
+    for (int field = FIELD_STATE; p != NULL && field <= FIELD_START_TIME; field++) {
+        p = strchr(p, ' ');
+        if (p == NULL)
+            return false;
+        p++;
+        if (field == FIELD_STATE)
+            found->state = *p;
+        else if (field == FIELD_THREADS)
+            found->threads = strtoul(p, NULL, 10);
+        else if (field == FIELD_START_TIME)
+            found->start_time = strtoull(p, NULL, 10);
+    }
+    return p != NULL;
+}
+
+/* Not readable though the pid exists (no /proc, or hidden after the exec of a set-uid program): it counts as alive. */
+static bool is_gone_by_proc(const struct owner *o)
+{
+    struct found found;
+    if (kill((pid_t)o->pid, 0) != 0 && errno == ESRCH)
+        return true;
+    if (!look(o->pid, &found))
+        return false;
+    if (o->start_time != 0 && found.start_time != o->start_time)
+        return true;
+    return found.state == 'X' || (found.state == 'Z' && found.threads <= 1);
+}
+
+void owner_open(struct owner *o, uint32_t pid, uint64_t start_time)
+{
+    *o = (struct owner){.pid = pid, .start_time = start_time, .pidfd = -1};
+    int fd = (int)syscall(SYS_pidfd_open, (long)pid, 0L);
+    if (fd < 0)
+        return;
+    /* Looked at after the open: if the process is there now, the descriptor is its own and of no later one. */
+    if (is_gone_by_proc(o))
+        (void)close(fd);
+    else
+        o->pidfd = fd;
+}
+
+bool owner_is_gone(const struct owner *o)
+{
+    struct pollfd p = {.fd = o->pidfd, .events = POLLIN};
+    if (o->pidfd < 0)
+        return is_gone_by_proc(o);
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLIN | POLLHUP)) != 0;
+}
