@@ -83,12 +83,41 @@ static void build_index(const char *command, const char *dir)
         message_warning(command, "regtrace.h5 is missing and could not be built: %s", e.text);
 }
 
+#define FIRST_FILE_NS                                                                              \
+    UINT64_C(10000000000) /* its writer needs one second, and the machine may be busy */
+
+/* A run whose first events are not in a file yet: that file is waited for. */
+static int open_growing(struct rt_run **run, const char *path, struct rt_error *e)
+{
+    struct rt_processes p;
+    struct progress shown;
+    uint64_t limit = clock_monotonic_ns() + FIRST_FILE_NS;
+    progress_begin(&shown, "waiting for the first file");
+    int rc;
+    for (;;) {
+        rt_run_processes(path,
+                         &p); /* before the folder is read: a file that follows is not missed */
+        rc = rt_run_open(run, path, e);
+        if (rc != -ENOENT || p.file_follows == 0 || clock_monotonic_ns() >= limit)
+            break;
+        progress_update(&shown, 0, 0);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    progress_end(&shown);
+    if (rc == -ENOENT && p.living > 0)
+        rt_error_set(e,
+                     "nothing has been recorded in %s yet; traced processes that still run: %u "
+                     "(`regtrace ctl %s status` asks them)",
+                     path, p.living, path);
+    return rc;
+}
+
 struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wait_seconds)
 {
     struct rt_run *run = NULL;
     struct rt_error e = {{0}};
     bool all_done;
-    if (rt_run_open(&run, path, &e) != 0) {
+    if (open_growing(&run, path, &e) != 0) {
         message_error(command, "%s", e.text);
         return NULL;
     }

@@ -328,6 +328,31 @@ int claim_take(struct claim *c, struct rt_error *e)
     return rc;
 }
 
+int claim_new_path(const struct claim *c, char out[PATH_MAX])
+{
+    return side_path(out, c, "new.", c->key, "");
+}
+
+int claim_publish(struct claim *c)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    int fd = lock(c);
+    if (fd < 0)
+        return fd;
+    struct claim now = *c;
+    int rc = get_entry(&now);
+    if (rc == 0)
+        memcpy(c->file, now.file, sizeof c->file);
+    if (rc == 0)
+        rc = claim_new_path(c, from);
+    if (rc == 0 && snprintf(to, sizeof to, "%s/%s", c->dir, c->file) >= (int)sizeof to)
+        rc = -ENAMETOOLONG;
+    if (rc == 0 && rename(from, to) != 0)
+        rc = -errno;
+    (void)close(fd);
+    return rc;
+}
+
 int claim_refresh(struct claim *c)
 {
     int fd = lock(c);

@@ -48,6 +48,12 @@ RT_MUST_CHECK int claim_register(struct claim *c, struct rt_error *e);
  * when this is the first call. 0 or -errno. */
 RT_MUST_CHECK int claim_take(struct claim *c, struct rt_error *e);
 
+/* Where our file grows until readers can open it: DIR/.regtrace/new.<key>. 0 or -ENAMETOOLONG. */
+RT_MUST_CHECK int claim_new_path(const struct claim *c, char out[PATH_MAX]);
+
+/* Put the finished beginning of our file, at claim_new_path(), in the place of the name that we hold by now. 0 or -errno. */
+RT_MUST_CHECK int claim_publish(struct claim *c);
+
 /* Another process may have renamed our file: read the name we hold now. 0 or -errno. */
 RT_MUST_CHECK int claim_refresh(struct claim *c);
 

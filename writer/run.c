@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The folder of a run: which rank files are there, in which order. */
-#include "writer/writer.h"
+#include "writer/claim.h"
+#include "writer/drain.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct rt_run {
     char *dir;
@@ -156,4 +159,49 @@ int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, size_t i, stru
         return -EINVAL;
     }
     return rt_rank_open_file(rank, path, e);
+}
+
+/* Do threads of that process have anything in the stream? A file follows within a second then. */
+static bool stream_has_events(const char *path)
+{
+    struct rt_error e;
+    struct stream stream = {.fd = -1};
+    struct drain drain = {0};
+    int fd = path[0] == '\0' ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    if (stream_open(&stream, fd, &e) != 0) {
+        (void)close(fd);
+        return false;
+    }
+    bool has = drain_init(&drain, &stream) == 0 && drain_has_events(&drain, true);
+    drain_free(&drain);
+    stream_close(&stream);
+    return has;
+}
+
+struct counting {
+    struct rt_processes *out;
+    char host[65], boot_id[40];
+};
+
+static void count_one(void *context, const struct claim *c)
+{
+    struct counting *n = context;
+    if ((c->state != CLAIM_WAITING && c->state != CLAIM_OPEN) ||
+        claim_writer_lives(c, n->host, n->boot_id) == 0)
+        return;
+    n->out->living++;
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", c->dir, c->file);
+    if (c->file[0] != '\0' ? access(path, F_OK) != 0 : stream_has_events(c->stream))
+        n->out->file_follows++;
+}
+
+void rt_run_processes(const char *dir, struct rt_processes *out)
+{
+    struct counting n = {.out = out};
+    *out = (struct rt_processes){0};
+    claim_this_host(n.host, n.boot_id);
+    (void)!claim_each(dir, count_one, &n);
 }

@@ -204,6 +204,14 @@ struct rt_rank; /* one opened rank file */
 RT_MUST_CHECK int rt_run_open(struct rt_run **run, const char *path, struct rt_error *e);
 void rt_run_close(struct rt_run *run);
 
+/* Who is still at it in a folder. A writer makes its file when there is something to write, in whole chunks or after a
+ * second: a process that records may have none yet. */
+struct rt_processes {
+    unsigned living;       /* traced processes whose writers live, or may live on another node */
+    unsigned file_follows; /* those of them that have recorded something and have no file yet */
+};
+void rt_run_processes(const char *dir, struct rt_processes *out);
+
 const char *rt_run_dir(const struct rt_run *run);
 size_t rt_run_count(const struct rt_run *run);
 const char *rt_run_file(const struct rt_run *run,

@@ -97,6 +97,24 @@ run 30 "$REGTRACE" ctl "$T/one" status
 is "$status" 1 'after the end nobody answers'
 like "$err" 'has ended' 'and it says so'
 
+# Looked at in the first second: before anything is recorded, and before the writer has made its file.
+rm -f stop ready
+"$REGTRACE" run -quiet -o "$T/early" -control start:interactive,stop:interactive,repeat -- ./p ready stop >p.out 2>&1 &
+pid=$!
+kill_at_end $pid
+wait_for 20 bash -c "ls $T/early/ctl/*.path"
+run 60 "$REGTRACE" report "$T/early"
+is "$status" 1 'nothing is recorded yet: there is nothing to report'
+like "$err" 'nothing has been recorded .* yet; traced processes that still run: 1' 'and it says that the program goes on'
+"$REGTRACE" ctl "$T/early" fire >/dev/null
+[ -e "$T/early/rank-00000.h5" ] && diag 'the file was made at once: what follows shows nothing this time'
+run 60 "$REGTRACE" report --json "$T/early"
+is "$status" 0 'report waits for it'
+like "$out" '"state": "live"' 'and shows the live file'
+touch stop
+wait $pid
+is "$?" 0 'the program ends as it would, once more'
+
 if [ -n "$mpi" ]; then
     rm -f stop ready
     more=()

@@ -96,6 +96,27 @@ def test_live(folder, stream):
         ok(names.get(MARK) == "EV_MARK_SET", "codes have names")
 
 
+def test_appears(stream):
+    """From the moment at which its name is there a file opens by SWMR and has all of its attributes and datasets."""
+    failures, trials = [], 8
+    for _ in range(trials):
+        folder = tempfile.mkdtemp(prefix="regtrace-live-")
+        path = os.path.join(folder, "rank-00000.h5")
+        process = emit(folder, stream, 3000, 6000, "finish")
+        while not os.path.exists(path) and process.poll() is None:
+            pass
+        try:
+            with h5py.File(path, "r", libver="latest", swmr=True) as f:
+                if f.attrs["state"] != b"open" or "events" not in f or "alarms" not in f:
+                    failures.append(f.attrs["state"])
+        except (OSError, KeyError) as e:
+            failures.append(e)
+        process.wait()
+        wait_for(lambda: not os.path.exists(stream))
+        shutil.rmtree(folder)
+    ok(not failures, f"a file that is there can be read, {trials} times", failures)
+
+
 def test_ends(folder, stream):
     process = emit(folder, stream, 12345, 0, "kill")
     process.wait()
@@ -207,6 +228,7 @@ def main():
     stream = f"/dev/shm/regtrace-test-{os.getpid()}-live"
     try:
         test_live(folder, stream)
+        test_appears(stream)
         test_ends(folder, stream)
         test_index(folder)
         test_documented(folder)
