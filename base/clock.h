@@ -23,17 +23,26 @@ static inline uint64_t clock_monotonic_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)
+/* The counter itself: only where clock_source says that it is the clock. */
+static inline uint64_t clock_counter(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    uint64_t v;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+    return v;
+#endif
+}
+#endif
+
 static inline uint64_t clock_ticks(void)
 {
-    if (__builtin_expect(clock_source != CLOCK_SOURCE_MONOTONIC, 1)) {
-#if defined(__x86_64__)
-        return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-        uint64_t v;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
-        return v;
+#if defined(__x86_64__) || defined(__aarch64__)
+    if (__builtin_expect(clock_source != CLOCK_SOURCE_MONOTONIC, 1))
+        return clock_counter();
 #endif
-    }
     return clock_monotonic_ns();
 }
 

@@ -103,11 +103,31 @@ bool recorder_thread_attach(struct recorder_thread *t, bool helper)
     return true;
 }
 
+void recorder_finish_call(struct recorder_thread *t)
+{
+    struct event_slot *slot = t->pending_slot;
+    uint32_t depth = t->open_depth;
+    t->pending_slot = NULL;
+    if (slot == NULL || depth - 1 >= RECORDER_OPEN_CALLS)
+        return;
+    uint32_t *state = &t->open_calls[depth - 1];
+    struct event_slot *cursor = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+    if (*state != t->pending_state || t->chunk == NULL || slot < chunk_slots(t->chunk) ||
+        slot >= cursor)
+        return;
+    uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_RELAXED);
+    bool filled = head >> 48 == t->mark_bits >> 48;
+    if (filled && head != t->pending_head)
+        return; /* another's event: the interrupted swap will fail */
+    *state = recorder_call_after(*state, (*state & RECORDER_CALL_ENTERED) == 0);
+}
+
 static void close_chunk(struct recorder_thread *t)
 {
     struct chunk_header *c = t->chunk;
     if (c == NULL)
         return;
+    recorder_finish_call(t); /* while the slot can still be looked at */
     struct event_slot *cursor = atomic_load_explicit(&t->cursor, memory_order_relaxed);
     uint32_t used = (uint32_t)(cursor - chunk_slots(c));
     t->chunk = NULL;
@@ -269,6 +289,12 @@ RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, 
     return ok;
 }
 
+RT_COLD void recorder_put_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
+                               uint64_t b)
+{
+    (void)recorder_emit(t, code_flags, a, b);
+}
+
 RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
                                     uint64_t b, const uint64_t *more, unsigned n_more)
 {
@@ -329,10 +355,13 @@ void recorder_after_fork(struct recorder_thread *t)
 {
     recorder_stop();
     uint32_t depth = t->open_depth, in_toolkit = t->in_toolkit;
-    uint16_t open[RECORDER_OPEN_CALLS];
+    uint32_t open[RECORDER_OPEN_CALLS];
+    uintptr_t frames[RECORDER_OPEN_CALLS];
     memcpy(open, t->open_calls, sizeof open);
+    memcpy(frames, t->open_frames, sizeof frames);
     memset(t, 0, sizeof *t);
     memcpy(t->open_calls, open, sizeof open);
+    memcpy(t->open_frames, frames, sizeof frames);
     t->open_depth = depth;
     t->in_toolkit = in_toolkit;
     t->window = STREAM_NO_WINDOW;

@@ -13,6 +13,12 @@
 
 #define RECORDER_OPEN_CALLS 16
 
+/* Bits of recorder_thread.open_calls; 0x83ff belong to mpi/. */
+#define RECORDER_CALL_OVER                                                                         \
+    0x2000u /* its leave is through: a window that opens now does not show it */
+#define RECORDER_CALL_ENTERED 0x4000u /* an enter event for it stands in the open window */
+#define RECORDER_CALL_CHANGE 0x10000u /* changes so far, from this bit on */
+
 /* Per-thread state. Initial-exec TLS: zero until recorder_thread_attach(). */
 struct recorder_thread {
     struct event_slot *_Atomic cursor; /* next free slot; == end when there is none */
@@ -32,10 +38,15 @@ struct recorder_thread {
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
     uint32_t in_toolkit;             /* our own code runs: wrappers pass straight through */
     uint32_t open_depth;             /* MPI calls now open, outermost first; may exceed the array */
-    uint16_t open_calls[RECORDER_OPEN_CALLS]; /* their function numbers */
-    void *automaton;                          /* struct ctl_thread of controller/ */
-    void *window_state;                       /* preload/ */
-    uint32_t claimed; /* tid + 1 that the thread's creator claimed for it, 0 none */
+    uint32_t open_calls[RECORDER_OPEN_CALLS];   /* function numbers and states */
+    uintptr_t open_frames[RECORDER_OPEN_CALLS]; /* canonical frame address of each */
+    /* The enter or leave event being put down: where, what, and the call's state before: see recorder_finish_call(). */
+    struct event_slot *pending_slot;
+    uint64_t pending_head;
+    uint32_t pending_state;
+    void *automaton;    /* struct ctl_thread of controller/ */
+    void *window_state; /* preload/ */
+    uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it, 0 none */
 };
 
 extern __thread struct recorder_thread recorder_self
@@ -56,7 +67,7 @@ static inline bool recorder_active(struct recorder_thread *t)
     return t->recording != 0;
 }
 
-/* Swap of the cursor, atomic with respect to this thread's own signal handlers only. */
+/* Swaps that are atomic with respect to this thread's own signal handlers only. */
 static inline bool recorder_swap_cursor(struct recorder_thread *t, struct event_slot *from,
                                         struct event_slot *to)
 {
@@ -70,6 +81,29 @@ static inline bool recorder_swap_cursor(struct recorder_thread *t, struct event_
 #else
     return atomic_compare_exchange_strong_explicit(&t->cursor, &from, to, memory_order_relaxed,
                                                    memory_order_relaxed);
+#endif
+}
+
+static inline bool recorder_swap_word(uint32_t *word, uint32_t from, uint32_t to)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    bool same;
+    __asm__ volatile("cmpxchgl %3, %1"
+                     : "=@cce"(same), "+m"(*word), "+a"(from)
+                     : "r"(to)
+                     : "memory");
+    return same;
+#else
+    return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline void recorder_or_word(uint32_t *word, uint32_t bits)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    __asm__ volatile("orl %1, %0" : "+m"(*word) : "ri"(bits) : "cc", "memory");
+#else
+    (void)__atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
 #endif
 }
 
@@ -108,10 +142,47 @@ static inline uint64_t recorder_emit(struct recorder_thread *t, uint32_t code_fl
     }
 }
 
+/* recorder_emit() out of line, for recorder_put(). */
+void recorder_put_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b);
+
+/* As recorder_emit(), for those who need no clock back. Whatever is rare is a tail call, so that the common path needs
+ * neither a frame nor saved registers. */
+static inline void recorder_put(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
+                                uint64_t b)
+{
+#if defined(__x86_64__) || defined(__aarch64__)
+    for (;;) {
+        struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+        uint64_t mark = t->mark_bits;
+        if (RT_UNLIKELY(slot == t->end) || RT_UNLIKELY(clock_source == CLOCK_SOURCE_MONOTONIC))
+            break;
+        uint64_t head = (uint64_t)code_flags | (uint64_t)(uint16_t)*t->cpu << 32 | mark;
+        uint64_t clock = clock_counter();
+        if (RT_LIKELY(recorder_swap_cursor(t, slot, slot + 1))) {
+            recorder_fill(slot, head, clock, a, b);
+            return;
+        }
+    }
+#endif
+    recorder_put_slow(t, code_flags, a, b);
+}
+
 /* Record `n` (1 to 8) slots as one record: the first as recorder_emit(), the others hold `more` (three
  * words each: clock, a, b). All of them stand in one chunk. Control records: never dropped while the writer lives. */
 uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                             const uint64_t *more, unsigned n_more);
+
+/* The state of a call after its enter or leave event. */
+static inline uint32_t recorder_call_after(uint32_t state, bool enter)
+{
+    return (enter ? state | RECORDER_CALL_ENTERED
+                  : (state & ~RECORDER_CALL_ENTERED) | RECORDER_CALL_OVER) +
+           RECORDER_CALL_CHANGE;
+}
+
+/* In a handler, or with signals blocked: if this thread was interrupted after the event of the innermost open call was
+ * committed and before the call's state said so, let it say so. */
+void recorder_finish_call(struct recorder_thread *t);
 
 /* --- set-up and edges: not hot -------------------------------------------------------------------- */
 

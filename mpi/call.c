@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Enter and leave events, nesting, and the table of real functions. */
+ * The table of real functions, and which nested calls are the halves of one. */
+#include "mpi/open_calls.h"
 #include "mpi/wrapper.h"
 
 #include "base/sys.h"
@@ -69,10 +70,12 @@ RT_COLD void *mpi_resolve(unsigned row, unsigned function, const char *name)
     return real;
 }
 
-RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller)
+RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller,
+                               uintptr_t frame)
 {
     if (t->in_toolkit != 0)
         return true;
+    mpi_open_calls_settle(t, frame);
     uint32_t depth = t->open_depth;
     if (depth == 0 || depth > RECORDER_OPEN_CALLS)
         return false;
@@ -86,77 +89,6 @@ RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, con
         if (from >= fortran_low[i] && from < fortran_high[i])
             return true;
     return false;
-}
-
-static inline uint32_t flags_of(unsigned entry, uint32_t depth)
-{
-    uint32_t flags = depth > 1 ? EVENT_FLAG_NESTED : 0;
-    return flags | ((entry & MPI_OPEN_FORTRAN) != 0 ? EVENT_FLAG_FORTRAN : 0);
-}
-
-void mpi_enter(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
-{
-    uint32_t depth = t->open_depth;
-    if (RT_LIKELY(depth <= RECORDER_OPEN_CALLS)) {
-        uint16_t *open = &t->open_calls[depth - 1];
-        if (RT_UNLIKELY((*open & MPI_OPEN_ENTERED) != 0))
-            return;
-        *open = (uint16_t)(*open | MPI_OPEN_ENTERED);
-        __asm__ volatile("" ::: "memory");
-    }
-    unsigned function = entry & MPI_OPEN_FUNCTION;
-    (void)recorder_emit(t, EVENT_MPI_ENTER(function) | flags_of(entry, depth) << 24, a, b);
-}
-
-void mpi_leave(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
-{
-    uint32_t depth = t->open_depth;
-    if (RT_LIKELY(depth <= RECORDER_OPEN_CALLS)) {
-        uint16_t *open = &t->open_calls[depth - 1];
-        if (RT_UNLIKELY((*open & MPI_OPEN_ENTERED) == 0))
-            return;
-        *open = (uint16_t)(*open & ~MPI_OPEN_ENTERED);
-        __asm__ volatile("" ::: "memory");
-    }
-    unsigned function = entry & MPI_OPEN_FUNCTION;
-    (void)recorder_emit(t, EVENT_MPI_LEAVE(function) | flags_of(entry, depth) << 24, a, b);
-}
-
-RT_COLD void mpi_leave_late(struct recorder_thread *t, unsigned entry)
-{
-    if (t->open_depth <= RECORDER_OPEN_CALLS)
-        mpi_leave(t, entry, 0, 0);
-}
-
-static uint32_t open_calls(const struct recorder_thread *t)
-{
-    return t->open_depth < RECORDER_OPEN_CALLS ? t->open_depth : RECORDER_OPEN_CALLS;
-}
-
-void mpi_cut_enters(struct recorder_thread *t)
-{
-    uint32_t n = mpi_recorded ? open_calls(t) : 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t entry = t->open_calls[i];
-        if ((entry & MPI_OPEN_ENTERED) != 0)
-            continue;
-        t->open_calls[i] = (uint16_t)(entry | MPI_OPEN_ENTERED);
-        uint32_t flags = EVENT_FLAG_CUT | flags_of(entry, i + 1);
-        (void)recorder_emit(t, EVENT_MPI_ENTER(entry & MPI_OPEN_FUNCTION) | flags << 24,
-                            mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);
-    }
-}
-
-void mpi_cut_leaves(struct recorder_thread *t)
-{
-    for (uint32_t i = open_calls(t); i-- > 0;) {
-        uint32_t entry = t->open_calls[i];
-        if ((entry & MPI_OPEN_ENTERED) == 0)
-            continue;
-        t->open_calls[i] = (uint16_t)(entry & ~MPI_OPEN_ENTERED);
-        uint32_t flags = EVENT_FLAG_CUT | flags_of(entry, i + 1);
-        (void)recorder_emit(t, EVENT_MPI_LEAVE(entry & MPI_OPEN_FUNCTION) | flags << 24, 0, 0);
-    }
 }
 
 /* --- strings ------------------------------------------------------------------------------------- */

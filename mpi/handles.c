@@ -99,10 +99,15 @@ struct comm_entry {
 static struct comm_entry comms[COMM_SLOTS];
 static _Atomic uint32_t next_comm = 3;
 
+static inline uint32_t comm_place(uint64_t comm)
+{
+    return (uint32_t)((comm * UINT64_C(0x9e3779b97f4a7c15)) >> 52) % COMM_SLOTS;
+}
+
 static struct comm_entry *comm_find(uint64_t comm, bool make)
 {
     uint64_t key = comm + 1;
-    uint32_t at = (uint32_t)((comm * UINT64_C(0x9e3779b97f4a7c15)) >> 52);
+    uint32_t at = comm_place(comm);
     for (uint32_t i = 0; i < COMM_TRIES; i++) {
         struct comm_entry *e = &comms[(at + i) % COMM_SLOTS];
         uint64_t found = atomic_load_explicit(&e->key, memory_order_acquire);
@@ -164,9 +169,10 @@ RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_ent
     return id;
 }
 
-uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm)
+/* Not in its first place, or not known yet. */
+RT_COLD static uint32_t comm_id_slow(struct recorder_thread *t, uint64_t comm)
 {
-    if (RT_UNLIKELY(comm == mpi_abi.comm_null))
+    if (comm == mpi_abi.comm_null)
         return 0;
     struct comm_entry *e = comm_find(comm, true);
     if (RT_UNLIKELY(e == NULL))
@@ -175,6 +181,18 @@ uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm)
     if (RT_LIKELY(id != 0 && id != COMM_BEING_ASKED))
         return id;
     return comm_describe(t, e, comm, 0);
+}
+
+/* The null communicator never gets an entry, so the table itself tells it apart. */
+uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm)
+{
+    struct comm_entry *e = &comms[comm_place(comm)];
+    if (RT_LIKELY(atomic_load_explicit(&e->key, memory_order_acquire) == comm + 1)) {
+        uint32_t id = atomic_load_explicit(&e->id, memory_order_acquire);
+        if (RT_LIKELY(id != 0 && id != COMM_BEING_ASKED))
+            return id;
+    }
+    return comm_id_slow(t, comm);
 }
 
 void mpi_comm_created(struct recorder_thread *t, uint64_t comm, uint32_t parent)

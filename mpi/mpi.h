@@ -49,9 +49,8 @@ extern uint32_t mpi_recorded;
  * Async-signal-safe, errno kept. */
 long mpi_read_string(uint64_t address, char *buffer, size_t n);
 
-/* An entry of recorder_thread.open_calls: function number and these bits. */
+/* Of an entry of recorder_thread.open_calls (base/recorder.h has the rest of it). */
 #define MPI_OPEN_FUNCTION 0x03ffu
-#define MPI_OPEN_ENTERED 0x4000u /* an enter event for it stands in the open window */
 #define MPI_OPEN_FORTRAN 0x8000u /* called through a Fortran entry point */
 
 /* At the opening of a window on this thread, after recorder_set_window(): an enter flagged
@@ -60,6 +59,9 @@ long mpi_read_string(uint64_t address, char *buffer, size_t n);
  * is recorded only for a call that has its enter. */
 void mpi_cut_enters(struct recorder_thread *t);
 void mpi_cut_leaves(struct recorder_thread *t);
+
+/* longjmp is about to restore this stack pointer (the stack grows down): calls of deeper frames are over. */
+void mpi_jumped(struct recorder_thread *t, uintptr_t stack);
 
 /* The loaded library's binary interface, found at the first call. */
 enum mpi_abi_kind mpi_abi_loaded(void);

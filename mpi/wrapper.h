@@ -33,55 +33,77 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
 
 /* --- one call ------------------------------------------------------------------------------------ */
 
-bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller);
+/* The canonical frame address: what the stack pointer was before the call into the wrapper. */
+#define MPI_FRAME() ((uintptr_t)__builtin_dwarf_cfa())
+
+/* `frame` tells calls that an exception or a jump has left from those that are still open. */
+bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller,
+                       uintptr_t frame);
 
 /* Our own call, or the C half of a Fortran call that is counted already: straight to the real
  * function. */
 #define MPI_PASSES_FROM(t, function, caller)                                                       \
     (RT_UNLIKELY(((t)->in_toolkit | (t)->open_depth) != 0) &&                                      \
-     mpi_passes_nested(t, function, caller))
+     mpi_passes_nested(t, function, caller, MPI_FRAME()))
 #define MPI_PASSES(t, function) MPI_PASSES_FROM(t, function, __builtin_return_address(0))
 
 /* Note the call as open. True: it is to be recorded. A handler that opens a window from here on
- * writes the cut enter itself and sets MPI_OPEN_ENTERED; one that did so before is seen by the
+ * writes the cut enter itself and sets RECORDER_CALL_ENTERED; one that did so before is seen by the
  * second look. */
-__attribute__((always_inline)) static inline bool mpi_open(struct recorder_thread *t,
-                                                           unsigned entry)
+__attribute__((always_inline)) static inline bool mpi_open_at(struct recorder_thread *t,
+                                                              unsigned entry, uintptr_t frame)
 {
     (void)recorder_active(t);
     uint32_t depth = t->open_depth;
-    if (RT_LIKELY(depth < RECORDER_OPEN_CALLS))
-        t->open_calls[depth] = (uint16_t)entry;
+    if (RT_LIKELY(depth < RECORDER_OPEN_CALLS)) {
+        t->open_calls[depth] = entry;
+        t->open_frames[depth] = frame;
+    }
     __asm__ volatile("" ::: "memory");
     t->open_depth = depth + 1;
     __asm__ volatile("" ::: "memory");
     return RT_UNLIKELY(t->recording != 0) && mpi_recorded != 0;
 }
+#define mpi_open(t, entry) mpi_open_at(t, entry, MPI_FRAME())
 
-/* The enter event, unless a handler has written it since mpi_open(). */
-void mpi_enter(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b);
-/* The leave event if the call's enter stands in the window that is open now. */
-void mpi_leave(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b);
+/* The enter event, unless a window that opened or closed meanwhile has made it needless. The codes are constants of
+ * the caller. */
+void mpi_put_enter(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b);
+/* The leave event if the call's enter stands in the window that is open now. The call is over then: windows that open
+ * later do not show it. */
+void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b);
 
-/* The same for a call that was not recorded at its begin: a window has opened meanwhile. */
-void mpi_leave_late(struct recorder_thread *t, unsigned entry);
+#define MPI_FORTRAN_FLAG(entry)                                                                    \
+    (((entry)&MPI_OPEN_FORTRAN) != 0 ? (uint32_t)EVENT_FLAG_FORTRAN << 24 : 0u)
 
-/* End of a call that was not recorded at its begin. */
-__attribute__((always_inline)) static inline void mpi_close(struct recorder_thread *t,
-                                                            unsigned entry)
+__attribute__((always_inline)) static inline void mpi_enter(struct recorder_thread *t,
+                                                            unsigned entry, uint64_t a, uint64_t b)
 {
-    if (RT_UNLIKELY(recorder_active(t)))
-        mpi_leave_late(t, entry);
-    t->open_depth--;
+    mpi_put_enter(t, EVENT_MPI_ENTER(entry & MPI_OPEN_FUNCTION) | MPI_FORTRAN_FLAG(entry), a, b);
 }
 
-/* End of a recorded one. */
+/* End of a recorded call. */
 __attribute__((always_inline)) static inline void
 mpi_close_recorded(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
 {
-    if (RT_LIKELY(recorder_active(t)))
-        mpi_leave(t, entry, a, b);
-    t->open_depth--;
+    (void)recorder_active(t);
+    mpi_put_leave(t, EVENT_MPI_LEAVE(entry & MPI_OPEN_FUNCTION) | MPI_FORTRAN_FLAG(entry), a, b);
+    t->open_depth -= t->open_depth != 0;
+}
+
+/* End of a call that was not recorded at its begin: the window may have opened meanwhile. */
+__attribute__((always_inline)) static inline void mpi_close(struct recorder_thread *t,
+                                                            unsigned entry)
+{
+    (void)recorder_active(t);
+    uint32_t depth = t->open_depth;
+    if (RT_LIKELY(depth - 1 < RECORDER_OPEN_CALLS)) {
+        recorder_or_word(&t->open_calls[depth - 1], RECORDER_CALL_OVER);
+        if (RT_UNLIKELY((t->open_calls[depth - 1] & RECORDER_CALL_ENTERED) != 0))
+            mpi_put_leave(t, EVENT_MPI_LEAVE(entry & MPI_OPEN_FUNCTION) | MPI_FORTRAN_FLAG(entry),
+                          0, 0);
+    }
+    t->open_depth = depth - (depth != 0);
 }
 
 /* --- what arguments say -------------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ static inline void mark(uint32_t code, int type, long value)
 {
     struct recorder_thread *t = &recorder_self;
     if (RT_LIKELY(process.traced) && recorder_active(t))
-        (void)recorder_emit(t, code, (uint32_t)type, (uint64_t)value);
+        recorder_put(t, code, (uint32_t)type, (uint64_t)value);
 }
 
 PRELOAD_EXPORT void regtrace_mark_push(int type, long value)

@@ -146,10 +146,7 @@ void functions_jumped(uintptr_t stack)
     struct preload_thread *pt = t->window_state;
     if ((!wanted && !events_wanted) || t->in_toolkit || pt == NULL || t->attached != 1)
         return;
-    /* A jump to another stack (a coroutine's) says nothing of this one. */
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (stack > here && stack - here < (64u << 20))
-        drop_dead(t, pt, stack);
+    drop_dead(t, pt, stack);
 }
 
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * longjmp out of instrumented functions: their exits happen at the jump, not when a later call shows that they are gone. */
+ * longjmp out of instrumented functions and MPI calls: their ends happen at the jump, not when a later call shows that they are gone. */
 #include "preload/internal.h"
+
+#include "mpi/mpi.h"
 
 #include <setjmp.h>
 
@@ -34,10 +36,21 @@ static uintptr_t target_stack(const jmp_buf env)
 #endif
 }
 
+/* A jump to another stack (a coroutine's) says nothing of this one. */
+static void leave_frames(uintptr_t stack)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    struct recorder_thread *t = &recorder_self;
+    if (stack <= here || stack - here >= (64u << 20) || t->in_toolkit)
+        return;
+    mpi_jumped(t, stack);
+    functions_jumped(stack);
+}
+
 static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
 {
     if (process.traced)
-        functions_jumped(target_stack(env));
+        leave_frames(target_stack(env));
     jump_function *go = real[which];
     if (go == NULL) { /* before our constructor */
         longjmp_resolve();
