@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 struct tally {
-    unsigned done, live, failed, incomplete;
+    unsigned done, live, failed, incomplete, damaged, missing;
 };
 
 static void print_one(void *context, const struct rt_recovered *r)
@@ -28,6 +28,19 @@ static void print_one(void *context, const struct rt_recovered *r)
     case RT_RECOVER_FAILED:
         t->failed++;
         message_error("recover", "%s: %s", r->file, r->text);
+        break;
+    case RT_RECOVER_DAMAGED:
+        t->damaged++;
+        message_error("recover",
+                      "%s: damaged or changed after it was complete: %s. Nothing else holds its events: put a "
+                      "good copy in its place; without one, move it away and run recover again, "
+                      "which makes regtrace.h5 of the other files",
+                      r->file, r->text);
+        break;
+    case RT_RECOVER_MISSING:
+        t->missing++;
+        (void)printf("%s: deleted after it was complete; regtrace.h5 is made of the others\n",
+                     r->file);
         break;
     }
 }
@@ -54,8 +67,9 @@ static int recover_main(int argc, char **argv)
     int rc = rt_recover_dir(dir, print_one, &t, &e);
     if (rc != 0 && e.text[0] != '\0')
         message_error("recover", "%s", e.text);
-    if (rc == 0 && t.done + t.live == 0)
-        (void)printf("nothing to recover in %s: every file is closed\n", dir);
+    if (rc == 0 && t.done + t.live + t.missing == 0)
+        (void)printf("nothing to recover in %s: every file is closed, and readable to its end\n",
+                     dir);
     return output_finish("recover", rc != 0 || t.failed > 0 ? TOOL_FAILURE : TOOL_OK);
 }
 
@@ -65,17 +79,20 @@ const struct command command_recover = {
     .name = "recover",
     .summary = "finish the files that killed writers left",
     .synopsis = "DIR",
-    .description = "Reads each file that its writer left without closing, drains what the stream "
-                   "in shared memory still holds, "
-                   "and puts a complete file in its place; the old one stays until then. Then "
-                   "regtrace.h5 is built anew. Files "
-                   "of living writers and closed ones are left alone. Streams do not survive a "
-                   "reboot of their node and are "
-                   "to be drained on the node that they are on; what is missing is said. Run this "
-                   "instead of h5clear, "
-                   "which can destroy such files.",
+    .description =
+        "Reads each file that its writer left without closing, drains what the stream "
+        "in shared memory still holds, "
+        "and puts a complete file in its place; the old one stays until then. Then "
+        "regtrace.h5 is built anew. Files "
+        "of living writers and closed ones are left alone; closed ones are read as a whole, "
+        "and named if they are damaged: then only a copy of them helps. Streams do not survive a "
+        "reboot of their node and are "
+        "to be drained on the node that they are on; what is missing is said. Run this "
+        "instead of h5clear, "
+        "which can destroy such files.",
     .options = recover_options,
     .examples = "regtrace recover trace",
-    .exits = "0 every file is complete or belongs to a living writer, 1 otherwise, 2 wrong usage.",
+    .exits = "0 every file is complete or belongs to a living writer, 1 one could not be "
+             "recovered or is damaged, 2 wrong usage.",
     .main = recover_main,
 };

@@ -76,11 +76,11 @@ static int put_entry(const struct claim *c)
     if (y->file_bytes != 0)
         (void)snprintf(
             text + n, sizeof text - n,
-            "fired=%" PRIu64 "\nwindows=%" PRIu64 "\nthreads=%" PRIu64 "\nfile_bytes=%" PRIu64
-            "\nfile_mtime_ns=%" PRIu64 "\nclock_ticks0=%" PRIu64 "\nclock_ns0=%" PRId64
-            "\nclock_offset_ns=%" PRId64 "\nns_per_tick=%a\nend_reason=%s\n",
-            y->fired, y->windows, y->threads, y->file_bytes, y->file_mtime_ns, y->clock_ticks0,
-            y->clock_ns0, y->clock_offset_ns, y->ns_per_tick, y->end_reason);
+            "checksum=%" PRIu64 "\nfired=%" PRIu64 "\nwindows=%" PRIu64 "\nthreads=%" PRIu64
+            "\nfile_bytes=%" PRIu64 "\nfile_mtime_ns=%" PRIu64 "\nclock_ticks0=%" PRIu64
+            "\nclock_ns0=%" PRId64 "\nclock_offset_ns=%" PRId64 "\nns_per_tick=%a\nend_reason=%s\n",
+            y->checksum, y->fired, y->windows, y->threads, y->file_bytes, y->file_mtime_ns,
+            y->clock_ticks0, y->clock_ns0, y->clock_offset_ns, y->ns_per_tick, y->end_reason);
     return write_text(c, path, text);
 }
 
@@ -88,7 +88,9 @@ static int put_entry(const struct claim *c)
 
 static void take_summary(struct claim_summary *y, const char *key, const char *value)
 {
-    if (IS("fired"))
+    if (IS("checksum"))
+        y->checksum = strtoull(value, NULL, 10);
+    else if (IS("fired"))
         y->fired = strtoull(value, NULL, 10);
     else if (IS("windows"))
         y->windows = strtoull(value, NULL, 10);

@@ -33,6 +33,7 @@ struct claim {
         uint64_t fired, windows, threads; /* rows */
         uint64_t file_bytes,
             file_mtime_ns; /* of the file that this is about; 0: nothing is known */
+        uint64_t checksum; /* of all its bytes, by verify_note(); 0: none was made */
         uint64_t clock_ticks0;
         int64_t clock_ns0, clock_offset_ns; /* ns0: on rank 0's node */
         double ns_per_tick;

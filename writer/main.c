@@ -10,9 +10,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "Usage: regtrace-writer --stream-fd FD --dir DIR [--ready-fd FD]\n"
-    "Started by libregtrace.so; not for people. See regtrace(1).\n";
+static const char usage[] = "Usage: regtrace-writer --stream-fd FD --dir DIR [--ready-fd FD]\n"
+                            "Started by libregtrace.so; not for people. See regtrace(1).\n";
 
 struct arguments {
     int stream_fd, ready_fd;

@@ -3,6 +3,7 @@
 #include "writer/claim.h"
 #include "writer/identify.h"
 #include "writer/reader.h"
+#include "writer/verify.h"
 
 #include "base/identity.h"
 
@@ -357,6 +358,8 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
         return true;
     }
     (void)snprintf(result->file, sizeof result->file, "%s", p.claim.file);
+    if (claim_new_path(&p.claim, path) == 0)
+        (void)unlink(path); /* its writer was killed while it made the file */
     (void)snprintf(path, sizeof path, "%s/%s", r->dir, p.claim.file);
     (void)snprintf(fresh, sizeof fresh, "%s/.regtrace/recover.%s", r->dir, p.claim.file);
     bool unreadable =
@@ -390,6 +393,7 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
                            "the stream is gone (rebooted node, or deleted): what the "
                            "writer had not stored is lost");
         finish_stream(&p);
+        verify_note(&p.claim);
         (void)!claim_finish(&p.claim, CLAIM_RECOVERED, p.file.written, &last);
     }
     close_patient(&p);
@@ -401,8 +405,10 @@ static bool needs_recovery(const struct recovery *r, const struct claim *c,
                            struct rt_recovered *result)
 {
     (void)snprintf(result->file, sizeof result->file, "%s", c->file);
-    if (c->state == CLAIM_CLOSED || c->state == CLAIM_RECOVERED)
+    if (c->state == CLAIM_CLOSED || c->state == CLAIM_RECOVERED) {
+        verify_file(r->dir, c->file, c, result);
         return false;
+    }
     if (c->state == CLAIM_FAILED)
         return true;
     int lives = claim_writer_lives(c, r->host, r->boot_id);
@@ -439,12 +445,13 @@ int rt_recover_dir(const char *dir, void (*report)(void *context, const struct r
         if (needs_recovery(&r, &r.claims[i], &result)) {
             if (!recover_one(&r, &r.claims[i], &result))
                 continue;
-        } else if (result.result != RT_RECOVER_LIVE || r.claims[i].file[0] == '\0')
+        } else if (result.result == RT_RECOVER_DONE || r.claims[i].file[0] == '\0')
             continue; /* complete, or a living process that has recorded nothing yet */
-        failed |= result.result == RT_RECOVER_FAILED;
+        failed |= result.result == RT_RECOVER_FAILED || result.result == RT_RECOVER_DAMAGED;
         if (report != NULL)
             report(context, &result);
     }
+    failed |= verify_others(dir, r.claims, r.claim_count, report, context);
     free(r.claims);
     rc = rt_index_build(dir, e);
     if (rc == -ENOENT && !failed)

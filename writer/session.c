@@ -5,6 +5,7 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "writer/verify.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -260,21 +261,6 @@ static void summarise(struct session *s, const char *reason)
     (void)snprintf(y->end_reason, sizeof y->end_reason, "%s", reason);
 }
 
-/* Marks the summary as one of the file as it is now. */
-static void stamp_summary(struct session *s)
-{
-    char path[PATH_MAX];
-    struct stat st;
-    if (claim_refresh(&s->claim) != 0)
-        return;
-    (void)snprintf(path, sizeof path, "%s/%s", s->dir, s->claim.file);
-    if (stat(path, &st) != 0)
-        return;
-    s->claim.summary.file_bytes = (uint64_t)st.st_size;
-    s->claim.summary.file_mtime_ns =
-        (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-}
-
 static int finish_file(struct session *s, enum ending ending, bool *kept)
 {
     char reason[SCHEMA_REASON_WIDTH];
@@ -300,7 +286,7 @@ static int finish_file(struct session *s, enum ending ending, bool *kept)
     if (rc == 0)
         rc = rankfile_finish(&s->file, "closed", reason);
     if (rc == 0)
-        stamp_summary(s);
+        verify_note(&s->claim);
     return rc;
 }
 

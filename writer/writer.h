@@ -255,15 +255,23 @@ double rt_rank_span_ns(const struct rt_rank *rank, uint64_t ticks);
 /* What recover did to one file. */
 struct rt_recovered {
     char file[256];
-    enum { RT_RECOVER_DONE, RT_RECOVER_STREAM_GONE, RT_RECOVER_LIVE, RT_RECOVER_FAILED } result;
+    enum {
+        RT_RECOVER_DONE,
+        RT_RECOVER_STREAM_GONE,
+        RT_RECOVER_LIVE,
+        RT_RECOVER_FAILED,
+        RT_RECOVER_DAMAGED, /* it was complete; its stream is gone since then, so nothing can mend it */
+        RT_RECOVER_MISSING, /* it was complete and has been deleted */
+    } result;
     uint64_t from_file, from_stream; /* rows */
-    char text[512];                  /* why, for FAILED; else what is missing */
+    char text[512];                  /* why, for FAILED and DAMAGED; else what is missing */
 };
 
 /* Finish what killed writers left in `dir`: read by SWMR into a new file, drain what the stream file still
  * holds, rename over the old one; a writer that never got to open its file counts too. Closed files and those
- * of living writers are left alone (`report` is called for the latter as RT_RECOVER_LIVE). Then builds
- * regtrace.h5. 0 if every file is complete or live, -EIO if one failed, else -errno. */
+ * of living writers are left alone (`report` is called for the latter as RT_RECOVER_LIVE); closed ones are read as a
+ * whole, and reported where that fails. Then builds regtrace.h5. 0 if every file is complete or live, -EIO if one
+ * failed or is damaged, else -errno. */
 RT_MUST_CHECK int rt_recover_dir(const char *dir,
                                  void (*report)(void *context, const struct rt_recovered *r),
                                  void *context, struct rt_error *e);

@@ -59,4 +59,53 @@ is "$calls" 'recovered 800 0' 'every call is there, those after the kill too'
 ok_run 'check has nothing against it' "$REGTRACE" check "$T/run"
 run 60 "$REGTRACE" recover "$T/run"
 like "$out" 'nothing to recover' 'a second time there is nothing to do'
+
+# Complete files that were damaged later: nothing can mend them, so they are named and the status says so.
+mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/two" ./p >/dev/null 2>&1
+wait_for 20 test -e "$T/two/regtrace.h5"
+run 60 "$REGTRACE" recover "$T/two"
+is "$status" 0 'a run of two complete files: nothing to do'
+damage() {
+    "${PYTHON:-python3}" - "$1" "$2" <<'END'
+import os, random, sys
+path, how = sys.argv[1:]
+size = os.path.getsize(path)
+if how == "flip":
+    with open(path, "r+b") as f:
+        f.seek(size // 2)
+        bytes_there = f.read(200)
+        f.seek(size // 2)
+        f.write(bytes(b ^ 0xff for b in bytes_there))
+elif how == "half":
+    os.truncate(path, size // 2)
+elif how == "short":
+    os.truncate(path, size - 1)
+else:
+    os.truncate(path, 0)
+END
+}
+for how in flip half short empty; do
+    cp -pr two "$how"
+    damage "$T/$how/rank-00001.h5" "$how"
+    run 120 "$REGTRACE" recover "$T/$how"
+    is "$status" 1 "$how: recover fails"
+    like "$err" '^regtrace recover: rank-00001.h5: damaged or changed after it was complete: .*put a good copy' "$how: it names the file and the remedy"
+    unlike "$out$err" 'nothing to recover|rank-00000' "$how: and no other"
+done
+mv "$T/half/rank-00001.h5" "$T"
+run 120 "$REGTRACE" recover "$T/half"
+is "$status" 0 'moved away, as it says: recover is content'
+like "$out" '^rank-00001.h5: deleted after it was complete; regtrace.h5 is made of the others' 'and tells that the file is not there'
+run 60 "$REGTRACE" report "$T/half"
+is "$status" 0 'what is left can be reported'
+cp -p "$T/two/rank-00001.h5" "$T/half"
+run 120 "$REGTRACE" recover "$T/half"
+is "$status" 0 'the good copy in its place: recover is content'
+like "$out" 'nothing to recover' 'and has nothing to do'
+ok_run 'check has nothing against it either' "$REGTRACE" check "$T/half"
+rm -r "$T/empty/.regtrace"
+mkdir "$T/empty/.regtrace"
+run 120 "$REGTRACE" recover "$T/empty"
+is "$status" 1 'without the entries of .regtrace the files are read all the same'
+like "$err" 'rank-00001.h5: damaged' 'and the damaged one is named'
 done_testing
