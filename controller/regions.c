@@ -124,6 +124,13 @@ static int add_pinpoint(struct ctl_builder *builder, const struct region_line *l
             line, line->text.at, err,
             "expected comment,thread-id,region-id,start-icount,end-icount,weight, found %u fields",
             line->count);
+    if (line->count > 6)
+        return line_fail(
+            line, line->fields[6].at, err,
+            "found %u fields; comment,thread-id,region-id,start-icount,end-icount,weight are 6: "
+            "remove the comma behind the weight and what follows it, or use -pcregions:in for "
+            "LoopPoint's 16 fields",
+            line->count);
     int status = region_tid(line, 1, &tid, err);
     if (status == 0)
         status = region_integer(line, 3, "start-icount", &start, err);
