@@ -3,7 +3,8 @@
  *
  * event bursts ROUNDS EVENTS PAUSE_MS   bursts that fit the stream, pauses for the writer between them: ns an event. Measured in
  *                                       parts of 2,000 events, shorter than a time slice, so that a busy machine disturbs few;
- *                                       the first burst apart, since it touches the stream's pages for the first time
+ *                                       the very first event apart, which starts the recording (folder, stream, writer), and the
+ *                                       first burst, which touches the stream's pages for the first time
  * event sustained EVENTS                without a pause: ns an event over all, waiting included */
 #include "share/include/regtrace.h"
 #include "t/bench/median.h"
@@ -68,12 +69,13 @@ int main(int argc, char **argv)
         return 2;
     int bursts = bench_count(argc - 1, argv + 1, 21, 1000), n = 0;
     long events = atol(argv[3]);
-    double first = burst(events);
+    double start = burst(1), first = burst(events);
     for (int r = 0; r < bursts; r++) {
         usleep((useconds_t)(atoi(argv[4]) * 1000));
         for (long done = 0; done < events && n < MOST; done += PART)
             parts[n++] = burst(PART);
     }
+    printf("start %.2f\n", start);
     printf("first %.2f\n", first);
     printf("event %.2f\n", bench_median(parts, (size_t)n));
     printf("least %.2f\n", parts[0]); /* sorted by now */
