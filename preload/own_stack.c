@@ -4,6 +4,7 @@
 #include "preload/internal.h"
 
 #include "base/sys.h"
+#include "preload/valgrind.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -33,7 +34,10 @@ bool run_on_own_stack(bool (*function)(void))
     callee.uc_stack.ss_size = STACK_BYTES;
     callee.uc_link = &caller;
     makecontext(&callee, trampoline, 0);
+    uint64_t name =
+        valgrind_request(VALGRIND_ADD_STACK, (uint64_t)stack, (uint64_t)stack + STACK_BYTES - 1);
     (void)swapcontext(&caller, &callee);
+    (void)valgrind_request(VALGRIND_REMOVE_STACK, name, 0);
     (void)sys_call6(SYS_munmap, stack, STACK_BYTES, 0, 0, 0, 0);
     return result;
 }
