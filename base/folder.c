@@ -11,6 +11,8 @@
 
 #define JOB_FILE "/.regtrace/job"
 #define SUFFIX_LIMIT 10000
+/* Second line of the job file: the user had made the folder, so it stays when nothing was recorded in it. */
+#define KEPT "kept\n"
 
 enum folder_state { FOLDER_ABSENT, FOLDER_OURS, FOLDER_EMPTY, FOLDER_OTHER, FOLDER_NOT_ONE };
 
@@ -39,6 +41,8 @@ static enum folder_state folder_look(const char *path, const char *job)
 static int folder_create(const char *path, const struct identity *id)
 {
     char temporary[PATH_MAX + 64], name[PATH_MAX + 128];
+    struct stat st;
+    bool kept = stat(path, &st) == 0;
     (void)snprintf(temporary, sizeof temporary, "%s.tmp-%s-%u", path, id->host, id->pid);
     if (mkdir(temporary, 0777) != 0)
         return -errno;
@@ -52,7 +56,7 @@ static int folder_create(const char *path, const struct identity *id)
         rc = -errno;
     if (fd >= 0) {
         char line[160];
-        int n = snprintf(line, sizeof line, "%s\n", id->job);
+        int n = snprintf(line, sizeof line, "%s\n%s", id->job, kept ? KEPT : "");
         if (write(fd, line, (size_t)n) != n)
             rc = errno != 0 ? -errno : -EIO;
         (void)close(fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What `regtrace run` says after the program: the folder, the lines of the log, or that nothing was recorded. */
 #include "tools/run.h"
+#include "writer/writer.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -29,11 +30,14 @@ static unsigned count_rank_files(const char *folder, bool *indexed)
 /* Writers of killed ranks outlive mpirun for a moment; regtrace.h5 appears when the last has closed. */
 static unsigned wait_for_writers(const char *folder, uint64_t seconds)
 {
+    struct rt_processes p;
     bool indexed = false;
     unsigned n = count_rank_files(folder, &indexed);
-    for (uint64_t i = 0; n > 0 && !indexed && i < seconds * 20; i++) {
+    rt_run_processes(folder, &p);
+    for (uint64_t i = 0; (p.closing > 0 || (n > 0 && !indexed)) && i < seconds * 20; i++) {
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
         n = count_rank_files(folder, &indexed);
+        rt_run_processes(folder, &p);
     }
     return n;
 }
@@ -58,38 +62,12 @@ static unsigned print_log(const char *folder)
     return lines;
 }
 
-/* Fails where anything but our own empty markers is in there. */
-static bool remove_empty(const char *folder)
-{
-    char path[PATH_MAX + 32];
-    DIR *d = opendir(folder);
-    bool empty = d != NULL;
-    for (struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            strcmp(entry->d_name, ".regtrace") != 0 && strcmp(entry->d_name, "ctl") != 0)
-            empty = false;
-    if (d != NULL)
-        (void)closedir(d);
-    if (!empty)
-        return false;
-    (void)snprintf(path, sizeof path, "%s/ctl", folder);
-    (void)rmdir(path);
-    static const char *const markers[] = {"job", "claims", "lock", "count"};
-    for (size_t i = 0; i < sizeof markers / sizeof *markers; i++) {
-        (void)snprintf(path, sizeof path, "%s/.regtrace/%s", folder, markers[i]);
-        (void)unlink(path);
-    }
-    (void)snprintf(path, sizeof path, "%s/.regtrace", folder);
-    (void)rmdir(path);
-    return rmdir(folder) == 0;
-}
-
 void run_print_end(const char *folder, bool remove_if_empty, bool quiet, uint64_t wait_seconds)
 {
     unsigned files = wait_for_writers(folder, wait_seconds);
     unsigned lines = quiet ? 0 : print_log(folder);
     if (files == 0 && lines == 0 && remove_if_empty)
-        (void)remove_empty(folder);
+        (void)rt_run_remove_empty(folder);
     if (quiet)
         return;
     if (files > 0)

@@ -8,7 +8,7 @@
 #include <limits.h>
 
 struct stream_facts {
-    char host[65], boot_id[40], program[64];
+    char host[65], boot_id[40], program[64], job[128];
     char stream_path[PATH_MAX - 512]; /* "" if the file has no name any more */
     unsigned deflate;
     uint64_t max_bytes; /* 0 = no limit */

@@ -3,6 +3,8 @@
 #include "writer/claim.h"
 #include "writer/drain.h"
 
+#include "base/identity.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -192,6 +194,8 @@ static void count_one(void *context, const struct claim *c)
         claim_writer_lives(c, n->host, n->boot_id) == 0)
         return;
     n->out->living++;
+    n->out->closing +=
+        strcmp(c->boot_id, n->boot_id) == 0 && identity_start_time(c->pid) != c->pid_start_time;
     char path[PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/%s", c->dir, c->file);
     if (c->file[0] != '\0' ? access(path, F_OK) != 0 : stream_has_events(c->stream))

@@ -5,6 +5,7 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "writer/vacant.h"
 #include "writer/verify.h"
 
 #include <errno.h>
@@ -330,8 +331,10 @@ static int end_session(struct session *s, enum ending ending)
     }
     if (kept)
         rc = claim_finish(&s->claim, CLAIM_CLOSED, s->file.written, &last);
-    else
+    else {
         remove_file(s);
+        (void)rt_run_remove_empty(s->dir);
+    }
     bool early = last && s->claim.size <= INDEX_BEFORE_CLOSE;
     if (early)
         build_index(s);
@@ -385,6 +388,7 @@ static int start(struct session *s, int stream_fd, const char *dir, int ready_fd
         (void)close(ready_fd);
     }
     prepare_claim(s);
+    vacant_restore(dir, s->facts.job);
     rc = claim_register(&s->claim, e);
     control_open(&s->control, dir, s->claim.host, s->claim.rank, h->pid, s->facts.signal_number);
     start_watcher(s);

@@ -209,8 +209,13 @@ void rt_run_close(struct rt_run *run);
 struct rt_processes {
     unsigned living;       /* traced processes whose writers live, or may live on another node */
     unsigned file_follows; /* those of them that have recorded something and have no file yet */
+    unsigned closing;      /* writers on this host that live although their process is gone */
 };
 void rt_run_processes(const char *dir, struct rt_processes *out);
+
+/* Remove the folder of a run in which nothing was recorded and nothing was logged; one that was there before the run
+ * stays, without what we had in it. False: it holds something, or somebody still works in it. */
+bool rt_run_remove_empty(const char *dir);
 
 const char *rt_run_dir(const struct rt_run *run);
 size_t rt_run_count(const struct rt_run *run);

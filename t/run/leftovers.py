@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is left of us: no process, no stream, no temporary file, and nothing that the program could see or inherit."""
+import glob
+
 from harness import *
 
 tap = Tap()
@@ -53,6 +55,45 @@ for mpi in ("openmpi", "mpich"):
             look("%s, %s" % (way, mpi), folder)
         else:
             tap.skip("%s, %s" % (way, mpi), "endings was not built for it")
+
+# Killed before anything was recorded: the folder goes too. One that was there before, or where somebody still is, stays.
+waiting = {"REGTRACE_CONTROL": "start:interactive,stop:interactive"}
+
+
+def start_waiting(folder, **more):
+    process = subprocess.Popen(["sleep", "30"], env=environment(folder, **waiting, **more))
+    wait_until(lambda: glob.glob(folder + "/ctl/rank-*.%d.path" % process.pid), 20)
+    return process
+
+
+def kill_waiting(process):
+    process.kill()
+    process.wait()
+    return settled(20)
+
+
+folder = os.path.join(SCRATCH, "vacant")
+process = start_waiting(folder)
+tap.ok(os.path.isdir(folder), "a process that waits for its first event has a folder")
+kill_waiting(process)
+tap.ok(wait_until(lambda: not os.path.exists(folder), 10), "SIGKILL before anything was recorded: no folder is left",
+       sorted(os.listdir(folder)) if os.path.exists(folder) else "")
+os.mkdir(folder)
+kill_waiting(start_waiting(folder))
+tap.ok(wait_until(lambda: os.path.exists(folder) and os.listdir(folder) == [], 10),
+       "a folder that was there before stays, empty")
+os.rmdir(folder)
+first, second = start_waiting(folder, REGTRACE_RUN="one"), start_waiting(folder, REGTRACE_RUN="one")
+first.kill()
+first.wait()
+tap.ok(wait_until(lambda: len(glob.glob(folder + "/ctl/*.path")) == 1, 10) and
+       subprocess.run([REGTRACE, "ctl", folder, "fire"], capture_output=True).returncode == 0,
+       "while another process of the run lives, the folder stays and works")
+second.kill()
+second.wait()
+tap.ok(wait_until(lambda: os.path.exists(folder + "/regtrace.h5"), 20) and
+       len(glob.glob(folder + "/rank-*.h5")) == 1, "and what that one recorded is in it")
+settled(20)
 
 program = [PROGRAMS + "/descriptors.plain"]
 ours = ("REGTRACE_BUILD", "REGTRACE_SOURCE")

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Folders of runs in which nothing was recorded: they go again, and come back for whoever is late. */
+#include "writer/vacant.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JOB_ROOM 256
+
+/* Does the folder hold nothing but these names? */
+static bool holds_only(const char *path, const char *const *names)
+{
+    DIR *d = opendir(path);
+    bool only = d != NULL;
+    for (struct dirent *entry; only && (entry = readdir(d)) != NULL;) {
+        bool known = false;
+        for (size_t i = 0; names[i] != NULL && !known; i++)
+            known = strcmp(entry->d_name, names[i]) == 0;
+        only = known;
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    return only;
+}
+
+static void write_job(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return;
+    (void)!write(fd, text, strlen(text));
+    (void)close(fd);
+}
+
+/* The lock is held. Who comes in between leaves an entry, and finds its job again. */
+static bool remove_locked(const char *dir, const char *side)
+{
+    static const char *const outer[] = {".", "..", ".regtrace", "ctl", NULL};
+    static const char *const inner[] = {".", "..", "job", "lock", "index.lock", NULL};
+    char path[PATH_MAX], job[JOB_ROOM];
+    if (!holds_only(side, inner) || !holds_only(dir, outer))
+        return false;
+    (void)snprintf(path, sizeof path, "%s/ctl", dir);
+    if (rmdir(path) != 0 && errno != ENOENT)
+        return false;
+    (void)snprintf(path, sizeof path, "%s/job", side);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, job, sizeof job - 1);
+    if (fd >= 0)
+        (void)close(fd);
+    if (n <= 0)
+        return false; /* not made by us, or being made */
+    job[n] = '\0';
+    for (size_t i = 2; inner[i] != NULL; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", side, inner[i]);
+        (void)unlink(path);
+    }
+    if (rmdir(side) != 0) {
+        (void)snprintf(path, sizeof path, "%s/job", side);
+        write_job(path, job);
+        return false;
+    }
+    const char *second = strchr(job, '\n');
+    return (second == NULL || strncmp(second + 1, "kept", 4) != 0) && rmdir(dir) == 0;
+}
+
+bool rt_run_remove_empty(const char *dir)
+{
+    char side[PATH_MAX - 64], path[PATH_MAX];
+    if (snprintf(side, sizeof side, "%s/.regtrace", dir) >= (int)sizeof side)
+        return false;
+    (void)snprintf(path, sizeof path, "%s/lock", side);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return false;
+    while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
+        ;
+    bool removed = remove_locked(dir, side);
+    (void)close(fd);
+    return removed;
+}
+
+void vacant_restore(const char *dir, const char *job)
+{
+    char path[PATH_MAX], text[JOB_ROOM];
+    (void)mkdir(dir, 0777);
+    if (snprintf(path, sizeof path, "%s/.regtrace", dir) >= (int)sizeof path ||
+        mkdir(path, 0777) != 0 || job[0] == '\0')
+        return;
+    (void)snprintf(path, sizeof path, "%s/.regtrace/job", dir);
+    (void)snprintf(text, sizeof text, "%.200s\n", job);
+    write_job(path, text);
+}
