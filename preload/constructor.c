@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define WARNINGS_KEPT 16
+
 struct process process;
 
 extern char **environ;
@@ -149,10 +151,20 @@ static void unknown_variable(void *ctx, const char *name, const char *nearest)
     say("warning: ", text);
 }
 
+static char warnings[WARNINGS_KEPT][512];
+static unsigned warning_count;
+
+/* Kept for the log of the run, where one process of it writes them: all have the same chains. */
 static void chain_warning(void *ctx, const char *text)
 {
     (void)ctx;
-    say("warning: ", text);
+    if (warning_count < WARNINGS_KEPT)
+        (void)snprintf(warnings[warning_count++], sizeof warnings[0], "%s", text);
+}
+
+const char *process_chain_warning(unsigned i)
+{
+    return i < warning_count ? warnings[i] : NULL;
 }
 
 /* What this build has triggers for. The rest is refused with the reason, before main. */
@@ -187,7 +199,7 @@ static int add_sources(struct ctl_builder *b, struct rt_error *e)
 
 static int read_chains(struct rt_error *e)
 {
-    struct ctl_builder *b = ctl_builder_create(speaks_for_node() ? chain_warning : NULL, NULL);
+    struct ctl_builder *b = ctl_builder_create(chain_warning, NULL);
     if (b == NULL) {
         rt_error_set(e, "no memory for the control chains");
         return -ENOMEM;

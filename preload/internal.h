@@ -76,6 +76,9 @@ bool process_wants_early_start(void);
 bool process_links_mpi(void);
 /* At the end: nothing but the edges of a default window is in the stream, so no file is to be left. */
 bool process_nothing_recorded(void);
+
+/* Warning i about the chains, NULL past the last. */
+const char *process_chain_warning(unsigned i);
 bool writer_is_alive(void);
 void process_install_mpi_hooks(void);
 

@@ -33,6 +33,11 @@ static void put_arguments(const struct stream *s)
 static void put_chains(const struct stream *s)
 {
     char key[48], text[2048];
+    const char *warning;
+    for (unsigned i = 0; (warning = process_chain_warning(i)) != NULL; i++) {
+        (void)snprintf(key, sizeof key, "warning.%u", i);
+        (void)stream_meta_put(s, key, warning);
+    }
     for (unsigned i = 0; i < ctl_config_chain_count(process.config); i++) {
         const struct ctl_chain *c = ctl_config_chain(process.config, i);
         (void)snprintf(key, sizeof key, "chain.%u", i);

@@ -4,11 +4,32 @@
 #include "tools/run.h"
 
 #include <errno.h>
+#include <string.h>
+
+#define SAID_KEPT 16
+
+static char *said[SAID_KEPT];
 
 static void print_warning(void *context, const char *text)
 {
     (void)context;
     message_warning("run", "%s", text);
+    for (size_t i = 0; i < SAID_KEPT; i++)
+        if (said[i] == NULL) {
+            said[i] = strdup(text);
+            break;
+        }
+}
+
+bool run_has_said(const char *line)
+{
+    size_t length = strlen(line);
+    for (size_t i = 0; i < SAID_KEPT && said[i] != NULL; i++) {
+        size_t n = strlen(said[i]);
+        if (n <= length && strcmp(line + length - n, said[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 static const struct ctl_capabilities *build_capabilities(void)

@@ -46,12 +46,14 @@ static unsigned print_log(const char *folder)
 {
     char path[PATH_MAX + 32], *line = NULL;
     size_t room = 0;
-    unsigned lines = 0;
+    unsigned lines = 0, said = 0;
     (void)snprintf(path, sizeof path, "%s/regtrace.log", folder);
     FILE *f = fopen(path, "re");
     while (f != NULL && getline(&line, &room, f) > 0) {
         line[strcspn(line, "\n")] = '\0';
-        if (lines++ < LOG_LINES)
+        if (run_has_said(line))
+            said++;
+        else if (lines++ < LOG_LINES)
             (void)fprintf(stderr, "regtrace: %s\n", line);
     }
     if (lines > LOG_LINES)
@@ -59,7 +61,7 @@ static unsigned print_log(const char *folder)
     free(line);
     if (f != NULL)
         (void)fclose(f);
-    return lines;
+    return lines + said;
 }
 
 void run_print_end(const char *folder, bool remove_if_empty, bool quiet, uint64_t wait_seconds)

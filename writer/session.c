@@ -9,6 +9,7 @@
 #include "writer/verify.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -366,6 +367,36 @@ static void prepare_claim(struct session *s)
     (void)snprintf(c->dir, sizeof c->dir, "%s", s->dir);
 }
 
+static void log_warning(void *context, const char *key, const char *value)
+{
+    (void)context;
+    if (strncmp(key, "warning.", 8) == 0)
+        log_line(LOG_WARNING, value);
+}
+
+static void find_warning(void *context, const char *key, const char *value)
+{
+    (void)value;
+    *(bool *)context |= strncmp(key, "warning.", 8) == 0;
+}
+
+/* What there is to say about the chains, which all processes of the run share: once, whoever comes first. */
+static void log_chain_warnings(struct session *s)
+{
+    char path[PATH_MAX];
+    uint32_t bytes;
+    bool any = false;
+    const char *text = drain_metadata(&s->drain, &bytes);
+    rankfile_each_metadata(text, bytes, find_warning, &any);
+    if (!any || snprintf(path, sizeof path, "%s/.regtrace/warned", s->dir) >= (int)sizeof path)
+        return;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return;
+    (void)close(fd);
+    rankfile_each_metadata(text, bytes, log_warning, NULL);
+}
+
 static int start(struct session *s, int stream_fd, const char *dir, int ready_fd,
                  struct rt_error *e)
 {
@@ -390,6 +421,7 @@ static int start(struct session *s, int stream_fd, const char *dir, int ready_fd
     prepare_claim(s);
     vacant_restore(dir, s->facts.job);
     rc = claim_register(&s->claim, e);
+    log_chain_warnings(s);
     control_open(&s->control, dir, s->claim.host, s->claim.rank, h->pid, s->facts.signal_number);
     start_watcher(s);
     s->last_tail_ns = clock_monotonic_ns();

@@ -42,7 +42,7 @@ static void write_job(const char *path, const char *text)
 static bool remove_locked(const char *dir, const char *side)
 {
     static const char *const outer[] = {".", "..", ".regtrace", "ctl", NULL};
-    static const char *const inner[] = {".", "..", "job", "lock", "index.lock", NULL};
+    static const char *const inner[] = {".", "..", "job", "lock", "index.lock", "warned", NULL};
     char path[PATH_MAX], job[JOB_ROOM];
     if (!holds_only(side, inner) || !holds_only(dir, outer))
         return false;

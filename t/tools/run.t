@@ -166,4 +166,23 @@ else
     skip 'both contexts are traced' 'no openmpi here'
     skip 'a static program behind mpirun is refused' 'no openmpi here'
 fi
+
+# Warnings about legal chains: once before the start, once in the log of the run, and never from the ranks.
+printf '#include <unistd.h>\nint main(void) { usleep(300000); return 0; }\n' >nap.c
+cc -o nap nap.c
+endless='start:signal:USR1,repeat,name:a;start:signal:USR2,waitfor:a'
+run 60 "$REGTRACE" run -o "$T/warned" -control "${endless%;*}" -control "${endless#*;}" -- ./nap
+is "$status" 0 'a suspicious chain is no error'
+is "$(grep -c 'repeats without end' <<<"$err")" 1 'regtrace run warns once, and does not say it again at the end'
+is "$(grep -c 'warning: chain 2 waits' "$T/warned/regtrace.log")" 1 'the warning is in the log'
+for r in 0 1 2 3 4 5; do
+    OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_SIZE=6 OMPI_COMM_WORLD_LOCAL_RANK=$r REGTRACE_RUN=six REGTRACE_DIR=$T/six \
+        REGTRACE_CONTROL=$endless LD_PRELOAD=$LIBREGTRACE ./nap 2>"six.$r" &
+    six[r]=$!
+done
+wait "${six[@]}"
+is "$(cat six.?)" '' 'six ranks: none says it on its standard error'
+is "$(grep -c 'warning: chain 2 waits' "$T/six/regtrace.log")" 1 'six ranks: one line in the log'
+run 60 env OMPI_COMM_WORLD_RANK=0 REGTRACE_CONTROL=start:sginal:USR1 LD_PRELOAD="$LIBREGTRACE" ./nap
+like "$err" "unknown alarm type 'sginal'" 'errors are said at once'
 done_testing
