@@ -221,8 +221,10 @@ RT_MUST_CHECK int stream_open(struct stream *s, int fd, struct rt_error *e);
 /* Unmap and close; the file stays. */
 void stream_close(struct stream *s);
 
+#define STREAM_STRING_MAX 1023u /* bytes, without the 0 behind them */
+
 /* The id of a string, entered if new; async-signal-safe, lock-free, callable from both sides. NULL or ""
- * is 0; strings longer than 1023 bytes are cut at a UTF-8 boundary; 1 when the table is full (counted in
+ * is 0; longer strings are cut at a UTF-8 boundary; 1 when the table is full (counted in
  * strings_lost). The same text may get two ids when a handler interrupts the entry of that very text. */
 uint32_t stream_string_id(const struct stream *s, const char *text);
 

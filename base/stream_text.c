@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define STRING_MAX 1023u
+#define STRING_MAX STREAM_STRING_MAX
 
 static struct stream_string *entries(const struct stream *s)
 {

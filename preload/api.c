@@ -29,16 +29,24 @@ PRELOAD_EXPORT void regtrace_region_end(const char *name)
     region_end(name);
 }
 
+static bool mark_is_legal(int type, const char *text)
+{
+    if (!process.traced || type < 0 || type >= 100)
+        return false;
+    struct preload_thread *pt = thread_self();
+    return pt != NULL && (text == NULL || text_is_readable(pt, text));
+}
+
 PRELOAD_EXPORT void regtrace_mark_type(int type, long flags, const char *title)
 {
-    if (process.traced && type >= 0 && type < 100 && thread_self() != NULL)
+    if (mark_is_legal(type, title))
         (void)recorder_emit(&recorder_self, EV_MARK_TYPE, (uint32_t)type | (uint64_t)flags << 32,
                             stream_string_id(&recorder_stream, title));
 }
 
 PRELOAD_EXPORT void regtrace_mark_label(int type, long value, const char *label)
 {
-    if (process.traced && type >= 0 && type < 100 && thread_self() != NULL)
+    if (mark_is_legal(type, label))
         (void)recorder_emit(&recorder_self, EV_MARK_LABEL,
                             (uint32_t)type | (uint64_t)stream_string_id(&recorder_stream, label)
                                                  << 32,

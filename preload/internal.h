@@ -26,13 +26,18 @@ struct thread_timer {
 };
 
 /* One mapping a thread: this, then the automaton's memory. */
+#define THREAD_READABLE_PAGES 8u
+#define TEXT_PAGE ((uintptr_t)4096)
+
 struct preload_thread {
     size_t bytes;
     uint32_t closes_seen; /* of struct windows: broadcast closes that this thread has followed */
     uint32_t
         bcast_seen; /* number of the broadcast window that it has been in (or has stayed out of), 0 none */
-    uint8_t kind;       /* of the open window: enum window_kind */
-    bool was_recording; /* over fork */
+    uint32_t left_number; /* of the broadcast window that is open and that it left, 0 none */
+    uint8_t kind;         /* of the open window: enum window_kind */
+    bool was_recording;   /* over fork */
+    uintptr_t readable[THREAD_READABLE_PAGES]; /* pages that text_look() found so, plus 1 */
     uint32_t region_depth, function_depth;
     uint32_t regions[THREAD_REGION_DEPTH];
     struct open_function functions[THREAD_FUNCTION_DEPTH];
@@ -105,6 +110,16 @@ void windows_reopen(struct recorder_thread *t, struct preload_thread *pt);
 void triggers_prepare(const struct ctl_config *config);
 /* image_load alarms for what is loaded before main. */
 void triggers_images_at_start(void);
+/* Can a text that the program gave us be read? Asked of the kernel once a page and thread, so that a wrong pointer ends in a
+ * line of the log and not in a fault of ours. A page that is unmapped later is not noticed. */
+bool text_look(struct preload_thread *pt, const char *text);
+static inline bool text_is_readable(struct preload_thread *pt, const char *text)
+{
+    uintptr_t page = (uintptr_t)text / TEXT_PAGE;
+    bool inside = (uintptr_t)text % TEXT_PAGE < TEXT_PAGE - STREAM_STRING_MAX;
+    return RT_LIKELY(inside && pt->readable[page % THREAD_READABLE_PAGES] == page + 1) ||
+           text_look(pt, text);
+}
 void region_begin(const char *name, uintptr_t ip);
 void region_end(const char *name);
 /* Names to addresses for enter_func, exit_func over the images loaded now; again after each dlopen. */

@@ -2,13 +2,16 @@
  * The doors of the triggers: what happened is matched against the alarms of its type and handed to the automaton. */
 #include "preload/internal.h"
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
 
+#include <errno.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #define LIST_MAX 256
 #define TEXT_MAX 1024
@@ -111,13 +114,49 @@ static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, c
     hit(pt, match, n, ip);
 }
 
+/* Where the kernel does not say (a seccomp filter), the pointer is taken as it is. */
+static bool page_is_readable(struct preload_thread *pt, uintptr_t page)
+{
+    static _Atomic bool told;
+    uintptr_t *known = &pt->readable[page % THREAD_READABLE_PAGES];
+    char byte;
+    struct iovec here = {.iov_base = &byte, .iov_len = 1};
+    struct iovec there = {.iov_base = (void *)(page * TEXT_PAGE), .iov_len = 1}; /* NOLINT */
+    if (*known == page + 1)
+        return true;
+    if (sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&here, 1, (long)&there, 1, 0) ==
+        -EFAULT) {
+        if (!atomic_exchange(&told, true))
+            log_line(LOG_WARNING, "a named call (regtrace.h) was given a name that is not in "
+                                  "readable memory; such calls are left out");
+        return false;
+    }
+    *known = page + 1;
+    return true;
+}
+
+RT_COLD bool text_look(struct preload_thread *pt, const char *text)
+{
+    uintptr_t at = (uintptr_t)text, last = at + STREAM_STRING_MAX;
+    for (;;) {
+        uintptr_t page = at / TEXT_PAGE, next = (page + 1) * TEXT_PAGE;
+        if (!page_is_readable(pt, page))
+            return false;
+        if (last < next)
+            return true;
+        for (; at != next; at++)
+            if (*(const char *)at == '\0') /* NOLINT: the program's */
+                return true;
+    }
+}
+
 void region_begin(const char *name, uintptr_t ip)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->in_toolkit || name == NULL || name[0] == '\0')
+    if (!process.traced || t->in_toolkit || name == NULL)
         return;
     struct preload_thread *pt = thread_self();
-    if (pt == NULL)
+    if (pt == NULL || !text_is_readable(pt, name) || name[0] == '\0')
         return;
     hit_pcontrol(pt, false, 0, name, ip);
     uint32_t id = stream_string_id(&recorder_stream, name);
@@ -132,10 +171,10 @@ void region_begin(const char *name, uintptr_t ip)
 void region_end(const char *name)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->in_toolkit || name == NULL || name[0] == '\0')
+    if (!process.traced || t->in_toolkit || name == NULL)
         return;
     struct preload_thread *pt = thread_self();
-    if (pt == NULL)
+    if (pt == NULL || !text_is_readable(pt, name) || name[0] == '\0')
         return;
     bool wanted = recorder_active(t);
     if (pt->region_depth > 0)

@@ -26,6 +26,7 @@ static struct {
     uint32_t bcast_number; /* of broadcast windows so far: tells them apart */
     int32_t
         bcast_ordinal; /* taken by the first thread that opens its row, -1 until then: ordinals stay dense */
+    uint32_t left; /* threads that ended their part of it by themselves and do not record */
     uint32_t closes;
     struct edge opened, closed;
 } windows = {.bcast_ordinal = -1};
@@ -107,6 +108,29 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     atomic_fetch_sub_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
 }
 
+/* This thread has stopped for itself alone while a broadcast window is open: the next broadcast start is for it too. */
+static void leave_broadcast(struct preload_thread *pt)
+{
+    lock_windows();
+    if (windows.bcast_open && pt->left_number != windows.bcast_number) {
+        windows.left++;
+        pt->left_number = windows.bcast_number;
+    }
+    unlock_windows();
+}
+
+/* ... and records again, or has ended. */
+static void forget_leaving(struct preload_thread *pt)
+{
+    if (pt->left_number == 0)
+        return;
+    lock_windows();
+    if (pt->left_number == windows.bcast_number && windows.left > 0)
+        windows.left--;
+    pt->left_number = 0;
+    unlock_windows();
+}
+
 /* Signals are blocked. Bring this thread up to the broadcast edges that have been. */
 static void follow(struct recorder_thread *t, struct preload_thread *pt)
 {
@@ -166,11 +190,13 @@ static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt
         open_window(t, pt, next_ordinal(), false, true, e);
         return true;
     }
-    bool fresh = !windows.bcast_open;
+    /* Open already: threads that left it get a new one, those in it stay there. */
+    bool fresh = !windows.bcast_open || (!by_default && (!t->recording || windows.left != 0));
     if (fresh) {
         windows.bcast_open = true;
         windows.bcast_number++;
         windows.bcast_ordinal = -1;
+        windows.left = 0;
         windows.opened = *e;
     }
     bool join = !t->recording && (fresh || by_default);
@@ -179,11 +205,10 @@ static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt
     unlock_windows();
     if (fresh)
         bump_epoch(t);
-    if (t->recording)
-        return fresh;
     if (!join)
-        ordinal = next_ordinal(); /* it had left the broadcast window: a window of its own */
-    open_window(t, pt, ordinal, fresh || by_default, fresh || !by_default, e);
+        return fresh;
+    pt->left_number = 0;
+    open_window(t, pt, ordinal, true, fresh, e);
     return true;
 }
 
@@ -224,6 +249,7 @@ static bool apply_edge(struct recorder_thread *t, struct preload_thread *pt, boo
         }
         if (bcast)
             return start_broadcast(t, pt, e, by_default);
+        forget_leaving(pt);
         open_window(t, pt, next_ordinal(), false, true, e);
         return true;
     }
@@ -234,6 +260,7 @@ static bool apply_edge(struct recorder_thread *t, struct preload_thread *pt, boo
     if (!t->recording)
         return false;
     close_window(t, pt, true, e);
+    leave_broadcast(pt);
     return true;
 }
 
@@ -271,7 +298,8 @@ static bool would_ignore(const struct recorder_thread *t, const struct preload_t
                          bool start, bool bcast, uint8_t kind)
 {
     if (start)
-        return t->recording && pt->kind == kind && (!bcast || windows.bcast_open);
+        return t->recording && pt->kind == kind &&
+               (!bcast || (windows.bcast_open && windows.left == 0));
     if (kind != WINDOW_REGION && (!t->recording || pt->kind != kind))
         return true;
     if (bcast)
@@ -342,8 +370,14 @@ void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip
 void windows_close_thread(struct recorder_thread *t, unsigned reason)
 {
     struct preload_thread *pt = t->window_state;
-    if (pt == NULL || !t->recording || !recorder_is_on())
+    if (pt == NULL || !recorder_is_on())
         return;
+    if (!t->recording) {
+        uint64_t blocked = sys_block_signals();
+        forget_leaving(pt);
+        sys_restore_signals(blocked);
+        return;
+    }
     struct edge e = {.clock = clock_ticks(),
                      .requested = CTL_UNKNOWN,
                      .actual = CTL_UNKNOWN,
@@ -367,7 +401,8 @@ void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
     e.kind = pt->kind;
     bool shared = windows.bcast_open;
     windows.closes = pt->closes_seen = 0;
-    pt->bcast_seen = 0;
+    pt->bcast_seen = pt->left_number = 0;
+    windows.left = 0;
     windows.bcast_number = 0;
     windows.bcast_open = false;
     if (!pt->was_recording)

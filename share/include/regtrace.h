@@ -13,7 +13,8 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 /* Open (close) a window for the calling thread; bcast != 0: for every thread of the process. A start inside a window
- * and a stop outside one change nothing and are recorded as ignored. From gdb: `call (void)regtrace_start(1)`. */
+ * and a stop outside one change nothing and are recorded as ignored; a start for all while some threads record opens a
+ * window for the others. From gdb: `call (void)regtrace_start(1)`. */
 extern void regtrace_start(int bcast) __attribute__((weak));
 extern void regtrace_stop(int bcast) __attribute__((weak));
 

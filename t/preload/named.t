@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The named calls: broadcast starts where threads have left the broadcast window, and names that cannot be read.
+. "$(dirname "$0")/../lib.sh"
+cd "$T" || exit 99
+
+cat >p.c <<'END'
+#include <pthread.h>
+#include <regtrace.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static pthread_barrier_t line;
+static void meet(void) { pthread_barrier_wait(&line); }
+static void mark(const char *name) { regtrace_region_begin(name); regtrace_region_end(name); }
+
+/* Follows what main asks for, one step at a time; records a region where it is in a window. */
+static void *other(void *leaves)
+{
+    mark("other 0");
+    meet();
+    if (leaves)
+        regtrace_stop(0);
+    meet();
+    meet();
+    mark("other 1");
+    meet();
+    meet();
+    mark("other 2");
+    meet();
+    return NULL;
+}
+
+static void two(int other_leaves, int main_leaves)
+{
+    pthread_t t;
+    pthread_barrier_init(&line, NULL, 2);
+    mark("main 0");
+    pthread_create(&t, NULL, other, other_leaves ? &line : NULL);
+    meet();
+    meet();
+    if (main_leaves)
+        regtrace_stop(0);
+    regtrace_start(1);
+    mark("main 1");
+    meet();
+    meet();
+    regtrace_stop(1);
+    mark("nobody");
+    meet();
+    meet();
+    pthread_join(t, NULL);
+}
+
+static void alone(void)
+{
+    mark("zero");
+    regtrace_stop(0);
+    mark("nobody");
+    regtrace_start(1);
+    mark("one");
+    regtrace_start(1); /* ignored */
+    regtrace_stop(0);
+    regtrace_start(0);
+    mark("two");
+    regtrace_stop(1);
+    regtrace_stop(1); /* ignored */
+    regtrace_start(1);
+    mark("three");
+}
+
+static void unreadable(void)
+{
+    char *edge = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *bad[] = {(char *)0x10, (char *)0x7ffffffff010, (char *)~0UL, edge + 4000, NULL, ""};
+    (void)munmap(edge + 4096, 4096);
+    memset(edge, 'x', 4096);
+    for (int i = 0; i < 6; i++) {
+        regtrace_region_begin(bad[i]);
+        regtrace_region_end(bad[i]);
+        if (bad[i] != NULL && bad[i][0 * (i < 4)] != 1) {
+        }
+    }
+    regtrace_mark_type(3, 0, bad[0]);
+    regtrace_mark_label(3, 1, bad[0]);
+    edge[4095] = '\0';
+    for (int i = 0; i < 3; i++)
+        mark(edge + 4090);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 2;
+    switch (argv[1][0]) {
+    case 'a': alone(); break;
+    case 's': two(0, 1); break;
+    case 'l': two(1, 0); break;
+    case 'b': two(1, 1); break;
+    case 'u': unreadable(); break;
+    default: break;
+    }
+    puts("done");
+    return 0;
+}
+END
+sed -i '/bad\[i\]\[0 \*/,/^        }/d' p.c
+cc -I"$REGTRACE_SOURCE/share/include" -o p p.c -pthread || exit 99
+
+# rows: the windows as "ordinal thread bcast reason", in order; names: which region stands in which window.
+rows() {
+    "$REGTRACE" report --json "$T/$1" | "${PYTHON:-python3}" -c '
+import json, sys
+for w in sorted(json.load(sys.stdin)["windows"], key=lambda w: (w["ordinal"], w["thread"])):
+    print(w["ordinal"], w["thread"], int(w["bcast"]), int(w["firing"]), w["closed_by"].replace(" ", "_"), end="; ")'
+}
+names() { "$REGTRACE" dump "$T/$1" | sed -n 's/^ *[0-9.]* *[0-9]* *\([0-9]*\) *\([-0-9]*\) *EV_REGION_BEGIN .*region="\(.*\)"$/\3 in \2 of \1/p' | sort | tr '\n' ';'; }
+trace() {
+    run 60 env REGTRACE_DIR="$T/$1" LD_PRELOAD="$LIBREGTRACE" ./p "$1"
+    is "$status $out $err" '0 done ' "$2: the program ends as it would"
+    wait_for 20 test -e "$T/$1/regtrace.h5"
+    ok_run "$2: the invariants hold" "$REGTRACE" check "$T/$1"
+}
+
+trace alone 'one thread'
+is "$(rows alone)" '0 0 1 1 API; 1 0 1 1 API; 2 0 0 1 API; 3 0 1 1 end_of_program; ' \
+    'one thread: a broadcast start after its own stop opens a broadcast window'
+is "$(names alone)" 'one in 1 of 0;three in 3 of 0;two in 2 of 0;zero in 0 of 0;' 'one thread: what it did is in the windows that it asked for'
+is "$("$REGTRACE" dump "$T/alone" | grep -c 'EV_FIRED.*ignored=1')" 2 'one thread: what changed nothing is ignored, nothing else'
+
+trace stays 'the other thread stays in the first window'
+is "$(rows stays)" '0 0 1 1 API; 0 1 1 0 API; 1 0 1 1 API; ' 'main opens a new one, the other thread stays where it is'
+is "$(names stays)" 'main 0 in 0 of 0;main 1 in 1 of 0;other 0 in 0 of 1;other 1 in 0 of 1;' 'and records on in it'
+
+trace leaves 'the other thread has left, main has not'
+is "$(rows leaves)" '0 0 1 1 API; 0 1 1 0 API; 1 1 1 0 API; ' 'the broadcast start is for the thread that had left'
+is "$(names leaves)" 'main 0 in 0 of 0;main 1 in 0 of 0;other 0 in 0 of 1;other 1 in 1 of 1;' 'and main stays where it is'
+is "$("$REGTRACE" dump "$T/leaves" | grep -c 'EV_FIRED.*ignored=1')" 0 'so it is not ignored'
+
+trace both 'both have left'
+is "$(rows both)" '0 0 1 1 API; 0 1 1 0 API; 1 0 1 1 API; 1 1 1 0 API; ' 'both are in the new window'
+
+trace unreadable 'names that cannot be read'
+is "$(names unreadable)" 'xxxxx in 0 of 0;xxxxx in 0 of 0;xxxxx in 0 of 0;' 'are left out, readable ones beside the end of memory are not'
+is "$(grep -c 'not in readable memory' "$T/unreadable/regtrace.log")" 1 'and told once'
+done_testing
