@@ -23,26 +23,30 @@ static inline uint64_t clock_monotonic_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-#if defined(__x86_64__) || defined(__aarch64__)
-/* The counter itself: only where clock_source says that it is the clock. */
+/* Is a counter of the processor the clock? */
+static inline bool clock_is_counter(void)
+{
+    return clock_source != CLOCK_SOURCE_MONOTONIC;
+}
+
+/* That counter: only where clock_is_counter(). */
 static inline uint64_t clock_counter(void)
 {
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();
-#else
+#elif defined(__aarch64__)
     uint64_t v;
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
     return v;
+#else
+    __builtin_unreachable();
 #endif
 }
-#endif
 
 static inline uint64_t clock_ticks(void)
 {
-#if defined(__x86_64__) || defined(__aarch64__)
-    if (__builtin_expect(clock_source != CLOCK_SOURCE_MONOTONIC, 1))
+    if (__builtin_expect(clock_is_counter(), 1))
         return clock_counter();
-#endif
     return clock_monotonic_ns();
 }
 

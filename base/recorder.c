@@ -103,23 +103,32 @@ bool recorder_thread_attach(struct recorder_thread *t, bool helper)
     return true;
 }
 
+/* Did the interrupted code get this slot? Whoever else did has filled it by now. */
+static bool is_committed(const struct recorder_thread *t, const struct event_slot *slot)
+{
+    if (t->chunk == NULL || slot < chunk_slots(t->chunk) ||
+        slot >= atomic_load_explicit(&t->cursor, memory_order_relaxed))
+        return false;
+    uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_RELAXED);
+    return head == t->pending_head || head >> 48 != t->mark_bits >> 48;
+}
+
 void recorder_finish_call(struct recorder_thread *t)
 {
-    struct event_slot *slot = t->pending_slot;
-    uint32_t depth = t->open_depth;
-    t->pending_slot = NULL;
-    if (slot == NULL || depth - 1 >= RECORDER_OPEN_CALLS)
+    uintptr_t pending = t->pending;
+    t->pending = 0;
+    t->finished++;
+    if (pending == 0 || t->open_depth - 1 >= RECORDER_OPEN_CALLS)
         return;
-    uint32_t *state = &t->open_calls[depth - 1];
-    struct event_slot *cursor = atomic_load_explicit(&t->cursor, memory_order_relaxed);
-    if (*state != t->pending_state || t->chunk == NULL || slot < chunk_slots(t->chunk) ||
-        slot >= cursor)
-        return;
-    uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_RELAXED);
-    bool filled = head >> 48 == t->mark_bits >> 48;
-    if (filled && head != t->pending_head)
-        return; /* another's event: the interrupted swap will fail */
-    *state = recorder_call_after(*state, (*state & RECORDER_CALL_ENTERED) == 0);
+    uint32_t *state = &t->open_calls[t->open_depth - 1];
+    const struct event_slot *slot = (const struct event_slot *)(pending & ~(uintptr_t)1);
+    bool leave = (pending & 1) != 0, committed = is_committed(t, slot);
+    if (leave == committed)
+        *state &= ~RECORDER_CALL_ENTERED;
+    else
+        *state |= RECORDER_CALL_ENTERED;
+    if (leave && committed)
+        *state |= RECORDER_CALL_OVER;
 }
 
 static void close_chunk(struct recorder_thread *t)
@@ -363,6 +372,8 @@ void recorder_after_fork(struct recorder_thread *t)
     memcpy(t->open_calls, open, sizeof open);
     memcpy(t->open_frames, frames, sizeof frames);
     t->open_depth = depth;
+    for (uint32_t i = 0; i < depth; i++) /* none of them stands in the child's stream */
+        t->open_calls[i] &= ~RECORDER_CALL_ENTERED;
     t->in_toolkit = in_toolkit;
     t->window = STREAM_NO_WINDOW;
     atomic_store(&next_tid, 0);

@@ -17,7 +17,6 @@
 #define RECORDER_CALL_OVER                                                                         \
     0x2000u /* its leave is through: a window that opens now does not show it */
 #define RECORDER_CALL_ENTERED 0x4000u /* an enter event for it stands in the open window */
-#define RECORDER_CALL_CHANGE 0x10000u /* changes so far, from this bit on */
 
 /* Per-thread state. Initial-exec TLS: zero until recorder_thread_attach(). */
 struct recorder_thread {
@@ -37,13 +36,13 @@ struct recorder_thread {
     uint32_t continued;              /* continuation slots in the current chunk */
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
     uint32_t in_toolkit;             /* our own code runs: wrappers pass straight through */
-    uint32_t open_depth;             /* MPI calls now open, outermost first; may exceed the array */
+    uint32_t open_depth; /* MPI calls now open, outermost first; at most RECORDER_OPEN_CALLS */
+    uint32_t finished;   /* how often recorder_finish_call() has been called */
     uint32_t open_calls[RECORDER_OPEN_CALLS];   /* function numbers and states */
     uintptr_t open_frames[RECORDER_OPEN_CALLS]; /* canonical frame address of each */
-    /* The enter or leave event being put down: where, what, and the call's state before: see recorder_finish_call(). */
-    struct event_slot *pending_slot;
+    /* Event of the outermost call that its state does not say yet: its slot, + 1 for a leave; 0 none. Its head. */
+    uintptr_t pending;
     uint64_t pending_head;
-    uint32_t pending_state;
     void *automaton;    /* struct ctl_thread of controller/ */
     void *window_state; /* preload/ */
     uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it, 0 none */
@@ -67,7 +66,7 @@ static inline bool recorder_active(struct recorder_thread *t)
     return t->recording != 0;
 }
 
-/* Swaps that are atomic with respect to this thread's own signal handlers only. */
+/* Swap of the cursor, atomic with respect to this thread's own signal handlers only. */
 static inline bool recorder_swap_cursor(struct recorder_thread *t, struct event_slot *from,
                                         struct event_slot *to)
 {
@@ -81,29 +80,6 @@ static inline bool recorder_swap_cursor(struct recorder_thread *t, struct event_
 #else
     return atomic_compare_exchange_strong_explicit(&t->cursor, &from, to, memory_order_relaxed,
                                                    memory_order_relaxed);
-#endif
-}
-
-static inline bool recorder_swap_word(uint32_t *word, uint32_t from, uint32_t to)
-{
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-    bool same;
-    __asm__ volatile("cmpxchgl %3, %1"
-                     : "=@cce"(same), "+m"(*word), "+a"(from)
-                     : "r"(to)
-                     : "memory");
-    return same;
-#else
-    return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-#endif
-}
-
-static inline void recorder_or_word(uint32_t *word, uint32_t bits)
-{
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-    __asm__ volatile("orl %1, %0" : "+m"(*word) : "ri"(bits) : "cc", "memory");
-#else
-    (void)__atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
 #endif
 }
 
@@ -150,11 +126,10 @@ void recorder_put_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t 
 static inline void recorder_put(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
                                 uint64_t b)
 {
-#if defined(__x86_64__) || defined(__aarch64__)
     for (;;) {
         struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
         uint64_t mark = t->mark_bits;
-        if (RT_UNLIKELY(slot == t->end) || RT_UNLIKELY(clock_source == CLOCK_SOURCE_MONOTONIC))
+        if (RT_UNLIKELY(slot == t->end || !clock_is_counter()))
             break;
         uint64_t head = (uint64_t)code_flags | (uint64_t)(uint16_t)*t->cpu << 32 | mark;
         uint64_t clock = clock_counter();
@@ -163,7 +138,6 @@ static inline void recorder_put(struct recorder_thread *t, uint32_t code_flags, 
             return;
         }
     }
-#endif
     recorder_put_slow(t, code_flags, a, b);
 }
 
@@ -172,16 +146,8 @@ static inline void recorder_put(struct recorder_thread *t, uint32_t code_flags, 
 uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                             const uint64_t *more, unsigned n_more);
 
-/* The state of a call after its enter or leave event. */
-static inline uint32_t recorder_call_after(uint32_t state, bool enter)
-{
-    return (enter ? state | RECORDER_CALL_ENTERED
-                  : (state & ~RECORDER_CALL_ENTERED) | RECORDER_CALL_OVER) +
-           RECORDER_CALL_CHANGE;
-}
-
-/* In a handler, or with signals blocked: if this thread was interrupted after the event of the innermost open call was
- * committed and before the call's state said so, let it say so. */
+/* Let the state of the innermost open call say what its pending event makes of it. Wherever windows open or close, and
+ * before a chunk is closed; in a handler, or with signals blocked. */
 void recorder_finish_call(struct recorder_thread *t);
 
 /* --- set-up and edges: not hot -------------------------------------------------------------------- */

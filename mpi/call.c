@@ -77,8 +77,8 @@ RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, con
         return true;
     mpi_open_calls_settle(t, frame);
     uint32_t depth = t->open_depth;
-    if (depth == 0 || depth > RECORDER_OPEN_CALLS)
-        return false;
+    if (depth == 0 || depth >= RECORDER_OPEN_CALLS)
+        return depth != 0;
     uint32_t outer = t->open_calls[depth - 1];
     if ((outer & MPI_OPEN_FORTRAN) == 0 || (outer & MPI_OPEN_FUNCTION) != function)
         return false;

@@ -273,17 +273,25 @@ def c_wrapper(f):
     out += indent([f"mpi_close_recorded(t, {number}, {body.leave});",
                    "return result;"])
     out += "}\n\n"
-    out += f"MPI_EXPORT int {f.c_name}({parameters(n)})\n{{\n"
-    out += indent(["struct recorder_thread *t = &recorder_self;",
-                   f'real_{f.name} *real = (real_{f.name} *)mpi_real_function(0, {number}, "{f.c_name}");',
-                   f"if (MPI_PASSES(t, {number}))",
-                   f"    return real({body.arguments(n, False)});"])
-    out += indent([f"if (mpi_open(t, {number}))",
-                   f"    return recorded_{f.name}({body.arguments(n, False)});"])
-    out += indent(before_free)
-    out += indent([f"int result = real({body.arguments(n, False)});"] + after_free + [f"mpi_close(t, {number});",
-                   "return result;"])
-    return out + "}\n\n"
+    # Nested calls are rare: the way of the outermost ones has its depth as a constant.
+    rest = body.arguments(n, False)
+    real_of = f"real_{f.name} *real = (real_{f.name} *)mpi_real"
+    for depth, head in (("t->open_depth", f"RT_COLD static int nested_{f.name}({parameters(n)})"),
+                        ("0", f"MPI_EXPORT int {f.c_name}({parameters(n)})")):
+        out += head + "\n{\n" + indent(["struct recorder_thread *t = &recorder_self;"])
+        if depth == "0":
+            out += indent([f'{real_of}_function(0, {number}, "{f.c_name}");',
+                           "if (MPI_IS_NESTED(t))",
+                           f"    return MPI_PASSES(t, {number}) ? real({rest}) : nested_{f.name}({rest});"])
+        else:
+            out += indent([f"{real_of}[0][{number}];"])
+        out += indent([f"const uint32_t depth = {depth};",
+                       f"if (mpi_open(t, depth, {number}))",
+                       f"    return recorded_{f.name}({rest});"])
+        out += indent(before_free + [f"int result = real({rest});"] + after_free + [f"mpi_close(t, depth, {number});",
+                      "return result;"])
+        out += "}\n\n"
+    return out
 
 
 def fortran_wrapper(f):
@@ -306,11 +314,12 @@ def fortran_wrapper(f):
                    f"    real({everything});",
                    "    return;",
                    "}",
-                   f"if (!mpi_open(t, {entry})) {{"])
+                   "uint32_t depth = t->open_depth;",
+                   f"if (!mpi_open(t, depth, {entry})) {{"])
     out += indent(before_free + [f"real({everything});"], " " * 8)
     if after_free:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"] + after_free, " " * 8)
-    out += indent([f"    mpi_close(t, {entry});", "    return;", "}"])
+    out += indent([f"    mpi_close(t, depth, {entry});", "    return;", "}"])
     out += indent(body.before + before_free)
     out += indent([f"mpi_enter(t, {entry}, {body.enter});",
                    f"real({body.arguments(n)});"])

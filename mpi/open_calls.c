@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Enter and leave events of the open calls, and their cut edges where a window opens or closes meanwhile.
  *
- * A call's state word says whether its enter stands in the open window. A handler of the same thread may open or close
- * that window at any instruction, and then writes cut edges by the states; so event and state must change as one. The
- * event is committed by the swap of the cursor. Before it, `pending_*` notes where the event would stand and the state
- * it starts from; after it the state is swapped as well. A handler in between sees by the slot itself whether
- * the event is there, and finishes the change (recorder_finish_call()); the count in the state word makes the
- * interrupted swap fail. */
+ * Whether a call's enter stands in the open window is told by its state, and for the outermost call's latest event, which
+ * is pending, by that event's slot. A handler of the same thread may open or close the window at any instruction, and
+ * then writes cut edges; recorder_finish_call() tells it first what was recorded. So the swap of the cursor
+ * alone commits an event, and nothing else needs to be atomic:
+ *
+ *   pending     event not committed    committed
+ *   0           as the state says
+ *   enter       not entered            entered
+ *   leave       entered                not entered, over
+ *
+ * Edges move the cursor, and so make an interrupted swap fail, which then looks again. */
 #include "mpi/open_calls.h"
 #include "mpi/wrapper.h"
 
@@ -17,96 +22,95 @@
 
 #define NEAR (UINT64_C(64) << 20) /* frames of one stack, not of a coroutine's */
 
-/* With signals blocked nothing can come between. */
-RT_COLD static void put_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
-                             bool enter)
+/* With signals blocked nothing can come between: the state says it all. */
+RT_COLD static void put_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
+                                uint64_t b, bool enter)
 {
     uint64_t mask = sys_block_signals();
     recorder_finish_call(t);
     uint32_t depth = t->open_depth;
-    uint32_t *state = depth - 1 < RECORDER_OPEN_CALLS ? &t->open_calls[depth - 1] : NULL;
-    bool wanted = state == NULL ? t->recording != 0
-                  : enter       ? (*state & RECORDER_CALL_ENTERED) == 0 && t->recording != 0
-                                : (*state & RECORDER_CALL_ENTERED) != 0;
-    if (wanted)
+    if (depth == 0) { /* it was taken for gone: a coroutine's */
+        sys_restore_signals(mask);
+        return;
+    }
+    uint32_t *state = &t->open_calls[depth - 1];
+    bool entered = (*state & RECORDER_CALL_ENTERED) != 0;
+    if (depth > 1)
+        code_flags |= (uint32_t)EVENT_FLAG_NESTED << 24;
+    if (enter ? !entered && t->recording != 0 : entered) {
         (void)recorder_emit(t, code_flags, a, b);
-    if (state != NULL && (wanted || !enter))
-        *state = recorder_call_after(*state, enter);
+        *state ^= RECORDER_CALL_ENTERED;
+    }
+    if (!enter)
+        *state |= RECORDER_CALL_OVER;
     sys_restore_signals(mask);
 }
 
-__attribute__((always_inline)) static inline void put(struct recorder_thread *t, uint32_t *state,
-                                                      uint32_t code_flags, uint64_t a, uint64_t b,
-                                                      bool enter)
+/* One try at the next slot: false if another event came first. */
+__attribute__((always_inline)) static inline bool put_pending(struct recorder_thread *t,
+                                                              struct event_slot *slot,
+                                                              uintptr_t kind, uint32_t code_flags,
+                                                              uint64_t a, uint64_t b)
 {
-#if defined(__x86_64__) || defined(__aarch64__)
-    for (;;) {
-        struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
-        __asm__ volatile("" ::: "memory"); /* whatever changes what is read from here on moves it */
-        uint32_t before = __atomic_load_n(state, __ATOMIC_RELAXED);
-        if (enter &&
-            (RT_UNLIKELY((before & RECORDER_CALL_ENTERED) != 0) || RT_UNLIKELY(!t->recording)))
-            return;
-        if (!enter && RT_UNLIKELY((before & RECORDER_CALL_ENTERED) == 0)) {
-            if (recorder_swap_word(state, before, before | RECORDER_CALL_OVER))
-                return;
-            continue;
-        }
-        if (RT_UNLIKELY(slot == t->end) || RT_UNLIKELY(clock_source == CLOCK_SOURCE_MONOTONIC))
-            break;
-        uint64_t head = (uint64_t)code_flags | (uint64_t)(uint16_t)*t->cpu << 32 | t->mark_bits;
-        t->pending_slot = slot;
-        __asm__ volatile("" ::: "memory");
-        t->pending_head = head;
-        t->pending_state = before;
-        uint64_t clock = clock_counter();
-        if (RT_UNLIKELY(!recorder_swap_cursor(t, slot, slot + 1)))
-            continue;
-        recorder_fill(slot, head, clock, a, b);
-        if (RT_LIKELY(recorder_swap_word(state, before, recorder_call_after(before, enter))) ||
-            enter)
-            return;
-    }
-#else
-    (void)state;
-#endif
-    put_slow(t, code_flags, a, b, enter);
+    uint64_t head = (uint64_t)code_flags | (uint64_t)(uint16_t)*t->cpu << 32 | t->mark_bits;
+    t->pending = (uintptr_t)slot + kind;
+    __asm__ volatile(
+        "" ::
+            : "memory"); /* the slot first: with the old head it is not committed, which is so */
+    t->pending_head = head;
+    uint64_t clock = clock_counter();
+    if (RT_UNLIKELY(!recorder_swap_cursor(t, slot, slot + 1)))
+        return false;
+    recorder_fill(slot, head, clock, a, b);
+    return true;
 }
 
-/* Of all calls but the outermost. */
-RT_COLD static void put_nested(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
-                               uint64_t b, bool enter)
+/* Whatever is read after it and changed by an edge: the edge moves the cursor as well. */
+static inline struct event_slot *next_slot(const struct recorder_thread *t)
 {
-    uint32_t depth = t->open_depth;
-    code_flags |= (uint32_t)EVENT_FLAG_NESTED << 24;
-    if (depth - 1 >= RECORDER_OPEN_CALLS)
-        put_slow(t, code_flags, a, b, enter);
-    else
-        put(t, &t->open_calls[depth - 1], code_flags, a, b, enter);
+    struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+    __asm__ volatile("" ::: "memory");
+    return slot;
 }
 
 void mpi_put_enter(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b)
 {
-    if (RT_UNLIKELY(t->open_depth != 1))
-        put_nested(t, code_flags, a, b, true);
-    else
-        put(t, &t->open_calls[0], code_flags, a, b, true);
+    struct event_slot *slot = next_slot(t);
+    while (RT_LIKELY(t->open_depth == 1 && slot != t->end && clock_is_counter())) {
+        if (RT_UNLIKELY((t->open_calls[0] & RECORDER_CALL_ENTERED) != 0 || !t->recording))
+            return;
+        if (RT_LIKELY(put_pending(t, slot, 0, code_flags, a, b)))
+            return;
+        t->pending = 0;
+        slot = next_slot(t);
+    }
+    put_blocked(t, code_flags, a, b, true);
 }
 
 void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b)
 {
-    if (RT_UNLIKELY(t->open_depth != 1))
-        put_nested(t, code_flags, a, b, false);
-    else
-        put(t, &t->open_calls[0], code_flags, a, b, false);
+    uint32_t finished = t->finished;
+    struct event_slot *slot = next_slot(t); /* and what follows is read after both */
+    while (RT_LIKELY(t->pending != 0 && slot != t->end && clock_is_counter())) {
+        if (RT_LIKELY(put_pending(t, slot, 1, code_flags, a, b))) {
+            t->pending = 0;
+            return;
+        }
+        if (t->finished != finished)
+            t->pending = 0; /* an edge came before it was set again: the state knows */
+        slot = next_slot(t);
+    }
+    put_blocked(t, code_flags, a, b, false);
+}
+
+RT_COLD void mpi_close_changed(struct recorder_thread *t, uint32_t depth, uint32_t code_flags)
+{
+    t->open_depth = depth + 1; /* again, where the second look found it */
+    put_blocked(t, code_flags, 0, 0, false);
+    t->open_depth = depth;
 }
 
 /* --- cut edges ----------------------------------------------------------------------------------- */
-
-static uint32_t open_calls(const struct recorder_thread *t)
-{
-    return t->open_depth < RECORDER_OPEN_CALLS ? t->open_depth : RECORDER_OPEN_CALLS;
-}
 
 static void put_cut(struct recorder_thread *t, uint32_t i, bool enter)
 {
@@ -115,13 +119,13 @@ static void put_cut(struct recorder_thread *t, uint32_t i, bool enter)
                      ((state & MPI_OPEN_FORTRAN) != 0 ? EVENT_FLAG_FORTRAN : 0u);
     uint32_t code = enter ? EVENT_MPI_ENTER(function) : EVENT_MPI_LEAVE(function);
     (void)recorder_emit(t, code | flags << 24, enter ? mpi_peer_tag(MPI_NOBODY, MPI_NOBODY) : 0, 0);
-    t->open_calls[i] = (state ^ RECORDER_CALL_ENTERED) + RECORDER_CALL_CHANGE;
+    t->open_calls[i] = state ^ RECORDER_CALL_ENTERED;
 }
 
 void mpi_cut_enters(struct recorder_thread *t)
 {
     recorder_finish_call(t);
-    uint32_t n = mpi_recorded ? open_calls(t) : 0;
+    uint32_t n = mpi_recorded ? t->open_depth : 0;
     for (uint32_t i = 0; i < n; i++)
         if ((t->open_calls[i] & (RECORDER_CALL_ENTERED | RECORDER_CALL_OVER)) == 0)
             put_cut(t, i, true);
@@ -130,7 +134,7 @@ void mpi_cut_enters(struct recorder_thread *t)
 void mpi_cut_leaves(struct recorder_thread *t)
 {
     recorder_finish_call(t);
-    for (uint32_t i = open_calls(t); i-- > 0;)
+    for (uint32_t i = t->open_depth; i-- > 0;)
         if ((t->open_calls[i] & RECORDER_CALL_ENTERED) != 0)
             put_cut(t, i, false);
 }
@@ -141,7 +145,7 @@ void mpi_cut_leaves(struct recorder_thread *t)
 static void drop_innermost(struct recorder_thread *t)
 {
     uint32_t i = t->open_depth - 1;
-    if (i < RECORDER_OPEN_CALLS && (t->open_calls[i] & RECORDER_CALL_ENTERED) != 0)
+    if ((t->open_calls[i] & RECORDER_CALL_ENTERED) != 0)
         put_cut(t, i, false);
     t->open_depth = i;
 }
@@ -149,10 +153,9 @@ static void drop_innermost(struct recorder_thread *t)
 /* A frame below (or at) `stack` on the same stack is gone. */
 static bool is_gone(const struct recorder_thread *t, uintptr_t stack)
 {
-    uint32_t depth = t->open_depth;
-    if (depth - 1 >= RECORDER_OPEN_CALLS)
+    if (t->open_depth == 0)
         return false;
-    uintptr_t frame = t->open_frames[depth - 1];
+    uintptr_t frame = t->open_frames[t->open_depth - 1];
     return frame <= stack && stack - frame < NEAR;
 }
 

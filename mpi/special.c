@@ -63,11 +63,9 @@ static void end_finalize(void)
         if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
             return REAL;                                                                           \
         begin;                                                                                     \
-        bool recorded = mpi_open(t, MPI_NUMBER_##function);                                        \
-        if (recorded)                                                                              \
-            mpi_enter(t, MPI_NUMBER_##function, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);          \
+        bool recorded = mpi_open_plain(t, MPI_NUMBER_##function);                                  \
         int result = REAL;                                                                         \
-        mpi_close(t, MPI_NUMBER_##function);                                                       \
+        mpi_close_plain(t, MPI_NUMBER_##function, recorded);                                       \
         if (result == 0) {                                                                         \
             end;                                                                                   \
         }                                                                                          \
@@ -148,10 +146,9 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
             return;                                                                                \
         }                                                                                          \
         begin;                                                                                     \
-        if (mpi_open(t, entry))                                                                    \
-            mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                          \
+        bool recorded = mpi_open_plain(t, entry);                                                  \
         real(__VA_ARGS__);                                                                         \
-        mpi_close(t, entry);                                                                       \
+        mpi_close_plain(t, entry, recorded);                                                       \
         if (mpi_fortran_result(ierror) == 0) {                                                     \
             end;                                                                                   \
         }                                                                                          \

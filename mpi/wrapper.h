@@ -40,46 +40,57 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
 bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller,
                        uintptr_t frame);
 
+/* Our own call, or one inside another. */
+#define MPI_IS_NESTED(t) RT_UNLIKELY(((t)->in_toolkit | (t)->open_depth) != 0)
+
 /* Our own call, or the C half of a Fortran call that is counted already: straight to the real
  * function. */
 #define MPI_PASSES_FROM(t, function, caller)                                                       \
-    (RT_UNLIKELY(((t)->in_toolkit | (t)->open_depth) != 0) &&                                      \
-     mpi_passes_nested(t, function, caller, MPI_FRAME()))
+    (MPI_IS_NESTED(t) && mpi_passes_nested(t, function, caller, MPI_FRAME()))
 #define MPI_PASSES(t, function) MPI_PASSES_FROM(t, function, __builtin_return_address(0))
 
-/* Note the call as open. True: it is to be recorded. A handler that opens a window from here on
- * writes the cut enter itself and sets RECORDER_CALL_ENTERED; one that did so before is seen by the
- * second look. */
-__attribute__((always_inline)) static inline bool mpi_open_at(struct recorder_thread *t,
-                                                              unsigned entry, uintptr_t frame)
+/* Note the call as open at `depth`, which is t->open_depth. True: it is to be recorded. A handler that opens a window
+ * from here on writes the cut enter itself; one that did so before is seen by the second look. */
+__attribute__((always_inline)) static inline bool
+mpi_open_at(struct recorder_thread *t, uint32_t depth, unsigned entry, uintptr_t frame)
 {
     (void)recorder_active(t);
-    uint32_t depth = t->open_depth;
-    if (RT_LIKELY(depth < RECORDER_OPEN_CALLS)) {
-        t->open_calls[depth] = entry;
-        t->open_frames[depth] = frame;
-    }
+    t->open_calls[depth] = entry;
+    t->open_frames[depth] = frame;
     __asm__ volatile("" ::: "memory");
     t->open_depth = depth + 1;
     __asm__ volatile("" ::: "memory");
     return RT_UNLIKELY(t->recording != 0) && mpi_recorded != 0;
 }
-#define mpi_open(t, entry) mpi_open_at(t, entry, MPI_FRAME())
+#define mpi_open(t, depth, entry) mpi_open_at(t, depth, entry, MPI_FRAME())
 
 /* The enter event, unless a window that opened or closed meanwhile has made it needless. The codes are constants of
  * the caller. */
 void mpi_put_enter(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b);
-/* The leave event if the call's enter stands in the window that is open now. The call is over then: windows that open
- * later do not show it. */
+/* The leave event if the call's enter stands in the window that is open now. */
 void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b);
+/* End of a call of which a window's edge has written a cut enter. */
+void mpi_close_changed(struct recorder_thread *t, uint32_t depth, uint32_t code_flags);
 
 #define MPI_FORTRAN_FLAG(entry)                                                                    \
     (((entry)&MPI_OPEN_FORTRAN) != 0 ? (uint32_t)EVENT_FLAG_FORTRAN << 24 : 0u)
+#define MPI_ENTER_CODE(entry) (EVENT_MPI_ENTER((entry)&MPI_OPEN_FUNCTION) | MPI_FORTRAN_FLAG(entry))
+#define MPI_LEAVE_CODE(entry) (EVENT_MPI_LEAVE((entry)&MPI_OPEN_FUNCTION) | MPI_FORTRAN_FLAG(entry))
 
 __attribute__((always_inline)) static inline void mpi_enter(struct recorder_thread *t,
                                                             unsigned entry, uint64_t a, uint64_t b)
 {
-    mpi_put_enter(t, EVENT_MPI_ENTER(entry & MPI_OPEN_FUNCTION) | MPI_FORTRAN_FLAG(entry), a, b);
+    mpi_put_enter(t, MPI_ENTER_CODE(entry), a, b);
+}
+
+/* No longer open. A window that opened just before has written an enter that nobody else would end. */
+__attribute__((always_inline)) static inline void mpi_pop(struct recorder_thread *t, uint32_t depth,
+                                                          unsigned entry)
+{
+    t->open_depth = depth;
+    __asm__ volatile("" ::: "memory");
+    if (RT_UNLIKELY((t->open_calls[depth] & RECORDER_CALL_ENTERED) != 0))
+        mpi_close_changed(t, depth, MPI_LEAVE_CODE(entry));
 }
 
 /* End of a recorded call. */
@@ -87,23 +98,19 @@ __attribute__((always_inline)) static inline void
 mpi_close_recorded(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
 {
     (void)recorder_active(t);
-    mpi_put_leave(t, EVENT_MPI_LEAVE(entry & MPI_OPEN_FUNCTION) | MPI_FORTRAN_FLAG(entry), a, b);
-    t->open_depth -= t->open_depth != 0;
+    mpi_put_leave(t, MPI_LEAVE_CODE(entry), a, b);
+    uint32_t depth = t->open_depth;
+    mpi_pop(t, depth - (depth != 0), entry);
 }
 
-/* End of a call that was not recorded at its begin: the window may have opened meanwhile. */
+/* End of a call that was not recorded at its begin: a window may have opened meanwhile. */
 __attribute__((always_inline)) static inline void mpi_close(struct recorder_thread *t,
-                                                            unsigned entry)
+                                                            uint32_t depth, unsigned entry)
 {
     (void)recorder_active(t);
-    uint32_t depth = t->open_depth;
-    if (RT_LIKELY(depth - 1 < RECORDER_OPEN_CALLS)) {
-        recorder_or_word(&t->open_calls[depth - 1], RECORDER_CALL_OVER);
-        if (RT_UNLIKELY((t->open_calls[depth - 1] & RECORDER_CALL_ENTERED) != 0))
-            mpi_put_leave(t, EVENT_MPI_LEAVE(entry & MPI_OPEN_FUNCTION) | MPI_FORTRAN_FLAG(entry),
-                          0, 0);
-    }
-    t->open_depth = depth - (depth != 0);
+    if (RT_UNLIKELY((t->open_calls[depth] & RECORDER_CALL_ENTERED) != 0))
+        mpi_close_changed(t, depth, MPI_LEAVE_CODE(entry));
+    mpi_pop(t, depth, entry);
 }
 
 /* --- what arguments say -------------------------------------------------------------------------- */
@@ -140,6 +147,25 @@ static inline bool mpi_some_root(uint32_t root)
 static inline uint64_t mpi_peer_tag(uint32_t peer, uint32_t tag)
 {
     return peer | (uint64_t)tag << 32;
+}
+
+/* Both ends of a call of which no argument is recorded. */
+#define mpi_open_plain(t, entry) mpi_open_plain_at(t, entry, MPI_FRAME())
+__attribute__((always_inline)) static inline bool mpi_open_plain_at(struct recorder_thread *t,
+                                                                    unsigned entry, uintptr_t frame)
+{
+    bool recorded = mpi_open_at(t, t->open_depth, entry, frame);
+    if (recorded)
+        mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);
+    return recorded;
+}
+__attribute__((always_inline)) static inline void mpi_close_plain(struct recorder_thread *t,
+                                                                  unsigned entry, bool recorded)
+{
+    if (recorded)
+        mpi_close_recorded(t, entry, 0, 0);
+    else
+        mpi_close(t, t->open_depth - 1, entry);
 }
 
 /* Bytes are recorded in 48 bits; more is shown as the largest number. */

@@ -13,10 +13,9 @@ typedef double real_clock(void);
         real_clock *real = (real_clock *)mpi_real_function(row, MPI_NUMBER_##function, #name);     \
         if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
             return real();                                                                         \
-        if (mpi_open(t, entry))                                                                    \
-            mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);                          \
+        bool recorded = mpi_open_plain(t, entry);                                                  \
         double result = real();                                                                    \
-        mpi_close(t, entry);                                                                       \
+        mpi_close_plain(t, entry, recorded);                                                       \
         return result;                                                                             \
     }
 
