@@ -269,6 +269,17 @@ static void report_never_fired(void *context, const struct ctl_alarm *alarm, enu
     (void)stream_meta_put(&recorder_stream, key, text);
 }
 
+/* Completions of requests that went unrecorded for lack of memory: not events that were lost from a stream. */
+static void report_skipped(void)
+{
+    char text[32];
+    uint64_t skipped = atomic_load_explicit(&mpi_completions_skipped, memory_order_relaxed);
+    if (skipped == 0)
+        return;
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)skipped);
+    (void)stream_meta_put(&recorder_stream, "mpi_completions_skipped", text);
+}
+
 /* A short sleep between looks: the writer has no reason to signal us. */
 static void wait_for_writer(void)
 {
@@ -318,6 +329,7 @@ void process_finish(unsigned reason, bool wait)
         timers_thread_end(pt);
     unsigned n = 0;
     ctl_never_fired(process.shared, report_never_fired, &n);
+    report_skipped();
     recorder_thread_end(t);
     recorder_stop();
     atomic_fetch_add(&recorder_epoch, 1); /* other threads see that it is over */

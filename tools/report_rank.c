@@ -129,6 +129,8 @@ static void place_threads(struct report_rank *out, const struct rt_rank *rank)
         if (out->first_ns == INT64_MAX)
             out->first_ns = rt_rank_ns(rank, t->calibration[0].ticks);
     }
+    const char *skipped = rt_rank_metadata(rank, "mpi_completions_skipped");
+    out->completions_skipped = skipped != NULL ? strtoull(skipped, NULL, 10) : 0;
     const char *cost = rt_rank_metadata(rank, "event_cost_ticks");
     double ticks = cost != NULL ? strtod(cost, NULL) : 0;
     if (ticks > 0 && ticks < 1e6)

@@ -256,52 +256,146 @@ static void print_overhead(FILE *out, const struct report *r)
     (void)fprintf(out, "  waiting     %11s  measured, %" PRIu64 " waits for the writer\n",
                   report_time_text(c, wait_ns), waits);
     if (interrupted > 0)
-        (void)fprintf(
-            out, "  interrupted %11" PRIu64 "  system calls that our signals ended with EINTR\n",
-            interrupted);
+        (void)fprintf(out,
+                      "  interrupted %11" PRIu64
+                      "  system calls that our signals broke off with EINTR\n",
+                      interrupted);
     if (windows_ns > 0)
         (void)fprintf(out, "  together    %10.3f%%  of the time in windows\n",
                       100 * (events_ns + own_ns + wait_ns) / windows_ns);
 }
 
+static void problems_head(FILE *out, bool *head)
+{
+    if (!*head)
+        (void)fputs("\nWorth knowing\n", out);
+    *head = true;
+}
+
+/* Ranks as people write them, "0-3,8": span_add() with each in order, then span_write(). */
+struct rank_span {
+    int32_t first, last;
+    unsigned count;
+    bool cut;
+    char text[160];
+};
+
+static void span_write(struct rank_span *s)
+{
+    char piece[32];
+    size_t n = strlen(s->text);
+    if (s->cut)
+        return;
+    s->cut = n + sizeof piece + 8 > sizeof s->text;
+    if (s->cut)
+        (void)snprintf(piece, sizeof piece, "...");
+    else if (s->first == s->last)
+        (void)snprintf(piece, sizeof piece, "%" PRId32, s->first);
+    else
+        (void)snprintf(piece, sizeof piece, "%" PRId32 "-%" PRId32, s->first, s->last);
+    (void)snprintf(s->text + n, sizeof s->text - n, "%s%s", n > 0 ? "," : "", piece);
+}
+
+static void span_add(struct rank_span *s, int32_t rank)
+{
+    if (s->count > 0 && (rank == s->last || rank == s->last + 1)) {
+        s->count += rank != s->last;
+        s->last = rank;
+        return;
+    }
+    if (s->count > 0)
+        span_write(s);
+    s->first = s->last = rank;
+    s->count++;
+}
+
+static bool is_killed(const struct report_rank *k)
+{
+    return k->error == NULL && strcmp(k->end_reason, "killed") == 0;
+}
+
+static void print_ranks_with(FILE *out, const struct report *r, bool *head,
+                             bool (*has)(const struct report_rank *k), const char *one,
+                             const char *many)
+{
+    struct rank_span s = {.count = 0};
+    for (size_t i = 0; i < r->rank_count; i++)
+        if (has(&r->ranks[i]))
+            span_add(&s, r->ranks[i].info.rank);
+    if (s.count == 0)
+        return;
+    span_write(&s);
+    problems_head(out, head);
+    (void)fprintf(out, "  rank%s %s %s\n", s.count > 1 ? "s" : "", s.text,
+                  s.count > 1 ? many : one);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const struct report_text_item *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+    return order != 0 ? order : x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* One line an alarm, however many ranks it did not fire on. */
+static void print_never_fired(FILE *out, const struct report *r, bool *head)
+{
+    struct report_text_item *items = calloc(r->never_fired_count + 1, sizeof *items);
+    if (items == NULL || r->never_fired_count == 0) {
+        free(items);
+        return;
+    }
+    memcpy(items, r->never_fired, r->never_fired_count * sizeof *items);
+    qsort(items, r->never_fired_count, sizeof *items, by_text);
+    problems_head(out, head);
+    for (size_t i = 0; i < r->never_fired_count;) {
+        struct rank_span s = {.count = 0};
+        const char *text = items[i].text;
+        for (; i < r->never_fired_count && strcmp(items[i].text, text) == 0; i++)
+            span_add(&s, items[i].rank);
+        span_write(&s);
+        (void)fprintf(out, "  never fired (rank%s %s): %s\n", s.count > 1 ? "s" : "", s.text, text);
+    }
+    free(items);
+}
+
 static void print_problems(FILE *out, const struct report *r)
 {
     bool head = false;
-#define HEAD() (void)(head || (fputs("\nWorth knowing\n", out), head = true))
     if (r->missing_count > 0) {
-        HEAD();
+        problems_head(out, &head);
         (void)fputs("  no file of rank", out);
         for (size_t i = 0; i < r->missing_count && i < 32; i++)
             (void)fprintf(out, " %" PRId32, r->missing[i]);
         (void)fprintf(out, "%s: never started, not traced, or nothing recorded\n",
                       r->missing_count > 32 ? " ..." : "");
     }
+    print_ranks_with(out, r, &head, is_killed, "was killed: the file is complete up to then",
+                     "were killed: their files are complete up to then");
     for (size_t i = 0; i < r->rank_count; i++) {
         const struct report_rank *k = &r->ranks[i];
-        if (k->error == NULL && (strcmp(k->end_reason, "killed") == 0 ||
-                                 k->info.state == RT_FILE_ABANDONED || k->unmatched > 0)) {
-            HEAD();
-            if (strcmp(k->end_reason, "killed") == 0)
-                (void)fprintf(out,
-                              "  rank %" PRId32 " was killed: its file is complete up to then\n",
-                              k->info.rank);
-            if (k->info.state == RT_FILE_ABANDONED)
-                (void)fprintf(out, "  %s was left by its writer: regtrace recover %s finishes it\n",
-                              k->file, r->dir);
-            if (k->unmatched > 0)
-                (void)fprintf(out,
-                              "  rank %" PRId32 ": %" PRIu64 " MPI calls without their other end\n",
-                              k->info.rank, k->unmatched);
+        if (k->error != NULL)
+            continue;
+        if (k->info.state == RT_FILE_ABANDONED) {
+            problems_head(out, &head);
+            (void)fprintf(out, "  %s was left by its writer: regtrace recover %s finishes it\n",
+                          k->file, r->dir);
+        }
+        if (k->unmatched > 0) {
+            problems_head(out, &head);
+            (void)fprintf(out,
+                          "  rank %" PRId32 ": %" PRIu64 " MPI calls without their other end\n",
+                          k->info.rank, k->unmatched);
+        }
+        if (k->completions_skipped > 0) {
+            problems_head(out, &head);
+            (void)fprintf(out,
+                          "  rank %" PRId32 ": %" PRIu64 " requests were waited for in calls whose "
+                          "completions could not be recorded: no memory\n",
+                          k->info.rank, k->completions_skipped);
         }
     }
-    for (size_t i = 0; i < r->never_fired_count; i++) {
-        HEAD();
-        bool same = i > 0 && strcmp(r->never_fired[i].text, r->never_fired[i - 1].text) == 0;
-        if (!same)
-            (void)fprintf(out, "  never fired (rank %" PRId32 "): %s\n", r->never_fired[i].rank,
-                          r->never_fired[i].text);
-    }
-#undef HEAD
+    print_never_fired(out, r, &head);
     for (size_t i = 0; i < r->log_count && i < LOG_SHOWN; i++)
         (void)fprintf(out, "%s  %s\n", i == 0 ? "\nregtrace.log\n" : "", r->log[i]);
     if (r->log_count > LOG_SHOWN)

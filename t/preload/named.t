@@ -80,8 +80,6 @@ static void unreadable(void)
     for (int i = 0; i < 6; i++) {
         regtrace_region_begin(bad[i]);
         regtrace_region_end(bad[i]);
-        if (bad[i] != NULL && bad[i][0 * (i < 4)] != 1) {
-        }
     }
     regtrace_mark_type(3, 0, bad[0]);
     regtrace_mark_label(3, 1, bad[0]);
@@ -106,7 +104,6 @@ int main(int argc, char **argv)
     return 0;
 }
 END
-sed -i '/bad\[i\]\[0 \*/,/^        }/d' p.c
 cc -I"$REGTRACE_SOURCE/share/include" -o p p.c -pthread || exit 99
 
 # rows: the windows as "ordinal thread bcast reason", in order; names: which region stands in which window.

@@ -112,4 +112,49 @@ print(r["lost"] > 0, r["lost"] + r["events"] >= 2 * 151000, r["unmatched"])' "$T
 else
     skip 'a killed rank' "mpicc.$last is not here"
 fi
+
+# Completions that could not be recorded, system calls that our signals broke off, and lines about many ranks.
+cat >"$T/starved.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    MPI_Request *requests = malloc(1000 * sizeof *requests);
+    struct rlimit bare, none;
+    MPI_Init(&argc, &argv);
+    for (int i = 0; i < 1000; i++)
+        requests[i] = MPI_REQUEST_NULL;
+    getrlimit(RLIMIT_AS, &bare);
+    none = bare;
+    none.rlim_cur = 1;
+    setrlimit(RLIMIT_AS, &none);
+    MPI_Waitall(1000, requests, MPI_STATUSES_IGNORE);
+    setrlimit(RLIMIT_AS, &bare);
+    MPI_Waitall(1000, requests, MPI_STATUSES_IGNORE);
+    MPI_Finalize();
+    sleep(1); /* broken off by the timer */
+    return 0;
+}
+END
+if mpicc.$last -o "$T/starved" "$T/starved.c" 2>/dev/null; then
+    run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL='start:timeout:200ms,stop:signal:USR1;stop:pcontrol:never' \
+        REGTRACE_DIR="$T/idle" "$T/starved"
+    like "$("$REGTRACE" report "$T/idle")" 'never fired \(ranks 0-1\): stop:pcontrol:never' 'one line for an alarm that never fired on several ranks'
+    run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL='start:timeout:1ms,precond:timeout:300ms,repeat' \
+        REGTRACE_DIR="$T/starve" "$T/starved"
+    run 60 mpirun_for "$last" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/starve2" "$T/starved"
+    like "$("$REGTRACE" report "$T/starve2")" 'rank 0: 1000 requests were waited for .* no memory' 'completions that could not be recorded are told'
+    like "$("$REGTRACE" report --json "$T/starve2")" '"completions_skipped": 1000' 'in JSON too'
+    like "$("$REGTRACE" report --json "$dir")" '"completions_skipped": 0' 'and none where there was memory'
+    like "$("$REGTRACE" report "$T/starve")" 'interrupted +[1-9][0-9]*  system calls that our signals broke off' 'so are system calls that we broke off'
+    got=$("$REGTRACE" report --json "$T/starve" | "$PYTHON" -c '
+import json, sys
+print(all(r["interrupted"] == sum(t["interrupted"] for t in r["threads"]) > 0 for r in json.load(sys.stdin)["ranks"]))')
+    is "$got" True 'and in JSON by rank'
+else
+    skip 'a starved rank' "mpicc.$last is not here"
+fi
 done_testing
