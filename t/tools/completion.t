@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Bash completion, asked as bash asks it: every option of the sources' tables by its command, and by no other.
+. "$(dirname "$0")/../lib.sh"
+source_of=$REGTRACE_SOURCE
+mkdir -p "$T/empty/folder"
+cd "$T/empty" || exit 99
+: >file
+
+# offered WORD...: what is offered for the last word of the line, one a line. Words are divided at colons, as bash does it.
+offered() {
+    PATH="$REGTRACE_BUILD:$PATH" bash --norc --noprofile -c '
+        . "$1" || exit 99
+        shift
+        function=$(complete -p regtrace | sed -n "s/.*-F \([^ ]*\) regtrace$/\1/p")
+        COMP_LINE="$*" COMP_POINT=${#COMP_LINE} COMP_WORDS=()
+        for word in "$@"; do
+            while [[ $word == *:* ]]; do
+                [ "${word%%:*}" = "" ] || COMP_WORDS+=("${word%%:*}")
+                COMP_WORDS+=(":")
+                word=${word#*:}
+                [ "$word" != "" ] || continue 2
+            done
+            COMP_WORDS+=("$word")
+        done
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_TYPE=9 COMP_KEY=9
+        "$function" regtrace "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}" 2>&1
+        printf "%s\n" "${COMPREPLY[@]}"' - "$source_of/share/completions/regtrace" "$@"
+}
+# options_of COMMAND: the names in its own table, and for run those of the one table of options; read from the sources.
+options_of() {
+    sed -n '/^static const struct command_option '"$1"'_options/,/^}/s/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/cmd_$1.c"
+    [ "$1" != run ] || sed -n 's/^X([a-z_0-9]*, "\([^"]*\)".*/\1/p' "$source_of/base/options.def"
+}
+
+is "$(offered regtrace '' | sort | tr '\n' ' ')" 'check ctl doctor dump help recover report run version ' 'the subcommands'
+is "$(offered regtrace do)" doctor 'one of them by its beginning'
+is "$(offered regtrace x)" '' 'nothing for what begins none'
+total=0
+for command in check ctl doctor dump recover report run; do
+    mapfile -t options < <(options_of "$command" | sort -u)
+    one=$(offered regtrace "$command" -) two=$(offered regtrace "$command" --) missing='' foreign=''
+    for o in "${options[@]}"; do
+        grep -qxF -e "-$o" <<<"$one" || missing+=" -$o"
+        grep -qxF -e "--$o" <<<"$two" || missing+=" --$o"
+    done
+    is "$missing" '' "$command: each of its ${#options[@]} options is offered, with one dash and with two"
+    for o in $one; do
+        printf '%s\n' "${options[@]}" help | grep -qxF -e "${o#-}" || foreign+=" $o"
+    done
+    is "$foreign" '' "$command: and nothing else"
+    total=$((total + ${#options[@]}))
+done
+[ "$total" -ge 55 ]
+ok $? "the tables were read ($total options)"
+
+like "$(offered regtrace run -o trace --exit)" '^--exit-on-stop$' 'options after the value of another'
+is "$(offered regtrace run -regions:i)" 'in' 'a name with a colon: what is behind it'
+is "$(offered regtrace run -regions:)" 'in' 'a name with a colon: at the colon'
+is "$(offered regtrace run --pcregions:)" 'in' 'a name with a colon: with two dashes'
+is "$(offered regtrace run -reg)" '-regions:in' 'a name with a colon: before it'
+is "$(offered regtrace report f | sort | tr '\n' ' ')" 'file folder ' 'files and folders where a run is named'
+is "$(offered regtrace run -- ./p --)" '' 'behind -- the words are the program'"'"'s'
+like "$(offered regtrace run -- ba)" '^bash$' 'which is a command'
+is "$(offered regtrace ctl folder '' | sort | tr '\n' ' ')" 'fire status ' 'requests of ctl, behind the folder'
+is "$(offered regtrace help rep)" 'report' 'subcommands behind help'
+is "$(offered regtrace nonsense - 2>&1)" '' 'nothing, and no noise, for a subcommand that is none'
+done_testing
