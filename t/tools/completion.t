@@ -34,7 +34,7 @@ options_of() {
 }
 
 is "$(offered regtrace '' | sort | tr '\n' ' ')" 'check ctl doctor dump help recover report run version ' 'the subcommands'
-is "$(offered regtrace do)" doctor 'one of them by its beginning'
+is "$(offered regtrace 'do')" doctor 'one of them by its beginning'
 is "$(offered regtrace x)" '' 'nothing for what begins none'
 total=0
 for command in check ctl doctor dump recover report run; do
