@@ -49,18 +49,26 @@ static void after_fork_child(void)
     process_after_fork_child();
 }
 
-/* The first caller registers ours, whichever constructor that is. */
-PRELOAD_EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void),
-                                     void (*child)(void), void *dso)
+static void register_ours(void)
 {
     static _Atomic uint32_t registered;
     if (atomic_exchange(&registered, 1) == 0)
         (void)NEXT(__register_atfork)(before_fork, after_fork_parent, after_fork_child,
                                       &__dso_handle);
+}
+
+/* The first caller registers ours, whichever constructor that is. The thread sanitizer calls this before any code that it
+ * has instrumented can run: in its builds ours come when our constructor runs. */
+#ifndef __SANITIZE_THREAD__
+PRELOAD_EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void),
+                                     void (*child)(void), void *dso)
+{
+    register_ours();
     if (prepare == NULL && parent == NULL && child == NULL)
         return 0;
     return NEXT(__register_atfork)(prepare, parent, child, dso);
 }
+#endif
 
 static void child_made(pid_t child)
 {
@@ -231,7 +239,7 @@ static void forget_preload(void)
 
 void processes_prepare(void)
 {
-    (void)__register_atfork(NULL, NULL, NULL, NULL);
+    register_ours();
     (void)at_quick_exit(end_now); /* handlers run last in, first out: behind the program's */
     if (!process.follow)
         forget_preload();

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/valgrind.h"
 
 #include <errno.h>
 #include <string.h>
@@ -115,6 +116,13 @@ static bool always_ours(int signo)
            (atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) != 0;
 }
 
+/* For signals that the program does not handle. Valgrind (3.19) kills a program that gets a signal with SA_ONSTACK while no
+ * alternate stack is there and its main stack has to grow. */
+static int own_flags(void)
+{
+    return SA_RESTART | (valgrind_request(VALGRIND_RUNNING, 0, 0) != 0 ? 0 : SA_ONSTACK);
+}
+
 /* What the kernel is to have so that the program gets *wanted: our handler before its handler, or before the default where
  * an alarm names the signal. */
 static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
@@ -131,7 +139,7 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     if (named)
         a.sa_flags &= ~(int)SA_RESETHAND; /* our_handler does that, and stays */
     if (!function) {
-        a.sa_flags |= SA_RESTART | SA_ONSTACK;
+        a.sa_flags |= own_flags();
         (void)sigemptyset(&a.sa_mask);
         if (signo == SIGCHLD && wanted->sa_handler == SIG_IGN)
             a.sa_flags |= SA_NOCLDWAIT; /* children that nobody waits for still go away */
@@ -364,7 +372,7 @@ static int choose_internal(int but)
             continue;
         memset(&ours, 0, sizeof ours);
         ours.sa_sigaction = our_handler;
-        ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+        ours.sa_flags = SA_SIGINFO | own_flags();
         if (NEXT(sigaction)(n, &ours, NULL) != 0)
             continue;
         atomic_fetch_or(&once_internal, bit(n));

@@ -115,11 +115,18 @@ static void thread_end(void)
     thread_finish();
 }
 
+/* The thread sanitizer ends its own record of a thread in the last round. */
+#ifdef __SANITIZE_THREAD__
+#define END_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 2)
+#else
+#define END_ROUND PTHREAD_DESTRUCTOR_ITERATIONS
+#endif
+
 /* Destructors of the program's keys may still record: come back in each round until the last. */
 static void end_destructor(void *value)
 {
     end_rounds++;
-    if (end_rounds < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(end_key, value) == 0)
+    if (end_rounds < END_ROUND && pthread_setspecific(end_key, value) == 0)
         return;
     thread_end();
 }
@@ -260,6 +267,7 @@ static bool give_up_key(void)
            pthread_key_delete(end_key) == 0;
 }
 
+#ifndef __SANITIZE_THREAD__ /* which calls it before instrumented code can run */
 PRELOAD_EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {
     int rc = NEXT(pthread_key_create)(key, destructor);
@@ -267,6 +275,7 @@ PRELOAD_EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(voi
         rc = NEXT(pthread_key_create)(key, destructor);
     return rc;
 }
+#endif
 
 PRELOAD_EXPORT int tss_create(tss_t *key, tss_dtor_t destructor)
 {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Telling valgrind of a stack that it would else take for a wild stack pointer, by its client requests: instructions that do
+ * Asking for valgrind, and telling it of a stack that it would else take for a wild stack pointer, by its client requests: instructions that do
  * nothing on a machine (Valgrind User Manual 3.19, "The Client Request mechanism"). */
 #ifndef REGTRACE_PRELOAD_VALGRIND_H
 #define REGTRACE_PRELOAD_VALGRIND_H
 
 #include <stdint.h>
 
-enum valgrind_request { VALGRIND_ADD_STACK = 0x1501, VALGRIND_REMOVE_STACK = 0x1502 };
+enum valgrind_request {
+    VALGRIND_RUNNING = 0x1001, /* 1 or more within valgrind */
+    VALGRIND_ADD_STACK = 0x1501,
+    VALGRIND_REMOVE_STACK = 0x1502
+};
 
 /* Add: a and b are the lowest and highest address, the result names the stack. Remove: a is that name. 0 outside valgrind. */
 static inline uint64_t valgrind_request(enum valgrind_request request, uint64_t a, uint64_t b)

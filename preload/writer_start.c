@@ -29,6 +29,12 @@
 
 extern char **environ;
 
+#ifdef __SANITIZE_THREAD__
+/* The sanitizer takes every clone for a fork and switches itself off in the child: here for the parent too. */
+int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
+#define clone __clone
+#endif
+
 struct writer_launch {
     const char *program;
     const char *stream_path; /* NULL: the stream has its name */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Long: the compiled tests in builds for the address, undefined-behaviour and thread sanitizers, built by gcc, and by clang
+# Long: the compiled tests (t/preload/inside.t is the whole traced-process side in one program) in builds for the address, undefined-behaviour and thread sanitizers, built by gcc, and by clang
 # with its warnings as errors; and under valgrind.
 . "$(dirname "$0")/../lib.sh"
 
