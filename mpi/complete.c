@@ -65,25 +65,38 @@ static uint64_t status_bytes(const unsigned char *status, bool *cancelled)
     return (uint64_t)n;
 }
 
-static void emit_completion(struct recorder_thread *t, uint64_t request,
+static void emit_completion(struct recorder_thread *t, uint64_t request, enum mpi_request_kind kind,
                             const unsigned char *status)
 {
     bool cancelled;
     uint64_t bytes = status_bytes(status, &cancelled);
-    uint32_t source = mpi_peer((mpi_word)(int64_t)status_int(status, mpi_abi.status_source));
-    uint32_t tag = mpi_tag((mpi_word)(int64_t)status_int(status, mpi_abi.status_tag));
     if (cancelled) {
         (void)recorder_emit(t, EV_MPI_CANCELLED, request, 0);
         return;
     }
-    (void)recorder_emit(t, EV_MPI_COMPLETE, request, mpi_peer_tag(source, tag));
-    (void)recorder_emit(t, EV_MPI_BYTES, request, bytes);
+    if (kind == MPI_REQUEST_OTHER) { /* its status says nothing more */
+        (void)recorder_emit(t, EV_MPI_COMPLETE, request, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY));
+        return;
+    }
+    uint32_t source = mpi_peer((mpi_word)(int64_t)status_int(status, mpi_abi.status_source));
+    uint32_t tag = mpi_tag((mpi_word)(int64_t)status_int(status, mpi_abi.status_tag));
+    uint32_t cut = kind == MPI_REQUEST_UNKNOWN ? (uint32_t)EVENT_FLAG_CUT << 24 : 0;
+    (void)recorder_emit(t, EV_MPI_COMPLETE | cut, request, mpi_peer_tag(source, tag));
+    (void)recorder_emit(t, EV_MPI_BYTES | cut, request, bytes);
+}
+
+static void request_completed(struct recorder_thread *t, uint64_t request,
+                              const unsigned char *status)
+{
+    if (request != mpi_abi.request_null)
+        emit_completion(t, request, mpi_request_kind_of(t, request), status);
 }
 
 /* --- one ----------------------------------------------------------------------------------------- */
 
 mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran)
 {
+    c->plain = request == 0;
     c->request = request != 0 ? mpi_handle_element(MPI_HANDLE_REQUEST, request, 0, fortran) : 0;
     c->status = status;
     if (is_ignored(status, fortran, false)) {
@@ -95,8 +108,13 @@ mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, boo
 
 void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
 {
-    if (done && c->request != mpi_abi.request_null && t->recording != 0)
-        emit_completion(t, c->request, (const unsigned char *)(uintptr_t)c->status);
+    const unsigned char *status = (const unsigned char *)(uintptr_t)c->status;
+    if (!done || t->recording == 0)
+        return;
+    if (c->plain)
+        emit_completion(t, 0, MPI_REQUEST_RECEIVE, status);
+    else
+        request_completed(t, c->request, status);
 }
 
 /* --- many ---------------------------------------------------------------------------------------- */
@@ -159,8 +177,7 @@ static const unsigned char *status_at(const struct mpi_many *c, uint32_t i)
 void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c)
 {
     for (uint32_t i = 0; i < c->n && t->recording != 0; i++)
-        if (c->requests[i] != mpi_abi.request_null)
-            emit_completion(t, c->requests[i], status_at(c, i));
+        request_completed(t, c->requests[i], status_at(c, i));
 }
 
 /* Which request an index means. Fortran's count from 1, but mpi_f08 of MPICH 4.0 hands out C's from
@@ -187,7 +204,7 @@ void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word 
     for (int i = 0; i < n && indices != 0 && t->recording != 0; i++) {
         int at = index_of(c, ((const int *)(uintptr_t)indices)[i], fortran);
         if (at >= 0 && (uint32_t)at < c->n && (uint32_t)i < c->n)
-            emit_completion(t, c->requests[at], status_at(c, (uint32_t)i));
+            request_completed(t, c->requests[at], status_at(c, (uint32_t)i));
     }
 }
 
@@ -207,6 +224,7 @@ void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi
     at = index_of(c, at, fortran);
     if (at < 0 || (uint32_t)at >= c->n)
         return;
+    one->plain = false;
     one->request = c->requests[at];
     mpi_one_end(t, one, true);
 }

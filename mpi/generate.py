@@ -181,6 +181,8 @@ class Body:
         if "request" in roles:
             request = self.handle("*" + roles["request"])
             self.leave = f"result == 0 ? {request} : 0, 0"
+            if "PERSISTENT" not in request_kind(self.f):
+                self.after += ["if (result == 0)", f"    {self.request_made()}"]
         elif "uses" in roles:
             self.leave = "request, 0"
         if "newcomm" in roles:
@@ -194,6 +196,10 @@ class Body:
             self.after.append("if (result == 0)")
             self.after.append(f"    mpi_started(t, {count}, {self.word(names[-1])}, {self.fortran});")
         return self
+
+    def request_made(self):
+        request = self.handle("*" + self.f.roles["request"])
+        return f"mpi_request_made(t, {request}, {request_kind(self.f)});"
 
     def complete(self, which, names):
         names = names.split(",")
@@ -245,12 +251,25 @@ def types(n):
     return ", ".join(["mpi_word"] * n) or "void"
 
 
-def frees(body):
-    """(before, after) of calls that end a communicator: needed outside windows as well."""
-    if "frees" not in body.f.roles:
-        return [], []
-    return ([f"uint64_t ending = {body.handle('*' + body.f.roles['frees'])};"],
-            ["if (result == 0)", "    mpi_comm_freed(ending);"])
+def request_kind(f):
+    """What the status of a completed request tells (enum mpi_request_kind)."""
+    receives = re.match(r"(Irecv|Imrecv|Recv_init|Precv_init|Isendrecv)", f.name)
+    kind = "MPI_REQUEST_RECEIVE" if receives else "MPI_REQUEST_OTHER"
+    return kind + (" | MPI_REQUEST_PERSISTENT" if "_init" in f.name else "")
+
+
+def follows(body):
+    """(before, after) of what must be known outside windows as well: ends of communicators, persistent requests."""
+    f = body.f
+    if "frees" in f.roles:
+        return ([f"uint64_t ending = {body.handle('*' + f.roles['frees'])};"],
+                ["if (result == 0)", "    mpi_comm_freed(ending);"])
+    if f.name == "Request_free":
+        return ([f"uint64_t ending = {body.handle('*request')};"],
+                ["if (result == 0)", "    mpi_request_freed(ending);"])
+    if "request" in f.roles and "PERSISTENT" in request_kind(f):
+        return [], ["if (result == 0)", f"    {body.request_made()}"]
+    return [], []
 
 
 def indent(lines, by="    "):
@@ -260,7 +279,7 @@ def indent(lines, by="    "):
 def c_wrapper(f):
     n = len(f.arguments)
     body = Body(f, False).prepare()
-    before_free, after_free = frees(body)
+    before_free, after_free = follows(body)
     number = "MPI_NUMBER_" + f.name
     out = f"typedef int real_{f.name}({types(n)});\n\n"
     out += f"static MPI_RECORDED int recorded_{f.name}({parameters(n)})\n{{\n"
@@ -302,7 +321,7 @@ def fortran_wrapper(f):
         body.enter, body.leave = "mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0", "0, 0"
     else:
         body = Body(f, True).prepare()
-    before_free, after_free = frees(body)
+    before_free, after_free = follows(body)
     number = f"MPI_NUMBER_{f.name}"
     entry = number + " | MPI_OPEN_FORTRAN"
     everything = body.arguments(n, False)

@@ -226,11 +226,26 @@ uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm
  * address.) */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor);
 
+/* --- requests ------------------------------------------------------------------------------------ */
+
+/* What MPI says of a request that completes: source, tag and bytes for receives alone (MPI-3.1, 3.7.3). */
+enum mpi_request_kind {
+    MPI_REQUEST_UNKNOWN = 0, /* made outside the window in which it completes */
+    MPI_REQUEST_RECEIVE = 1,
+    MPI_REQUEST_OTHER = 2,
+    MPI_REQUEST_PERSISTENT = 4 /* added to one of the others: known in all windows */
+};
+/* `kinds`: of enum mpi_request_kind. */
+void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds);
+void mpi_request_freed(uint64_t request);
+enum mpi_request_kind mpi_request_kind_of(const struct recorder_thread *t, uint64_t request);
+
 /* --- completions --------------------------------------------------------------------------------- */
 
 /* A status that the program may ignore: ours stands in for it then. */
 struct mpi_one {
     uint64_t request;
+    bool plain; /* a receive without a request */
     mpi_word status;
     _Alignas(8) unsigned char own[64];
 };

@@ -210,7 +210,7 @@ static void name_function(struct pass *p, uint32_t f, uint32_t code)
 
 static int take_event(struct pass *p, const struct rt_event *ev)
 {
-    if (ev->code == EV_MPI_BYTES)
+    if (ev->code == EV_MPI_BYTES && (ev->flags & EVENT_FLAG_CUT) == 0)
         p->out->received += ev->b;
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);

@@ -67,6 +67,8 @@ static void abort_called(int code)
 {
     note("abort", code, 0);
 }
+static int ordinal; /* of the window that is open, or was last */
+
 static void pcontrol(int level, uint64_t second, int is_fortran, void *caller)
 {
     char text[64];
@@ -75,7 +77,7 @@ static void pcontrol(int level, uint64_t second, int is_fortran, void *caller)
     if (level == 77) /* a window's edge in the middle of the program: off, on */
         mpi_cut_leaves(&recorder_self), recorder_set_window(&recorder_self, -1, 0);
     if (level == 78)
-        recorder_set_window(&recorder_self, 1, 1), mpi_cut_enters(&recorder_self);
+        recorder_set_window(&recorder_self, ++ordinal, 1), mpi_cut_enters(&recorder_self);
 }
 
 static void *discard(void *unused)

@@ -55,6 +55,22 @@ static int truncated(void)
     return class;
 }
 
+/* Requests made outside the window in which they complete: a plain one (tag 1901) and a persistent one (1902). */
+static void straddle(void)
+{
+    MPI_Request r[2];
+    int room[2], x = 0;
+    MPI_Pcontrol(77);
+    MPI_Irecv(&room[0], 1, MPI_INT, 0, 1901, MPI_COMM_SELF, &r[0]);
+    MPI_Recv_init(&room[1], 1, MPI_INT, 0, 1902, MPI_COMM_SELF, &r[1]);
+    MPI_Pcontrol(78);
+    MPI_Start(&r[1]);
+    MPI_Send(&x, 1, MPI_INT, 0, 1901, MPI_COMM_SELF);
+    MPI_Send(&x, 1, MPI_INT, 0, 1902, MPI_COMM_SELF);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&r[1]);
+}
+
 int main(int argc, char **argv)
 {
     int a = 1, b;
@@ -67,6 +83,7 @@ int main(int argc, char **argv)
     }
     MPI_Op_free(&op);
     int bad = many(1000);
+    straddle();
     (void)printf("many %d error class %d\n", bad, truncated());
     MPI_Finalize();
     return bad;

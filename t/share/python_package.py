@@ -190,6 +190,7 @@ def regions_messages_marks():
     same(m["source"], [5])
     same(m["tag"], [42])
     same(m["bytes"], [640])
+    same(m["unknown"], [False])
     k = run.marks()
     same(k["action"], ["set", "push"])
     same(k["title"], ["ü", None])

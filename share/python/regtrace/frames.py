@@ -281,7 +281,8 @@ def mpi_calls(file, function=None, **filters):
 
 
 def mpi_messages(file, **filters):
-    """Completed receives and requests, source and tag as matched."""
+    """Completed receives and requests. Receives have source, tag and bytes as matched, other requests none of them; where
+    `unknown` is true the request was made outside its window, and they hold only if it was a receive."""
     rows = raw(file, code=np.array([codes.MPI_COMPLETE, codes.MPI_BYTES], dtype=np.uint32), **filters)
     rows = rows[np.argsort(rows["thread"], kind="stable")]
     is_head = rows["code"] == codes.MPI_COMPLETE
@@ -300,6 +301,7 @@ def mpi_messages(file, **filters):
         "source": nullable(source, source == codes.ABSENT, "Int32"),
         "tag": nullable(tag, tag == codes.ABSENT, "Int32"),
         "bytes": nullable(count, ~has_bytes),
+        "unknown": (one["flags"] & codes.Flag.CUT) != 0,
         "request": one["a"],
     })  # fmt: skip
     return frame.sort_values("time_ns", kind="stable", ignore_index=True)
