@@ -63,6 +63,13 @@ unsigned text_distance(const char *a, const char *b)
     return row[n];
 }
 
+bool text_is_near(const char *name, const char *nearest)
+{
+    size_t length = strlen(name);
+    unsigned distance = text_distance(name, nearest);
+    return distance < length && (distance <= 2 || 2 * (size_t)distance <= length);
+}
+
 const char *command_nearest_option(const struct command *c, const char *name)
 {
     const char *best = "help";
@@ -91,10 +98,15 @@ static enum argument_kind unknown_option(const struct arguments *a, const char *
 {
     char text[64];
     (void)snprintf(text, sizeof text, "%.*s", (int)(n < 63 ? n : 63), name);
-    message_error(
-        a->command->name,
-        "there is no option -%s; the nearest legal one is -%s (regtrace %s --help lists all)", text,
-        command_nearest_option(a->command, text), a->command->name);
+    const char *nearest = command_nearest_option(a->command, text);
+    if (text_is_near(text, nearest))
+        message_error(
+            a->command->name,
+            "there is no option -%s; the nearest legal one is -%s (regtrace %s --help lists all)",
+            text, nearest, a->command->name);
+    else
+        message_error(a->command->name, "there is no option -%s (regtrace %s --help lists all)",
+                      text, a->command->name);
     return ARGUMENT_WRONG;
 }
 

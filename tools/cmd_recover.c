@@ -32,7 +32,8 @@ static void print_one(void *context, const struct rt_recovered *r)
     case RT_RECOVER_DAMAGED:
         t->damaged++;
         message_error("recover",
-                      "%s: damaged or changed after it was complete: %s. Nothing else holds its events: put a "
+                      "%s: damaged or changed after it was complete: %s. Nothing else holds its "
+                      "events: put a "
                       "good copy in its place; without one, move it away and run recover again, "
                       "which makes regtrace.h5 of the other files",
                       r->file, r->text);

@@ -70,7 +70,7 @@ static int report_main(int argc, char **argv)
         code = TOOL_FAILURE;
     } else if (w.json) {
         report_print_json(stdout, &r);
-    } else {
+    } else if (r.failed < r.rank_count) {
         report_print_text(stdout, &r, (size_t)w.top, w.all);
     }
     for (size_t i = 0; i < r.rank_count; i++)

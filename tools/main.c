@@ -37,6 +37,23 @@ static const char *nearest_command(const char *name)
     return best;
 }
 
+static int unknown_command(const char *word)
+{
+    const char *nearest = nearest_command(word);
+    if (word[0] == '-')
+        message_error("",
+                      "\"%s\" stands before a subcommand: options come behind it (regtrace help "
+                      "lists all)",
+                      word);
+    else if (text_is_near(word, nearest))
+        message_error(
+            "", "there is no subcommand \"%s\"; the nearest is \"%s\" (regtrace help lists all)",
+            word, nearest);
+    else
+        message_error("", "there is no subcommand \"%s\" (regtrace help lists all)", word);
+    return TOOL_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     clock_init(true);
@@ -50,11 +67,7 @@ int main(int argc, char **argv)
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "-version") == 0)
         word = "version";
     const struct command *c = command_find(word);
-    if (c == NULL) {
-        message_error(
-            "", "there is no subcommand \"%s\"; the nearest is \"%s\" (regtrace help lists all)",
-            word, nearest_command(word));
-        return TOOL_USAGE;
-    }
+    if (c == NULL)
+        return unknown_command(word);
     return c->main(argc - 1, argv + 1);
 }

@@ -121,10 +121,10 @@ struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wai
         message_error(command, "%s", e.text);
         return NULL;
     }
-    if (index_is_complete(run))
+    if (!rt_run_is_one_file(run) && index_is_complete(run))
         return run;
     wait_for_files(run, wait_seconds, &all_done);
-    if (all_done)
+    if (all_done && !rt_run_is_one_file(run))
         build_index(command, rt_run_dir(run));
     return run;
 }

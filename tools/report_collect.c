@@ -106,13 +106,16 @@ static void collect_log(struct report *r)
         (void)fclose(f);
 }
 
-static void find_missing(struct report *r)
+static void find_size(struct report *r)
 {
-    r->size = -1;
     for (size_t i = 0; i < r->rank_count; i++)
         if (r->ranks[i].error == NULL && r->ranks[i].info.is_main &&
             r->ranks[i].info.size > r->size)
             r->size = r->ranks[i].info.size;
+}
+
+static void find_missing(struct report *r)
+{
     if (r->size <= 0 || r->size > 1 << 24)
         return;
     bool *seen = calloc((size_t)r->size, sizeof *seen);
@@ -181,7 +184,7 @@ int report_collect(struct report *r, const struct rt_run *run, const struct rank
                    struct rt_error *e)
 {
     struct progress p;
-    memset(r, 0, sizeof *r);
+    *r = (struct report){.size = -1};
     size_t count = rt_run_count(run);
     r->dir = strdup(rt_run_dir(run));
     r->ranks = calloc(count + 1, sizeof *r->ranks);
@@ -196,7 +199,9 @@ int report_collect(struct report *r, const struct rt_run *run, const struct rank
         collect_file(r, run, i, &p);
         progress_end(&p);
     }
-    find_missing(r);
+    find_size(r);
+    if (!rt_run_is_one_file(run))
+        find_missing(r);
     apply_origin(r);
     collect_log(r);
     keep_ranks(r, ranks);

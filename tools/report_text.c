@@ -337,6 +337,19 @@ static int by_text(const void *a, const void *b)
     return order != 0 ? order : x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+static void print_missing(FILE *out, const struct report *r, bool *head)
+{
+    struct rank_span s = {.count = 0};
+    for (size_t i = 0; i < r->missing_count; i++)
+        span_add(&s, r->missing[i]);
+    if (s.count == 0)
+        return;
+    span_write(&s);
+    problems_head(out, head);
+    (void)fprintf(out, "  no file of rank%s %s: never started, not traced, or nothing recorded\n",
+                  s.count > 1 ? "s" : "", s.text);
+}
+
 /* One line an alarm, however many ranks it did not fire on. */
 static void print_never_fired(FILE *out, const struct report *r, bool *head)
 {
@@ -362,14 +375,7 @@ static void print_never_fired(FILE *out, const struct report *r, bool *head)
 static void print_problems(FILE *out, const struct report *r)
 {
     bool head = false;
-    if (r->missing_count > 0) {
-        problems_head(out, &head);
-        (void)fputs("  no file of rank", out);
-        for (size_t i = 0; i < r->missing_count && i < 32; i++)
-            (void)fprintf(out, " %" PRId32, r->missing[i]);
-        (void)fprintf(out, "%s: never started, not traced, or nothing recorded\n",
-                      r->missing_count > 32 ? " ..." : "");
-    }
+    print_missing(out, r, &head);
     print_ranks_with(out, r, &head, is_killed, "was killed: the file is complete up to then",
                      "were killed: their files are complete up to then");
     for (size_t i = 0; i < r->rank_count; i++) {

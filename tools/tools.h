@@ -74,6 +74,9 @@ bool option_row_is_switch(const struct option_row *row);
 /* Nearest text by edit distance among an option's names of a command; never NULL. */
 const char *command_nearest_option(const struct command *c, const char *name);
 
+/* Is `nearest` so like `name` that it may have been meant? */
+bool text_is_near(const char *name, const char *nearest);
+
 /* Edit distance (Levenshtein), both cut at 48 characters. */
 unsigned text_distance(const char *a, const char *b);
 

@@ -362,7 +362,10 @@ static int build(const struct rt_run *run, const char *dir, struct rt_error *e)
         describe(&rows[i], run, i, &notes, ends);
     free(notes.claims);
     (void)snprintf(path, sizeof path, "%s/regtrace.h5", dir);
-    (void)snprintf(temporary, sizeof temporary, "%s/.regtrace/regtrace.h5.%d", dir, (int)getpid());
+    /* Copied files may have come without .regtrace/. */
+    (void)snprintf(temporary, sizeof temporary, "%s/.regtrace", dir);
+    const char *side = access(temporary, F_OK) == 0 ? "/.regtrace" : "";
+    (void)snprintf(temporary, sizeof temporary, "%s%s/regtrace.h5.%d", dir, side, (int)getpid());
     errno = 0;
     int rc = write_index(temporary, rows, count, ends);
     if (rc == 0 && rename(temporary, path) != 0)

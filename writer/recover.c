@@ -422,20 +422,40 @@ static bool needs_recovery(const struct recovery *r, const struct claim *c,
     return false;
 }
 
+/* Copied files may have come without .regtrace/: then there is nobody to ask, and files are only looked at. */
+static int collect_claims(struct recovery *r, struct rt_error *e)
+{
+    struct stat st;
+    struct rt_run *run;
+    int rc = stat(r->dir, &st) != 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+    if (rc != 0) {
+        rt_error_set(e, "cannot read \"%s\": %s%s", r->dir, strerror(-rc),
+                     rc == -ENOTDIR ? "; name the folder of the run" : "");
+        return rc;
+    }
+    rc = claim_each(r->dir, collect, r);
+    rc = rc != 0 ? rc : r->rc;
+    if (rc == -ENOENT && rt_run_open(&run, r->dir, &(struct rt_error){{0}}) == 0) {
+        rt_run_close(run);
+        return 0;
+    }
+    if (rc == -ENOENT)
+        rt_error_set(
+            e, "%s is not the folder of a run: it has neither a .regtrace folder nor rank files",
+            r->dir);
+    else if (rc != 0)
+        rt_error_set(e, "cannot read %s/.regtrace: %s", r->dir, strerror(-rc));
+    return rc;
+}
+
 int rt_recover_dir(const char *dir, void (*report)(void *context, const struct rt_recovered *r),
                    void *context, struct rt_error *e)
 {
     struct recovery r = {.dir = dir};
     claim_this_host(r.host, r.boot_id);
     schema_quiet_hdf5();
-    int rc = claim_each(dir, collect, &r);
-    rc = rc != 0 ? rc : r.rc;
+    int rc = collect_claims(&r, e);
     if (rc != 0) {
-        rt_error_set(e,
-                     rc == -ENOENT
-                         ? "%s is not the folder of a run: it has no .regtrace folder (%s)"
-                         : "cannot read %s/.regtrace: %s",
-                     dir, strerror(-rc));
         free(r.claims);
         return rc;
     }

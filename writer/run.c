@@ -19,6 +19,7 @@ struct rt_run {
     char *dir;
     char **files;
     size_t count, room;
+    bool one_file;
 };
 
 /* rank-NNNNN.h5 or rank-NNNNN.PID.N.h5. */
@@ -91,6 +92,10 @@ static int list_files(struct rt_run *run, struct rt_error *e)
 static int open_at(struct rt_run *run, const char *path, struct rt_error *e)
 {
     struct stat st;
+    if (path[0] == '\0') {
+        rt_error_set(e, "the name of the folder is empty");
+        return -ENOENT;
+    }
     if (stat(path, &st) != 0) {
         int rc = -errno;
         rt_error_set(e, "cannot open %s: %s", path, strerror(-rc));
@@ -107,7 +112,13 @@ static int open_at(struct rt_run *run, const char *path, struct rt_error *e)
         return -ENOMEM;
     if (folder || strcmp(name, "regtrace.h5") == 0)
         return list_files(run, e);
+    run->one_file = true;
     return add_file(run, name);
+}
+
+bool rt_run_is_one_file(const struct rt_run *run)
+{
+    return run->one_file;
 }
 
 int rt_run_open(struct rt_run **run, const char *path, struct rt_error *e)

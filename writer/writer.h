@@ -217,6 +217,8 @@ void rt_run_processes(const char *dir, struct rt_processes *out);
  * stays, without what we had in it. False: it holds something, or somebody still works in it. */
 bool rt_run_remove_empty(const char *dir);
 
+/* Was it opened by the path of one rank file? Then that one is all of it. */
+bool rt_run_is_one_file(const struct rt_run *run);
 const char *rt_run_dir(const struct rt_run *run);
 size_t rt_run_count(const struct rt_run *run);
 const char *rt_run_file(const struct rt_run *run,

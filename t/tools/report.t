@@ -28,6 +28,24 @@ for word in 'chain 0: start:pcontrol:solve' 'Windows: 9' 'MPI_Allreduce' 'By ran
 done
 is "$("$REGTRACE" report "$dir/regtrace.h5" | head -3)" "$("$REGTRACE" report "$dir" | head -3)" 'regtrace.h5 names the run too'
 like "$("$REGTRACE" report "$dir/rank-00001.h5")" '1 file' 'one rank file alone'
+unlike "$("$REGTRACE" report "$dir/rank-00001.h5")" 'no file of rank' 'which is not asked for the other ranks'
+run 60 "$REGTRACE" report /etc/passwd
+is "$status $out" '1 ' 'a foreign file: an error, and no report about nothing'
+like "$err" 'is not an HDF5 file' 'that says why'
+mkdir "$T/copied"
+cp "$dir"/rank-0000[01].h5 "$T/copied"
+run 60 "$REGTRACE" report "$T/copied"
+is "$status $err" '0 ' 'files copied without .regtrace'
+[ -s "$T/copied/regtrace.h5" ]
+ok $? 'get their regtrace.h5'
+rm "$T/copied/regtrace.h5"
+run 60 "$REGTRACE" report "$T/copied/rank-00000.h5"
+[ ! -e "$T/copied/regtrace.h5" ]
+ok $? 'which a look at one file alone does not make'
+truncate -s -100 "$T/copied/rank-00001.h5"
+run 60 "$REGTRACE" recover "$T/copied"
+is "$status" 1 'recover looks at them too'
+like "$err" 'rank-00001.h5: damaged' 'and names what is damaged'
 run 60 "$REGTRACE" report --rank 1-2 --top 1 "$dir"
 unlike "$out" '^  0  ' '-rank leaves the others out'
 like "$out" 'more functions' '-top leaves functions out and says so'
@@ -93,7 +111,7 @@ one = [x for x in r["ranks"] if x["rank"] == 1][0]
 w = [x for x in r["windows"] if x["rank"] == 1]
 print(one["end_reason"], one["functions"][0]["calls"], len(w), w[0]["truncated"], w[0]["closed_by"], w[0]["stop_alarm"])' <<<"$json")
     is "$got" 'killed 1000 1 True killed None' 'a killed rank: all its calls, one truncated window'
-    like "$("$REGTRACE" report "$T/kill")" 'rank 1 was killed' 'and the report says so'
+    like "$("$REGTRACE" report "$T/kill")" 'rank(s 0-1 were| 1 was) killed' 'and the report says so'
     ok_run 'check has nothing against it' "$REGTRACE" check "$T/kill"
 
     # Events dropped, many: counted, and calls whose other end fell into a gap are no violation.

@@ -25,6 +25,9 @@ wrong 'an unknown subcommand names the nearest' 'no subcommand "reprt"; the near
 for c in run report dump check ctl doctor recover version help; do
     wrong "$c: an unknown option" "there is no option -nonsense" $c -nonsense
 done
+wrong 'a subcommand like none: nothing is guessed' 'no subcommand "frobnicate" \(regtrace help' frobnicate
+wrong 'an option before the subcommand' '"--json" stands before a subcommand' --json report x
+wrong 'run: an option like none: nothing is guessed' 'no option -bogus \(regtrace run' run -bogus x -- "${app[@]}"
 wrong 'run: the nearest option is named' 'no option -contrl; the nearest legal one is -control ' run -contrl x -- "${app[@]}"
 wrong 'run: two dashes' 'no option -buffr; the nearest legal one is -buffer' run --buffr 4M -- "${app[@]}"
 wrong 'run: a value is missing' 'the option -control needs a value: -control CHAIN' run -control
@@ -80,7 +83,15 @@ done
 run 20 "$REGTRACE" ctl "$T/absent" status
 is "$status" 1 'ctl of a folder that is not there fails with 1'
 like "$err" 'no such folder' 'and says so'
+run 20 "$REGTRACE" report ''
+like "$err" 'the name of the folder is empty' 'an empty name is called so'
+run 20 "$REGTRACE" recover /etc/passwd
+is "$status" 1 'recover of a file fails with 1'
+like "$err" 'name the folder of the run' 'and says what to name'
 mkdir "$T/empty"
+run 20 "$REGTRACE" recover "$T/empty"
+like "$err" 'has neither a .regtrace folder nor rank files' 'recover of a foreign folder says why it is none'
+is "$status" 1 'and fails with 1'
 run 20 "$REGTRACE" report "$T/empty"
 is "$status" 1 'report of an empty folder fails with 1'
 run 20 "$REGTRACE" ctl "$T/empty" status
