@@ -170,15 +170,20 @@ const char *process_chain_warning(unsigned i)
 /* What this build has triggers for. The rest is refused with the reason, before main. */
 static const struct ctl_capabilities *capabilities(void)
 {
-    static const struct ctl_capabilities caps = {
+    static struct rt_error why;
+    static struct ctl_capabilities caps = {
         .unavailable_reason =
             {
 #define X(type, why) [type] = why,
 #include "base/not_built.def"
 #undef X
             },
-        .exact_reason = "not available in this build: the counter back ends are not built yet",
+        .exact_reason = "not available in this build: single-stepping is not built yet",
     };
+    if (pmu_choose(process.options.text[OPT_pmu], &process.pmu, &why) != 0)
+        caps.unavailable_reason[CTL_ICOUNT] = why.text;
+    else if (process.pmu == NULL)
+        caps.unavailable_reason[CTL_ICOUNT] = "REGTRACE_PMU is none";
     return &caps;
 }
 
@@ -217,8 +222,8 @@ static int make_automaton(struct rt_error *e)
 {
     static const struct ctl_callbacks callbacks = {
         .on_fire = windows_fired,
-        .on_arm = timers_armed,
-        .on_disarm = timers_disarmed,
+        .on_arm = alarm_armed,
+        .on_disarm = alarm_disarmed,
         .on_sync_needed = timers_sync_needed,
     };
     size_t bytes = ctl_shared_size(process.config);
@@ -304,8 +309,8 @@ bool process_links_mpi(void)
 
 bool process_wants_early_start(void)
 {
-    static const enum ctl_type without_mpi[] = {CTL_TIMEOUT, CTL_SIGNAL, CTL_INTERACTIVE,
-                                                CTL_IMAGE_LOAD};
+    static const enum ctl_type without_mpi[] = {CTL_TIMEOUT,    CTL_SIGNAL, CTL_INTERACTIVE,
+                                                CTL_IMAGE_LOAD, CTL_ICOUNT, CTL_UNIFORM};
     for (size_t i = 0; i < sizeof without_mpi / sizeof *without_mpi; i++)
         if (ctl_config_uses(process.config, without_mpi[i]))
             return true;

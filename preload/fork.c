@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What fork and exec mean for a traced process: the child records into files of its own, exec ends a file. */
-#include "preload/internal.h"
+#include "preload/counting.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -43,6 +43,7 @@ void process_after_fork_child(void)
     if (pt != NULL) {
         pt->was_recording = t->recording != 0;
         timers_forget(pt);
+        counting_forked(pt);
     }
     stream_close(
         &recorder_stream); /* the parent's: unmapped here, so that nothing of ours can reach it */

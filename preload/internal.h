@@ -4,11 +4,13 @@
 #define REGTRACE_PRELOAD_INTERNAL_H
 
 #include "controller/controller.h"
+#include "pmu/pmu.h"
 #include "preload/preload.h"
 
 #define THREAD_FUNCTION_DEPTH 256
 #define THREAD_REGION_DEPTH 32
 #define THREAD_TIMERS 16
+#define COUNTING_DEADLINES 32
 
 /* A function of a -finstrument-functions program that is active on this thread. */
 struct open_function {
@@ -23,6 +25,24 @@ struct thread_timer {
     bool used;
     uint16_t alarm;
     uint32_t generation;
+};
+
+/* A count that an icount or uniform alarm waits for. */
+struct deadline {
+    uint64_t at; /* absolute count of the thread */
+    uint64_t
+        reported; /* of a count that all threads share: how far this thread has told its part */
+    uint32_t generation;
+    uint16_t alarm;
+    bool global;
+};
+
+struct counting {
+    struct pmu_thread counter;
+    uint32_t count;   /* of deadlines */
+    uint32_t armings; /* so far */
+    bool held;
+    struct deadline deadlines[COUNTING_DEADLINES];
 };
 
 /* One mapping a thread: this, then the automaton's memory. */
@@ -42,6 +62,7 @@ struct preload_thread {
     uint32_t regions[THREAD_REGION_DEPTH];
     struct open_function functions[THREAD_FUNCTION_DEPTH];
     struct thread_timer timers[THREAD_TIMERS];
+    struct counting counting;
     struct ctl_thread *automaton;
 };
 
@@ -92,8 +113,8 @@ void metadata_write(const struct stream *s);
 
 /* Callbacks of the automaton. */
 void windows_fired(void *context, const struct ctl_fired *fired);
-uint64_t timers_armed(void *context, uint32_t tid, const struct ctl_arming *arming);
-void timers_disarmed(void *context, uint32_t tid, uint16_t alarm);
+uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming);
+void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm);
 void timers_sync_needed(void *context);
 void timers_thread_end(struct preload_thread *pt);
 /* In a forked child: the parent's timers do not exist here. */
@@ -134,6 +155,9 @@ void triggers_count_armed(const struct preload_thread *pt);
 void triggers_after_hit(struct preload_thread *pt);
 
 struct ctl_moment moment_now(uintptr_t ip);
+
+/* Where a handler's ucontext says that the thread was interrupted. */
+uintptr_t signals_ip_of(const void *context);
 
 /* Send the internal signal to one of our threads; code tells why. */
 enum interrupt_code {

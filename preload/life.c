@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Life of a traced process: the stream and its writer are made when something is to be recorded, threads join and
  * leave, and at the end the writer gets the time to close its file. */
-#include "preload/internal.h"
+#include "preload/counting.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -164,7 +164,8 @@ bool process_ensure_started(void)
 
 struct ctl_moment moment_now(uintptr_t ip)
 {
-    return (struct ctl_moment){.icount = CTL_UNKNOWN, .clock = clock_ticks(), .ip = ip};
+    return (struct ctl_moment){
+        .icount = counting_now(recorder_self.window_state), .clock = clock_ticks(), .ip = ip};
 }
 
 static struct preload_thread *make_thread(struct recorder_thread *t)
@@ -179,11 +180,14 @@ static struct preload_thread *make_thread(struct recorder_thread *t)
     struct preload_thread *pt = (struct preload_thread *)p; /* NOLINT: the kernel's address */
     pt->bytes = bytes;
     t->window_state = pt;
+    counting_begin(pt, t);
     struct ctl_moment m = moment_now(0);
+    m.icount = m.icount != CTL_UNKNOWN ? 0 : CTL_UNKNOWN;
     /* Callbacks of the automaton find the thread through recorder_self.window_state. */
     pt->automaton = ctl_thread_init(process.shared, (char *)pt + head, t->tid, &m);
     t->automaton = pt->automaton;
     triggers_count_armed(pt);
+    counting_started(pt);
     return pt;
 }
 
@@ -236,6 +240,7 @@ void thread_finish(void)
     windows_close_thread(t, CLOSE_THREAD_END);
     uint64_t mask = sys_block_signals();
     timers_thread_end(pt);
+    pmu_thread_end(&pt->counting.counter);
     if (pt->automaton != NULL)
         ctl_thread_exit(pt->automaton);
     t->automaton = NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What MPI's start and end mean for the process: rank confirmed, writer started, Pcontrol as a trigger. */
-#include "preload/internal.h"
+#include "preload/counting.h"
 
 #include "mpi/mpi.h"
 
 static void init_begin(void)
 {
     if (process.traced && !process_is_idle_now())
-        (void)thread_self();
+        counting_hold(thread_self(), true);
 }
 
 static void init_done(int rank, int size, int thread_level, int abi)
@@ -16,6 +16,7 @@ static void init_done(int rank, int size, int thread_level, int abi)
         return;
     process.id.rank = rank;
     process.id.size = size;
+    counting_hold(recorder_self.window_state, false);
     if (!recorder_is_on())
         return;
     struct stream_header *h = recorder_stream.header;

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/counting.h"
 #include "preload/valgrind.h"
 
 #include <errno.h>
@@ -222,7 +223,7 @@ PRELOAD_EXPORT int sigaction(int signo, const struct sigaction *act, struct siga
 
 /* --- delivery ----------------------------------------------------------------------------------------------- */
 
-static uintptr_t ip_of(const void *context)
+uintptr_t signals_ip_of(const void *context)
 {
     const ucontext_t *uc = context;
 #if defined(__x86_64__)
@@ -237,6 +238,8 @@ static bool is_internal(int signo, const siginfo_t *info)
 {
     if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) == 0)
         return false;
+    if (info->si_code > 0)
+        return counting_is_overflow(info);
     int code = info->si_value.sival_int >> 16;
     if (info->si_code == SI_TKILL)
         return recorder_stream.header != NULL &&
@@ -303,7 +306,7 @@ static void record_and_run(uintptr_t handler, int signo, siginfo_t *info, void *
         process.traced && process.options.number[OPT_record_signals] != 0 && recorder_active(t);
     int32_t window = t->window;
     if (wanted)
-        (void)recorder_emit(t, EV_SIGNAL_ENTER, (uint64_t)signo, ip_of(context));
+        (void)recorder_emit(t, EV_SIGNAL_ENTER, (uint64_t)signo, signals_ip_of(context));
     errno = *keep;
     run_program_handler(handler, signo, info, context);
     *keep = errno;
@@ -351,7 +354,7 @@ static void our_handler(int signo, siginfo_t *info, void *context)
     if (always_ours(signo)) {
         if ((shown[signo].flags & (int)SA_RESETHAND) != 0 && is_function(handler))
             atomic_store(&shown[signo].handler, (uintptr_t)SIG_DFL);
-        trigger_signal(signo, ip_of(context));
+        trigger_signal(signo, signals_ip_of(context));
     }
     if (is_function(handler))
         record_and_run(handler, signo, info, context, &keep);

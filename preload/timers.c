@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * timeout alarms: a kernel timer per armed alarm and thread, whose signal goes to that very thread. */
-#include "preload/internal.h"
+#include "preload/counting.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -37,13 +37,9 @@ static void timer_failed(const char *why)
         log_line(LOG_ERROR, why);
 }
 
-uint64_t timers_armed(void *context, uint32_t tid, const struct ctl_arming *arming)
+static uint64_t timer_armed(struct preload_thread *pt, const struct ctl_arming *arming)
 {
-    (void)context;
-    (void)tid;
-    const struct ctl_alarm *alarm = ctl_config_alarm(process.config, arming->alarm);
-    struct preload_thread *pt = recorder_self.window_state;
-    if (pt == NULL || alarm == NULL || alarm->type != CTL_TIMEOUT || process.internal_signal == 0)
+    if (process.internal_signal == 0)
         return CTL_UNKNOWN;
     struct thread_timer *t = free_timer(pt);
     if (t == NULL) {
@@ -78,14 +74,31 @@ static void delete_timer(struct thread_timer *t)
     t->used = false;
 }
 
-void timers_disarmed(void *context, uint32_t tid, uint16_t alarm)
+uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming)
+{
+    (void)context;
+    (void)tid;
+    const struct ctl_alarm *alarm = ctl_config_alarm(process.config, arming->alarm);
+    struct preload_thread *pt = recorder_self.window_state;
+    if (pt == NULL || alarm == NULL)
+        return CTL_UNKNOWN;
+    if (alarm->type == CTL_ICOUNT || alarm->type == CTL_UNIFORM)
+        return counting_armed(pt, arming);
+    return alarm->type == CTL_TIMEOUT ? timer_armed(pt, arming) : CTL_UNKNOWN;
+}
+
+void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm)
 {
     (void)context;
     (void)tid;
     struct preload_thread *pt = recorder_self.window_state;
-    for (int i = 0; pt != NULL && i < THREAD_TIMERS; i++)
+    if (pt == NULL)
+        return;
+    for (int i = 0; i < THREAD_TIMERS; i++)
         if (pt->timers[i].used && pt->timers[i].alarm == alarm)
             delete_timer(&pt->timers[i]);
+    if (pt->counting.count != 0)
+        counting_disarmed(pt, alarm);
 }
 
 void timers_thread_end(struct preload_thread *pt)

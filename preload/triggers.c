@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The doors of the triggers: what happened is matched against the alarms of its type and handed to the automaton. */
-#include "preload/internal.h"
+#include "preload/counting.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -373,6 +373,11 @@ void process_interrupted(siginfo_t *info, void *context)
     if ((info->si_code == SI_TIMER || info->si_code == SI_QUEUE) && code >> 16 == INTERRUPT_TIMER)
         trigger_timers(code & 0xffff);
     struct preload_thread *pt = t->window_state;
+    if (counting_is_overflow(info)) {
+        if (pt->automaton != NULL)
+            counting_overflow(pt, context != NULL ? signals_ip_of(context) : 0);
+        return;
+    }
     if (pt != NULL && pt->automaton != NULL) {
         struct ctl_moment m = moment_now(0);
         ctl_sync(pt->automaton, &m);

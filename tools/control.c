@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The chains of a run as the library will read them, parsed before anything starts. */
 #include "controller/controller.h"
+#include "pmu/pmu.h"
 #include "tools/run.h"
 
 #include <errno.h>
@@ -32,17 +33,23 @@ bool run_has_said(const char *line)
     return false;
 }
 
-static const struct ctl_capabilities *build_capabilities(void)
+static const struct ctl_capabilities *build_capabilities(const struct options *o)
 {
-    static const struct ctl_capabilities capabilities = {
+    static struct rt_error why;
+    const struct pmu_backend *backend;
+    static struct ctl_capabilities capabilities = {
         .unavailable_reason =
             {
 #define X(type, why) [type] = why,
 #include "base/not_built.def"
 #undef X
             },
-        .exact_reason = "not available in this build: the counter back ends are not built yet",
+        .exact_reason = "not available in this build: single-stepping is not built yet",
     };
+    if (pmu_choose(o->text[OPT_pmu], &backend, &why) != 0)
+        capabilities.unavailable_reason[CTL_ICOUNT] = why.text;
+    else if (backend == NULL)
+        capabilities.unavailable_reason[CTL_ICOUNT] = "-pmu is none";
     return &capabilities;
 }
 
@@ -71,7 +78,7 @@ int run_parse_chains(const struct options *o, bool only_language, bool quiet,
     }
     int rc = add_sources(b, o, e);
     if (rc == 0)
-        rc = ctl_builder_finish(b, only_language ? NULL : build_capabilities(), config, e);
+        rc = ctl_builder_finish(b, only_language ? NULL : build_capabilities(o), config, e);
     ctl_builder_free(b);
     return rc;
 }

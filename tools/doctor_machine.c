@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What this machine allows: memory file system, clocks, counters, limits, containers. */
 #include "base/clock.h"
+#include "pmu/pmu.h"
 #include "tools/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -130,32 +130,12 @@ static void look_vm_read(struct finding *f)
 
 static void look_pmu(struct finding *f)
 {
-    static const char later[] = "instruction counts are not in this build";
-    char paranoid[32];
-    struct perf_event_attr a;
-    memset(&a, 0, sizeof a);
-    a.size = sizeof a;
-    a.type = PERF_TYPE_HARDWARE;
-    a.config = PERF_COUNT_HW_INSTRUCTIONS;
-    a.exclude_kernel = a.exclude_hv = 1;
-    doctor_read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
-    long fd = syscall(SYS_perf_event_open, &a, 0L, -1L, -1L, 0L);
-    int why = errno;
-    if (fd >= 0) {
-        (void)close((int)fd);
-        finding_set(f, FINDING_NOTE, "instructions can be counted (perf_event_paranoid %s); %s",
-                    paranoid, later);
-    } else if (why == ENOENT || why == ENODEV || why == EOPNOTSUPP) {
-        finding_set(
-            f, FINDING_NOTE,
-            "no counters here, as in many virtual machines (%s, perf_event_paranoid %s); %s",
-            strerror(why), paranoid, later);
-    } else {
-        finding_set(f, FINDING_NOTE,
-                    "refused: %s (perf_event_paranoid is %s; 2 or less lets a user count his own "
-                    "program, containers may forbid it too); %s",
-                    strerror(why), paranoid[0] != '\0' ? paranoid : "absent", later);
-    }
+    const struct pmu_backend *backend;
+    struct rt_error why;
+    if (pmu_choose("auto", &backend, &why) == 0)
+        finding_set(f, FINDING_OK, "instructions can be counted (%s)", backend->name);
+    else
+        finding_set(f, FINDING_NOTE, "icount and uniform alarms are refused: %s", why.text);
 }
 
 static void look_ptrace(struct finding *f)

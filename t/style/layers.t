@@ -7,7 +7,7 @@
 # What each folder may include; t/ may include anything. base is open as a whole, of the others one header is.
 allowed='controller:base pmu:base isa:base writer:base mpi:base mpi:controller
 preload:base preload:controller preload:pmu preload:isa preload:mpi preload:share
-tools:base tools:controller tools:isa tools:writer'
+tools:base tools:controller tools:pmu tools:isa tools:writer'
 public='controller/controller.h pmu/pmu.h isa/isa.h mpi/mpi.h writer/writer.h share/include/regtrace.h'
 
 # faults FILE...: each include that is not allowed, a line.

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * perf_event_open(2): one counting event a thread, whose period is set anew at each edge.
+ *
+ * The event counts all the time; only its period changes. A period of 2^62 never ends. The overflow comes as the signal of
+ * F_SETSIG to the thread itself, after the instruction by the hardware's skid. */
+#include "pmu/internal.h"
+
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FOREVER (UINT64_C(1) << 62)
+#define HIGH_FD                                                                                    \
+    500 /* out of the way of programs that close what they know, or expect the next number */
+
+static int open_event(bool sampling)
+{
+    struct perf_event_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.type = PERF_TYPE_HARDWARE;
+    attr.size = sizeof attr;
+    attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+    attr.exclude_kernel = 1;
+    attr.exclude_hv = 1;
+    attr.sample_period = sampling ? FOREVER : 0;
+    attr.wakeup_events = 1;
+    return (int)sys_call6(SYS_perf_event_open, (long)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+static int read_number(const char *path)
+{
+    char text[16];
+    int fd = (int)sys_call6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0), n = 0;
+    if (fd < 0)
+        return INT32_MIN;
+    long got = sys_call6(SYS_read, fd, (long)text, sizeof text - 1, 0, 0, 0);
+    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+    bool minus = got > 0 && text[0] == '-';
+    for (long i = minus; i < got && text[i] >= '0' && text[i] <= '9'; i++)
+        n = n * 10 + (text[i] - '0');
+    return minus ? -n : n;
+}
+
+static void explain(int err, struct rt_error *e)
+{
+    int paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
+    switch (-err) {
+    case EACCES:
+    case EPERM:
+        if (paranoid > 2)
+            rt_error_set(
+                e,
+                "the kernel lets no user count instructions (perf_event_paranoid is %d): as root, "
+                "`sysctl kernel.perf_event_paranoid=2` allows to count one's own",
+                paranoid);
+        else
+            rt_error_set(
+                e,
+                "perf_event_open is forbidden here (%s): a container's seccomp filter, or a "
+                "security module; run it with CAP_PERFMON, or allow the call",
+                strerror(-err));
+        break;
+    case ENOENT:
+    case ENODEV:
+    case EOPNOTSUPP:
+        rt_error_set(e,
+                     "this machine has no hardware counter of instructions (%s); virtual machines "
+                     "often have "
+                     "none: use a host with a PMU, or one whose virtual PMU is on",
+                     strerror(-err));
+        break;
+    case ENOSYS:
+        rt_error_set(e, "this kernel, or the program that runs it, has no perf_event_open");
+        break;
+    case EBUSY:
+        rt_error_set(
+            e, "the counter is taken by another (a monitoring daemon, the NMI watchdog): stop it");
+        break;
+    case EMFILE:
+        rt_error_set(e, "no file descriptor is left for a counter: raise `ulimit -n`");
+        break;
+    default: rt_error_set(e, "the kernel gives no counter of instructions: %s", strerror(-err));
+    }
+}
+
+static int probe(struct rt_error *err)
+{
+    int fd = open_event(true);
+    if (fd < 0) {
+        explain(fd, err);
+        return fd;
+    }
+    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+    return 0;
+}
+
+static int direct(int fd, int signo, uint32_t kernel_tid)
+{
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)kernel_tid};
+    long rc = sys_call6(SYS_fcntl, fd, F_SETOWN_EX, (long)&owner, 0, 0, 0);
+    if (rc >= 0)
+        rc = sys_call6(SYS_fcntl, fd, F_SETSIG, signo, 0, 0, 0);
+    if (rc >= 0)
+        rc = sys_call6(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK, 0, 0, 0);
+    return (int)rc;
+}
+
+static int begin(struct pmu_thread *t, int signo, uint32_t kernel_tid)
+{
+    int fd = open_event(true);
+    if (fd < 0)
+        return fd;
+    int high = (int)sys_call6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD, 0, 0, 0);
+    if (high >= 0) {
+        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+        fd = high;
+    }
+    int rc = direct(fd, signo, kernel_tid);
+    if (rc < 0) {
+        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+        return rc;
+    }
+    t->fd = fd;
+    t->page = NULL;
+    return 0;
+}
+
+static void end(struct pmu_thread *t)
+{
+    (void)sys_call6(SYS_close, t->fd, 0, 0, 0, 0, 0);
+    t->fd = -1;
+}
+
+static uint64_t read_count(const struct pmu_thread *t)
+{
+    uint64_t n = 0;
+    (void)sys_call6(SYS_read, t->fd, (long)&n, sizeof n, 0, 0, 0);
+    return n;
+}
+
+static void set(struct pmu_thread *t, uint64_t distance)
+{
+    uint64_t period = distance == PMU_NEVER || distance > FOREVER ? FOREVER : distance;
+    (void)sys_call6(SYS_ioctl, t->fd, PERF_EVENT_IOC_PERIOD, (long)&period, 0, 0, 0);
+}
+
+const struct pmu_backend pmu_perf = {.kind = PMU_PERF,
+                                     .name = "perf",
+                                     .probe = probe,
+                                     .begin = begin,
+                                     .end = end,
+                                     .read = read_count,
+                                     .set = set};

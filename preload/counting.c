@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * icount and uniform alarms: the counts that each thread is waiting for, the nearest of which its counter interrupts at.
+ *
+ * An alarm fires when its count is reached or passed, never before: what the counter says early (our own instructions are
+ * taken out afterwards, and a counter's distance is not) is armed again. */
+#include "preload/counting.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#define QUANTUM_LEAST 5000u /* of a count that all threads share: between two reports of a thread */
+
+static void counting_failed(const char *why)
+{
+    static _Atomic bool said;
+    if (!atomic_exchange(&said, true))
+        log_line(LOG_ERROR, why);
+}
+
+void counting_begin(struct preload_thread *pt, struct recorder_thread *t)
+{
+    struct counting *c = &pt->counting;
+    if (process.pmu == NULL || process.internal_signal == 0)
+        return;
+    if (pmu_thread_begin(&c->counter, process.pmu, process.internal_signal,
+                         t->row != NULL ? t->row->kernel_tid : (uint32_t)sys_gettid()) != 0)
+        counting_failed("a thread has no counter of instructions: its icount alarms cannot fire "
+                        "(out of file descriptors?)");
+}
+
+uint64_t counting_now(const struct preload_thread *pt)
+{
+    return pt == NULL ? CTL_UNKNOWN : pmu_thread_count(&pt->counting.counter);
+}
+
+static void arm_nearest(struct counting *c)
+{
+    uint64_t nearest = PMU_NEVER;
+    for (uint32_t i = 0; i < c->count; i++)
+        if (c->deadlines[i].at < nearest)
+            nearest = c->deadlines[i].at;
+    pmu_thread_arm(&c->counter, c->held ? PMU_NEVER : nearest);
+}
+
+/* Everything since the count `since` was ours. */
+static void leave(struct counting *c, uint64_t since)
+{
+    pmu_thread_exclude(&c->counter, since);
+    arm_nearest(c);
+}
+
+void counting_started(struct preload_thread *pt)
+{
+    if (pt->counting.counter.backend != NULL)
+        leave(&pt->counting, 0);
+}
+
+/* A thread reports when it has done its share of half of what is left. */
+static uint64_t quantum(uint64_t left)
+{
+    uint32_t threads =
+        atomic_load_explicit(&recorder_stream.header->thread_count, memory_order_relaxed);
+    uint64_t share = left / (2u * (threads != 0 ? threads : 1u));
+    return share < QUANTUM_LEAST ? QUANTUM_LEAST : share;
+}
+
+uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *arming)
+{
+    struct counting *c = &pt->counting;
+    uint64_t now = counting_now(pt);
+    if (now == CTL_UNKNOWN)
+        return CTL_UNKNOWN;
+    if (c->count == COUNTING_DEADLINES) {
+        counting_failed("a thread has more icount alarms armed than it can wait for (32)");
+        return CTL_UNKNOWN;
+    }
+    uint64_t base = arming->base != CTL_UNKNOWN ? arming->base : now;
+    c->armings++;
+    c->deadlines[c->count++] = (struct deadline){
+        .at = arming->global ? now + quantum(arming->distance) : base + arming->distance,
+        .reported = now,
+        .alarm = arming->alarm,
+        .global = arming->global,
+        .generation = arming->generation,
+    };
+    arm_nearest(c);
+    return base;
+}
+
+static struct deadline take(struct counting *c, uint32_t i)
+{
+    struct deadline d = c->deadlines[i];
+    c->deadlines[i] = c->deadlines[--c->count];
+    return d;
+}
+
+void counting_disarmed(struct preload_thread *pt, uint16_t alarm)
+{
+    struct counting *c = &pt->counting;
+    for (uint32_t i = c->count; i-- > 0;)
+        if (c->deadlines[i].alarm == alarm)
+            (void)take(c, i);
+    if (c->counter.backend != NULL)
+        arm_nearest(c);
+}
+
+/* The earliest that is due; c->count where none is. */
+static uint32_t due(const struct counting *c, uint64_t now)
+{
+    uint32_t found = c->count;
+    for (uint32_t i = 0; i < c->count; i++)
+        if (c->deadlines[i].at <= now &&
+            (found == c->count || c->deadlines[i].at < c->deadlines[found].at))
+            found = i;
+    return found;
+}
+
+static void advance(struct preload_thread *pt, struct deadline d, const struct ctl_moment *m)
+{
+    struct counting *c = &pt->counting;
+    uint32_t before = c->armings;
+    uint64_t left = ctl_advance(pt->automaton, d.alarm, m->icount - d.reported, m);
+    if (left == 0 || c->armings != before || c->count == COUNTING_DEADLINES)
+        return; /* it fired; what is armed now has told us so itself */
+    d.reported = m->icount;
+    d.at = m->icount + quantum(left);
+    c->deadlines[c->count++] = d;
+}
+
+void counting_overflow(struct preload_thread *pt, uintptr_t ip)
+{
+    struct counting *c = &pt->counting;
+    uint64_t now = counting_now(pt);
+    struct ctl_moment m = {.icount = now, .clock = clock_ticks(), .ip = ip};
+    uint64_t mask = sys_block_signals();
+    for (uint32_t i = due(c, now); i < c->count && pt->automaton != NULL; i = due(c, now)) {
+        struct deadline d = take(c, i);
+        if (d.global)
+            advance(pt, d, &m);
+        else
+            ctl_expire(pt->automaton, d.alarm, d.generation, &m);
+    }
+    sys_restore_signals(mask);
+    triggers_after_hit(pt);
+    leave(c, now);
+}
+
+void counting_hold(struct preload_thread *pt, bool held)
+{
+    if (pt == NULL || pt->counting.counter.backend == NULL)
+        return;
+    pt->counting.held = held;
+    arm_nearest(&pt->counting);
+}
+
+void counting_forked(struct preload_thread *pt)
+{
+    struct counting *c = &pt->counting;
+    c->count = 0; /* the automaton arms them anew */
+    if (c->counter.backend != NULL)
+        pmu_thread_forked(&c->counter, process.internal_signal, (uint32_t)sys_gettid());
+}
+
+bool counting_is_overflow(const siginfo_t *info)
+{
+    const struct preload_thread *pt = recorder_self.window_state;
+    return pt != NULL && pmu_is_overflow(&pt->counting.counter, info);
+}
