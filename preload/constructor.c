@@ -7,7 +7,9 @@
 #include "base/sys.h"
 #include "mpi/mpi.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -317,10 +319,21 @@ bool process_wants_early_start(void)
     return !process_is_idle() && process.links_mpi;
 }
 
+/* A copy that dlmopen() put into a name space of its own stands beside the one that traces, and may be unmapped while signals
+ * and timers of its own are still to come: it does nothing. */
+static bool is_second_copy(void)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    Lmid_t space = LM_ID_BASE;
+    return dladdr1((const void *)&is_second_copy, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 &&
+           map != NULL && dlinfo(map, RTLD_DI_LMID, &space) == 0 && space != LM_ID_BASE;
+}
+
 __attribute__((constructor)) static void regtrace_constructor(void)
 {
     int keep = errno;
-    if (getauxval(AT_SECURE) != 0 || !set_up()) {
+    if (getauxval(AT_SECURE) != 0 || is_second_copy() || !set_up()) {
         errno = keep;
         return;
     }

@@ -94,6 +94,9 @@ bool process_is_idle_now(void);
 /* Call it on 256 KiB of our own: the caller may be on a tiny alternate stack. One at a time. */
 bool run_on_own_stack(bool (*function)(void));
 
+/* The folder of the nearest traced ancestor that records on this node. Uses some 16 KiB of stack. parent.c */
+bool process_ancestor_folder(char out[PATH_MAX]);
+
 /* Where the writer program is; found in the constructor, since dladdr takes the loader's lock. */
 void process_find_writer(void);
 

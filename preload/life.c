@@ -57,6 +57,8 @@ static int make_stream(struct rt_error *e)
     if (process.dir[0] == '\0') {
         if (parent != NULL)
             (void)snprintf(process.dir, sizeof process.dir, "%s", parent);
+        else if (!process.id.launched && process_ancestor_folder(process.dir))
+            ; /* started by system() or popen(); ranks of a launcher have their job's folder anyway */
         else if ((rc = identity_make_folder(&process.id, process.wanted_dir, process.dir, e)) !=
                  0) {
             process.dir[0] = '\0';

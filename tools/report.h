@@ -74,6 +74,7 @@ struct report {
     int32_t size;     /* ranks of the world, -1 unknown */
     int32_t *missing; /* ranks of the world without a file */
     size_t missing_count;
+    unsigned living; /* traced processes that are still at work */
     char **chains;
     size_t chain_count;
     char *names[REPORT_FUNCTIONS]; /* of MPI functions that occur */

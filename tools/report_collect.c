@@ -199,6 +199,9 @@ int report_collect(struct report *r, const struct rt_run *run, const struct rank
         collect_file(r, run, i, &p);
         progress_end(&p);
     }
+    struct rt_processes processes;
+    rt_run_processes(r->dir, &processes);
+    r->living = processes.living;
     find_size(r);
     if (!rt_run_is_one_file(run))
         find_missing(r);

@@ -346,8 +346,8 @@ static void print_missing(FILE *out, const struct report *r, bool *head)
         return;
     span_write(&s);
     problems_head(out, head);
-    (void)fprintf(out, "  no file of rank%s %s: never started, not traced, or nothing recorded\n",
-                  s.count > 1 ? "s" : "", s.text);
+    (void)fprintf(out, "  no file of rank%s %s%s: never started, not traced, or nothing recorded\n",
+                  s.count > 1 ? "s" : "", s.text, r->living > 0 ? " so far" : "");
 }
 
 /* One line an alarm, however many ranks it did not fire on. */

@@ -217,6 +217,22 @@ static void shells(void)
     printf("system %d\n", WEXITSTATUS(system(command)));
 }
 
+/* Programs that libc itself starts, through a shell. */
+static void nested_shells(void)
+{
+    char command[4096];
+    regtrace_region_begin("parent");
+    snprintf(command, sizeof command, "'%s' end _exit", self);
+    fflush(stdout);
+    printf("system %d\n", WEXITSTATUS(system(command)));
+    snprintf(command, sizeof command, "sh -c \"'%s' end exit; true\"; exit 8", self);
+    FILE *f = popen(command, "r");
+    for (int c; f != NULL && (c = fgetc(f)) != EOF;)
+        putchar(c);
+    printf("pclose %d\n", WEXITSTATUS(pclose(f)));
+    regtrace_region_end("parent");
+}
+
 static void daemonise(void)
 {
     int ends[2];
@@ -334,11 +350,11 @@ int main(int n, char **arguments)
     static const struct {
         const char *name;
         void (*run)(void);
-    } all[] = {{"forks", forks},      {"working", working_forks},
-               {"vforks", vforks},    {"handler", vfork_handler},
-               {"spawns", spawns},    {"signals", show_signals},
-               {"failing", failing},  {"shells", shells},
-               {"daemon", daemonise}, {"threads", forks_of_threads}};
+    } all[] = {
+        {"forks", forks},           {"working", working_forks},   {"vforks", vforks},
+        {"handler", vfork_handler}, {"spawns", spawns},           {"signals", show_signals},
+        {"failing", failing},       {"shells", shells},           {"nested_shells", nested_shells},
+        {"daemon", daemonise},      {"threads", forks_of_threads}};
     self = arguments[0];
     for (size_t i = 0; n > 1 && i < sizeof all / sizeof *all; i++)
         if (strcmp(arguments[1], all[i].name) == 0) {

@@ -7,7 +7,7 @@
 same_limit=120
 
 for how in '' REGTRACE_CONTROL="$CHAINS" REGTRACE_FOLLOW=0 REGTRACE_DEFAULT_START=0; do
-    for part in forks working vforks handler spawns signals failing shells daemon; do
+    for part in forks working vforks handler spawns signals failing shells nested_shells daemon; do
         same "$part ${how%%=*}" ${how:+"$how"} "$P/children" $part
     done
     same "exec, ten times ${how%%=*}" ${how:+"$how"} "$P/children" chain 0

@@ -61,6 +61,13 @@ traced working "$P/children" working
 is "$(count 'region begins.*"child"')" 5 "forked children record"
 is "$(find "$trace" -name 'rank-*.h5' | wc -l)" 5 "in files of their own"
 
+# Folders by name only, as they are without REGTRACE_DIR.
+mkdir "$T/by_name"
+(cd "$T/by_name" && env -u REGTRACE_DIR LD_PRELOAD="$LIBREGTRACE" timeout 60 "$P/children" nested_shells) >/dev/null
+is "$(find "$T/by_name" -maxdepth 1 -name 'regtrace-*' | wc -l)" 1 "programs started by system() and popen() have their parent's folder"
+wait_for 20 test -e "$T"/by_name/regtrace-*/regtrace.h5
+is "$(find "$T/by_name" -name 'rank-*.h5' | wc -l)" 3 "each with a file of its own"
+
 traced alone REGTRACE_FOLLOW=0 "$P/children" failing
 is "$(count 'region begins.*"before"$')" 3 "a failing exec does not end the recording"
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The folder of the traced process that a program descends from, where its environment does not say so: system() and popen() start
+ * their programs inside libc, with an environment that nobody can complete. Found by the stream of an ancestor. */
+#include "preload/internal.h"
+
+#include "base/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ANCESTORS 16
+
+/* 0 where there is none, or /proc does not tell. */
+static uint32_t parent_of(uint32_t pid)
+{
+    char path[32], text[512];
+    (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *p = strrchr(text, ')'); /* the name before may hold anything */
+    return p != NULL && strlen(p) > 4 ? (uint32_t)strtoul(p + 4, NULL, 10) : 0;
+}
+
+/* Names end in -PID-TIME (make_stream() of life.c). 0: no stream of this user. */
+static uint32_t pid_in_name(const char *name)
+{
+    char start[32];
+    int n = snprintf(start, sizeof start, "regtrace-%u-", process.id.uid);
+    if (strncmp(name, start, (size_t)n) != 0)
+        return 0;
+    const char *last = strrchr(name, '-'), *before = last;
+    while (before > name && *--before != '-')
+        ;
+    return (uint32_t)strtoul(before + 1, NULL, 10);
+}
+
+static void take_folder(void *context, const char *key, const char *value)
+{
+    if (strcmp(key, "dir") == 0)
+        (void)snprintf(context, PATH_MAX, "%s", value);
+}
+
+/* Is it the stream of that living process, and of this user's? */
+static bool folder_in(const char *name, uint32_t pid, char out[PATH_MAX])
+{
+    char path[PATH_MAX + 256];
+    struct stat st;
+    struct stream s;
+    struct rt_error e;
+    (void)snprintf(path, sizeof path, "%s/%s", process.options.text[OPT_shm], name);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != process.id.uid ||
+        stream_open(&s, fd, &e) != 0) {
+        (void)close(fd);
+        return false;
+    }
+    out[0] = '\0';
+    if (s.header->pid == pid && s.header->pid_start_time == identity_start_time(pid) &&
+        atomic_load(&s.header->state) == STREAM_LIVE)
+        stream_meta_each(&s, take_folder, out);
+    stream_close(&s);
+    return out[0] == '/' && access(out, W_OK | X_OK) == 0;
+}
+
+/* How near an ancestor is: 0 the parent. ANCESTORS: none of them. */
+static unsigned distance(const uint32_t *ancestors, uint32_t pid)
+{
+    unsigned i = 0;
+    while (i < ANCESTORS && (ancestors[i] != pid || pid == 0))
+        i++;
+    return i;
+}
+
+bool process_ancestor_folder(char out[PATH_MAX])
+{
+    uint32_t ancestors[ANCESTORS] = {process.id.parent_pid};
+    for (unsigned i = 1; i < ANCESTORS && ancestors[i - 1] > 1; i++)
+        ancestors[i] = parent_of(ancestors[i - 1]);
+    int fd = open(process.options.text[OPT_shm], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    unsigned nearest = ANCESTORS;
+    char found[PATH_MAX], buffer[4096] __attribute__((aligned(16)));
+    long n;
+    while ((n = sys_call6(SYS_getdents64, fd, (long)buffer, sizeof buffer, 0, 0, 0)) > 0) {
+        for (long at = 0; at < n;) {
+            const struct dirent64 *d = (const void *)(buffer + at);
+            at += d->d_reclen;
+            uint32_t pid = pid_in_name(d->d_name);
+            unsigned i = distance(ancestors, pid);
+            if (i < nearest && folder_in(d->d_name, pid, found)) {
+                nearest = i;
+                (void)snprintf(out, PATH_MAX, "%s", found);
+            }
+        }
+    }
+    (void)close(fd);
+    return nearest < ANCESTORS;
+}
