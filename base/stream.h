@@ -147,6 +147,8 @@ struct stream_header {
     uint32_t clock_source;                           /* enum clock_source */
     uint32_t flags;                                  /* STREAM_FLAG_ */
     _Atomic int64_t clock_offset_ns, clock_error_ns; /* to rank 0's node; 0 on the same node */
+    /* Time on the clock of rank 0's node, all in ns of CLOCK_MONOTONIC:
+     * corrected = own + clock_offset_ns + clock_drift * (own - clock_start.monotonic_ns). */
     double clock_drift;
 
     _Atomic uint32_t windows_opened;                 /* ordinals handed out */
