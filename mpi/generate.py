@@ -232,11 +232,12 @@ class Body:
             if which == "all":
                 if len(words) == 4:
                     flag = f" && mpi_read_int({words[3]}) != 0"
-                end = "mpi_many_end(t, &completion);"
+                end = "mpi_many_end(t, &completion, result);"
             else:
-                end = f"mpi_some_end(t, &completion, {words[3]}, {words[4]}, {f});"
+                end = f"mpi_some_end(t, &completion, result, {words[3]}, {words[4]}, {f});"
         self.passed[status] = "status"
-        self.after += [f"if (result == 0{flag})", "    " + end]
+        done = "result == 0" if which == "any" else "mpi_many_done(result)"
+        self.after += [f"if ({done}{flag})", "    " + end]
         self.after.append("mpi_many_free(&completion);")
 
     def arguments(self, n, passed=True):

@@ -233,12 +233,16 @@ enum mpi_request_kind {
     MPI_REQUEST_UNKNOWN = 0, /* made outside the window in which it completes */
     MPI_REQUEST_RECEIVE = 1,
     MPI_REQUEST_OTHER = 2,
+    MPI_REQUEST_NONE = 3,      /* an inactive persistent request: nothing has completed */
     MPI_REQUEST_PERSISTENT = 4 /* added to one of the others: known in all windows */
 };
 /* `kinds`: of enum mpi_request_kind. */
 void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds);
 void mpi_request_freed(uint64_t request);
-enum mpi_request_kind mpi_request_kind_of(const struct recorder_thread *t, uint64_t request);
+void mpi_request_started(const struct recorder_thread *t, uint64_t request);
+/* `empty`: its status is MPI-3.1's empty status (3.7.3), as that of inactive requests is. */
+enum mpi_request_kind mpi_request_completed(const struct recorder_thread *t, uint64_t request,
+                                            bool empty);
 
 /* --- completions --------------------------------------------------------------------------------- */
 
@@ -268,10 +272,12 @@ struct mpi_many {
 /* Returns the word to pass as array of statuses. */
 mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses,
                         bool fortran);
-/* All of them are complete. */
-void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c);
+/* Does this result say that some of many requests are complete? */
+bool mpi_many_done(int result);
+/* All of them are complete, or those whose status says so (MPI_ERR_IN_STATUS). */
+void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c, int result);
 /* `done` of them are, at indices (Fortran: from 1). */
-void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done,
+void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, int result, mpi_word done,
                   mpi_word indices, bool fortran);
 /* Gives back what mpi_many_begin() and mpi_any_begin() took; after everything else. */
 void mpi_many_free(const struct mpi_many *c);
