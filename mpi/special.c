@@ -16,8 +16,11 @@ static void begin_init(void)
 }
 
 /* world: MPI_COMM_WORLD exists and all its ranks are here. */
+_Atomic bool mpi_is_up;
+
 static void end_init(bool world)
 {
+    atomic_store(&mpi_is_up, true);
     const struct mpi_library *l = mpi_library();
     struct recorder_thread *t = &recorder_self;
     int rank = -1, size = -1, level = 0;

@@ -83,7 +83,9 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
                         bool bcast, bool firing, const struct edge *e)
 {
     uint64_t now = clock_ticks();
-    uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
+    /* A thread that began in a window which was open by then is late from its own begin. */
+    uint64_t from = t->row != NULL && t->row->started > e->clock ? t->row->started : e->clock;
+    uint64_t late = firing || now < from ? 0 : now - from;
     uint64_t a = (uint32_t)ordinal | (uint64_t)bcast << 32 | (uint64_t)firing << 33;
     uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : CTL_UNKNOWN,
                         (uint64_t)e->alarm | (uint64_t)e->kind << 16};

@@ -78,12 +78,22 @@ static struct report_thread *find_thread(struct report_rank *out, int32_t tid)
     return NULL;
 }
 
+/* Of a window that other threads have joined: the row of the thread that opened it. */
+static const struct rt_window *firing_row(const struct rt_rank_tables *t, const struct rt_window *w)
+{
+    for (size_t i = 0; !w->firing && i < t->window_count; i++)
+        if (t->windows[i].ordinal == w->ordinal && t->windows[i].firing)
+            return &t->windows[i];
+    return w;
+}
+
 /* Who opened a window that no alarm did: the fired row before it says. */
 static const char *opener(const struct rt_rank_tables *t, const struct rt_window *w)
 {
     const struct rt_fired *last = NULL;
     if (w->start_alarm != RT_NO_ALARM)
         return NULL;
+    w = firing_row(t, w);
     for (size_t i = 0; i < t->fired_count; i++)
         if (t->fired[i].thread == w->thread && t->fired[i].row <= w->open_row &&
             (last == NULL || t->fired[i].row > last->row))

@@ -101,7 +101,7 @@ static void print_head(FILE *out, const struct report *r)
     (void)fprintf(out, "\n  %" PRIu64 " events recorded, %" PRIu64 " lost%s\n", events, lost,
                   unknown ? " and an unknown number more" : "");
     for (size_t i = 0; i < r->chain_count; i++)
-        (void)fprintf(out, "  chain %zu: %s\n", i, r->chains[i]);
+        (void)fprintf(out, "  chain %zu: %s\n", i + 1, r->chains[i]);
     if (r->chain_count == 0)
         (void)fputs("  no chains: the whole run is one window\n", out);
 }
