@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 #define WAIT_SLICE_NS 20000000
 
 __thread struct recorder_thread recorder_self;
-_Atomic uint32_t recorder_epoch = 1;
+struct recorder_page recorder_page; /* all zeros: no mapping of a file, which cannot be wiped */
 struct stream recorder_stream = {.fd = -1};
 
 static _Atomic uint32_t recording_on;
@@ -22,6 +23,7 @@ static _Atomic uint32_t chunk_hint;
 static _Atomic uint32_t
     writer_gave_up; /* the writer made no progress: drop without waiting until it does */
 static _Atomic uint64_t given_up_at;
+static bool forks_are_unseen;
 static const uint32_t unknown_cpu = EVENT_CPU_UNKNOWN;
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
@@ -38,9 +40,24 @@ bool recorder_is_on(void)
     return atomic_load_explicit(&recording_on, memory_order_acquire) != 0;
 }
 
+void recorder_watch_forks(void)
+{
+    forks_are_unseen = sys_call6(SYS_madvise, (long)&recorder_page, sizeof recorder_page,
+                                 MADV_WIPEONFORK, 0, 0, 0) != 0;
+    atomic_store(&recorder_epoch, 1);
+}
+
+/* Where the kernel wipes nothing: asked once a chunk. What stood in the parent's open chunk is lost then. */
+static bool is_another_process(void)
+{
+    return RT_UNLIKELY(forks_are_unseen) && (uint32_t)sys_getpid() != recorder_stream.header->pid;
+}
+
 void recorder_start(const struct stream *s)
 {
     recorder_stream = *s;
+    if (recorder_was_forked())
+        atomic_store(&recorder_epoch, 1);
     atomic_store(&writer_gave_up, 0);
     atomic_store_explicit(&recording_on, 1, memory_order_release);
 }
@@ -241,6 +258,8 @@ static bool refill(struct recorder_thread *t, unsigned slots, bool control)
     struct event_slot *cursor = atomic_load_explicit(&t->cursor, memory_order_relaxed);
     if (t->chunk != NULL && t->end - cursor >= (ptrdiff_t)slots)
         return true;
+    if (is_another_process())
+        return false;
     uint64_t began = clock_ticks();
     close_chunk(t);
     struct chunk_header *c = take_free_chunk();
@@ -376,6 +395,7 @@ void recorder_after_fork(struct recorder_thread *t)
         t->open_calls[i] &= ~RECORDER_CALL_ENTERED;
     t->in_toolkit = in_toolkit;
     t->window = STREAM_NO_WINDOW;
+    atomic_store(&recorder_epoch, 1); /* wiped; t->epoch is 0 */
     atomic_store(&next_tid, 0);
     atomic_store(&next_helper_tid, 1000);
     atomic_store(&chunk_hint, 0);

@@ -51,8 +51,28 @@ struct recorder_thread {
 extern __thread struct recorder_thread recorder_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Grows at every broadcast edge and whenever other threads must look; a thread compares it with its own. */
-extern _Atomic uint32_t recorder_epoch __attribute__((visibility("hidden")));
+/* Grows at every broadcast edge and whenever other threads must look; a thread compares it with its own. It has a page of its
+ * own that the kernel wipes in every child with memory of its own (MADV_WIPEONFORK): a 0 there tells of a fork that no
+ * wrapper of ours has seen, by a raw system call, before anything is written into the parent's stream. */
+#ifdef __aarch64__
+#define RECORDER_PAGE 65536 /* the largest that the kernel can be built with */
+#else
+#define RECORDER_PAGE 4096
+#endif
+struct recorder_page {
+    _Atomic uint32_t epoch;
+} __attribute__((aligned(RECORDER_PAGE)));
+extern struct recorder_page recorder_page __attribute__((visibility("hidden")));
+#define recorder_epoch recorder_page.epoch
+
+/* Once, before anything is recorded: from here on recorder_was_forked() tells, where the kernel can (Linux 4.14). */
+void recorder_watch_forks(void);
+
+/* This process has come out of a fork that recorder_after_fork() has not been told of; or is not traced at all. */
+static inline bool recorder_was_forked(void)
+{
+    return atomic_load_explicit(&recorder_epoch, memory_order_relaxed) == 0;
+}
 
 /* Called by recorder_active() when this thread's epoch is behind (or it is not attached): preload/ sets it.
  * Returns the thread's new `recording`. Must set t->epoch. */

@@ -64,6 +64,18 @@ void process_after_fork_child(void)
         process.traced = false;
 }
 
+void process_fork_unseen(void)
+{
+    uint64_t mask = sys_block_signals();
+    if (!recorder_was_forked()) { /* a handler came first */
+        sys_restore_signals(mask);
+        return;
+    }
+    fork_mask = mask;
+    signals_forked();
+    process_after_fork_child(); /* restores the signals */
+}
+
 void process_before_exec(const char *path)
 {
     struct recorder_thread *t = &recorder_self;

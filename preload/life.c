@@ -189,9 +189,20 @@ static struct preload_thread *make_thread(struct recorder_thread *t)
     return pt;
 }
 
+/* A child made by a raw system call comes to its first event; false: nothing can be recorded here. */
+RT_COLD static bool follow_unseen_fork(const struct recorder_thread *t)
+{
+    if (!process.traced || t->in_toolkit)
+        return false;
+    process_fork_unseen();
+    return process.traced;
+}
+
 struct preload_thread *thread_self(void)
 {
     struct recorder_thread *t = &recorder_self;
+    if (RT_UNLIKELY(recorder_was_forked()) && !follow_unseen_fork(t))
+        return NULL;
     if (RT_LIKELY(t->window_state != NULL && t->attached == 1))
         return t->window_state;
     if (t->attached == 2 || t->in_toolkit || process_is_idle_now() || !process_ensure_started())
@@ -310,6 +321,25 @@ static void wait_for_writer(void)
     }
     log_line(LOG_WARNING,
              "the writer has not closed its file within REGTRACE_EXIT_WAIT; it goes on by itself");
+}
+
+static bool others_live(void)
+{
+    struct stream_header *h = recorder_stream.header;
+    uint32_t n = atomic_load(&h->thread_count);
+    for (uint32_t i = 0; i < n && i < h->thread_capacity; i++)
+        if (i != recorder_self.index &&
+            atomic_load(&stream_threads(&recorder_stream)[i].state) == THREAD_LIVE)
+            return true;
+    return false;
+}
+
+void process_thread_ends(void)
+{
+    if (process.traced && recorder_is_on() && others_live())
+        thread_finish();
+    else
+        process_finish(CLOSE_END, true);
 }
 
 void process_finish(unsigned reason, bool wait)

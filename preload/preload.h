@@ -49,6 +49,9 @@ bool process_start_writer(void);
  * reasons are those of EV_WINDOW_CLOSE. Called by the destructor, _exit/quick_exit wrappers. */
 void process_finish(unsigned reason, bool wait);
 
+/* The calling thread ends, and with the last one its process, in a way that runs no exit handler. */
+void process_thread_ends(void);
+
 /* --- threads: threads.c calls these -------------------------------------------------------------------- */
 
 /* In the new thread, before its start routine. helper: made by MPI, its plug-ins, PMIx, UCX, PAPI: tids from 1000.
@@ -67,6 +70,10 @@ void thread_named(const char *name);
 void process_before_fork(void);
 void process_after_fork_parent(pid_t child);
 void process_after_fork_child(void);
+/* In a child that came out of a system call that no wrapper has seen (recorder_was_forked()): the same, belatedly. */
+void process_fork_unseen(void);
+/* In such a child: a thread that is not there may have held the lock of the dispositions. signals.c */
+void signals_forked(void);
 /* Before exec* in the process that will be replaced (not in vfork children): windows closed, stream EXECED.
  * After a failed exec: back to life. */
 void process_before_exec(const char *path);

@@ -70,6 +70,11 @@ void signals_after_fork(void)
         lock_give(fork_mask);
 }
 
+void signals_forked(void)
+{
+    atomic_store_explicit(&lock, 0, memory_order_release);
+}
+
 int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old)
 {
     return NEXT(sigaction)(signo, act, old);
