@@ -88,6 +88,8 @@ bool process_nothing_recorded(void);
 /* Warning i about the chains, NULL past the last. */
 const char *process_chain_warning(unsigned i);
 bool writer_is_alive(void);
+/* "; limits: ..." where this process may have too little for a writer, else "". */
+void writer_limits(char *text, size_t room);
 void process_install_mpi_hooks(void);
 
 /* Identity, options, chains, alarms as key=value text for the writer. */

@@ -293,6 +293,27 @@ static void report_skipped(void)
     (void)stream_meta_put(&recorder_stream, "mpi_completions_skipped", text);
 }
 
+static void report_dead_writer(uint32_t state)
+{
+    char few[256];
+    writer_limits(few, sizeof few);
+    const char *detail = few[0] != '\0' ? few + 2 : NULL;
+    if (state == WRITER_STARTING) { /* nobody knows of the stream */
+        (void)unlink(process.stream_path);
+        log_detail(LOG_ERROR,
+                   "nothing is recorded: the writer of this process ended as soon as it had begun",
+                   detail);
+    } else if (detail != NULL) {
+        log_detail(LOG_ERROR,
+                   "the writer of this process was killed, or had too little to work with; "
+                   "`regtrace recover` finishes its file",
+                   detail);
+    } else {
+        log_line(LOG_ERROR,
+                 "the writer of this process was killed: `regtrace recover` finishes its file");
+    }
+}
+
 /* A short sleep between looks: the writer has no reason to signal us. */
 static void wait_for_writer(void)
 {
@@ -310,8 +331,7 @@ static void wait_for_writer(void)
             return;
         }
         if (!writer_is_alive()) {
-            log_line(LOG_ERROR,
-                     "the writer of this process was killed: `regtrace recover` finishes its file");
+            report_dead_writer(atomic_load(&h->writer_state));
             return;
         }
         recorder_wake_writer();

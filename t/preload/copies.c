@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Children with memory of their own that are not made by fork(): copies clone|returns|raw_clone|raw_fork|raw_exec|fork [late]. Each records
- * while its parent does. "late": the parent records nothing before. What is printed is the same with and without the preload. */
+ * Children with memory of their own that are not made by fork(): copies clone|returns|raw_clone|raw_fork|raw_exec|fork [late]|program|blind. Each records
+ * while its parent does. "late": the parent records nothing before; "program" has no
+ * children, and "blind" no descriptors in the end. What is printed is the same with and without the preload. */
 #include "share/include/regtrace.h"
 
 #include <sched.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,8 +69,10 @@ int main(int argc, char **argv)
 {
     part = argc > 1 ? argv[1] : "";
     self = argv[0];
-    if (strcmp(part, "program") == 0) {
+    if (strcmp(part, "program") == 0 || strcmp(part, "blind") == 0) {
         record("program", REGIONS);
+        if (strcmp(part, "blind") == 0 && setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3}) != 0)
+            return 1;
         return 0;
     }
     if (argc < 3)
