@@ -66,9 +66,9 @@ static void end_finalize(void)
         if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
             return REAL;                                                                           \
         begin;                                                                                     \
-        bool recorded = mpi_open_plain(t, MPI_NUMBER_##function);                                  \
+        struct mpi_plain call = mpi_open_plain(t, MPI_NUMBER_##function);                          \
         int result = REAL;                                                                         \
-        mpi_close_plain(t, MPI_NUMBER_##function, recorded);                                       \
+        mpi_close_plain(t, MPI_NUMBER_##function, call);                                           \
         if (result == 0) {                                                                         \
             end;                                                                                   \
         }                                                                                          \
@@ -149,9 +149,9 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
             return;                                                                                \
         }                                                                                          \
         begin;                                                                                     \
-        bool recorded = mpi_open_plain(t, entry);                                                  \
+        struct mpi_plain call = mpi_open_plain(t, entry);                                          \
         real(__VA_ARGS__);                                                                         \
-        mpi_close_plain(t, entry, recorded);                                                       \
+        mpi_close_plain(t, entry, call);                                                           \
         if (mpi_fortran_result(ierror) == 0) {                                                     \
             end;                                                                                   \
         }                                                                                          \

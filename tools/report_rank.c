@@ -177,7 +177,8 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     c->cut += (ev->flags & EVENT_FLAG_CUT) != 0;
     if (nested)
         return;
-    uint64_t bytes = ev->b & 0xffffffffffffu;
+    bool nobody = (int32_t)(uint32_t)ev->a == -2; /* MPI_PROC_NULL: no message */
+    uint64_t bytes = nobody ? 0 : ev->b & 0xffffffffffffu;
     c->bytes += bytes;
     p->out->calls++;
     p->out->bytes += bytes;
@@ -220,8 +221,10 @@ static void name_function(struct pass *p, uint32_t f, uint32_t code)
 
 static int take_event(struct pass *p, const struct rt_event *ev)
 {
-    if (ev->code == EV_MPI_BYTES && (ev->flags & EVENT_FLAG_CUT) == 0)
+    bool unknown = (ev->flags & EVENT_FLAG_CUT) != 0;
+    if (ev->code == EV_MPI_BYTES && !unknown)
         p->out->received += ev->b;
+    p->out->completions_unknown += ev->code == EV_MPI_COMPLETE && unknown;
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);
     if (!gap && !enter && !EVENT_IS_MPI_LEAVE(ev->code))

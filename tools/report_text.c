@@ -393,6 +393,14 @@ static void print_problems(FILE *out, const struct report *r)
                           "  rank %" PRId32 ": %" PRIu64 " MPI calls without their other end\n",
                           k->info.rank, k->unmatched);
         }
+        if (k->completions_unknown > 0) {
+            problems_head(out, &head);
+            (void)fprintf(out,
+                          "  rank %" PRId32 ": %" PRIu64
+                          " requests that completed were made outside "
+                          "their window; what they may have received is not counted\n",
+                          k->info.rank, k->completions_unknown);
+        }
         if (k->completions_skipped > 0) {
             problems_head(out, &head);
             (void)fprintf(out,
