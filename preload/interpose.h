@@ -57,6 +57,9 @@ struct signals_inherited {
 void signals_before_exec(struct signals_inherited *saved);
 void signals_after_exec(const struct signals_inherited *saved);
 
+/* From a handler: what would have happened had nobody handled the signal. */
+void signals_default_action(int signo, siginfo_t *info, void *context);
+
 /* Over fork, innermost: nobody else changes dispositions. */
 void signals_before_fork(void);
 void signals_after_fork(void);

@@ -106,6 +106,10 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason);
 /* Start or stop by our own header or by a preset: like a fired alarm without a chain. */
 void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip);
 
+/* function(argument), on a stack of ours where the signal's alternate stack is too small for what we do. context: the
+ * handler's. own_stack.c */
+void run_with_room(const void *context, void (*function)(void *), void *argument);
+
 /* --- signals: signals.c -------------------------------------------------------------------------------- */
 
 /* Reserve and install the internal signal; the real sigaction, past our own wrapper. */
