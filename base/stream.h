@@ -164,6 +164,7 @@ struct stream_header {
 
 #define STREAM_FLAG_DROP 1u      /* REGTRACE_FULL=drop */
 #define STREAM_FLAG_LINKS_MPI 2u /* the program links an MPI library */
+#define STREAM_FLAG_CHILD 4u     /* a traced process forked or started this one */
 
 /* The mapping, as either side holds it. */
 struct stream {

@@ -49,6 +49,7 @@ void process_after_fork_child(void)
     process.writer_started = false;
     process.stream_path[0] = '\0';
     process.id.parent_pid = process.pid;
+    process.child = true;
     process.pid = (uint32_t)sys_getpid();
     process.id.pid = process.pid;
     process.id.pid_start_time = identity_start_time(process.pid);

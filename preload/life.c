@@ -56,9 +56,10 @@ static int make_stream(struct rt_error *e)
     int rc;
     if (process.dir[0] == '\0') {
         if (parent != NULL)
-            (void)snprintf(process.dir, sizeof process.dir, "%s", parent);
+            process.child = snprintf(process.dir, sizeof process.dir, "%s", parent) > 0;
         else if (!process.id.launched && process_ancestor_folder(process.dir))
-            ; /* started by system() or popen(); ranks of a launcher have their job's folder anyway */
+            process.child = true; /* started by system() or popen(); ranks of a launcher have their
+                                     job's folder anyway */
         else if ((rc = identity_make_folder(&process.id, process.wanted_dir, process.dir, e)) !=
                  0) {
             process.dir[0] = '\0';
@@ -112,6 +113,8 @@ static void fill_header(void)
         h->flags |= STREAM_FLAG_DROP;
     if (process.links_mpi)
         h->flags |= STREAM_FLAG_LINKS_MPI;
+    if (process.child)
+        h->flags |= STREAM_FLAG_CHILD;
 }
 
 static bool start_recording(void)

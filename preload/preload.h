@@ -25,6 +25,7 @@ struct process {
     bool traced; /* false: every wrapper passes straight through, for good */
     bool writer_started;
     bool links_mpi;
+    bool child;          /* a traced process forked or started this one */
     bool follow;         /* REGTRACE_FOLLOW */
     bool in_vfork_child; /* set around vfork in the child: write nothing at all */
     uint32_t pid; /* the pid that owns this state: a differing getpid() means an unseen fork */

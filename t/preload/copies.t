@@ -13,6 +13,7 @@ for part in clone returns raw_clone raw_fork fork; do
     is "$(count parent)" 4510 "$part: all of the parent's regions are there"
     is "$(count child)" 4500 "$part: and all of the children's"
     is "$(find "$last_trace" -name 'rank-*.h5' | wc -l)" 4 "$part: in a file each"
+    is "$("$REGTRACE" dump "$last_trace/rank-00000.h5" | grep -cE 'region begins.*"parent"')" 4510 "$part: the parent has the rank's name"
     run 60 "$REGTRACE" check "$last_trace"
     is "$status" 0 "$part: the files are sound" || diag "$out$err"
 
