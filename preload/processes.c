@@ -257,7 +257,8 @@ PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
 
 static void end_now(void)
 {
-    if (processes_vfork_depth == 0)
+    /* Where nothing was recorded, no system call: the program may have forbidden itself all but this exit. */
+    if (processes_vfork_depth == 0 && atomic_load(&process_start_state) != 0)
         process_finish(CLOSE_END, true); /* looks at the pid itself */
 }
 

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Children with memory of their own that are not made by fork(): copies clone|returns|raw_clone|raw_fork|raw_exec|fork [late]|program|blind. Each records
+ * Children with memory of their own that are not made by fork(): copies clone|returns|raw_clone|raw_fork|raw_exec|fork [late]|program|blind|sandbox. Each records
  * while its parent does. "late": the parent records nothing before; "program" has no
  * children, and "blind" no descriptors in the end. What is printed is the same with and without the preload. */
 #include "share/include/regtrace.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -65,10 +69,31 @@ static pid_t start(int number)
     return made;
 }
 
+/* From here on the process may write and exit; anything else kills it. */
+static int sandbox(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        return 1;
+    record("sandbox", 10);
+    (void)!write(1, "in the sandbox\n", 15);
+    _exit(3);
+}
+
 int main(int argc, char **argv)
 {
     part = argc > 1 ? argv[1] : "";
     self = argv[0];
+    if (strcmp(part, "sandbox") == 0)
+        return sandbox();
     if (strcmp(part, "program") == 0 || strcmp(part, "blind") == 0) {
         record("program", REGIONS);
         if (strcmp(part, "blind") == 0 && setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3}) != 0)
