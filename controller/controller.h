@@ -352,6 +352,9 @@ void ctl_after_fork(struct ctl_shared *shared, struct ctl_thread *thread,
 /* The alarm of a chain that is armed in a thread, or CTL_NO_ALARM. Any thread may ask (a snapshot).
  */
 uint16_t ctl_thread_armed(const struct ctl_thread *thread, unsigned chain);
+/* How many chains have an alarm armed in at least one thread that has begun and not ended. Stored
+ * under the lock: where two threads ask at once, the later count stays. Not from a callback. */
+void ctl_chains_armed(struct ctl_shared *shared, _Atomic uint32_t *count);
 uint32_t ctl_thread_tid(const struct ctl_thread *thread);
 /* How often an alarm has fired, over all threads (a uniform: edges). */
 uint64_t ctl_alarm_fired(const struct ctl_shared *shared, uint16_t alarm);

@@ -216,8 +216,10 @@ struct preload_thread *thread_self(void)
     if (t->attached == 0 && recorder_thread_attach(t, false)) {
         if (pt == NULL)
             pt = make_thread(t);
-        else
+        else {
             windows_after_fork(t, pt); /* the thread that forked, now in the child */
+            triggers_count_armed(pt);  /* its stream is a new one */
+        }
         threads_watch_end();
     }
     sys_restore_signals(mask);
@@ -252,8 +254,10 @@ void thread_finish(void)
     windows_close_thread(t, CLOSE_THREAD_END);
     uint64_t mask = sys_block_signals();
     timers_thread_end(pt);
-    if (pt->automaton != NULL)
+    if (pt->automaton != NULL) {
         ctl_thread_exit(pt->automaton);
+        triggers_count_armed(NULL);
+    }
     t->automaton = NULL;
     t->window_state = NULL;
     recorder_thread_end(t);
