@@ -39,7 +39,7 @@ void process_after_fork_child(void)
         return;
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    windows_forked();
+    windows_forked(pt);
     if (pt != NULL) {
         pt->was_recording = t->recording != 0;
         timers_forget(pt);

@@ -104,9 +104,10 @@ void timers_thread_end(struct preload_thread *pt);
 /* In a forked child: the parent's timers do not exist here. */
 void timers_forget(struct preload_thread *pt);
 
-/* In the child of fork, first: a thread that is not there may have held the lock of the windows. */
-void windows_forked(void);
-/* For the child of fork: windows restart from ordinal 0; a thread that was recording opens one. */
+/* In the child of fork, first: a thread that is not there may have held the lock of the windows, which restart from
+ * ordinal 0. pt: of the thread that forked, or NULL. */
+void windows_forked(struct preload_thread *pt);
+/* When that thread first records, others may do so already: it opens a window if it was recording. */
 void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt);
 /* After a failed exec: the window that the exec closed goes on as a new one. */
 void windows_reopen(struct recorder_thread *t, struct preload_thread *pt);

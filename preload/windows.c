@@ -391,26 +391,34 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason)
     sys_restore_signals(mask);
 }
 
-void windows_forked(void)
+/* What the thread that forked was in: the child's other threads may be first to open windows there. */
+static struct {
+    struct edge opened;
+    bool shared;
+} before_fork;
+
+void windows_forked(struct preload_thread *pt)
 {
     unlock_windows();
+    before_fork.opened = windows.opened;
+    before_fork.shared = windows.bcast_open;
+    windows.closes = 0;
+    windows.left = 0;
+    windows.bcast_number = 0;
+    windows.bcast_open = false;
+    if (pt != NULL)
+        pt->closes_seen = pt->bcast_seen = pt->left_number = 0;
 }
 
 void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
 {
-    struct edge e = windows.opened;
+    struct edge e = before_fork.opened;
     e.clock = clock_ticks();
     e.kind = pt->kind;
-    bool shared = windows.bcast_open;
-    windows.closes = pt->closes_seen = 0;
-    pt->bcast_seen = pt->left_number = 0;
-    windows.left = 0;
-    windows.bcast_number = 0;
-    windows.bcast_open = false;
     if (!pt->was_recording)
         return;
     e.requested = e.actual = CTL_UNKNOWN;
-    if (shared) {
+    if (before_fork.shared) {
         pt->was_recording = false;
         (void)start_broadcast(t, pt, &e, false);
     } else {
