@@ -130,6 +130,21 @@ run 30 "$REGTRACE" run -o "$T/mine" -- sh -c true
 [ -e "$T/mine/keep" ]
 ok $? 'a folder with something in it is never removed'
 
+# --- processes that outlive their launcher, as ranks do where one of them aborts --------------------------------
+printf '#include <unistd.h>\nint main(void) { usleep(700000); return 0; }\n' >lasts.c
+cc -o lasts lasts.c
+run 30 "$REGTRACE" run -o "$T/outlives" -include lasts -control start:timeout:10ms -- sh -c './lasts >/dev/null 2>&1 & sleep 0.3'
+like "$err" "1 process recorded in $T/outlives" 'a process that ends after the launcher is waited for, though it has no file yet'
+is "$("$REGTRACE" check "$T/outlives" | sed 's/, [0-9]* facts.*,/,/')" "$T/outlives: 1 files, no violation" 'and its file is complete'
+export REGTRACE_RUN=same REGTRACE_DIR=$T/follows REGTRACE_CONTROL=start:timeout:10ms
+LD_PRELOAD=$LIBREGTRACE ./lasts
+wait_for 20 test -e "$T/follows/rank-00000.h5"
+LD_PRELOAD=$LIBREGTRACE ./lasts &
+sleep 0.3
+like "$("$REGTRACE" check "$T/follows")" ' 2 files' 'check knows of a file that follows'
+wait $!
+unset REGTRACE_RUN REGTRACE_DIR REGTRACE_CONTROL
+
 # --- launchers: both orders, both MPIs -------------------------------------------------------------------------
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
 for mpi in openmpi mpich; do
