@@ -70,6 +70,9 @@ extern int signals_kept_out;
 /* If signo is that: the program means it itself, and we take another one. */
 void signals_give_up_internal(int signo);
 
+/* Did we send it, or a timer of ours, or our writer for `regtrace ctl`? */
+bool signals_is_internal(int signo, const siginfo_t *info);
+
 /* The set to hand to the kernel: without the internal signal, in *copy; NULL for NULL. *named (may be NULL): it was in
  * the set. A set that names it among few means that very signal: then it is given up first. */
 const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, bool *named);

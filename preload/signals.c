@@ -238,7 +238,7 @@ static uintptr_t ip_of(const void *context)
 }
 
 /* Sent by ourselves, by a timer of ours, or by our writer for `regtrace ctl`. */
-static bool is_internal(int signo, const siginfo_t *info)
+bool signals_is_internal(int signo, const siginfo_t *info)
 {
     if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) == 0)
         return false;
@@ -335,7 +335,7 @@ static void our_handler(int signo, siginfo_t *info, void *context)
     int keep = errno;
     uintptr_t handler = atomic_load(&shown[signo].handler);
     struct received r = {.signo = signo, .info = info, .context = context};
-    if (is_internal(signo, info)) {
+    if (signals_is_internal(signo, info)) {
         signals_seen.internal++;
         if (processes_vfork_depth == 0)
             run_with_room(context, interrupted, &r);
@@ -387,7 +387,7 @@ static int choose_internal(int but)
     return 0;
 }
 
-/* Timers that are armed and the writer still send the old one: is_internal() knows them, whoever has it now. Where the
+/* Timers that are armed and the writer still send the old one: signals_is_internal() knows them, whoever has it now. Where the
  * program takes every real-time signal, the last one is shared: it may then block ours, too. */
 void signals_give_up_internal(int signo)
 {
@@ -401,6 +401,9 @@ void signals_give_up_internal(int signo)
         signals_kept_out = other;
         if (other != 0)
             process.internal_signal = other;
+        else if (recorder_stream.header != NULL)
+            log_line(LOG_WARNING, "the program takes every real-time signal: where it blocks them, "
+                                  "timeouts and requests come late, or not at all");
         struct sigaction a =
             kernel_action(signo, &plain); /* still ours: what is on its way must find us */
         note_shown(signo, &plain);

@@ -29,5 +29,11 @@ for room in 272 1024 3072 6144 12288; do
         is "$got" $((${#chains} ? 6 : 5)) "$room bytes of stack, chains '$chains': each signal is recorded"
     done
 done
+# Programs that take real-time signals by waiting for them: ours is not among what they get, and still comes to us.
+for part in some all; do
+    same "real-time signals taken: $part" REGTRACE_CONTROL='start:timeout:2ms,stop:timeout:2ms,repeat' "$P/taken" $part
+    [ "$("$REGTRACE" dump "$last_trace" | grep -c 'window opens')" -gt 9 ]
+    ok $? "real-time signals taken: $part: timeouts come"
+done
 same "named and sent by a thread" REGTRACE_CONTROL="start:signal:SIGTERM" "$P/handlers" die_thread 15
 done_testing
