@@ -175,8 +175,7 @@ static void check_handed_over(struct pass *p, const struct rt_thread *row, uint6
     /* A thread counts what it hands over with each whole chunk, so one that never ended has not counted its last. */
     if (row->recorded > most || (orderly && row->ended != 0 && row->recorded < least))
         check_violation(p->check, CHECK_COUNTS,
-                        "thread %" PRId32 " handed over %" PRIu64 " events, %" PRIu64
-                        " arrived%s",
+                        "thread %" PRId32 " handed over %" PRIu64 " events, %" PRIu64 " arrived%s",
                         row->thread, row->recorded, least,
                         unstored ? " or are counted as lost" : "");
 }
