@@ -35,7 +35,8 @@ struct recorder_thread {
     uint64_t sequence;               /* of the next chunk */
     uint32_t continued;              /* continuation slots in the current chunk */
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
-    uint32_t in_toolkit;             /* our own code runs: wrappers pass straight through */
+    uint32_t hurry;      /* in a signal's own records: no wait for the writer, drop and count */
+    uint32_t in_toolkit; /* our own code runs: wrappers pass straight through */
     uint32_t open_depth; /* MPI calls now open, outermost first; at most RECORDER_OPEN_CALLS */
     uint32_t finished;   /* how often recorder_finish_call() has been called */
     uint32_t open_calls[RECORDER_OPEN_CALLS];   /* function numbers and states */
@@ -160,6 +161,10 @@ static inline void recorder_put(struct recorder_thread *t, uint32_t code_flags, 
     }
     recorder_put_slow(t, code_flags, a, b);
 }
+
+/* Before recording with signals blocked: get a chunk, and wait for one with the program's own mask. What cannot be had is
+ * dropped by the record that follows. */
+void recorder_make_room(struct recorder_thread *t);
 
 /* Record `n` (1 to 8) slots as one record: the first as recorder_emit(), the others hold `more` (three
  * words each: clock, a, b). All of them stand in one chunk. Control records: never dropped while the writer lives. */

@@ -74,7 +74,8 @@ enum stream_thread_state {
 /* One row per thread that ever existed; never reused. Written by its thread (or its creator). */
 struct stream_thread {
     _Atomic uint32_t state;
-    uint32_t tid; /* ours: 0 main, 1, 2 ... in creation order; helpers of MPI from 1000 */
+    uint32_t
+        tid; /* ours: 0 main, 1, 2 ... in creation order, after 999 from 1000000; helpers of MPI from 1000 */
     uint32_t kernel_tid;
     uint32_t name; /* string id */
     uint64_t start_routine;
@@ -201,7 +202,7 @@ static inline uint16_t chunk_mark(const struct chunk_header *c)
 struct stream_geometry {
     uint32_t chunk_bytes;     /* (32768) */
     uint64_t pool_bytes;      /* (4 MiB) */
-    uint32_t thread_capacity; /* (1024) */
+    uint32_t thread_capacity; /* (4096) */
     uint32_t string_capacity; /* (4096) */
     uint32_t string_bytes;    /* (256 KiB) */
     uint32_t meta_bytes;      /* (64 KiB) */

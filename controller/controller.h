@@ -66,9 +66,14 @@ const char *ctl_type_name(enum ctl_type type);
 #define CTL_NO_ALARM UINT16_MAX /* "no alarm": a default start, nothing armed */
 #define CTL_MAX_ALARMS 65000u   /* alarm indexes are dense from 0 and fit 16 bits */
 #define CTL_ANY_TID UINT32_MAX  /* the alarm has no tid token */
-#define CTL_HELPER_TID 1000u    /* threads of MPI and other runtimes have tids from here */
-#define CTL_UNKNOWN UINT64_MAX  /* an instruction count that is not known, or was not requested */
-#define CTL_ENDLESS 0u          /* ctl_chain.repeat of ",repeat" without a number */
+#define CTL_HELPER_TID 1000u    /* threads of MPI and other runtimes have tids from here ... */
+#define CTL_HELPER_END 1000000u /* ... to here; the program's own go on from here after 999 */
+static inline bool ctl_is_helper(uint32_t tid)
+{
+    return tid >= CTL_HELPER_TID && tid < CTL_HELPER_END;
+}
+#define CTL_UNKNOWN UINT64_MAX /* an instruction count that is not known, or was not requested */
+#define CTL_ENDLESS 0u         /* ctl_chain.repeat of ",repeat" without a number */
 
 /* ---- What was parsed ---- */
 
@@ -242,7 +247,7 @@ int ctl_explain(const struct ctl_config *config, FILE *out);
  *  - A global alarm without bcast, followed by one that is not global: the winner goes on, the
  *    chain has nothing armed in the others until it comes to a global, bcast or uniform transition
  *    again.
- *  - A thread with a tid >= CTL_HELPER_TID takes part in a chain only if an alarm of that chain
+ *  - A helper thread (ctl_is_helper()) takes part in a chain only if an alarm of that chain
  *    names its tid. It gets no default start.
  *  - count on icount and timeout multiplies the distance.
  *

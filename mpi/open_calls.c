@@ -26,6 +26,7 @@
 RT_COLD static void put_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
                                 uint64_t b, bool enter)
 {
+    recorder_make_room(t);
     uint64_t mask = sys_block_signals();
     recorder_finish_call(t);
     uint32_t depth = t->open_depth;

@@ -307,13 +307,19 @@ static void handler_ends(void *p)
 
 static void record_and_run(uintptr_t handler, struct received *r, int *keep)
 {
+    /* While this handler waited for the writer, its signal would go to other threads, which block less than the program
+     * thinks: MPI's own. */
+    recorder_self.hurry = 1;
     if (process.traced && process.options.number[OPT_record_signals] != 0)
         run_with_room(r->context, handler_begins, r);
+    recorder_self.hurry = 0;
     errno = *keep;
     run_program_handler(handler, r->signo, r->info, r->context);
     *keep = errno;
+    recorder_self.hurry = 1;
     if (r->recorded)
         run_with_room(r->context, handler_ends, r);
+    recorder_self.hurry = 0;
 }
 
 /* The internal signal, sent by somebody else while it is still ours: from now on it is the program's. */

@@ -139,7 +139,7 @@ static void follow(struct recorder_thread *t, struct preload_thread *pt)
     lock_windows();
     bool close = windows.closes != pt->closes_seen;
     bool open =
-        windows.bcast_open && pt->bcast_seen != windows.bcast_number && t->tid < CTL_HELPER_TID;
+        windows.bcast_open && pt->bcast_seen != windows.bcast_number && !ctl_is_helper(t->tid);
     bool join = open && (!t->recording || close);
     struct edge closed = windows.closed, opened = windows.opened;
     int32_t ordinal = join ? broadcast_ordinal() : -1;
