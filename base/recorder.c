@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 #define WAIT_SLICE_NS 20000000
 
 __thread struct recorder_thread recorder_self;
-_Atomic uint32_t recorder_epoch = 1;
+struct recorder_page recorder_page; /* all zeros: no mapping of a file, which cannot be wiped */
 struct stream recorder_stream = {.fd = -1};
 
 static _Atomic uint32_t recording_on;
@@ -22,6 +23,7 @@ static _Atomic uint32_t chunk_hint;
 static _Atomic uint32_t
     writer_gave_up; /* the writer made no progress: drop without waiting until it does */
 static _Atomic uint64_t given_up_at;
+static bool forks_are_unseen;
 static const uint32_t unknown_cpu = EVENT_CPU_UNKNOWN;
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
@@ -38,9 +40,24 @@ bool recorder_is_on(void)
     return atomic_load_explicit(&recording_on, memory_order_acquire) != 0;
 }
 
+void recorder_watch_forks(void)
+{
+    forks_are_unseen = sys_call6(SYS_madvise, (long)&recorder_page, sizeof recorder_page,
+                                 MADV_WIPEONFORK, 0, 0, 0) != 0;
+    atomic_store(&recorder_epoch, 1);
+}
+
+/* Where the kernel wipes nothing: asked once a chunk. What stood in the parent's open chunk is lost then. */
+static bool is_another_process(void)
+{
+    return RT_UNLIKELY(forks_are_unseen) && (uint32_t)sys_getpid() != recorder_stream.header->pid;
+}
+
 void recorder_start(const struct stream *s)
 {
     recorder_stream = *s;
+    if (recorder_was_forked())
+        atomic_store(&recorder_epoch, 1);
     atomic_store(&writer_gave_up, 0);
     atomic_store_explicit(&recording_on, 1, memory_order_release);
 }
@@ -65,18 +82,23 @@ static const uint32_t *cpu_source(void)
     return (const uint32_t *)(const void *)(rseq + 4); /* struct rseq: cpu_id_start, cpu_id */
 }
 
+/* The program's own threads: 0 to 999, then from a million on; helpers stand between. */
+#define HELPERS 1000u
+#define HELPERS_END 1000000u
+
 uint32_t recorder_tid_claim(bool helper)
 {
-    return atomic_fetch_add(helper ? &next_helper_tid : &next_tid, 1);
+    if (helper)
+        return atomic_fetch_add(&next_helper_tid, 1);
+    uint32_t n = atomic_fetch_add(&next_tid, 1);
+    return n < HELPERS ? n : n - HELPERS + HELPERS_END;
 }
 
 void recorder_tid_return(uint32_t tid)
 {
-    uint32_t after = tid + 1;
-    if (!atomic_compare_exchange_strong(&next_tid, &after, tid)) {
-        after = tid + 1;
-        (void)atomic_compare_exchange_strong(&next_helper_tid, &after, tid);
-    }
+    bool helper = tid >= HELPERS && tid < HELPERS_END;
+    uint32_t n = tid >= HELPERS_END ? tid - HELPERS_END + HELPERS : tid, after = n + 1;
+    (void)atomic_compare_exchange_strong(helper ? &next_helper_tid : &next_tid, &after, n);
 }
 
 bool recorder_thread_attach(struct recorder_thread *t, bool helper)
@@ -174,8 +196,9 @@ static bool writer_is_hopeless(void)
 }
 
 /* Wait until a chunk is free, the writer has failed, or it has made no progress for WRITER_PATIENCE_NS.
- * The clock is CLOCK_MONOTONIC; signals are blocked by the caller. */
-static struct chunk_header *wait_for_chunk(struct recorder_thread *t)
+ * The clock is CLOCK_MONOTONIC; signals are blocked by the caller, but not while it sleeps: the program's signals would go
+ * to other threads. A handler may then have got a chunk for this thread itself, or jump out of here. */
+static struct chunk_header *wait_for_chunk(struct recorder_thread *t, uint64_t mask)
 {
     struct stream_header *h = recorder_stream.header;
     uint64_t began = clock_monotonic_ns(), moved = began;
@@ -189,7 +212,11 @@ static struct chunk_header *wait_for_chunk(struct recorder_thread *t)
         if (c != NULL)
             break;
         recorder_wake_writer();
+        sys_restore_signals(mask);
         sys_futex_wait(&h->chunks_freed, freed, WAIT_SLICE_NS);
+        (void)sys_block_signals();
+        if (t->chunk != NULL)
+            break;
         uint64_t now = clock_monotonic_ns();
         uint64_t p = atomic_load(&h->writer_progress);
         if (p != progress) {
@@ -235,28 +262,46 @@ static void install_chunk(struct recorder_thread *t, struct chunk_header *c)
     atomic_store_explicit(&t->cursor, first, memory_order_relaxed);
 }
 
-/* Signals are blocked. After this the thread has at least `slots` free slots, or false. */
-static bool refill(struct recorder_thread *t, unsigned slots, bool control)
+static bool has_room(const struct recorder_thread *t, unsigned slots)
 {
-    struct event_slot *cursor = atomic_load_explicit(&t->cursor, memory_order_relaxed);
-    if (t->chunk != NULL && t->end - cursor >= (ptrdiff_t)slots)
-        return true;
-    uint64_t began = clock_ticks();
-    close_chunk(t);
+    return t->chunk != NULL &&
+           t->end - atomic_load_explicit(&t->cursor, memory_order_relaxed) >= (ptrdiff_t)slots;
+}
+
+/* One free chunk for the thread, if need be after a wait (whose ticks come back). NULL with a chunk in t: a handler
+ * has got it meanwhile. */
+static struct chunk_header *get_chunk(struct recorder_thread *t, bool control, uint64_t mask,
+                                      uint64_t *waited)
+{
     struct chunk_header *c = take_free_chunk();
-    uint64_t waited = 0;
-    if (c == NULL && may_wait(control)) {
-        waited = clock_ticks();
-        c = wait_for_chunk(t);
-        waited = clock_ticks() - waited;
-    }
-    if (c == NULL)
-        return false;
-    install_chunk(t, c);
-    if (t->dropped != 0) {
-        uint64_t n = t->dropped;
-        t->dropped = 0;
-        (void)recorder_emit(t, EV_DROPPED, n, clock_ticks() - t->dropped_since);
+    if (c != NULL || t->hurry != 0 || !may_wait(control))
+        return c;
+    uint64_t from = clock_ticks();
+    c = wait_for_chunk(t, mask);
+    *waited += clock_ticks() - from;
+    return c;
+}
+
+/* Signals are blocked, `mask` is what they were before. After this the thread has at least `slots` free slots, or
+ * false. */
+static bool refill(struct recorder_thread *t, unsigned slots, bool control, uint64_t mask)
+{
+    uint64_t began = clock_ticks(), waited = 0;
+    while (!has_room(t, slots)) {
+        if (is_another_process())
+            return false;
+        close_chunk(t);
+        struct chunk_header *c = get_chunk(t, control, mask, &waited);
+        if (c == NULL && t->chunk == NULL)
+            return false;
+        if (c == NULL)
+            continue;
+        install_chunk(t, c);
+        if (t->dropped != 0) {
+            uint64_t n = t->dropped;
+            t->dropped = 0;
+            (void)recorder_emit(t, EV_DROPPED, n, clock_ticks() - t->dropped_since);
+        }
     }
     if (waited != 0)
         (void)recorder_emit(t, EV_WAITED, waited, 0);
@@ -288,7 +333,7 @@ RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, 
         return false;
     int keep = errno;
     uint64_t mask = sys_block_signals();
-    bool ok = t->row != NULL && refill(t, 1, false);
+    bool ok = t->row != NULL && refill(t, 1, false, mask);
     if (ok)
         *clock = recorder_emit(t, code_flags, a, b);
     else
@@ -296,6 +341,18 @@ RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, 
     sys_restore_signals(mask);
     errno = keep;
     return ok;
+}
+
+RT_COLD void recorder_make_room(struct recorder_thread *t)
+{
+    if (atomic_load_explicit(&t->cursor, memory_order_relaxed) != t->end || !can_record(t))
+        return;
+    int keep = errno;
+    uint64_t mask = sys_block_signals();
+    if (t->row != NULL)
+        (void)refill(t, 1, false, mask);
+    sys_restore_signals(mask);
+    errno = keep;
 }
 
 RT_COLD void recorder_put_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
@@ -312,7 +369,7 @@ RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_fla
         return clock;
     int keep = errno;
     uint64_t mask = sys_block_signals();
-    if (t->row == NULL || !refill(t, 1 + n_more, true)) {
+    if (t->row == NULL || !refill(t, 1 + n_more, true, mask)) {
         count_drop(t);
     } else {
         struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
@@ -349,7 +406,7 @@ void recorder_thread_end(struct recorder_thread *t)
         return;
     uint64_t mask = sys_block_signals();
     if (t->dropped != 0 && t->row != NULL && recorder_is_on())
-        (void)refill(t, 2, false);
+        (void)refill(t, 2, false, mask);
     close_chunk(t);
     t->attached = 2;
     t->recording = 0;
@@ -376,6 +433,7 @@ void recorder_after_fork(struct recorder_thread *t)
         t->open_calls[i] &= ~RECORDER_CALL_ENTERED;
     t->in_toolkit = in_toolkit;
     t->window = STREAM_NO_WINDOW;
+    atomic_store(&recorder_epoch, 1); /* wiped; t->epoch is 0 */
     atomic_store(&next_tid, 0);
     atomic_store(&next_helper_tid, 1000);
     atomic_store(&chunk_hint, 0);

@@ -35,7 +35,8 @@ struct recorder_thread {
     uint64_t sequence;               /* of the next chunk */
     uint32_t continued;              /* continuation slots in the current chunk */
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
-    uint32_t in_toolkit;             /* our own code runs: wrappers pass straight through */
+    uint32_t hurry;      /* in a signal's own records: no wait for the writer, drop and count */
+    uint32_t in_toolkit; /* our own code runs: wrappers pass straight through */
     uint32_t open_depth; /* MPI calls now open, outermost first; at most RECORDER_OPEN_CALLS */
     uint32_t finished;   /* how often recorder_finish_call() has been called */
     uint32_t open_calls[RECORDER_OPEN_CALLS];   /* function numbers and states */
@@ -51,8 +52,28 @@ struct recorder_thread {
 extern __thread struct recorder_thread recorder_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Grows at every broadcast edge and whenever other threads must look; a thread compares it with its own. */
-extern _Atomic uint32_t recorder_epoch __attribute__((visibility("hidden")));
+/* Grows at every broadcast edge and whenever other threads must look; a thread compares it with its own. It has a page of its
+ * own that the kernel wipes in every child with memory of its own (MADV_WIPEONFORK): a 0 there tells of a fork that no
+ * wrapper of ours has seen, by a raw system call, before anything is written into the parent's stream. */
+#ifdef __aarch64__
+#define RECORDER_PAGE 65536 /* the largest that the kernel can be built with */
+#else
+#define RECORDER_PAGE 4096
+#endif
+struct recorder_page {
+    _Atomic uint32_t epoch;
+} __attribute__((aligned(RECORDER_PAGE)));
+extern struct recorder_page recorder_page __attribute__((visibility("hidden")));
+#define recorder_epoch recorder_page.epoch
+
+/* Once, before anything is recorded: from here on recorder_was_forked() tells, where the kernel can (Linux 4.14). */
+void recorder_watch_forks(void);
+
+/* This process has come out of a fork that recorder_after_fork() has not been told of; or is not traced at all. */
+static inline bool recorder_was_forked(void)
+{
+    return atomic_load_explicit(&recorder_epoch, memory_order_relaxed) == 0;
+}
 
 /* Called by recorder_active() when this thread's epoch is behind (or it is not attached): preload/ sets it.
  * Returns the thread's new `recording`. Must set t->epoch. */
@@ -140,6 +161,10 @@ static inline void recorder_put(struct recorder_thread *t, uint32_t code_flags, 
     }
     recorder_put_slow(t, code_flags, a, b);
 }
+
+/* Before recording with signals blocked: get a chunk, and wait for one with the program's own mask. What cannot be had is
+ * dropped by the record that follows. */
+void recorder_make_room(struct recorder_thread *t);
 
 /* Record `n` (1 to 8) slots as one record: the first as recorder_emit(), the others hold `more` (three
  * words each: clock, a, b). All of them stand in one chunk. Control records: never dropped while the writer lives. */

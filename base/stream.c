@@ -25,7 +25,7 @@ static int layout(struct stream_header *h, const struct stream_geometry *g)
     h->chunk_bytes = (uint32_t)align_up(or_default(g->chunk_bytes, 32768), 4096);
     uint64_t pool = or_default(g->pool_bytes, 4u << 20);
     h->chunk_count = (uint32_t)(pool / h->chunk_bytes);
-    h->thread_capacity = (uint32_t)or_default(g->thread_capacity, 1024);
+    h->thread_capacity = (uint32_t)or_default(g->thread_capacity, 4096);
     h->string_capacity = (uint32_t)or_default(g->string_capacity, 4096);
     h->string_bytes = (uint32_t)or_default(g->string_bytes, 256u << 10);
     h->meta_bytes = (uint32_t)or_default(g->meta_bytes, 64u << 10);

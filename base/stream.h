@@ -74,7 +74,8 @@ enum stream_thread_state {
 /* One row per thread that ever existed; never reused. Written by its thread (or its creator). */
 struct stream_thread {
     _Atomic uint32_t state;
-    uint32_t tid; /* ours: 0 main, 1, 2 ... in creation order; helpers of MPI from 1000 */
+    uint32_t
+        tid; /* ours: 0 main, 1, 2 ... in creation order, after 999 from 1000000; helpers of MPI from 1000 */
     uint32_t kernel_tid;
     uint32_t name; /* string id */
     uint64_t start_routine;
@@ -147,6 +148,8 @@ struct stream_header {
     uint32_t clock_source;                           /* enum clock_source */
     uint32_t flags;                                  /* STREAM_FLAG_ */
     _Atomic int64_t clock_offset_ns, clock_error_ns; /* to rank 0's node; 0 on the same node */
+    /* Time on the clock of rank 0's node, all in ns of CLOCK_MONOTONIC:
+     * corrected = own + clock_offset_ns + clock_drift * (own - clock_start.monotonic_ns). */
     double clock_drift;
 
     _Atomic uint32_t windows_opened;                 /* ordinals handed out */
@@ -162,6 +165,7 @@ struct stream_header {
 
 #define STREAM_FLAG_DROP 1u      /* REGTRACE_FULL=drop */
 #define STREAM_FLAG_LINKS_MPI 2u /* the program links an MPI library */
+#define STREAM_FLAG_CHILD 4u     /* a traced process forked or started this one */
 
 /* The mapping, as either side holds it. */
 struct stream {
@@ -198,7 +202,7 @@ static inline uint16_t chunk_mark(const struct chunk_header *c)
 struct stream_geometry {
     uint32_t chunk_bytes;     /* (32768) */
     uint64_t pool_bytes;      /* (4 MiB) */
-    uint32_t thread_capacity; /* (1024) */
+    uint32_t thread_capacity; /* (4096) */
     uint32_t string_capacity; /* (4096) */
     uint32_t string_bytes;    /* (256 KiB) */
     uint32_t meta_bytes;      /* (64 KiB) */

@@ -3,6 +3,8 @@
  * other threads. */
 #include "controller/state.h"
 
+#include <stdatomic.h>
+
 static const struct ctl_moment unknown_moment = {.icount = CTL_UNKNOWN};
 
 _Static_assert(offsetof(struct ctl_thread, epoch) == CTL_THREAD_EPOCH_OFFSET,
@@ -249,11 +251,9 @@ uint64_t ctl_advance(struct ctl_thread *head, uint16_t index, uint64_t instructi
     return left;
 }
 
-uint16_t ctl_thread_armed(const struct ctl_thread *head, unsigned chain)
+static uint16_t armed_at(const struct thread_state *thread, unsigned chain, uint16_t place)
 {
-    const struct thread_state *thread = (const struct thread_state *)(const void *)head;
     const struct shared_state *shared = state_shared(thread);
-    uint16_t place = __atomic_load_n(&thread->chains[chain].place, __ATOMIC_RELAXED);
     if (place >= PLACE_MAX)
         return CTL_NO_ALARM;
     const struct ctl_alarm *alarm =
@@ -261,6 +261,41 @@ uint16_t ctl_thread_armed(const struct ctl_thread *head, unsigned chain)
     bool ours = (alarm->tid == CTL_ANY_TID || alarm->tid == thread->tid) &&
                 ctl_alarm_on_rank(alarm, shared->config->rank);
     return ours ? alarm->index : CTL_NO_ALARM;
+}
+
+uint16_t ctl_thread_armed(const struct ctl_thread *head, unsigned chain)
+{
+    const struct thread_state *thread = (const struct thread_state *)(const void *)head;
+    return armed_at(thread, chain, __atomic_load_n(&thread->chains[chain].place, __ATOMIC_RELAXED));
+}
+
+/* Under the lock: where the thread will be once it has adopted what others published. */
+static bool armed_in(const struct thread_state *thread, unsigned chain)
+{
+    const struct shared_chain *all = &state_shared(thread)->chains[chain];
+    const struct thread_chain *state = &thread->chains[chain];
+    uint16_t place = __atomic_load_n(&state->place, __ATOMIC_RELAXED);
+    if (place != PLACE_ABSENT && state->sequence != all->sequence)
+        place =
+            all->owner == 0 || all->owner == (uint64_t)thread->tid + 1 ? all->place : PLACE_IDLE;
+    return armed_at(thread, chain, place) != CTL_NO_ALARM;
+}
+
+void ctl_chains_armed(struct ctl_shared *head, _Atomic uint32_t *count)
+{
+    struct shared_state *shared = shared_of(head);
+    uint32_t armed = 0;
+    uint64_t mask = signals_block();
+    lock_take(&shared->lock);
+    for (unsigned c = 0; c < shared->config->chain_count; c++) {
+        const struct thread_state *thread = shared->threads;
+        while (thread != NULL && !armed_in(thread, c))
+            thread = thread->next;
+        armed += thread != NULL;
+    }
+    atomic_store_explicit(count, armed, memory_order_relaxed);
+    lock_drop(&shared->lock);
+    signals_restore(mask);
 }
 
 uint32_t ctl_thread_tid(const struct ctl_thread *head)

@@ -66,9 +66,14 @@ const char *ctl_type_name(enum ctl_type type);
 #define CTL_NO_ALARM UINT16_MAX /* "no alarm": a default start, nothing armed */
 #define CTL_MAX_ALARMS 65000u   /* alarm indexes are dense from 0 and fit 16 bits */
 #define CTL_ANY_TID UINT32_MAX  /* the alarm has no tid token */
-#define CTL_HELPER_TID 1000u    /* threads of MPI and other runtimes have tids from here */
-#define CTL_UNKNOWN UINT64_MAX  /* an instruction count that is not known, or was not requested */
-#define CTL_ENDLESS 0u          /* ctl_chain.repeat of ",repeat" without a number */
+#define CTL_HELPER_TID 1000u    /* threads of MPI and other runtimes have tids from here ... */
+#define CTL_HELPER_END 1000000u /* ... to here; the program's own go on from here after 999 */
+static inline bool ctl_is_helper(uint32_t tid)
+{
+    return tid >= CTL_HELPER_TID && tid < CTL_HELPER_END;
+}
+#define CTL_UNKNOWN UINT64_MAX /* an instruction count that is not known, or was not requested */
+#define CTL_ENDLESS 0u         /* ctl_chain.repeat of ",repeat" without a number */
 
 /* ---- What was parsed ---- */
 
@@ -242,7 +247,7 @@ int ctl_explain(const struct ctl_config *config, FILE *out);
  *  - A global alarm without bcast, followed by one that is not global: the winner goes on, the
  *    chain has nothing armed in the others until it comes to a global, bcast or uniform transition
  *    again.
- *  - A thread with a tid >= CTL_HELPER_TID takes part in a chain only if an alarm of that chain
+ *  - A helper thread (ctl_is_helper()) takes part in a chain only if an alarm of that chain
  *    names its tid. It gets no default start.
  *  - count on icount and timeout multiplies the distance.
  *
@@ -352,6 +357,9 @@ void ctl_after_fork(struct ctl_shared *shared, struct ctl_thread *thread,
 /* The alarm of a chain that is armed in a thread, or CTL_NO_ALARM. Any thread may ask (a snapshot).
  */
 uint16_t ctl_thread_armed(const struct ctl_thread *thread, unsigned chain);
+/* How many chains have an alarm armed in at least one thread that has begun and not ended. Stored
+ * under the lock: where two threads ask at once, the later count stays. Not from a callback. */
+void ctl_chains_armed(struct ctl_shared *shared, _Atomic uint32_t *count);
 uint32_t ctl_thread_tid(const struct ctl_thread *thread);
 /* How often an alarm has fired, over all threads (a uniform: edges). */
 uint64_t ctl_alarm_fired(const struct ctl_shared *shared, uint16_t alarm);

@@ -124,7 +124,7 @@ size_t ctl_thread_size(const struct ctl_config *config)
 static bool participates(const struct shared_state *shared, uint32_t tid, unsigned chain)
 {
     const struct ctl_chain *definition = &shared->config->chains[chain];
-    bool named = tid < CTL_HELPER_TID;
+    bool named = !ctl_is_helper(tid);
     for (unsigned i = 0; i < definition->alarm_count && !named; i++)
         named = alarm_at(shared, definition->first_alarm + i)->tid == tid;
     return named;
@@ -190,7 +190,7 @@ struct ctl_thread *ctl_thread_init(struct ctl_shared *head, void *memory, uint32
                      __ATOMIC_RELAXED);
     thread_place_all(thread, moment->icount);
     lock_drop(&shared->lock);
-    if (config->default_start && tid < CTL_HELPER_TID)
+    if (config->default_start && !ctl_is_helper(tid))
         fire_default_start(thread, moment);
     thread_settle(thread, moment);
     signals_restore(mask);

@@ -13,7 +13,8 @@ struct mpi_abi {
     int any_source, any_tag, proc_null, root;
     uint64_t handle_mask; /* the bits of an argument word that are the handle */
     uint32_t handle_bytes;
-    uint32_t status_bytes, status_source, status_tag; /* offsets */
+    uint32_t status_bytes, status_source, status_tag, status_error; /* offsets */
+    int err_in_status, err_pending;                                 /* error classes */
     uint64_t comm_world, comm_self, comm_null, request_null, type_null, type_byte;
     uint64_t in_place, status_ignore, statuses_ignore;
     /* Open MPI: predefined handles are addresses of variables, in the library's image or, where the

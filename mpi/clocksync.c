@@ -5,7 +5,11 @@
  * The offset is rank 0's CLOCK_MONOTONIC less ours at the same moment, taken from the exchange with
  * the shortest round trip: the error is at most half of that (Cristian 1989). Ranks of one node
  * share a clock and send nothing: exchanges among oversubscribed ranks were wrong by up to 12 ms.
+ *
+ * All of it is collective, and MPI has no call that could be taken back where a rank is not traced. So
+ * the ranks agree without MPI first (agreement.c): no message is sent unless every rank takes part.
  */
+#include "mpi/agreement.h"
 #include "mpi/special.h"
 
 #include "base/stream.h"
@@ -186,18 +190,20 @@ static bool several_nodes(const uint64_t *nodes, int size)
     return false;
 }
 
-/* Every rank's node. NULL where there is no memory for that, which ends the alignment of this rank;
- * the others would wait: it is 8 bytes a rank, taken without malloc. */
-static uint64_t *gather_nodes(const struct mpi_library *l, int size)
+/* Room for every rank's node, before anything is agreed. Not by malloc. */
+static uint64_t *make_room(int size)
+{
+    void *memory = mmap(NULL, (size_t)size * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+static void gather_nodes(const struct mpi_library *l, uint64_t *memory, int size)
 {
     size_t bytes = (size_t)size * sizeof(uint64_t);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t mine = node_hash(), type = mpi_abi.type_byte;
-    if (memory == MAP_FAILED)
-        return NULL;
     if (l->Allgather(&mine, sizeof mine, type, memory, sizeof mine, type, mpi_abi.comm_world) != 0)
         memset(memory, 0, bytes);
-    return memory;
 }
 
 void clocksync_measure(int rank, int size, bool final)
@@ -210,9 +216,15 @@ void clocksync_measure(int rank, int size, bool final)
         l->Send == NULL || l->Recv == NULL)
         return;
     if (!final) {
-        nodes = gather_nodes(l, size);
+        nodes = make_room(size);
         if (nodes == NULL)
             return;
+        if (!agreement_all_here(rank, size)) {
+            (void)munmap(nodes, bytes);
+            nodes = NULL;
+            return;
+        }
+        gather_nodes(l, nodes, size);
         if (several_nodes(nodes, size) && l->Comm_dup(mpi_abi.comm_world, &private_comm) != 0)
             private_comm = 0;
     }

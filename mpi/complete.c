@@ -85,11 +85,42 @@ static void emit_completion(struct recorder_thread *t, uint64_t request, enum mp
     (void)recorder_emit(t, EV_MPI_BYTES | cut, request, bytes);
 }
 
-static void request_completed(struct recorder_thread *t, uint64_t request,
+static bool is_empty(const unsigned char *status)
+{
+    bool cancelled;
+    return status_int(status, mpi_abi.status_source) == mpi_abi.any_source &&
+           status_int(status, mpi_abi.status_tag) == mpi_abi.any_tag &&
+           status_bytes(status, &cancelled) == 0 && !cancelled;
+}
+
+static void request_completed(struct recorder_thread *t, uint64_t request, bool failed,
                               const unsigned char *status)
 {
-    if (request != mpi_abi.request_null)
-        emit_completion(t, request, mpi_request_kind_of(t, request), status);
+    if (request == mpi_abi.request_null)
+        return;
+    enum mpi_request_kind kind = mpi_request_completed(t, request, is_empty(status));
+    if (kind != MPI_REQUEST_NONE)
+        emit_completion(t, request, failed ? MPI_REQUEST_OTHER : kind, status);
+}
+
+/* MPICH's error codes carry their class in the low bits. */
+static int error_class(int code)
+{
+    return mpi_abi.kind == MPI_ABI_MPICH ? code & 0x7f : code;
+}
+
+bool mpi_many_done(int result)
+{
+    return result == 0 || error_class(result) == mpi_abi.err_in_status;
+}
+
+/* One of many: its own error is told by its status where the call has failed as a whole. */
+static void one_of_many(struct recorder_thread *t, uint64_t request, int result,
+                        const unsigned char *status)
+{
+    int error = result == 0 ? 0 : status_int(status, mpi_abi.status_error);
+    if (error == 0 || error_class(error) != mpi_abi.err_pending)
+        request_completed(t, request, error != 0, status);
 }
 
 /* --- one ----------------------------------------------------------------------------------------- */
@@ -114,7 +145,7 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
     if (c->plain)
         emit_completion(t, 0, MPI_REQUEST_RECEIVE, status);
     else
-        request_completed(t, c->request, status);
+        request_completed(t, c->request, false, status);
 }
 
 /* --- many ---------------------------------------------------------------------------------------- */
@@ -174,10 +205,10 @@ static const unsigned char *status_at(const struct mpi_many *c, uint32_t i)
     return (const unsigned char *)(uintptr_t)c->status + (size_t)i * mpi_abi.status_bytes;
 }
 
-void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c)
+void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c, int result)
 {
     for (uint32_t i = 0; i < c->n && t->recording != 0; i++)
-        request_completed(t, c->requests[i], status_at(c, i));
+        one_of_many(t, c->requests[i], result, status_at(c, i));
 }
 
 /* Which request an index means. Fortran's count from 1, but mpi_f08 of MPICH 4.0 hands out C's from
@@ -197,14 +228,14 @@ static int index_of(const struct mpi_many *c, int index, bool fortran)
     return !here && after ? at + 1 : at;
 }
 
-void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done,
+void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, int result, mpi_word done,
                   mpi_word indices, bool fortran)
 {
     int n = mpi_read_int(done);
     for (int i = 0; i < n && indices != 0 && t->recording != 0; i++) {
         int at = index_of(c, ((const int *)(uintptr_t)indices)[i], fortran);
         if (at >= 0 && (uint32_t)at < c->n && (uint32_t)i < c->n)
-            request_completed(t, c->requests[at], status_at(c, (uint32_t)i));
+            one_of_many(t, c->requests[at], result, status_at(c, (uint32_t)i));
     }
 }
 
@@ -236,6 +267,7 @@ void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, b
     int n = (int)count;
     for (int i = 0; i < n && requests != 0 && t->recording != 0; i++) {
         uint64_t request = mpi_handle_element(MPI_HANDLE_REQUEST, requests, (uint64_t)i, fortran);
+        mpi_request_started(t, request);
         (void)recorder_emit(t, EV_MPI_STARTED, request, 0);
     }
 }

@@ -232,11 +232,12 @@ class Body:
             if which == "all":
                 if len(words) == 4:
                     flag = f" && mpi_read_int({words[3]}) != 0"
-                end = "mpi_many_end(t, &completion);"
+                end = "mpi_many_end(t, &completion, result);"
             else:
-                end = f"mpi_some_end(t, &completion, {words[3]}, {words[4]}, {f});"
+                end = f"mpi_some_end(t, &completion, result, {words[3]}, {words[4]}, {f});"
         self.passed[status] = "status"
-        self.after += [f"if (result == 0{flag})", "    " + end]
+        done = "result == 0" if which == "any" else "mpi_many_done(result)"
+        self.after += [f"if ({done}{flag})", "    " + end]
         self.after.append("mpi_many_free(&completion);")
 
     def arguments(self, n, passed=True):
@@ -285,11 +286,11 @@ def c_wrapper(f):
     out += f"static MPI_RECORDED int recorded_{f.name}({parameters(n)})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
                    f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
-    out += indent(body.before + before_free)
+    out += indent(["const uint32_t depth = t->open_depth - 1;"] + body.before + before_free)
     out += indent([f"mpi_enter(t, {number}, {body.enter});",
                    f"int result = real({body.arguments(n)});"])
     out += indent(after_free + body.after)
-    out += indent([f"mpi_close_recorded(t, {number}, {body.leave});",
+    out += indent([f"mpi_close_recorded(t, depth, {number}, {body.leave});",
                    "return result;"])
     out += "}\n\n"
     # Nested calls are rare: the way of the outermost ones has its depth as a constant.
@@ -345,7 +346,7 @@ def fortran_wrapper(f):
     if after_free or body.after or "result" in body.leave:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"])
     out += indent(after_free + body.after)
-    out += indent([f"mpi_close_recorded(t, {entry}, {body.leave});"])
+    out += indent([f"mpi_close_recorded(t, depth, {entry}, {body.leave});"])
     out += "}\n\n"
     for row, name, aliases in f.fortran_names():
         out += f"MPI_EXPORT void {name}({parameters(n)})\n{{\n"

@@ -59,7 +59,8 @@ RT_COLD static uint64_t ask_type_size(uint64_t type)
 {
     const struct mpi_library *l = mpi_library();
     int size = 0;
-    if (type == mpi_abi.type_null || l->Type_size == NULL)
+    if (type == mpi_abi.type_null || l->Type_size == NULL ||
+        !atomic_load_explicit(&mpi_is_up, memory_order_relaxed))
         return 0;
     struct recorder_thread *t = &recorder_self;
     t->in_toolkit++;
@@ -174,6 +175,8 @@ RT_COLD static uint32_t comm_id_slow(struct recorder_thread *t, uint64_t comm)
 {
     if (comm == mpi_abi.comm_null)
         return 0;
+    if (!atomic_load_explicit(&mpi_is_up, memory_order_relaxed))
+        return COMM_MANY; /* a wrong program: the library is to complain about it, not about us */
     struct comm_entry *e = comm_find(comm, true);
     if (RT_UNLIKELY(e == NULL))
         return COMM_MANY;

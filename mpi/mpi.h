@@ -69,6 +69,9 @@ enum mpi_abi_kind mpi_abi_loaded(void);
 /* In a forked child: communicators are described anew in the child's own stream. */
 void mpi_after_fork(void);
 
+/* MPI_Init or MPI_Session_init has succeeded: before that nothing may be asked of the library. */
+extern _Atomic bool mpi_is_up;
+
 /* Requests whose completion could not be recorded for lack of memory. */
 extern _Atomic uint64_t mpi_completions_skipped;
 

@@ -26,6 +26,7 @@
 RT_COLD static void put_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
                                 uint64_t b, bool enter)
 {
+    recorder_make_room(t);
     uint64_t mask = sys_block_signals();
     recorder_finish_call(t);
     uint32_t depth = t->open_depth;
@@ -103,13 +104,6 @@ void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, u
     put_blocked(t, code_flags, a, b, false);
 }
 
-RT_COLD void mpi_close_changed(struct recorder_thread *t, uint32_t depth, uint32_t code_flags)
-{
-    t->open_depth = depth + 1; /* again, where the second look found it */
-    put_blocked(t, code_flags, 0, 0, false);
-    t->open_depth = depth;
-}
-
 /* --- cut edges ----------------------------------------------------------------------------------- */
 
 static void put_cut(struct recorder_thread *t, uint32_t i, bool enter)
@@ -184,5 +178,18 @@ RT_COLD void mpi_open_calls_settle(struct recorder_thread *t, uintptr_t frame)
     if (is_gone(t, frame) && !on_alternate_stack())
         while (is_gone(t, frame))
             drop_innermost(t);
+    sys_restore_signals(mask);
+}
+
+RT_COLD void mpi_close_slow(struct recorder_thread *t, uint32_t depth, uint32_t code_flags)
+{
+    uint64_t mask = sys_block_signals();
+    recorder_finish_call(t);
+    while (t->open_depth > depth + 1)
+        drop_innermost(t);
+    if (t->open_depth == depth + 1) { /* else it was taken for gone itself: a coroutine's */
+        put_blocked(t, code_flags, 0, 0, false);
+        t->open_depth = depth;
+    }
     sys_restore_signals(mask);
 }

@@ -16,8 +16,11 @@ static void begin_init(void)
 }
 
 /* world: MPI_COMM_WORLD exists and all its ranks are here. */
+_Atomic bool mpi_is_up;
+
 static void end_init(bool world)
 {
+    atomic_store(&mpi_is_up, true);
     const struct mpi_library *l = mpi_library();
     struct recorder_thread *t = &recorder_self;
     int rank = -1, size = -1, level = 0;
@@ -63,9 +66,9 @@ static void end_finalize(void)
         if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
             return REAL;                                                                           \
         begin;                                                                                     \
-        bool recorded = mpi_open_plain(t, MPI_NUMBER_##function);                                  \
+        struct mpi_plain call = mpi_open_plain(t, MPI_NUMBER_##function);                          \
         int result = REAL;                                                                         \
-        mpi_close_plain(t, MPI_NUMBER_##function, recorded);                                       \
+        mpi_close_plain(t, MPI_NUMBER_##function, call);                                           \
         if (result == 0) {                                                                         \
             end;                                                                                   \
         }                                                                                          \
@@ -146,9 +149,9 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
             return;                                                                                \
         }                                                                                          \
         begin;                                                                                     \
-        bool recorded = mpi_open_plain(t, entry);                                                  \
+        struct mpi_plain call = mpi_open_plain(t, entry);                                          \
         real(__VA_ARGS__);                                                                         \
-        mpi_close_plain(t, entry, recorded);                                                       \
+        mpi_close_plain(t, entry, call);                                                           \
         if (mpi_fortran_result(ierror) == 0) {                                                     \
             end;                                                                                   \
         }                                                                                          \

@@ -69,8 +69,9 @@ mpi_open_at(struct recorder_thread *t, uint32_t depth, unsigned entry, uintptr_t
 void mpi_put_enter(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b);
 /* The leave event if the call's enter stands in the window that is open now. */
 void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b);
-/* End of a call of which a window's edge has written a cut enter. */
-void mpi_close_changed(struct recorder_thread *t, uint32_t depth, uint32_t code_flags);
+/* End of a call inside a window, of which it is not known that its enter is its thread's latest event: calls inside it that
+ * an exception has left end first, and it itself with its leave if its enter stands in the window. */
+void mpi_close_slow(struct recorder_thread *t, uint32_t depth, uint32_t code_flags);
 
 #define MPI_FORTRAN_FLAG(entry)                                                                    \
     (((entry)&MPI_OPEN_FORTRAN) != 0 ? (uint32_t)EVENT_FLAG_FORTRAN << 24 : 0u)
@@ -89,28 +90,34 @@ __attribute__((always_inline)) static inline void mpi_pop(struct recorder_thread
 {
     t->open_depth = depth;
     __asm__ volatile("" ::: "memory");
-    if (RT_UNLIKELY((t->open_calls[depth] & RECORDER_CALL_ENTERED) != 0))
-        mpi_close_changed(t, depth, MPI_LEAVE_CODE(entry));
+    if (RT_UNLIKELY((t->open_calls[depth] & RECORDER_CALL_ENTERED) != 0)) {
+        t->open_depth = depth + 1;
+        mpi_close_slow(t, depth, MPI_LEAVE_CODE(entry));
+    }
 }
 
-/* End of a recorded call. */
-__attribute__((always_inline)) static inline void
-mpi_close_recorded(struct recorder_thread *t, unsigned entry, uint64_t a, uint64_t b)
+/* End of a recorded call. `depth`: as it was opened with. */
+__attribute__((always_inline)) static inline void mpi_close_recorded(struct recorder_thread *t,
+                                                                     uint32_t depth, unsigned entry,
+                                                                     uint64_t a, uint64_t b)
 {
     (void)recorder_active(t);
+    if (RT_UNLIKELY(t->open_depth != depth + 1)) {
+        mpi_close_slow(t, depth, MPI_LEAVE_CODE(entry));
+        return;
+    }
     mpi_put_leave(t, MPI_LEAVE_CODE(entry), a, b);
-    uint32_t depth = t->open_depth;
-    mpi_pop(t, depth - (depth != 0), entry);
+    mpi_pop(t, depth, entry);
 }
 
 /* End of a call that was not recorded at its begin: a window may have opened meanwhile. */
 __attribute__((always_inline)) static inline void mpi_close(struct recorder_thread *t,
                                                             uint32_t depth, unsigned entry)
 {
-    (void)recorder_active(t);
-    if (RT_UNLIKELY((t->open_calls[depth] & RECORDER_CALL_ENTERED) != 0))
-        mpi_close_changed(t, depth, MPI_LEAVE_CODE(entry));
-    mpi_pop(t, depth, entry);
+    if (RT_UNLIKELY(recorder_active(t)) && mpi_recorded != 0)
+        mpi_close_slow(t, depth, MPI_LEAVE_CODE(entry));
+    else
+        mpi_pop(t, depth, entry);
 }
 
 /* --- what arguments say -------------------------------------------------------------------------- */
@@ -150,22 +157,27 @@ static inline uint64_t mpi_peer_tag(uint32_t peer, uint32_t tag)
 }
 
 /* Both ends of a call of which no argument is recorded. */
+struct mpi_plain {
+    uint32_t depth;
+    bool recorded;
+};
 #define mpi_open_plain(t, entry) mpi_open_plain_at(t, entry, MPI_FRAME())
-__attribute__((always_inline)) static inline bool mpi_open_plain_at(struct recorder_thread *t,
-                                                                    unsigned entry, uintptr_t frame)
+__attribute__((always_inline)) static inline struct mpi_plain
+mpi_open_plain_at(struct recorder_thread *t, unsigned entry, uintptr_t frame)
 {
-    bool recorded = mpi_open_at(t, t->open_depth, entry, frame);
-    if (recorded)
+    struct mpi_plain call = {.depth = t->open_depth};
+    call.recorded = mpi_open_at(t, call.depth, entry, frame);
+    if (call.recorded)
         mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);
-    return recorded;
+    return call;
 }
-__attribute__((always_inline)) static inline void mpi_close_plain(struct recorder_thread *t,
-                                                                  unsigned entry, bool recorded)
+__attribute__((always_inline)) static inline void
+mpi_close_plain(struct recorder_thread *t, unsigned entry, struct mpi_plain call)
 {
-    if (recorded)
-        mpi_close_recorded(t, entry, 0, 0);
+    if (call.recorded)
+        mpi_close_recorded(t, call.depth, entry, 0, 0);
     else
-        mpi_close(t, t->open_depth - 1, entry);
+        mpi_close(t, call.depth, entry);
 }
 
 /* Bytes are recorded in 48 bits; more is shown as the largest number. */
@@ -233,12 +245,16 @@ enum mpi_request_kind {
     MPI_REQUEST_UNKNOWN = 0, /* made outside the window in which it completes */
     MPI_REQUEST_RECEIVE = 1,
     MPI_REQUEST_OTHER = 2,
+    MPI_REQUEST_NONE = 3,      /* an inactive persistent request: nothing has completed */
     MPI_REQUEST_PERSISTENT = 4 /* added to one of the others: known in all windows */
 };
 /* `kinds`: of enum mpi_request_kind. */
 void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds);
 void mpi_request_freed(uint64_t request);
-enum mpi_request_kind mpi_request_kind_of(const struct recorder_thread *t, uint64_t request);
+void mpi_request_started(const struct recorder_thread *t, uint64_t request);
+/* `empty`: its status is MPI-3.1's empty status (3.7.3), as that of inactive requests is. */
+enum mpi_request_kind mpi_request_completed(const struct recorder_thread *t, uint64_t request,
+                                            bool empty);
 
 /* --- completions --------------------------------------------------------------------------------- */
 
@@ -268,10 +284,12 @@ struct mpi_many {
 /* Returns the word to pass as array of statuses. */
 mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses,
                         bool fortran);
-/* All of them are complete. */
-void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c);
+/* Does this result say that some of many requests are complete? */
+bool mpi_many_done(int result);
+/* All of them are complete, or those whose status says so (MPI_ERR_IN_STATUS). */
+void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c, int result);
 /* `done` of them are, at indices (Fortran: from 1). */
-void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, mpi_word done,
+void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, int result, mpi_word done,
                   mpi_word indices, bool fortran);
 /* Gives back what mpi_many_begin() and mpi_any_begin() took; after everything else. */
 void mpi_many_free(const struct mpi_many *c);

@@ -13,9 +13,9 @@ typedef double real_clock(void);
         real_clock *real = (real_clock *)mpi_real_function(row, MPI_NUMBER_##function, #name);     \
         if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
             return real();                                                                         \
-        bool recorded = mpi_open_plain(t, entry);                                                  \
+        struct mpi_plain call = mpi_open_plain(t, entry);                                          \
         double result = real();                                                                    \
-        mpi_close_plain(t, entry, recorded);                                                       \
+        mpi_close_plain(t, entry, call);                                                           \
         return result;                                                                             \
     }
 

@@ -339,6 +339,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     }
     clock_init(strcmp(process.options.text[OPT_clock], "monotonic") == 0);
     recorder_sync = windows_sync;
+    recorder_watch_forks();
     triggers_prepare(process.config);
     process.links_mpi = process_links_mpi();
     process_find_writer();

@@ -39,7 +39,7 @@ void process_after_fork_child(void)
         return;
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    windows_forked();
+    windows_forked(pt);
     if (pt != NULL) {
         pt->was_recording = t->recording != 0;
         timers_forget(pt);
@@ -50,6 +50,7 @@ void process_after_fork_child(void)
     process.writer_started = false;
     process.stream_path[0] = '\0';
     process.id.parent_pid = process.pid;
+    process.child = true;
     process.pid = (uint32_t)sys_getpid();
     process.id.pid = process.pid;
     process.id.pid_start_time = identity_start_time(process.pid);
@@ -63,6 +64,18 @@ void process_after_fork_child(void)
     ctl_fork_child(process.shared, pt != NULL ? pt->automaton : NULL, &fork_mask, &m);
     if (!process.follow)
         process.traced = false;
+}
+
+void process_fork_unseen(void)
+{
+    uint64_t mask = sys_block_signals();
+    if (!recorder_was_forked()) { /* a handler came first */
+        sys_restore_signals(mask);
+        return;
+    }
+    fork_mask = mask;
+    signals_forked();
+    process_after_fork_child(); /* restores the signals */
 }
 
 void process_before_exec(const char *path)

@@ -109,6 +109,8 @@ bool process_nothing_recorded(void);
 /* Warning i about the chains, NULL past the last. */
 const char *process_chain_warning(unsigned i);
 bool writer_is_alive(void);
+/* "; limits: ..." where this process may have too little for a writer, else "". */
+void writer_limits(char *text, size_t room);
 void process_install_mpi_hooks(void);
 
 /* Identity, options, chains, alarms as key=value text for the writer. */
@@ -123,9 +125,10 @@ void timers_thread_end(struct preload_thread *pt);
 /* In a forked child: the parent's timers do not exist here. */
 void timers_forget(struct preload_thread *pt);
 
-/* In the child of fork, first: a thread that is not there may have held the lock of the windows. */
-void windows_forked(void);
-/* For the child of fork: windows restart from ordinal 0; a thread that was recording opens one. */
+/* In the child of fork, first: a thread that is not there may have held the lock of the windows, which restart from
+ * ordinal 0. pt: of the thread that forked, or NULL. */
+void windows_forked(struct preload_thread *pt);
+/* When that thread first records, others may do so already: it opens a window if it was recording. */
 void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt);
 /* After a failed exec: the window that the exec closed goes on as a new one. */
 void windows_reopen(struct recorder_thread *t, struct preload_thread *pt);

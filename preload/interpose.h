@@ -57,6 +57,9 @@ struct signals_inherited {
 void signals_before_exec(struct signals_inherited *saved);
 void signals_after_exec(const struct signals_inherited *saved);
 
+/* From a handler: what would have happened had nobody handled the signal. */
+void signals_default_action(int signo, siginfo_t *info, void *context);
+
 /* Over fork, innermost: nobody else changes dispositions. */
 void signals_before_fork(void);
 void signals_after_fork(void);
@@ -66,6 +69,9 @@ extern int signals_kept_out;
 
 /* If signo is that: the program means it itself, and we take another one. */
 void signals_give_up_internal(int signo);
+
+/* Did we send it, or a timer of ours, or our writer for `regtrace ctl`? */
+bool signals_is_internal(int signo, const siginfo_t *info);
 
 /* The set to hand to the kernel: without the internal signal, in *copy; NULL for NULL. *named (may be NULL): it was in
  * the set. A set that names it among few means that very signal: then it is given up first. */

@@ -56,9 +56,10 @@ static int make_stream(struct rt_error *e)
     int rc;
     if (process.dir[0] == '\0') {
         if (parent != NULL)
-            (void)snprintf(process.dir, sizeof process.dir, "%s", parent);
+            process.child = snprintf(process.dir, sizeof process.dir, "%s", parent) > 0;
         else if (!process.id.launched && process_ancestor_folder(process.dir))
-            ; /* started by system() or popen(); ranks of a launcher have their job's folder anyway */
+            process.child = true; /* started by system() or popen(); ranks of a launcher have their
+                                     job's folder anyway */
         else if ((rc = identity_make_folder(&process.id, process.wanted_dir, process.dir, e)) !=
                  0) {
             process.dir[0] = '\0';
@@ -112,6 +113,8 @@ static void fill_header(void)
         h->flags |= STREAM_FLAG_DROP;
     if (process.links_mpi)
         h->flags |= STREAM_FLAG_LINKS_MPI;
+    if (process.child)
+        h->flags |= STREAM_FLAG_CHILD;
 }
 
 static bool start_recording(void)
@@ -193,9 +196,20 @@ static struct preload_thread *make_thread(struct recorder_thread *t)
     return pt;
 }
 
+/* A child made by a raw system call comes to its first event; false: nothing can be recorded here. */
+RT_COLD static bool follow_unseen_fork(const struct recorder_thread *t)
+{
+    if (!process.traced || t->in_toolkit)
+        return false;
+    process_fork_unseen();
+    return process.traced;
+}
+
 struct preload_thread *thread_self(void)
 {
     struct recorder_thread *t = &recorder_self;
+    if (RT_UNLIKELY(recorder_was_forked()) && !follow_unseen_fork(t))
+        return NULL;
     if (RT_LIKELY(t->window_state != NULL && t->attached == 1))
         return t->window_state;
     if (t->attached == 2 || t->in_toolkit || process_is_idle_now() || !process_ensure_started())
@@ -206,8 +220,10 @@ struct preload_thread *thread_self(void)
     if (t->attached == 0 && recorder_thread_attach(t, false)) {
         if (pt == NULL)
             pt = make_thread(t);
-        else
+        else {
             windows_after_fork(t, pt); /* the thread that forked, now in the child */
+            triggers_count_armed(pt);  /* its stream is a new one */
+        }
         threads_watch_end();
     }
     sys_restore_signals(mask);
@@ -243,8 +259,10 @@ void thread_finish(void)
     uint64_t mask = sys_block_signals();
     timers_thread_end(pt);
     pmu_thread_end(&pt->counting.counter);
-    if (pt->automaton != NULL)
+    if (pt->automaton != NULL) {
         ctl_thread_exit(pt->automaton);
+        triggers_count_armed(NULL);
+    }
     t->automaton = NULL;
     t->window_state = NULL;
     recorder_thread_end(t);
@@ -287,6 +305,27 @@ static void report_skipped(void)
     (void)stream_meta_put(&recorder_stream, "mpi_completions_skipped", text);
 }
 
+static void report_dead_writer(uint32_t state)
+{
+    char few[256];
+    writer_limits(few, sizeof few);
+    const char *detail = few[0] != '\0' ? few + 2 : NULL;
+    if (state == WRITER_STARTING) { /* nobody knows of the stream */
+        (void)unlink(process.stream_path);
+        log_detail(LOG_ERROR,
+                   "nothing is recorded: the writer of this process ended as soon as it had begun",
+                   detail);
+    } else if (detail != NULL) {
+        log_detail(LOG_ERROR,
+                   "the writer of this process was killed, or had too little to work with; "
+                   "`regtrace recover` finishes its file",
+                   detail);
+    } else {
+        log_line(LOG_ERROR,
+                 "the writer of this process was killed: `regtrace recover` finishes its file");
+    }
+}
+
 /* A short sleep between looks: the writer has no reason to signal us. */
 static void wait_for_writer(void)
 {
@@ -304,8 +343,7 @@ static void wait_for_writer(void)
             return;
         }
         if (!writer_is_alive()) {
-            log_line(LOG_ERROR,
-                     "the writer of this process was killed: `regtrace recover` finishes its file");
+            report_dead_writer(atomic_load(&h->writer_state));
             return;
         }
         recorder_wake_writer();
@@ -315,6 +353,25 @@ static void wait_for_writer(void)
     }
     log_line(LOG_WARNING,
              "the writer has not closed its file within REGTRACE_EXIT_WAIT; it goes on by itself");
+}
+
+static bool others_live(void)
+{
+    struct stream_header *h = recorder_stream.header;
+    uint32_t n = atomic_load(&h->thread_count);
+    for (uint32_t i = 0; i < n && i < h->thread_capacity; i++)
+        if (i != recorder_self.index &&
+            atomic_load(&stream_threads(&recorder_stream)[i].state) == THREAD_LIVE)
+            return true;
+    return false;
+}
+
+void process_thread_ends(void)
+{
+    if (process.traced && recorder_is_on() && others_live())
+        thread_finish();
+    else
+        process_finish(CLOSE_END, true);
 }
 
 void process_finish(unsigned reason, bool wait)

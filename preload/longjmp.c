@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * longjmp out of instrumented functions and MPI calls: their ends happen at the jump, not when a later call shows that they are gone. */
+ * longjmp and exceptions out of instrumented functions and MPI calls: their ends happen then, not when a later call shows
+ * that they are gone. */
 #include "preload/internal.h"
 
 #include "mpi/mpi.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 
 typedef void jump_function(jmp_buf, int);
@@ -80,4 +82,34 @@ PRELOAD_EXPORT void __attribute__((noreturn)) __longjmp_chk(jmp_buf env, int val
 PRELOAD_EXPORT void __attribute__((noreturn)) __longjmp_chk(jmp_buf env, int value)
 {
     jump(3, env, value);
+}
+
+/* --- exceptions of C++ ---------------------------------------------------------------------------------------- */
+
+typedef void *catch_function(void *);
+
+/* The caller's own, where libstdc++ came with a module that was opened RTLD_LOCAL. */
+static catch_function *catch_of(const void *caller)
+{
+    void *symbol = preload_next("__cxa_begin_catch");
+    Dl_info module;
+    if (symbol == NULL && dladdr(caller, &module) != 0 && module.dli_fname != NULL) {
+        void *handle = dlopen(module.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle != NULL) {
+            symbol = dlsym(handle, "__cxa_begin_catch");
+            (void)dlclose(handle);
+        }
+    }
+    catch_function *function;
+    __builtin_memcpy(&function, &symbol, sizeof function);
+    return function;
+}
+
+PRELOAD_EXPORT void *__cxa_begin_catch(void *exception);
+PRELOAD_EXPORT void *__cxa_begin_catch(void *exception)
+{
+    catch_function *go = catch_of(__builtin_return_address(0));
+    if (process.traced)
+        leave_frames((uintptr_t)__builtin_dwarf_cfa());
+    return go(exception);
 }

@@ -25,6 +25,7 @@ struct process {
     bool traced; /* false: every wrapper passes straight through, for good */
     bool writer_started;
     bool links_mpi;
+    bool child;          /* a traced process forked or started this one */
     bool follow;         /* REGTRACE_FOLLOW */
     bool in_vfork_child; /* set around vfork in the child: write nothing at all */
     uint32_t pid; /* the pid that owns this state: a differing getpid() means an unseen fork */
@@ -50,6 +51,9 @@ bool process_start_writer(void);
  * reasons are those of EV_WINDOW_CLOSE. Called by the destructor, _exit/quick_exit wrappers. */
 void process_finish(unsigned reason, bool wait);
 
+/* The calling thread ends, and with the last one its process, in a way that runs no exit handler. */
+void process_thread_ends(void);
+
 /* --- threads: threads.c calls these -------------------------------------------------------------------- */
 
 /* In the new thread, before its start routine. helper: made by MPI, its plug-ins, PMIx, UCX, PAPI: tids from 1000.
@@ -68,6 +72,10 @@ void thread_named(const char *name);
 void process_before_fork(void);
 void process_after_fork_parent(pid_t child);
 void process_after_fork_child(void);
+/* In a child that came out of a system call that no wrapper has seen (recorder_was_forked()): the same, belatedly. */
+void process_fork_unseen(void);
+/* In such a child: a thread that is not there may have held the lock of the dispositions. signals.c */
+void signals_forked(void);
 /* Before exec* in the process that will be replaced (not in vfork children): windows closed, stream EXECED.
  * After a failed exec: back to life. */
 void process_before_exec(const char *path);
@@ -99,6 +107,10 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason);
 
 /* Start or stop by our own header or by a preset: like a fired alarm without a chain. */
 void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip);
+
+/* function(argument), on a stack of ours where the signal's alternate stack is too small for what we do. context: the
+ * handler's. own_stack.c */
+void run_with_room(const void *context, void (*function)(void *), void *argument);
 
 /* --- signals: signals.c -------------------------------------------------------------------------------- */
 

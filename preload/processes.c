@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * fork, _Fork, vfork, posix_spawn, system, popen, _exit: the child is told apart from us, the parent goes on.
+ * fork, _Fork, clone, vfork, posix_spawn, system, popen, _exit: the child is told apart from us, the parent goes on.
  *
  * Ordinary forks are followed by atfork handlers of ours that are registered before all others: they run innermost, so
  * that the program's own handlers may call MPI or us, and daemon() and forkpty(), which fork inside libc, are
- * seen as well. clone() is not wrapped: such a child is a borrower (its pid is not ours) and records nothing. */
+ * seen as well. A child of clone() with CLONE_VM borrows our memory and is left alone; one that a raw system call has made
+ * is noticed when it first records (recorder_was_forked()). */
 #include "preload/interpose.h"
 
 #include "base/sys.h"
@@ -11,7 +12,9 @@
 #include "preload/internal.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -101,6 +104,54 @@ PRELOAD_EXPORT pid_t _Fork(void)
     }
     errno = keep;
     return child;
+}
+
+/* --- clone ------------------------------------------------------------------------------------------------------ */
+
+struct clone_start {
+    int (*function)(void *);
+    void *argument;
+};
+
+/* In the child, on its copy of our memory. The return of its function ends it without any wrapper. */
+static int start_clone(void *p)
+{
+    struct clone_start s = *(const struct clone_start *)p;
+    after_fork_child();
+    int result = s.function(s.argument);
+    if (processes_vfork_depth == 0)
+        process_thread_ends();
+    return result;
+}
+
+static pid_t clone_copy(int (*function)(void *), void *stack, int flags, void *argument,
+                        pid_t *parent_tid, void *tls, pid_t *child_tid)
+{
+    struct clone_start s = {.function = function, .argument = argument};
+    before_fork();
+    pid_t child = NEXT(clone)(start_clone, stack, flags, &s, parent_tid, tls, child_tid);
+    int keep = errno;
+    after_fork_parent();
+    child_made(child);
+    errno = keep;
+    return child;
+}
+
+/* All three further arguments are read, as libc does, though the caller may have given fewer. With thread-local storage of its
+ * own (CLONE_SETTLS) the child does not know what this thread knows: it is noticed later, as others are. */
+PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
+{
+    va_list list;
+    va_start(list, argument);
+    pid_t *parent_tid = va_arg(list, pid_t *);
+    void *tls = va_arg(list, void *);
+    pid_t *child_tid = va_arg(list, pid_t *);
+    va_end(list);
+    bool other = (flags & (CLONE_VM | CLONE_SETTLS)) != 0 || function == NULL || stack == NULL ||
+                 !process.traced || processes_vfork_depth != 0 || recorder_self.in_toolkit;
+    if (other)
+        return NEXT(clone)(function, stack, flags, argument, parent_tid, tls, child_tid);
+    return clone_copy(function, stack, flags, argument, parent_tid, tls, child_tid);
 }
 
 /* --- vfork: the stub calls these ---------------------------------------------------------------------------- */
@@ -206,7 +257,8 @@ PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
 
 static void end_now(void)
 {
-    if (processes_vfork_depth == 0)
+    /* Where nothing was recorded, no system call: the program may have forbidden itself all but this exit. */
+    if (processes_vfork_depth == 0 && atomic_load(&process_start_state) != 0)
         process_finish(CLOSE_END, true); /* looks at the pid itself */
 }
 

@@ -17,12 +17,26 @@
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *set,
                 size_t room);
 
-/* A set with most real-time signals in it means "everything"; one with few means those. */
+/* A set with most signals in it, or with most real-time signals, means "everything"; one with few means those. */
 static bool is_nearly_full(const sigset_t *set)
 {
     uint64_t bits;
     memcpy(&bits, set, sizeof bits);
-    return __builtin_popcountll(bits) >= 40;
+    return __builtin_popcountll(bits) >= 40 || __builtin_popcountll(bits >> 33) >= 24;
+}
+
+/* Where ours is shared with the program, which blocks it and waits for it: what came is not the program's. Done as our handler
+ * would have. */
+static bool took_ours(int signo, siginfo_t *info)
+{
+    if (signo <= 0 || processes_vfork_depth != 0 || !signals_is_internal(signo, info))
+        return false;
+    int keep = errno;
+    uint64_t mask = sys_block_signals();
+    process_interrupted(info, NULL);
+    sys_restore_signals(mask);
+    errno = keep;
+    return true;
 }
 
 const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, bool *named)
@@ -121,17 +135,32 @@ PRELOAD_EXPORT int pause(void)
 PRELOAD_EXPORT int sigwait(const sigset_t *restrict set, int *restrict signo)
 {
     sigset_t copy;
+    siginfo_t info;
     const sigset_t *own = signals_own_set(set, &copy, NULL);
-    return NEXT(sigwait)(own, signo); /* goes on after EINTR by itself */
+    for (;;) { /* by itself it goes on after EINTR, and does not say who sent what */
+        int keep = errno, got = NEXT(sigwaitinfo)(own, &info);
+        int rc = got >= 0 ? 0 : errno;
+        errno = keep;
+        if (rc == EINTR || took_ours(got, &info))
+            continue;
+        if (rc == 0)
+            *signo = got;
+        return rc;
+    }
 }
 
 PRELOAD_EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
 {
     sigset_t copy;
+    siginfo_t came;
     const sigset_t *own = signals_own_set(set, &copy, NULL);
     for (;;) {
         struct signals_seen before = signals_seen;
-        int rc = NEXT(sigwaitinfo)(own, info);
+        int rc = NEXT(sigwaitinfo)(own, &came);
+        if (took_ours(rc, &came))
+            continue;
+        if (rc >= 0 && info != NULL)
+            *info = came;
         if (rc >= 0 || !only_we_interrupted(before))
             return rc;
     }
@@ -151,10 +180,12 @@ PRELOAD_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restric
                                 const struct timespec *restrict timeout)
 {
     sigset_t copy;
+    siginfo_t came;
     struct timespec end, left;
     const sigset_t *own = signals_own_set(set, &copy, NULL);
-    if (timeout == NULL || timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
-        timeout->tv_nsec >= 1000000000)
+    if (timeout == NULL)
+        return sigwaitinfo(set, info);
+    if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000)
         return NEXT(sigtimedwait)(own, info, timeout);
     (void)clock_gettime(CLOCK_MONOTONIC, &end);
     if (__builtin_add_overflow(end.tv_sec, timeout->tv_sec, &end.tv_sec))
@@ -163,8 +194,11 @@ PRELOAD_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restric
     left = *timeout;
     for (;;) {
         struct signals_seen before = signals_seen;
-        int rc = NEXT(sigtimedwait)(own, info, &left);
-        if (rc >= 0 || !only_we_interrupted(before))
+        int rc = NEXT(sigtimedwait)(own, &came, &left);
+        bool ours = took_ours(rc, &came);
+        if (rc >= 0 && !ours && info != NULL)
+            *info = came;
+        if (!ours && (rc >= 0 || !only_we_interrupted(before)))
             return rc;
         left = time_left(&end);
     }

@@ -71,6 +71,11 @@ void signals_after_fork(void)
         lock_give(fork_mask);
 }
 
+void signals_forked(void)
+{
+    atomic_store_explicit(&lock, 0, memory_order_release);
+}
+
 int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old)
 {
     return NEXT(sigaction)(signo, act, old);
@@ -234,7 +239,7 @@ uintptr_t signals_ip_of(const void *context)
 }
 
 /* Sent by ourselves, by a timer of ours, or by our writer for `regtrace ctl`. */
-static bool is_internal(int signo, const siginfo_t *info)
+bool signals_is_internal(int signo, const siginfo_t *info)
 {
     if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) == 0)
         return false;
@@ -248,41 +253,6 @@ static bool is_internal(int signo, const siginfo_t *info)
         return code == 0x5256;
     return info->si_code == SI_QUEUE && info->si_pid == (pid_t)process.pid &&
            (code == 0x5254 || code == 0x5255);
-}
-
-static bool default_is_nothing(int signo)
-{
-    return signo == SIGCHLD || signo == SIGURG || signo == SIGWINCH || signo == SIGCONT;
-}
-
-static bool default_is_stop(int signo)
-{
-    return signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU;
-}
-
-/* The default action, as if we were not there: a fault happens again, anything else is sent again. */
-static void default_action(int signo, siginfo_t *info, void *context)
-{
-    struct sigaction plain, before;
-    if (default_is_nothing(signo))
-        return;
-    memset(&plain, 0, sizeof plain);
-    (void)NEXT(sigaction)(signo, &plain, &before);
-    bool fault = info->si_code > 0 && info->si_code != SI_KERNEL &&
-                 (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL || signo == SIGFPE);
-    /* With the kernel's or kill()'s code only the first thread may send on; the rest of *info is of no effect here. */
-    if (!fault &&
-        sys_call6(SYS_rt_tgsigqueueinfo, sys_getpid(), sys_gettid(), signo, (long)info, 0, 0) != 0)
-        (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), signo, 0, 0, 0);
-    if (!default_is_stop(signo)) {
-        ucontext_t *uc = context;
-        (void)sigdelset(&uc->uc_sigmask, signo); /* delivered as our handler returns */
-        return;
-    }
-    uint64_t mask = bit(signo);
-    (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, sizeof mask, 0,
-                    0); /* stops here */
-    (void)NEXT(sigaction)(signo, &before, NULL);
 }
 
 static void run_program_handler(uintptr_t handler, int signo, siginfo_t *info, void *context)
@@ -299,28 +269,69 @@ static void run_program_handler(uintptr_t handler, int signo, siginfo_t *info, v
         t->in_toolkit = in_toolkit;
 }
 
-static void record_and_run(uintptr_t handler, int signo, siginfo_t *info, void *context, int *keep)
+/* What one signal is to us; these parts run where there is room for them. */
+struct received {
+    int signo;
+    siginfo_t *info;
+    void *context;
+    int32_t window;
+    bool recorded;
+};
+
+static void interrupted(void *p)
 {
+    const struct received *r = p;
+    process_interrupted(r->info, r->context);
+}
+
+static void triggered(void *p)
+{
+    const struct received *r = p;
+    trigger_signal(r->signo, signals_ip_of(r->context));
+}
+
+static void handler_begins(void *p)
+{
+    struct received *r = p;
     struct recorder_thread *t = &recorder_self;
-    bool wanted =
-        process.traced && process.options.number[OPT_record_signals] != 0 && recorder_active(t);
-    int32_t window = t->window;
-    if (wanted)
-        (void)recorder_emit(t, EV_SIGNAL_ENTER, (uint64_t)signo, signals_ip_of(context));
+    r->recorded = recorder_active(t);
+    r->window = t->window;
+    if (r->recorded)
+        (void)recorder_emit(t, EV_SIGNAL_ENTER, (uint64_t)r->signo, signals_ip_of(r->context));
+}
+
+static void handler_ends(void *p)
+{
+    const struct received *r = p;
+    struct recorder_thread *t = &recorder_self;
+    if (recorder_active(t) && t->window == r->window)
+        (void)recorder_emit(t, EV_SIGNAL_LEAVE, (uint64_t)r->signo, 0);
+}
+
+static void record_and_run(uintptr_t handler, struct received *r, int *keep)
+{
+    /* While this handler waited for the writer, its signal would go to other threads, which block less than the program
+     * thinks: MPI's own. */
+    recorder_self.hurry = 1;
+    if (process.traced && process.options.number[OPT_record_signals] != 0)
+        run_with_room(r->context, handler_begins, r);
+    recorder_self.hurry = 0;
     errno = *keep;
-    run_program_handler(handler, signo, info, context);
+    run_program_handler(handler, r->signo, r->info, r->context);
     *keep = errno;
-    if (wanted && recorder_active(t) && t->window == window)
-        (void)recorder_emit(t, EV_SIGNAL_LEAVE, (uint64_t)signo, 0);
+    recorder_self.hurry = 1;
+    if (r->recorded)
+        run_with_room(r->context, handler_ends, r);
+    recorder_self.hurry = 0;
 }
 
 /* The internal signal, sent by somebody else while it is still ours: from now on it is the program's. */
-static void foreign(int signo, siginfo_t *info, void *context)
+RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
 {
     bool blocked = signals_internal_blocked;
     signals_give_up_internal(signo); /* its disposition is the default still: nobody set one */
     if (!blocked) {
-        default_action(signo, info, context);
+        signals_default_action(signo, info, context);
         return;
     }
     ucontext_t *uc = context;
@@ -332,10 +343,11 @@ static void our_handler(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
     uintptr_t handler = atomic_load(&shown[signo].handler);
-    if (is_internal(signo, info)) {
+    struct received r = {.signo = signo, .info = info, .context = context};
+    if (signals_is_internal(signo, info)) {
         signals_seen.internal++;
         if (processes_vfork_depth == 0)
-            process_interrupted(info, context);
+            run_with_room(context, interrupted, &r);
         errno = keep;
         return;
     }
@@ -343,7 +355,7 @@ static void our_handler(int signo, siginfo_t *info, void *context)
         if (is_function(handler))
             ((void (*)(int, siginfo_t *, void *))handler)(signo, info, context); /* NOLINT */
         else if (handler == (uintptr_t)SIG_DFL)
-            default_action(signo, info, context);
+            signals_default_action(signo, info, context);
         return;
     }
     if (signo == signals_kept_out) {
@@ -354,12 +366,12 @@ static void our_handler(int signo, siginfo_t *info, void *context)
     if (always_ours(signo)) {
         if ((shown[signo].flags & (int)SA_RESETHAND) != 0 && is_function(handler))
             atomic_store(&shown[signo].handler, (uintptr_t)SIG_DFL);
-        trigger_signal(signo, signals_ip_of(context));
+        run_with_room(context, triggered, &r);
     }
     if (is_function(handler))
-        record_and_run(handler, signo, info, context, &keep);
+        record_and_run(handler, &r, &keep);
     else if (handler == (uintptr_t)SIG_DFL)
-        default_action(signo, info, context);
+        signals_default_action(signo, info, context);
     errno = keep;
 }
 
@@ -384,7 +396,7 @@ static int choose_internal(int but)
     return 0;
 }
 
-/* Timers that are armed and the writer still send the old one: is_internal() knows them, whoever has it now. Where the
+/* Timers that are armed and the writer still send the old one: signals_is_internal() knows them, whoever has it now. Where the
  * program takes every real-time signal, the last one is shared: it may then block ours, too. */
 void signals_give_up_internal(int signo)
 {
@@ -398,6 +410,9 @@ void signals_give_up_internal(int signo)
         signals_kept_out = other;
         if (other != 0)
             process.internal_signal = other;
+        else if (recorder_stream.header != NULL)
+            log_line(LOG_WARNING, "the program takes every real-time signal: where it blocks them, "
+                                  "timeouts and requests come late, or not at all");
         struct sigaction a =
             kernel_action(signo, &plain); /* still ours: what is on its way must find us */
         note_shown(signo, &plain);

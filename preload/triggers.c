@@ -56,13 +56,19 @@ void triggers_prepare(const struct ctl_config *config)
     functions_resolve();
 }
 
-/* For `regtrace ctl status`: chains that still have an alarm armed, as seen by the thread that fired last. */
+/* For `regtrace ctl status`: chains that have an alarm armed in any thread. Where this thread has all of them armed, and that
+ * is what is known already, the others need not be looked at. */
 void triggers_count_armed(const struct preload_thread *pt)
 {
-    uint32_t armed = 0;
-    for (unsigned c = 0; c < ctl_config_chain_count(process.config); c++)
-        armed += ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM;
-    atomic_store_explicit(&recorder_stream.header->status_armed, armed, memory_order_relaxed);
+    if (recorder_stream.header == NULL)
+        return; /* a forked child that records nothing (yet) */
+    _Atomic uint32_t *known = &recorder_stream.header->status_armed;
+    unsigned chains = ctl_config_chain_count(process.config), c = 0;
+    if (atomic_load_explicit(known, memory_order_relaxed) == chains && pt != NULL)
+        while (c < chains && ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM)
+            c++;
+    if (c < chains)
+        ctl_chains_armed(process.shared, known);
 }
 
 /* The program asked to end after its last window: no chain has anything armed on this thread any more. */

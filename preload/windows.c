@@ -83,7 +83,9 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
                         bool bcast, bool firing, const struct edge *e)
 {
     uint64_t now = clock_ticks();
-    uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
+    /* A thread that began in a window which was open by then is late from its own begin. */
+    uint64_t from = t->row != NULL && t->row->started > e->clock ? t->row->started : e->clock;
+    uint64_t late = firing || now < from ? 0 : now - from;
     uint64_t a = (uint32_t)ordinal | (uint64_t)bcast << 32 | (uint64_t)firing << 33;
     uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : CTL_UNKNOWN,
                         (uint64_t)e->alarm | (uint64_t)e->kind << 16};
@@ -137,7 +139,7 @@ static void follow(struct recorder_thread *t, struct preload_thread *pt)
     lock_windows();
     bool close = windows.closes != pt->closes_seen;
     bool open =
-        windows.bcast_open && pt->bcast_seen != windows.bcast_number && t->tid < CTL_HELPER_TID;
+        windows.bcast_open && pt->bcast_seen != windows.bcast_number && !ctl_is_helper(t->tid);
     bool join = open && (!t->recording || close);
     struct edge closed = windows.closed, opened = windows.opened;
     int32_t ordinal = join ? broadcast_ordinal() : -1;
@@ -389,26 +391,34 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason)
     sys_restore_signals(mask);
 }
 
-void windows_forked(void)
+/* What the thread that forked was in: the child's other threads may be first to open windows there. */
+static struct {
+    struct edge opened;
+    bool shared;
+} before_fork;
+
+void windows_forked(struct preload_thread *pt)
 {
     unlock_windows();
+    before_fork.opened = windows.opened;
+    before_fork.shared = windows.bcast_open;
+    windows.closes = 0;
+    windows.left = 0;
+    windows.bcast_number = 0;
+    windows.bcast_open = false;
+    if (pt != NULL)
+        pt->closes_seen = pt->bcast_seen = pt->left_number = 0;
 }
 
 void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
 {
-    struct edge e = windows.opened;
+    struct edge e = before_fork.opened;
     e.clock = clock_ticks();
     e.kind = pt->kind;
-    bool shared = windows.bcast_open;
-    windows.closes = pt->closes_seen = 0;
-    pt->bcast_seen = pt->left_number = 0;
-    windows.left = 0;
-    windows.bcast_number = 0;
-    windows.bcast_open = false;
     if (!pt->was_recording)
         return;
     e.requested = e.actual = CTL_UNKNOWN;
-    if (shared) {
+    if (before_fork.shared) {
         pt->was_recording = false;
         (void)start_broadcast(t, pt, &e, false);
     } else {

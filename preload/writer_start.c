@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -34,6 +35,18 @@ extern char **environ;
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
 #define clone __clone
 #endif
+
+/* What a writer may have too little of; below `enough` a limit is named where no writer could be started. */
+static const struct {
+    int resource;
+    uint64_t enough, unit;
+    const char *name;
+} limits[] = {
+    {RLIMIT_NOFILE, 32, 1, "open files (ulimit -n) "},
+    {RLIMIT_AS, 256u << 20, 1024, "address space in KiB (ulimit -v) "},
+    {RLIMIT_DATA, 64u << 20, 1024, "data in KiB (ulimit -d) "},
+    {RLIMIT_STACK, 512u << 10, 1024, "stack in KiB (ulimit -s) "},
+};
 
 struct writer_launch {
     const char *program;
@@ -77,21 +90,40 @@ static _Noreturn void end_clone(void)
         (void)raw(SYS_kill, raw(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0);
 }
 
+/* The program's limits are not meant for the writer: as far as may be (to the hard one) they are lifted, for itself alone. */
+static void lift_limits(void)
+{
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct rlimit64 r;
+        if (raw(SYS_prlimit64, 0, limits[i].resource, 0, (long)&r) != 0 || r.rlim_cur == r.rlim_max)
+            continue;
+        r.rlim_cur = r.rlim_max;
+        (void)raw(SYS_prlimit64, 0, limits[i].resource, (long)&r, 0);
+    }
+}
+
+/* A copy of the descriptor that is out of the way of 0 to 3. */
+static long move_away(long fd)
+{
+    long moved = raw(SYS_fcntl, fd, F_DUPFD, 10, 0);
+    return moved == -EINVAL ? -EMFILE : moved; /* the limit is below 10 */
+}
+
 static int writer_process(void *arg)
 {
     struct writer_launch *l = arg;
     (void)raw(SYS_setsid, 0, 0, 0, 0);
-    /* Move both out of the way of 0 to 3 first. */
-    long stream = raw(SYS_fcntl, l->stream_fd, F_DUPFD, 10, 0);
-    if (l->stream_path != NULL) {
+    lift_limits();
+    long stream = move_away(l->stream_fd);
+    if (stream >= 0 && l->stream_path != NULL) {
         stream = name_stream(l->stream_path, (int)stream);
-        if (stream < 0) {
-            l->result->failed = stream;
-            end_clone();
-        }
-        stream = raw(SYS_fcntl, stream, F_DUPFD, 10, 0);
+        stream = stream < 0 ? stream : move_away(stream);
     }
-    int null = (int)raw(SYS_fcntl, l->null_fd, F_DUPFD, 10, 0);
+    long null = move_away(l->null_fd);
+    if (stream < 0 || null < 0) {
+        l->result->failed = stream < 0 ? stream : null;
+        end_clone();
+    }
     for (int fd = 0; fd <= 2; fd++)
         (void)raw(SYS_dup3, null, fd, 0, 0);
     (void)raw(SYS_dup3, stream, STREAM_FD, 0, 0);
@@ -191,6 +223,20 @@ static int launch(struct writer_launch *l, uint32_t *pid)
     return rc;
 }
 
+void writer_limits(char *text, size_t room)
+{
+    size_t n = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct rlimit64 r;
+        if (raw(SYS_prlimit64, 0, limits[i].resource, 0, (long)&r) != 0 ||
+            r.rlim_max >= limits[i].enough || n >= room)
+            continue;
+        n += (size_t)snprintf(text + n, room - n, "%s%s%llu", n == 0 ? "; limits: " : ", ",
+                              limits[i].name, (unsigned long long)r.rlim_max / limits[i].unit);
+    }
+}
+
 bool process_start_writer(void)
 {
     if (process.writer_started)
@@ -221,8 +267,9 @@ bool process_start_writer(void)
     if (l.null_fd >= 0)
         (void)close(l.null_fd);
     if (rc != 0) {
-        char text[PATH_MAX + 128];
-        (void)snprintf(text, sizeof text, "%.4000s: %s", path, strerror(-rc));
+        char text[PATH_MAX + 512], few[256];
+        writer_limits(few, sizeof few);
+        (void)snprintf(text, sizeof text, "%.4000s: %s%s", path, strerror(-rc), few);
         log_detail(LOG_ERROR, "nothing is recorded: the writer cannot be started", text);
         return false;
     }
@@ -236,14 +283,17 @@ bool writer_is_alive(void)
     uint32_t pid = atomic_load(&recorder_stream.header->writer_pid);
     if (pid == 0)
         return false;
+    if (raw(SYS_kill, (long)pid, 0, 0, 0) == -ESRCH)
+        return false;
+    /* It may have ended and wait for an init that never looks. Who cannot look (no /proc, no descriptor) does not know. */
     char path[64], text[512];
     (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return true;
     ssize_t n = read(fd, text, sizeof text - 1);
     (void)close(fd);
     text[n > 0 ? n : 0] = '\0';
     const char *p = strrchr(text, ')');
-    return p != NULL && p[1] == ' ' && p[2] != 'Z' && p[2] != 'X';
+    return p == NULL || p[1] != ' ' || (p[2] != 'Z' && p[2] != 'X');
 }

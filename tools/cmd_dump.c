@@ -223,6 +223,8 @@ static void print_json(const struct rt_rank *rank, const struct rt_event *ev, in
     json_object_end(&j);
 }
 
+static uint64_t printed; /* events */
+
 static int dump_rank(const struct wishes *w, struct rt_rank *rank, int64_t origin,
                      struct rt_error *e)
 {
@@ -240,6 +242,7 @@ static int dump_rank(const struct wishes *w, struct rt_rank *rank, int64_t origi
     for (size_t i = 0; rc == 0 && i < k.count && ferror(stdout) == 0; i++) {
         const struct rt_event *ev = &k.rows[order[i].index];
         int64_t ns = rt_rank_ns(rank, ev->clock) - origin;
+        printed++;
         if (w->json)
             print_json(rank, ev, ns);
         else
@@ -274,6 +277,7 @@ static int dump_run(const struct wishes *w, const struct rt_run *run)
 {
     int64_t origin = tool_run_origin(run);
     int code = TOOL_OK;
+    bool any = false;
     if (!w->json)
         (void)printf("#%15s %5s %4s %5s  %-24s %s\n", "seconds", "rank", "thr", "win", "event",
                      "what");
@@ -281,13 +285,21 @@ static int dump_run(const struct wishes *w, const struct rt_run *run)
         struct rt_rank *rank = NULL;
         struct rt_error e = {{0}};
         int rc = rt_rank_open(&rank, run, i, &e);
-        if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
+        if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank)) {
+            any = true;
             rc = dump_rank(w, rank, origin, &e);
+        }
         if (rc != 0) {
             message_error("dump", "%s: %s", rt_run_file(run, i), e.text);
             code = TOOL_FAILURE;
         }
         rt_rank_close(rank);
+    }
+    if (!any && code == TOOL_OK) {
+        message_error("dump", "none of the ranks asked for (-rank) is in %s", w->path);
+        code = TOOL_FAILURE;
+    } else if (printed == 0 && code == TOOL_OK) {
+        message_warning("dump", "no event of %s matches", w->path);
     }
     return code;
 }

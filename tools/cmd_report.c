@@ -4,8 +4,11 @@
 
 #include <string.h>
 
+#define MOST_FOLDERS 1000
+
 struct wishes {
-    const char *path;
+    const char *path[MOST_FOLDERS];
+    size_t paths;
     bool json, all;
     uint64_t top, wait;
     struct rank_list ranks;
@@ -40,38 +43,38 @@ static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
             return 1;
         if (kind == ARGUMENT_OPTION && (*code = take_option(w, &a)) != TOOL_OK)
             return 1;
-        if (kind == ARGUMENT_WORD && w->path != NULL) {
-            message_error("report", "one folder at a time; \"%s\" is a second one", a.value);
+        if (kind == ARGUMENT_WORD && w->paths == MOST_FOLDERS) {
+            message_error("report", "%d folders at once are enough; \"%s\" is one more",
+                          MOST_FOLDERS, a.value);
             return 1;
         }
         if (kind == ARGUMENT_WORD)
-            w->path = a.value;
+            w->path[w->paths++] = a.value;
     }
     *code = TOOL_USAGE;
-    if (w->path == NULL)
+    if (w->paths == 0)
         message_error("report", "no folder is named: regtrace report DIR");
-    return w->path == NULL;
+    else if (w->json && w->paths > 1)
+        message_error("report", "--json takes one folder at a time; \"%s\" is a second one",
+                      w->path[1]);
+    return w->paths == 0 || (w->json && w->paths > 1);
 }
 
-static int report_main(int argc, char **argv)
+static int report_one(const struct wishes *w, const char *path)
 {
-    struct wishes w;
     static struct report r;
     struct rt_error e = {{0}};
-    int code;
-    if (read_wishes(&w, argc, argv, &code) != 0)
-        return code;
-    struct rt_run *run = tool_open_run("report", w.path, w.wait);
+    struct rt_run *run = tool_open_run("report", path, w->wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    code = TOOL_OK;
-    if (report_collect(&r, run, &w.ranks, &e) != 0) {
+    int code = TOOL_OK;
+    if (report_collect(&r, run, &w->ranks, &e) != 0) {
         message_error("report", "%s", e.text);
         code = TOOL_FAILURE;
-    } else if (w.json) {
+    } else if (w->json) {
         report_print_json(stdout, &r);
     } else if (r.failed < r.rank_count) {
-        report_print_text(stdout, &r, (size_t)w.top, w.all);
+        report_print_text(stdout, &r, (size_t)w->top, w->all);
     }
     for (size_t i = 0; i < r.rank_count; i++)
         if (r.ranks[i].error != NULL)
@@ -79,7 +82,24 @@ static int report_main(int argc, char **argv)
     if (r.failed > 0)
         code = TOOL_FAILURE;
     report_free(&r);
+    r = (struct report){0};
     rt_run_close(run);
+    return code;
+}
+
+static int report_main(int argc, char **argv)
+{
+    static struct wishes w;
+    int code;
+    if (read_wishes(&w, argc, argv, &code) != 0)
+        return code;
+    code = TOOL_OK;
+    for (size_t i = 0; i < w.paths; i++) {
+        if (i > 0)
+            (void)fputc('\n', stdout);
+        if (report_one(&w, w.path[i]) != TOOL_OK)
+            code = TOOL_FAILURE;
+    }
     return output_finish("report", code);
 }
 
@@ -96,9 +116,10 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis = "[--json] [--rank LIST] [--top N] [--all] [--wait SECONDS] DIR",
+    .synopsis = "[--json] [--rank LIST] [--top N] [--all] [--wait SECONDS] DIR...",
     .description =
-        "DIR is the folder of a run, its regtrace.h5, or one rank file. Files whose process has "
+        "Each DIR is the folder of a run, its regtrace.h5, or one rank file (--json takes one). "
+        "Files whose process has "
         "ended but whose "
         "writer still works are waited for; files of a program that still runs are shown as far as "
         "they are. "
@@ -109,7 +130,8 @@ const struct command command_report = {
         "windows only; nested "
         "calls (made by callbacks and by the library itself) are counted, but not timed again. "
         "Bytes are those "
-        "given to the calls; received are those of completed receives. The imbalance is the "
+        "given to the calls, 0 for MPI_PROC_NULL; received are those of completed receives. The "
+        "imbalance is the "
         "longest rank's time "
         "divided by the mean over all ranks.\n\n"
         "--json has: dir, size (ranks of the world, null unknown), origin_monotonic_ns and "
@@ -123,11 +145,14 @@ const struct command command_report = {
         "end_reason, events (recorded), lost, lost_unknown, lost_by_kind, windows (how many), "
         "fired, ignored, "
         "window_ns, mpi_calls, mpi_ns, mpi_bytes, mpi_bytes_received, unmatched, "
-        "completions_skipped (requests whose completion could not be recorded for lack of "
+        "completions_unknown (requests made outside the window in which they complete: nobody "
+        "knows whether "
+        "they are receives, so they are not in mpi_bytes_received), completions_skipped (requests "
+        "whose completion could not be recorded for lack of "
         "memory), interrupted (system calls that our signals broke off), overhead, "
         "functions and threads; a file that "
         "cannot be read has rank, file, state and error alone. windows is a list of objects with "
-        "rank, thread, ordinal, chain (number, null for the default start and the API), "
+        "rank, thread, ordinal, chain (number from 0, null for the default start and the API), "
         "chain_text, kind, "
         "start_ns, stop_ns, start_icount, stop_icount, start_requested, stop_requested (all four "
         "absolute for the "

@@ -86,20 +86,24 @@ static void build_index(const char *command, const char *dir)
 #define FIRST_FILE_NS                                                                              \
     UINT64_C(10000000000) /* its writer needs one second, and the machine may be busy */
 
-/* A run whose first events are not in a file yet: that file is waited for. */
-static int open_growing(struct rt_run **run, const char *path, struct rt_error *e)
+/* What has been recorded and is not in a file yet, of any process: that file is waited for, unless `wait` is false and there
+ * is another. */
+static int open_growing(struct rt_run **run, const char *path, bool wait, struct rt_error *e)
 {
     struct rt_processes p;
     struct progress shown;
     uint64_t limit = clock_monotonic_ns() + FIRST_FILE_NS;
-    progress_begin(&shown, "waiting for the first file");
+    progress_begin(&shown, "waiting for files");
     int rc;
     for (;;) {
         rt_run_processes(path,
                          &p); /* before the folder is read: a file that follows is not missed */
         rc = rt_run_open(run, path, e);
-        if (rc != -ENOENT || p.file_follows == 0 || clock_monotonic_ns() >= limit)
+        bool more = rc == -ENOENT || (rc == 0 && wait);
+        if (!more || p.file_follows == 0 || clock_monotonic_ns() >= limit)
             break;
+        if (rc == 0)
+            rt_run_close(*run);
         progress_update(&shown, 0, 0);
         (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
@@ -117,7 +121,7 @@ struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wai
     struct rt_run *run = NULL;
     struct rt_error e = {{0}};
     bool all_done;
-    if (open_growing(&run, path, &e) != 0) {
+    if (open_growing(&run, path, wait_seconds > 0, &e) != 0) {
         message_error(command, "%s", e.text);
         return NULL;
     }

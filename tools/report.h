@@ -52,7 +52,9 @@ struct report_rank {
     uint64_t lost_events, loss[RT_LOSS_STORAGE + 1];
     bool lost_unknown; /* something is missing whose number nobody knows */
     uint64_t dropped, waits;
-    uint64_t interrupted;         /* system calls broken off by our signals */
+    uint64_t interrupted; /* system calls broken off by our signals */
+    uint64_t
+        completions_unknown; /* of requests made outside the window: nobody knows whether receives */
     uint64_t completions_skipped; /* requests whose completion could not be recorded */
     double wait_ns, own_ns,
         event_cost_ns;  /* the last: one event, as measured at the start; 0 unknown */

@@ -144,6 +144,7 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
     json_uint(j, "mpi_bytes", k->bytes);
     json_uint(j, "mpi_bytes_received", k->received);
     json_uint(j, "unmatched", k->unmatched);
+    json_uint(j, "completions_unknown", k->completions_unknown);
     json_uint(j, "completions_skipped", k->completions_skipped);
     json_uint(j, "interrupted", k->interrupted);
     json_int(j, "clock_offset_ns", k->info.clock_offset_ns);

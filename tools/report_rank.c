@@ -78,12 +78,22 @@ static struct report_thread *find_thread(struct report_rank *out, int32_t tid)
     return NULL;
 }
 
+/* Of a window that other threads have joined: the row of the thread that opened it. */
+static const struct rt_window *firing_row(const struct rt_rank_tables *t, const struct rt_window *w)
+{
+    for (size_t i = 0; !w->firing && i < t->window_count; i++)
+        if (t->windows[i].ordinal == w->ordinal && t->windows[i].firing)
+            return &t->windows[i];
+    return w;
+}
+
 /* Who opened a window that no alarm did: the fired row before it says. */
 static const char *opener(const struct rt_rank_tables *t, const struct rt_window *w)
 {
     const struct rt_fired *last = NULL;
     if (w->start_alarm != RT_NO_ALARM)
         return NULL;
+    w = firing_row(t, w);
     for (size_t i = 0; i < t->fired_count; i++)
         if (t->fired[i].thread == w->thread && t->fired[i].row <= w->open_row &&
             (last == NULL || t->fired[i].row > last->row))
@@ -167,7 +177,8 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     c->cut += (ev->flags & EVENT_FLAG_CUT) != 0;
     if (nested)
         return;
-    uint64_t bytes = ev->b & 0xffffffffffffu;
+    bool nobody = (int32_t)(uint32_t)ev->a == -2; /* MPI_PROC_NULL: no message */
+    uint64_t bytes = nobody ? 0 : ev->b & 0xffffffffffffu;
     c->bytes += bytes;
     p->out->calls++;
     p->out->bytes += bytes;
@@ -210,8 +221,10 @@ static void name_function(struct pass *p, uint32_t f, uint32_t code)
 
 static int take_event(struct pass *p, const struct rt_event *ev)
 {
-    if (ev->code == EV_MPI_BYTES && (ev->flags & EVENT_FLAG_CUT) == 0)
+    bool unknown = (ev->flags & EVENT_FLAG_CUT) != 0;
+    if (ev->code == EV_MPI_BYTES && !unknown)
         p->out->received += ev->b;
+    p->out->completions_unknown += ev->code == EV_MPI_COMPLETE && unknown;
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);
     if (!gap && !enter && !EVENT_IS_MPI_LEAVE(ev->code))

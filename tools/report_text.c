@@ -101,7 +101,7 @@ static void print_head(FILE *out, const struct report *r)
     (void)fprintf(out, "\n  %" PRIu64 " events recorded, %" PRIu64 " lost%s\n", events, lost,
                   unknown ? " and an unknown number more" : "");
     for (size_t i = 0; i < r->chain_count; i++)
-        (void)fprintf(out, "  chain %zu: %s\n", i, r->chains[i]);
+        (void)fprintf(out, "  chain %zu: %s\n", i + 1, r->chains[i]);
     if (r->chain_count == 0)
         (void)fputs("  no chains: the whole run is one window\n", out);
 }
@@ -392,6 +392,14 @@ static void print_problems(FILE *out, const struct report *r)
             (void)fprintf(out,
                           "  rank %" PRId32 ": %" PRIu64 " MPI calls without their other end\n",
                           k->info.rank, k->unmatched);
+        }
+        if (k->completions_unknown > 0) {
+            problems_head(out, &head);
+            (void)fprintf(out,
+                          "  rank %" PRId32 ": %" PRIu64
+                          " requests that completed were made outside "
+                          "their window; what they may have received is not counted\n",
+                          k->info.rank, k->completions_unknown);
         }
         if (k->completions_skipped > 0) {
             problems_head(out, &head);

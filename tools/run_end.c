@@ -27,18 +27,22 @@ static unsigned count_rank_files(const char *folder, bool *indexed)
     return n;
 }
 
-/* Writers of killed ranks outlive mpirun for a moment; regtrace.h5 appears when the last has closed. */
-static unsigned wait_for_writers(const char *folder, uint64_t seconds)
+/* Ranks that are being killed, and their writers, outlive mpirun for a moment; regtrace.h5 appears when the last has
+ * closed. `living`: traced processes that are still there. */
+static unsigned wait_for_writers(const char *folder, uint64_t seconds, unsigned *living)
 {
     struct rt_processes p;
     bool indexed = false;
-    unsigned n = count_rank_files(folder, &indexed);
-    rt_run_processes(folder, &p);
-    for (uint64_t i = 0; (p.closing > 0 || (n > 0 && !indexed)) && i < seconds * 20; i++) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    unsigned n;
+    for (uint64_t i = 0;; i++) {
+        rt_run_processes(folder, &p); /* before the folder: a file that follows is not missed */
         n = count_rank_files(folder, &indexed);
-        rt_run_processes(folder, &p);
+        bool more = p.closing > 0 || p.file_follows > 0 || (n > 0 && !indexed);
+        if (!more || i >= seconds * 20)
+            break;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
+    *living = p.living;
     return n;
 }
 
@@ -66,9 +70,9 @@ static unsigned print_log(const char *folder)
 
 void run_print_end(const char *folder, bool remove_if_empty, bool quiet, uint64_t wait_seconds)
 {
-    unsigned files = wait_for_writers(folder, wait_seconds);
+    unsigned living, files = wait_for_writers(folder, wait_seconds, &living);
     unsigned lines = quiet ? 0 : print_log(folder);
-    if (files == 0 && lines == 0 && remove_if_empty)
+    if (files == 0 && lines == 0 && living == 0 && remove_if_empty)
         (void)rt_run_remove_empty(folder);
     if (quiet)
         return;
@@ -77,6 +81,11 @@ void run_print_end(const char *folder, bool remove_if_empty, bool quiet, uint64_
             stderr,
             "regtrace: %u process%s recorded in %s\nregtrace: see it with: regtrace report %s\n",
             files, files == 1 ? "" : "es", folder, folder);
+    else if (living > 0)
+        (void)fprintf(stderr,
+                      "regtrace: nothing has been recorded yet; traced processes that still run: "
+                      "%u (regtrace ctl %s status asks them)\n",
+                      living, folder);
     else
         (void)fprintf(stderr, "regtrace: nothing was recorded: no window opened, or no traced "
                               "program ran (regtrace doctor "

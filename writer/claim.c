@@ -67,10 +67,10 @@ static int put_entry(const struct claim *c)
     const struct claim_summary *y = &c->summary;
     (void)snprintf(text, sizeof text,
                    "file=%s\nhost=%s\nboot_id=%s\nprogram=%s\nstream=%s\nrank=%d\nsize=%d\nmpi=%d\n"
-                   "pid=%u\npid_start_time=%" PRIu64 "\nwriter_pid=%u\nwriter_start_time=%" PRIu64
-                   "\nstate=%s\nevents=%" PRIu64 "\n",
+                   "child=%d\npid=%u\npid_start_time=%" PRIu64
+                   "\nwriter_pid=%u\nwriter_start_time=%" PRIu64 "\nstate=%s\nevents=%" PRIu64 "\n",
                    c->file, c->host, c->boot_id, c->program, c->stream, c->rank, c->size, c->mpi,
-                   c->pid, c->pid_start_time, c->writer_pid, c->writer_start_time,
+                   c->child, c->pid, c->pid_start_time, c->writer_pid, c->writer_start_time,
                    state_names[c->state], c->events);
     size_t n = strlen(text);
     if (y->file_bytes != 0)
@@ -130,6 +130,8 @@ static void take_field(struct claim *c, const char *key, const char *value)
         c->size = (int32_t)strtol(value, NULL, 10);
     else if (IS("mpi"))
         c->mpi = value[0] == '1';
+    else if (IS("child"))
+        c->child = value[0] == '1';
     else if (IS("pid"))
         c->pid = (uint32_t)strtoul(value, NULL, 10);
     else if (IS("pid_start_time"))
@@ -282,6 +284,11 @@ static int hold(struct claim *c, const char *file)
     return put_entry(c);
 }
 
+static bool comes_before(const struct claim *c, const struct claim *holder)
+{
+    return c->mpi != holder->mpi ? c->mpi : !c->child && holder->child;
+}
+
 static int take_locked(struct claim *c)
 {
     char wanted[80], spare[80];
@@ -294,7 +301,7 @@ static int take_locked(struct claim *c)
         return hold(c, wanted);
     if (rc != 0)
         return rc;
-    if (c->mpi && !holder.mpi) {
+    if (comes_before(c, &holder)) {
         rc = spare_name(&holder, spare);
         if (rc == 0)
             rc = hold(&holder, spare);

@@ -4,7 +4,8 @@
  * DIR/.regtrace/lock       flock'ed for every change; its text is the number of open rank files.
  * DIR/.regtrace/<key>.entry one per traced process whose writer runs or ran; key = <host>-<pid>-<start time>.
  * DIR/.regtrace/name.<file> who holds a file name: the key. Names move: the first process of a rank that calls
- *                          MPI_Init takes rank-NNNNN.h5 from a holder that did not. */
+ *                          MPI_Init takes rank-NNNNN.h5 from a holder that did not, and a process that was
+ *                          there before its children from one of them. */
 #ifndef REGTRACE_WRITER_CLAIM_H
 #define REGTRACE_WRITER_CLAIM_H
 
@@ -24,7 +25,8 @@ struct claim {
     char host[65], boot_id[40], program[64];
     char stream[PATH_MAX - 512];
     int32_t rank, size;
-    bool mpi; /* it called MPI_Init */
+    bool mpi;   /* it called MPI_Init */
+    bool child; /* a traced process forked or started it */
     uint32_t pid, writer_pid;
     uint64_t pid_start_time, writer_start_time;
     enum claim_state state;

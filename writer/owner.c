@@ -47,6 +47,14 @@ static bool look(uint32_t pid, struct found *found)
     return p != NULL;
 }
 
+/* A process cannot end, and its pid come again, within ticks of its start. Emulators (qemu-user) show a process a start time of
+ * their own, which may be a tick or two off. */
+static bool differs(uint64_t one, uint64_t other)
+{
+    const uint64_t tolerance = 10;
+    return one > other + tolerance || other > one + tolerance;
+}
+
 /* Not readable though the pid exists (no /proc, or hidden after the exec of a set-uid program): it counts as alive. */
 static bool is_gone_by_proc(const struct owner *o)
 {
@@ -55,7 +63,7 @@ static bool is_gone_by_proc(const struct owner *o)
         return true;
     if (!look(o->pid, &found))
         return false;
-    if (o->start_time != 0 && found.start_time != o->start_time)
+    if (o->start_time != 0 && differs(found.start_time, o->start_time))
         return true;
     return found.state == 'X' || (found.state == 'Z' && found.threads <= 1);
 }

@@ -360,7 +360,8 @@ static void prepare_claim(struct session *s)
                         .pid_start_time = h->pid_start_time,
                         .writer_pid = (uint32_t)getpid(),
                         .writer_start_time = identity_start_time((uint32_t)getpid()),
-                        .mpi = atomic_load(&h->mpi_state) != 0};
+                        .mpi = atomic_load(&h->mpi_state) != 0,
+                        .child = (h->flags & STREAM_FLAG_CHILD) != 0};
     claim_this_host(c->host, c->boot_id);
     memcpy(c->program, s->facts.program, sizeof c->program);
     memcpy(c->stream, s->facts.stream_path, sizeof c->stream);

@@ -6,8 +6,9 @@
  * "3:foo,bar" one execution that is both; "3@500" it has retired 500 instructions, each count
  * interrupting exactly; "3!500" the same, found at 500 only (skid); "3>500" its icount is 500 and
  * no interrupt came yet; "3t" its timeouts are over; "3~" it syncs; "3^50" it reports 50
- * instructions to the global icount; "3o" a stale expiry comes. Firings are words: tid, event, then
- * * bcast, ! late, ? precond, D default start, =N requested icount, #N pass (if not 0). */
+ * instructions to the global icount; "3o" a stale expiry comes; "?" asks how many chains have an
+ * alarm armed in any thread. Firings are words: tid, event, then * bcast, ! late, ? precond, D
+ * default start, =N requested icount, #N pass (if not 0); the answer to "?" is "N armed". */
 #include "controller/state.h"
 #include "t/controller/helpers.h"
 #include "t/tap.h"
@@ -147,9 +148,10 @@ static void execute(struct machine *machine, unsigned tid, const char *places)
 static void run_word(struct machine *machine, const char *word)
 {
     unsigned tid = (unsigned)strtoul(word + (word[0] == '+' || word[0] == '-'), NULL, 10);
-    const char *rest = word + strcspn(word, ":@!>t~^o");
+    const char *rest = word + strcspn(word, ":@!>t~^o?");
     uint64_t number = strtoull(rest[0] != '\0' ? rest + 1 : "", NULL, 10);
     struct ctl_moment moment = moment_at(machine->icount[tid]);
+    _Atomic uint32_t armed;
     switch (word[0] == '+' || word[0] == '-' ? word[0] : rest[0]) {
     case '+':
         if (machine->memory[tid] == NULL)
@@ -163,6 +165,11 @@ static void run_word(struct machine *machine, const char *word)
     case '!': run_to(machine, tid, number, rest[0] == '!'); break;
     case '>': machine->icount[tid] = number; break;
     case 't': run_timeouts(machine, tid); break;
+    case '?':
+        ctl_chains_armed(machine->shared, &armed);
+        snprintf(machine->log + strlen(machine->log), sizeof machine->log - strlen(machine->log),
+                 "%s%u armed", machine->log[0] != '\0' ? " " : "", armed);
+        break;
     case '~': ctl_sync(machine->threads[tid], &moment); break;
     case '^':
         for (unsigned i = 0; i < ctl_config_alarm_count(machine->config); i++) {
@@ -242,6 +249,21 @@ static const struct rule rules[] = {
      "+0 0:b 0:a 0:b", "0precond? 0start"},
     {"ends of chains stay ended", "start:address:a,stop:address:b", "+0 0:a 0:b 0:a 0:b",
      "0start 0stop"},
+    /* Chains armed in any thread */
+    {"armed: in one thread is enough", "start:address:a:tid1;start:address:b",
+     "? +0 ? +1 ? +1000 ? 0:b ? 1:b ? 1:a ?",
+     "0 armed 1 armed 2 armed 2 armed 0start 2 armed 1start 1 armed 1start 0 armed"},
+    {"armed: threads that ended do not count", "start:address:a:tid1", "+0 +1 ? -1 ?",
+     "1 armed 0 armed"},
+    {"armed: a thread that has not looked since a bcast is moved", "start:address:a:bcast",
+     "+0 +1 ? 0:a ?", "1 armed 0start* 0 armed"},
+    {"armed: by a bcast, in a thread that has not looked since",
+     "start:address:a:bcast,stop:address:b:tid1", "+0 +1 0:a ? 1:b ?",
+     "0start* 1 armed 1stop 0 armed"},
+    {"armed: in the winner of a global alarm alone", "start:address:a:count2:global,stop:address:b",
+     "+0 +1 0:a 1:a ? 1:b ?", "1start 1 armed 1stop 0 armed"},
+    {"armed: not while it waits", "start:address:a,stop:address:b,name:n;start:address:c,waitfor:n",
+     "+0 ? 0:a ? 0:b ? 0:c ?", "1 armed 0start 1 armed 0stop 1 armed 0start 0 armed"},
     /* repeat */
     {"repeat is endless", "start:address:a,repeat", "+0 0:a 0:a 0:a", "0start 0start#1 0start#2"},
     {"repeat:N is N passes in total", "start:address:a,stop:address:b,repeat:2",

@@ -112,6 +112,9 @@ __attribute__((constructor)) static void begin(void)
         (void)fprintf(stderr, "dumpshim: %s\n", e.text);
         _exit(99);
     }
+    const char *dir = getenv("DUMPSHIM_DIR"); /* the run's folder, as preload/ would say it */
+    if (dir != NULL && stream_meta_put(&s, "dir", dir) != 0)
+        _exit(98);
     recorder_start(&s);
     recorder_sync = sync_always;
     mpi_hooks = (struct mpi_hooks){init_begin,    init_done,    finalize_begin,

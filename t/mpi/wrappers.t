@@ -55,11 +55,17 @@ for mpi in openmpi mpich; do
         for file in "$T"/run/rec.*; do
             awk '$3 ~ /MPI_(Reduce_local|Type_size)$/ {print $3, $4}' "$file" | xargs >>"$T/run/edges"
             awk '$3 == "EV_MPI_COMPLETE" && ($6 == 1901 * 2^32 || $6 == 1902 * 2^32) {print $6 / 2^32, $4}' "$file" >>"$T/run/straddling"
+            awk '$3 == "EV_MPI_COMPLETE" && $6 == "18446744073709551615"' "$file" >>"$T/run/empty"
+            awk '$3 == "EV_MPI_COMPLETE" && $6 == 6 * 2^32' "$file" >"$T/run/beside.${file##*.}"
             awk '$3 == "EV_MPI_COMPLETE"' "$file" | wc -l >>"$T/run/completions"
         done
         # 4 = cut, 16 = nested: the window closes in the first reduction and opens in the second
         is "$(sort -u "$T/run/edges")" "+MPI_Reduce_local 0 -MPI_Reduce_local 4 +MPI_Reduce_local 4 +MPI_Type_size 16 -MPI_Type_size 16 -MPI_Reduce_local 0" "$mpi: windows' edges inside a call cut it"
         is "$(awk '$1 >= 1000' "$T/run/completions" | wc -l)" 2 "$mpi: a thousand requests waited for at once all complete"
+        is "$(cat "$T/run/empty")" "" "$mpi: an inactive request does not complete"
+        beside=3 # two of the thousands, and the one beside a failing one, which MPICH calls pending
+        [ $mpi = openmpi ] || beside=2
+        is "$(cat "$T"/run/beside.* | wc -l)" $beside "$mpi: of requests that end with a failing one, those that the library calls complete are"
         is "$(sort "$T/run/straddling" | uniq -c | xargs)" "2 1901 4 2 1902 0" "$mpi: of a request made outside the window that is said, a persistent one is known"
         record $mpi 1 "$REGTRACE_BUILD/t/mpi/threads.$mpi"
         if [ "$status" = 77 ]; then

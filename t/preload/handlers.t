@@ -21,5 +21,19 @@ done
 for name in HUP INT QUIT ILL TRAP ABRT BUS FPE USR1 SEGV USR2 PIPE ALRM TERM CHLD CONT URG XCPU XFSZ VTALRM PROF WINCH IO SYS; do
     same "SIG$name named and not handled" REGTRACE_CONTROL="start:signal:SIG$name" "$P/handlers" die "$(kill -l $name)" kill
 done
+# Alternate stacks that are nearly full: what is ours runs elsewhere. 272: what MINSIGSTKSZ leaves of 2048 bytes on many machines.
+for room in 272 1024 3072 6144 12288; do
+    for chains in '' 'start:signal:SIGUSR1,stop:signal:SIGUSR1,repeat'; do
+        same "$room bytes of stack, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/small_stack" $room
+        got=$("$REGTRACE" dump "$last_trace" | grep -cE "$([ "$chains" ] && echo 'window (opens|closes)' || echo 'handler begins')")
+        is "$got" $((${#chains} ? 6 : 5)) "$room bytes of stack, chains '$chains': each signal is recorded"
+    done
+done
+# Programs that take real-time signals by waiting for them: ours is not among what they get, and still comes to us.
+for part in some all; do
+    same "real-time signals taken: $part" REGTRACE_CONTROL='start:timeout:2ms,stop:timeout:2ms,repeat' "$P/taken" $part
+    [ "$("$REGTRACE" dump "$last_trace" | grep -c 'window opens')" -gt 9 ]
+    ok $? "real-time signals taken: $part: timeouts come"
+done
 same "named and sent by a thread" REGTRACE_CONTROL="start:signal:SIGTERM" "$P/handlers" die_thread 15
 done_testing

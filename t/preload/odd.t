@@ -18,9 +18,9 @@ run 60 "$REGTRACE" report --json "$last_trace"
 # Each thread's mark is in the file, or counted as lost: the table of a stream has room for 1024 threads.
 sums=$("$PYTHON_ANY" -c 'import json, sys; print(sum(r["lost"] for r in json.load(open(sys.argv[1]))["ranks"]))' "$T/.out")
 got=$(marks 1)
-rt_count=$((rt_count + 1)) # a known defect, until tids of the program's threads keep clear of those from 1000
+rt_count=$((rt_count + 1))
 [ "$((got + sums))" -ge 1200 ] || printf 'not '
-echo "ok $rt_count - threads beyond the thousandth record, or are counted as lost # TODO they take the tids of MPI's threads"
+echo "ok $rt_count - threads beyond the thousandth record, or are counted as lost"
 diag "$got marks, $sums lost"
 
 for how in '' REGTRACE_CONTROL='start:timeout:1ms,stop:timeout:1ms,repeat' REGTRACE_DEFAULT_START=0; do

@@ -56,6 +56,23 @@ events-cut index
 windows-cut index
 END
 
+# What is accounted for as lost is no violation.
+cc -I"$REGTRACE_SOURCE/share/include" -o many -xc - <<'END'
+#include <regtrace.h>
+int main(void)
+{
+    for (int i = 0; i < 300000; i++) {
+        regtrace_region_begin("r");
+        regtrace_region_end("r");
+    }
+    return 0;
+}
+END
+REGTRACE_MAX_SIZE=1M REGTRACE_DIR=$T/large LD_PRELOAD=$LIBREGTRACE ./many
+run 60 "$REGTRACE" check "$T/large"
+is "$status" 0 'a run that reached REGTRACE_MAX_SIZE has no violation' || diag "$out"
+like "$("$REGTRACE" report "$T/large")" 'recorded, [1-9][0-9]* lost' 'though it lost events'
+
 rm -rf "$T/bad" && cp -r "$T/good" "$T/bad" && rm "$T/bad/rank-00001.h5" && cp "$T/good/rank-00000.h5" "$T/bad/rank-00007.h5"
 run 60 "$REGTRACE" check "$T/bad"
 is "$status" 1 'a file that regtrace.h5 does not know'

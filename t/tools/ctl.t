@@ -115,6 +115,23 @@ touch stop
 wait $pid
 is "$?" 0 'the program ends as it would, once more'
 
+# Chains that are armed in any thread, whichever began or fired last: before the first request, and after.
+rm -f stop ready
+"$REGTRACE" run -quiet -o "$T/armed" -control 'start:interactive:tid0,stop:interactive:tid0;start:timeout:1000s' -- ./p ready stop >p.out 2>&1 &
+pid=$!
+kill_at_end $pid
+wait_for 20 test -s ready
+wait_for 20 bash -c "ls $T/armed/ctl/*.path"
+run 30 "$REGTRACE" ctl "$T/armed" status
+like "$out" 'armed_chains=2 .*threads=2 .*fired=0' 'both chains are armed, though one has nothing in the thread that began last'
+"$REGTRACE" ctl "$T/armed" fire >/dev/null
+"$REGTRACE" ctl "$T/armed" fire >/dev/null
+run 30 "$REGTRACE" ctl "$T/armed" status
+like "$out" 'armed_chains=1 .*fired=2' 'one has ended by its second event'
+touch stop
+wait $pid
+is "$?" 0 'the program ends as it would, armed or not'
+
 if [ -n "$mpi" ]; then
     rm -f stop ready
     more=()

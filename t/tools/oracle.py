@@ -77,7 +77,7 @@ class Rank:
                 calls[name] += 1
                 if stack:
                     nested[name] += 1
-                else:
+                elif int(e["a"]) & 0xFFFFFFFF != 2**32 - 2:  # MPI_PROC_NULL: no message
                     size[name] += int(e["b"]) & (2**48 - 1)
                 stack.append((name, int(e["clock"])))
             elif stack and stack[-1][0] == name:

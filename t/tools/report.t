@@ -23,7 +23,7 @@ dir=$T/$last
 
 run 60 "$REGTRACE" report "$dir"
 is "$status" 0 'report for people'
-for word in 'chain 0: start:pcontrol:solve' 'Windows: 9' 'MPI_Allreduce' 'By rank' 'Own overhead' 'closed, finished' '0 lost'; do
+for word in 'chain 1: start:pcontrol:solve' 'Windows: 9' 'MPI_Allreduce' 'By rank' 'Own overhead' 'closed, finished' '0 lost'; do
     like "$out" "$word" "it shows: $word"
 done
 is "$("$REGTRACE" report "$dir/regtrace.h5" | head -3)" "$("$REGTRACE" report "$dir" | head -3)" 'regtrace.h5 names the run too'
@@ -49,9 +49,45 @@ like "$err" 'rank-00001.h5: damaged' 'and names what is damaged'
 run 60 "$REGTRACE" report --rank 1-2 --top 1 "$dir"
 unlike "$out" '^  0  ' '-rank leaves the others out'
 like "$out" 'more functions' '-top leaves functions out and says so'
+run 60 "$REGTRACE" report "$dir" "$dir/rank-00000.h5"
+is "$status $(grep -c '^Own overhead' <<<"$out")" '0 2' 'several folders: each in turn'
+run 60 "$REGTRACE" report --json "$dir" "$dir"
+is "$status" 2 'JSON is of one'
 run 60 "$REGTRACE" report --rank 9 "$dir"
 is "$status" 1 'a rank that is not there'
 like "$err" 'none of the ranks' 'is an error'
+
+run 60 "$REGTRACE" dump --rank 9 "$dir"
+is "$status" 1 'dump of a rank that is not there'
+like "$err" 'none of the ranks' 'is an error too'
+run 60 "$REGTRACE" dump --code MPI_Sned "$dir"
+is "$status" 0 'no event of that name: nothing is printed'
+like "$err" 'no event of' 'and that is said'
+
+# Threads that begin in a window that is open already: who opened it, and since when they are late.
+cat >late.c <<'END'
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+static void handler(int s) { (void)s; }
+static void *work(void *a) { raise(SIGUSR1); return a; }
+int main(void)
+{
+    pthread_t t;
+    signal(SIGUSR1, handler);
+    raise(SIGUSR1); /* something to record */
+    usleep(300000);
+    pthread_create(&t, 0, work, 0);
+    return pthread_join(t, 0);
+}
+END
+cc -o late late.c -pthread
+"$REGTRACE" run -quiet -o "$T/joined" -- ./late
+late=$("$REGTRACE" report --json "$T/joined" | "$PYTHON" -c 'import json, sys; print([w["opened_by"] for w in json.load(sys.stdin)["windows"]])')
+is "$late" "['default start', 'default start']" 'a window that a later thread joins was opened by who opened it'
+ticks=$("$REGTRACE" dump --json --code EV_WINDOW_OPEN --thread 1 "$T/joined" | grep -o '"late_ticks": [0-9]*' | grep -o '[0-9]*$')
+[ "${ticks:-999999999}" -lt 200000000 ]
+ok $? "which it does not join $ticks ticks late"
 
 # dump's filters against its own unfiltered lines.
 all=$("$REGTRACE" dump --json "$dir")

@@ -99,10 +99,13 @@ def alarm_column(numbers, texts):
     return pd.array([texts.get(int(n), f"alarm {n}") if n >= 0 else pd.NA for n in numbers], dtype="string")
 
 
-def opener(window, fired):
-    """Who opened a window: an alarm, else the fired row before it says."""
+def opener(window, fired, all_windows):
+    """Who opened a window: an alarm, else the fired row before it says, of the thread that others have joined."""
     if window["start_alarm"] >= 0:
         return "alarm"
+    firing = all_windows[(all_windows["ordinal"] == window["ordinal"]) & (all_windows["firing"] != 0)]
+    if not window["firing"] and len(firing):
+        window = firing[0]
     before = fired[(fired["thread"] == window["thread"]) & (fired["row"] <= window["open_row"])]
     flags = int(before[np.argmax(before["row"])]["flags"]) if len(before) else 0
     return "default start" if flags & 16 else "API" if flags & 32 else "unknown"
@@ -125,7 +128,7 @@ def windows(file):
         "chain": nullable(rows["chain"], rows["chain"] < 0, "Int32"),
         "start_alarm": alarm_column(rows["start_alarm"], texts),
         "stop_alarm": alarm_column(rows["stop_alarm"], texts),
-        "opened_by": [opener(r, fired_rows) for r in rows],
+        "opened_by": [opener(r, fired_rows, rows) for r in rows],
         "closed_by": [REASONS.get(int(r), f"reason {r}") for r in rows["reason"]],
         "bcast": rows["bcast"] != 0,
         "firing": rows["firing"] != 0,

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The default action of a signal that our handler got in place of it. */
+#include "preload/interpose.h"
+
+#include "base/sys.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+static bool default_is_nothing(int signo)
+{
+    return signo == SIGCHLD || signo == SIGURG || signo == SIGWINCH || signo == SIGCONT;
+}
+
+static bool default_is_stop(int signo)
+{
+    return signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU;
+}
+
+/* A fault happens again, anything else is sent again. */
+RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
+{
+    struct sigaction plain, before;
+    if (default_is_nothing(signo))
+        return;
+    memset(&plain, 0, sizeof plain);
+    (void)NEXT(sigaction)(signo, &plain, &before);
+    bool fault = info->si_code > 0 && info->si_code != SI_KERNEL &&
+                 (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL || signo == SIGFPE);
+    /* With the kernel's or kill()'s code only the first thread may send on; the rest of *info is of no effect here. */
+    if (!fault &&
+        sys_call6(SYS_rt_tgsigqueueinfo, sys_getpid(), sys_gettid(), signo, (long)info, 0, 0) != 0)
+        (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), signo, 0, 0, 0);
+    if (!default_is_stop(signo)) {
+        ucontext_t *uc = context;
+        (void)sigdelset(&uc->uc_sigmask, signo); /* delivered as our handler returns */
+        return;
+    }
+    uint64_t mask = UINT64_C(1) << (signo - 1);
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, sizeof mask, 0,
+                    0); /* stops here */
+    (void)NEXT(sigaction)(signo, &before, NULL);
+}

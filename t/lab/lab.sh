@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What the PMU lab's script and its tests share, on both sides of the machine's wall: taking over the TAP of another test.
+# Sourced after t/lib.sh.
+
+# What Open MPI looks for beside memory takes most of its start on the emulated machine.
+export OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1
+
+# adopt_tap NAME STATUS FILE: each test of which FILE tells becomes one of ours, "NAME: what it said"; so do skips. One more
+# fails where the plan, the number of tests and the status of who wrote FILE do not fit each other.
+adopt_tap() {
+    local name=$1 code=$2 line text planned='' count=0 failed=0 trouble=''
+    # No process a line: inside the machine each costs.
+    while IFS= read -r line; do
+        [[ $line =~ ^(not )?ok( [0-9]+)?( - )?(.*) ]] && text=${BASH_REMATCH[4]}
+        case $line in
+        ok\ *'# SKIP'*)
+            count=$((count + 1))
+            skip "$name: ${text%% # SKIP*}" "${text##*# SKIP }"
+            ;;
+        ok\ *) count=$((count + 1)) && ok 0 "$name: $text" ;;
+        not\ ok*) count=$((count + 1)) failed=$((failed + 1)) && ok 1 "$name: $text" ;;
+        '1..0 # SKIP'*) planned=0 && skip "$name" "${line#*# SKIP }" ;;
+        1..[0-9]*) planned=${line#1..} ;;
+        'Bail out!'*) trouble=$line ;;
+        '#'*) printf '%s\n' "$line" ;;
+        *) diag "$line" ;;
+        esac
+    done <"$3"
+    [ "$planned" = "$count" ] || trouble+=" planned ${planned:-nothing}, ran $count tests"
+    [ "$code" = 0 ] || [ "$failed" != 0 ] || trouble+=" ended with status $code"
+    [ -z "$trouble" ] || { ok 1 "$name: comes to its end"; diag "$trouble"; }
+}
+
+# ok_program NAME COMMAND...: runs a test that speaks TAP, such as a compiled one, as a part of this one. rt_limit: seconds.
+ok_program() {
+    local name=$1 code
+    shift
+    run_with_limit "${rt_limit:-2000}" "$@" >"$T/.program" 2>&1 </dev/null
+    code=$?
+    adopt_tap "$name" "$code" "$T/.program"
+}

@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The PMU lab: tests that need a hardware counter, on an emulated 64-bit Arm machine that has one wherever this one has none.
+#
+#   t/lab/lab.t                     all of it; under make check like every test
+#   t/lab/lab.t counter run         these tests alone
+#   t/lab/lab.t shell               a shell in the machine, to try things by hand
+#
+# What it does: root.sh fetches an arm64 Debian (kernel, C library, Open MPI, HDF5, PAPI); the project is cross-built against
+# it; QEMU boots kernel and root from memory (the kernel's disk drivers are modules) with a Cortex-A57 whose counters QEMU
+# keeps exactly; init.sh in there runs the tests of inside/, which print TAP to the first serial port, and sends what they left
+# in their $LAB_OUT back through the second one, where the tests of outside/ look at it with this machine's tools.
+#
+# An inside test is a file inside/NAME.sh in bash, like every test of the suite: t/lib.sh beside t/lab/lab.sh, with
+# REGTRACE_SOURCE, REGTRACE_BUILD, APPS, LIBREGTRACE and so on for the machine inside; programs are in $LAB_INSIDE. It starts as
+# root in a machine of one processor, perf_event_paranoid 1, with an empty folder $LAB_OUT. Files that it needs of the source go to
+# lab_files below. A program of its own is inside/PROGRAM.c with two lines in t/lab/Makemodule.am (lab_programs, _SOURCES; _LDADD
+# for libraries, any of the sysroot's); a mini-application of t/apps goes to lab_apps there. With a file outside/NAME.sh the test
+# goes on out here, $LAB_OUT being the copy of its folder.
+#
+# What to know: time inside goes by instructions, 128 ns each, and idle time is skipped: a second there is 8 million
+# instructions, about a tenth of a second here. Limits count those seconds ("# limit: 6000" in a test; 2000 by default), and
+# nothing about speed can be measured. Counts are exact and repeat, with one processor: of several, each one's counter
+# would count what the others execute in its turns (QEMU derives it from the one count of the whole machine). An overflow's
+# interrupt is late by up to some 28,000 instructions, and never early.
+# A panic or a hang shows as tests that fail, with the end of the console.
+#
+# REGTRACE_LAB_CACHE: where root and kernel are kept (t/lab/cache of the build folder): 22 s to make, 350 MB.
+# REGTRACE_LAB_LIMIT: seconds for the machine, from boot to power-off (400).
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/lab.sh"
+
+lab=$REGTRACE_SOURCE/t/lab
+cache=${REGTRACE_LAB_CACHE:-$REGTRACE_BUILD/t/lab/cache}
+cross=$REGTRACE_BUILD/t/lab/cross
+lab_files='t/lib.sh t/lab/lab.sh t/lab/inside t/controller/corpus share/include'
+limit=${REGTRACE_LAB_LIMIT:-400}
+
+need() { command -v "$1" >/dev/null || skip_all "no $1 (Debian: apt-get install $2)"; }
+
+# The root is made anew when what makes it, or the distribution, has changed.
+make_root() {
+    local key
+    key=$(cat "$lab/root.sh" /etc/os-release 2>/dev/null | cksum)
+    [ -e "$cache/vmlinuz" ] && [ "$(cat "$cache/key" 2>/dev/null)" = "$key" ] && return
+    rm -f "$cache/key"
+    bash "$lab/root.sh" "$cache" >"$T/root.log" 2>&1
+    case $? in
+    0) echo "$key" >"$cache/key" ;;
+    77) skip_all "$(tail -n 1 "$T/root.log")" ;;
+    *)
+        ok 1 "the arm64 root is made"
+        diag "$(tail -n 40 "$T/root.log")"
+        done_testing
+        ;;
+    esac
+}
+
+# Configured with the root as sysroot; a changed root is another configuration.
+cross_build() {
+    local root=$cache/sysroot multiarch=$cache/sysroot/usr/lib/aarch64-linux-gnu
+    local ccache=
+    ! command -v ccache >/dev/null || ccache='ccache '
+    unset MAKEFLAGS MFLAGS MAKELEVEL TESTS TEST_LOGS
+    mkdir -p "$cross" && cd "$cross" || return 1
+    cmp -s "$cache/key" key || rm -rf ./* || return 1
+    printf '#!/bin/sh\nexec ${OMPI_CC:-cc} -I%s "$@" -L%s -lmpi\n' "$multiarch/openmpi/include" "$multiarch/openmpi/lib" >mpicc
+    chmod +x mpicc
+    if [ ! -x config.status ]; then
+        PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$multiarch/pkgconfig:$root/usr/share/pkgconfig \
+            "$REGTRACE_SOURCE/configure" --host=aarch64-linux-gnu CC="${ccache}aarch64-linux-gnu-gcc --sysroot=$root" CFLAGS='-O2 -g' \
+            MPICC_OPENMPI="$cross/mpicc" >configure.out 2>&1 || { tail -n 30 configure.out; return 1; }
+        cp "$cache/key" key
+    fi
+    make -j2 lab >make.out 2>&1 || { grep -E 'error|warning|\*\*\*' make.out || tail -n 30 make.out; return 1; }
+    if grep -q 'warning:' make.out; then grep -A 5 'warning:' make.out; return 1; fi
+}
+
+# overlay: what of source and cross-build goes into the machine, with debug information of the lab's own programs alone.
+overlay() {
+    local o=$T/overlay file
+    mkdir -p "$o/lab/source" "$o/lab/build/t/lab" && cd "$cross" || return 1
+    # shellcheck disable=SC2086  # names are separate words
+    (cd "$REGTRACE_SOURCE" && tar -c --mode=u+w $lab_files) | tar -x -C "$o/lab/source" || return 1
+    make -s print-lab >"$T/built" && make -s print-lab-units | tr ' ' '\n' >"$o/lab/build/t/lab/units" || return 1
+    for file in .libs/libregtrace.so $(cat "$T/built"); do
+        mkdir -p "$o/lab/build/$(dirname "$file")"
+        case $file in
+        t/lab/*) cp "$file" "$o/lab/build/$file" ;;
+        *) aarch64-linux-gnu-objcopy -g "$file" "$o/lab/build/$file" ;;
+        esac || return 1
+    done
+    printf '#!/bin/sh\nS["PYTHON3"]="no"\n' >"$o/lab/build/config.status"
+    cp "$lab/init.sh" "$o/init"
+    chmod +x "$o/init" "$o/lab/build/config.status"
+    (cd "$o" && find . -mindepth 1 | sed 's|^\./||' | cpio --quiet -o -H newc -R 0:0) >"$T/overlay.cpio" || return 1
+    cat "$cache/base.cpio" "$T/overlay.cpio" >"$T/initrd.cpio"
+}
+
+# machine KERNEL-ARGUMENT QEMU-ARGUMENT...: icount is what gives QEMU's machine its counter of instructions.
+machine() {
+    local append="console=ttyAMA0 panic=-1 rdinit=/init quiet nokaslr cryptomgr.notests rcupdate.rcu_cpu_stall_suppress=1 $1"
+    shift
+    run_with_limit "$limit" qemu-system-aarch64 -M virt -cpu cortex-a57,pmu=on -m 2048 -icount shift=7,sleep=off -nodefaults -display none \
+        -no-reboot -kernel "$cache/vmlinuz" -initrd "$T/initrd.cpio" -append "$append" "$@"
+}
+
+# section NAME: what the console has between the marks of a test.
+section() {
+    awk -v name="$1" '$1 == "@@" { on = $2 == "begin" && $3 == name; next } on' "$T/console"
+}
+
+adopt_inside() {
+    local name=$1 end code
+    end=$(grep -E "^@@ end $name " "$T/console")
+    section "$name" >"$T/section"
+    read -r _ _ _ code _ <<<"$end"
+    if [ -z "$end" ]; then
+        adopt_tap "$name" 0 "$T/section"
+        ok 1 "$name: ended before the machine did"
+        diag "$(tail -n 20 "$T/console")"
+        return
+    fi
+    [ "$code" != 124 ] || diag "$name: killed at its limit (# limit: in t/lab/inside/$name.sh)"
+    adopt_tap "$name" "$code" "$T/section"
+}
+
+adopt_outside() {
+    LAB_OUT=$T/out/$1 bash "$lab/outside/$1.sh" >"$T/section" 2>&1
+    adopt_tap "$1, out here" $? "$T/section"
+}
+
+need qemu-system-aarch64 qemu-system-arm
+need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+need cpio cpio
+need flock util-linux
+[ ! -e "$REGTRACE_SOURCE/config.status" ] ||
+    skip_all "the source folder is configured itself: it cannot be built elsewhere as well"
+mkdir -p "$cache" "$cross" && exec 9>"$cache/lock" || exit 99
+flock -w 900 9 || skip_all "another run has held $cache for 15 minutes"
+
+tests=("$@")
+if [ $# = 0 ]; then
+    mapfile -t tests < <(cd "$lab/inside" && printf '%s\n' *.sh | sed 's/\.sh$//')
+fi
+seconds=$SECONDS
+make_root
+diag "root: $((SECONDS - seconds)) s"
+# What counts as a failure here: said, ended early, or ended badly.
+adopted() { printf '%b' "$2" >"$T/section" && (rt_failed=0 && adopt_tap x "$1" "$T/section" >/dev/null; echo "$rt_failed"); }
+is "$(adopted 0 '1..1\nok 1 - a\n') $(adopted 1 '1..2\nok 1 - a\nnot ok 2 - b\n') $(adopted 0 '1..2\nok 1 - a\n')" "0 1 1" \
+    "a test that fails or ends early is seen"
+is "$(adopted 0 'ok 1 - a\n') $(adopted 3 '1..1\nok 1 - a\n') $(adopted 0 'Bail out! b\n1..0\n')" "1 1 1" \
+    "so is one without a plan, with a bad status, or that gives up"
+seconds=$SECONDS
+ok_run "the project is built for aarch64, without a warning" cross_build || done_testing
+ok_run "the machine's memory is filled" overlay || done_testing
+diag "cross-build: $((SECONDS - seconds)) s"
+if [ "${1:-}" = shell ]; then
+    limit=0
+    machine lab.shell -serial mon:stdio
+    rt_finished=1
+    exit 0
+fi
+
+seconds=$SECONDS
+machine "lab.tests=$(IFS=, && echo "${tests[*]}")" -serial stdio -chardev "file,id=out,path=$T/out.tar.gz" \
+    -device pci-serial,chardev=out </dev/null 2>"$T/qemu.err" | sed -u 's/\r//g' |
+    while IFS= read -r line; do
+        # What a test takes out here is of interest too.
+        case $line in '@@ '*) line+=" at $((SECONDS - seconds)) s" ;; esac
+        printf '%s\n' "$line"
+    done >"$T/console"
+status=${PIPESTATUS[0]}
+diag "machine: $((SECONDS - seconds)) s"
+sed -n 's/^@@ /# /p' "$T/console"
+grep -q '^@@ off ' "$T/console" || [ "$status" != 0 ] || status='0, before its end'
+ok "$status" "the machine boots and powers off" || {
+    [ "$status" != 124 ] || diag "killed after $limit seconds (REGTRACE_LAB_LIMIT)"
+    diag "$(tail -n 40 "$T/console" "$T/qemu.err")"
+}
+for name in "${tests[@]}"; do adopt_inside "$name"; done
+sent=$(awk '$1 == "@@" && $2 == "sent" { print $3 }' "$T/console")
+is "$(stat -c %s "$T/out.tar.gz" 2>/dev/null)" "${sent:-nothing}" "what the tests left is sent, whole"
+mkdir -p "$T/out" && tar -C "$T/out" -xzf "$T/out.tar.gz" 2>"$T/tar.err"
+for name in "${tests[@]}"; do
+    [ ! -e "$lab/outside/$name.sh" ] || adopt_outside "$name"
+done
+done_testing

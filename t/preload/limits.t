@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Programs with small limits: the writer has its own as far as may be, and what is said names the limit.
+. "$(dirname "$0")/../lib.sh"
+P=$REGTRACE_BUILD/t/preload
+leaves_streams=1 # of writers that die
+
+# limited ULIMIT...: runs the program so; sets trace, and log to what the run has to say.
+limited() {
+    trace=$T/trace.$((n += 1))
+    (ulimit "$@" && REGTRACE_DIR=$trace LD_PRELOAD=$LIBREGTRACE exec "$P/copies" program) >"$T/out" 2>"$T/err"
+    is "$? $(cat "$T/out")" "0 " "ulimit $*: the program runs"
+    log=$(cat "$trace/regtrace.log" 2>&1)
+}
+recorded() { "$REGTRACE" dump "$trace" 2>/dev/null | grep -cE 'region begins.*"program"'; }
+n=0
+
+for how in '-Sn 8' '-Ss 64' '-Sv 200000' '-Sd 20000'; do
+    # shellcheck disable=SC2086  # two words
+    limited $how
+    is "$(recorded)" 1500 "ulimit $how, which the writer may lift: all is recorded" || diag "$log"
+done
+for open in 12 8 5; do
+    limited -n $open
+    like "$log" "the writer cannot be started: .*Too many open files; limits: open files .ulimit -n. $open\$" "ulimit -n $open: the reason"
+    is "$(recorded)" 0 "and nothing was recorded"
+done
+limited -s 64
+like "$log" "was killed, or had too little.*ulimit -s. 64\$" "ulimit -s 64: the reason"
+run 60 "$REGTRACE" recover "$trace"
+is "$(recorded)" 1500 "ulimit -s 64: and recover gets it all" || diag "$out$err"
+
+rm -f "$REGTRACE_SHM"/*
+export REGTRACE_WRITER
+REGTRACE_WRITER=$(type -P false)
+limited -c 0
+like "$log" "nothing is recorded: the writer of this process ended as soon as it had begun\$" "a writer that ends at once"
+is "$(ls "$REGTRACE_SHM")" "" "leaves no stream"
+unset REGTRACE_WRITER
+
+REGTRACE_DIR=$T/blind LD_PRELOAD=$LIBREGTRACE run 60 "$P/copies" blind
+is "$status $out$err" "0 " "a program that cannot look for its writer says nothing false of it"
+trace=$T/blind
+wait_for 20 test -e "$trace/regtrace.h5"
+is "$(recorded)" 1500 "and is recorded"
+
+for how in REGTRACE_DEFAULT_START=0 REGTRACE_EXCLUDE=copies; do
+    run 60 env "$how" REGTRACE_DIR="$T/sandbox" LD_PRELOAD="$LIBREGTRACE" "$P/copies" sandbox
+    is "$status $out$err" "3 in the sandbox" "$how: a program that may only write and exit does so"
+done
+done_testing
