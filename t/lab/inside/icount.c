@@ -12,7 +12,7 @@ static long millions;
 static void *work(void *unused)
 {
     for (long i = 0; i < millions; i++)
-        loop(1000000);
+        loop_turns(500000);
     return unused;
 }
 
