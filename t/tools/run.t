@@ -113,7 +113,7 @@ is "$status" 0 '--explain is fine'
 like "$out" 'solve' 'it speaks of the alarm'
 [ ! -e "$T/ran" ]
 ok $? 'and runs nothing'
-run 30 "$REGTRACE" run --explain -control start:icount:100
+run 30 "$REGTRACE" run --explain -pmu none -control start:icount:100
 is "$status" 0 'it explains what this build cannot serve'
 like "$out" 'icount is not available' 'and says that it cannot'
 run 30 "$REGTRACE" run --explain -control start:bogus
