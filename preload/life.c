@@ -16,8 +16,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-extern char **environ;
-
 _Atomic uint32_t process_start_state;
 static _Atomic uint32_t finish_state;
 
@@ -52,11 +50,10 @@ static bool wait_for_start(void)
 
 static int make_stream(struct rt_error *e)
 {
-    const char *parent = identity_env(environ, "REGTRACE_PARENT");
     int rc;
     if (process.dir[0] == '\0') {
-        if (parent != NULL)
-            process.child = snprintf(process.dir, sizeof process.dir, "%s", parent) > 0;
+        if (process.parent_dir[0] != '\0')
+            process.child = snprintf(process.dir, sizeof process.dir, "%s", process.parent_dir) > 0;
         else if (!process.id.launched && process_ancestor_folder(process.dir))
             process.child = true; /* started by system() or popen(); ranks of a launcher have their
                                      job's folder anyway */
