@@ -158,25 +158,29 @@ static char *joined(char **words)
 static void test_launchers(void)
 {
     static const char *const names[] = {"REGTRACE_DIR", NULL};
-    static char **kept[3]; /* commands stand until exec, with the words that were made for them */
     char *plain[] = {"mpirun", "-np", "2", "./a", ":", "-np", "1", "./b"};
-    kept[0] = launcher_command(LAUNCHER_OPENMPI, 8, plain, "/l.so", names);
-    char *text = joined(kept[0]);
+    char **command = launcher_command(LAUNCHER_OPENMPI, 8, plain, "/l.so", names);
+    char *text = joined(command);
     is_str(text,
            "mpirun|-x|LD_PRELOAD=/l.so|-x|REGTRACE_DIR|-np|2|./a|:|-x|LD_PRELOAD=/"
            "l.so|-x|REGTRACE_DIR|-np|1|./b|",
            "Open MPI: -x behind the name and behind each colon");
     free(text);
+    free(command[2]); /* behind each colon the same */
+    free(command);
     char *own[] = {"mpirun", "-x", "LD_PRELOAD=/other.so", "./a"};
-    kept[1] = launcher_command(LAUNCHER_OPENMPI, 4, own, "/l.so", names);
-    text = joined(kept[1]);
+    command = launcher_command(LAUNCHER_OPENMPI, 4, own, "/l.so", names);
+    text = joined(command);
     is_str(text, "mpirun|-x|REGTRACE_DIR|-x|LD_PRELOAD=/l.so:/other.so|./a|",
            "the user's own LD_PRELOAD stays behind ours");
     free(text);
-    kept[2] = launcher_command(LAUNCHER_HYDRA, 8, plain, "/l.so", names);
-    text = joined(kept[2]);
+    free(own[2]); /* replaced by the assignment that was made */
+    free(command);
+    command = launcher_command(LAUNCHER_HYDRA, 8, plain, "/l.so", names);
+    text = joined(command);
     is_str(text, "mpirun|-np|2|./a|:|-np|1|./b|", "hydra: the environment is inherited");
     free(text);
+    free(command);
 }
 
 static void test_program_behind_launcher(void)
