@@ -73,12 +73,13 @@ static unsigned count_hosts(const struct report *r)
 
 static void print_head(FILE *out, const struct report *r)
 {
-    uint64_t events = 0, lost = 0;
+    uint64_t events = 0, lost = 0, texts = 0;
     bool unknown = false;
     const char *program = NULL;
     for (size_t i = 0; i < r->rank_count; i++) {
         events += r->ranks[i].read_rows;
         lost += r->ranks[i].lost_events;
+        texts += r->ranks[i].loss[RT_LOSS_STRINGS];
         unknown |= r->ranks[i].lost_unknown;
         if (program == NULL && r->ranks[i].error == NULL)
             program = r->ranks[i].program;
@@ -100,6 +101,11 @@ static void print_head(FILE *out, const struct report *r)
     }
     (void)fprintf(out, "\n  %" PRIu64 " events recorded, %" PRIu64 " lost%s\n", events, lost,
                   unknown ? " and an unknown number more" : "");
+    if (texts > 0)
+        (void)fprintf(out,
+                      "  %" PRIu64 " texts (names of regions, ...) lost: there were too many "
+                      "different ones, and their events say \"(string table full)\"\n",
+                      texts);
     for (size_t i = 0; i < r->chain_count; i++)
         (void)fprintf(out, "  chain %zu: %s\n", i + 1, r->chains[i]);
     if (r->chain_count == 0)
