@@ -198,6 +198,8 @@ int ctl_builder_add_file_text(struct ctl_builder *builder, const char *path, con
 {
     const struct mark mark = builder_mark(builder);
     unsigned line = 1;
+    if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+        text += 3; /* the byte order mark that some editors write */
     for (const char *at = text;; line++) {
         size_t length = strcspn(at, "\n");
         size_t blanks = strspn(at, " \t\r");

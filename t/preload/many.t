@@ -64,6 +64,17 @@ REGTRACE_BUFFER=1 REGTRACE_DIR=$T/least LD_PRELOAD=$LIBREGTRACE ./texts
 like "$(cat "$T/least/regtrace.log")" 'REGTRACE_BUFFER is less than' 'REGTRACE_BUFFER=1: what is taken'
 unlike "$(cat "$T/least/regtrace.log")" 'little room' 'and not that there is little room'
 
+# Names and files that are not plain text.
+odd=$'o "q" \'it'
+program=$'pr\ng\xff'
+cp texts "$program"
+run 60 "$REGTRACE" run -o "$T/$odd" -- "./$program"
+is "$(eval "printf %s $(sed -n 's/.*regtrace report //p' <<<"$err")")" "$T/$odd" 'the folder is quoted for the shell'
+like "$("$REGTRACE" report "$T/$odd")" '^  program pr.ng.xff, 1 file' 'report keeps a program name in its line'
+printf '\xef\xbb\xbfstart:pcontrol:a\n' >bom
+run 20 "$REGTRACE" run --explain -control-file bom
+is "$status" 0 'a control file may begin with a byte order mark'
+
 # Calls in calls: a user operator that reduces again.
 for mpi in openmpi mpich; do
     have_mpi $mpi && command -v mpicc.$mpi >/dev/null || { skip "$mpi: calls in calls" "no mpicc.$mpi"; continue; }
