@@ -198,6 +198,8 @@ int ctl_builder_add_file_text(struct ctl_builder *builder, const char *path, con
 {
     const struct mark mark = builder_mark(builder);
     unsigned line = 1;
+    if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+        text += 3; /* the byte order mark that some editors write */
     for (const char *at = text;; line++) {
         size_t length = strcspn(at, "\n");
         size_t blanks = strspn(at, " \t\r");
@@ -290,6 +292,27 @@ static int config_fill(struct ctl_builder *builder, struct ctl_config *config)
     return 0;
 }
 
+/* What a process could not follow is refused, not followed in part. */
+static int check_limits(const struct ctl_config *config, struct rt_error *err)
+{
+    static const enum ctl_type listed[] = {CTL_PCONTROL, CTL_SIGNAL, CTL_INTERACTIVE,
+                                           CTL_IMAGE_LOAD};
+    for (size_t k = 0; k < sizeof listed / sizeof *listed; k++) {
+        unsigned n = 0;
+        for (unsigned i = 0; i < ctl_config_alarm_count(config); i++)
+            n += ctl_config_alarm(config, i)->type == listed[k] &&
+                 ctl_config_alarm_reachable(config, i);
+        if (n > CTL_SAME_TYPE_MAX) {
+            rt_error_set(err,
+                         "the chains have %u alarms of type %s; at most %u can be followed in one "
+                         "run",
+                         n, ctl_type_name(listed[k]), CTL_SAME_TYPE_MAX);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
 int ctl_builder_finish(struct ctl_builder *builder, const struct ctl_capabilities *capabilities,
                        struct ctl_config **config, struct rt_error *err)
 {
@@ -312,6 +335,12 @@ int ctl_builder_finish(struct ctl_builder *builder, const struct ctl_capabilitie
         builder_return(builder, &mark);
         rt_error_set(err, "out of memory");
         return -ENOMEM;
+    }
+    status = capabilities != NULL ? check_limits(made, err) : 0;
+    if (status != 0) {
+        ctl_config_free(made);
+        builder_return(builder, &mark);
+        return status;
     }
     warn_chains(builder);
     made->pool = builder->pool; /* the strings go with it */

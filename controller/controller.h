@@ -170,6 +170,10 @@ bool ctl_name_matches(const struct ctl_alarm *alarm, const char *name);
 
 /* Why a type cannot be used, by enum ctl_type; NULL = it can. The reason completes "icount is not
  * available: ...". CTL_UNIFORM needs CTL_ICOUNT as well: a reason for icount refuses it too. */
+/* Nor can more alarms than this of each type that a process looks for among its alarms when something happens (pcontrol, signal,
+ * interactive, image_load): where capabilities are given, such a config is refused. */
+#define CTL_SAME_TYPE_MAX 256u
+
 struct ctl_capabilities {
     const char *unavailable_reason[CTL_TYPE_COUNT];
     const char *exact_reason; /* likewise for the token `exact` */

@@ -3,6 +3,7 @@
 #include "mpi/open_calls.h"
 #include "mpi/wrapper.h"
 
+#include "base/log.h"
 #include "base/sys.h"
 
 #include <dlfcn.h>
@@ -70,6 +71,14 @@ RT_COLD void *mpi_resolve(unsigned row, unsigned function, const char *name)
     return real;
 }
 
+RT_COLD static void say_deep(const struct recorder_thread *t)
+{
+    static _Atomic bool told;
+    if (t->recording && mpi_recorded && !atomic_exchange(&told, true))
+        log_line(LOG_WARNING, "MPI calls are nested more than 16 deep: the inner ones are not "
+                              "recorded");
+}
+
 RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller,
                                uintptr_t frame)
 {
@@ -77,6 +86,8 @@ RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, con
         return true;
     mpi_open_calls_settle(t, frame);
     uint32_t depth = t->open_depth;
+    if (depth >= RECORDER_OPEN_CALLS)
+        say_deep(t);
     if (depth == 0 || depth >= RECORDER_OPEN_CALLS)
         return depth != 0;
     uint32_t outer = t->open_calls[depth - 1];

@@ -283,6 +283,8 @@ static void decide_folder(void)
 {
     char name[256], here[PATH_MAX] = "";
     const char *asked = process.options.text[OPT_dir];
+    const char *parent = identity_env(environ, "REGTRACE_PARENT");
+    (void)snprintf(process.parent_dir, sizeof process.parent_dir, "%s", parent ? parent : "");
     identity_folder_name(&process.id, name);
     if (asked[0] == '\0')
         asked = name;

@@ -9,6 +9,7 @@
 
 #include "preload/symbols.h"
 
+#include "base/log.h"
 #include "base/sys.h"
 
 #include <stdlib.h>
@@ -47,13 +48,38 @@ static struct named_function *entry_of(uintptr_t address)
     return &named[i];
 }
 
-static void add_once(uint16_t *list, unsigned *count, uint16_t alarm)
+/* Said once, when there is a log: which function is the first that not all alarms are looked for in. */
+static const char *full_why;
+static char full_name[160];
+
+void functions_say_limits(void)
+{
+    const char *why = full_why;
+    full_why = NULL;
+    if (why != NULL)
+        log_detail(LOG_WARNING, why, full_name);
+}
+
+RT_COLD static void note_full(const char *why, const char *name)
+{
+    if (full_name[0] != '\0')
+        return;
+    size_t n = strnlen(name, sizeof full_name - 1);
+    memcpy(full_name, name, n);
+    full_why = why;
+    if (recorder_stream.header != NULL)
+        functions_say_limits();
+}
+
+static void add_once(uint16_t *list, unsigned *count, uint16_t alarm, const char *name)
 {
     for (unsigned i = 0; i < *count; i++)
         if (list[i] == alarm)
             return;
     if (*count < ALARMS_PER_FUNCTION)
         list[(*count)++] = alarm;
+    else
+        note_full("more than 8 alarms name one function: the others never fire", name);
 }
 
 static void found_function(void *ctx, const char *name, uintptr_t address)
@@ -65,12 +91,14 @@ static void found_function(void *ctx, const char *name, uintptr_t address)
             !ctl_config_alarm_reachable(process.config, i) || !ctl_name_matches(a, name))
             continue;
         struct named_function *f = entry_of(address);
-        if (f == NULL)
+        if (f == NULL) {
+            note_full("alarms match more than 512 functions: they do not fire in the others", name);
             return;
+        }
         if (a->type == CTL_ENTER_FUNC)
-            add_once(f->enter, &f->enter_count, (uint16_t)i);
+            add_once(f->enter, &f->enter_count, (uint16_t)i, name);
         else
-            add_once(f->leave, &f->exit_count, (uint16_t)i);
+            add_once(f->leave, &f->exit_count, (uint16_t)i, name);
     }
 }
 

@@ -115,6 +115,7 @@ void process_install_mpi_hooks(void);
 
 /* Identity, options, chains, alarms as key=value text for the writer. */
 void metadata_write(const struct stream *s);
+uint32_t metadata_room(void); /* bytes of the stream's metadata area */
 
 /* Callbacks of the automaton. */
 void windows_fired(void *context, const struct ctl_fired *fired);
@@ -152,6 +153,7 @@ void region_end(const char *name);
 /* Names to addresses for enter_func, exit_func over the images loaded now; again after each dlopen. */
 void functions_resolve(void);
 bool functions_wanted(void);
+void functions_say_limits(void); /* once a log is there */
 /* A longjmp to this stack pointer is about to happen. longjmp.c */
 void functions_jumped(uintptr_t stack);
 void longjmp_resolve(void);

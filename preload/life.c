@@ -16,8 +16,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-extern char **environ;
-
 _Atomic uint32_t process_start_state;
 static _Atomic uint32_t finish_state;
 
@@ -52,11 +50,10 @@ static bool wait_for_start(void)
 
 static int make_stream(struct rt_error *e)
 {
-    const char *parent = identity_env(environ, "REGTRACE_PARENT");
     int rc;
     if (process.dir[0] == '\0') {
-        if (parent != NULL)
-            process.child = snprintf(process.dir, sizeof process.dir, "%s", parent) > 0;
+        if (process.parent_dir[0] != '\0')
+            process.child = snprintf(process.dir, sizeof process.dir, "%s", process.parent_dir) > 0;
         else if (!process.id.launched && process_ancestor_folder(process.dir))
             process.child = true; /* started by system() or popen(); ranks of a launcher have their
                                      job's folder anyway */
@@ -73,9 +70,17 @@ static int make_stream(struct rt_error *e)
                    process.id.job, process.id.rank, process.pid,
                    (unsigned long long)clock_monotonic_ns());
     static const uint32_t shares[] = {1, 4, 16}; /* too little room: a smaller stream */
+    enum { LEAST = 2 * 32768 };                  /* two chunks */
     uint64_t pool = process.options.number[OPT_buffer];
+    if (pool < LEAST) {
+        log_line(LOG_NOTE, "REGTRACE_BUFFER is less than the 64 KiB that a stream needs: 64 KiB");
+        pool = LEAST;
+    }
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-        struct stream_geometry g = {.pool_bytes = pool / shares[i], .unnamed = true};
+        struct stream_geometry g = {
+            .pool_bytes = pool / shares[i], .meta_bytes = metadata_room(), .unnamed = true};
+        if (g.pool_bytes < LEAST)
+            g.pool_bytes = LEAST;
         if (i > 0) {
             g.thread_capacity = 256;
             g.string_capacity = 1024;

@@ -58,6 +58,20 @@ static void put_chains(const struct stream *s)
     }
 }
 
+/* What put_chains() needs, and the lines of alarms that never fired: texts, which escapes can make twice as long, and numbers. */
+uint32_t metadata_room(void)
+{
+    enum { ANYTHING_ELSE = 64 << 10, NUMBERS = 400, TEXT_MAX = 2000 };
+    uint64_t room = ANYTHING_ELSE;
+    for (unsigned i = 0; i < ctl_config_chain_count(process.config); i++) {
+        const struct ctl_chain *c = ctl_config_chain(process.config, i);
+        room += NUMBERS + 2 * (strlen(c->text) + strlen(c->label));
+    }
+    for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++)
+        room += NUMBERS + 2 * strnlen(ctl_config_alarm(process.config, i)->text, TEXT_MAX);
+    return room < (1u << 30) ? (uint32_t)room : 1u << 30;
+}
+
 void metadata_write(const struct stream *s)
 {
     const struct identity *id = &process.id;
@@ -91,6 +105,7 @@ void metadata_write(const struct stream *s)
             (void)stream_meta_put(s, key, process.options.text[i]);
     }
     put_chains(s);
+    functions_say_limits();
 }
 
 bool process_nothing_recorded(void)

@@ -35,6 +35,7 @@ struct process {
     struct options options;
     char dir[PATH_MAX];        /* "" = no folder yet */
     char wanted_dir[PATH_MAX]; /* absolute, as seen when the program started: it may leave */
+    char parent_dir[PATH_MAX]; /* REGTRACE_PARENT as of the start, or "" */
     char stream_path[PATH_MAX];
     struct ctl_config *config;
     struct ctl_shared *shared;

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#define LIST_MAX 256
+#define LIST_MAX CTL_SAME_TYPE_MAX /* more are refused before main */
 #define TEXT_MAX 1024
 
 /* Alarms of one type, in index order. */

@@ -183,21 +183,17 @@ static bool find_writer(char path[PATH_MAX])
 static char writer_path[PATH_MAX];
 static bool writer_found;
 
+/* The writer's environment: the program's, without LD_PRELOAD. As of the start: later a handler may find the program
+ * amid setenv(), which has freed the list that environ still points to. */
+static char *writer_environment[ENVIRONMENT_MAX + 1];
+
 void process_find_writer(void)
 {
-    writer_found = find_writer(writer_path);
-}
-
-/* The writer's environment: the program's, without LD_PRELOAD. */
-static char **writer_environment(void)
-{
-    static char *list[ENVIRONMENT_MAX + 1];
     size_t n = 0;
     for (char **e = environ; e != NULL && *e != NULL && n < ENVIRONMENT_MAX; e++)
         if (strncmp(*e, "LD_PRELOAD=", 11) != 0)
-            list[n++] = *e;
-    list[n] = NULL;
-    return list;
+            writer_environment[n++] = *e;
+    writer_found = find_writer(writer_path);
 }
 
 static int launch(struct writer_launch *l, uint32_t *pid)
@@ -256,7 +252,7 @@ bool process_start_writer(void)
     struct writer_launch l = {.program = path,
                               .stream_path = unnamed ? process.stream_path : NULL,
                               .arguments = arguments,
-                              .environment = writer_environment(),
+                              .environment = writer_environment,
                               .stream_fd = recorder_stream.fd,
                               .null_fd = open("/dev/null", O_RDWR | O_CLOEXEC)};
     int rc = l.null_fd < 0 ? -errno : 0;

@@ -23,6 +23,22 @@ static size_t utf8_length(const unsigned char *p)
     return n;
 }
 
+void text_write_plain(FILE *out, const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p != 0;) {
+        size_t n = utf8_length(p);
+        if (n == 0)
+            (void)fprintf(out, "\\x%02x", *p);
+        else if (*p == '\n')
+            (void)fputs("\\n", out);
+        else if (*p < 0x20 || *p == 0x7f)
+            (void)fprintf(out, "\\x%02x", *p);
+        else
+            (void)fwrite(p, 1, n, out);
+        p += n > 0 ? n : 1;
+    }
+}
+
 static void write_text(FILE *out, const char *text)
 {
     (void)fputc('"', out);

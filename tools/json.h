@@ -25,6 +25,9 @@ void json_array_begin(struct json *j, const char *key);
 void json_array_end(struct json *j);
 void json_compact(struct json *j); /* the object or array begun last: all in one line */
 
+/* For people, without quotes: control characters and bytes that are not UTF-8 as \n and \xNN, so that a text stays in its line. */
+void text_write_plain(FILE *out, const char *text);
+
 /* Bytes that are not UTF-8 become U+FFFD; text NULL writes null. */
 void json_text(struct json *j, const char *key, const char *text);
 void json_int(struct json *j, const char *key, int64_t value);

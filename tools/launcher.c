@@ -182,10 +182,12 @@ unsigned launcher_ranks(int count, char *const *words)
     return sum;
 }
 
-static char *join(const char *a, const char *b, const char *c)
+/* malloc'ed. more: the user's own list, or "". */
+static char *assign_preload(const char *preload, const char *more)
 {
     char *out = NULL;
-    return asprintf(&out, "%s%s%s", a, b, c) >= 0 ? out : NULL;
+    int n = asprintf(&out, "LD_PRELOAD=%s%s%s", preload, *more != '\0' ? ":" : "", more);
+    return n >= 0 ? out : NULL;
 }
 
 /* The user's own "-x LD_PRELOAD=V" becomes ours in front of V: Open MPI refuses a second one. */
@@ -198,9 +200,7 @@ static bool merge_preload(int count, char **words, const char *preload)
         const char *rest = words[i + 1] + 10;
         if (*rest != '\0' && *rest != '=')
             continue;
-        char *merged = rest[0] == '=' && rest[1] != '\0'
-                           ? join("LD_PRELOAD=", preload, join(":", rest + 1, ""))
-                           : join("LD_PRELOAD=", preload, "");
+        char *merged = assign_preload(preload, rest[0] == '=' ? rest + 1 : "");
         if (merged != NULL)
             words[i + 1] = merged;
         found = true;
@@ -233,8 +233,9 @@ char **launcher_command(enum launcher_kind kind, int count, char **words, const 
     if (out == NULL)
         return NULL;
     size_t n = 0;
-    bool merged = kind == LAUNCHER_OPENMPI && merge_preload(count, words, preload);
-    char *assignment = merged ? NULL : join("LD_PRELOAD=", preload, "");
+    char *assignment = NULL;
+    if (kind == LAUNCHER_OPENMPI && !merge_preload(count, words, preload))
+        assignment = assign_preload(preload, "");
     for (int i = 0; i < count; i++) {
         out[n++] = words[i];
         if (kind == LAUNCHER_OPENMPI && (i == 0 || strcmp(words[i], ":") == 0))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The report for people: what was recorded, where the time in MPI went, what was lost, what it cost. */
+#include "tools/json.h"
 #include "tools/report.h"
 
 #include <inttypes.h>
@@ -73,19 +74,20 @@ static unsigned count_hosts(const struct report *r)
 
 static void print_head(FILE *out, const struct report *r)
 {
-    uint64_t events = 0, lost = 0;
+    uint64_t events = 0, lost = 0, texts = 0;
     bool unknown = false;
     const char *program = NULL;
     for (size_t i = 0; i < r->rank_count; i++) {
         events += r->ranks[i].read_rows;
         lost += r->ranks[i].lost_events;
+        texts += r->ranks[i].loss[RT_LOSS_STRINGS];
         unknown |= r->ranks[i].lost_unknown;
         if (program == NULL && r->ranks[i].error == NULL)
             program = r->ranks[i].program;
     }
-    (void)fprintf(out, "%s\n", r->dir);
-    (void)fprintf(out, "  program %s, %zu file%s", program != NULL ? program : "?", r->rank_count,
-                  r->rank_count == 1 ? "" : "s");
+    (void)fprintf(out, "%s\n  program ", r->dir);
+    text_write_plain(out, program != NULL ? program : "?");
+    (void)fprintf(out, ", %zu file%s", r->rank_count, r->rank_count == 1 ? "" : "s");
     if (r->size > 0)
         (void)fprintf(out, " of %" PRId32 " rank%s", r->size, r->size == 1 ? "" : "s");
     unsigned hosts = count_hosts(r);
@@ -100,8 +102,16 @@ static void print_head(FILE *out, const struct report *r)
     }
     (void)fprintf(out, "\n  %" PRIu64 " events recorded, %" PRIu64 " lost%s\n", events, lost,
                   unknown ? " and an unknown number more" : "");
-    for (size_t i = 0; i < r->chain_count; i++)
-        (void)fprintf(out, "  chain %zu: %s\n", i + 1, r->chains[i]);
+    if (texts > 0)
+        (void)fprintf(out,
+                      "  %" PRIu64 " texts (names of regions, ...) lost: there were too many "
+                      "different ones, and their events say \"(string table full)\"\n",
+                      texts);
+    for (size_t i = 0; i < r->chain_count; i++) {
+        (void)fprintf(out, "  chain %zu: ", i + 1);
+        text_write_plain(out, r->chains[i]);
+        (void)fputc('\n', out);
+    }
     if (r->chain_count == 0)
         (void)fputs("  no chains: the whole run is one window\n", out);
 }

@@ -68,6 +68,21 @@ static unsigned print_log(const char *folder)
     return lines + said;
 }
 
+/* A path as a shell takes it back. */
+static void print_quoted(const char *path)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:,@%=";
+    if (path[strspn(path, plain)] == '\0') {
+        (void)fputs(path, stderr);
+        return;
+    }
+    (void)fputc('\'', stderr);
+    for (; *path != '\0'; path++)
+        (void)(*path == '\'' ? fputs("'\\''", stderr) : fputc(*path, stderr));
+    (void)fputc('\'', stderr);
+}
+
 void run_print_end(const char *folder, bool remove_if_empty, bool quiet, uint64_t wait_seconds)
 {
     unsigned living, files = wait_for_writers(folder, wait_seconds, &living);
@@ -76,12 +91,14 @@ void run_print_end(const char *folder, bool remove_if_empty, bool quiet, uint64_
         (void)rt_run_remove_empty(folder);
     if (quiet)
         return;
-    if (files > 0)
+    if (files > 0) {
         (void)fprintf(
             stderr,
-            "regtrace: %u process%s recorded in %s\nregtrace: see it with: regtrace report %s\n",
-            files, files == 1 ? "" : "es", folder, folder);
-    else if (living > 0)
+            "regtrace: %u process%s recorded in %s\nregtrace: see it with: regtrace report ", files,
+            files == 1 ? "" : "es", folder);
+        print_quoted(folder);
+        (void)fputc('\n', stderr);
+    } else if (living > 0)
         (void)fprintf(stderr,
                       "regtrace: nothing has been recorded yet; traced processes that still run: "
                       "%u (regtrace ctl %s status asks them)\n",

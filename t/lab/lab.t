@@ -56,21 +56,22 @@ make_root() {
     esac
 }
 
-# Configured with the root as sysroot; a changed root is another configuration.
+# Configured with the root as sysroot; another root, or other options, and it is made anew. What must survive a
+# config.status --recheck is told by arguments, not by the environment.
 cross_build() {
-    local root=$cache/sysroot multiarch=$cache/sysroot/usr/lib/aarch64-linux-gnu
-    local ccache=
-    ! command -v ccache >/dev/null || ccache='ccache '
+    local multiarch=$cache/sysroot/usr/lib/aarch64-linux-gnu cc="aarch64-linux-gnu-gcc --sysroot=$cache/sysroot" options
+    ! command -v ccache >/dev/null || cc="ccache $cc"
+    options=(--host=aarch64-linux-gnu CC="$cc" CFLAGS='-O2 -g' PKG_CONFIG="$cross/pkg-config" MPICC_OPENMPI="$cross/mpicc")
     unset MAKEFLAGS MFLAGS MAKELEVEL TESTS TEST_LOGS
     mkdir -p "$cross" && cd "$cross" || return 1
-    cmp -s "$cache/key" key || rm -rf ./* || return 1
+    [ "$(cat "$cache/key" && echo "${options[@]}")" = "$(cat key 2>/dev/null)" ] || rm -rf ./* || return 1
     printf '#!/bin/sh\nexec ${OMPI_CC:-cc} -I%s "$@" -L%s -lmpi\n' "$multiarch/openmpi/include" "$multiarch/openmpi/lib" >mpicc
-    chmod +x mpicc
+    printf '#!/bin/sh\nPKG_CONFIG_SYSROOT_DIR=%s PKG_CONFIG_LIBDIR=%s PKG_CONFIG_PATH= exec pkg-config "$@"\n' \
+        "$cache/sysroot" "$multiarch/pkgconfig:$cache/sysroot/usr/share/pkgconfig" >pkg-config
+    chmod +x mpicc pkg-config
     if [ ! -x config.status ]; then
-        PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$multiarch/pkgconfig:$root/usr/share/pkgconfig \
-            "$REGTRACE_SOURCE/configure" --host=aarch64-linux-gnu CC="${ccache}aarch64-linux-gnu-gcc --sysroot=$root" CFLAGS='-O2 -g' \
-            MPICC_OPENMPI="$cross/mpicc" >configure.out 2>&1 || { tail -n 30 configure.out; return 1; }
-        cp "$cache/key" key
+        "$REGTRACE_SOURCE/configure" "${options[@]}" >configure.out 2>&1 || { tail -n 30 configure.out; return 1; }
+        (cat "$cache/key" && echo "${options[@]}") >key
     fi
     make -j2 lab >make.out 2>&1 || { grep -E 'error|warning|\*\*\*' make.out || tail -n 30 make.out; return 1; }
     if grep -q 'warning:' make.out; then grep -A 5 'warning:' make.out; return 1; fi

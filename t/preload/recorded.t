@@ -78,4 +78,22 @@ is "$(count 'process calls exec')" 9 "each exec is an event"
 traced threads "$P/children" threads
 is "$(count 'region begins.*"in child"')" 20 "children of forking threads record in atfork handlers"
 is "$(count 'process forks')" 20 "the forks are events"
+# A handler may find the program amid setenv(), which has freed the list that environ still points to.
+cat >"$T/amid.c" <<'EOF'
+#include <regtrace.h>
+extern char **environ;
+int main(void)
+{
+    char **keep = environ;
+    environ = (char **)16;
+    regtrace_region_begin("amid");
+    regtrace_region_end("amid");
+    environ = keep;
+    return 0;
+}
+EOF
+cc -I "$REGTRACE_SOURCE/share/include" -o "$T/amid.out" "$T/amid.c"
+traced amid "$T/amid.out"
+is "$(count 'region begins.*"amid"')" 1 "a first event while environ points nowhere is recorded"
+
 done_testing

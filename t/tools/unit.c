@@ -166,6 +166,7 @@ static void test_launchers(void)
            "l.so|-x|REGTRACE_DIR|-np|1|./b|",
            "Open MPI: -x behind the name and behind each colon");
     free(text);
+    free(command[2]); /* behind each colon the same */
     free(command);
     char *own[] = {"mpirun", "-x", "LD_PRELOAD=/other.so", "./a"};
     command = launcher_command(LAUNCHER_OPENMPI, 4, own, "/l.so", names);
@@ -173,6 +174,7 @@ static void test_launchers(void)
     is_str(text, "mpirun|-x|REGTRACE_DIR|-x|LD_PRELOAD=/l.so:/other.so|./a|",
            "the user's own LD_PRELOAD stays behind ours");
     free(text);
+    free(own[2]); /* replaced by the assignment that was made */
     free(command);
     command = launcher_command(LAUNCHER_HYDRA, 8, plain, "/l.so", names);
     text = joined(command);
