@@ -141,6 +141,16 @@ static void fail(struct session *s, int rc, const char *text)
     log_line(LOG_ERROR, line);
 }
 
+/* After a failure: without the folder, or its entry there, nobody can find the stream and have it recovered. */
+static void give_up_stream(const struct session *s)
+{
+    char entry[PATH_MAX + 32];
+    (void)snprintf(entry, sizeof entry, "%s/.regtrace/%s.entry", s->dir, s->claim.key);
+    bool lost = access(entry, F_OK) != 0 && errno == ENOENT;
+    if ((lost || !s->keep_stream) && s->facts.stream_path[0] != '\0')
+        (void)unlink(s->facts.stream_path);
+}
+
 static void check_limit(struct session *s)
 {
     if (s->limit_reached || !s->drain.discard)
@@ -328,6 +338,7 @@ static int end_session(struct session *s, enum ending ending)
     if (rc != 0) {
         fail(s, rc, e.text);
         (void)!claim_finish(&s->claim, CLAIM_FAILED, 0, &last);
+        give_up_stream(s);
         return 1;
     }
     if (kept)
@@ -451,7 +462,6 @@ int session_run(struct session *s, int stream_fd, const char *dir, int ready_fd)
     control_close(&s->control);
     if (s->claim.key[0] != '\0')
         (void)!claim_finish(&s->claim, CLAIM_FAILED, 0, &last);
-    if (!s->keep_stream && s->facts.stream_path[0] != '\0')
-        (void)unlink(s->facts.stream_path);
+    give_up_stream(s);
     return 1;
 }

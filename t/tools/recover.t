@@ -108,4 +108,12 @@ mkdir "$T/empty/.regtrace"
 run 120 "$REGTRACE" recover "$T/empty"
 is "$status" 1 'without the entries of .regtrace the files are read all the same'
 like "$err" 'rank-00001.h5: damaged' 'and the damaged one is named'
+# A folder that is removed before its writer has made the file: nobody could recover the stream.
+printf '#include <regtrace.h>\n#include <signal.h>\nint main(void) { regtrace_region_begin("r"); return raise(SIGKILL); }\n' >killed.c
+cc -I"$REGTRACE_SOURCE/share/include" -o killed killed.c
+ls "$REGTRACE_SHM" >before
+bash -c 'LD_PRELOAD=$1 REGTRACE_DIR=$2 ./killed; rm -rf "$2"' - "$LIBREGTRACE" "$T/removed" 2>/dev/null
+streams_gone() { ls "$REGTRACE_SHM" | cmp - before; }
+wait_for 10 streams_gone
+ok $? 'a folder that was removed leaves no stream behind' || diag "$(ls -l "$REGTRACE_SHM")"
 done_testing
