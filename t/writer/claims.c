@@ -90,6 +90,22 @@ static void test_race(void)
     is_int(names, PROCESSES, "24 processes of one rank at once: 24 files");
 }
 
+static void test_forked(void)
+{
+    struct claim forked = make(500, 1, false), parent = make(600, 1, false);
+    forked.child = true;
+    is_str(take(&forked), "rank-00001.h5", "a forked child comes first");
+    is_str(take(&parent), "rank-00001.h5", "its parent takes the name");
+    ok(claim_refresh(&forked) == 0 && strcmp(forked.file, "rank-00001.500.0.h5") == 0,
+       "the child yields");
+    forked.mpi = true;
+    is_str(take(&forked), "rank-00001.h5", "unless it calls MPI_Init");
+    ok(claim_refresh(&parent) == 0 && strcmp(parent.file, "rank-00001.600.0.h5") == 0,
+       "then the parent yields again");
+    claim_withdraw(&forked);
+    claim_withdraw(&parent);
+}
+
 int main(void)
 {
     bool last;
@@ -114,18 +130,7 @@ int main(void)
     is_str(take(&shell), "rank-00000.100.0.h5",
            "MPI_Init after the owner's does not take the name");
 
-    struct claim forked = make(500, 1, false), parent = make(600, 1, false);
-    forked.child = true;
-    is_str(take(&forked), "rank-00001.h5", "a forked child comes first");
-    is_str(take(&parent), "rank-00001.h5", "its parent takes the name");
-    ok(claim_refresh(&forked) == 0 && strcmp(forked.file, "rank-00001.500.0.h5") == 0,
-       "the child yields");
-    forked.mpi = true;
-    is_str(take(&forked), "rank-00001.h5", "unless it calls MPI_Init");
-    ok(claim_refresh(&parent) == 0 && strcmp(parent.file, "rank-00001.600.0.h5") == 0,
-       "then the parent yields again");
-    claim_withdraw(&forked);
-    claim_withdraw(&parent);
+    test_forked();
 
     struct claim unknown = make(400, -1, false);
     is_str(take(&unknown), "rank-00000.400.0.h5", "without a rank: rank 0");
