@@ -29,6 +29,7 @@
 # REGTRACE_LAB_LIMIT: seconds for the machine, from boot to power-off (400).
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/lab.sh"
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs us: what we ask of ours is to be all that it says
 
 lab=$REGTRACE_SOURCE/t/lab
 cache=${REGTRACE_LAB_CACHE:-$REGTRACE_BUILD/t/lab/cache}

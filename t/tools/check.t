@@ -68,7 +68,7 @@ int main(void)
     return 0;
 }
 END
-REGTRACE_MAX_SIZE=1M REGTRACE_DIR=$T/large LD_PRELOAD=$LIBREGTRACE ./many
+REGTRACE_COMPRESS=0 REGTRACE_MAX_SIZE=1M REGTRACE_DIR=$T/large LD_PRELOAD=$LIBREGTRACE ./many
 run 60 "$REGTRACE" check "$T/large"
 is "$status" 0 'a run that reached REGTRACE_MAX_SIZE has no violation' || diag "$out"
 like "$("$REGTRACE" report "$T/large")" 'recorded, [1-9][0-9]* lost' 'though it lost events'
