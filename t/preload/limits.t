@@ -8,9 +8,11 @@ leaves_streams=1 # of writers that die
 # limited ULIMIT...: runs the program so; sets trace, and log to what the run has to say.
 limited() {
     trace=$T/trace.$((n += 1))
-    (ulimit "$@" && REGTRACE_DIR=$trace LD_PRELOAD=$LIBREGTRACE exec "$P/copies" program) >"$T/out" 2>"$T/err"
+    # Without what make hands on: few descriptors are to be few.
+    (exec 3<&- 4<&- 5<&- 6<&-; ulimit "$@" && REGTRACE_DIR=$trace LD_PRELOAD=$LIBREGTRACE exec "$P/copies" program) >"$T/out" 2>"$T/err"
     is "$? $(cat "$T/out")" "0 " "ulimit $*: the program runs"
-    log=$(cat "$trace/regtrace.log" 2>&1)
+    # Where not even the log could be opened, it stands on stderr.
+    log=$(cat "$trace/regtrace.log" "$T/err" 2>&1)
 }
 recorded() { "$REGTRACE" dump "$trace" 2>/dev/null | grep -cE 'region begins.*"program"'; }
 n=0
