@@ -145,7 +145,7 @@ class Run:
     def mpi_calls(self, rank=None, window=None, thread=None, function=None):
         """One row per MPI call: enter and leave of a thread paired.
 
-        bytes: what the call puts in, or offers room for (mpi-functions.md says which); peer and tag: NA where the call has
+        bytes: what the call puts in, or offers room for (mpi-functions.md says which; none for PROC_NULL); peer and tag: NA where the call has
         none, and regtrace.ANY_SOURCE, PROC_NULL, ROOT; comm: 1 world, 2 self, others as run.comms(), 0 none; request: opaque,
         0 none. depth > 0 and `nested`: made inside another call. cut_begin, cut_end: the call's real
         begin or end lies outside the window, so that times are those of the window's edge.
