@@ -80,6 +80,5 @@ void pmu_thread_arm(struct pmu_thread *t, uint64_t target)
 
 bool pmu_is_overflow(const struct pmu_thread *t, const siginfo_t *info)
 {
-    return t->backend != NULL && t->backend->kind == PMU_PERF && info->si_code > 0 &&
-           info->si_fd == t->fd;
+    return t->backend != NULL && info->si_code > 0 && info->si_fd == t->fd;
 }

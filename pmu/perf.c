@@ -21,7 +21,7 @@
 #define HIGH_FD                                                                                    \
     500 /* out of the way of programs that close what they know, or expect the next number */
 
-static int open_event(bool sampling)
+static int open_event(void)
 {
     struct perf_event_attr attr;
     memset(&attr, 0, sizeof attr);
@@ -30,7 +30,7 @@ static int open_event(bool sampling)
     attr.config = PERF_COUNT_HW_INSTRUCTIONS;
     attr.exclude_kernel = 1;
     attr.exclude_hv = 1;
-    attr.sample_period = sampling ? FOREVER : 0;
+    attr.sample_period = FOREVER;
     attr.wakeup_events = 1;
     return (int)sys_call6(SYS_perf_event_open, (long)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
 }
@@ -51,10 +51,11 @@ static int read_number(const char *path)
 
 static void explain(int err, struct rt_error *e)
 {
-    int paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
+    int paranoid;
     switch (-err) {
     case EACCES:
     case EPERM:
+        paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
         if (paranoid > 2)
             rt_error_set(
                 e,
@@ -93,7 +94,7 @@ static void explain(int err, struct rt_error *e)
 
 static int probe(struct rt_error *err)
 {
-    int fd = open_event(true);
+    int fd = open_event();
     if (fd < 0) {
         explain(fd, err);
         return fd;
@@ -115,7 +116,7 @@ static int direct(int fd, int signo, uint32_t kernel_tid)
 
 static int begin(struct pmu_thread *t, int signo, uint32_t kernel_tid)
 {
-    int fd = open_event(true);
+    int fd = open_event();
     if (fd < 0)
         return fd;
     int high = (int)sys_call6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD, 0, 0, 0);
@@ -129,7 +130,6 @@ static int begin(struct pmu_thread *t, int signo, uint32_t kernel_tid)
         return rc;
     }
     t->fd = fd;
-    t->page = NULL;
     return 0;
 }
 
@@ -152,10 +152,5 @@ static void set(struct pmu_thread *t, uint64_t distance)
     (void)sys_call6(SYS_ioctl, t->fd, PERF_EVENT_IOC_PERIOD, (long)&period, 0, 0, 0);
 }
 
-const struct pmu_backend pmu_perf = {.kind = PMU_PERF,
-                                     .name = "perf",
-                                     .probe = probe,
-                                     .begin = begin,
-                                     .end = end,
-                                     .read = read_count,
-                                     .set = set};
+const struct pmu_backend pmu_perf = {
+    .name = "perf", .probe = probe, .begin = begin, .end = end, .read = read_count, .set = set};

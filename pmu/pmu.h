@@ -15,14 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pmu_kind { PMU_NONE, PMU_PERF, PMU_SIMULATED };
-
 #define PMU_NEVER UINT64_MAX
 
 struct pmu_thread;
 
 struct pmu_backend {
-    enum pmu_kind kind;
     const char *name; /* as REGTRACE_PMU has it */
     /* 0, or -errno with the reason and the remedy. */
     int (*probe)(struct rt_error *err);
@@ -40,8 +37,6 @@ struct pmu_thread {
     uint64_t excluded;                 /* instructions that were ours */
     uint64_t target;                   /* absolute count of the next interrupt, PMU_NEVER */
     int fd;                            /* perf */
-    void *page;                        /* perf: its first page, for reading without a system call */
-    uint64_t simulated, simulated_at;
 };
 
 /* `wanted`: auto, perf, none (papi and step: refused, not built yet). 0 and *backend, NULL with none; else -EINVAL for an
@@ -67,11 +62,5 @@ void pmu_thread_arm(struct pmu_thread *t, uint64_t target);
 
 /* Is this signal the overflow of this thread's counter? */
 bool pmu_is_overflow(const struct pmu_thread *t, const siginfo_t *info);
-
-/* For tests: the simulated counter of the calling thread goes on by n, overflows included (`late`: by so many more than
- * asked for). */
-extern const struct pmu_backend pmu_simulated;
-void pmu_simulate(struct pmu_thread *t, uint64_t n, uint64_t late,
-                  void (*overflow)(struct pmu_thread *t));
 
 #endif
