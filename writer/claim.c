@@ -316,17 +316,26 @@ static int take_locked(struct claim *c)
     return rc == 0 ? hold(c, spare) : rc;
 }
 
+/* Under the lock: another process may have moved our file. The name stays as it is where there is no entry. */
+static int reread_name(struct claim *c)
+{
+    struct claim now = *c;
+    int rc = get_entry(&now);
+    if (rc == 0)
+        memcpy(c->file, now.file, sizeof c->file);
+    return rc;
+}
+
 int claim_take(struct claim *c, struct rt_error *e)
 {
     int fd = lock(c);
     int rc = fd < 0 ? fd : 0;
     bool first = c->file[0] == '\0';
     if (rc == 0) {
-        struct claim now = *c;
-        if (!first && get_entry(&now) == 0)
-            memcpy(c->file, now.file, sizeof c->file);
         if (first)
             c->state = CLAIM_OPEN;
+        else
+            (void)reread_name(c);
         rc = take_locked(c);
         if (rc == 0 && first)
             (void)count_open(fd, 1);
@@ -348,10 +357,7 @@ int claim_publish(struct claim *c)
     int fd = lock(c);
     if (fd < 0)
         return fd;
-    struct claim now = *c;
-    int rc = get_entry(&now);
-    if (rc == 0)
-        memcpy(c->file, now.file, sizeof c->file);
+    int rc = reread_name(c);
     if (rc == 0)
         rc = claim_new_path(c, from);
     if (rc == 0 && snprintf(to, sizeof to, "%s/%s", c->dir, c->file) >= (int)sizeof to)
@@ -367,10 +373,7 @@ int claim_refresh(struct claim *c)
     int fd = lock(c);
     if (fd < 0)
         return fd;
-    struct claim now = *c;
-    int rc = get_entry(&now);
-    if (rc == 0)
-        memcpy(c->file, now.file, sizeof c->file);
+    int rc = reread_name(c);
     (void)close(fd);
     return rc;
 }
@@ -381,9 +384,7 @@ int claim_finish(struct claim *c, enum claim_state state, uint64_t events, bool 
     int fd = lock(c);
     if (fd < 0)
         return fd;
-    struct claim now = *c;
-    if (get_entry(&now) == 0)
-        memcpy(c->file, now.file, sizeof c->file);
+    (void)reread_name(c);
     bool was_open = c->state == CLAIM_OPEN;
     c->state = state;
     c->events = events;
