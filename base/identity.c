@@ -76,40 +76,44 @@ static long read_small_file(const char *path, char *buf, size_t room)
     return n;
 }
 
-/* Fields of /proc/PID/stat: the name in parentheses may hold anything, so go from the last one. */
-static bool read_stat(uint32_t pid, char name[64], uint32_t *parent, uint64_t *start)
+bool identity_look(uint32_t pid, struct process_stat *out)
 {
     char path[64], buf[1024];
     (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
     if (read_small_file(path, buf, sizeof buf) < 0)
         return false;
+    /* The name in parentheses may hold anything, so go from the last one. */
     char *open_at = strchr(buf, '('), *close_at = strrchr(buf, ')');
-    if (open_at == NULL || close_at == NULL)
+    if (open_at == NULL || close_at == NULL || close_at[1] == '\0')
         return false;
     *close_at = '\0';
-    (void)snprintf(name, 64, "%s", open_at + 1);
-    unsigned long long value = 0;
-    char *p = close_at + 2;
-    if (*p == 'Z' || *p == 'X')
-        return false; /* dead, and not yet waited for: under a container's init perhaps never */
-    for (int field = 3; field <= 22 && p != NULL; field++) {
+    *out = (struct process_stat){.state = close_at[2]};
+    (void)snprintf(out->name, sizeof out->name, "%s", open_at + 1);
+    const char *p = close_at + 2;
+    int field = 3;
+    for (; field <= 22 && p != NULL; field++) {
         if (field == 4)
-            *parent = (uint32_t)strtoul(p, NULL, 10);
+            out->parent = (uint32_t)strtoul(p, NULL, 10);
+        if (field == 20)
+            out->threads = strtoul(p, NULL, 10);
         if (field == 22)
-            value = strtoull(p, NULL, 10);
+            out->start_time = strtoull(p, NULL, 10);
         p = strchr(p, ' ');
         p = p != NULL ? p + 1 : NULL;
     }
-    *start = value;
-    return value != 0;
+    return field > 22;
+}
+
+/* Dead, and not yet waited for: under a container's init perhaps never. */
+static bool is_dead(const struct process_stat *s)
+{
+    return s->state == 'Z' || s->state == 'X';
 }
 
 uint64_t identity_start_time(uint32_t pid)
 {
-    char name[64];
-    uint32_t parent;
-    uint64_t start = 0;
-    return read_stat(pid, name, &parent, &start) ? start : 0;
+    struct process_stat s;
+    return identity_look(pid, &s) && !is_dead(&s) ? s.start_time : 0;
 }
 
 static bool is_launcher(const char *name)
@@ -143,16 +147,14 @@ static void job_of_launcher(struct identity *id)
     uint32_t pid = id->parent_pid, found = id->pid;
     uint64_t found_start = id->pid_start_time;
     for (int depth = 0; id->launched && depth < 32 && pid > 1; depth++) {
-        char name[64];
-        uint32_t parent = 0;
-        uint64_t start = 0;
-        if (!read_stat(pid, name, &parent, &start))
+        struct process_stat s;
+        if (!identity_look(pid, &s) || is_dead(&s) || s.start_time == 0)
             break;
-        if (is_launcher(name)) {
+        if (is_launcher(s.name)) {
             found = pid;
-            found_start = start;
+            found_start = s.start_time;
         }
-        pid = parent;
+        pid = s.parent;
     }
     (void)snprintf(id->job, sizeof id->job, "%.40s-%u-%llx", id->host, found,
                    (unsigned long long)found_start);

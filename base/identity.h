@@ -26,6 +26,18 @@ struct identity {
 /* Fill *id from the environment and /proc. run_id: REGTRACE_RUN or "". Uses open/read only. */
 void identity_read(struct identity *id, char *const *envp, const char *run_id);
 
+/* Of /proc/PID/stat (proc(5)). */
+struct process_stat {
+    char name[64];
+    char state; /* Z and X: dead, or only its main thread is (threads > 1) */
+    uint32_t parent;
+    unsigned long threads;
+    uint64_t start_time; /* clock ticks since boot */
+};
+
+/* False where there is no such process, or /proc does not tell. */
+bool identity_look(uint32_t pid, struct process_stat *out);
+
 /* Start time of a process, 0 when it is gone (or dead and not yet waited for). */
 uint64_t identity_start_time(uint32_t pid);
 

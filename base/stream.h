@@ -242,4 +242,7 @@ int stream_meta_put(const struct stream *s, const char *key, const char *value);
 void stream_meta_each(const struct stream *s,
                       void (*visit)(void *ctx, const char *key, const char *value), void *ctx);
 
+/* The value of a key (the last one's, where it stands more than once), cut to `room`. False where there is none, or "". */
+RT_MUST_CHECK bool stream_meta_get(const struct stream *s, const char *key, char *out, size_t room);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/stream.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define STRING_MAX STREAM_STRING_MAX
@@ -186,4 +187,27 @@ void stream_meta_each(const struct stream *s,
         at = take_field(at, end, '\n', value, sizeof value);
         visit(ctx, key, value);
     }
+}
+
+struct wanted {
+    const char *key;
+    char *out;
+    size_t room;
+    bool found;
+};
+
+static void take_wanted(void *ctx, const char *key, const char *value)
+{
+    struct wanted *w = ctx;
+    if (strcmp(key, w->key) != 0)
+        return;
+    (void)snprintf(w->out, w->room, "%s", value);
+    w->found = value[0] != '\0';
+}
+
+bool stream_meta_get(const struct stream *s, const char *key, char *out, size_t room)
+{
+    struct wanted w = {.key = key, .out = out, .room = room};
+    stream_meta_each(s, take_wanted, &w);
+    return w.found;
 }

@@ -21,20 +21,13 @@
 #define LONG_PATIENCE_NS 2000000000u /* of the others: rank 0 may be the one that is missing */
 #define LOOK_NS 5000000
 
-static void take_folder(void *context, const char *key, const char *value)
-{
-    if (strcmp(key, "dir") == 0)
-        (void)snprintf(context, PATH_MAX, "%s", value);
-}
-
 /* DIR/.regtrace/together, made if it is not there; a descriptor or -1. */
 static int open_meeting(void)
 {
-    char dir[PATH_MAX] = "", path[PATH_MAX + 32];
+    char dir[PATH_MAX], path[PATH_MAX + 32];
     if (recorder_stream.base == NULL)
         return -1;
-    stream_meta_each(&recorder_stream, take_folder, dir);
-    if (dir[0] == '\0')
+    if (!stream_meta_get(&recorder_stream, "dir", dir, sizeof dir))
         return -1;
     (void)snprintf(path, sizeof path, "%s/.regtrace/together", dir);
     if (mkdir(path, 0700) != 0 && errno != EEXIST)

@@ -17,21 +17,6 @@
 
 #define ANCESTORS 16
 
-/* 0 where there is none, or /proc does not tell. */
-static uint32_t parent_of(uint32_t pid)
-{
-    char path[32], text[512];
-    (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    (void)close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    const char *p = strrchr(text, ')'); /* the name before may hold anything */
-    return p != NULL && strlen(p) > 4 ? (uint32_t)strtoul(p + 4, NULL, 10) : 0;
-}
-
 /* Names end in -PID-TIME (make_stream() of life.c). 0: no stream of this user. */
 static uint32_t pid_in_name(const char *name)
 {
@@ -43,12 +28,6 @@ static uint32_t pid_in_name(const char *name)
     while (before > name && *--before != '-')
         ;
     return (uint32_t)strtoul(before + 1, NULL, 10);
-}
-
-static void take_folder(void *context, const char *key, const char *value)
-{
-    if (strcmp(key, "dir") == 0)
-        (void)snprintf(context, PATH_MAX, "%s", value);
 }
 
 /* Is it the stream of that living process, and of this user's? */
@@ -70,7 +49,7 @@ static bool folder_in(const char *name, uint32_t pid, char out[PATH_MAX])
     out[0] = '\0';
     if (s.header->pid == pid && s.header->pid_start_time == identity_start_time(pid) &&
         atomic_load(&s.header->state) == STREAM_LIVE)
-        stream_meta_each(&s, take_folder, out);
+        (void)!stream_meta_get(&s, "dir", out, PATH_MAX);
     stream_close(&s);
     return out[0] == '/' && access(out, W_OK | X_OK) == 0;
 }
@@ -87,8 +66,9 @@ static unsigned distance(const uint32_t *ancestors, uint32_t pid)
 bool process_ancestor_folder(char out[PATH_MAX])
 {
     uint32_t ancestors[ANCESTORS] = {process.id.parent_pid};
+    struct process_stat stat;
     for (unsigned i = 1; i < ANCESTORS && ancestors[i - 1] > 1; i++)
-        ancestors[i] = parent_of(ancestors[i - 1]);
+        ancestors[i] = identity_look(ancestors[i - 1], &stat) ? stat.parent : 0;
     int fd = open(process.options.text[OPT_shm], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return false;

@@ -2,50 +2,13 @@
  * Noticing the death of the traced process, by pidfd or by /proc. */
 #include "writer/owner.h"
 
+#include "base/identity.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-enum { FIELD_STATE = 3, FIELD_THREADS = 20, FIELD_START_TIME = 22 };
-
-struct found {
-    char state;
-    unsigned long threads;
-    unsigned long long start_time;
-};
-
-/* /proc/PID/stat, from behind the name in parentheses, which may hold anything. False where it cannot be read. */
-static bool look(uint32_t pid, struct found *found)
-{
-    char path[32], text[1024];
-    (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    FILE *f = fopen(path, "re");
-    if (f == NULL)
-        return false;
-    size_t n = fread(text, 1, sizeof text - 1, f);
-    (void)fclose(f);
-    text[n] = '\0';
-    const char *p = strrchr(text, ')');
-    *found = (struct found){0};
-    for (int field = FIELD_STATE; p != NULL && field <= FIELD_START_TIME; field++) {
-        p = strchr(p, ' ');
-        if (p == NULL)
-            return false;
-        p++;
-        if (field == FIELD_STATE)
-            found->state = *p;
-        else if (field == FIELD_THREADS)
-            found->threads = strtoul(p, NULL, 10);
-        else if (field == FIELD_START_TIME)
-            found->start_time = strtoull(p, NULL, 10);
-    }
-    return p != NULL;
-}
 
 /* A process cannot end, and its pid come again, within ticks of its start. Emulators (qemu-user) show a process a start time of
  * their own, which may be a tick or two off. */
@@ -58,10 +21,10 @@ static bool differs(uint64_t one, uint64_t other)
 /* Not readable though the pid exists (no /proc, or hidden after the exec of a set-uid program): it counts as alive. */
 static bool is_gone_by_proc(const struct owner *o)
 {
-    struct found found;
+    struct process_stat found;
     if (kill((pid_t)o->pid, 0) != 0 && errno == ESRCH)
         return true;
-    if (!look(o->pid, &found))
+    if (!identity_look(o->pid, &found))
         return false;
     if (o->start_time != 0 && differs(found.start_time, o->start_time))
         return true;

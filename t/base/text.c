@@ -60,6 +60,9 @@ static void test_stream_text(void)
     stream_meta_each(&s, visit, NULL);
     is_str(found_key, "a=b", "key with an equals sign comes back");
     is_str(found_value, "line\none\\two", "value with a newline comes back");
+    ok(stream_meta_get(&s, "a=b", text, sizeof text) && strcmp(text, "line\none\\two") == 0,
+       "and is found by its key");
+    ok(!stream_meta_get(&s, "a", text, sizeof text), "a key that nobody put is not found");
     memset(text, 'v', 600);
     text[600] = '\0';
     is_int(stream_meta_put(&s, "long", text), -ENOSPC, "too much metadata is refused");
