@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rank, job and program of this process, from the launcher's environment and /proc. */
 #include "base/identity.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 const char *identity_env(char *const *envp, const char *name)
@@ -203,4 +206,19 @@ void identity_read(struct identity *id, char *const *envp, const char *run_id)
                    slash != NULL ? slash + 1 : id->executable);
     read_rank(id, envp);
     read_job(id, envp, run_id);
+}
+
+bool identity_speaks(const struct identity *id)
+{
+    return id->local_rank <= 0;
+}
+
+#define SPEECH_SECONDS 3
+
+void identity_let_speak(const struct identity *id)
+{
+    if (identity_speaks(id))
+        return;
+    struct timespec ts = {.tv_sec = SPEECH_SECONDS};
+    (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
 }

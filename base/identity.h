@@ -26,6 +26,13 @@ struct identity {
 /* Fill *id from the environment and /proc. run_id: REGTRACE_RUN or "". Uses open/read only. */
 void identity_read(struct identity *id, char *const *envp, const char *run_id);
 
+/* One voice a node: the local rank 0, or a process that no launcher started. */
+bool identity_speaks(const struct identity *id);
+
+/* A process that is about to end unheard gives the one that speaks time to be heard: launchers end a job at its first
+ * failed process, and that one must not be silent. Returns at once in the one that speaks. */
+void identity_let_speak(const struct identity *id);
+
 /* Of /proc/PID/stat (proc(5)). */
 struct process_stat {
     char name[64];

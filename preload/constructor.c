@@ -130,15 +130,9 @@ static bool program_is_wanted(struct rt_error *e, bool *failed)
     return !is_plumbing(name);
 }
 
-/* One voice a node: the local rank 0, or a process that no launcher started. */
-static bool speaks_for_node(void)
-{
-    return process.id.local_rank <= 0;
-}
-
 static void say(const char *what, const char *text)
 {
-    if (!speaks_for_node())
+    if (!identity_speaks(&process.id))
         return;
     char line[2400];
     int n = snprintf(line, sizeof line, "regtrace: %s%s\n", what, text);
@@ -246,8 +240,9 @@ static void refuse(const struct rt_error *e)
     say(go_on ? "running untraced: " : "", e->text);
     if (go_on)
         return;
-    if (speaks_for_node())
+    if (identity_speaks(&process.id))
         say("", "the program was not started (REGTRACE_ON_ERROR=continue runs it untraced)");
+    identity_let_speak(&process.id);
     (void)sys_call6(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 }
 
@@ -260,7 +255,7 @@ static bool set_up(void)
     if (is_plumbing(process.id.program) && identity_env(environ, "REGTRACE_INCLUDE") == NULL)
         return false;
     int rc = options_read(&process.options, environ, &e,
-                          speaks_for_node() ? unknown_variable : NULL, NULL);
+                          identity_speaks(&process.id) ? unknown_variable : NULL, NULL);
     if (rc == 0 && !program_is_wanted(&e, &failed)) {
         if (failed)
             refuse(&e);

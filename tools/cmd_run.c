@@ -107,7 +107,7 @@ static bool read_arguments(struct run *r, int argc, char **argv, int *code)
 /* One voice a node, as the library has it: local rank 0 speaks, the others leave with the same code. */
 static bool speaks(const struct run *r)
 {
-    return !r->as_rank || r->id.local_rank <= 0;
+    return !r->as_rank || identity_speaks(&r->id);
 }
 
 static int check_program(struct run *r, struct rt_error *e)
@@ -304,7 +304,11 @@ static int run_main(int argc, char **argv)
         return start(&r, command, true);
     if (speaks(&r))
         message_error("run", "%s%s", continued ? "running untraced: " : "", e.text);
-    return continued ? start(&r, r.words, false) : TOOL_USAGE;
+    if (continued)
+        return start(&r, r.words, false);
+    if (r.as_rank)
+        identity_let_speak(&r.id);
+    return TOOL_USAGE;
 }
 
 static const struct command_option run_options[] = {

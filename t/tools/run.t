@@ -154,9 +154,10 @@ unset REGTRACE_RUN REGTRACE_INCLUDE REGTRACE_DIR REGTRACE_CONTROL
 
 # --- launchers: both orders, both MPIs -------------------------------------------------------------------------
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
+printf '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = 0 ] && sleep 1\nexec "$@"\n' >"$T/late"
 for mpi in openmpi mpich; do
     if ! have_mpi $mpi; then
-        for i in 1 2 3 4 5 6 7 8 9; do skip "$mpi $i" "no $mpi here"; done
+        for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do skip "$mpi $i" "no $mpi here"; done
         continue
     fi
     app=$APPS/stencil.$mpi
@@ -177,6 +178,11 @@ for mpi in openmpi mpich; do
     is "$(grep -c '^regtrace run: ' <<<"$err")" 1 "$mpi: once for the node"
     [ ! -e "$T/c.$mpi" ]
     ok $? "$mpi: and nothing was started"
+    # Launchers end a job at its first failed rank: the one that speaks is heard also when it comes last.
+    run 120 mpirun_for $mpi 3 sh "$T/late" "$REGTRACE" run -control start:addres:x -- "$app"
+    like "$err" 'addres.*address' "$mpi: also when the rank that says so comes last"
+    run 120 mpirun_for $mpi 3 sh "$T/late" env LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:addres:x "$app"
+    like "$err" 'addres.*address' "$mpi: and by the library"
 done
 if have_mpi openmpi; then
     run 120 "$REGTRACE" run -o "$T/mpmd" -control $chain -- mpirun.openmpi --oversubscribe -np 1 "$APPS/stencil.openmpi" : -np 2 "$APPS/stencil.openmpi"
