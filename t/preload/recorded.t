@@ -100,6 +100,36 @@ cc -I "$REGTRACE_SOURCE/share/include" -o "$T/tried.out" "$T/tried.c"
 traced tried "$T/tried.out"
 like "$("$REGTRACE" report --json "$trace")" '"end_reason": "killed"' "killed after an exec that failed: killed"
 
+# How it ended: by itself, with its window closed, or killed in it.
+cat >"$T/ends.c" <<'END'
+#include <regtrace.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    regtrace_region_begin("r");
+    switch (argv[argc - 1][0]) {
+    case '_': _exit(3);
+    case 'E': _Exit(3);
+    case 'q': quick_exit(3);
+    case 'e': exit(3);
+    case 'a': abort();
+    case 's': syscall(SYS_exit_group, 3);
+    case 't': raise(SIGTERM);
+    default: return 3;
+    }
+}
+END
+cc -D_GNU_SOURCE -I "$REGTRACE_SOURCE/share/include" -w -o "$T/ends.out" "$T/ends.c"
+for how in _exit Exit quick_exit exit return abort syscall term; do
+    case $how in abort | syscall | term) want='end_reason: killed closed_by: killed truncated: true' ;;
+    *) want='end_reason: finished closed_by: end of program truncated: false' ;; esac
+    traced "ends.$how" "$T/ends.out" $how
+    is "$("$REGTRACE" report --json "$trace" | grep -oE '"(end_reason|closed_by|truncated)": "?[a-z ]*' | tr -d '"' | xargs)" "$want" "$how: so it ended"
+done
+
 # Timers that another thread's event makes needless are given back: a thread has no more than 16 of them.
 cat >"$T/timers.c" <<'END'
 #include <pthread.h>
