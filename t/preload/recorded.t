@@ -130,7 +130,7 @@ for how in _exit Exit quick_exit exit return abort syscall term; do
     is "$("$REGTRACE" report --json "$trace" | grep -oE '"(end_reason|closed_by|truncated)": "?[a-z ]*' | tr -d '"' | xargs)" "$want" "$how: so it ended"
 done
 
-# Timers that another thread's event makes needless are given back: a thread has no more than 16 of them.
+# Timers are given back when they have fired: a thread has no more than 16 of them.
 cat >"$T/timers.c" <<'END'
 #include <pthread.h>
 #include <unistd.h>
