@@ -97,6 +97,8 @@ int main(int argc, char **argv)
     report(&app, "collectives");
     objects(&app);
     report(&app, "objects");
+    more_objects(&app);
+    report(&app, "more objects");
     if (argc > 1) {
         file_calls(&app, argv[1]);
         report(&app, "files");
