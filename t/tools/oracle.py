@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report's and the dump's numbers computed anew with h5py from the rank files; prints TAP for a run.
 
-usage: oracle.py DIR REPORT_JSON DUMP_JSON REPORT_TEXT
+usage: oracle.py DIR REPORT_JSON DUMP_JSON REPORT_TEXT DUMP_TEXT
 """
 import collections
 import glob
@@ -258,6 +258,25 @@ def check_dump(ranks, path, origin):
     ok(not wrong, "dump: codes, names, threads, windows, times, flags and payloads", str(wrong[:2]))
 
 
+def check_lines(json_path, text_path):
+    """dump's lines for people say the same as its objects."""
+    with open(json_path, encoding="utf-8") as f:
+        objects = [json.loads(line) for line in f]
+    with open(text_path, encoding="utf-8") as f:
+        lines = [line.rstrip("\n") for line in f if not line.startswith("#")]
+    wrong = []
+    for e, line in zip(objects, lines):
+        window = "-" if e["window"] is None else str(e["window"])
+        head = f"{e['ns'] / 1e9:16.9f} {e['rank']:5d} {e['thread']:4d} {window:>5s}  {e['name']:24s} {e['label']:14s}"
+        quoted = {k: v if k in ("ip", "request", "base", "address", "call_site", "a", "b") or not isinstance(v, str)
+                  else '"%s"' % v for k, v in e["data"].items()}
+        flags = ",".join(n for n in ("cut", "late", "nested", "fortran") if e[n])
+        want = head + "".join(f" {k}={v}" for k, v in quoted.items()) + (f" [{flags}]" if flags else "")
+        if line[16:] != want[16:] or abs(float(line[:16]) - e["ns"] / 1e9) > 2e-9:
+            wrong.append((line, want))
+    ok(not wrong and len(lines) == len(objects), "dump: lines for people", str(wrong[:1]))
+
+
 def amount(number, unit):
     return float(number) * UNITS[unit]
 
@@ -312,7 +331,7 @@ def check_text(ranks, path):
 
 
 def main():
-    folder, report_path, dump_path, text_path = sys.argv[1:5]
+    folder, report_path, dump_path, text_path, lines_path = sys.argv[1:6]
     with open(report_path, encoding="utf-8") as f:
         report = json.load(f)
     ranks = [Rank(p) for p in sorted(glob.glob(os.path.join(folder, "rank-*.h5")))]
@@ -324,6 +343,7 @@ def main():
         check_rank(k, report)
     check_windows(ranks, report, origin)
     check_dump(ranks, dump_path, origin)
+    check_lines(dump_path, lines_path)
     check_text(ranks, text_path)
     for f in report["mpi"]:
         times = [next((g["time_ns"] for g in r["functions"] if g["name"] == f["name"]), 0.0)

@@ -9,9 +9,10 @@ chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
 
 # compare FOLDER NAME: report and dump of the folder against what h5py finds in it.
 compare() {
-    "$REGTRACE" report --json "$1" >"$1.json" && "$REGTRACE" dump --json "$1" >"$1.dump" && "$REGTRACE" report -all -top 0 "$1" >"$1.text"
+    "$REGTRACE" report --json "$1" >"$1.json" && "$REGTRACE" dump --json "$1" >"$1.dump" && "$REGTRACE" report -all -top 0 "$1" >"$1.text" &&
+        "$REGTRACE" dump "$1" >"$1.lines"
     ok $? "$2: report and dump"
-    "$PYTHON" "$here/oracle.py" "$1" "$1.json" "$1.dump" "$1.text" >"$T/oracle.out"
+    "$PYTHON" "$here/oracle.py" "$1" "$1.json" "$1.dump" "$1.text" "$1.lines" >"$T/oracle.out"
     ok $? "$2: the numbers are those that h5py finds" || diag "$(grep -v '^ok' "$T/oracle.out")"
     diag "$2: $(tail -1 "$T/oracle.out") comparisons"
 }
@@ -137,6 +138,9 @@ ok $? "which it does not join $ticks ticks late"
 all=$("$REGTRACE" dump --json "$dir")
 is "$("$REGTRACE" dump --json --rank 1 "$dir")" "$(grep '^{"rank": 1,' <<<"$all")" 'dump --rank'
 is "$("$REGTRACE" dump --json --window 1-2 "$dir")" "$(grep -E '"window": [12],' <<<"$all")" 'dump --window'
+is "$("$REGTRACE" dump --json --window 0 "$dir")" "$(grep -E '"window": 0,' <<<"$all")" 'dump --window of one'
+is "$("$REGTRACE" dump --json --window 0-1 "$dir")" "$(grep -E '"window": [01],' <<<"$all")" 'dump --window up to one that is not the last'
+is "$("$REGTRACE" dump --json --thread 0 "$T/edges")" "$(grep '"thread": 0,' "$T/edges.dump")" 'dump --thread'
 is "$("$REGTRACE" dump --json --code 'MPI_*send' "$dir")" "$(grep -E '"name": "MPI_[A-Za-z_]*send",' <<<"$all")" 'dump --code'
 is "$("$REGTRACE" dump --json --thread 7 "$dir")" '' 'dump --thread of a thread that is not there'
 is "$("$REGTRACE" dump "$dir" | grep -vc '^#')" "$(wc -l <<<"$all")" 'dump for people has as many lines'
