@@ -43,7 +43,7 @@ static void log_open(int rank)
 {
     const char *base = getenv("APP_LOG");
     char path[4096];
-    if (base == NULL)
+    if (base == NULL || base[0] == '\0')
         return;
     snprintf(path, sizeof path, "%s.%d", base, rank);
     out = fopen(path, "w");
