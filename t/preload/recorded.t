@@ -130,6 +130,42 @@ for how in _exit Exit quick_exit exit return abort syscall term; do
     is "$("$REGTRACE" report --json "$trace" | grep -oE '"(end_reason|closed_by|truncated)": "?[a-z ]*' | tr -d '"' | xargs)" "$want" "$how: so it ended"
 done
 
+# The rank's name goes to the process that calls MPI_Init, though a wrapper, and the process itself, had files before.
+cat >"$T/takes.c" <<'END'
+#include <mpi.h>
+#include <regtrace.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+    pid_t child;
+    int status = 9;
+    char *const as_rank[] = {argv[0], (char *)"rank", NULL};
+    regtrace_region_begin(argc > 1 ? "rank" : "wrapper");
+    usleep(1500000); /* by now it has its file */
+    if (argc > 1) {
+        MPI_Init(NULL, NULL);
+        return MPI_Finalize();
+    }
+    if (posix_spawn(&child, argv[0], NULL, NULL, as_rank, environ) == 0)
+        waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+END
+for mpi in openmpi mpich; do
+    if ! have_mpi $mpi || ! "mpicc.$mpi" -I "$REGTRACE_SOURCE/share/include" -o "$T/takes.$mpi" "$T/takes.c" 2>/dev/null; then
+        skip "a rank takes its name with $mpi" "no mpicc.$mpi"
+        continue
+    fi
+    traced "takes.run.$mpi" "$T/takes.$mpi"
+    is "$(find "$trace" -name 'rank-*.h5' | wc -l)" 2 "a rank that had a file before MPI_Init, of a wrapper that had one: two files ($mpi)"
+    is "$("$REGTRACE" dump --json "$trace/rank-00000.h5" | grep -oE '"region": "[a-z]*"|EV_MPI_READY' | sort -u | xargs)" \
+        'region: rank EV_MPI_READY' "and the rank's name is the rank's"
+done
+
 # Timers are given back when they have fired: a thread has no more than 16 of them.
 cat >"$T/timers.c" <<'END'
 #include <pthread.h>
