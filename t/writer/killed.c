@@ -121,6 +121,9 @@ static void start(struct fixture *f, pid_t *pid)
     *pid = fixture_run(f, produce);
     while (atomic_load(&f->shared->started) == 0)
         fixture_sleep_ms(1);
+    for (int i = 0; i < THREADS; i++) /* where nothing was recorded there is rightly no file */
+        while (atomic_load(&f->shared->emitted[i]) == 0)
+            fixture_sleep_ms(1);
 }
 
 static bool judge(struct fixture *f, int want_state, bool allow_dropped, const char *what,
