@@ -166,6 +166,35 @@ for mpi in openmpi mpich; do
         'region: rank EV_MPI_READY' "and the rank's name is the rank's"
 done
 
+# The writer: in a session of its own, on every processor, with nothing of the program's open.
+cat >"$T/waits.c" <<'END'
+#include <regtrace.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    regtrace_region_begin("r");
+    while (access(argv[argc - 1], F_OK) != 0)
+        usleep(2000);
+    return 0;
+}
+END
+cc -I "$REGTRACE_SOURCE/share/include" -o "$T/waits.out" "$T/waits.c"
+cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
+REGTRACE_DIR=$T/apart LD_PRELOAD=$LIBREGTRACE taskset -c "$cpu" "$T/waits.out" "$T/enough" \
+    <"$T/waits.c" >"$T/apart.out" 2>"$T/apart.err" 7>"$T/apart.seven" &
+pid=$!
+kill_at_end $pid
+wait_for 20 bash -c "ls $T/apart/.regtrace/*.entry"
+writer=$(sed -n 's/^writer_pid=//p' "$T"/apart/.regtrace/*.entry)
+is "$(for fd in 0 1 2; do readlink "/proc/$writer/fd/$fd"; done | sort -u)" /dev/null 'the writer has /dev/null for its input and output'
+is "$(for fd in "/proc/$writer/fd"/*; do readlink "$fd"; done | grep -c "$T/\(waits.c\|apart[.]\)")" 0 "and none of the program's files open"
+is "$(awk '{ sub(/.*[)] /, ""); print $4 }' "/proc/$writer/stat")" "$writer" 'it leads a session of its own'
+is "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$writer/status")" "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$$/status)" \
+    'and may run on every processor, though the program may not'
+touch "$T/enough"
+wait $pid
+is "$?" 0 'the program ends as it would'
+
 # Timers are given back when they have fired: a thread has no more than 16 of them.
 cat >"$T/timers.c" <<'END'
 #include <pthread.h>

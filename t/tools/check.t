@@ -90,6 +90,8 @@ REGTRACE_COMPRESS=0 REGTRACE_MAX_SIZE=1M REGTRACE_DIR=$T/large LD_PRELOAD=$LIBRE
 run 60 "$REGTRACE" check "$T/large"
 is "$status" 0 'a run that reached REGTRACE_MAX_SIZE has no violation' || diag "$out"
 like "$("$REGTRACE" report "$T/large")" 'recorded, [1-9][0-9]* lost' 'though it lost events'
+like "$("$REGTRACE" report --json "$T/large")" '"end_reason": "finished; size limit reached before"' 'and says how it came'
+is "$(grep -c 'error: recording has ended: the file has reached REGTRACE_MAX_SIZE' "$T/large/regtrace.log")" 1 'once in its log, too'
 
 rm -rf "$T/bad" && cp -r "$T/good" "$T/bad" && rm "$T/bad/rank-00001.h5" && cp "$T/good/rank-00000.h5" "$T/bad/rank-00007.h5"
 run 60 "$REGTRACE" check "$T/bad"
