@@ -1,84 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which back end counts, and what is the same for all of them. */
+ * Which back end counts. */
 #include "pmu/internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* late:SEED:MAXIMUM */
+static int choose_late(const char *wanted, struct rt_error *err)
+{
+    char *end;
+    errno = 0;
+    unsigned long long seed = strtoull(wanted + 5, &end, 10), maximum = 0;
+    bool good = end != wanted + 5 && *end == ':';
+    if (good) {
+        const char *second = end + 1;
+        maximum = strtoull(second, &end, 10);
+        good = end != second && *end == '\0' && errno == 0 && maximum <= UINT32_MAX;
+    }
+    if (!good) {
+        rt_error_set(err, "'%s': the tests' counter is late:SEED:MAXIMUM, both numbers", wanted);
+        return -EINVAL;
+    }
+    pmu_late_prepare(seed, maximum);
+    return 0;
+}
 
 int pmu_choose(const char *wanted, const struct pmu_backend **backend, struct rt_error *err)
 {
-    static const char *const later[] = {"papi", "step"};
+    const struct pmu_backend *chosen = NULL;
     *backend = NULL;
     if (strcmp(wanted, "none") == 0)
         return 0;
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (strcmp(wanted, later[i]) == 0) {
-            rt_error_set(err, "the counter back end '%s' is not built yet; perf is", wanted);
-            return -ENOTSUP;
-        }
-    if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "perf") != 0) {
-        rt_error_set(err, "there is no counter back end '%s'; there are auto, perf and none",
-                     wanted);
-        return -EINVAL;
+    if (strcmp(wanted, "papi") == 0) {
+        rt_error_set(err, "the counter back end 'papi' is not built yet; perf and step are");
+        return -ENOTSUP;
     }
-    int rc = pmu_perf.probe(err);
+    if (strcmp(wanted, "auto") == 0 || strcmp(wanted, "perf") == 0)
+        chosen = &pmu_perf;
+    else if (strcmp(wanted, "step") == 0)
+        chosen = &pmu_step;
+    else if (strncmp(wanted, "late:", 5) == 0)
+        chosen = choose_late(wanted, err) == 0 ? &pmu_late : NULL;
+    else
+        rt_error_set(err, "there is no counter back end '%s'; there are auto, perf, step and none",
+                     wanted);
+    if (chosen == NULL)
+        return -EINVAL;
+    int rc = chosen->probe(err);
     if (rc == 0)
-        *backend = &pmu_perf;
+        *backend = chosen;
     return rc;
 }
 
-int pmu_thread_begin(struct pmu_thread *t, const struct pmu_backend *backend, int signo,
-                     uint32_t kernel_tid)
+const char *pmu_exact_reason(const struct pmu_backend *backend)
 {
-    t->target = PMU_NEVER;
-    t->excluded = 0;
-    int rc = backend->begin(t, signo, kernel_tid);
-    t->backend = rc == 0 ? backend : NULL;
-    return rc;
-}
-
-void pmu_thread_end(struct pmu_thread *t)
-{
-    if (t->backend != NULL)
-        t->backend->end(t);
-    t->backend = NULL;
-}
-
-void pmu_thread_forked(struct pmu_thread *t, int signo, uint32_t kernel_tid)
-{
-    const struct pmu_backend *backend = t->backend;
-    if (backend == NULL)
-        return;
-    uint64_t before = pmu_thread_count(t), target = t->target;
-    backend->end(t);
-    if (pmu_thread_begin(t, backend, signo, kernel_tid) != 0)
-        return;
-    t->excluded = 0 - before; /* counts are differences: modulo 2^64 it goes on from there */
-    pmu_thread_arm(t, target);
-}
-
-uint64_t pmu_thread_count(const struct pmu_thread *t)
-{
-    return t->backend != NULL ? t->backend->read(t) - t->excluded : PMU_NEVER;
-}
-
-void pmu_thread_exclude(struct pmu_thread *t, uint64_t since)
-{
-    if (t->backend != NULL)
-        t->excluded += pmu_thread_count(t) - since;
-}
-
-void pmu_thread_arm(struct pmu_thread *t, uint64_t target)
-{
-    if (t->backend == NULL)
-        return;
-    t->target = target;
-    uint64_t now = target == PMU_NEVER ? 0 : pmu_thread_count(t);
-    uint64_t distance = target == PMU_NEVER ? PMU_NEVER : target > now ? target - now : 1;
-    t->backend->set(t, distance);
-}
-
-bool pmu_is_overflow(const struct pmu_thread *t, const siginfo_t *info)
-{
-    return t->backend != NULL && info->si_code > 0 && info->si_fd == t->fd;
+#if defined(__x86_64__)
+    (void)backend;
+    return NULL;
+#else
+    return backend != NULL && backend->exact
+               ? NULL
+               : "it needs the trap flag of x86-64, which this processor does not have";
+#endif
 }

@@ -5,6 +5,9 @@
 
 #include "pmu/pmu.h"
 
-extern const struct pmu_backend pmu_perf;
+extern const struct pmu_backend pmu_perf, pmu_step, pmu_late;
+
+/* Skids of 0 to `maximum` instructions, by that seed. */
+void pmu_late_prepare(uint64_t seed, uint64_t maximum);
 
 #endif

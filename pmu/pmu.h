@@ -4,11 +4,13 @@
  * pmu_choose() runs before main and may allocate. Everything else runs on the thread concerned, in signal handlers too: it
  * allocates nothing and calls nothing but raw system calls. Counts are absolute for the thread, from pmu_thread_begin()
  * on, without what was taken out by pmu_thread_exclude(). Sources: perf_event_open(2); Weaver, "Non-determinism and
- * overcount on modern hardware performance counters", 2013, for what such counts are worth. */
+ * overcount on modern hardware performance counters", 2013, for what such counts are worth; Intel SDM 3B 17.3.1.4, for
+ * what the trap flag does. */
 #ifndef REGTRACE_PMU_PMU_H
 #define REGTRACE_PMU_PMU_H
 
 #include "base/error.h"
+#include "pmu/step.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -21,6 +23,8 @@ struct pmu_thread;
 
 struct pmu_backend {
     const char *name; /* as REGTRACE_PMU has it */
+    bool steps;       /* counts by pmu/step.c alone: own code is not counted to begin with */
+    bool exact;       /* interrupts come at the very instruction */
     /* 0, or -errno with the reason and the remedy. */
     int (*probe)(struct rt_error *err);
     /* signo goes to the thread kernel_tid at each overflow. 0 or -errno. */
@@ -36,15 +40,22 @@ struct pmu_thread {
     const struct pmu_backend *backend; /* NULL: this thread is not counted */
     uint64_t excluded;                 /* instructions that were ours */
     uint64_t target;                   /* absolute count of the next interrupt, PMU_NEVER */
+    uint64_t asked;                    /* where the back end was told to interrupt, PMU_NEVER */
+    bool exact;                        /* target is to be met at the very instruction */
+    bool approaching;                  /* step.c counts the last bit to it */
     int fd;                            /* perf */
+    uint64_t seed;                     /* late */
+    struct pmu_step step;
 };
 
-/* `wanted`: auto, perf, none (papi and step: refused, not built yet). 0 and *backend, NULL with none; else -EINVAL for an
- * unknown name, or the reason why this machine cannot count, with the remedy. */
+/* `wanted`: auto, perf, step, none, and late:SEED:MAXIMUM for tests (papi: refused, not built yet). 0 and *backend, NULL with
+ * none; else -EINVAL for an unknown name, or the reason why this machine cannot count, with the remedy. */
 int pmu_choose(const char *wanted, const struct pmu_backend **backend,
                struct rt_error *err) RT_MUST_CHECK;
+/* NULL where `exact` works with this back end, else why not. */
+const char *pmu_exact_reason(const struct pmu_backend *backend);
 
-/* Begin to count on the calling thread. */
+/* Begin to count on the calling thread. Nothing is stepped before pmu_go(). */
 int pmu_thread_begin(struct pmu_thread *t, const struct pmu_backend *backend, int signo,
                      uint32_t kernel_tid);
 void pmu_thread_end(struct pmu_thread *t);
@@ -57,10 +68,51 @@ uint64_t pmu_thread_count(const struct pmu_thread *t);
 /* What has been executed since `since`, a pmu_thread_count(), was ours. */
 void pmu_thread_exclude(struct pmu_thread *t, uint64_t since);
 
-/* Interrupt at `target` (or as soon as possible where it is past), PMU_NEVER: not at all. Replaces the one before. */
-void pmu_thread_arm(struct pmu_thread *t, uint64_t target);
+/* Interrupt at `target` (or as soon as possible where it is past), PMU_NEVER: not at all. Replaces the one before.
+ * exact: at that very instruction. */
+void pmu_thread_arm(struct pmu_thread *t, uint64_t target, bool exact);
 
 /* Is this signal the overflow of this thread's counter? */
 bool pmu_is_overflow(const struct pmu_thread *t, const siginfo_t *info);
+/* It came: learn from its lateness. False: it came early, for an exact target; the thread is stepped there from now on (the
+ * handler ends with pmu_step_resume()), or was armed again. */
+bool pmu_thread_overflowed(struct pmu_thread *t);
+
+/* --- stepping: step.c -------------------------------------------------------------------------------------------- */
+
+enum pmu_trap {
+    PMU_TRAP_FOREIGN, /* not of stepping */
+    PMU_TRAP_DONE,
+    PMU_TRAP_DUE /* the count to interrupt at is reached; call pmu_step_resume() when that is dealt with */
+};
+
+/* Where our text is: nothing in there is counted. */
+void pmu_step_own_text(uintptr_t from, uintptr_t to);
+
+/* The calling thread is stepped from the next instruction on; nothing where it is not to be. */
+void pmu_go(struct pmu_thread *t);
+/* It executes our own code from here on: no stepping. pmu_go() when that ends. */
+void pmu_stop(struct pmu_thread *t);
+
+/* Our code calls the program's (a thread's routine, a handler, a function that we stand in for), and has come back. The
+ * first returns what the second is to be given. */
+struct pmu_inside {
+    uintptr_t bound;
+    bool on, handling;
+};
+struct pmu_inside pmu_program_begin(struct pmu_thread *t);
+void pmu_program_end(struct pmu_thread *t, struct pmu_inside inside);
+
+/* A SIGTRAP. */
+enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *context);
+/* First in any other handler: what it interrupted is brought to where the program thinks it is. Returns what
+ * pmu_step_resume() is to be given. */
+struct pmu_inside pmu_step_settle(struct pmu_thread *t, void *context);
+/* Last in a handler, with SIGTRAP blocked: the interrupted code goes on being stepped. Never PMU_TRAP_FOREIGN. */
+enum pmu_trap pmu_step_resume(struct pmu_thread *t, void *context, struct pmu_inside inside);
+/* After PMU_TRAP_DUE of a SIGTRAP, in its place. */
+enum pmu_trap pmu_step_go_on(struct pmu_thread *t, void *context);
+/* A SIGTRAP that is not of stepping: is the program to have it now? Else it gets it when it no longer blocks it. */
+bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The library's entry: decide whether this program is traced, read and check everything, refuse before main
  * what cannot be served, and leave the rest for when something is to be recorded. */
-#include "preload/internal.h"
+#include "preload/counting.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -163,6 +163,19 @@ const char *process_chain_warning(unsigned i)
     return i < warning_count ? warnings[i] : NULL;
 }
 
+/* The counter that is asked for. T_REGTRACE_LATE=SEED:MAXIMUM is for tests: then `step` interrupts late by up to so many
+ * instructions, as processors do. */
+static const char *wanted_counter(void)
+{
+    static char text[64];
+    const char *wanted = process.options.text[OPT_pmu],
+               *late = identity_env(environ, "T_REGTRACE_LATE");
+    if (late == NULL || strcmp(wanted, "step") != 0)
+        return wanted;
+    (void)snprintf(text, sizeof text, "late:%s", late);
+    return text;
+}
+
 /* What this build has triggers for. The rest is refused with the reason, before main. */
 static const struct ctl_capabilities *capabilities(void)
 {
@@ -174,12 +187,12 @@ static const struct ctl_capabilities *capabilities(void)
 #include "base/not_built.def"
 #undef X
             },
-        .exact_reason = "not available in this build: single-stepping is not built yet",
     };
-    if (pmu_choose(process.options.text[OPT_pmu], &process.pmu, &why) != 0)
+    if (pmu_choose(wanted_counter(), &process.pmu, &why) != 0)
         caps.unavailable_reason[CTL_ICOUNT] = why.text;
     else if (process.pmu == NULL)
         caps.unavailable_reason[CTL_ICOUNT] = "REGTRACE_PMU is none";
+    caps.exact_reason = pmu_exact_reason(process.pmu);
     return &caps;
 }
 
@@ -212,6 +225,19 @@ static int read_chains(struct rt_error *e)
     if (rc == 0)
         ctl_config_set_rank(process.config, (uint32_t)(process.id.rank > 0 ? process.id.rank : 0));
     return rc;
+}
+
+/* Some thread is or may be stepped by the trap flag. */
+static bool wants_steps(void)
+{
+    if (process.pmu == NULL)
+        return false;
+    bool counts =
+        ctl_config_uses(process.config, CTL_ICOUNT) || ctl_config_uses(process.config, CTL_UNIFORM);
+    for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++)
+        if (ctl_config_alarm(process.config, i)->exact)
+            return true;
+    return process.pmu->steps && counts;
 }
 
 static int make_automaton(struct rt_error *e)
@@ -270,6 +296,7 @@ static bool set_up(void)
         return false;
     }
     process.follow = process.options.number[OPT_follow] != 0;
+    process.steps = wants_steps();
     return true;
 }
 
@@ -343,6 +370,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     decide_folder();
     longjmp_resolve();
     process_install_mpi_hooks();
+    counting_prepare();
     mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];
     if (signals_install() != 0)
         log_line(

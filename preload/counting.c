@@ -36,10 +36,13 @@ uint64_t counting_now(const struct preload_thread *pt)
 static void arm_nearest(struct counting *c)
 {
     uint64_t nearest = PMU_NEVER;
-    for (uint32_t i = 0; i < c->count; i++)
-        if (c->deadlines[i].at < nearest)
-            nearest = c->deadlines[i].at;
-    pmu_thread_arm(&c->counter, c->held ? PMU_NEVER : nearest);
+    bool exact = false;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct deadline *d = &c->deadlines[i];
+        exact = d->at < nearest ? d->exact : exact || (d->exact && d->at == nearest);
+        nearest = d->at < nearest ? d->at : nearest;
+    }
+    pmu_thread_arm(&c->counter, c->held ? PMU_NEVER : nearest, exact);
 }
 
 /* Everything since the count `since` was ours. */
@@ -81,6 +84,7 @@ uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *armi
         .reported = now,
         .alarm = arming->alarm,
         .global = arming->global,
+        .exact = ctl_config_alarm(process.config, arming->alarm)->exact,
         .generation = arming->generation,
     };
     arm_nearest(c);
@@ -130,8 +134,12 @@ static void advance(struct preload_thread *pt, struct deadline d, const struct c
 void counting_overflow(struct preload_thread *pt, uintptr_t ip)
 {
     struct counting *c = &pt->counting;
+    if (!pmu_thread_overflowed(&c->counter))
+        return;
     uint64_t now = counting_now(pt);
     struct ctl_moment m = {.icount = now, .clock = clock_ticks(), .ip = ip};
+    if (thread_self() != pt) /* a forked child's first event makes its stream */
+        return;
     uint64_t mask = sys_block_signals();
     for (uint32_t i = due(c, now); i < c->count && pt->automaton != NULL; i = due(c, now)) {
         struct deadline d = take(c, i);

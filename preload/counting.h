@@ -16,7 +16,7 @@ uint64_t counting_now(const struct preload_thread *pt);
 uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *arming);
 void counting_disarmed(struct preload_thread *pt, uint16_t alarm);
 
-/* The counter has interrupted the thread at ip. */
+/* The counter has interrupted the thread at ip; so has stepping, where it reached the count. */
 bool counting_is_overflow(const siginfo_t *info);
 void counting_overflow(struct preload_thread *pt, uintptr_t ip);
 
@@ -25,5 +25,29 @@ void counting_hold(struct preload_thread *pt, bool held);
 
 /* In the child of fork, before the automaton arms again what was armed. */
 void counting_forked(struct preload_thread *pt);
+
+/* --- stepped threads: stepping.c. Each does nothing on a thread that is not stepped. */
+
+/* Before any thread is. */
+void counting_prepare(void);
+
+/* The program has come to us by a call; from begin to end our code, and what it calls, runs at full speed and is not counted.
+ * Without them it is not counted either, but stepped. */
+void counting_own_begin(void);
+void counting_own_end(void);
+
+/* We call the program's code, and have come back. */
+struct pmu_inside counting_program_begin(void);
+void counting_program_end(struct pmu_inside inside);
+
+/* Around a handler of ours. end: it returns next; all signals are blocked from here on. */
+struct pmu_inside counting_handler_begin(void *context);
+void counting_handler_end(void *context, struct pmu_inside inside);
+
+/* The handler of SIGTRAP. */
+void counting_trapped(int signo, siginfo_t *info, void *context);
+
+/* What is handed on to the program, mask and all. signals.c */
+void signals_hand_on(int signo, siginfo_t *info, void *context);
 
 #endif

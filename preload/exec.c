@@ -4,6 +4,7 @@
 #include "preload/interpose.h"
 
 #include "base/sys.h"
+#include "preload/counting.h"
 #include "preload/environment.h"
 
 #include <errno.h>
@@ -41,14 +42,18 @@ static int exec_common(const struct exec_call *c)
     char *const *envp = environment_complete(c->envp, list, room);
     bool borrower = processes_is_borrower();
     struct signals_inherited saved;
-    if (!borrower)
+    if (!borrower) {
+        counting_own_begin();
         process_before_exec(c->path);
+    }
     signals_before_exec(&saved);
     int rc = exec_really(c, envp);
     int keep = errno;
     signals_after_exec(&saved);
-    if (!borrower)
+    if (!borrower) {
         process_exec_failed();
+        counting_own_end();
+    }
     errno = keep;
     return rc;
 }

@@ -64,6 +64,8 @@ void process_after_fork_child(void)
     ctl_fork_child(process.shared, pt != NULL ? pt->automaton : NULL, &fork_mask, &m);
     if (!process.follow)
         process.traced = false;
+    if (pt != NULL)
+        pmu_go(&pt->counting.counter);
 }
 
 void process_fork_unseen(void)

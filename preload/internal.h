@@ -35,6 +35,7 @@ struct deadline {
     uint32_t generation;
     uint16_t alarm;
     bool global;
+    bool exact;
 };
 
 struct counting {

@@ -232,6 +232,8 @@ struct preload_thread *thread_self(void)
         threads_watch_end();
     }
     sys_restore_signals(mask);
+    if (pt != NULL)
+        pmu_go(&pt->counting.counter);
     errno = keep;
     return t->attached == 1 ? pt : NULL;
 }

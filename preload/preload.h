@@ -30,6 +30,7 @@ struct process {
     bool in_vfork_child; /* set around vfork in the child: write nothing at all */
     uint32_t pid; /* the pid that owns this state: a differing getpid() means an unseen fork */
     const struct pmu_backend *pmu; /* counts instructions; NULL: nothing does */
+    bool steps;                    /* threads may be stepped by the trap flag: SIGTRAP is ours */
     int internal_signal;           /* with which we interrupt our own threads; 0 = none reserved */
     struct identity id;
     struct options options;

@@ -83,7 +83,7 @@ int signals_real_sigaction(int signo, const struct sigaction *act, struct sigact
 
 static bool is_ours(const struct sigaction *a)
 {
-    return a->sa_sigaction == our_handler;
+    return a->sa_sigaction == our_handler || a->sa_sigaction == counting_trapped;
 }
 
 static uintptr_t handler_of(const struct sigaction *a)
@@ -118,7 +118,7 @@ static void show(int signo, struct sigaction *a)
 /* Signals that come to us whatever the program does with them: an alarm names it, or we sent it once and may again. */
 static bool always_ours(int signo)
 {
-    return trigger_wants_signal(signo) ||
+    return trigger_wants_signal(signo) || (signo == SIGTRAP && process.steps) ||
            (atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) != 0;
 }
 
@@ -127,6 +127,17 @@ static bool always_ours(int signo)
 static int own_flags(void)
 {
     return SA_RESTART | (valgrind_request(VALGRIND_RUNNING, 0, 0) != 0 ? 0 : SA_ONSTACK);
+}
+
+/* On the stack where the thread is: an alternate one may be tiny. Its mask and other flags are applied by us. */
+static struct sigaction trap_action(void)
+{
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_sigaction = counting_trapped;
+    a.sa_flags = SA_SIGINFO | SA_RESTART;
+    (void)sigfillset(&a.sa_mask);
+    return a;
 }
 
 /* What the kernel is to have so that the program gets *wanted: our handler before its handler, or before the default where
@@ -138,6 +149,10 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     bool function = is_function(handler_of(wanted));
     if (signals_kept_out != 0)
         (void)sigdelset(&a.sa_mask, signals_kept_out);
+    if (process.steps)
+        (void)sigdelset(&a.sa_mask, SIGTRAP); /* blocked, a step in the handler would kill */
+    if (signo == SIGTRAP && process.steps)
+        return trap_action();
     if (!function && !named)
         return a;
     a.sa_sigaction = our_handler;
@@ -263,8 +278,10 @@ static void run_program_handler(uintptr_t handler, int signo, siginfo_t *info, v
     signals_seen.program++;
     if (attached)
         t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
+    struct pmu_inside inside = counting_program_begin();
     ((void (*)(int, siginfo_t *, void *))handler)(signo, info,
                                                   context); /* NOLINT: a function's address */
+    counting_program_end(inside);
     if (attached)
         t->in_toolkit = in_toolkit;
 }
@@ -339,7 +356,7 @@ RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
     (void)sys_call6(SYS_rt_sigqueueinfo, sys_getpid(), signo, (long)info, 0, 0, 0);
 }
 
-static void our_handler(int signo, siginfo_t *info, void *context)
+static void handle(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
     uintptr_t handler = atomic_load(&shown[signo].handler);
@@ -373,6 +390,23 @@ static void our_handler(int signo, siginfo_t *info, void *context)
     else if (handler == (uintptr_t)SIG_DFL)
         signals_default_action(signo, info, context);
     errno = keep;
+}
+
+static void our_handler(int signo, siginfo_t *info, void *context)
+{
+    struct pmu_inside inside = counting_handler_begin(context);
+    handle(signo, info, context);
+    counting_handler_end(context, inside);
+}
+
+void signals_hand_on(int signo, siginfo_t *info, void *context)
+{
+    uint64_t mask;
+    memcpy(&mask, &((ucontext_t *)context)->uc_sigmask, sizeof mask);
+    uint64_t all = sys_block_signals();
+    sys_restore_signals(mask | bit(SIGTRAP));
+    our_handler(signo, info, context);
+    sys_restore_signals(all);
 }
 
 /* --- the internal signal -------------------------------------------------------------------------------------- */
@@ -441,7 +475,8 @@ int signals_install(void)
             NEXT(sigaction)(n, NULL, &a) != 0)
             continue;
         /* Constructors that ran before ours have set handlers; a shell may have ignored signals for us. */
-        if (is_function(handler_of(&a)) || trigger_wants_signal(n))
+        if (is_function(handler_of(&a)) || trigger_wants_signal(n) ||
+            (n == SIGTRAP && process.steps))
             (void)change(n, &a, &ignored);
     }
     atomic_store(&installed, 1);

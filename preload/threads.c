@@ -7,6 +7,7 @@
 #include "preload/interpose.h"
 
 #include "base/sys.h"
+#include "preload/counting.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -209,7 +210,9 @@ static struct thread_start start_begin(void *p)
 static void *start_posix(void *p)
 {
     struct thread_start s = start_begin(p);
+    struct pmu_inside inside = counting_program_begin();
     void *result = s.routine.posix(s.argument);
+    counting_program_end(inside);
     if (atomic_load(&have_end_key) == 0)
         thread_end();
     return result;
@@ -218,7 +221,9 @@ static void *start_posix(void *p)
 static int start_c11(void *p)
 {
     struct thread_start s = start_begin(p);
+    struct pmu_inside inside = counting_program_begin();
     int result = s.routine.c11(s.argument);
+    counting_program_end(inside);
     if (atomic_load(&have_end_key) == 0)
         thread_end();
     return result;
@@ -230,9 +235,11 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
     struct thread_start *s = start_prepare((uintptr_t)routine, argument);
     if (s == NULL)
         return NEXT(pthread_create)(thread, attributes, routine, argument);
+    counting_own_begin();
     int rc = NEXT(pthread_create)(thread, attributes, start_posix, s);
     if (rc != 0)
         start_cancel(s);
+    counting_own_end();
     return rc;
 }
 
@@ -241,9 +248,11 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argum
     struct thread_start *s = start_prepare((uintptr_t)routine, argument);
     if (s == NULL)
         return NEXT(thrd_create)(thread, routine, argument);
+    counting_own_begin();
     int rc = NEXT(thrd_create)(thread, start_c11, s);
     if (rc != thrd_success)
         start_cancel(s);
+    counting_own_end();
     return rc;
 }
 

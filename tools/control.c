@@ -44,12 +44,12 @@ static const struct ctl_capabilities *build_capabilities(const struct options *o
 #include "base/not_built.def"
 #undef X
             },
-        .exact_reason = "not available in this build: single-stepping is not built yet",
     };
     if (pmu_choose(o->text[OPT_pmu], &backend, &why) != 0)
         capabilities.unavailable_reason[CTL_ICOUNT] = why.text;
     else if (backend == NULL)
         capabilities.unavailable_reason[CTL_ICOUNT] = "-pmu is none";
+    capabilities.exact_reason = pmu_exact_reason(backend);
     return &capabilities;
 }
 

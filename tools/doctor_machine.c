@@ -130,12 +130,15 @@ static void look_vm_read(struct finding *f)
 
 static void look_pmu(struct finding *f)
 {
-    const struct pmu_backend *backend;
-    struct rt_error why;
+    const struct pmu_backend *backend, *step;
+    struct rt_error why, no_steps;
+    bool steps = pmu_choose("step", &step, &no_steps) == 0;
+    const char *also =
+        steps ? "; REGTRACE_PMU=step counts by single steps, exactly and very slowly" : "";
     if (pmu_choose("auto", &backend, &why) == 0)
-        finding_set(f, FINDING_OK, "instructions can be counted (%s)", backend->name);
+        finding_set(f, FINDING_OK, "instructions can be counted (%s)%s", backend->name, also);
     else
-        finding_set(f, FINDING_NOTE, "icount and uniform alarms are refused: %s", why.text);
+        finding_set(f, FINDING_NOTE, "icount and uniform alarms are refused: %s%s", why.text, also);
 }
 
 static void look_ptrace(struct finding *f)

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Counting by the trap flag (x86-64): exact, and slow.
+ *
+ * Before each instruction its handler looks at what comes next: what would lose or show the flag, or make no trap of its own, is
+ * emulated, or executed elsewhere (step_x86_64.S). With the flag set SIGTRAP must never be blocked, which would kill:
+ * rt_sigprocmask is emulated on the saved mask. */
+#include "pmu/internal.h"
+
+#include "base/sys.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+
+#if defined(__x86_64__)
+
+#define TRAP_FLAG 0x100u
+#define RESUME_FLAG 0x10000u
+#define POPF_SETS UINT64_C(0x244cd5) /* what popf changes in user mode, but for the trap flag */
+#define SLOT_BYTES 8u
+#define SLOT_SYSCALL 40u
+#define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
+#define NEVER_BLOCKED (TRAP_BIT | UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1))
+
+extern const unsigned char pmu_step_slots[], pmu_step_slots_end[];
+
+static uintptr_t own_from, own_to;
+
+void pmu_step_own_text(uintptr_t from, uintptr_t to)
+{
+    own_from = from;
+    own_to = to;
+}
+
+static bool is_own(uintptr_t ip)
+{
+    return ip >= own_from && ip < own_to;
+}
+
+static bool is_slot(uintptr_t ip)
+{
+    return ip >= (uintptr_t)pmu_step_slots && ip < (uintptr_t)pmu_step_slots_end;
+}
+
+/* --- registers and memory of the interrupted code ------------------------------------------------------------------ */
+
+static uintptr_t reg(const ucontext_t *uc, int r)
+{
+    return (uintptr_t)uc->uc_mcontext.gregs[r];
+}
+
+static void set_reg(ucontext_t *uc, int r, uint64_t value)
+{
+    uc->uc_mcontext.gregs[r] = (greg_t)value;
+}
+
+static bool flag_is_set(const ucontext_t *uc)
+{
+    return (reg(uc, REG_EFL) & TRAP_FLAG) != 0;
+}
+
+static void set_flag(ucontext_t *uc, bool on)
+{
+    uint64_t flags = reg(uc, REG_EFL) & ~(uint64_t)TRAP_FLAG;
+    set_reg(uc, REG_EFL, on ? flags | TRAP_FLAG : flags);
+}
+
+/* By the kernel: a pointer of the program's may be wrong, and is its own fault then. */
+static bool copy(long call, uintptr_t there, void *here, size_t n)
+{
+    struct iovec ours = {.iov_base = here, .iov_len = n};
+    struct iovec theirs = {.iov_base = (void *)there, .iov_len = n}; /* NOLINT: the program's */
+    return sys_call6(call, sys_getpid(), (long)&ours, 1, (long)&theirs, 1, 0) == (long)n;
+}
+
+static bool page_is_known(struct pmu_step *s, uintptr_t page)
+{
+    uintptr_t *known = &s->pages[page % PMU_STEP_PAGES];
+    char byte;
+    if (*known == page + 1)
+        return true;
+    if (!copy(SYS_process_vm_readv, page * 4096, &byte, 1))
+        return false;
+    *known = page + 1;
+    return true;
+}
+
+/* --- what comes next ----------------------------------------------------------------------------------------------- */
+
+enum kind { PLAIN, SYSTEM_CALL, INT_80, PUSHF, POPF, STRING };
+
+struct instruction {
+    enum kind kind;
+    uint8_t length;
+    unsigned slot;
+    bool narrow; /* an operand size prefix */
+};
+
+static bool byte_at(struct pmu_step *s, uintptr_t at, unsigned char *byte)
+{
+    if (!page_is_known(s, at / 4096))
+        return false;
+    *byte = *(const unsigned char *)at; /* NOLINT: the program's text */
+    return true;
+}
+
+/* Slot of a string instruction: 20 for each of rep and repne, 4 for each operation. NO_SLOT: step it where it is. */
+#define NO_SLOT 99u
+static unsigned string_slot(unsigned char op, unsigned char rep, bool narrow, bool wide, bool other)
+{
+    unsigned row = op < 0xa6 ? 0 : op < 0xa8 ? 1 : op < 0xac ? 2 : op < 0xae ? 3 : 4;
+    unsigned size = (op & 1) == 0 ? 0 : wide ? 3 : narrow ? 1 : 2;
+    return other ? NO_SLOT : (rep == 0xf2 ? 20u : 0u) + 4 * row + size;
+}
+
+static struct instruction decode(struct pmu_step *s, uintptr_t ip)
+{
+    struct instruction i = {.kind = PLAIN};
+    unsigned char op, second, rep = 0, rex = 0;
+    bool other = false; /* an address size or segment prefix */
+    uintptr_t at = ip;
+    for (;; at++) {
+        if (!byte_at(s, at, &op) || at - ip > 14)
+            return i;
+        if (op == 0xf2 || op == 0xf3)
+            rep = op;
+        else if (op == 0x66)
+            i.narrow = true;
+        else if (op == 0x67 || op == 0x2e || op == 0x36 || op == 0x3e || op == 0x26 || op == 0x64 ||
+                 op == 0x65)
+            other = true;
+        else if ((op & 0xf0) == 0x40)
+            rex = op;
+        else
+            break;
+    }
+    i.length = (uint8_t)(at - ip + 1);
+    if (op == 0x9c || op == 0x9d) {
+        i.kind = op == 0x9c ? PUSHF : POPF;
+    } else if (rep != 0 && ((op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf))) {
+        i.kind = STRING;
+        i.slot = string_slot(op, rep, i.narrow, (rex & 8) != 0, other);
+    } else if ((op == 0x0f || op == 0xcd) && byte_at(s, at + 1, &second)) {
+        i.length++;
+        if (op == 0x0f && second == 0x05)
+            i.kind = SYSTEM_CALL;
+        else if (op == 0xcd && second == 0x80)
+            i.kind = INT_80;
+    }
+    return i;
+}
+
+/* Whose is the instruction at ip? */
+static void place(struct pmu_step *s, uintptr_t ip, uintptr_t sp)
+{
+    if (is_own(ip)) {
+        if (sp > s->bound || s->bound == 0)
+            s->bound = sp;
+        s->counts = false;
+        return;
+    }
+    if (s->bound != 0 && (sp > s->bound || s->program))
+        s->bound = 0;
+    s->program = false;
+    s->counts = s->bound == 0;
+}
+
+/* --- emulation ----------------------------------------------------------------------------------------------------- */
+
+static void skip(ucontext_t *uc, unsigned length)
+{
+    set_reg(uc, REG_RIP, reg(uc, REG_RIP) + length);
+}
+
+static long new_mask(struct pmu_step *s, ucontext_t *uc)
+{
+    uint64_t mask, set, shown;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    shown = mask | (s->blocked ? TRAP_BIT : 0);
+    if (reg(uc, REG_R10) != sizeof mask)
+        return -EINVAL;
+    if (reg(uc, REG_RSI) != 0) {
+        if (!copy(SYS_process_vm_readv, reg(uc, REG_RSI), &set, sizeof set))
+            return -EFAULT;
+        switch ((int)reg(uc, REG_RDI)) {
+        case SIG_BLOCK: mask = shown | set; break;
+        case SIG_UNBLOCK: mask = shown & ~set; break;
+        case SIG_SETMASK: mask = set; break;
+        default: return -EINVAL;
+        }
+        s->blocked = (mask & TRAP_BIT) != 0;
+        mask &= ~NEVER_BLOCKED;
+        memcpy(&uc->uc_sigmask, &mask, sizeof mask);
+    }
+    if (reg(uc, REG_RDX) != 0 &&
+        !copy(SYS_process_vm_writev, reg(uc, REG_RDX), &shown, sizeof shown))
+        return -EFAULT;
+    return 0;
+}
+
+static void emulate_mask(struct pmu_step *s, ucontext_t *uc)
+{
+    set_reg(uc, REG_RAX, (uint64_t)new_mask(s, uc));
+    skip(uc, 2);
+    set_reg(uc, REG_RCX, reg(uc, REG_RIP));
+    set_reg(uc, REG_R11, reg(uc, REG_EFL) & ~(uint64_t)(TRAP_FLAG | RESUME_FLAG));
+    if (s->withheld && !s->blocked) {
+        s->withheld = false;
+        (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
+    }
+}
+
+/* False: it is to fault by itself. */
+static bool emulate_flags(ucontext_t *uc, const struct instruction *i)
+{
+    uint64_t flags = reg(uc, REG_EFL), value = 0;
+    size_t n = i->narrow ? 2 : 8;
+    if (i->kind == PUSHF) {
+        value = flags & ~(uint64_t)(TRAP_FLAG | RESUME_FLAG);
+        if (!copy(SYS_process_vm_writev, reg(uc, REG_RSP) - n, &value, n))
+            return false;
+        set_reg(uc, REG_RSP, reg(uc, REG_RSP) - n);
+    } else {
+        if (!copy(SYS_process_vm_readv, reg(uc, REG_RSP), &value, n))
+            return false;
+        uint64_t sets = i->narrow ? POPF_SETS & 0xffff : POPF_SETS;
+        set_reg(uc, REG_EFL, (flags & ~sets) | (value & sets));
+        set_reg(uc, REG_RSP, reg(uc, REG_RSP) + n);
+    }
+    skip(uc, i->length);
+    return true;
+}
+
+static void use_slot(struct pmu_step *s, ucontext_t *uc, const struct instruction *i)
+{
+    s->slot = (uintptr_t)pmu_step_slots + SLOT_BYTES * i->slot;
+    s->length = i->length;
+    set_reg(uc, REG_RIP, s->slot);
+    set_flag(uc, false);
+}
+
+/* True: emulated. The trap comes after the instruction that follows, and so must not be where somebody waits for it, nor
+ * may that instruction be one to look at. A call that makes a child which shares our memory is executed where it is. */
+static bool before_call(struct pmu_step *s, ucontext_t *uc, struct instruction *i)
+{
+    uint64_t call = reg(uc, REG_RAX);
+    if (call == SYS_rt_sigprocmask && i->kind == SYSTEM_CALL) {
+        emulate_mask(s, uc);
+        return true;
+    }
+    if (call == SYS_munmap || call == SYS_mprotect || call == SYS_mremap || call == SYS_mmap)
+        memset(s->pages, 0, sizeof s->pages);
+    s->under_way = 2;
+    if (i->kind != SYSTEM_CALL)
+        return false;
+    if (call == SYS_clone || call == SYS_clone3 || call == SYS_vfork || call == SYS_fork) {
+        s->cloning = true;
+        return false;
+    }
+    bool look = decode(s, s->at + i->length).kind != PLAIN;
+    if (call != SYS_rt_sigreturn && s->counts && (look || s->wake - s->count == 1)) {
+        i->slot = SLOT_SYSCALL;
+        s->under_way = 1;
+        use_slot(s, uc, i);
+    }
+    return false;
+}
+
+/* Bring everything into shape for the next instruction. */
+static enum pmu_trap look(struct pmu_step *s, ucontext_t *uc)
+{
+    for (;; s->count += s->counts) {
+        place(s, reg(uc, REG_RIP), reg(uc, REG_RSP));
+        s->at = reg(uc, REG_RIP);
+        s->flags = reg(uc, REG_EFL);
+        s->slot = 0;
+        s->repeats = false;
+        s->under_way = 1;
+        if (s->count >= s->wake) {
+            s->wake = PMU_NEVER;
+            s->handling = true;
+            return PMU_TRAP_DUE;
+        }
+        set_flag(uc, true);
+        struct instruction i = decode(s, s->at);
+        s->length = i.length;
+        bool own = is_own(s->at);
+        if (i.kind == SYSTEM_CALL || i.kind == INT_80) {
+            if (before_call(s, uc, &i))
+                continue;
+        } else if ((i.kind == PUSHF || i.kind == POPF) && !own) {
+            if (emulate_flags(uc, &i))
+                continue;
+        } else if (i.kind == STRING && !own) {
+            s->repeats = i.slot == NO_SLOT;
+            if (!s->repeats)
+                use_slot(s, uc, &i);
+        }
+        return PMU_TRAP_DONE;
+    }
+}
+
+/* --- traps and other signals --------------------------------------------------------------------------------------- */
+
+/* From the slot back to where the program thinks it is. True: it was executed. */
+static bool leave_slot(struct pmu_step *s, ucontext_t *uc)
+{
+    bool done = reg(uc, REG_RIP) > s->slot;
+    set_reg(uc, REG_RIP, done ? s->at + s->length : s->at);
+    if (s->slot == (uintptr_t)pmu_step_slots + SLOT_BYTES * SLOT_SYSCALL &&
+        reg(uc, REG_RCX) == s->slot + 2) {
+        set_reg(uc, REG_RCX, s->at + s->length);
+        done = true;
+    }
+    s->slot = 0;
+    set_flag(uc, true);
+    return done;
+}
+
+/* The kernel leaves the flags, ours included, in r11. */
+static void clean_r11(const struct pmu_step *s, ucontext_t *uc)
+{
+    uint64_t r11 = reg(uc, REG_R11);
+    if (s->under_way == 2 && ((r11 ^ s->flags) & ~(uint64_t)RESUME_FLAG) == 0)
+        set_reg(uc, REG_R11, r11 & ~(uint64_t)TRAP_FLAG);
+}
+
+enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *context)
+{
+    struct pmu_step *s = &t->step;
+    ucontext_t *uc = context;
+    uintptr_t ip = reg(uc, REG_RIP);
+    if (s->on && s->slot != 0 && info->si_code == SI_KERNEL && is_slot(ip)) {
+        (void)leave_slot(s, uc);
+        s->count += s->counts;
+        return look(s, uc);
+    }
+    if (info->si_code != TRAP_TRACE)
+        return PMU_TRAP_FOREIGN;
+    if (s->cloning && s->kernel_tid != (uint32_t)sys_gettid()) {
+        set_flag(uc, false); /* a child on our memory: not ours to step */
+        return PMU_TRAP_DONE;
+    }
+    s->cloning = false;
+    if (!s->on) {
+        set_flag(uc, false);
+        return PMU_TRAP_DONE;
+    }
+    if (!flag_is_set(uc) && is_own(ip)) /* pmu_stop() */
+        return PMU_TRAP_DONE;
+    clean_r11(s, uc);
+    if (s->counts && !(s->repeats && ip == s->at))
+        s->count += s->under_way;
+    return look(s, uc);
+}
+
+enum pmu_trap pmu_step_go_on(struct pmu_thread *t, void *context)
+{
+    t->step.handling = false;
+    if (t->step.on)
+        return look(&t->step, context);
+    set_flag(context, false);
+    return PMU_TRAP_DONE;
+}
+
+bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info)
+{
+    if (!t->step.blocked || info->si_code > 0)
+        return true;
+    t->step.withheld = true;
+    return false;
+}
+
+struct pmu_inside pmu_step_settle(struct pmu_thread *t, void *context)
+{
+    struct pmu_step *s = &t->step;
+    ucontext_t *uc = context;
+    if (s->on && s->slot != 0 && is_slot(reg(uc, REG_RIP))) {
+        s->count += leave_slot(s, uc) && s->counts;
+    } else if (s->on && flag_is_set(uc) && s->counts) {
+        uintptr_t ip = reg(uc, REG_RIP), behind = s->at + s->length;
+        bool called = s->under_way == 2 && (ip == behind || reg(uc, REG_RCX) == behind);
+        bool broke = s->under_way == 1 && ip == s->at + 1 && s->length <= 1; /* int3 */
+        clean_r11(s, uc);
+        s->count += called || broke;
+    }
+    struct pmu_inside inside = {
+        .bound = s->bound, .on = s->on && !flag_is_set(uc), .handling = s->handling};
+    s->under_way = 1;
+    s->counts = false;
+    s->handling = true;
+    return inside;
+}
+
+enum pmu_trap pmu_step_resume(struct pmu_thread *t, void *context, struct pmu_inside inside)
+{
+    struct pmu_step *s = &t->step;
+    s->bound = inside.bound;
+    s->program = false;
+    s->handling = inside.handling;
+    if (!s->on)
+        set_flag(context, false);
+    if (!s->on || inside.on) /* it was stopped before, and is to stay so */
+        return PMU_TRAP_DONE;
+    (void)sigdelset(&((ucontext_t *)context)->uc_sigmask, SIGTRAP);
+    return look(s, context);
+}
+
+/* --- on and off ---------------------------------------------------------------------------------------------------- */
+
+void pmu_go(struct pmu_thread *t)
+{
+    uint64_t trap = TRAP_BIT;
+    if (!t->step.on || t->step.handling)
+        return;
+    t->step.counts = false;
+    t->step.under_way = 1;
+    t->step.slot = 0;
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, 0, sizeof trap, 0, 0);
+    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\t"
+                     "pushfq\n\t"
+                     "orl $0x100, (%%rsp)\n\t"
+                     "popfq\n\t"
+                     "leaq 128(%%rsp), %%rsp" ::
+                         : "memory", "cc");
+}
+
+void pmu_stop(struct pmu_thread *t)
+{
+    if (t->step.on)
+        __asm__ volatile("leaq -128(%%rsp), %%rsp\n\t"
+                         "pushfq\n\t"
+                         "andl $~0x100, (%%rsp)\n\t"
+                         "popfq\n\t"
+                         "leaq 128(%%rsp), %%rsp" ::
+                             : "memory", "cc");
+}
+
+struct pmu_inside pmu_program_begin(struct pmu_thread *t)
+{
+    struct pmu_step *s = &t->step;
+    struct pmu_inside inside = {.bound = s->bound, .on = s->on, .handling = s->handling};
+    s->handling = false;
+    s->bound = 0;
+    s->program = true;
+    pmu_go(t);
+    return inside;
+}
+
+void pmu_program_end(struct pmu_thread *t, struct pmu_inside inside)
+{
+    pmu_stop(t);
+    t->step.bound = inside.bound;
+    t->step.program = false;
+    t->step.handling = inside.handling;
+}
+
+#else
+
+#define UNUSED __attribute__((unused))
+void pmu_step_own_text(UNUSED uintptr_t from, UNUSED uintptr_t to)
+{
+}
+void pmu_go(UNUSED struct pmu_thread *t)
+{
+}
+void pmu_stop(UNUSED struct pmu_thread *t)
+{
+}
+struct pmu_inside pmu_program_begin(UNUSED struct pmu_thread *t)
+{
+    return (struct pmu_inside){0};
+}
+void pmu_program_end(UNUSED struct pmu_thread *t, UNUSED struct pmu_inside inside)
+{
+}
+enum pmu_trap pmu_step_trap(UNUSED struct pmu_thread *t, UNUSED const siginfo_t *info,
+                            UNUSED void *context)
+{
+    return PMU_TRAP_FOREIGN;
+}
+struct pmu_inside pmu_step_settle(UNUSED struct pmu_thread *t, UNUSED void *context)
+{
+    return (struct pmu_inside){0};
+}
+enum pmu_trap pmu_step_resume(UNUSED struct pmu_thread *t, UNUSED void *context,
+                              UNUSED struct pmu_inside inside)
+{
+    return PMU_TRAP_DONE;
+}
+enum pmu_trap pmu_step_go_on(UNUSED struct pmu_thread *t, UNUSED void *context)
+{
+    return PMU_TRAP_DONE;
+}
+bool pmu_step_lets_through(UNUSED struct pmu_thread *t, UNUSED const siginfo_t *info)
+{
+    return true;
+}
+
+#endif

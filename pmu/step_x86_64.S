@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Instructions that are executed here in place of where they stand, without the trap flag, with a breakpoint behind each: the
+ * string instructions with a repeat prefix, which would trap at every iteration, and syscall, which makes one trap together
+ * with what follows it. pmu/step.c numbers the slots of eight bytes. */
+    .text
+    .balign 8
+    .globl pmu_step_slots
+    .hidden pmu_step_slots
+    .type pmu_step_slots, @function
+    .macro slot bytes:vararg
+    .balign 8, 0xcc
+    .byte \bytes
+    int3
+    .endm
+    .macro sizes prefix, even, odd
+    slot \prefix, \even
+    slot 0x66, \prefix, \odd
+    slot \prefix, \odd
+    slot \prefix, 0x48, \odd
+    .endm
+    .macro strings prefix
+    sizes \prefix, 0xa4, 0xa5
+    sizes \prefix, 0xa6, 0xa7
+    sizes \prefix, 0xaa, 0xab
+    sizes \prefix, 0xac, 0xad
+    sizes \prefix, 0xae, 0xaf
+    .endm
+pmu_step_slots:
+    strings 0xf3
+    strings 0xf2
+    slot 0x0f, 0x05
+    .balign 8, 0xcc
+    .globl pmu_step_slots_end
+    .hidden pmu_step_slots_end
+pmu_step_slots_end:
+    .size pmu_step_slots, .-pmu_step_slots
+    .section .note.GNU-stack, "", @progbits

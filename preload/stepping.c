@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Threads that are stepped by the trap flag (pmu/step.c): the handler of SIGTRAP, and what says whose code runs.
+ *
+ * With the flag set SIGTRAP must not be blocked; where code of ours or libc's blocks it, either the flag is off
+ * (counting_own_begin()) or the system call is seen by the step before it. */
+#include "preload/counting.h"
+
+#include "base/sys.h"
+#include "preload/interpose.h"
+
+#include <errno.h>
+#include <link.h>
+
+/* The segment of our code, our calls through its PLT included. */
+static int visit_object(struct dl_phdr_info *object, size_t size, void *context)
+{
+    (void)size;
+    (void)context;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+        uintptr_t from = object->dlpi_addr + p->p_vaddr;
+        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) != 0 && (uintptr_t)visit_object >= from &&
+            (uintptr_t)visit_object < from + p->p_memsz) {
+            pmu_step_own_text(from, from + p->p_memsz);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void counting_prepare(void)
+{
+    if (process.steps)
+        (void)dl_iterate_phdr(visit_object, NULL);
+}
+
+static struct pmu_thread *stepped(void)
+{
+    struct preload_thread *pt = recorder_self.window_state;
+    return pt != NULL && pt->counting.counter.step.on ? &pt->counting.counter : NULL;
+}
+
+void counting_own_begin(void)
+{
+    struct pmu_thread *c = stepped();
+    if (c != NULL)
+        pmu_stop(c);
+}
+
+void counting_own_end(void)
+{
+    struct pmu_thread *c = stepped();
+    if (c != NULL)
+        pmu_go(c);
+}
+
+struct pmu_inside counting_program_begin(void)
+{
+    struct pmu_thread *c = stepped();
+    return c != NULL ? pmu_program_begin(c) : (struct pmu_inside){0};
+}
+
+void counting_program_end(struct pmu_inside inside)
+{
+    struct pmu_thread *c = stepped();
+    if (c != NULL)
+        pmu_program_end(c, inside);
+}
+
+/* The count was reached; on whatever stack there is room. */
+static void due(void *context)
+{
+    struct preload_thread *pt = recorder_self.window_state;
+    if (process.traced && pt->automaton != NULL)
+        counting_overflow(pt, signals_ip_of(context));
+}
+
+static void go_on(struct pmu_thread *c, enum pmu_trap r, void *context)
+{
+    for (; r == PMU_TRAP_DUE; r = pmu_step_go_on(c, context))
+        run_with_room(context, due, context);
+}
+
+void counting_trapped(int signo, siginfo_t *info, void *context)
+{
+    int keep = errno;
+    struct preload_thread *pt = recorder_self.window_state;
+    struct pmu_thread unknown = {.backend = NULL};
+    struct pmu_thread *c = pt != NULL ? &pt->counting.counter : &unknown;
+    if (!process.traced && processes_vfork_depth == 0)
+        c->step.on = false;
+    enum pmu_trap r = pmu_step_trap(c, info, context);
+    if (r == PMU_TRAP_FOREIGN) {
+        if (pmu_step_lets_through(c, info))
+            signals_hand_on(signo, info, context);
+    } else {
+        go_on(c, r, context);
+    }
+    errno = keep;
+}
+
+struct pmu_inside counting_handler_begin(void *context)
+{
+    struct preload_thread *pt = recorder_self.window_state;
+    if (RT_LIKELY(!process.steps) || pt == NULL || processes_vfork_depth != 0)
+        return (struct pmu_inside){0};
+    return pmu_step_settle(&pt->counting.counter, context);
+}
+
+/* A signal that came now would begin another handler, and spoil what has been made ready for the return. */
+void counting_handler_end(void *context, struct pmu_inside inside)
+{
+    struct preload_thread *pt = recorder_self.window_state;
+    if (RT_LIKELY(!process.steps) || pt == NULL || processes_vfork_depth != 0)
+        return;
+    int keep = errno;
+    (void)sys_block_signals();
+    struct pmu_thread *c = &pt->counting.counter;
+    pmu_stop(c); /* the thread may have joined in the handler */
+    go_on(c, pmu_step_resume(c, context, inside), context);
+    errno = keep;
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# REGTRACE_PMU=step opens and closes at the very instruction that the oracle names.
+. "$(dirname "$0")/../lib.sh"
+
+parts=$REGTRACE_BUILD/t/pmu/parts compare=$REGTRACE_SOURCE/t/pmu/compare.py
+if [ ! -x "$parts" ]; then
+    run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU=step REGTRACE_CONTROL=start:icount:1 true
+    is "$status" 2 "without the trap flag of x86-64 it is refused"
+    done_testing
+fi
+
+# The program goes on as before: its own handlers of SIGTRAP, masks, flags, children.
+for part in loop calls signals threads forks masked repeats flags traps spawned; do
+    run 120 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$part" REGTRACE_PMU=step \
+        REGTRACE_CONTROL='start:icount:500,stop:icount:900' "$parts" $part
+    is "$status" 0 "$part: the program sees nothing of the steps"
+done
+like "$("$REGTRACE" report "$T/loop")" ' 500/500 ' "the window opened at the count that was asked for"
+
+# same PART TASK TID ...: see compare.py.
+same() { ok_run "$1, thread $2: every alarm fires where the oracle stands" "$PYTHON" "$compare" "$REGTRACE_BUILD" "$@"; }
+same loop 0.0 0 every=397 twice=1
+same calls 0.0 0 twice=1
+same signals 0.0 0 twice=1
+same masked 0.0 0
+same repeats 0.0 0
+same flags 0.0 0 every=5
+same threads 0.2 2 twice=1
+same threads 0.3 3
+same forks 0.0 0
+same forks 1.0 0 from=2200
+done_testing
