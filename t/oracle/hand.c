@@ -12,6 +12,8 @@ __asm__(".globl _start\n"
         "je loop\n\t"                 /* 4 */
         "cmpb $'s', %al\n\t"          /* 5 */
         "je calls\n\t"                /* 6 */
+        "cmpb $'k', %al\n\t"          /* 7 */
+        "je ended\n\t"                /* 8 */
         "leaq buffer(%rip), %rdi\n\t" /* 9 */
         "movl $4096, %ecx\n\t"        /* 10 */
         "rep stosb\n\t"               /* 11, once */
