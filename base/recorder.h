@@ -44,6 +44,7 @@ struct recorder_thread {
     /* Event of the outermost call that its state does not say yet: its slot, + 1 for a leave; 0 none. Its head. */
     uintptr_t pending;
     uint64_t pending_head;
+    uint32_t counted;   /* its instructions are, and ours among them are to be told apart */
     void *automaton;    /* struct ctl_thread of controller/ */
     void *window_state; /* preload/ */
     uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it, 0 none */

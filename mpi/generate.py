@@ -285,12 +285,14 @@ def c_wrapper(f):
     out = f"typedef int real_{f.name}({types(n)});\n\n"
     out += f"static MPI_RECORDED int recorded_{f.name}({parameters(n)})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
+                   "MPI_OWN_BEGIN(t);",
                    f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
     out += indent(["const uint32_t depth = t->open_depth - 1;"] + body.before + before_free)
     out += indent([f"mpi_enter(t, {number}, {body.enter});",
-                   f"int result = real({body.arguments(n)});"])
+                   f"int result = MPI_REAL(t, real({body.arguments(n)}));"])
     out += indent(after_free + body.after)
     out += indent([f"mpi_close_recorded(t, depth, {number}, {body.leave});",
+                   "MPI_OWN_END(t);",
                    "return result;"])
     out += "}\n\n"
     # Nested calls are rare: the way of the outermost ones has its depth as a constant.
@@ -302,13 +304,13 @@ def c_wrapper(f):
         if depth == "0":
             out += indent([f'{real_of}_function(0, {number}, "{f.c_name}");',
                            "if (MPI_IS_NESTED(t))",
-                           f"    return MPI_PASSES(t, {number}) ? real({rest}) : nested_{f.name}({rest});"])
+                           f"    return MPI_PASSES(t, {number}) ? MPI_REAL(t, real({rest})) : nested_{f.name}({rest});"])
         else:
             out += indent([f"{real_of}[0][{number}];"])
         out += indent([f"const uint32_t depth = {depth};",
                        f"if (mpi_open(t, depth, {number}))",
                        f"    return recorded_{f.name}({rest});"])
-        out += indent(before_free + [f"int result = real({rest});"] + after_free + [f"mpi_close(t, depth, {number});",
+        out += indent(before_free + [f"int result = MPI_REAL(t, real({rest}));"] + after_free + [f"mpi_close(t, depth, {number});",
                       "return result;"])
         out += "}\n\n"
     return out
@@ -331,22 +333,22 @@ def fortran_wrapper(f):
     out += f"static void call_{f.name}(real_{f.name} *real, const void *caller, {descriptor}{parameters(n)})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
                    f"if (MPI_PASSES_FROM(t, {number}, caller)) {{",
-                   f"    real({everything});",
+                   f"    MPI_REAL_VOID(t, real({everything}));",
                    "    return;",
                    "}",
                    "uint32_t depth = t->open_depth;",
                    f"if (!mpi_open(t, depth, {entry})) {{"])
-    out += indent(before_free + [f"real({everything});"], " " * 8)
+    out += indent(before_free + [f"MPI_REAL_VOID(t, real({everything}));"], " " * 8)
     if after_free:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"] + after_free, " " * 8)
     out += indent([f"    mpi_close(t, depth, {entry});", "    return;", "}"])
-    out += indent(body.before + before_free)
+    out += indent(["MPI_OWN_BEGIN(t);"] + body.before + before_free)
     out += indent([f"mpi_enter(t, {entry}, {body.enter});",
-                   f"real({body.arguments(n)});"])
+                   f"MPI_REAL_VOID(t, real({body.arguments(n)}));"])
     if after_free or body.after or "result" in body.leave:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"])
     out += indent(after_free + body.after)
-    out += indent([f"mpi_close_recorded(t, depth, {entry}, {body.leave});"])
+    out += indent([f"mpi_close_recorded(t, depth, {entry}, {body.leave});", "MPI_OWN_END(t);"])
     out += "}\n\n"
     for row, name, aliases in f.fortran_names():
         out += f"MPI_EXPORT void {name}({parameters(n)})\n{{\n"

@@ -17,6 +17,10 @@ enum mpi_abi_kind {
     MPI_ABI_STANDARD = 3
 };
 
+struct mpi_inside {
+    uint64_t word[2];
+};
+
 /* Called by the wrappers; a NULL member is not called. Set them before the program's main. They run
  * on the calling thread, once a call also where a Fortran stub goes through the C function;
  * t->in_toolkit is 0. */
@@ -36,6 +40,12 @@ struct mpi_hooks {
      * passes the level alone. caller = return address. MPI_Pcontrol makes no enter and leave
      * events: the hook records what it wants. */
     void (*pcontrol)(int level, uint64_t second_arg, int is_fortran, void *caller);
+    /* On threads with t->counted: around a wrapper that records, and around each real function, whose instructions are the
+     * program's. program_end is given what program_begin returned. */
+    void (*own_begin)(void);
+    void (*own_end)(void);
+    struct mpi_inside (*program_begin)(void);
+    void (*program_end)(struct mpi_inside inside);
 };
 extern struct mpi_hooks mpi_hooks;
 

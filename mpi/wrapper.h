@@ -31,6 +31,27 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
     return RT_LIKELY(real != NULL) ? real : mpi_resolve(row, function, name);
 }
 
+/* --- whose instructions ------------------------------------------------------------------------- */
+
+#define MPI_OWN_BEGIN(t) ((void)(RT_UNLIKELY((t)->counted != 0) && (mpi_hooks.own_begin(), true)))
+#define MPI_OWN_END(t) ((void)(RT_UNLIKELY((t)->counted != 0) && (mpi_hooks.own_end(), true)))
+
+/* The call of a real function; in the other form of one that returns nothing. */
+#define MPI_REAL_AS(t, declare, result, ...)                                                       \
+    ({                                                                                             \
+        const bool counted_ = RT_UNLIKELY((t)->counted != 0);                                      \
+        struct mpi_inside inside_;                                                                 \
+        if (counted_)                                                                              \
+            inside_ = mpi_hooks.program_begin();                                                   \
+        declare __VA_ARGS__;                                                                       \
+        if (counted_)                                                                              \
+            mpi_hooks.program_end(inside_);                                                        \
+        result;                                                                                    \
+    })
+#define MPI_REAL(t, ...)                                                                           \
+    MPI_REAL_AS(t, const __typeof__(__VA_ARGS__) result_ =, result_, __VA_ARGS__)
+#define MPI_REAL_VOID(t, ...) MPI_REAL_AS(t, , (void)0, __VA_ARGS__)
+
 /* --- one call ------------------------------------------------------------------------------------ */
 
 /* The canonical frame address: what the stack pointer was before the call into the wrapper. */

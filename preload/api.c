@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The named calls of share/include/regtrace.h, for C, C++, Fortran (bind(C)) and gdb. */
-#include "preload/internal.h"
+#include "preload/counting.h"
 
 #define REGTRACE_NO_GUARDS
 #include "share/include/regtrace.h"
@@ -21,12 +21,16 @@ PRELOAD_EXPORT void regtrace_stop(int bcast)
 
 PRELOAD_EXPORT void regtrace_region_begin(const char *name)
 {
+    counting_own_enter();
     region_begin(name, CALLER);
+    counting_own_leave();
 }
 
 PRELOAD_EXPORT void regtrace_region_end(const char *name)
 {
+    counting_own_enter();
     region_end(name);
+    counting_own_leave();
 }
 
 static bool mark_is_legal(int type, const char *text)
@@ -56,8 +60,10 @@ PRELOAD_EXPORT void regtrace_mark_label(int type, long value, const char *label)
 static inline void mark(uint32_t code, int type, long value)
 {
     struct recorder_thread *t = &recorder_self;
+    counting_own_enter();
     if (RT_LIKELY(process.traced) && recorder_active(t))
         recorder_put(t, code, (uint32_t)type, (uint64_t)value);
+    counting_own_leave();
 }
 
 PRELOAD_EXPORT void regtrace_mark_push(int type, long value)

@@ -36,6 +36,17 @@ void counting_prepare(void);
 void counting_own_begin(void);
 void counting_own_end(void);
 
+static inline void counting_own_enter(void)
+{
+    if (RT_UNLIKELY(recorder_self.counted != 0))
+        counting_own_begin();
+}
+static inline void counting_own_leave(void)
+{
+    if (RT_UNLIKELY(recorder_self.counted != 0))
+        counting_own_end();
+}
+
 /* We call the program's code, and have come back. */
 struct pmu_inside counting_program_begin(void);
 void counting_program_end(struct pmu_inside inside);

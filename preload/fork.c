@@ -60,6 +60,7 @@ void process_after_fork_child(void)
     atomic_store(&process_start_state, process.follow ? 0 : 3);
     t->window_state = pt;
     t->automaton = automaton;
+    t->counted = pt != NULL && pt->counting.counter.backend != NULL;
     struct ctl_moment m = moment_now(0);
     ctl_fork_child(process.shared, pt != NULL ? pt->automaton : NULL, &fork_mask, &m);
     if (!process.follow)

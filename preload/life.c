@@ -266,6 +266,7 @@ void thread_finish(void)
     uint64_t mask = sys_block_signals();
     timers_thread_end(pt);
     pmu_thread_end(&pt->counting.counter);
+    t->counted = 0;
     if (pt->automaton != NULL) {
         ctl_thread_exit(pt->automaton);
         triggers_count_armed(NULL);

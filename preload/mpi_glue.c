@@ -4,6 +4,8 @@
 
 #include "mpi/mpi.h"
 
+#include <string.h>
+
 static void init_begin(void)
 {
     if (process.traced && !process_is_idle_now())
@@ -52,8 +54,28 @@ static void pcontrol(int level, uint64_t second_arg, int is_fortran, void *calle
     trigger_pcontrol(level, second_arg, is_fortran != 0, (uintptr_t)caller);
 }
 
+static struct mpi_inside program_begin(void)
+{
+    struct pmu_inside in = counting_program_begin();
+    struct mpi_inside out = {{0}};
+    _Static_assert(sizeof in <= sizeof out, "it fits");
+    memcpy(&out, &in, sizeof in);
+    return out;
+}
+
+static void program_end(struct mpi_inside inside)
+{
+    struct pmu_inside in;
+    memcpy(&in, &inside, sizeof in);
+    counting_program_end(in);
+}
+
 void process_install_mpi_hooks(void)
 {
+    mpi_hooks.own_begin = counting_own_begin;
+    mpi_hooks.own_end = counting_own_end;
+    mpi_hooks.program_begin = program_begin;
+    mpi_hooks.program_end = program_end;
     mpi_hooks.init_begin = init_begin;
     mpi_hooks.init_done = init_done;
     mpi_hooks.finalize_done = finalize_done;
