@@ -99,6 +99,7 @@ void pmu_stop(struct pmu_thread *t);
 struct pmu_inside {
     uintptr_t bound;
     bool on, handling;
+    bool own; /* for the caller's use */
 };
 struct pmu_inside pmu_program_begin(struct pmu_thread *t);
 void pmu_program_end(struct pmu_thread *t, struct pmu_inside inside);

@@ -14,8 +14,6 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 
-#if defined(__x86_64__)
-
 #define TRAP_FLAG 0x100u
 #define RESUME_FLAG 0x10000u
 #define POPF_SETS UINT64_C(0x244cd5) /* what popf changes in user mode, but for the trap flag */
@@ -456,47 +454,3 @@ void pmu_program_end(struct pmu_thread *t, struct pmu_inside inside)
     t->step.program = false;
     t->step.handling = inside.handling;
 }
-
-#else
-
-#define UNUSED __attribute__((unused))
-void pmu_step_own_text(UNUSED uintptr_t from, UNUSED uintptr_t to)
-{
-}
-void pmu_go(UNUSED struct pmu_thread *t)
-{
-}
-void pmu_stop(UNUSED struct pmu_thread *t)
-{
-}
-struct pmu_inside pmu_program_begin(UNUSED struct pmu_thread *t)
-{
-    return (struct pmu_inside){0};
-}
-void pmu_program_end(UNUSED struct pmu_thread *t, UNUSED struct pmu_inside inside)
-{
-}
-enum pmu_trap pmu_step_trap(UNUSED struct pmu_thread *t, UNUSED const siginfo_t *info,
-                            UNUSED void *context)
-{
-    return PMU_TRAP_FOREIGN;
-}
-struct pmu_inside pmu_step_settle(UNUSED struct pmu_thread *t, UNUSED void *context)
-{
-    return (struct pmu_inside){0};
-}
-enum pmu_trap pmu_step_resume(UNUSED struct pmu_thread *t, UNUSED void *context,
-                              UNUSED struct pmu_inside inside)
-{
-    return PMU_TRAP_DONE;
-}
-enum pmu_trap pmu_step_go_on(UNUSED struct pmu_thread *t, UNUSED void *context)
-{
-    return PMU_TRAP_DONE;
-}
-bool pmu_step_lets_through(UNUSED struct pmu_thread *t, UNUSED const siginfo_t *info)
-{
-    return true;
-}
-
-#endif

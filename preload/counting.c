@@ -135,9 +135,11 @@ static void advance(struct preload_thread *pt, struct deadline d, const struct c
 void counting_overflow(struct preload_thread *pt, uintptr_t ip)
 {
     struct counting *c = &pt->counting;
-    if (!pmu_thread_overflowed(&c->counter))
-        return;
     uint64_t now = counting_now(pt);
+    if (!pmu_thread_overflowed(&c->counter)) {
+        pmu_thread_exclude(&c->counter, now);
+        return;
+    }
     struct ctl_moment m = {.icount = now, .clock = clock_ticks(), .ip = ip};
     if (thread_self() != pt) /* a forked child's first event makes its stream */
         return;

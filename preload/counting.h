@@ -58,7 +58,10 @@ void counting_handler_end(void *context, struct pmu_inside inside);
 /* The handler of SIGTRAP. */
 void counting_trapped(int signo, siginfo_t *info, void *context);
 
-/* What is handed on to the program, mask and all. signals.c */
-void signals_hand_on(int signo, siginfo_t *info, void *context);
+/* How that is installed. */
+struct sigaction counting_trap_action(void);
+
+/* The handler of everything else. signals.c */
+void signals_handler(int signo, siginfo_t *info, void *context);
 
 #endif

@@ -43,6 +43,8 @@ struct counting {
     uint32_t count;   /* of deadlines */
     uint32_t armings; /* so far */
     bool held;
+    bool own; /* our code runs, since the count own_since: for counters that count it as well */
+    uint64_t own_since;
     struct deadline deadlines[COUNTING_DEADLINES];
 };
 

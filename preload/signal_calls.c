@@ -6,6 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
+int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old)
+{
+    return NEXT(sigaction)(signo, act, old);
+}
+
 static _Atomic uint64_t interrupting; /* siginterrupt(n, 1): signal() leaves SA_RESTART out */
 
 static bool in_range(int signo)

@@ -3,10 +3,21 @@
 #include "preload/interpose.h"
 
 #include "base/sys.h"
+#include "preload/internal.h"
 
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
+
+uintptr_t signals_ip_of(const void *context)
+{
+    const ucontext_t *uc = context;
+#if defined(__x86_64__)
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+#else
+    return (uintptr_t)uc->uc_mcontext.pc;
+#endif
+}
 
 static bool default_is_nothing(int signo)
 {

@@ -38,8 +38,6 @@ __thread bool signals_internal_blocked;
 __thread struct signals_seen signals_seen;
 static __thread uint64_t fork_mask;
 
-static void our_handler(int signo, siginfo_t *info, void *context);
-
 static uint64_t bit(int signo)
 {
     return UINT64_C(1) << (signo - 1);
@@ -76,14 +74,9 @@ void signals_forked(void)
     atomic_store_explicit(&lock, 0, memory_order_release);
 }
 
-int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old)
-{
-    return NEXT(sigaction)(signo, act, old);
-}
-
 static bool is_ours(const struct sigaction *a)
 {
-    return a->sa_sigaction == our_handler || a->sa_sigaction == counting_trapped;
+    return a->sa_sigaction == signals_handler || a->sa_sigaction == counting_trapped;
 }
 
 static uintptr_t handler_of(const struct sigaction *a)
@@ -129,17 +122,6 @@ static int own_flags(void)
     return SA_RESTART | (valgrind_request(VALGRIND_RUNNING, 0, 0) != 0 ? 0 : SA_ONSTACK);
 }
 
-/* On the stack where the thread is: an alternate one may be tiny. Its mask and other flags are applied by us. */
-static struct sigaction trap_action(void)
-{
-    struct sigaction a;
-    memset(&a, 0, sizeof a);
-    a.sa_sigaction = counting_trapped;
-    a.sa_flags = SA_SIGINFO | SA_RESTART;
-    (void)sigfillset(&a.sa_mask);
-    return a;
-}
-
 /* What the kernel is to have so that the program gets *wanted: our handler before its handler, or before the default where
  * an alarm names the signal. */
 static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
@@ -152,13 +134,13 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     if (process.steps)
         (void)sigdelset(&a.sa_mask, SIGTRAP); /* blocked, a step in the handler would kill */
     if (signo == SIGTRAP && process.steps)
-        return trap_action();
+        return counting_trap_action();
     if (!function && !named)
         return a;
-    a.sa_sigaction = our_handler;
+    a.sa_sigaction = signals_handler;
     a.sa_flags |= SA_SIGINFO;
     if (named)
-        a.sa_flags &= ~(int)SA_RESETHAND; /* our_handler does that, and stays */
+        a.sa_flags &= ~(int)SA_RESETHAND; /* signals_handler does that, and stays */
     if (!function) {
         a.sa_flags |= own_flags();
         (void)sigemptyset(&a.sa_mask);
@@ -242,16 +224,6 @@ PRELOAD_EXPORT int sigaction(int signo, const struct sigaction *act, struct siga
 }
 
 /* --- delivery ----------------------------------------------------------------------------------------------- */
-
-uintptr_t signals_ip_of(const void *context)
-{
-    const ucontext_t *uc = context;
-#if defined(__x86_64__)
-    return (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-#else
-    return (uintptr_t)uc->uc_mcontext.pc;
-#endif
-}
 
 /* Sent by ourselves, by a timer of ours, or by our writer for `regtrace ctl`. */
 bool signals_is_internal(int signo, const siginfo_t *info)
@@ -392,21 +364,11 @@ static void handle(int signo, siginfo_t *info, void *context)
     errno = keep;
 }
 
-static void our_handler(int signo, siginfo_t *info, void *context)
+void signals_handler(int signo, siginfo_t *info, void *context)
 {
     struct pmu_inside inside = counting_handler_begin(context);
     handle(signo, info, context);
     counting_handler_end(context, inside);
-}
-
-void signals_hand_on(int signo, siginfo_t *info, void *context)
-{
-    uint64_t mask;
-    memcpy(&mask, &((ucontext_t *)context)->uc_sigmask, sizeof mask);
-    uint64_t all = sys_block_signals();
-    sys_restore_signals(mask | bit(SIGTRAP));
-    our_handler(signo, info, context);
-    sys_restore_signals(all);
 }
 
 /* --- the internal signal -------------------------------------------------------------------------------------- */
@@ -420,7 +382,7 @@ static int choose_internal(int but)
             NEXT(sigaction)(n, NULL, &a) != 0 || a.sa_handler != SIG_DFL)
             continue;
         memset(&ours, 0, sizeof ours);
-        ours.sa_sigaction = our_handler;
+        ours.sa_sigaction = signals_handler;
         ours.sa_flags = SA_SIGINFO | own_flags();
         if (NEXT(sigaction)(n, &ours, NULL) != 0)
             continue;

@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <link.h>
+#include <string.h>
+#include <ucontext.h>
 
 /* The segment of our code, our calls through its PLT included. */
 static int visit_object(struct dl_phdr_info *object, size_t size, void *context)
@@ -28,43 +30,83 @@ static int visit_object(struct dl_phdr_info *object, size_t size, void *context)
     return 0;
 }
 
+/* On the stack where the thread is: an alternate one may be tiny. The program's own flags and mask are not the kernel's to
+ * apply here. */
+struct sigaction counting_trap_action(void)
+{
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_sigaction = counting_trapped;
+    a.sa_flags = SA_SIGINFO | SA_RESTART;
+    (void)sigfillset(&a.sa_mask);
+    return a;
+}
+
 void counting_prepare(void)
 {
     if (process.steps)
         (void)dl_iterate_phdr(visit_object, NULL);
 }
 
-static struct pmu_thread *stepped(void)
+static struct counting *counted(void)
 {
     struct preload_thread *pt = recorder_self.window_state;
-    return pt != NULL && pt->counting.counter.step.on ? &pt->counting.counter : NULL;
+    return pt != NULL && pt->counting.counter.backend != NULL ? &pt->counting : NULL;
+}
+
+/* A counter that does not step counts our code too: what was executed since then is taken out. */
+static void own_starts(struct counting *c)
+{
+    c->own = !c->counter.backend->steps;
+    c->own_since = c->own ? pmu_thread_count(&c->counter) : 0;
+}
+
+static void own_stops(struct counting *c)
+{
+    if (c->own)
+        pmu_thread_exclude(&c->counter, c->own_since);
+    c->own = false;
 }
 
 void counting_own_begin(void)
 {
-    struct pmu_thread *c = stepped();
-    if (c != NULL)
-        pmu_stop(c);
+    struct counting *c = counted();
+    if (c == NULL)
+        return;
+    pmu_stop(&c->counter);
+    if (!c->own)
+        own_starts(c);
 }
 
 void counting_own_end(void)
 {
-    struct pmu_thread *c = stepped();
-    if (c != NULL)
-        pmu_go(c);
+    struct counting *c = counted();
+    if (c == NULL)
+        return;
+    own_stops(c);
+    pmu_go(&c->counter);
 }
 
 struct pmu_inside counting_program_begin(void)
 {
-    struct pmu_thread *c = stepped();
-    return c != NULL ? pmu_program_begin(c) : (struct pmu_inside){0};
+    struct counting *c = counted();
+    if (c == NULL)
+        return (struct pmu_inside){0};
+    bool own = c->own;
+    own_stops(c);
+    struct pmu_inside inside = pmu_program_begin(&c->counter);
+    inside.own = own;
+    return inside;
 }
 
 void counting_program_end(struct pmu_inside inside)
 {
-    struct pmu_thread *c = stepped();
-    if (c != NULL)
-        pmu_program_end(c, inside);
+    struct counting *c = counted();
+    if (c == NULL)
+        return;
+    pmu_program_end(&c->counter, inside);
+    if (inside.own)
+        own_starts(c);
 }
 
 /* The count was reached; on whatever stack there is room. */
@@ -81,6 +123,17 @@ static void go_on(struct pmu_thread *c, enum pmu_trap r, void *context)
         run_with_room(context, due, context);
 }
 
+/* What is not of a step goes to the program, under the mask that it had. */
+static void hand_on(int signo, siginfo_t *info, ucontext_t *uc)
+{
+    uint64_t mask;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    uint64_t all = sys_block_signals();
+    sys_restore_signals(mask | UINT64_C(1) << (SIGTRAP - 1));
+    signals_handler(signo, info, uc);
+    sys_restore_signals(all);
+}
+
 void counting_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
@@ -92,7 +145,7 @@ void counting_trapped(int signo, siginfo_t *info, void *context)
     enum pmu_trap r = pmu_step_trap(c, info, context);
     if (r == PMU_TRAP_FOREIGN) {
         if (pmu_step_lets_through(c, info))
-            signals_hand_on(signo, info, context);
+            hand_on(signo, info, context);
     } else {
         go_on(c, r, context);
     }
