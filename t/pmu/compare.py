@@ -54,7 +54,7 @@ def run_stepped(build, part, tid, counts, late, folder):
         os.remove(log)
     env = environment(os.path.join(folder, "run"), LD_PRELOAD=build + "/.libs/libregtrace.so",
                       REGTRACE_CONTROL=",".join(chain) + f",start:icount:1:tid{tid}",
-                      REGTRACE_CONTROLLER_LOG=log, REGTRACE_PMU="step")
+                      REGTRACE_CONTROLLER_LOG=log, REGTRACE_PMU="step", REGTRACE_INCLUDE="^parts$")
     if late:
         env["T_REGTRACE_LATE"] = late
     r = subprocess.run(["setarch", "-R", build + "/t/pmu/parts", part], env=env, check=False, timeout=300)
