@@ -7,7 +7,7 @@
 
 /* A code is model | category << 8 | value << 16: the three bytes in memory order on a little-endian
  * machine. Models: 'R' regtrace itself (control, windows, threads), 'M' MPI, 'F' functions,
- * 'G' regions, 'K' marks, 'S' signals. The tables are in event_table.def and, for MPI, are made from
+ * 'G' regions, 'K' marks, 'S' signals, 'P' samples. The tables are in event_table.def and, for MPI, are made from
  * mpi/functions.list; everything that names a code (dump, report, docs) reads those tables. */
 #define EVENT_CODE(m, c, v)                                                                        \
     ((uint32_t)(uint8_t)(m) | (uint32_t)(uint8_t)(c) << 8 | (uint32_t)(uint8_t)(v) << 16)

@@ -10,4 +10,11 @@ extern const struct pmu_backend pmu_perf, pmu_step, pmu_late;
 /* Skids of 0 to `maximum` instructions, by that seed. */
 void pmu_late_prepare(uint64_t seed, uint64_t maximum);
 
+/* Why perf_event_open failed with err, and the remedy. */
+void pmu_perf_explain(int err, struct rt_error *e);
+/* Move a descriptor (or -errno) out of the program's way. */
+int pmu_perf_raise(int fd);
+/* Its overflows become this signal to this thread. 0 or -errno. */
+int pmu_perf_direct(int fd, int signo, uint32_t kernel_tid);
+
 #endif

@@ -49,7 +49,7 @@ static int read_number(const char *path)
     return minus ? -n : n;
 }
 
-static void explain(int err, struct rt_error *e)
+void pmu_perf_explain(int err, struct rt_error *e)
 {
     int paranoid;
     switch (-err) {
@@ -96,14 +96,14 @@ static int probe(struct rt_error *err)
 {
     int fd = open_event();
     if (fd < 0) {
-        explain(fd, err);
+        pmu_perf_explain(fd, err);
         return fd;
     }
     (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
     return 0;
 }
 
-static int direct(int fd, int signo, uint32_t kernel_tid)
+int pmu_perf_direct(int fd, int signo, uint32_t kernel_tid)
 {
     struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)kernel_tid};
     long rc = sys_call6(SYS_fcntl, fd, F_SETOWN_EX, (long)&owner, 0, 0, 0);
@@ -114,17 +114,21 @@ static int direct(int fd, int signo, uint32_t kernel_tid)
     return (int)rc;
 }
 
+int pmu_perf_raise(int fd)
+{
+    int high = fd < 0 ? fd : (int)sys_call6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD, 0, 0, 0);
+    if (fd < 0 || high < 0)
+        return fd;
+    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+    return high;
+}
+
 static int begin(struct pmu_thread *t, int signo, uint32_t kernel_tid)
 {
-    int fd = open_event();
+    int fd = pmu_perf_raise(open_event());
     if (fd < 0)
         return fd;
-    int high = (int)sys_call6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD, 0, 0, 0);
-    if (high >= 0) {
-        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
-        fd = high;
-    }
-    int rc = direct(fd, signo, kernel_tid);
+    int rc = pmu_perf_direct(fd, signo, kernel_tid);
     if (rc < 0) {
         (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
         return rc;

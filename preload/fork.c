@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What fork and exec mean for a traced process: the child records into files of its own, exec ends a file. */
 #include "preload/counting.h"
+#include "preload/sampling.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -44,6 +45,7 @@ void process_after_fork_child(void)
         pt->was_recording = t->recording != 0;
         timers_forget(pt);
         counting_forked(pt);
+        sampling_forked(pt);
     }
     stream_close(
         &recorder_stream); /* the parent's: unmapped here, so that nothing of ours can reach it */

@@ -5,6 +5,7 @@
 
 #include "controller/controller.h"
 #include "pmu/pmu.h"
+#include "pmu/sampler.h"
 #include "preload/preload.h"
 
 #define THREAD_FUNCTION_DEPTH 256
@@ -66,6 +67,8 @@ struct preload_thread {
     struct open_function functions[THREAD_FUNCTION_DEPTH];
     struct thread_timer timers[THREAD_TIMERS];
     struct counting counting;
+    struct pmu_sampler sampler;
+    bool sampling_held;
     struct ctl_thread *automaton;
 };
 
@@ -174,7 +177,8 @@ uintptr_t signals_ip_of(const void *context);
 enum interrupt_code {
     INTERRUPT_SYNC = 0x5254,
     INTERRUPT_REQUEST = 0x5255,
-    INTERRUPT_TIMER = 0x5256
+    INTERRUPT_TIMER = 0x5256,
+    INTERRUPT_SAMPLE = 0x5257
 };
 void process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code);
 

@@ -2,6 +2,7 @@
  * Life of a traced process: the stream and its writer are made when something is to be recorded, threads join and
  * leave, and at the end the writer gets the time to close its file. */
 #include "preload/counting.h"
+#include "preload/sampling.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -265,6 +266,7 @@ void thread_finish(void)
     windows_close_thread(t, CLOSE_THREAD_END);
     uint64_t mask = sys_block_signals();
     timers_thread_end(pt);
+    sampling_thread_end(pt);
     pmu_thread_end(&pt->counting.counter);
     t->counted = 0;
     if (pt->automaton != NULL) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What MPI's start and end mean for the process: rank confirmed, writer started, Pcontrol as a trigger. */
 #include "preload/counting.h"
+#include "preload/sampling.h"
 
 #include "mpi/mpi.h"
 
@@ -8,8 +9,11 @@
 
 static void init_begin(void)
 {
-    if (process.traced && !process_is_idle_now())
-        counting_hold(thread_self(), true);
+    if (!process.traced || process_is_idle_now())
+        return;
+    struct preload_thread *pt = thread_self();
+    counting_hold(pt, true);
+    sampling_hold(pt, true);
 }
 
 static void init_done(int rank, int size, int thread_level, int abi)
@@ -19,6 +23,7 @@ static void init_done(int rank, int size, int thread_level, int abi)
     process.id.rank = rank;
     process.id.size = size;
     counting_hold(recorder_self.window_state, false);
+    sampling_hold(recorder_self.window_state, false);
     if (!recorder_is_on())
         return;
     struct stream_header *h = recorder_stream.header;

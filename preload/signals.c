@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/counting.h"
+#include "preload/sampling.h"
 #include "preload/valgrind.h"
 
 #include <errno.h>
@@ -230,14 +231,16 @@ bool signals_is_internal(int signo, const siginfo_t *info)
 {
     if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) == 0)
         return false;
+    /* A counter's overflow may come when the counter is gone (its thread is ending): nobody else makes the kernel send
+     * a signal that is still reserved. */
     if (info->si_code > 0)
-        return counting_is_overflow(info);
+        return counting_is_overflow(info) || sampling_is_due(info) || signo == signals_kept_out;
     int code = info->si_value.sival_int >> 16;
     if (info->si_code == SI_TKILL)
         return recorder_stream.header != NULL &&
                info->si_pid == (pid_t)recorder_stream.header->writer_pid;
     if (info->si_code == SI_TIMER)
-        return code == 0x5256;
+        return code == INTERRUPT_TIMER || code == INTERRUPT_SAMPLE;
     return info->si_code == SI_QUEUE && info->si_pid == (pid_t)process.pid &&
            (code == 0x5254 || code == 0x5255);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The doors of the triggers: what happened is matched against the alarms of its type and handed to the automaton. */
 #include "preload/counting.h"
+#include "preload/sampling.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -292,6 +293,7 @@ void trigger_image_loaded(const char *path, uintptr_t base)
     struct recorder_thread *t = &recorder_self;
     if (!process.traced || t->in_toolkit || path == NULL)
         return;
+    sampling_note_image(path, base);
     if (functions_wanted())
         functions_resolve();
     uint16_t match[LIST_MAX];
@@ -379,6 +381,10 @@ void process_interrupted(siginfo_t *info, void *context)
     if ((info->si_code == SI_TIMER || info->si_code == SI_QUEUE) && code >> 16 == INTERRUPT_TIMER)
         trigger_timers(code & 0xffff);
     struct preload_thread *pt = t->window_state;
+    if (sampling_is_due(info)) {
+        sampling_hit(pt, info, context);
+        return;
+    }
     if (counting_is_overflow(info)) {
         if (pt->automaton != NULL)
             counting_overflow(pt, context != NULL ? signals_ip_of(context) : 0);

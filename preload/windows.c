@@ -4,7 +4,7 @@
  * Recording is one flag per thread. A broadcast edge changes the shared state here and bumps recorder_epoch; each
  * other thread follows when it next asks recorder_active(), writes its own open or close record, and says how
  * late it was. No thread waits for another. */
-#include "preload/internal.h"
+#include "preload/sampling.h"
 
 #include "base/sys.h"
 #include "mpi/mpi.h"
@@ -94,11 +94,13 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     (void)recorder_emit_long(t, EV_WINDOW_OPEN, a, late, more, 1);
     atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
     emit_cut(t, pt, true);
+    sampling_opened(t, pt);
 }
 
 static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
                          const struct edge *e)
 {
+    sampling_closed(pt);
     emit_cut(t, pt, false);
     uint64_t now = clock_ticks();
     uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
@@ -176,11 +178,14 @@ uint32_t windows_sync(struct recorder_thread *t)
     return t->recording;
 }
 
+/* Threads that compute, and ask for nothing, are to be sampled too: they are told. */
 static void bump_epoch(struct recorder_thread *t)
 {
     uint32_t before = atomic_fetch_add_explicit(&recorder_epoch, 1, memory_order_acq_rel);
     if (t->epoch == before)
         t->epoch = before + 1;
+    if (sampling_is_on())
+        timers_sync_needed(NULL);
 }
 
 static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt,

@@ -188,6 +188,8 @@ static int check_all(struct run *r, struct rt_error *e)
     if (rc == 0)
         ctl_config_free(config);
     if (rc == 0)
+        rc = run_check_sampling(&r->options, e);
+    if (rc == 0)
         rc = installed_library(r->library, e);
     if (rc == 0)
         rc = installed_writer(r->writer, r->library, r->options.text[OPT_writer], e);

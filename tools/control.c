@@ -2,6 +2,7 @@
  * The chains of a run as the library will read them, parsed before anything starts. */
 #include "controller/controller.h"
 #include "pmu/pmu.h"
+#include "pmu/sampler.h"
 #include "tools/run.h"
 
 #include <errno.h>
@@ -81,4 +82,11 @@ int run_parse_chains(const struct options *o, bool only_language, bool quiet,
         rc = ctl_builder_finish(b, only_language ? NULL : build_capabilities(o), config, e);
     ctl_builder_free(b);
     return rc;
+}
+
+int run_check_sampling(const struct options *o, struct rt_error *e)
+{
+    struct pmu_sample_spec spec;
+    int rc = pmu_sample_parse(o->text[OPT_sample], &spec, e);
+    return rc != 0 ? rc : pmu_sample_probe(&spec, e);
 }

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sampling by a timer on a thread's CPU time, or by a perf event that overflows. */
+#include "pmu/sampler.h"
+
+#include "base/sys.h"
+#include "pmu/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define SHORTEST_NS UINT64_C(10000)
+#define LONGEST_NS UINT64_C(1000000000000)
+
+struct event_name {
+    const char *name;
+    uint32_t type;
+    uint64_t config;
+};
+
+#define CACHE_MISSES(cache)                                                                        \
+    ((cache) | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
+
+/* The kernel's generic events as perf-list(1) has them, and PAPI's names for the same. */
+static const struct event_name names[] = {
+    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
+    {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+    {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES},
+    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+    {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+    {"stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
+    {"L1-dcache-load-misses", PERF_TYPE_HW_CACHE, CACHE_MISSES(PERF_COUNT_HW_CACHE_L1D)},
+    {"LLC-load-misses", PERF_TYPE_HW_CACHE, CACHE_MISSES(PERF_COUNT_HW_CACHE_LL)},
+    {"dTLB-load-misses", PERF_TYPE_HW_CACHE, CACHE_MISSES(PERF_COUNT_HW_CACHE_DTLB)},
+    {"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    {"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+    {"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+    {"PAPI_TOT_INS", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    {"PAPI_TOT_CYC", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    {"PAPI_REF_CYC", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
+    {"PAPI_BR_MSP", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+};
+
+static int bad(struct rt_error *err, const char *text, const char *why)
+{
+    rt_error_set(
+        err,
+        "REGTRACE_SAMPLE (option -sample) is \"%s\": %s; legal is EVENT:PERIOD, for "
+        "instance cpu:10ms, instructions:1000000, cycles:1M, page-faults:1 or r01c2:100000",
+        text, why);
+    return -EINVAL;
+}
+
+static uint64_t unit_of(const char *suffix, bool time)
+{
+    static const struct {
+        const char *text;
+        bool time;
+        uint64_t times;
+    } units[] = {{"ns", true, 1},         {"us", true, 1000},    {"ms", true, 1000000},
+                 {"s", true, 1000000000}, {"", false, 1},        {"K", false, 1000},
+                 {"k", false, 1000},      {"M", false, 1000000}, {"G", false, 1000000000}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (units[i].time == time && strcmp(units[i].text, suffix) == 0)
+            return units[i].times;
+    return 0;
+}
+
+static int read_period(const char *text, const char *from, struct pmu_sample_spec *spec,
+                       struct rt_error *err)
+{
+    uint64_t n = 0;
+    const char *at = from;
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(n, 10, &n) ||
+            __builtin_add_overflow(n, (uint64_t)(*at - '0'), &n))
+            return bad(err, text, "the period is too large");
+    uint64_t unit = unit_of(at, spec->by_time);
+    if (at == from || unit == 0)
+        return bad(err, text,
+                   spec->by_time ? "a period of CPU time is a number and ns, us, ms or s"
+                                 : "a period is a number, with an optional K, M or G");
+    if (__builtin_mul_overflow(n, unit, &n) || n > (UINT64_C(1) << 62) ||
+        (spec->by_time && n > LONGEST_NS))
+        return bad(err, text, "the period is too large");
+    if (n == 0 || (spec->by_time && n < SHORTEST_NS))
+        return bad(err, text,
+                   spec->by_time ? "the period is below 10us: the program would not come to run"
+                                 : "the period is 0");
+    spec->period = n;
+    return 0;
+}
+
+int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_error *err)
+{
+    *spec = (struct pmu_sample_spec){0};
+    if (text[0] == '\0')
+        return 0;
+    const char *colon = strrchr(text, ':');
+    size_t n = colon != NULL ? (size_t)(colon - text) : 0;
+    if (n == 0)
+        return bad(err, text, "an event or its period is missing");
+    char *end = NULL;
+    if (n == 3 && strncmp(text, "cpu", n) == 0) {
+        spec->by_time = true;
+        spec->unit = "ns of CPU time";
+        return read_period(text, colon + 1, spec, err);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i].name) == n && strncmp(names[i].name, text, n) == 0) {
+            spec->type = names[i].type;
+            spec->config = names[i].config;
+            spec->unit = names[i].name;
+            return read_period(text, colon + 1, spec, err);
+        }
+    if (text[0] == 'r' && n > 1 && strspn(text + 1, "0123456789abcdefABCDEF") == n - 1 && n <= 17) {
+        spec->type = PERF_TYPE_RAW;
+        spec->config = strtoull(text + 1, &end, 16);
+        spec->unit = "raw events";
+        return read_period(text, colon + 1, spec, err);
+    }
+    return bad(err, text, "there is no such event");
+}
+
+/* --- the kernel's side ------------------------------------------------------------------------------- */
+
+static int open_event(const struct pmu_sample_spec *spec)
+{
+    struct perf_event_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.type = spec->type;
+    attr.size = sizeof attr;
+    attr.config = spec->config;
+    attr.exclude_kernel = 1;
+    attr.exclude_hv = 1;
+    attr.disabled = 1;
+    attr.sample_period = spec->period;
+    attr.wakeup_events = 1;
+    return (int)sys_call6(SYS_perf_event_open, (long)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+int pmu_sample_probe(const struct pmu_sample_spec *spec, struct rt_error *err)
+{
+    if (spec->period == 0 || spec->by_time)
+        return 0;
+    int fd = open_event(spec);
+    if (fd >= 0) {
+        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+        return 0;
+    }
+    struct rt_error why = {{0}};
+    pmu_perf_explain(fd, &why);
+    rt_error_set(err, "%s cannot be sampled: %s; cpu:10ms samples by time", spec->unit, why.text);
+    return fd;
+}
+
+/* As the kernel has it; glibc's timer_create may allocate. */
+struct kernel_sigevent {
+    union sigval value;
+    int signo;
+    int notify;
+    int tid;
+    int pad[11];
+};
+
+int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec, int signo,
+                      int code, uint32_t kernel_tid)
+{
+    s->spec = spec;
+    if (!spec->by_time) {
+        int fd = pmu_perf_raise(open_event(spec));
+        if (fd < 0)
+            return fd;
+        int rc = pmu_perf_direct(fd, signo, kernel_tid);
+        if (rc < 0) {
+            (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+            return rc;
+        }
+        s->id = fd;
+        s->made = true;
+        return 0;
+    }
+    struct kernel_sigevent event;
+    memset(&event, 0, sizeof event);
+    event.value.sival_int = code;
+    event.signo = signo;
+    event.notify = 4; /* SIGEV_THREAD_ID */
+    event.tid = (int)kernel_tid;
+    long rc =
+        sys_call6(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)&event, (long)&s->id, 0, 0, 0);
+    s->made = rc == 0;
+    return (int)rc;
+}
+
+void pmu_sampler_run(const struct pmu_sampler *s, bool on)
+{
+    if (!s->made)
+        return;
+    if (!s->spec->by_time) {
+        uint64_t period = s->spec->period;
+        if (on)
+            (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_PERIOD, (long)&period, 0, 0, 0);
+        (void)sys_call6(SYS_ioctl, s->id, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0, 0,
+                        0, 0);
+        return;
+    }
+    struct timespec period = {.tv_sec = (time_t)(s->spec->period / 1000000000u),
+                              .tv_nsec = (long)(s->spec->period % 1000000000u)};
+    struct itimerspec when = {.it_value = period, .it_interval = period};
+    if (!on)
+        memset(&when, 0, sizeof when);
+    (void)sys_call6(SYS_timer_settime, s->id, 0, (long)&when, 0, 0, 0);
+}
+
+void pmu_sampler_end(struct pmu_sampler *s)
+{
+    if (s->made)
+        (void)sys_call6(s->spec->by_time ? SYS_timer_delete : SYS_close, s->id, 0, 0, 0, 0, 0);
+    s->made = false;
+}
+
+void pmu_sampler_forked(struct pmu_sampler *s)
+{
+    if (s->made && !s->spec->by_time)
+        (void)sys_call6(SYS_close, s->id, 0, 0, 0, 0, 0);
+    s->made = false;
+}
+
+bool pmu_sampler_is_overflow(const struct pmu_sampler *s, const siginfo_t *info)
+{
+    return s->made && !s->spec->by_time && info->si_code > 0 && info->si_fd == s->id;
+}
+
+uint32_t pmu_sampler_weight(const struct pmu_sampler *s, const siginfo_t *info)
+{
+    return s->spec->by_time && info->si_overrun > 0 ? 1 + (uint32_t)info->si_overrun : 1;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Samples: an event with the instruction pointer each time the thread's sampler interrupts it, and its callers by frame
+ * pointers where they are asked for; and the images that the addresses belong to. */
+#include "preload/sampling.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "pmu/sampler.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+
+#define DEPTH_MAX 64
+#define IMAGES_MAX 512
+#define FURTHEST_FRAME ((uintptr_t)1 << 24) /* of one frame from the next: more is no frame */
+
+static struct pmu_sample_spec spec;
+
+/* Written in the constructor and after each dlopen; read in handlers: count is stored last. */
+static struct image {
+    uintptr_t base;
+    char path[248];
+} images[IMAGES_MAX];
+static _Atomic uint32_t image_count;
+static _Atomic uint32_t image_lock;
+/* How many of them this process's stream has. */
+static _Atomic uint32_t images_recorded;
+
+bool sampling_is_on(void)
+{
+    return spec.period != 0;
+}
+
+void sampling_note_image(const char *path, uintptr_t base)
+{
+    if (!sampling_is_on() || path == NULL || path[0] == '\0')
+        return;
+    uint64_t mask = sys_block_signals();
+    while (atomic_exchange_explicit(&image_lock, 1, memory_order_acquire) != 0)
+        sys_relax();
+    uint32_t n = atomic_load(&image_count);
+    if (n < IMAGES_MAX && strlen(path) < sizeof images[n].path) {
+        images[n].base = base;
+        memcpy(images[n].path, path, strlen(path) + 1);
+        atomic_store_explicit(&image_count, n + 1, memory_order_release);
+    }
+    atomic_store_explicit(&image_lock, 0, memory_order_release);
+    sys_restore_signals(mask);
+}
+
+static int visit_image(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    (void)size;
+    bool *first = ctx;
+    /* The program itself comes first and has no name. */
+    sampling_note_image(*first ? process.id.executable : info->dlpi_name, info->dlpi_addr);
+    *first = false;
+    return 0;
+}
+
+int sampling_prepare(struct rt_error *e)
+{
+    bool first = true;
+    int rc = pmu_sample_parse(process.options.text[OPT_sample], &spec, e);
+    if (rc == 0)
+        rc = pmu_sample_probe(&spec, e);
+    if (rc == 0 && process.options.number[OPT_sample_depth] > DEPTH_MAX) {
+        rt_error_set(e, "REGTRACE_SAMPLE_DEPTH (option -sample-depth) is above %d", DEPTH_MAX);
+        rc = -EINVAL;
+    }
+    if (rc != 0)
+        spec.period = 0;
+    else if (sampling_is_on())
+        (void)dl_iterate_phdr(visit_image, &first);
+    return rc;
+}
+
+static void record_images(struct recorder_thread *t)
+{
+    uint32_t n = atomic_load_explicit(&image_count, memory_order_acquire);
+    for (;;) {
+        uint32_t i = atomic_load(&images_recorded);
+        if (i >= n)
+            return;
+        if (atomic_compare_exchange_strong(&images_recorded, &i, i + 1))
+            (void)recorder_emit(t, EV_IMAGE, stream_string_id(&recorder_stream, images[i].path),
+                                images[i].base);
+    }
+}
+
+void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
+{
+    if (!sampling_is_on() || process.internal_signal == 0 || t->row == NULL)
+        return;
+    record_images(t);
+    if (!pt->sampler.made && pmu_sampler_begin(&pt->sampler, &spec, process.internal_signal,
+                                               INTERRUPT_SAMPLE << 16, t->row->kernel_tid) != 0) {
+        static _Atomic bool said;
+        if (!atomic_exchange(&said, true))
+            log_line(LOG_ERROR,
+                     "a thread cannot be sampled: the kernel gives it no timer or counter "
+                     "(ulimit -i, ulimit -n)");
+        return;
+    }
+    if (!pt->sampling_held)
+        pmu_sampler_run(&pt->sampler, true);
+}
+
+void sampling_closed(struct preload_thread *pt)
+{
+    if (pt->sampler.made)
+        pmu_sampler_run(&pt->sampler, false);
+}
+
+void sampling_hold(struct preload_thread *pt, bool held)
+{
+    if (pt == NULL)
+        return;
+    pt->sampling_held = held;
+    if (pt->sampler.made)
+        pmu_sampler_run(&pt->sampler, !held && recorder_self.recording != 0);
+}
+
+void sampling_thread_end(struct preload_thread *pt)
+{
+    pmu_sampler_end(&pt->sampler);
+}
+
+void sampling_forked(struct preload_thread *pt)
+{
+    pmu_sampler_forked(&pt->sampler);
+    atomic_store(&image_lock, 0);
+    atomic_store(&images_recorded, 0);
+}
+
+bool sampling_is_due(const siginfo_t *info)
+{
+    const struct preload_thread *pt = recorder_self.window_state;
+    if (pt == NULL || !pt->sampler.made)
+        return false;
+    if (spec.by_time)
+        return info->si_code == SI_TIMER && info->si_value.sival_int >> 16 == INTERRUPT_SAMPLE;
+    return pmu_sampler_is_overflow(&pt->sampler, info);
+}
+
+/* --- callers ----------------------------------------------------------------------------------------------- */
+
+/* The two words of a frame: the caller's frame and the return address. The kernel is asked once a page. */
+static bool read_frame(uintptr_t frame, uintptr_t out[2], uintptr_t *readable)
+{
+    if ((frame & (sizeof frame - 1)) != 0 || frame == 0)
+        return false;
+    if (*readable == frame / TEXT_PAGE && frame % TEXT_PAGE <= TEXT_PAGE - 2 * sizeof frame) {
+        memcpy(out, (const void *)frame,
+               2 * sizeof frame); /* NOLINT: an address of the program's */
+        return true;
+    }
+    struct iovec here = {.iov_base = out, .iov_len = 2 * sizeof frame};
+    struct iovec there = {.iov_base = (void *)frame, .iov_len = 2 * sizeof frame}; /* NOLINT */
+    if (sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&here, 1, (long)&there, 1, 0) !=
+        (long)(2 * sizeof frame))
+        return false;
+    *readable = frame / TEXT_PAGE;
+    return true;
+}
+
+static uint32_t walk(const ucontext_t *uc, uintptr_t *callers, uint32_t most)
+{
+#if defined(__x86_64__)
+    uintptr_t frame = (uintptr_t)uc->uc_mcontext.gregs[REG_RBP];
+    uintptr_t stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+#else
+    uintptr_t frame = (uintptr_t)uc->uc_mcontext.regs[29], stack = (uintptr_t)uc->uc_mcontext.sp;
+#endif
+    uintptr_t words[2], readable = 0;
+    uint32_t n = 0;
+    /* Frames lie above the stack pointer, each above the one before: a register that holds something else ends it. */
+    for (uintptr_t below = stack; n < most && frame >= below && frame - below < FURTHEST_FRAME;) {
+        if (!read_frame(frame, words, &readable) || words[1] < TEXT_PAGE)
+            break;
+        callers[n++] = words[1];
+        below = frame + sizeof words;
+        frame = words[0];
+    }
+    return n;
+}
+
+void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (context == NULL || !recorder_is_on() || !recorder_active(t))
+        return;
+    uintptr_t callers[DEPTH_MAX + 1];
+    uint32_t most = (uint32_t)process.options.number[OPT_sample_depth];
+    uint32_t n = most != 0 ? walk(context, callers, most) : 0;
+    callers[n] = 0;
+    (void)recorder_emit(t, EV_SAMPLE, signals_ip_of(context),
+                        pmu_sampler_weight(&pt->sampler, info) | (uint64_t)n << 32);
+    for (uint32_t i = 0; i < n; i += 2)
+        (void)recorder_emit(t, EV_SAMPLE_CALLERS, callers[i], callers[i + 1]);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Samples inside windows (REGTRACE_SAMPLE): where each thread is, every so often of its own time or events. On the thread
+ * concerned; sampling_prepare() and sampling_note_image() not from handlers. */
+#ifndef REGTRACE_PRELOAD_SAMPLING_H
+#define REGTRACE_PRELOAD_SAMPLING_H
+
+#include "preload/internal.h"
+
+/* Reads the option, sees whether it can be served, notes the images that are there. 0 or -errno with the text. */
+RT_MUST_CHECK int sampling_prepare(struct rt_error *e);
+bool sampling_is_on(void);
+
+/* An image that came later. */
+void sampling_note_image(const char *path, uintptr_t base);
+
+/* The thread's window has opened, or is about to close. Signals are blocked. */
+void sampling_opened(struct recorder_thread *t, struct preload_thread *pt);
+void sampling_closed(struct preload_thread *pt);
+
+/* None while it is held (inside MPI_Init). */
+void sampling_hold(struct preload_thread *pt, bool held);
+
+/* Is this signal the sampler's? Then sampling_hit(). */
+bool sampling_is_due(const siginfo_t *info);
+void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context);
+
+void sampling_thread_end(struct preload_thread *pt);
+/* In the child of fork. */
+void sampling_forked(struct preload_thread *pt);
+
+#endif
