@@ -92,14 +92,11 @@ static void record_images(struct recorder_thread *t)
     }
 }
 
-void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
+static void run_sampler(struct preload_thread *pt, uint32_t kernel_tid)
 {
-    if (!sampling_is_on() || process.internal_signal == 0 || t->row == NULL)
-        return;
-    record_images(t);
+    static _Atomic bool said;
     if (!pt->sampler.made && pmu_sampler_begin(&pt->sampler, &spec, process.internal_signal,
-                                               INTERRUPT_SAMPLE << 16, t->row->kernel_tid) != 0) {
-        static _Atomic bool said;
+                                               INTERRUPT_SAMPLE << 16, kernel_tid) != 0) {
         if (!atomic_exchange(&said, true))
             log_line(LOG_ERROR,
                      "a thread cannot be sampled: the kernel gives it no timer or counter "
@@ -108,6 +105,14 @@ void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
     }
     if (!pt->sampling_held)
         pmu_sampler_run(&pt->sampler, true);
+}
+
+void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
+{
+    if (!sampling_is_on() || process.internal_signal == 0 || t->row == NULL)
+        return;
+    record_images(t);
+    run_sampler(pt, t->row->kernel_tid);
 }
 
 void sampling_closed(struct preload_thread *pt)
@@ -137,6 +142,12 @@ void sampling_forked(struct preload_thread *pt)
     atomic_store(&images_recorded, 0);
 }
 
+void sampling_resume(struct preload_thread *pt)
+{
+    if (sampling_is_on() && process.internal_signal != 0)
+        run_sampler(pt, (uint32_t)sys_gettid());
+}
+
 bool sampling_is_due(const siginfo_t *info)
 {
     const struct preload_thread *pt = recorder_self.window_state;
@@ -149,8 +160,8 @@ bool sampling_is_due(const siginfo_t *info)
 
 /* --- callers ----------------------------------------------------------------------------------------------- */
 
-/* The two words of a frame: the caller's frame and the return address. The kernel is asked once a page. */
-static bool read_frame(uintptr_t frame, uintptr_t out[2], uintptr_t *readable)
+/* Two words of the stack, for instance of a frame: the caller's frame and the return address. The kernel is asked once a page. */
+static bool read_words(uintptr_t frame, uintptr_t out[2], uintptr_t *readable)
 {
     if ((frame & (sizeof frame - 1)) != 0 || frame == 0)
         return false;
@@ -168,19 +179,25 @@ static bool read_frame(uintptr_t frame, uintptr_t out[2], uintptr_t *readable)
     return true;
 }
 
+/* First the return address of a function that has made no frame: whether this one has is found out when the samples are
+ * read, by its unwind table. Compilers leave frames out of functions that call nothing. */
 static uint32_t walk(const ucontext_t *uc, uintptr_t *callers, uint32_t most)
 {
+    uintptr_t words[2], readable = 0;
+    uint32_t n = 0;
 #if defined(__x86_64__)
     uintptr_t frame = (uintptr_t)uc->uc_mcontext.gregs[REG_RBP];
     uintptr_t stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+    if (!read_words(stack, words, &readable))
+        return 0;
+    callers[n++] = words[0];
 #else
     uintptr_t frame = (uintptr_t)uc->uc_mcontext.regs[29], stack = (uintptr_t)uc->uc_mcontext.sp;
+    callers[n++] = (uintptr_t)uc->uc_mcontext.regs[30];
 #endif
-    uintptr_t words[2], readable = 0;
-    uint32_t n = 0;
     /* Frames lie above the stack pointer, each above the one before: a register that holds something else ends it. */
-    for (uintptr_t below = stack; n < most && frame >= below && frame - below < FURTHEST_FRAME;) {
-        if (!read_frame(frame, words, &readable) || words[1] < TEXT_PAGE)
+    for (uintptr_t below = stack; n <= most && frame >= below && frame - below < FURTHEST_FRAME;) {
+        if (!read_words(frame, words, &readable) || words[1] < TEXT_PAGE)
             break;
         callers[n++] = words[1];
         below = frame + sizeof words;
@@ -192,9 +209,10 @@ static uint32_t walk(const ucontext_t *uc, uintptr_t *callers, uint32_t most)
 void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context)
 {
     struct recorder_thread *t = &recorder_self;
-    if (context == NULL || !recorder_is_on() || !recorder_active(t))
+    /* In a forked child this may be the first thing to record. */
+    if (context == NULL || (!recorder_is_on() && thread_self() == NULL) || !recorder_active(t))
         return;
-    uintptr_t callers[DEPTH_MAX + 1];
+    uintptr_t callers[DEPTH_MAX + 2];
     uint32_t most = (uint32_t)process.options.number[OPT_sample_depth];
     uint32_t n = most != 0 ? walk(context, callers, most) : 0;
     callers[n] = 0;

@@ -25,7 +25,8 @@ bool sampling_is_due(const siginfo_t *info);
 void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context);
 
 void sampling_thread_end(struct preload_thread *pt);
-/* In the child of fork. */
+/* In the child of fork; and where its parent's window goes on in it: its first sample makes it record. */
 void sampling_forked(struct preload_thread *pt);
+void sampling_resume(struct preload_thread *pt);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace report`: the run at a glance, or as JSON. */
+#include "tools/hot.h"
 #include "tools/report.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 struct wishes {
     const char *path[MOST_FOLDERS];
     size_t paths;
-    bool json, all;
+    bool json, all, hot;
     uint64_t top, wait;
     struct rank_list ranks;
 };
@@ -22,6 +23,8 @@ static int take_option(struct wishes *w, const struct arguments *a)
         w->json = true;
     else if (strcmp(name, "all") == 0)
         w->all = true;
+    else if (strcmp(name, "hot") == 0)
+        w->hot = true;
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
         message_error("report", "-rank: %s", e.text);
     else if (strcmp(name, "top") == 0 && argument_number(a->value, 0, 1000000, &w->top) != 0)
@@ -30,7 +33,7 @@ static int take_option(struct wishes *w, const struct arguments *a)
         message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else
         return TOOL_OK;
-    return strcmp(name, "json") == 0 || strcmp(name, "all") == 0 ? TOOL_OK : TOOL_USAGE;
+    return a->option->value == NULL ? TOOL_OK : TOOL_USAGE;
 }
 
 static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
@@ -87,6 +90,48 @@ static int report_one(const struct wishes *w, const char *path)
     return code;
 }
 
+static int hot_rank(struct hot *h, const struct wishes *w, const struct rt_run *run, size_t i)
+{
+    struct rt_rank *rank = NULL;
+    struct rt_error e = {{0}};
+    int rc = rt_rank_open(&rank, run, i, &e);
+    if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
+        rc = hot_collect(h, rank, &e);
+    rt_rank_close(rank);
+    if (rc != 0)
+        message_error("report", "%s: %s", rt_run_file(run, i), e.text);
+    return rc;
+}
+
+/* The samples of all ranks as one. */
+static int report_hot(const struct wishes *w, const char *path)
+{
+    struct hot h = {0};
+    struct progress p;
+    int code = TOOL_OK;
+    struct rt_run *run = tool_open_run("report", path, w->wait);
+    if (run == NULL)
+        return TOOL_FAILURE;
+    progress_begin(&p, "reading samples");
+    for (size_t i = 0; i < rt_run_count(run); i++) {
+        if (hot_rank(&h, w, run, i) != 0)
+            code = TOOL_FAILURE;
+        progress_update(&p, i + 1, rt_run_count(run));
+    }
+    progress_end(&p);
+    if (hot_resolve(&h) != 0) {
+        message_error("report", "out of memory");
+        code = TOOL_FAILURE;
+    } else if (w->json) {
+        hot_print_json(stdout, &h);
+    } else {
+        hot_print_text(stdout, &h, (size_t)w->top);
+    }
+    hot_free(&h);
+    rt_run_close(run);
+    return code;
+}
+
 static int report_main(int argc, char **argv)
 {
     static struct wishes w;
@@ -97,7 +142,7 @@ static int report_main(int argc, char **argv)
     for (size_t i = 0; i < w.paths; i++) {
         if (i > 0)
             (void)fputc('\n', stdout);
-        if (report_one(&w, w.path[i]) != TOOL_OK)
+        if ((w.hot ? report_hot : report_one)(&w, w.path[i]) != TOOL_OK)
             code = TOOL_FAILURE;
     }
     return output_finish("report", code);
@@ -106,6 +151,7 @@ static int report_main(int argc, char **argv)
 static const struct command_option report_options[] = {
     {"json", NULL, "one JSON object instead of tables", 0},
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
+    {"hot", NULL, "where the samples of REGTRACE_SAMPLE fell: functions and source lines", 0},
     {"top", "N", "how many functions are shown, the longest first; 0 for all (default 20)", 0},
     {"all", NULL, "every window and every rank, however many", 'a'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
@@ -116,7 +162,7 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis = "[--json] [--rank LIST] [--top N] [--all] [--wait SECONDS] DIR...",
+    .synopsis = "[--hot] [--json] [--rank LIST] [--top N] [--all] [--wait SECONDS] DIR...",
     .description =
         "Each DIR is the folder of a run, its regtrace.h5, or one rank file (--json takes one). "
         "Files whose process has "
@@ -134,6 +180,17 @@ const struct command command_report = {
         "imbalance is the "
         "longest rank's time "
         "divided by the mean over all ranks.\n\n"
+        "--hot shows samples instead, of all ranks together: each function's own share and, where "
+        "the run "
+        "recorded callers (REGTRACE_SAMPLE_DEPTH), its share with what it calls; then source "
+        "lines, where the "
+        "program has them (-g). Names are looked up now, in the images as they are on this "
+        "machine; a C++ "
+        "name is shown as the linker has it (pipe through c++filt). --hot --json has: sample (as "
+        "asked), "
+        "period, unit, samples, periods (the sum of what the samples stand for), functions "
+        "(function, "
+        "image, self and with_callees in periods) and lines (line, image, self).\n\n"
         "--json has: dir, size (ranks of the world, null unknown), origin_monotonic_ns and "
         "origin_realtime_ns (what "
         "start_ns 0 is), events and lost (sums), chains (list of texts), ranks, windows, mpi, "
@@ -164,7 +221,7 @@ const struct command command_report = {
     .options = report_options,
     .examples =
         "regtrace report regtrace-app-*\nregtrace report --json trace | python3 -m json.tool\n"
-        "regtrace report --rank 0-3 --top 5 trace",
+        "regtrace report --rank 0-3 --top 5 trace\nregtrace report --hot trace",
     .exits = "0 fine, 1 a file could not be read (the rest is shown), 2 wrong usage.",
     .main = report_main,
 };

@@ -208,6 +208,16 @@ static void describe_marks(struct described *d, const struct rt_rank *rank,
             add_hex(d, "ip", ev->b);
         break;
     }
+    case EV_SAMPLE:
+        add_hex(d, "ip", ev->a);
+        add_uint(d, "periods", (uint32_t)ev->b);
+        add_uint(d, "callers", ev->b >> 32);
+        break;
+    case EV_SAMPLE_CALLERS:
+        add_hex(d, "caller", ev->a);
+        if (ev->b != 0)
+            add_hex(d, "next", ev->b);
+        break;
     case EV_FUNCTION_ENTER:
     case EV_FUNCTION_LEAVE:
         add_hex(d, "address", ev->a);

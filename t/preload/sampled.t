@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# REGTRACE_SAMPLE: samples fall where the program's time goes, only in windows, and say how much time they stand for.
+. "$(dirname "$0")/../lib.sh"
+P=$REGTRACE_BUILD/t/preload/sampled
+window=start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat
+
+# sampled NAME [VAR=VALUE]... ARGUMENT...: runs the program; out: its output; hot: report --hot --json; trace: its folder.
+sampled() {
+    local name=$1 env=()
+    shift
+    while [[ $1 =~ ^[A-Za-z_][A-Za-z0-9_]*= ]]; do env+=("$1"); shift; done
+    trace=$T/$name
+    run 120 env REGTRACE_DIR="$trace" REGTRACE_CONTROL=$window REGTRACE_SAMPLE=cpu:1ms REGTRACE_SAMPLE_DEPTH=16 \
+        "${env[@]}" LD_PRELOAD="$LIBREGTRACE" "$P" "$@"
+    said=$out
+    is "$status" 0 "$name: the program ends well" || diag "$err"
+    ok_run "$name: what is recorded holds" "$REGTRACE" check "$trace"
+    run 60 "$REGTRACE" report --hot --json "$trace"
+    hot=$out
+}
+# of NAME self|with_callees: periods of a function, all images; 0 where it is not there.
+of() { grep -F "\"function\": \"$1\"," <<<"$hot" | sed -E "s/.*\"$2\": ([0-9]+).*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
+periods() { sed -nE 's/^ *"periods": ([0-9]+),$/\1/p' <<<"$hot"; }
+# near A B PERCENT: is A so near to B?
+near() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a - b; exit !((d < 0 ? -d : d) * 100 <= p * b) }'; }
+
+sampled work work 12
+cpu=${said#cpu }
+near "$(periods)" "$cpu" 10
+ok $? "the samples stand for the window's CPU time" || diag "$(periods) ms of $cpu"
+near "$(of innermost self)" "$cpu" 12
+ok $? "and fall where it goes" || diag "$hot"
+near "$(of three_parts with_callees)" $((3 * cpu / 4)) 12
+ok $? "callers have their share: three parts" || diag "$(of three_parts with_callees) of $cpu"
+near "$(of one_part with_callees)" $((cpu / 4)) 20
+ok $? "and one" || diag "$(of one_part with_callees) of $cpu"
+is "$(of unseen self)" 0 "none of what runs outside the window"
+near "$(of main with_callees)" "$(periods)" 5
+ok $? "main calls all of it" || diag "$hot"
+line=$(grep -n 's += 1.0 / (double)i' "$REGTRACE_SOURCE/t/preload/sampled.c" | cut -d: -f1)
+like "$hot" "\"line\": \"[^\"]*sampled\\.c:($((line - 1))|$line|$((line + 1)))\", \"image\": \"[^\"]*/sampled\", \"self\": [0-9]{2}" \
+    "lines of source are named"
+run 60 "$REGTRACE" report --hot "$trace"
+like "$out" 'Samples cpu:1ms inside windows: [0-9]+, of [0-9]+ periods, [0-9.]+ ' "the text says what was sampled"
+like "$out" '^ +[0-9.]+ m?s +[0-9.]+ +[0-9.]+  sampled +innermost$' "and lists the functions"
+run 60 "$REGTRACE" report --hot --top 1 "$trace"
+is "$(grep -cE ' (three_parts|one_part|main)$' <<<"$out")" 0 "--top 1 shows one"
+run 60 "$REGTRACE" dump --json "$trace"
+is "$(grep EV_SAMPLE <<<"$out" | grep -cv '"window": *0[,}]')" 0 "each sample is in its window"
+
+sampled shallow REGTRACE_SAMPLE_DEPTH=0 work 4
+unlike "$hot" 'three_parts' "without a depth no callers are recorded"
+like "$hot" '"with_callees": null' "and their share is not known"
+
+sampled bcast REGTRACE_CONTROL=start:signal:SIGUSR1:bcast,stop:signal:SIGUSR2:bcast,repeat threads 12
+[ "$(of one_part with_callees)" -gt 20 ]
+ok $? "threads that only compute are sampled in a window that another opens" || diag "$hot"
+
+sampled child fork 8
+is "$said" 'child 0' "the child ends well"
+files=("$trace"/rank-*.h5)
+is "${#files[@]}" 2 "a forked child has its own file"
+[ "$(of three_parts with_callees)" -gt 20 ]
+ok $? "and is sampled" || diag "$hot"
+
+sampled exec exec 6
+[ "$(of innermost self)" -gt 20 ]
+ok $? "a program started by exec is sampled" || diag "$hot"
+
+sampled many REGTRACE_SAMPLE=cpu:100us many 100
+is "$said" "all ended" "2,000 threads, 160,000 edges of windows: nothing of ours ends the program"
+
+sampled without REGTRACE_SAMPLE= work 2
+is "$(periods)" 0 "without the option there are none"
+run 60 "$REGTRACE" report --hot "$trace"
+like "$out" 'No samples: the run was not sampled' "and the report says so"
+
+# Events of the kernel's own, which need no hardware: each fault on a page is one.
+run 60 "$REGTRACE" run -o "$T/probe" -sample page-faults:1 -- "$P" faults 1
+if [ "$status" = 0 ]; then
+    sampled faults REGTRACE_SAMPLE=page-faults:1 faults 3000
+    near "$(of faults self)" 3000 1
+    ok $? "each fault on a page is a sample" || diag "$hot"
+    sampled faults10 REGTRACE_SAMPLE=page-faults:10 faults 3000
+    near "$(of faults self)" 300 2
+    ok $? "or each tenth" || diag "$hot"
+else
+    for i in 1 2 3 4 5 6; do skip "page faults $i" "$err"; done
+fi
+
+# --- MPI: nothing inside MPI_Init -------------------------------------------------------------------------------------
+for mpi in openmpi mpich; do
+    if ! have_mpi $mpi; then
+        for i in 1 2 3 4; do skip "$mpi $i" "no $mpi here"; done
+        continue
+    fi
+    plain=$(mpirun_for $mpi 2 "$APPS/stencil.$mpi" 2>/dev/null)
+    run 120 "$REGTRACE" run -o "$T/$mpi" -sample cpu:100us -- mpirun.$mpi $([ $mpi = mpich ] || echo --oversubscribe) -np 2 "$APPS/stencil.$mpi"
+    is "$out" "$plain" "$mpi: the same output"
+    ok_run "$mpi: what is recorded holds" "$REGTRACE" check "$T/$mpi"
+    run 60 "$REGTRACE" dump --rank 0 "$T/$mpi"
+    init=$(awk '/MPI_Init.* enter/ { inside = 1; n = 0 } inside && /EV_SAMPLE / { n++ } /MPI_Init.* leave/ { print n + 0; exit }' <<<"$out")
+    is "$init" 0 "$mpi: none inside MPI_Init"
+    [ "$(grep -c 'EV_SAMPLE ' <<<"$out")" -gt 5 ]
+    ok $? "$mpi: and some outside it"
+done
+
+# --- wrong requests ------------------------------------------------------------------------------------------------------
+wrong() {
+    run 30 env REGTRACE_DIR="$T/wrong" REGTRACE_SAMPLE="$1" LD_PRELOAD="$LIBREGTRACE" "$P" work 1
+    is "$status,$out" 2, "\"$1\" is refused before main"
+    like "$err" "$2" "with the reason"
+}
+wrong cpu 'missing.*legal is EVENT:PERIOD'
+wrong cpu: 'a period of CPU time is a number and ns, us, ms or s'
+wrong cpu:10 'a period of CPU time is a number and ns, us, ms or s'
+wrong cpu:1us 'below 10us'
+wrong cpu:99999999999999999999s 'too large'
+wrong bogus:100 'no such event'
+wrong page-faults:0 'the period is 0'
+wrong page-faults:1ms 'a number, with an optional K, M or G'
+run 30 env REGTRACE_SAMPLE=cpu:1ms REGTRACE_SAMPLE_DEPTH=65 LD_PRELOAD="$LIBREGTRACE" "$P" work 1
+like "$err" 'REGTRACE_SAMPLE_DEPTH.*above 64' "too deep is refused"
+run 30 "$REGTRACE" run -o "$T/wrong" -sample bogus:1 -- "$P" work 1
+is "$status" 2 "regtrace run refuses it too"
+[ ! -e "$T/wrong" ]
+ok $? "and starts nothing"
+done_testing

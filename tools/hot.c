@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From places to functions and lines, and the tables that are shown. */
+#include "tools/hot.h"
+
+#include "pmu/sampler.h"
+#include "tools/json.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_IMAGE UINT32_MAX
+
+/* The row of that name, made if there is none; takes the name over. UINT32_MAX: no memory. */
+static uint32_t find_row(struct hot_row **rows, size_t *count, char *name, uint32_t image)
+{
+    for (size_t i = 0; i < *count; i++) {
+        const struct hot_row *r = &(*rows)[i];
+        bool same = name == NULL ? r->name == NULL : r->name != NULL && strcmp(r->name, name) == 0;
+        if (same && r->image == image) {
+            free(name);
+            return (uint32_t)i;
+        }
+    }
+    struct hot_row *more = realloc(*rows, (*count + 1) * sizeof *more);
+    if (more == NULL) {
+        free(name);
+        return UINT32_MAX;
+    }
+    *rows = more;
+    more[*count] = (struct hot_row){.name = name, .image = image, .last = UINT64_MAX};
+    return (uint32_t)(*count)++;
+}
+
+static int name_place(struct hot *h, struct hot_place *p, struct hot_symbols *s)
+{
+    char *function = NULL, *line = NULL;
+    if (s != NULL)
+        hot_symbols_find(s, p->offset, &function, &line);
+    p->frameless = p->weight > 0 && s != NULL && hot_symbols_frameless(s, p->offset);
+    p->function = find_row(&h->functions, &h->function_count, function, p->image);
+    p->line = find_row(&h->lines, &h->line_count, line, p->image);
+    if (p->function == UINT32_MAX || p->line == UINT32_MAX)
+        return -ENOMEM;
+    h->functions[p->function].self += p->weight;
+    h->lines[p->line].self += p->weight;
+    return 0;
+}
+
+int hot_resolve(struct hot *h)
+{
+    int rc = 0;
+    for (size_t i = 0; i <= h->image_count && rc == 0; i++) {
+        uint32_t image = i < h->image_count ? (uint32_t)i : NO_IMAGE;
+        struct hot_symbols *s = image != NO_IMAGE ? hot_symbols_open(h->images[i]) : NULL;
+        for (size_t p = 0; p < h->place_count && rc == 0; p++)
+            if (h->places[p].image == image)
+                rc = name_place(h, &h->places[p], s);
+        hot_symbols_close(s);
+    }
+    for (uint64_t i = 0; i < h->sample_count && rc == 0; i++)
+        for (uint32_t f = 0; f < h->samples[i].count; f++) {
+            uint32_t place = h->frames[h->samples[i].first + f];
+            if (f == 1 && !h->places[h->frames[h->samples[i].first]].frameless)
+                continue;
+            struct hot_row *r = &h->functions[h->places[place].function];
+            if (r->last != i) /* once a sample, however deep it recurses */
+                r->within += h->samples[i].weight;
+            r->last = i;
+        }
+    return rc;
+}
+
+static int by_self(const void *a, const void *b)
+{
+    const struct hot_row *x = *(const struct hot_row *const *)a,
+                         *y = *(const struct hot_row *const *)b;
+    if (x->self != y->self)
+        return x->self < y->self ? 1 : -1;
+    if (x->within != y->within)
+        return x->within < y->within ? 1 : -1;
+    return strcmp(x->name != NULL ? x->name : "", y->name != NULL ? y->name : "");
+}
+
+static const struct hot_row **sorted(const struct hot_row *rows, size_t count)
+{
+    const struct hot_row **out = calloc(count + 1, sizeof *out);
+    for (size_t i = 0; out != NULL && i < count; i++)
+        out[i] = &rows[i];
+    if (out != NULL && count > 0)
+        qsort(out, count, sizeof *out, by_self);
+    return out;
+}
+
+static const char *image_name(const struct hot *h, uint32_t image)
+{
+    if (image == NO_IMAGE)
+        return "(no image)";
+    const char *slash = strrchr(h->images[image], '/');
+    return slash != NULL ? slash + 1 : h->images[image];
+}
+
+static double share(const struct hot *h, uint64_t weight)
+{
+    return h->weight > 0 ? 100.0 * (double)weight / (double)h->weight : 0.0;
+}
+
+/* What `weight` periods are: a time, or so many of the event. */
+static void amount(const struct pmu_sample_spec *spec, uint64_t weight, char out[32])
+{
+    double n = (double)weight * (double)spec->period;
+    char text[24];
+    if (spec->period == 0)
+        (void)snprintf(out, 32, "%llu", (unsigned long long)weight);
+    else if (spec->by_time)
+        (void)snprintf(out, 32, "%s", report_time_text(text, n));
+    else
+        (void)snprintf(out, 32, "%.4g", n);
+}
+
+static void print_rows(FILE *out, const struct hot *h, const struct pmu_sample_spec *spec,
+                       bool lines, size_t top)
+{
+    const struct hot_row *all = lines ? h->lines : h->functions;
+    size_t count = lines ? h->line_count : h->function_count, shown = 0;
+    const struct hot_row **rows = sorted(all, count);
+    bool callers = h->has_callers && !lines;
+    (void)fprintf(out, "\n%10s %7s%s  %-24s %s\n", "self", "self %", callers ? "  with %" : "",
+                  "image", lines ? "line" : "function");
+    for (size_t i = 0; rows != NULL && i < count && (top == 0 || shown < top); i++) {
+        char text[32];
+        if (rows[i]->self == 0 && (lines || rows[i]->within == 0))
+            continue;
+        amount(spec, rows[i]->self, text);
+        (void)fprintf(out, "%10s %7.2f", text, share(h, rows[i]->self));
+        if (callers)
+            (void)fprintf(out, " %7.2f", share(h, rows[i]->within));
+        (void)fprintf(out, "  %-24.24s ", image_name(h, rows[i]->image));
+        text_write_plain(out, rows[i]->name != NULL ? rows[i]->name
+                              : lines               ? "(no line known: -g)"
+                                                    : "(no symbol)");
+        (void)fputc('\n', out);
+        shown++;
+    }
+    free(rows);
+}
+
+static struct pmu_sample_spec spec_of(const struct hot *h)
+{
+    struct pmu_sample_spec spec = {0};
+    struct rt_error e = {{0}};
+    if (pmu_sample_parse(h->asked, &spec, &e) != 0)
+        spec.period = 0; /* of a newer regtrace: periods are shown */
+    return spec;
+}
+
+void hot_print_text(FILE *out, const struct hot *h, size_t top)
+{
+    struct pmu_sample_spec spec = spec_of(h);
+    char total[32];
+    if (h->sample_count == 0) {
+        (void)fputs(h->asked[0] == '\0' ? "No samples: the run was not sampled "
+                                          "(REGTRACE_SAMPLE=cpu:10ms, or -sample).\n"
+                                        : "No samples fell into its windows.\n",
+                    out);
+        return;
+    }
+    amount(&spec, h->weight, total);
+    (void)fprintf(out, "Samples %s inside windows: %llu, of %llu periods, %s%s%s\n", h->asked,
+                  (unsigned long long)h->sample_count, (unsigned long long)h->weight, total,
+                  spec.by_time ? "" : " ", spec.by_time ? " of CPU time" : spec.unit);
+    if (hot_symbols_lack() != NULL)
+        (void)fprintf(out, "No names: %s.\n", hot_symbols_lack());
+    print_rows(out, h, &spec, false, top);
+    print_rows(out, h, &spec, true, top);
+    if (h->has_callers)
+        (void)fputs(
+            "\nwith %: samples in the function and in what it calls, by frame pointers; what is "
+            "compiled without them (-fno-omit-frame-pointer) ends a chain or hides a "
+            "caller.\n",
+            out);
+}
+
+static void json_rows(struct json *j, const struct hot *h, const char *key, bool lines)
+{
+    size_t count = lines ? h->line_count : h->function_count;
+    const struct hot_row **rows = sorted(lines ? h->lines : h->functions, count);
+    json_array_begin(j, key);
+    for (size_t i = 0; rows != NULL && i < count; i++) {
+        if (lines && rows[i]->self == 0)
+            continue;
+        json_object_begin(j, NULL);
+        json_compact(j);
+        json_text(j, lines ? "line" : "function", rows[i]->name);
+        json_text(j, "image", rows[i]->image == NO_IMAGE ? NULL : h->images[rows[i]->image]);
+        json_uint(j, "self", rows[i]->self);
+        if (!lines)
+            json_uint_if(j, "with_callees", h->has_callers, rows[i]->within);
+        json_object_end(j);
+    }
+    json_array_end(j);
+    free(rows);
+}
+
+void hot_print_json(FILE *out, const struct hot *h)
+{
+    struct json j = {.out = out, .indented = true};
+    struct pmu_sample_spec spec = spec_of(h);
+    json_object_begin(&j, NULL);
+    json_text(&j, "sample", h->asked);
+    json_uint_if(&j, "period", spec.period != 0, spec.period);
+    json_text(&j, "unit", spec.unit);
+    json_uint(&j, "samples", h->sample_count);
+    json_uint(&j, "periods", h->weight);
+    json_rows(&j, h, "functions", false);
+    json_rows(&j, h, "lines", true);
+    json_object_end(&j);
+    (void)fputc('\n', out);
+}
+
+void hot_free(struct hot *h)
+{
+    for (size_t i = 0; i < h->image_count; i++)
+        free(h->images[i]);
+    for (size_t i = 0; i < h->function_count; i++)
+        free(h->functions[i].name);
+    for (size_t i = 0; i < h->line_count; i++)
+        free(h->lines[i].name);
+    free(h->images);
+    free(h->places);
+    free(h->table);
+    free(h->frames);
+    free(h->samples);
+    free(h->functions);
+    free(h->lines);
+    *h = (struct hot){0};
+}

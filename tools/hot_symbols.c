@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Names and lines of addresses, by elfutils' libdwfl. */
+#include "tools/hot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HAVE_LIBDW
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+
+struct hot_symbols {
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    GElf_Addr bias;
+    Dwarf_CFI *unwind;
+    Dwarf_Addr unwind_bias;
+    bool arm;
+};
+
+struct hot_symbols *hot_symbols_open(const char *path)
+{
+    static char *debuginfo_path;
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = dwfl_build_id_find_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .section_address = dwfl_offline_section_address,
+        .debuginfo_path = &debuginfo_path,
+    };
+    struct hot_symbols *s = path[0] == '/' ? calloc(1, sizeof *s) : NULL;
+    if (s == NULL)
+        return NULL;
+    s->dwfl = dwfl_begin(&callbacks);
+    if (s->dwfl != NULL) {
+        dwfl_report_begin(s->dwfl);
+        s->module = dwfl_report_offline(s->dwfl, path, path, -1);
+        (void)dwfl_report_end(s->dwfl, NULL, NULL);
+    }
+    Elf *elf = s->module != NULL ? dwfl_module_getelf(s->module, &s->bias) : NULL;
+    GElf_Ehdr head;
+    if (elf == NULL || gelf_getehdr(elf, &head) == NULL) {
+        hot_symbols_close(s);
+        return NULL;
+    }
+    s->arm = head.e_machine == EM_AARCH64;
+    s->unwind = dwfl_module_eh_cfi(s->module, &s->unwind_bias);
+    return s;
+}
+
+void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, char **line)
+{
+    GElf_Sym symbol;
+    GElf_Off into = 0;
+    int number = 0;
+    const char *name =
+        dwfl_module_addrinfo(s->module, address + s->bias, &into, &symbol, NULL, NULL, NULL);
+    /* The nearest symbol below is no name for what lies behind its end. */
+    if (name != NULL && (symbol.st_size == 0 || into < symbol.st_size))
+        *function = strdup(name);
+    Dwfl_Line *where = dwfl_module_getsrc(s->module, address + s->bias);
+    const char *file = where != NULL ? dwfl_lineinfo(where, NULL, &number, NULL, NULL, NULL) : NULL;
+    if (file != NULL && asprintf(line, "%s:%d", file, number) < 0)
+        *line = NULL;
+}
+
+/* x86-64: the canonical frame address is the stack pointer (register 7) plus 8. AArch64: register 30 still holds what it held. */
+bool hot_symbols_frameless(struct hot_symbols *s, uint64_t address)
+{
+    Dwarf_Frame *frame = NULL;
+    Dwarf_Op *ops = NULL, memory[3];
+    size_t count = 0;
+    bool frameless = false;
+    if (s->unwind == NULL ||
+        dwarf_cfi_addrframe(s->unwind, address + s->bias - s->unwind_bias, &frame) != 0)
+        return false;
+    if (s->arm)
+        frameless =
+            dwarf_frame_register(frame, 30, memory, &ops, &count) == 0 && count == 0 && ops == NULL;
+    else if (dwarf_frame_cfa(frame, &ops, &count) == 0 && count == 1)
+        frameless = (ops[0].atom == DW_OP_breg7 && ops[0].number == 8) ||
+                    (ops[0].atom == DW_OP_bregx && ops[0].number == 7 && ops[0].number2 == 8);
+    free(frame);
+    return frameless;
+}
+
+void hot_symbols_close(struct hot_symbols *s)
+{
+    if (s != NULL && s->dwfl != NULL)
+        dwfl_end(s->dwfl);
+    free(s);
+}
+
+const char *hot_symbols_lack(void)
+{
+    return NULL;
+}
+
+#else
+
+struct hot_symbols *hot_symbols_open(const char *path)
+{
+    (void)path;
+    return NULL;
+}
+
+void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, char **line)
+{
+    (void)s;
+    (void)address;
+    (void)function;
+    (void)line;
+}
+
+bool hot_symbols_frameless(struct hot_symbols *s, uint64_t address)
+{
+    (void)s;
+    (void)address;
+    return false;
+}
+
+void hot_symbols_close(struct hot_symbols *s)
+{
+    (void)s;
+}
+
+const char *hot_symbols_lack(void)
+{
+    return "this regtrace was built without libdw (elfutils), which finds the names of functions";
+}
+#endif
