@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sampling by a timer on a thread's CPU time, or by a perf event that overflows. */
-#include "pmu/sampler.h"
+#include "pmu/internal.h"
 
 #include "base/sys.h"
-#include "pmu/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

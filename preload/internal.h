@@ -5,7 +5,6 @@
 
 #include "controller/controller.h"
 #include "pmu/pmu.h"
-#include "pmu/sampler.h"
 #include "preload/preload.h"
 
 #define THREAD_FUNCTION_DEPTH 256

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "pmu/sampler.h"
 
 #include <errno.h>
 #include <link.h>

@@ -231,18 +231,17 @@ bool signals_is_internal(int signo, const siginfo_t *info)
 {
     if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) == 0)
         return false;
-    /* A counter's overflow may come when the counter is gone (its thread is ending): nobody else makes the kernel send
-     * a signal that is still reserved. */
+    /* A counter may be gone when its overflow comes: nobody else makes the kernel send a reserved signal. */
     if (info->si_code > 0)
         return counting_is_overflow(info) || sampling_is_due(info) || signo == signals_kept_out;
     int code = info->si_value.sival_int >> 16;
+    const struct stream_header *h = recorder_stream.header;
     if (info->si_code == SI_TKILL)
-        return recorder_stream.header != NULL &&
-               info->si_pid == (pid_t)recorder_stream.header->writer_pid;
+        return h != NULL && info->si_pid == (pid_t)h->writer_pid;
     if (info->si_code == SI_TIMER)
         return code == INTERRUPT_TIMER || code == INTERRUPT_SAMPLE;
     return info->si_code == SI_QUEUE && info->si_pid == (pid_t)process.pid &&
-           (code == 0x5254 || code == 0x5255);
+           (code == INTERRUPT_SYNC || code == INTERRUPT_REQUEST);
 }
 
 static void run_program_handler(uintptr_t handler, int signo, siginfo_t *info, void *context)

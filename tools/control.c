@@ -2,7 +2,6 @@
  * The chains of a run as the library will read them, parsed before anything starts. */
 #include "controller/controller.h"
 #include "pmu/pmu.h"
-#include "pmu/sampler.h"
 #include "tools/run.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * From places to functions and lines, and the tables that are shown. */
 #include "tools/hot.h"
 
-#include "pmu/sampler.h"
+#include "pmu/pmu.h"
 #include "tools/json.h"
 #include "tools/report.h"
 
