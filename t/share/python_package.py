@@ -199,6 +199,22 @@ def regions_messages_marks():
 
 
 @test
+def samples():
+    path = folder("samples")
+    top = 2**32
+    events = [*plain_events(),
+              hm.event(2620, hm.code("PSs"), a=0x401000, b=3 | 3 * top), hm.event(2621, hm.code("PSc"), a=0x77, b=0x401500),
+              hm.event(2622, hm.code("PSs"), thread=1, a=0x10, b=1), hm.event(2623, hm.code("PSc"), a=0x401600, b=0)]  # fmt: skip
+    plain_file(os.path.join(path, "rank-00000.h5"), events=events)
+    s = regtrace.open(path).samples()
+    same(s["thread"], [0, 1])
+    same(s["ip"], [0x401000, 0x10])
+    same(s["periods"], [3, 1])
+    same(s["link"], [0x77, 0])
+    same(s["callers"], [(0x401500, 0x401600), ()])
+
+
+@test
 def ranks_on_one_clock():
     path = folder("two")
     plain_file(os.path.join(path, "rank-00000.h5"), size=4)

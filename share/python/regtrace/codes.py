@@ -46,6 +46,8 @@ MARK_LABEL = code("KTl")
 MARK_PUSH = code("KM[")
 MARK_POP = code("KM]")
 MARK_SET = code("KM=")
+SAMPLE = code("PSs")
+SAMPLE_CALLERS = code("PSc")
 
 # Numbers of MPI functions beyond a byte continue in categories of their own.
 _ENTER = {ord("E"): 0, ord("e"): 256, ord("B"): 512}

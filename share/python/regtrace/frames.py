@@ -358,3 +358,34 @@ def marks(file, **filters):
         "label": pd.array([labels.get((int(k), int(v) & (2**64 - 1)), pd.NA) for k, v in zip(kinds, values)],
                           dtype="string"),
     })  # fmt: skip
+
+
+def samples(file, **filters):
+    """Samples with their callers, and the image that each address belongs to."""
+    rows = raw(file, code=np.array([codes.SAMPLE, codes.SAMPLE_CALLERS], dtype=np.uint32), **filters)
+    rows = rows[np.argsort(rows["thread"], kind="stable")]  # callers stand behind their sample in its thread
+    first = rows["code"] == codes.SAMPLE
+    callers = [[] for _ in range(int(first.sum()))]
+    for of, a, b in zip((np.cumsum(first) - 1)[~first], rows["a"][~first], rows["b"][~first]):
+        if of >= 0:
+            callers[of] += [int(a), int(b)]
+    rows = rows[first]
+    counts = (rows["b"] >> np.uint64(32)).astype(np.int64)
+    callers = [tuple(c[:n]) for c, n in zip(callers, counts)]
+    maps = file.table("maps")
+    maps = maps[np.argsort(maps["base"], kind="stable")]
+    at = np.searchsorted(maps["base"], rows["a"], side="right") - 1
+    texts = file.strings()
+    paths = [texts.get(int(maps["path"][i]), "?") if i >= 0 else pd.NA for i in at]
+    bases = maps["base"][np.maximum(at, 0)] if len(maps) else np.zeros(len(rows), dtype=np.uint64)
+    return pd.DataFrame({
+        "time_ns": file.clock.ns(rows["clock"]),
+        "thread": rows["thread"],
+        "window": rows["window"],
+        "ip": rows["a"],
+        "image": pd.array(paths, dtype="string"),
+        "offset": np.where(at >= 0, rows["a"] - bases, rows["a"]),
+        "periods": (rows["b"] & np.uint64(0xFFFFFFFF)).astype(np.int64),
+        "link": [c[0] if c else 0 for c in callers],
+        "callers": [c[1:] for c in callers],
+    })  # fmt: skip

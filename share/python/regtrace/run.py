@@ -192,6 +192,11 @@ class Run:
         """One row per push, pop or set of a mark."""
         return self._each(rank, lambda f: frames.marks(f, window=window, thread=thread))
 
+    def samples(self, rank=None, window=None, thread=None):
+        """One row per sample (REGTRACE_SAMPLE). callers: return addresses, the innermost first; link: what is the
+        return address of a function that has made no frame."""
+        return self._each(rank, lambda f: frames.samples(f, window=window, thread=thread))
+
     # --- putting together --------------------------------------------------------------------------------
 
     def _chosen(self, rank):
