@@ -96,7 +96,9 @@ for mpi in openmpi mpich; do
         continue
     fi
     plain=$(mpirun_for $mpi 2 "$APPS/stencil.$mpi" 2>/dev/null)
-    run 120 "$REGTRACE" run -o "$T/$mpi" -sample cpu:100us -- mpirun.$mpi $([ $mpi = mpich ] || echo --oversubscribe) -np 2 "$APPS/stencil.$mpi"
+    more=()
+    [ $mpi = mpich ] || more=(--oversubscribe)
+    run 120 "$REGTRACE" run -o "$T/$mpi" -sample cpu:100us -- mpirun.$mpi "${more[@]}" -np 2 "$APPS/stencil.$mpi"
     is "$out" "$plain" "$mpi: the same output"
     ok_run "$mpi: what is recorded holds" "$REGTRACE" check "$T/$mpi"
     run 60 "$REGTRACE" dump --rank 0 "$T/$mpi"
