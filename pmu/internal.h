@@ -10,6 +10,15 @@ extern const struct pmu_backend pmu_perf, pmu_step, pmu_late;
 /* Skids of 0 to `maximum` instructions, by that seed. */
 void pmu_late_prepare(uint64_t seed, uint64_t maximum);
 
+/* An event of perf_event_open(2). */
+struct pmu_event {
+    const char *name;
+    uint32_t type;
+    uint64_t config;
+};
+/* A name of the table in names.c, or rHEX. */
+bool pmu_event_find(const char *text, size_t length, struct pmu_event *out);
+
 /* Why perf_event_open failed with err, and the remedy. */
 void pmu_perf_explain(int err, struct rt_error *e);
 /* Move a descriptor (or -errno) out of the program's way. */

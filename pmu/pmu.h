@@ -158,4 +158,41 @@ bool pmu_sampler_is_overflow(const struct pmu_sampler *s, const siginfo_t *info)
 /* How many periods one signal stands for: those that ended before it was delivered are counted with it. */
 uint32_t pmu_sampler_weight(const struct pmu_sampler *s, const siginfo_t *info);
 
+/* --- counters ------------------------------------------------------------------------------------------
+ *
+ * Events counted all the time, a thread's own in user mode, read when somebody wants to know. */
+
+#define PMU_COUNTERS 8
+
+/* What REGTRACE_EVENTS asks for. */
+struct pmu_counter_set {
+    unsigned count; /* 0: nothing is counted */
+    uint32_t type[PMU_COUNTERS];
+    uint64_t config[PMU_COUNTERS];
+};
+
+/* Of one thread; zero before pmu_counters_begin(). */
+struct pmu_counters {
+    unsigned count;
+    int fd[PMU_COUNTERS]; /* -errno where the kernel gave none */
+};
+
+/* As read(2) gives them: PERF_FORMAT_TOTAL_TIME_ENABLED | _RUNNING. running < enabled: the counter was shared. */
+struct pmu_reading {
+    uint64_t value, enabled, running;
+};
+
+/* "EVENT,EVENT...", "" for none. -EINVAL with the text. */
+RT_MUST_CHECK int pmu_counters_parse(const char *text, struct pmu_counter_set *set,
+                                     struct rt_error *err);
+/* Can they be had here? 0, or -errno with the reason and the remedy. */
+RT_MUST_CHECK int pmu_counters_probe(const char *text, const struct pmu_counter_set *set,
+                                     struct rt_error *err);
+
+/* On the calling thread. -errno where one of them could not be had: it reads 0. */
+RT_MUST_CHECK int pmu_counters_begin(struct pmu_counters *c, const struct pmu_counter_set *set);
+void pmu_counters_read(const struct pmu_counters *c, struct pmu_reading out[PMU_COUNTERS]);
+/* Also in the child of fork, where they still count the parent. */
+void pmu_counters_end(struct pmu_counters *c);
+
 #endif

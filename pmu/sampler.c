@@ -16,38 +16,6 @@
 #define SHORTEST_NS UINT64_C(10000)
 #define LONGEST_NS UINT64_C(1000000000000)
 
-struct event_name {
-    const char *name;
-    uint32_t type;
-    uint64_t config;
-};
-
-#define CACHE_MISSES(cache)                                                                        \
-    ((cache) | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
-
-/* The kernel's generic events as perf-list(1) has them, and PAPI's names for the same. */
-static const struct event_name names[] = {
-    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-    {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-    {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
-    {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
-    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
-    {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES},
-    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
-    {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
-    {"stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
-    {"L1-dcache-load-misses", PERF_TYPE_HW_CACHE, CACHE_MISSES(PERF_COUNT_HW_CACHE_L1D)},
-    {"LLC-load-misses", PERF_TYPE_HW_CACHE, CACHE_MISSES(PERF_COUNT_HW_CACHE_LL)},
-    {"dTLB-load-misses", PERF_TYPE_HW_CACHE, CACHE_MISSES(PERF_COUNT_HW_CACHE_DTLB)},
-    {"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
-    {"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN},
-    {"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
-    {"PAPI_TOT_INS", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-    {"PAPI_TOT_CYC", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-    {"PAPI_REF_CYC", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
-    {"PAPI_BR_MSP", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
-};
-
 static int bad(struct rt_error *err, const char *text, const char *why)
 {
     rt_error_set(
@@ -107,26 +75,18 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
     size_t n = colon != NULL ? (size_t)(colon - text) : 0;
     if (n == 0)
         return bad(err, text, "an event or its period is missing");
-    char *end = NULL;
     if (n == 3 && strncmp(text, "cpu", n) == 0) {
         spec->by_time = true;
         spec->unit = "ns of CPU time";
         return read_period(text, colon + 1, spec, err);
     }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i].name) == n && strncmp(names[i].name, text, n) == 0) {
-            spec->type = names[i].type;
-            spec->config = names[i].config;
-            spec->unit = names[i].name;
-            return read_period(text, colon + 1, spec, err);
-        }
-    if (text[0] == 'r' && n > 1 && strspn(text + 1, "0123456789abcdefABCDEF") == n - 1 && n <= 17) {
-        spec->type = PERF_TYPE_RAW;
-        spec->config = strtoull(text + 1, &end, 16);
-        spec->unit = "raw events";
-        return read_period(text, colon + 1, spec, err);
-    }
-    return bad(err, text, "there is no such event");
+    struct pmu_event event;
+    if (!pmu_event_find(text, n, &event))
+        return bad(err, text, "there is no such event");
+    spec->type = event.type;
+    spec->config = event.config;
+    spec->unit = event.name;
+    return read_period(text, colon + 1, spec, err);
 }
 
 /* --- the kernel's side ------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The library's entry: decide whether this program is traced, read and check everything, refuse before main
  * what cannot be served, and leave the rest for when something is to be recorded. */
+#include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/sampling.h"
 
@@ -293,6 +294,8 @@ static bool set_up(void)
     if (rc == 0)
         rc = sampling_prepare(&e);
     if (rc == 0)
+        rc = counters_prepare(&e);
+    if (rc == 0)
         rc = make_automaton(&e);
     if (rc != 0) {
         refuse(&e);
@@ -343,7 +346,7 @@ bool process_wants_early_start(void)
     for (size_t i = 0; i < sizeof without_mpi / sizeof *without_mpi; i++)
         if (ctl_config_uses(process.config, without_mpi[i]))
             return true;
-    return !process_is_idle() && (process.links_mpi || sampling_is_on());
+    return !process_is_idle() && (process.links_mpi || sampling_is_on() || counters_are_on());
 }
 
 /* A copy that dlmopen() put into a name space of its own stands beside the one that traces, and may be unmapped while signals

@@ -46,6 +46,7 @@ void process_after_fork_child(void)
         timers_forget(pt);
         counting_forked(pt);
         sampling_forked(pt);
+        pmu_counters_end(&pt->counters);
     }
     stream_close(
         &recorder_stream); /* the parent's: unmapped here, so that nothing of ours can reach it */

@@ -67,6 +67,8 @@ struct preload_thread {
     struct thread_timer timers[THREAD_TIMERS];
     struct counting counting;
     struct pmu_sampler sampler;
+    struct pmu_counters counters;
+    struct pmu_reading counted[PMU_COUNTERS]; /* when the window opened */
     bool sampling_held;
     struct ctl_thread *automaton;
 };

@@ -267,6 +267,7 @@ void thread_finish(void)
     uint64_t mask = sys_block_signals();
     timers_thread_end(pt);
     sampling_thread_end(pt);
+    pmu_counters_end(&pt->counters);
     pmu_thread_end(&pt->counting.counter);
     t->counted = 0;
     if (pt->automaton != NULL) {

@@ -4,6 +4,7 @@
  * Recording is one flag per thread. A broadcast edge changes the shared state here and bumps recorder_epoch; each
  * other thread follows when it next asks recorder_active(), writes its own open or close record, and says how
  * late it was. No thread waits for another. */
+#include "preload/counters.h"
 #include "preload/sampling.h"
 
 #include "base/sys.h"
@@ -95,11 +96,13 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
     emit_cut(t, pt, true);
     sampling_opened(t, pt);
+    counters_opened(pt);
 }
 
 static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
                          const struct edge *e)
 {
+    counters_closed(t, pt);
     sampling_closed(pt);
     emit_cut(t, pt, false);
     uint64_t now = clock_ticks();
@@ -184,7 +187,7 @@ static void bump_epoch(struct recorder_thread *t)
     uint32_t before = atomic_fetch_add_explicit(&recorder_epoch, 1, memory_order_acq_rel);
     if (t->epoch == before)
         t->epoch = before + 1;
-    if (sampling_is_on())
+    if (sampling_is_on() || counters_are_on())
         timers_sync_needed(NULL);
 }
 

@@ -188,7 +188,7 @@ static int check_all(struct run *r, struct rt_error *e)
     if (rc == 0)
         ctl_config_free(config);
     if (rc == 0)
-        rc = run_check_sampling(&r->options, e);
+        rc = run_check_counters(&r->options, e);
     if (rc == 0)
         rc = installed_library(r->library, e);
     if (rc == 0)

@@ -213,6 +213,11 @@ static void describe_marks(struct described *d, const struct rt_rank *rank,
         add_uint(d, "periods", (uint32_t)ev->b);
         add_uint(d, "callers", ev->b >> 32);
         break;
+    case EV_COUNTER:
+        add_string(d, rank, "event", ev->a);
+        add_uint(d, "count", ev->b);
+        add_uint(d, "running_per_mille", ev->a >> 32);
+        break;
     case EV_SAMPLE_CALLERS:
         add_hex(d, "caller", ev->a);
         if (ev->b != 0)

@@ -64,8 +64,8 @@ RT_MUST_CHECK int installed_writer(char out[PATH_MAX], const char *library, cons
 RT_MUST_CHECK int run_parse_chains(const struct options *o, bool only_language, bool quiet,
                                    struct ctl_config **config, struct rt_error *e);
 
-/* Can the samples that these options ask for be had here? 0 or -errno with the text. */
-RT_MUST_CHECK int run_check_sampling(const struct options *o, struct rt_error *e);
+/* Can the samples and counters that these options ask for be had here? 0 or -errno with the text. */
+RT_MUST_CHECK int run_check_counters(const struct options *o, struct rt_error *e);
 
 /* Does a line of the log end with a warning that was printed then? */
 bool run_has_said(const char *line);
