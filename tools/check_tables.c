@@ -72,10 +72,12 @@ static void check_overlap(struct check *c, const struct rt_rank_tables *t)
     struct rt_window *sorted = calloc(t->window_count + 1, sizeof *sorted);
     if (sorted == NULL)
         return;
-    if (t->window_count > 0)
-        memcpy(sorted, t->windows, t->window_count * sizeof *sorted);
-    qsort(sorted, t->window_count, sizeof *sorted, by_thread_and_start);
-    for (size_t i = 1; i < t->window_count; i++) {
+    size_t count = 0;
+    for (size_t i = 0; i < t->window_count; i++)
+        if (window_span_has(&c->windows, t->windows[i].ordinal))
+            sorted[count++] = t->windows[i];
+    qsort(sorted, count, sizeof *sorted, by_thread_and_start);
+    for (size_t i = 1; i < count; i++) {
         const struct rt_window *p = &sorted[i - 1], *w = &sorted[i];
         if (p->thread != w->thread)
             continue;
@@ -199,10 +201,41 @@ static void check_string(struct check *c, const struct rt_rank *rank, uint32_t i
                         id);
 }
 
+/* The windows of a span: each ordinal is there, and each row is as it must be. */
+static void check_span(struct check *c, const struct rt_rank_info *info,
+                       const struct rt_rank_tables *t)
+{
+    uint64_t rows = 0, files_last = 0;
+    for (size_t i = 0; i < t->window_count; i++) {
+        if ((uint64_t)t->windows[i].ordinal + 1 > files_last && t->windows[i].ordinal >= 0)
+            files_last = (uint64_t)t->windows[i].ordinal + 1;
+        if (!window_span_has(&c->windows, t->windows[i].ordinal))
+            continue;
+        check_window(c, info, t, &t->windows[i]);
+        rows++;
+    }
+    c->in_span += rows;
+    for (int64_t o = c->windows.first; o <= c->windows.last && (uint64_t)o < files_last; o++) {
+        bool seen = false;
+        for (size_t i = 0; !seen && i < t->window_count; i++)
+            seen = t->windows[i].ordinal == o;
+        c->facts++;
+        if (!seen)
+            check_violation(c, CHECK_ORDINALS,
+                            "no window has ordinal %" PRId64 ", though %" PRIu64 " exists", o,
+                            files_last - 1);
+    }
+}
+
 void check_tables(struct check *c, const struct rt_rank *rank)
 {
     const struct rt_rank_info *info = rt_rank_info(rank);
     const struct rt_rank_tables *t = rt_rank_tables(rank);
+    if (c->windows.given) {
+        check_span(c, info, t);
+        check_overlap(c, t);
+        return;
+    }
     check_ordinals(c, t);
     for (size_t i = 0; i < t->window_count; i++)
         check_window(c, info, t, &t->windows[i]);

@@ -12,6 +12,7 @@ struct wishes {
     bool json, all;
     uint64_t top, wait;
     struct rank_list ranks;
+    struct window_span windows;
 };
 
 static int take_option(struct wishes *w, const struct arguments *a)
@@ -24,13 +25,15 @@ static int take_option(struct wishes *w, const struct arguments *a)
         w->all = true;
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
         message_error("report", "-rank: %s", e.text);
+    else if (strcmp(name, "window") == 0 && window_span_parse(&w->windows, a->value, &e) != 0)
+        message_error("report", "-window: %s", e.text);
     else if (strcmp(name, "top") == 0 && argument_number(a->value, 0, 1000000, &w->top) != 0)
         message_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
         message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else
         return TOOL_OK;
-    return strcmp(name, "json") == 0 || strcmp(name, "all") == 0 ? TOOL_OK : TOOL_USAGE;
+    return a->option->value == NULL ? TOOL_OK : TOOL_USAGE;
 }
 
 static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
@@ -68,7 +71,7 @@ static int report_one(const struct wishes *w, const char *path)
     if (run == NULL)
         return TOOL_FAILURE;
     int code = TOOL_OK;
-    if (report_collect(&r, run, &w->ranks, &e) != 0) {
+    if (report_collect(&r, run, &w->ranks, &w->windows, &e) != 0) {
         message_error("report", "%s", e.text);
         code = TOOL_FAILURE;
     } else if (w->json) {
@@ -106,6 +109,10 @@ static int report_main(int argc, char **argv)
 static const struct command_option report_options[] = {
     {"json", NULL, "one JSON object instead of tables", 0},
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
+    {"window", "N[-M]",
+     "only the windows with these ordinals: their events, calls and times; what is lost, waits and "
+     "own overhead of the slow path are those of the whole run",
+     'w'},
     {"top", "N", "how many functions are shown, the longest first; 0 for all (default 20)", 0},
     {"all", NULL, "every window and every rank, however many", 'a'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
@@ -116,7 +123,7 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis = "[--json] [--rank LIST] [--top N] [--all] [--wait SECONDS] DIR...",
+    .synopsis = "[--json] [--rank LIST] [--window N[-M]] [--top N] [--all] [--wait SECONDS] DIR...",
     .description =
         "Each DIR is the folder of a run, its regtrace.h5, or one rank file (--json takes one). "
         "Files whose process has "

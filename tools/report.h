@@ -48,7 +48,7 @@ struct report_rank {
     size_t alarm_count;
     struct report_calls *functions;          /* REPORT_FUNCTIONS */
     double window_ns, mpi_ns, mpi_window_ns; /* the last: windows of threads that called MPI */
-    uint64_t calls, bytes, received, read_rows;
+    uint64_t calls, bytes, received, events; /* events: in the windows asked for */
     uint64_t lost_events, loss[RT_LOSS_STORAGE + 1];
     bool lost_unknown; /* something is missing whose number nobody knows */
     uint64_t dropped, waits;
@@ -71,6 +71,7 @@ struct report_text_item {
 
 struct report {
     char *dir;
+    struct window_span windows; /* all that is said of events, calls and times is of these */
     struct report_rank *ranks;
     size_t rank_count, failed;
     int32_t size;     /* ranks of the world, -1 unknown */
@@ -89,10 +90,11 @@ struct report {
     int64_t origin_realtime_ns; /* since 1970; 0 unknown */
 };
 
-/* Read a whole run. Ranks that cannot be read are kept with their error. 0, or -errno with the text when there is
+/* Read a whole run, or of it the windows of a span. Ranks that cannot be read are kept with their error. 0, or -errno with the text when there is
  * nothing to read at all. Free with report_free(). */
 RT_MUST_CHECK int report_collect(struct report *r, const struct rt_run *run,
-                                 const struct rank_list *ranks, struct rt_error *e);
+                                 const struct rank_list *ranks, const struct window_span *windows,
+                                 struct rt_error *e);
 void report_free(struct report *r);
 
 /* One rank file: report_rank.c. -ENOMEM or -EBADMSG with the text. */

@@ -133,7 +133,7 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
     json_uint(j, "pid", k->info.pid);
     json_text(j, "program", k->program);
     json_text(j, "end_reason", k->end_reason);
-    json_uint(j, "events", k->read_rows);
+    json_uint(j, "events", k->events);
     write_losses(j, k);
     json_uint(j, "windows", k->window_count);
     json_uint(j, "fired", k->info.fired_total);
@@ -152,7 +152,7 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
     json_object_begin(j, "overhead");
     json_compact(j);
     json_real(j, "event_cost_ns", k->event_cost_ns);
-    json_real(j, "events_ns", k->event_cost_ns * (double)k->read_rows);
+    json_real(j, "events_ns", k->event_cost_ns * (double)k->events);
     json_real(j, "slow_path_ns", k->own_ns);
     json_uint(j, "waits", k->waits);
     json_real(j, "wait_ns", k->wait_ns);
@@ -214,7 +214,7 @@ void report_print_json(FILE *out, const struct report *r)
     struct json j = {.out = out, .indented = true};
     uint64_t events = 0, lost = 0;
     for (size_t i = 0; i < r->rank_count; i++) {
-        events += r->ranks[i].read_rows;
+        events += r->ranks[i].events;
         lost += r->ranks[i].lost_events;
     }
     json_object_begin(&j, NULL);

@@ -28,7 +28,8 @@ struct pass {
     size_t stack_count;
 };
 
-static int copy_tables(struct report_rank *out, const struct rt_rank *rank)
+static int copy_tables(struct report_rank *out, const struct rt_rank *rank,
+                       const struct window_span *windows)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
     out->windows = calloc(t->window_count + 1, sizeof *out->windows);
@@ -39,7 +40,8 @@ static int copy_tables(struct report_rank *out, const struct rt_rank *rank)
         out->functions == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < t->window_count; i++)
-        out->windows[i].row = t->windows[i];
+        if (window_span_has(windows, t->windows[i].ordinal))
+            out->windows[out->window_count++].row = t->windows[i];
     for (size_t i = 0; i < t->thread_count; i++) {
         out->threads[i].row = t->threads[i];
         out->threads[i].name = strdup(rt_rank_string(rank, t->threads[i].name));
@@ -48,7 +50,6 @@ static int copy_tables(struct report_rank *out, const struct rt_rank *rank)
         out->alarms[i].alarm = t->alarms[i].alarm;
         out->alarms[i].text = strndup(t->alarms[i].text, sizeof t->alarms[i].text);
     }
-    out->window_count = t->window_count;
     out->thread_count = t->thread_count;
     out->alarm_count = t->alarm_count;
     return 0;
@@ -221,6 +222,9 @@ static void name_function(struct pass *p, uint32_t f, uint32_t code)
 
 static int take_event(struct pass *p, const struct rt_event *ev)
 {
+    if (!window_span_has(&p->report->windows, ev->window))
+        return 0;
+    p->out->events++;
     bool unknown = (ev->flags & EVENT_FLAG_CUT) != 0;
     if (ev->code == EV_MPI_BYTES && !unknown)
         p->out->received += ev->b;
@@ -252,13 +256,11 @@ static int pass_over_events(struct pass *p, struct progress *progress, struct rt
     struct rt_event *block = calloc(BLOCK_ROWS, sizeof *block);
     int rc = block != NULL ? 0 : -ENOMEM;
     size_t got = 1;
-    while (rc == 0 && got > 0) {
-        rc = rt_rank_read_events(p->rank, p->out->read_rows, BLOCK_ROWS, block, &got, e);
+    for (uint64_t row = 0; rc == 0 && got > 0; row += got) {
+        rc = rt_rank_read_events(p->rank, row, BLOCK_ROWS, block, &got, e);
         for (size_t i = 0; rc == 0 && i < got; i++)
             rc = take_event(p, &block[i]);
-        if (rc == 0)
-            p->out->read_rows += got;
-        progress_update(progress, p->out->read_rows, p->out->info.event_count);
+        progress_update(progress, row, p->out->info.event_count);
     }
     if (rc == -ENOMEM)
         rt_error_set(e, "no memory");
@@ -277,7 +279,7 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     out->end_reason = strdup(info->end_reason);
     out->alive = info->state == RT_FILE_LIVE && tool_process_alive(info);
     if (out->host == NULL || out->program == NULL || out->end_reason == NULL ||
-        copy_tables(out, rank) != 0) {
+        copy_tables(out, rank, &r->windows) != 0) {
         rt_error_set(e, "no memory");
         return -ENOMEM;
     }

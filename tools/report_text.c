@@ -76,9 +76,10 @@ static void print_head(FILE *out, const struct report *r)
 {
     uint64_t events = 0, lost = 0, texts = 0;
     bool unknown = false;
+    char span[48];
     const char *program = NULL;
     for (size_t i = 0; i < r->rank_count; i++) {
-        events += r->ranks[i].read_rows;
+        events += r->ranks[i].events;
         lost += r->ranks[i].lost_events;
         texts += r->ranks[i].loss[RT_LOSS_STRINGS];
         unknown |= r->ranks[i].lost_unknown;
@@ -100,8 +101,11 @@ static void print_head(FILE *out, const struct report *r)
             strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm) > 0)
             (void)fprintf(out, ", started %s", when);
     }
-    (void)fprintf(out, "\n  %" PRIu64 " events recorded, %" PRIu64 " lost%s\n", events, lost,
-                  unknown ? " and an unknown number more" : "");
+    (void)fprintf(out, "\n  %" PRIu64 " events recorded%s%s, %" PRIu64 " lost%s%s\n", events,
+                  r->windows.given ? " in " : "",
+                  r->windows.given ? window_span_text(span, &r->windows) : "", lost,
+                  unknown ? " and an unknown number more" : "",
+                  r->windows.given ? " in the whole run" : "");
     if (texts > 0)
         (void)fprintf(out,
                       "  %" PRIu64 " texts (names of regions, ...) lost: there were too many "
@@ -183,7 +187,7 @@ static void print_rank(FILE *out, const struct report_rank *k)
     (void)snprintf(lost, sizeof lost, "%" PRIu64 "%s", k->lost_events, k->lost_unknown ? "+?" : "");
     (void)fprintf(
         out, "  %-16s %11" PRIu64 " %8s %8zu %11s %11s %6.1f%% %10" PRIu64 " %11s %11s  %s", name,
-        k->read_rows, lost, k->window_count, report_time_text(window, k->window_ns),
+        k->events, lost, k->window_count, report_time_text(window, k->window_ns),
         report_time_text(mpi, k->mpi_ns),
         k->mpi_window_ns > 0 ? 100 * k->mpi_ns / k->mpi_window_ns : 0.0, k->calls,
         bytes_text(bytes, k->bytes), bytes_text(received, k->received), report_file_state(k));
@@ -243,7 +247,7 @@ static void print_overhead(FILE *out, const struct report *r)
         if (k->error != NULL)
             continue;
         interrupted += k->interrupted;
-        events_ns += k->event_cost_ns * (double)k->read_rows;
+        events_ns += k->event_cost_ns * (double)k->events;
         own_ns += k->own_ns;
         wait_ns += k->wait_ns;
         windows_ns += k->window_ns;

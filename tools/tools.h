@@ -118,6 +118,19 @@ struct rank_list {
 RT_MUST_CHECK int rank_list_parse(struct rank_list *l, const char *text, struct rt_error *e);
 bool rank_list_has(const struct rank_list *l, int32_t rank);
 
+/* --- spans of windows: window_span.c -------------------------------------------------------------- */
+
+struct window_span {
+    bool given; /* false: every window, and what lies outside them */
+    int32_t first, last;
+};
+
+/* "4" or "4-9", ordinals. 0 or -EINVAL with what is legal in *e. */
+RT_MUST_CHECK int window_span_parse(struct window_span *s, const char *text, struct rt_error *e);
+bool window_span_has(const struct window_span *s, int32_t ordinal);
+/* "window 4", "windows 4 to 9" or "all windows". Returns `out`. */
+const char *window_span_text(char out[48], const struct window_span *s);
+
 /* --- help: help.c, man.c -------------------------------------------------------------------------- */
 
 void help_print_all(FILE *out);

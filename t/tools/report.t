@@ -16,6 +16,13 @@ for mpi in openmpi mpich; do
     "$PYTHON" "$here/oracle.py" "$T/$mpi" "$T/$mpi.json" "$T/$mpi.dump" >"$T/oracle.out"
     ok $? "$mpi: the numbers are those that h5py finds" || diag "$(grep -v '^ok' "$T/oracle.out")"
     diag "$mpi: $(tail -1 "$T/oracle.out") comparisons"
+    # Of some windows: the same oracle, which looks at the rows of these alone.
+    "$REGTRACE" report --json --window 1-2 "$T/$mpi" >"$T/$mpi.json" && "$REGTRACE" dump --json --window 1-2 "$T/$mpi" >"$T/$mpi.dump"
+    ok $? "$mpi: report and dump --window 1-2"
+    "$PYTHON" "$here/oracle.py" "$T/$mpi" "$T/$mpi.json" "$T/$mpi.dump" 1 2 >"$T/oracle.out"
+    ok $? "$mpi: the numbers of two windows are those that h5py finds" || diag "$(grep -v '^ok' "$T/oracle.out")"
+    is "$("$PYTHON" -c 'import json, sys; print(sorted({w["ordinal"] for w in json.load(open(sys.argv[1]))["windows"]}))' "$T/$mpi.json")" \
+        '[1, 2]' "$mpi: and of no other"
     last=$mpi
 done
 [ -n "${last:-}" ] || skip_all 'no MPI here'
@@ -53,6 +60,11 @@ run 60 "$REGTRACE" report "$dir" "$dir/rank-00000.h5"
 is "$status $(grep -c '^Own overhead' <<<"$out")" '0 2' 'several folders: each in turn'
 run 60 "$REGTRACE" report --json "$dir" "$dir"
 is "$status" 2 'JSON is of one'
+run 60 "$REGTRACE" report --window 1 "$dir"
+like "$out" 'events recorded in window 1, 0 lost in the whole run' 'report --window says of what it is'
+run 60 "$REGTRACE" report --window 7-9 "$dir"
+is "$status $out" '1 ' 'windows that are not there: an error, and no report about nothing'
+like "$err" 'windows 7 to 9 of -window is not in .*report --all' 'that says how to find those that are'
 run 60 "$REGTRACE" report --rank 9 "$dir"
 is "$status" 1 'a rank that is not there'
 like "$err" 'none of the ranks' 'is an error'

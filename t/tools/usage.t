@@ -59,7 +59,13 @@ for c in report dump check recover; do
 done
 wrong 'report: a wrong list' '-rank: "3-1" is no list' report -rank 3-1 x
 wrong 'report: a wrong number' '-top is "many"' report -top many x
-wrong 'dump: a wrong window' '-window is "4-2"' dump -window 4-2 x
+for c in report dump check; do
+    wrong "$c: a wrong window" '-window: "4-2" is no span of windows: an ordinal .from 0. or N-M' $c -window 4-2 x
+    wrong "$c: a window that is no number" '-window: "first" is no span' $c -window first x
+    wrong "$c: half a span" '-window: "4-" is no span' $c -window 4- x
+    wrong "$c: a span from nowhere" '-window: "-4" is no span' $c -window=-4 x
+    wrong "$c: a number that no window has" '-window: "4294967296" is no span' $c -window 4294967296 x
+done
 wrong 'dump: a wrong thread' '-thread is "main"' dump -thread main x
 wrong 'ctl: no folder' 'no folder is named' ctl
 wrong 'ctl: no request' 'fire\|status' ctl x

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 
 from regtrace import codes
+from regtrace.errors import RegtraceError
 from regtrace.pairs import match
 
 # The words of `regtrace report --json`.
@@ -33,12 +34,25 @@ def named(values, names, unknown):
 
 
 def wanted(values, choice):
-    """Mask of the values that are the number, or among the numbers, `choice`; None = all."""
+    """Mask of the values that are the number, or among the numbers, `choice`; "4" and "4-9" as -window of the tools takes
+    them; None = all."""
     if choice is None:
         return np.ones(len(values), dtype=bool)
+    if isinstance(choice, str):
+        first, last = span(choice)
+        return (values >= first) & (values <= last)
     if np.isscalar(choice):
         return values == choice
     return np.isin(values, np.fromiter(choice, dtype=np.int64))
+
+
+def span(text):
+    """First and last of "4" or "4-9"."""
+    first, dash, last = text.partition("-")
+    last = last if dash else first
+    if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()) or int(last) < int(first):
+        raise RegtraceError(f"{text!r} is no span: a number (from 0) or 'N-M', N not behind M, for example '4-9'")
+    return int(first), int(last)
 
 
 def row_range(file, window):
