@@ -27,33 +27,42 @@ static bool has_alarm(const struct rt_rank_tables *t, int32_t alarm)
     return alarm == RT_NO_ALARM;
 }
 
-/* Every number from 0 to the largest occurs: no window is lost. */
-static void check_ordinals(struct check *c, const struct rt_rank_tables *t)
+/* The ordinal that the numbers begin with: 0, in a file of `regtrace split` that of its one window. */
+static int32_t first_ordinal(const struct rt_rank *rank)
 {
-    int32_t most = -1;
+    const char *split = rt_rank_metadata(rank, "split.window");
+    uint64_t first = 0;
+    return split != NULL && argument_number(split, 0, INT32_MAX, &first) == 0 ? (int32_t)first : 0;
+}
+
+/* Every number from the first to the largest occurs: no window is lost. */
+static void check_ordinals(struct check *c, const struct rt_rank *rank,
+                           const struct rt_rank_tables *t)
+{
+    int32_t most = -1, first = first_ordinal(rank);
     for (size_t i = 0; i < t->window_count; i++) {
-        if (t->windows[i].ordinal < 0)
+        if (t->windows[i].ordinal < first)
             check_violation(c, CHECK_ORDINALS, "window row %zu has ordinal %" PRId32, i,
                             t->windows[i].ordinal);
         most = t->windows[i].ordinal > most ? t->windows[i].ordinal : most;
     }
     c->facts += t->window_count;
-    if (most < 0)
+    if (most < first)
         return;
-    if ((uint64_t)most > 64 * (uint64_t)t->window_count + 1024) {
+    if ((uint64_t)(most - first) > 64 * (uint64_t)t->window_count + 1024) {
         check_violation(c, CHECK_ORDINALS,
                         "ordinals go up to %" PRId32 ", but there are %zu window rows", most,
                         t->window_count);
         return;
     }
-    bool *seen = calloc((size_t)most + 1, sizeof *seen);
+    bool *seen = calloc((size_t)(most - first) + 1, sizeof *seen);
     for (size_t i = 0; seen != NULL && i < t->window_count; i++)
-        if (t->windows[i].ordinal >= 0)
-            seen[t->windows[i].ordinal] = true;
-    for (int32_t o = 0; seen != NULL && o <= most; o++)
-        if (!seen[o])
+        if (t->windows[i].ordinal >= first)
+            seen[t->windows[i].ordinal - first] = true;
+    for (int64_t o = first; seen != NULL && o <= most; o++)
+        if (!seen[o - first])
             check_violation(c, CHECK_ORDINALS,
-                            "no window has ordinal %" PRId32 ", though %" PRId32 " exists", o,
+                            "no window has ordinal %" PRId64 ", though %" PRId32 " exists", o,
                             most);
     free(seen);
 }
@@ -236,7 +245,7 @@ void check_tables(struct check *c, const struct rt_rank *rank)
         check_overlap(c, t);
         return;
     }
-    check_ordinals(c, t);
+    check_ordinals(c, rank, t);
     for (size_t i = 0; i < t->window_count; i++)
         check_window(c, info, t, &t->windows[i]);
     check_overlap(c, t);

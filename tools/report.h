@@ -62,6 +62,7 @@ struct report_rank {
     int64_t first_ns;   /* start of its first thread, CLOCK_MONOTONIC of rank 0's node */
     int64_t realtime_minus_monotonic_ns;
     bool has_realtime, alive;
+    bool is_part; /* one window's file of `regtrace split` */
 };
 
 struct report_text_item {

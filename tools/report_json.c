@@ -153,7 +153,10 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
     json_compact(j);
     json_real(j, "event_cost_ns", k->event_cost_ns);
     json_real(j, "events_ns", k->event_cost_ns * (double)k->events);
-    json_real(j, "slow_path_ns", k->own_ns);
+    if (k->is_part)
+        json_null(j, "slow_path_ns");
+    else
+        json_real(j, "slow_path_ns", k->own_ns);
     json_uint(j, "waits", k->waits);
     json_real(j, "wait_ns", k->wait_ns);
     json_object_end(j);

@@ -140,6 +140,7 @@ static void place_threads(struct report_rank *out, const struct rt_rank *rank)
         if (out->first_ns == INT64_MAX)
             out->first_ns = rt_rank_ns(rank, t->calibration[0].ticks);
     }
+    out->is_part = rt_rank_metadata(rank, "split.window") != NULL;
     const char *skipped = rt_rank_metadata(rank, "mpi_completions_skipped");
     out->completions_skipped = skipped != NULL ? strtoull(skipped, NULL, 10) : 0;
     const char *cost = rt_rank_metadata(rank, "event_cost_ticks");

@@ -242,11 +242,13 @@ static void print_overhead(FILE *out, const struct report *r)
     double events_ns = 0, own_ns = 0, wait_ns = 0, windows_ns = 0, cost = 0;
     uint64_t waits = 0, interrupted = 0;
     unsigned n = 0;
+    bool parts = false;
     for (size_t i = 0; i < r->rank_count; i++) {
         const struct report_rank *k = &r->ranks[i];
         if (k->error != NULL)
             continue;
         interrupted += k->interrupted;
+        parts |= k->is_part;
         events_ns += k->event_cost_ns * (double)k->events;
         own_ns += k->own_ns;
         wait_ns += k->wait_ns;
@@ -264,9 +266,15 @@ static void print_overhead(FILE *out, const struct report *r)
                       report_time_text(a, events_ns), cost / n);
     else
         (void)fputs("  events      unknown: no cost was measured at start\n", out);
-    (void)fprintf(
-        out, "  slow path   %11s  measured (windows, chunks, strings, start and end of threads)\n",
-        report_time_text(b, own_ns));
+    if (parts)
+        (void)fputs("  slow path       unknown of one window: the run that was split has that of "
+                    "whole threads\n",
+                    out);
+    else
+        (void)fprintf(
+            out,
+            "  slow path   %11s  measured (windows, chunks, strings, start and end of threads)\n",
+            report_time_text(b, own_ns));
     (void)fprintf(out, "  waiting     %11s  measured, %" PRIu64 " waits for the writer\n",
                   report_time_text(c, wait_ns), waits);
     if (interrupted > 0)
@@ -274,7 +282,7 @@ static void print_overhead(FILE *out, const struct report *r)
                       "  interrupted %11" PRIu64
                       "  system calls that our signals broke off with EINTR\n",
                       interrupted);
-    if (windows_ns > 0)
+    if (windows_ns > 0 && !parts)
         (void)fprintf(out, "  together    %10.3f%%  of the time in windows\n",
                       100 * (events_ns + own_ns + wait_ns) / windows_ns);
 }

@@ -257,6 +257,32 @@ int64_t rt_rank_ns(const struct rt_rank *rank, uint64_t ticks);
 /* ... and the length of a span in ns. */
 double rt_rank_span_ns(const struct rt_rank *rank, uint64_t ticks);
 
+/* --- split ------------------------------------------------------------------------------------------- */
+
+/* Where a window's events stand in a file. */
+struct rt_extent {
+    int32_t ordinal;
+    bool known; /* it has a row in /windows */
+    uint64_t first_row, end_row,
+        events; /* end_row: behind the last; first_row RT_NO_ROW: no event */
+};
+
+struct rt_extents {
+    struct rt_extent *rows; /* by ordinal, from 0 */
+    size_t count;
+    uint64_t outside; /* events of no window */
+    uint64_t unknown; /* of windows without a row in /windows: their opening was lost */
+};
+
+/* Read all events once to find them. 0 or -errno with the text. Free with rt_extents_free(). */
+RT_MUST_CHECK int rt_rank_extents(struct rt_rank *rank, struct rt_extents *out, struct rt_error *e);
+void rt_extents_free(struct rt_extents *x);
+
+/* Write one window as a rank file of its own to `path`, with all that is needed to read it; share/doc/schema.md says what
+ * differs from the old file. 0 or -errno with the text; then there is no file. */
+RT_MUST_CHECK int rt_rank_split(struct rt_rank *rank, const struct rt_extent *window,
+                                const char *path, struct rt_error *e);
+
 /* --- recover and index -------------------------------------------------------------------------------- */
 
 /* What recover did to one file. */

@@ -22,7 +22,7 @@ app=(sh -c "touch $started")
 
 wrong 'no subcommand' 'usage: regtrace'
 wrong 'an unknown subcommand names the nearest' 'no subcommand "reprt"; the nearest is "report"' reprt
-for c in run report dump check ctl doctor recover version help; do
+for c in run report dump check ctl doctor recover split version help; do
     wrong "$c: an unknown option" "there is no option -nonsense" $c -nonsense
 done
 wrong 'a subcommand like none: nothing is guessed' 'no subcommand "frobnicate" \(regtrace help' frobnicate
@@ -51,7 +51,7 @@ wrong 'run: no folder for streams' '-shm\) cannot be used' run -shm /nonexistent
 wrong 'run: no writer' 'option -writer\) names' run -writer /nonexistent/writer -- "${app[@]}"
 REGTRACE_LIBRARY=/nonexistent.so wrong 'run: no library' 'REGTRACE_LIBRARY names' run -- "${app[@]}"
 REGTRACE_FULL=often wrong 'run: a wrong variable' 'REGTRACE_FULL .*"often"' run -- "${app[@]}"
-for c in report dump check recover; do
+for c in report dump check recover split; do
     wrong "$c: no folder" 'no folder is named' $c
     more=()
     [ $c != report ] || more=(--json) # its text is of as many as are named
@@ -59,13 +59,15 @@ for c in report dump check recover; do
 done
 wrong 'report: a wrong list' '-rank: "3-1" is no list' report -rank 3-1 x
 wrong 'report: a wrong number' '-top is "many"' report -top many x
-for c in report dump check; do
+for c in report dump check split; do
     wrong "$c: a wrong window" '-window: "4-2" is no span of windows: an ordinal .from 0. or N-M' $c -window 4-2 x
     wrong "$c: a window that is no number" '-window: "first" is no span' $c -window first x
     wrong "$c: half a span" '-window: "4-" is no span' $c -window 4- x
     wrong "$c: a span from nowhere" '-window: "-4" is no span' $c -window=-4 x
     wrong "$c: a number that no window has" '-window: "4294967296" is no span' $c -window 4294967296 x
 done
+wrong 'split: an empty output' '-output is empty' split -o '' x
+wrong 'split: a wrong list' '-rank: "all" is no list' split -rank all x
 wrong 'dump: a wrong thread' '-thread is "main"' dump -thread main x
 wrong 'ctl: no folder' 'no folder is named' ctl
 wrong 'ctl: no request' 'fire\|status' ctl x
