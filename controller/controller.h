@@ -129,6 +129,8 @@ struct ctl_chain {
                            outside quotes */
     const char *origin; /* "-control", "REGTRACE_CONTROL", "file F line 3", "-skip", ... */
     const char *label;  /* region id and weight of a regions file, "" elsewhere */
+    const char *region; /* of a regions file: "ID TAB WEIGHT TAB MULTIPLIER", decimal fractions that
+                           may be empty; "" elsewhere */
 };
 
 /* Immutable once made, but for its rank. Freed by ctl_config_free. */

@@ -106,12 +106,66 @@ static int region_tid(const struct region_line *line, unsigned field, uint64_t *
     return status;
 }
 
-static int add_region_chain(struct ctl_builder *builder, const struct region_line *line,
-                            const char *label, const char *text, struct rt_error *err)
+static struct span digits_of(struct span text, size_t from)
 {
-    char origin[512];
+    size_t n = from;
+    while (n < text.length && text.at[n] >= '0' && text.at[n] <= '9')
+        n++;
+    return (struct span){text.at + from, n - from};
+}
+
+/* A fraction without sign, "0.25", "3" or "1e-3"; may be empty. Checked as text: this library computes nothing with it. */
+static int region_fraction(const struct region_line *line, unsigned field, const char *what,
+                           struct rt_error *err)
+{
+    const struct span text = line->fields[field];
+    size_t whole = digits_of(text, 0).length, n = whole, fraction = 0;
+    if (n < text.length && text.at[n] == '.') {
+        fraction = digits_of(text, n + 1).length;
+        n += 1 + fraction;
+    }
+    bool good = whole + fraction > 0;
+    if (good && n < text.length && (text.at[n] == 'e' || text.at[n] == 'E')) {
+        n += n + 1 < text.length && strchr("+-", text.at[n + 1]) != NULL ? 2 : 1;
+        size_t exponent = digits_of(text, n).length;
+        good = exponent > 0 && exponent < 4;
+        n += exponent;
+    }
+    if (text.length == 0 || (good && n == text.length && n < 60))
+        return 0;
+    return line_fail(line, text.at, err,
+                     "%s expects a number that is not negative, such as 0.25, found '%.*s'", what,
+                     (int)text.length, text.at);
+}
+
+/* What the windows of a chain stand for. Spans of the line; multiplier is empty where the format has none. */
+struct region_note {
+    const char *label;
+    struct span id, weight, multiplier;
+};
+
+static int shown(struct span text)
+{
+    return (int)(text.length < 60 ? text.length : 60);
+}
+
+static int add_region_chain(struct ctl_builder *builder, const struct region_line *line,
+                            const struct region_note *note, const char *text, struct rt_error *err)
+{
+    char origin[512], region[200];
     snprintf(origin, sizeof origin, "file %.400s line %u", line->path, line->line);
-    return parse_chain(builder, text, strlen(text), origin, label, err);
+    int n = snprintf(region, sizeof region, "%.*s\t%.*s\t%.*s", shown(note->id), note->id.at,
+                     shown(note->weight), note->weight.at, shown(note->multiplier),
+                     note->multiplier.at);
+    int status = parse_chain(builder, text, strlen(text), origin, note->label, err);
+    if (status != 0 || note->id.length == 0)
+        return status;
+    struct ctl_chain *chain = &builder->chains[builder->chain_count - 1].chain;
+    chain->region = pool_copy(&builder->pool, region, (size_t)n);
+    if (chain->region != NULL)
+        return 0;
+    rt_error_set(err, "%.160s: out of memory", origin);
+    return -ENOMEM; /* the caller drops the chains of the file */
 }
 
 /* comment,thread-id,region-id,start-icount,end-icount,weight */
@@ -143,23 +197,39 @@ static int add_pinpoint(struct ctl_builder *builder, const struct region_line *l
                          "end-icount %llu is not behind start-icount %llu", (unsigned long long)end,
                          (unsigned long long)start);
     char text[256], label[160];
-    const struct span weight = line->count > 5 ? line->fields[5] : (struct span){"", 0};
+    struct region_note note = {
+        .label = label, .id = line->fields[2], .weight = {"", 0}, .multiplier = {"", 0}};
+    if (line->count > 5) {
+        note.weight = line->fields[5];
+        status = region_fraction(line, 5, "weight", err);
+        if (status != 0)
+            return status;
+    }
     snprintf(text, sizeof text, "start:icount:%llu:tid%llu,stop:icount:%llu:tid%llu",
              (unsigned long long)start, (unsigned long long)tid, (unsigned long long)(end - start),
              (unsigned long long)tid);
-    snprintf(label, sizeof label, "region %.*s weight %.*s",
-             (int)(line->fields[2].length < 60 ? line->fields[2].length : 60), line->fields[2].at,
-             (int)(weight.length < 60 ? weight.length : 60), weight.at);
-    return add_region_chain(builder, line, label, text, err);
+    snprintf(label, sizeof label, "region %.*s weight %.*s", shown(note.id), note.id.at,
+             shown(note.weight), note.weight.at);
+    return add_region_chain(builder, line, &note, text, err);
 }
 
 /* Fields of the LoopPoint format, by their place. */
-enum { LP_COMMENT, LP_THREAD, LP_REGION, LP_START, LP_END = 7, LP_WEIGHT = 13, LP_TYPE = 15 };
+enum {
+    LP_COMMENT,
+    LP_THREAD,
+    LP_REGION,
+    LP_START,
+    LP_END = 7,
+    LP_WEIGHT = 13,
+    LP_MULTIPLIER,
+    LP_TYPE
+};
 
 struct loop_region {
     bool all, warmup;
     uint64_t tid;
     char label[192];
+    struct region_note note;
 };
 
 static int loop_region_parse(const struct region_line *line, struct loop_region *region,
@@ -180,10 +250,15 @@ static int loop_region_parse(const struct region_line *line, struct loop_region 
                          "type expects 'simulation' or 'warmup:<region-id>', found '%.*s'",
                          (int)type.length, type.at);
     }
-    const struct span weight = line->fields[LP_WEIGHT];
-    snprintf(region->label, sizeof region->label, "%sregion %.*s weight %.*s", region_of,
-             (int)(id.length < 60 ? id.length : 60), id.at,
-             (int)(weight.length < 60 ? weight.length : 60), weight.at);
+    region->note = (struct region_note){region->label, id, line->fields[LP_WEIGHT],
+                                        line->fields[LP_MULTIPLIER]};
+    snprintf(region->label, sizeof region->label, "%sregion %.*s weight %.*s", region_of, shown(id),
+             id.at, shown(region->note.weight), region->note.weight.at);
+    int status = region_fraction(line, LP_WEIGHT, "weight", err);
+    if (status == 0)
+        status = region_fraction(line, LP_MULTIPLIER, "multiplier", err);
+    if (status != 0)
+        return status;
     return region->all ? 0 : region_tid(line, LP_THREAD, &region->tid, err);
 }
 
@@ -218,7 +293,7 @@ static int add_loop_end(struct ctl_builder *builder, const struct region_line *l
         snprintf(text, sizeof text, "%s:address:\"%.*s+0x%llx\":count%llu%s", event,
                  (int)image.length, image.at, (unsigned long long)offset, (unsigned long long)count,
                  tail);
-    return add_region_chain(builder, line, region->label, text, err);
+    return add_region_chain(builder, line, &region->note, text, err);
 }
 
 static int add_looppoint(struct ctl_builder *builder, const struct region_line *line,
@@ -256,7 +331,8 @@ static int add_interval(struct ctl_builder *builder, const struct region_line *l
         return line_fail(line, line->fields[1].at, err, "the duration is 0; it must be at least 1");
     snprintf(text, sizeof text, "start:icount:%llu:global:bcast,stop:icount:%llu:global:bcast",
              (unsigned long long)start, (unsigned long long)duration);
-    return add_region_chain(builder, line, "interval", text, err);
+    const struct region_note note = {"interval", {"", 0}, {"", 0}, {"", 0}};
+    return add_region_chain(builder, line, &note, text, err);
 }
 
 static bool is_comment(struct span text)

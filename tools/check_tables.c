@@ -124,6 +124,9 @@ static void check_window(struct check *c, const struct rt_rank_info *info,
     if (w->start_icount >= 0 && w->stop_icount >= 0 && w->stop_icount < w->start_icount)
         check_violation(c, CHECK_WINDOWS, WHICH "instruction counts go down", w->ordinal,
                         w->thread);
+    if (!(w->weight >= 0 && w->weight < 1e300) || !(w->multiplier >= 0 && w->multiplier < 1e300))
+        check_violation(c, CHECK_WINDOWS, WHICH "weight %g, multiplier %g", w->ordinal, w->thread,
+                        w->weight, w->multiplier);
     if (w->kind > 3)
         check_violation(c, CHECK_WINDOWS, WHICH "unknown kind %u", w->ordinal, w->thread, w->kind);
     if (!has_alarm(t, w->start_alarm) || !has_alarm(t, w->stop_alarm))
@@ -256,6 +259,8 @@ void check_tables(struct check *c, const struct rt_rank *rank)
         check_string(c, rank, t->threads[i].name, "/threads", i);
         check_string(c, rank, t->threads[i].start_image, "/threads", i);
     }
+    for (size_t i = 0; i < t->window_count; i++)
+        check_string(c, rank, t->windows[i].region, "/windows", i);
     for (size_t i = 0; i < t->map_count; i++) {
         check_string(c, rank, t->maps[i].path, "/maps", i);
         check_string(c, rank, t->maps[i].build_id, "/maps", i);

@@ -22,17 +22,22 @@ struct report_window {
     int64_t start_ns, stop_ns; /* stop: only if has_stop */
     bool has_stop;
     const char *opened_by; /* "default start", "API", or NULL: an alarm */
+    char *region;          /* its region's id, "" if none */
+    double mpi_ns;         /* outermost calls in it */
+    uint64_t calls;
 };
 
 struct report_thread {
     struct rt_thread row;
     char *name;
     double window_ns, mpi_ns;
+    double life_ns; /* from its start to its end, 0 unknown */
     uint64_t calls;
 };
 
 struct report_alarm {
     int32_t alarm;
+    bool uniform;
     char *text;
 };
 
@@ -91,6 +96,34 @@ struct report {
     int64_t origin_realtime_ns; /* since 1970; 0 unknown */
 };
 
+/* What the windows say of the whole run, and what it was. Sums over all threads that have windows to estimate from. */
+enum report_quantity {
+    ESTIMATE_INSTRUCTIONS,
+    ESTIMATE_TIME,
+    ESTIMATE_MPI_TIME,
+    ESTIMATE_MPI_CALLS,
+    ESTIMATES
+};
+enum report_method { METHOD_NONE, METHOD_UNIFORM, METHOD_WEIGHT, METHOD_MULTIPLIER };
+struct report_estimate {
+    unsigned methods; /* bits 1 << enum report_method of the threads that were estimated */
+    uint64_t windows, threads;
+    uint64_t uncounted;  /* threads with such windows whose instructions nobody counted: left out */
+    uint64_t unfinished; /* windows left out: truncated, or without instruction counts */
+    double weights;      /* sum of the weights that were used */
+    struct {
+        double estimate, total;
+        bool has_estimate, has_total;
+    } of[ESTIMATES];
+};
+/* `whole`: a run whose totals are known (a counting run, or one recorded from start to end), or NULL. False: there are no windows
+ * that stand for a whole run. */
+bool report_estimate(const struct report *r, const struct report *whole,
+                     struct report_estimate *out);
+const char *report_method_name(enum report_method method);
+const char *report_quantity_name(enum report_quantity quantity);
+void report_print_estimate(FILE *out, const struct report_estimate *e);
+
 /* Read a whole run, or of it the windows of a span. Ranks that cannot be read are kept with their error. 0, or -errno with the text when there is
  * nothing to read at all. Free with report_free(). */
 RT_MUST_CHECK int report_collect(struct report *r, const struct rt_run *run,
@@ -123,9 +156,10 @@ const char *report_loss_name(unsigned kind);
 const char *report_time_text(char out[24], double ns);
 
 /* top: functions shown, 0 = all. all: every window and rank, however many. */
-void report_print_text(FILE *out, const struct report *r, size_t top, bool all);
+void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
+                       size_t top, bool all);
 void report_print_windows(FILE *out, const struct report *r, bool all);
-void report_print_json(FILE *out, const struct report *r);
+void report_print_json(FILE *out, const struct report *r, const struct report_estimate *estimate);
 
 /* --- open.c, shared by report, dump and check ------------------------------------------------------------ */
 

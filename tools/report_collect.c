@@ -235,6 +235,8 @@ static void free_rank(struct report_rank *k)
         free(k->threads[i].name);
     for (size_t i = 0; k->alarms != NULL && i < k->alarm_count; i++)
         free(k->alarms[i].text);
+    for (size_t i = 0; k->windows != NULL && i < k->window_count; i++)
+        free(k->windows[i].region);
     free(k->windows);
     free(k->threads);
     free(k->alarms);

@@ -12,8 +12,9 @@
 /* Open calls of one thread while the events pass by. */
 struct call_stack {
     int32_t thread;
-    unsigned depth; /* may exceed STACK_DEPTH: deeper calls are counted, not timed */
-    bool gap;       /* events were dropped: leaves may come whose enter is lost */
+    unsigned depth;               /* may exceed STACK_DEPTH: deeper calls are counted, not timed */
+    bool gap;                     /* events were dropped: leaves may come whose enter is lost */
+    struct report_window *window; /* the one that its thread is in */
     struct {
         uint32_t function;
         uint64_t clock;
@@ -26,7 +27,14 @@ struct pass {
     struct rt_rank *rank;
     struct call_stack *stacks;
     size_t stack_count;
+    size_t next_window; /* rows of /windows stand in the order of their openings */
 };
+
+static int by_open_row(const void *a, const void *b)
+{
+    const struct report_window *x = a, *y = b;
+    return x->row.open_row < y->row.open_row ? -1 : x->row.open_row > y->row.open_row;
+}
 
 static int copy_tables(struct report_rank *out, const struct rt_rank *rank,
                        const struct window_span *windows)
@@ -39,15 +47,22 @@ static int copy_tables(struct report_rank *out, const struct rt_rank *rank,
     if (out->windows == NULL || out->threads == NULL || out->alarms == NULL ||
         out->functions == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < t->window_count; i++)
-        if (window_span_has(windows, t->windows[i].ordinal))
-            out->windows[out->window_count++].row = t->windows[i];
+    for (size_t i = 0; i < t->window_count; i++) {
+        if (!window_span_has(windows, t->windows[i].ordinal))
+            continue;
+        struct report_window *w = &out->windows[out->window_count++];
+        w->row = t->windows[i];
+        w->region = strdup(rt_rank_string(rank, w->row.region));
+    }
+    if (out->window_count > 1)
+        qsort(out->windows, out->window_count, sizeof *out->windows, by_open_row);
     for (size_t i = 0; i < t->thread_count; i++) {
         out->threads[i].row = t->threads[i];
         out->threads[i].name = strdup(rt_rank_string(rank, t->threads[i].name));
     }
     for (size_t i = 0; i < t->alarm_count; i++) {
         out->alarms[i].alarm = t->alarms[i].alarm;
+        out->alarms[i].uniform = strcmp(t->alarms[i].type, "uniform") == 0;
         out->alarms[i].text = strndup(t->alarms[i].text, sizeof t->alarms[i].text);
     }
     out->thread_count = t->thread_count;
@@ -122,10 +137,13 @@ static void place_windows(struct report_rank *out, const struct rt_rank *rank)
 static void place_threads(struct report_rank *out, const struct rt_rank *rank)
 {
     out->first_ns = INT64_MAX;
+    out->is_part = rt_rank_metadata(rank, "split.window") != NULL;
     for (size_t i = 0; i < out->thread_count; i++) {
         const struct rt_thread *row = &out->threads[i].row;
         if (row->started != 0 && rt_rank_ns(rank, row->started) < out->first_ns)
             out->first_ns = rt_rank_ns(rank, row->started);
+        if (row->started != 0 && row->ended > row->started && !out->is_part)
+            out->threads[i].life_ns = rt_rank_span_ns(rank, row->ended - row->started);
         out->dropped += row->dropped;
         out->waits += row->waits;
         out->interrupted += row->interrupted;
@@ -140,7 +158,6 @@ static void place_threads(struct report_rank *out, const struct rt_rank *rank)
         if (out->first_ns == INT64_MAX)
             out->first_ns = rt_rank_ns(rank, t->calibration[0].ticks);
     }
-    out->is_part = rt_rank_metadata(rank, "split.window") != NULL;
     const char *skipped = rt_rank_metadata(rank, "mpi_completions_skipped");
     out->completions_skipped = skipped != NULL ? strtoull(skipped, NULL, 10) : 0;
     const char *cost = rt_rank_metadata(rank, "event_cost_ticks");
@@ -162,6 +179,7 @@ static struct call_stack *stack_of(struct pass *p, int32_t thread)
     more->thread = thread;
     more->depth = 0;
     more->gap = false;
+    more->window = NULL;
     return more;
 }
 
@@ -187,6 +205,8 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     struct report_thread *thread = find_thread(p->out, ev->thread);
     if (thread != NULL)
         thread->calls++;
+    if (s->window != NULL)
+        s->window->calls++;
 }
 
 static void take_leave(struct pass *p, struct call_stack *s, const struct rt_event *ev, uint32_t f)
@@ -213,6 +233,8 @@ static void take_leave(struct pass *p, struct call_stack *s, const struct rt_eve
     struct report_thread *thread = find_thread(p->out, ev->thread);
     if (thread != NULL)
         thread->mpi_ns += ns;
+    if (s->window != NULL)
+        s->window->mpi_ns += ns;
 }
 
 static void name_function(struct pass *p, uint32_t f, uint32_t code)
@@ -221,7 +243,17 @@ static void name_function(struct pass *p, uint32_t f, uint32_t code)
         p->report->names[f] = strdup(rt_rank_function(p->rank, code, NULL));
 }
 
-static int take_event(struct pass *p, const struct rt_event *ev)
+/* The row of /windows that the event `row` opens. */
+static struct report_window *opened_here(struct pass *p, uint64_t row)
+{
+    const struct report_rank *k = p->out;
+    while (p->next_window < k->window_count && k->windows[p->next_window].row.open_row < row)
+        p->next_window++;
+    bool here = p->next_window < k->window_count && k->windows[p->next_window].row.open_row == row;
+    return here ? &k->windows[p->next_window] : NULL;
+}
+
+static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
 {
     if (!window_span_has(&p->report->windows, ev->window))
         return 0;
@@ -243,6 +275,8 @@ static int take_event(struct pass *p, const struct rt_event *ev)
         s->gap = ev->code == EV_DROPPED;
         p->out->unmatched += s->gap ? 0 : s->depth;
         s->depth = 0;
+        if (ev->code != EV_DROPPED)
+            s->window = ev->code == EV_WINDOW_OPEN ? opened_here(p, row) : NULL;
     } else if (enter) {
         name_function(p, f, ev->code);
         take_enter(p, s, ev, f);
@@ -260,7 +294,7 @@ static int pass_over_events(struct pass *p, struct progress *progress, struct rt
     for (uint64_t row = 0; rc == 0 && got > 0; row += got) {
         rc = rt_rank_read_events(p->rank, row, BLOCK_ROWS, block, &got, e);
         for (size_t i = 0; rc == 0 && i < got; i++)
-            rc = take_event(p, &block[i]);
+            rc = take_event(p, &block[i], row + i);
         progress_update(progress, row, p->out->info.event_count);
     }
     if (rc == -ENOMEM)

@@ -438,10 +438,13 @@ static void print_problems(FILE *out, const struct report *r)
         (void)fprintf(out, "  ... %zu more lines\n", r->log_count - LOG_SHOWN);
 }
 
-void report_print_text(FILE *out, const struct report *r, size_t top, bool all)
+void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
+                       size_t top, bool all)
 {
     print_head(out, r);
     report_print_windows(out, r, all);
+    if (estimate != NULL)
+        report_print_estimate(out, estimate);
     print_functions(out, r, top);
     print_ranks(out, r, all);
     print_overhead(out, r);

@@ -82,6 +82,8 @@ static int copy_strings(struct patient *p)
     const char *text;
     uint32_t id;
     for (size_t i = 0; (text = rt_rank_string_at(p->old, i, &id)) != NULL; i++) {
+        if (p->has_stream && id >= DRAIN_OWN_STRINGS)
+            continue; /* made anew of the metadata */
         struct rt_string_row row = {id, (uint32_t)strlen(text),
                                     table_rows(&p->file.tables[SCHEMA_STRINGS])};
         int rc = table_append(&p->file.tables[SCHEMA_STRINGS], text, row.length);

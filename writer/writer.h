@@ -72,6 +72,9 @@ struct rt_window {
     uint8_t reason;                  /* enum rt_window_reason */
     uint8_t truncated; /* ended by the death of the process: stop_clock is the last clock seen */
     uint16_t pad;
+    uint32_t region; /* string id of its region's id in a regions file, 0 = none */
+    uint32_t pad2;
+    double weight, multiplier; /* as its region has them, 0 = not given */
 };
 
 /* /threads: one row per thread that recorded (or was seen by) the recorder. */
@@ -85,10 +88,11 @@ struct rt_thread {
     uint64_t rows;           /* in /events */
     uint64_t recorded;       /* records that the thread says it handed over */
     uint64_t dropped, waits, wait_ticks;
-    uint64_t incomplete;  /* slots reserved but never filled */
-    uint64_t own_ticks;   /* spent in the recorder's slow path */
-    uint32_t interrupted; /* system calls that our signals interrupted */
-    uint32_t state;       /* enum stream_thread_state */
+    uint64_t incomplete;   /* slots reserved but never filled */
+    uint64_t own_ticks;    /* spent in the recorder's slow path */
+    uint32_t interrupted;  /* system calls that our signals interrupted */
+    uint32_t state;        /* enum stream_thread_state */
+    uint64_t instructions; /* in user mode, from activation to its end; 0 = not counted */
 };
 
 /* /calibration: ticks against the kernel's clocks. */

@@ -134,6 +134,19 @@ static const struct {
     {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,0.5,\n", "column 21: found 7 fields"},
     {CTL_REGIONS_PINPOINTS, "\nc,x,1,1000,2000,1\n",
      "file F line 2, column 3: thread-id expects an integer, found 'x'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,heavy\n",
+     "column 17: weight expects a number that is not negative, such as 0.25, found 'heavy'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,-0.5\n",
+     "weight expects a number that is not negative"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,0.5x\n", "found '0.5x'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,1e\n", "found '1e'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,.\n", "found '.'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,nan\n", "found 'nan'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,1e-05\n",
+     "start:icount:1000:tid0,stop:icount:1000:tid0\n"},
+    {CTL_REGIONS_LOOPPOINT,
+     "c,global,1,40,app,1030,1,401060,app,1060,6,7,1000,0.5,three,simulation\n",
+     "column 55: multiplier expects a number that is not negative, such as 0.25, found 'three'"},
     {CTL_REGIONS_PINPOINTS, "# nothing\n", "file F line 1, column 1: the file has no region"},
     {CTL_REGIONS_LOOPPOINT,
      LP_HEAD "cluster "
@@ -194,6 +207,7 @@ static void check_label(void)
         ctl_builder_add_regions(builder, CTL_REGIONS_PINPOINTS, "F", "c,0,17,5,9,0.25\n", &err);
     status |= ctl_builder_finish(builder, NULL, &config, &err);
     ok(status == 0 && strcmp(ctl_config_chain(config, 0)->label, "region 17 weight 0.25") == 0 &&
+           strcmp(ctl_config_chain(config, 0)->region, "17\t0.25\t") == 0 &&
            strcmp(ctl_config_chain(config, 0)->origin, "file F line 1") == 0,
        "a region keeps its id, weight and line");
     ctl_config_free(config);

@@ -45,6 +45,8 @@ stop-before-start windows
 wrong-open-row windows
 overlap windows
 kind-unknown windows
+weight-negative windows
+region-unknown strings
 clock-back clocks
 thread-rows counts
 thread-recorded counts

@@ -51,6 +51,8 @@ MUTATIONS = {
     "thread-twice": lambda f: (f["threads"].resize((len(f["threads"]) + 1,)),
                                f["threads"].__setitem__(len(f["threads"]) - 1, f["threads"][0])),
     "thread-none": lambda f: field(f, "threads", 0, "thread", 55),
+    "weight-negative": lambda f: field(f, "windows", 0, "weight", -0.5),
+    "region-unknown": lambda f: field(f, "windows", 1, "region", 0x40000999),
     "kind-unknown": lambda f: field(f, "windows", 0, "kind", 9),
 }
 
