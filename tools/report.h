@@ -37,7 +37,7 @@ struct report_thread {
 
 struct report_alarm {
     int32_t alarm;
-    bool uniform;
+    bool periodic; /* opens windows at even distances of instructions */
     char *text;
 };
 

@@ -5,6 +5,7 @@
  *   multiplier  (LoopPoint)   sum of multiplier x value
  *   weight      (PinPoints)   instructions of the thread x sum of weight x value per instruction / sum of weights
  *   uniform     (uniform)     instructions of the thread x sum of values / sum of instructions in windows
+ * Uniform are those of the uniform alarm, and those that an icount opens in a chain that repeats.
  * Windows of other chains were chosen for what happens in them, and say nothing of the rest. */
 #include "tools/report.h"
 
@@ -50,7 +51,7 @@ static enum report_method method_of(const struct report_rank *k, const struct re
         return METHOD_WEIGHT;
     for (size_t i = 0; i < k->alarm_count; i++)
         if (k->alarms[i].alarm == w->row.start_alarm)
-            return k->alarms[i].uniform ? METHOD_UNIFORM : METHOD_NONE;
+            return k->alarms[i].periodic ? METHOD_UNIFORM : METHOD_NONE;
     return METHOD_NONE;
 }
 

@@ -30,6 +30,16 @@ struct pass {
     size_t next_window; /* rows of /windows stand in the order of their openings */
 };
 
+static bool is_periodic(const struct rt_rank *rank, const struct rt_alarm *alarm)
+{
+    char key[32];
+    if (strcmp(alarm->type, "icount") != 0)
+        return strcmp(alarm->type, "uniform") == 0;
+    (void)snprintf(key, sizeof key, "chain.%d", (int)alarm->chain);
+    const char *chain = rt_rank_metadata(rank, key);
+    return chain != NULL && strstr(chain, ",repeat") != NULL;
+}
+
 static int by_open_row(const void *a, const void *b)
 {
     const struct report_window *x = a, *y = b;
@@ -62,7 +72,7 @@ static int copy_tables(struct report_rank *out, const struct rt_rank *rank,
     }
     for (size_t i = 0; i < t->alarm_count; i++) {
         out->alarms[i].alarm = t->alarms[i].alarm;
-        out->alarms[i].uniform = strcmp(t->alarms[i].type, "uniform") == 0;
+        out->alarms[i].periodic = is_periodic(rank, &t->alarms[i]);
         out->alarms[i].text = strndup(t->alarms[i].text, sizeof t->alarms[i].text);
     }
     out->thread_count = t->thread_count;

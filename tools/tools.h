@@ -142,6 +142,6 @@ const char *tool_version(void);
 
 /* --- subcommands: cmd_*.c ------------------------------------------------------------------------- */
 extern const struct command command_run, command_report, command_dump, command_check, command_ctl,
-    command_doctor, command_recover, command_split, command_version, command_help;
+    command_doctor, command_recover, command_split, command_plan, command_version, command_help;
 
 #endif
