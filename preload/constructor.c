@@ -187,7 +187,8 @@ static int add_sources(struct ctl_builder *b, struct rt_error *e)
 {
     int rc = 0;
     const struct options *o = &process.options;
-    ctl_builder_set_default_start(b, o->number[OPT_default_start] != 0);
+    ctl_builder_set_default_start(b,
+                                  o->number[OPT_default_start] != 0 && o->number[OPT_count] == 0);
     if (o->text[OPT_control][0] != '\0')
         rc = ctl_builder_add_list(b, o->text[OPT_control], "REGTRACE_CONTROL", e);
     if (rc == 0 && o->text[OPT_control_file][0] != '\0')
@@ -212,6 +213,19 @@ static int read_chains(struct rt_error *e)
     if (rc == 0)
         ctl_config_set_rank(process.config, (uint32_t)(process.id.rank > 0 ? process.id.rank : 0));
     return rc;
+}
+
+/* A counting run that cannot count is refused, as an icount is. */
+static int check_count(struct rt_error *e)
+{
+    struct rt_error why = {{0}};
+    if (process.options.number[OPT_count] == 0 || process.pmu != NULL)
+        return 0;
+    const char *wanted = process.options.text[OPT_pmu];
+    if (pmu_choose(wanted, &process.pmu, &why) == 0)
+        rt_error_set(&why, "REGTRACE_PMU is %s", wanted);
+    rt_error_set(e, "a counting run (REGTRACE_COUNT) is not possible: %s", why.text);
+    return -EINVAL;
 }
 
 static int make_automaton(struct rt_error *e)
@@ -264,6 +278,8 @@ static bool set_up(void)
     if (rc == 0)
         rc = read_chains(&e);
     if (rc == 0)
+        rc = check_count(&e);
+    if (rc == 0)
         rc = make_automaton(&e);
     if (rc != 0) {
         refuse(&e);
@@ -293,7 +309,8 @@ static void decide_folder(void)
 
 bool process_is_idle(void)
 {
-    return ctl_config_chain_count(process.config) == 0 && !ctl_config_default_start(process.config);
+    return ctl_config_chain_count(process.config) == 0 &&
+           !ctl_config_default_start(process.config) && process.options.number[OPT_count] == 0;
 }
 
 bool process_is_idle_now(void)
@@ -313,7 +330,7 @@ bool process_wants_early_start(void)
     for (size_t i = 0; i < sizeof without_mpi / sizeof *without_mpi; i++)
         if (ctl_config_uses(process.config, without_mpi[i]))
             return true;
-    return !process_is_idle() && process.links_mpi;
+    return process.options.number[OPT_count] != 0 || (!process_is_idle() && process.links_mpi);
 }
 
 /* A copy that dlmopen() put into a name space of its own stands beside the one that traces, and may be unmapped while signals

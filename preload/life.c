@@ -198,6 +198,7 @@ static struct preload_thread *make_thread(struct recorder_thread *t)
     t->automaton = pt->automaton;
     triggers_count_armed(pt);
     counting_started(pt);
+    totals_begin(t, pt);
     return pt;
 }
 
@@ -227,7 +228,8 @@ struct preload_thread *thread_self(void)
             pt = make_thread(t);
         else {
             windows_after_fork(t, pt); /* the thread that forked, now in the child */
-            triggers_count_armed(pt);  /* its stream is a new one */
+            totals_begin(t, pt);
+            triggers_count_armed(pt); /* its stream is a new one */
         }
         threads_watch_end();
     }
@@ -263,6 +265,7 @@ void thread_finish(void)
     windows_close_thread(t, CLOSE_THREAD_END);
     uint64_t mask = sys_block_signals();
     timers_thread_end(pt);
+    totals_end(t, pt);
     pmu_thread_end(&pt->counting.counter);
     if (pt->automaton != NULL) {
         ctl_thread_exit(pt->automaton);
@@ -393,9 +396,12 @@ void process_finish(unsigned reason, bool wait)
     struct recorder_thread *t = &recorder_self;
     t->in_toolkit++;
     struct preload_thread *pt = t->window_state;
+    if (pt != NULL)
+        totals_note(t, pt); /* what we do from here on is not the program's */
     windows_close_thread(t, reason);
     if (pt != NULL)
         timers_thread_end(pt);
+    totals_finish();
     unsigned n = 0;
     ctl_never_fired(process.shared, report_never_fired, &n);
     report_skipped();

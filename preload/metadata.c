@@ -118,6 +118,8 @@ bool process_nothing_recorded(void)
     struct stream_header *h = recorder_stream.header;
     if (atomic_load(&h->mpi_state) != 0)
         return false;
+    if (process.options.number[OPT_count] != 0 && totals_are_there())
+        return false;
     if (!process.id.launched && ctl_config_chain_count(process.config) != 0)
         return false; /* a run of its own: its owner wants to know which alarms never fired */
     uint32_t n = atomic_load(&h->thread_count);

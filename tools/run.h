@@ -64,6 +64,9 @@ RT_MUST_CHECK int installed_writer(char out[PATH_MAX], const char *library, cons
 RT_MUST_CHECK int run_parse_chains(const struct options *o, bool only_language, bool quiet,
                                    struct ctl_config **config, struct rt_error *e);
 
+/* Can this machine count what -count asks for? 0, or -EINVAL with the reason and the remedy. */
+RT_MUST_CHECK int run_check_count(const struct options *o, struct rt_error *e);
+
 /* Does a line of the log end with a warning that was printed then? */
 bool run_has_said(const char *line);
 
