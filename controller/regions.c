@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/regions.h"
 
 #define REGION_FIELDS 16
 
@@ -138,24 +138,18 @@ static int region_fraction(const struct region_line *line, unsigned field, const
                      (int)text.length, text.at);
 }
 
-/* What the windows of a chain stand for. Spans of the line; multiplier is empty where the format has none. */
-struct region_note {
-    const char *label;
-    struct span id, weight, multiplier;
-};
-
-static int shown(struct span text)
+int region_shown(struct span text)
 {
     return (int)(text.length < 60 ? text.length : 60);
 }
 
-static int add_region_chain(struct ctl_builder *builder, const struct region_line *line,
-                            const struct region_note *note, const char *text, struct rt_error *err)
+int region_chain_add(struct ctl_builder *builder, const char *path, unsigned line,
+                     const struct region_note *note, const char *text, struct rt_error *err)
 {
     char origin[512], region[200];
-    snprintf(origin, sizeof origin, "file %.400s line %u", line->path, line->line);
-    int n = snprintf(region, sizeof region, "%.*s\t%.*s\t%.*s", shown(note->id), note->id.at,
-                     shown(note->weight), note->weight.at, shown(note->multiplier),
+    snprintf(origin, sizeof origin, "file %.400s line %u", path, line);
+    int n = snprintf(region, sizeof region, "%.*s\t%.*s\t%.*s", region_shown(note->id), note->id.at,
+                     region_shown(note->weight), note->weight.at, region_shown(note->multiplier),
                      note->multiplier.at);
     int status = parse_chain(builder, text, strlen(text), origin, note->label, err);
     if (status != 0 || note->id.length == 0)
@@ -169,10 +163,10 @@ static int add_region_chain(struct ctl_builder *builder, const struct region_lin
 }
 
 /* comment,thread-id,region-id,start-icount,end-icount,weight */
-static int add_pinpoint(struct ctl_builder *builder, const struct region_line *line,
-                        struct rt_error *err)
+static int keep_pinpoint(struct pinpoints *all, const struct region_line *line,
+                         struct rt_error *err)
 {
-    uint64_t tid, start, end;
+    struct pinpoint p = {.line = line->line, .id = {"", 0}, .weight = {"", 0}};
     if (line->count < 5)
         return line_fail(
             line, line->text.at, err,
@@ -185,32 +179,23 @@ static int add_pinpoint(struct ctl_builder *builder, const struct region_line *l
             "remove the comma behind the weight and what follows it, or use -pcregions:in for "
             "LoopPoint's 16 fields",
             line->count);
-    int status = region_tid(line, 1, &tid, err);
+    int status = region_tid(line, 1, &p.tid, err);
     if (status == 0)
-        status = region_integer(line, 3, "start-icount", &start, err);
+        status = region_integer(line, 3, "start-icount", &p.start, err);
     if (status == 0)
-        status = region_integer(line, 4, "end-icount", &end, err);
+        status = region_integer(line, 4, "end-icount", &p.end, err);
     if (status != 0)
         return status;
-    if (end <= start)
+    if (p.end <= p.start)
         return line_fail(line, line->fields[4].at, err,
-                         "end-icount %llu is not behind start-icount %llu", (unsigned long long)end,
-                         (unsigned long long)start);
-    char text[256], label[160];
-    struct region_note note = {
-        .label = label, .id = line->fields[2], .weight = {"", 0}, .multiplier = {"", 0}};
+                         "end-icount %llu is not behind start-icount %llu",
+                         (unsigned long long)p.end, (unsigned long long)p.start);
+    p.id = line->fields[2];
     if (line->count > 5) {
-        note.weight = line->fields[5];
+        p.weight = line->fields[5];
         status = region_fraction(line, 5, "weight", err);
-        if (status != 0)
-            return status;
     }
-    snprintf(text, sizeof text, "start:icount:%llu:tid%llu,stop:icount:%llu:tid%llu",
-             (unsigned long long)start, (unsigned long long)tid, (unsigned long long)(end - start),
-             (unsigned long long)tid);
-    snprintf(label, sizeof label, "region %.*s weight %.*s", shown(note.id), note.id.at,
-             shown(note.weight), note.weight.at);
-    return add_region_chain(builder, line, &note, text, err);
+    return status != 0 ? status : pinpoints_keep(all, &p, err);
 }
 
 /* Fields of the LoopPoint format, by their place. */
@@ -252,8 +237,8 @@ static int loop_region_parse(const struct region_line *line, struct loop_region 
     }
     region->note = (struct region_note){region->label, id, line->fields[LP_WEIGHT],
                                         line->fields[LP_MULTIPLIER]};
-    snprintf(region->label, sizeof region->label, "%sregion %.*s weight %.*s", region_of, shown(id),
-             id.at, shown(region->note.weight), region->note.weight.at);
+    snprintf(region->label, sizeof region->label, "%sregion %.*s weight %.*s", region_of,
+             region_shown(id), id.at, region_shown(region->note.weight), region->note.weight.at);
     int status = region_fraction(line, LP_WEIGHT, "weight", err);
     if (status == 0)
         status = region_fraction(line, LP_MULTIPLIER, "multiplier", err);
@@ -293,7 +278,7 @@ static int add_loop_end(struct ctl_builder *builder, const struct region_line *l
         snprintf(text, sizeof text, "%s:address:\"%.*s+0x%llx\":count%llu%s", event,
                  (int)image.length, image.at, (unsigned long long)offset, (unsigned long long)count,
                  tail);
-    return add_region_chain(builder, line, &region->note, text, err);
+    return region_chain_add(builder, line->path, line->line, &region->note, text, err);
 }
 
 static int add_looppoint(struct ctl_builder *builder, const struct region_line *line,
@@ -332,7 +317,7 @@ static int add_interval(struct ctl_builder *builder, const struct region_line *l
     snprintf(text, sizeof text, "start:icount:%llu:global:bcast,stop:icount:%llu:global:bcast",
              (unsigned long long)start, (unsigned long long)duration);
     const struct region_note note = {"interval", {"", 0}, {"", 0}, {"", 0}};
-    return add_region_chain(builder, line, &note, text, err);
+    return region_chain_add(builder, line->path, line->line, &note, text, err);
 }
 
 static bool is_comment(struct span text)
@@ -346,26 +331,29 @@ static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format
                      const char *text, struct rt_error *err)
 {
     struct region_line line = {.path = path, .line = 1};
+    struct pinpoints pinpoints = {.path = path};
     unsigned regions = 0;
+    int status = 0;
     for (const char *at = text;; line.line++) {
         size_t length = strcspn(at, "\n");
         line.text = (struct span){at, length};
         if (!is_comment(trim(line.text))) {
-            int status = split_line(&line, err);
+            status = split_line(&line, err);
             if (status == 0)
-                status = format == CTL_REGIONS_PINPOINTS   ? add_pinpoint(builder, &line, err)
+                status = format == CTL_REGIONS_PINPOINTS   ? keep_pinpoint(&pinpoints, &line, err)
                          : format == CTL_REGIONS_LOOPPOINT ? add_looppoint(builder, &line, err)
                                                            : add_interval(builder, &line, err);
-            if (status != 0)
-                return status;
             regions++;
         }
-        if (at[length] == '\0')
+        if (status != 0 || at[length] == '\0')
             break;
         at += length + 1;
     }
-    if (regions != 0)
-        return 0;
+    if (status == 0 && pinpoints.count != 0)
+        status = pinpoints_add(builder, &pinpoints, err);
+    free(pinpoints.rows);
+    if (status != 0 || regions != 0)
+        return status;
     line.line = 1;
     return line_fail(&line, line.text.at, err, "the file has no region");
 }
@@ -389,6 +377,7 @@ int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format
         builder->alarm_count = alarms;
         pool_cut(&builder->pool, blocks);
     }
+    builder->has_pinpoints |= status == 0 && format == CTL_REGIONS_PINPOINTS;
     free(content);
     return status;
 }
