@@ -8,9 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int tap_count, tap_failed, tap_planned = -1;
+
+/* How many times slower than the machine the program runs (under valgrind): waits are to be that much more patient, loops
+ * that much shorter. */
+static inline int slowdown(void)
+{
+    const char *text = getenv("REGTRACE_TEST_SLOWDOWN");
+    int times = text != NULL ? atoi(text) : 1;
+    return times > 1 ? times : 1;
+}
 
 /* Say the number of tests first; done_testing() then checks it. */
 static inline void plan(int n)

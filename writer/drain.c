@@ -88,6 +88,7 @@ static void give_back(struct drain *d, uint32_t index)
     uint32_t generation = c->generation + 1;
     c->generation = (generation & 0xffff) == 0 ? generation + 1 : generation;
     __atomic_store_n(&c->pad2[0], 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->pad2[1], 0, __ATOMIC_RELAXED);
     d->chunks[index] = (struct drain_chunk){0};
     atomic_store_explicit(&c->state, CHUNK_FREE, memory_order_release);
     atomic_fetch_add(&d->stream->header->chunks_freed, 1);
@@ -154,6 +155,11 @@ static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chu
     uint64_t row = (word >> POSITION_BITS) - 1, have = d->resumed_rows;
     *from = (uint32_t)(word & ((1u << POSITION_BITS) - 1));
     c->skip = have > row ? have - row : 0;
+    /* Rows behind those that were taken then are of other chunks. An end before `row` is of an earlier taking: of this one
+     * nothing can be in the file. */
+    uint64_t end = __atomic_load_n(&h->pad2[1], __ATOMIC_RELAXED);
+    uint64_t taken = end > row ? end - row : 0;
+    c->skip = c->skip < taken ? c->skip : taken;
 }
 
 struct taking {
@@ -286,6 +292,8 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
         __atomic_store_n(&h->pad2[0], position_word(rankfile_next_row(d->file), before),
                          __ATOMIC_RELEASE);
     rc = take_slots(&k, w->closed);
+    if (!d->resumed) /* before any of these rows is committed */
+        __atomic_store_n(&h->pad2[1], rankfile_next_row(d->file), __ATOMIC_RELEASE);
     if (rc == 0 && (w->closed || holes) && (c->taken >= k.limit || holes)) {
         c->done = true;
         k.t->next_sequence = w->sequence + 1;

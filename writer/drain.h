@@ -2,8 +2,9 @@
  * From stream to rank file: chunks in order, slots to rows, rows to windows, and what makes it survive a kill.
  *
  * A stream chunk is given back only when its rows are in the file. Before its rows are staged, the chunk's
- * header (pad2[0]) says "slot s has row r": whoever drains the stream after this writer was killed compares r
- * with the rows in the file and goes on at the very slot. */
+ * header (pad2[0]) says "slot s has row r", and before they are committed (pad2[1]) which row comes behind them, since rows of
+ * other chunks may follow: whoever drains the stream after this writer was killed compares both with the rows in the file
+ * and goes on at the very slot. */
 #ifndef REGTRACE_WRITER_DRAIN_H
 #define REGTRACE_WRITER_DRAIN_H
 

@@ -43,7 +43,7 @@ static void log_open(int rank)
 {
     const char *base = getenv("APP_LOG");
     char path[4096];
-    if (base == NULL)
+    if (base == NULL || base[0] == '\0')
         return;
     snprintf(path, sizeof path, "%s.%d", base, rank);
     out = fopen(path, "w");
@@ -97,6 +97,8 @@ int main(int argc, char **argv)
     report(&app, "collectives");
     objects(&app);
     report(&app, "objects");
+    more_objects(&app);
+    report(&app, "more objects");
     if (argc > 1) {
         file_calls(&app, argv[1]);
         report(&app, "files");

@@ -35,5 +35,7 @@ void log_nested(const char *name);
 void point_to_point(struct comm_app *app);
 void collectives(struct comm_app *app);
 void objects(struct comm_app *app);
+void more_objects(struct comm_app *app);
+void more_file_calls(struct comm_app *app, MPI_File file);
 
 #endif

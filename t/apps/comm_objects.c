@@ -218,5 +218,6 @@ void file_calls(struct comm_app *app, const char *folder)
     LOG_CALL(MPI_Barrier)(app->comm);
     LOG_BYTES(MPI_File_read_at, 4)(file, 4L * app->right, &got, 1, MPI_INT, MPI_STATUS_IGNORE);
     app->check += got;
+    more_file_calls(app, file);
     LOG_CALL(MPI_File_close)(&file);
 }

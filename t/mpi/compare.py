@@ -5,6 +5,7 @@
 usage: compare.py RECORDED LOGGED [fortran]  - exit status 0 if every call is there once, in order, with the right peer,
 tag and bytes; every enter has its leave; completions match. The differences are printed.
 """
+import re
 import sys
 
 CUT, NESTED, FORTRAN = 4, 16, 32
@@ -53,6 +54,9 @@ def recorded(path, fortran):
             else:  # receives alone: the program logs no other
                 lines.append(f"{pending[1]} {b}")
         elif name == "EV_MPI_COMM":
+            made = stack and re.search(r"Comm_(dup|split|create)|Cart_(create|sub)|Graph_create|_merge|Intercomm_create", stack[-1])
+            if made and b >> 32 not in comms:
+                faults.append(f"{stack[-1]} made communicator {a & 0xffffffff} of {b >> 32}, which is not known")
             comms[a & 0xffffffff] = (a >> 32, b & 0xffffffff)
     if stack:
         faults.append(f"open at the end: {stack}")

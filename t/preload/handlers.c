@@ -307,7 +307,7 @@ static void collect(int signo, siginfo_t *info, void *context)
 static void realtime(void)
 {
     for (int n = SIGRTMAX; n >= SIGRTMIN; n--) {
-        struct sigaction a = {.sa_sigaction = collect, .sa_flags = SA_SIGINFO}, old;
+        struct sigaction a = {.sa_sigaction = collect, .sa_flags = SA_SIGINFO}, old = {0};
         int rc = sigaction(n, &a, &old);
         if (rc != 0 || old.sa_handler != SIG_DFL)
             printf("signal %d: rc %d old %s\n", n, rc, handler_name(&old));

@@ -57,6 +57,9 @@ is "$(count '"around"')" 400 "200 vforks leave the parent's recording whole"
 is "$(count 'never seen')" 0 "their children write nothing"
 is "$(count 'process forks')" 201 "each is an event"
 
+traced spawns REGTRACE_FOLLOW=0 REGTRACE_CONTROL=stop:signal:SIGUSR2 "$P/children" spawns
+is "$(count 'process forks')" 2 "posix_spawn and posix_spawnp are forks, unless they fail"
+
 traced working "$P/children" working
 is "$(count 'region begins.*"child"')" 5 "forked children record"
 is "$(find "$trace" -name 'rank-*.h5' | wc -l)" 5 "in files of their own"
@@ -70,14 +73,125 @@ is "$(find "$T/by_name" -name 'rank-*.h5' | wc -l)" 3 "each with a file of its o
 
 traced alone REGTRACE_FOLLOW=0 "$P/children" failing
 is "$(count 'region begins.*"before"$')" 3 "a failing exec does not end the recording"
+is "$(count 'window closes.*"exec"') $(count 'window opens')" '7 7' "each exec closes the window, and another opens where it fails"
 
 traced chain "$P/children" chain 0
 is "$(count 'region begins.*"link"')" 10 "programs joined by exec record each"
 is "$(count 'process calls exec')" 9 "each exec is an event"
+is "$(count 'window closes.*"exec"') $(count 'window closes.*"end of program"')" '9 1' "and closes the window"
 
 traced threads "$P/children" threads
 is "$(count 'region begins.*"in child"')" 20 "children of forking threads record in atfork handlers"
 is "$(count 'process forks')" 20 "the forks are events"
+
+# A program that is killed after an exec that failed was killed: it did not go on as another.
+cat >"$T/tried.c" <<'END'
+#include <regtrace.h>
+#include <signal.h>
+#include <unistd.h>
+int main(void)
+{
+    regtrace_region_begin("tried");
+    execl("/nowhere", "nowhere", (char *)0);
+    return raise(SIGKILL);
+}
+END
+cc -I "$REGTRACE_SOURCE/share/include" -o "$T/tried.out" "$T/tried.c"
+traced tried "$T/tried.out"
+like "$("$REGTRACE" report --json "$trace")" '"end_reason": "killed"' "killed after an exec that failed: killed"
+
+# How it ended: by itself, with its window closed, or killed in it.
+cat >"$T/ends.c" <<'END'
+#include <regtrace.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    regtrace_region_begin("r");
+    switch (argv[argc - 1][0]) {
+    case '_': _exit(3);
+    case 'E': _Exit(3);
+    case 'q': quick_exit(3);
+    case 'e': exit(3);
+    case 'a': abort();
+    case 's': syscall(SYS_exit_group, 3);
+    case 't': raise(SIGTERM);
+    default: return 3;
+    }
+}
+END
+cc -D_GNU_SOURCE -I "$REGTRACE_SOURCE/share/include" -w -o "$T/ends.out" "$T/ends.c"
+for how in _exit Exit quick_exit exit return abort syscall term; do
+    case $how in abort | syscall | term) want='end_reason: killed closed_by: killed truncated: true' ;;
+    *) want='end_reason: finished closed_by: end of program truncated: false' ;; esac
+    traced "ends.$how" "$T/ends.out" $how
+    is "$("$REGTRACE" report --json "$trace" | grep -oE '"(end_reason|closed_by|truncated)": "?[a-z ]*' | tr -d '"' | xargs)" "$want" "$how: so it ended"
+done
+
+# The rank's name goes to the process that calls MPI_Init, though a wrapper, and the process itself, had files before.
+cat >"$T/takes.c" <<'END'
+#include <mpi.h>
+#include <regtrace.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+    pid_t child;
+    int status = 9;
+    char *const as_rank[] = {argv[0], (char *)"rank", NULL};
+    regtrace_region_begin(argc > 1 ? "rank" : "wrapper");
+    usleep(1500000); /* by now it has its file */
+    if (argc > 1) {
+        MPI_Init(NULL, NULL);
+        return MPI_Finalize();
+    }
+    if (posix_spawn(&child, argv[0], NULL, NULL, as_rank, environ) == 0)
+        waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+END
+for mpi in openmpi mpich; do
+    if ! have_mpi $mpi || ! "mpicc.$mpi" -I "$REGTRACE_SOURCE/share/include" -o "$T/takes.$mpi" "$T/takes.c" 2>/dev/null; then
+        skip "a rank takes its name with $mpi" "no mpicc.$mpi"
+        continue
+    fi
+    traced "takes.run.$mpi" "$T/takes.$mpi"
+    is "$(find "$trace" -name 'rank-*.h5' | wc -l)" 2 "a rank that had a file before MPI_Init, of a wrapper that had one: two files ($mpi)"
+    is "$("$REGTRACE" dump --json "$trace/rank-00000.h5" | grep -oE '"region": "[a-z]*"|EV_MPI_READY' | sort -u | xargs)" \
+        'region: rank EV_MPI_READY' "and the rank's name is the rank's"
+done
+
+# Timers are given back when they have fired: a thread has no more than 16 of them.
+cat >"$T/timers.c" <<'END'
+#include <pthread.h>
+#include <unistd.h>
+static void *work(void *a)
+{
+    for (int i = 0; i < 300; i++)
+        usleep(1000);
+    return a;
+}
+int main(void)
+{
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&t[i], 0, work, 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], 0);
+    return 0;
+}
+END
+cc -o "$T/timers.out" "$T/timers.c" -pthread
+traced timers REGTRACE_CONTROL=start:timeout:1ms:bcast,stop:timeout:1ms:bcast,repeat "$T/timers.out"
+windows=$(count 'alarm fires.*event="start"')
+[ "$windows" -gt 20 ]
+ok $? "four threads' timers open many windows for all" || diag "$windows"
+is "$(cat "$trace/regtrace.log" 2>/dev/null)" "" "and none of them runs out"
 # A handler may find the program amid setenv(), which has freed the list that environ still points to.
 cat >"$T/amid.c" <<'EOF'
 #include <regtrace.h>

@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # Programs under valgrind, with and without the preload: the same output and end, no error of ours, and files as ever.
 # Sourced after lib.sh and same.sh. Left out, since bare valgrind is not the machine there: "matrix" and "older" of handlers (it
-# delivers signals late and shows flags of its own), and what faults on purpose (its reports hold addresses).
+# delivers signals late and shows flags of its own), "realtime_wait" (signal 64 is its own: what is waited for comes back as 128,
+# half filled in), and what faults on purpose (its reports hold addresses).
 command -v valgrind >/dev/null || skip_all "no valgrind"
 same_limit=300
 

@@ -20,7 +20,7 @@ for end in _exit _Exit quick_exit abort syscall exit; do
     clean "end by $end" 1 children end $end
 done
 for chains in '' "$CHAINS"; do
-    for part in nested waits signalfd realtime realtime_wait masks restarts inherited; do
+    for part in nested waits signalfd realtime masks restarts inherited; do
         clean "$part, chains '$chains'" 0 REGTRACE_CONTROL="$chains" handlers $part
     done
     for signo in 1 10 12 14 34 64; do

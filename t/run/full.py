@@ -3,7 +3,7 @@
 from harness import *
 import json
 
-EVENTS = 300000
+EVENTS, WAITED = 300000, code("RDw")
 tap = Tap()
 
 
@@ -68,6 +68,12 @@ def wait_a_while():
     tap.equal(dropped, 0, "wait: nothing was dropped")
     tap.ok(waits > 0 and seconds > 0.5, "wait: the wait is counted", waits, seconds)
     tap.diag("wait: %d waits, %.2f s" % (waits, seconds))
+    # Where in time they were stands in the stream: one record each, unless a window's edge had to wait.
+    with open_plainly(os.path.join(folder, "rank-00000.h5")) as f:
+        events, row = f["events"][:], f["threads"][0]
+        told = events[events["code"] == WAITED]
+    tap.ok(0 < len(told) <= waits and 0.5 < int(told["a"].sum()) / int(row["wait_ticks"]) < 1.5,
+           "wait: and recorded where it was", len(told), told["a"], row)
 
 
 def wait_in_vain():

@@ -21,8 +21,8 @@ run 60 "$REGTRACE" check --window 9 "$T/good"
 is "$status" 1 'a window that is not there is no success'
 like "$err" 'window 9 of -window is not in .*report --all' 'and the message says how to find those that are'
 
-# MUTATION RULE: the rule must be among those that complain.
-while read -r mutation rule; do
+# MUTATION RULE [WORDS]: the rule must be among those that complain, in these words.
+while read -r mutation rule words; do
     rm -rf "$T/bad"
     cp -r "$T/good" "$T/bad"
     if ! "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" "$mutation" >"$T/mutate.out" 2>&1; then
@@ -30,10 +30,10 @@ while read -r mutation rule; do
         continue
     fi
     run 60 "$REGTRACE" check "$T/bad"
-    if [ "$status" = 1 ] && grep -q "^rank-00001.h5: $rule: " <<<"$out"; then
-        ok 0 "$mutation breaks the rule $rule"
+    if [ "$status" = 1 ] && grep -q "^rank-00001.h5: $rule: .*$words" <<<"$out"; then
+        ok 0 "$mutation breaks the rule $rule${words:+: $words}"
     else
-        ok 1 "$mutation breaks the rule $rule"
+        ok 1 "$mutation breaks the rule $rule${words:+: $words}"
         diag "status $status" "$out" "$err"
     fi
     unlike "$out" '^rank-00000' "$mutation: nothing is said of the other file"
@@ -61,6 +61,24 @@ alarm-unknown fired
 fired-row fired
 thread-twice footers
 thread-none footers
+thread-ends-early footers ends before it starts
+stop-and-mark windows a stop and a truncation mark
+close-before-open windows its stop stands before its start
+wrong-close-row windows is not its closing
+icount-down windows instruction counts go down
+ordinal-twice windows two rows of window 0
+window-thread footers its thread has no row
+incomplete losses left 5 events incomplete
+loss-unknown losses unknown kind 99
+fired-order fired not in the order of their events
+fired-beyond counts fired alarms among the events
+name-unknown strings /threads row 0 names string 3999
+map-unknown strings /maps row .* names string 3999
+event-thread footers events of thread 77
+open-over-edge balance open over a window
+open-at-end balance still open at the end
+opens-inside windows inside window
+closes-other windows closes window 0, open is 1
 events-cut index
 windows-cut index
 END

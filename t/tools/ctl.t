@@ -56,6 +56,7 @@ is "$status" 1 'a rank that is not there'
 like "$err" 'among the ranks asked for' 'is named so'
 mode=$(stat -c %a "$T"/one/ctl/*.sock)
 is "$mode" 600 'the socket is its user'"'"'s alone'
+is "$(stat -c %a "$T/one/ctl" "$T"/one/ctl/*.path | xargs)" '700 600' 'so is the folder, in which requests may stand, and what is in it'
 
 # Many clients at once: none is lost.
 for i in $(seq 20); do "$REGTRACE" ctl "$T/one" fire >/dev/null & fired[i]=$!; done
@@ -114,6 +115,42 @@ like "$out" '"state": "live"' 'and shows the live file'
 touch stop
 wait $pid
 is "$?" 0 'the program ends as it would, once more'
+
+# What was dropped so far: the stream is full, its writer rests for a moment, and the program has been told to drop.
+cat >drops.c <<'END'
+#include <regtrace.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    regtrace_region_begin("r");
+    while (access(argv[1], F_OK) != 0)
+        usleep(2000);
+    for (int i = 0; i < 50000; i++)
+        regtrace_mark_set(1, i);
+    close(creat(argv[2], 0600));
+    while (access(argv[3], F_OK) != 0)
+        usleep(2000);
+    return argc - 4;
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o drops drops.c
+REGTRACE_FULL=drop REGTRACE_BUFFER=128K REGTRACE_DIR=$T/starved LD_PRELOAD=$LIBREGTRACE ./drops go-on dropped leave &
+pid=$!
+kill_at_end $pid
+wait_for 20 bash -c "ls $T/starved/ctl/*.path"
+writer=$(sed -n 's/^writer_pid=//p' "$T"/starved/.regtrace/*.entry)
+kill -STOP "$writer"
+touch go-on
+wait_for 20 test -e dropped
+kill -CONT "$writer"
+status_of() { "$REGTRACE" ctl --json "$T/starved" status | sed -n "s/.*\"$1\":\([0-9]*\)[,}].*/\1/p"; }
+dropped=$(status_of dropped)
+[ "${dropped:-0}" -gt 40000 ]
+ok $? 'status tells how many events were dropped so far' || diag "${dropped:-}"
+touch leave
+wait $pid
+is "$("$REGTRACE" report --json "$T/starved" | sed -n 's/^ *"lost": \([0-9]*\),*$/\1/p' | sort -u)" "$dropped" 'as many as the report says at the end'
 
 # Chains that are armed in any thread, whichever began or fired last: before the first request, and after.
 rm -f stop ready

@@ -24,8 +24,23 @@ def cut(f, table, n):
     f[table].resize((len(f[table]) - n,))
 
 
-def attribute(f, name, value):
-    f.attrs.modify(name, value)
+def add(f, table, **values):
+    f[table].resize((len(f[table]) + 1,))
+    row = f[table][len(f[table]) - 1]
+    for name, value in values.items():
+        row[name] = value
+    f[table][len(f[table]) - 1] = row
+
+
+def swap(f, table, one, other):
+    rows = f[table][one], f[table][other]
+    f[table][other], f[table][one] = rows
+
+
+def recode(f, at, name, label):
+    """The event gets the code of another kind."""
+    code = f["events"][int(rows_named(f, name, label)[0])]["code"]
+    field(f, "events", int(at), "code", int(code))
 
 
 MUTATIONS = {
@@ -51,6 +66,28 @@ MUTATIONS = {
     "thread-twice": lambda f: (f["threads"].resize((len(f["threads"]) + 1,)),
                                f["threads"].__setitem__(len(f["threads"]) - 1, f["threads"][0])),
     "thread-none": lambda f: field(f, "threads", 0, "thread", 55),
+    "thread-ends-early": lambda f: (field(f, "threads", 0, "ended", int(f["threads"][0]["started"]) - 1)),
+    "stop-and-mark": lambda f: field(f, "windows", 0, "truncated", 1),
+    "close-before-open": lambda f: field(f, "windows", 0, "close_row", int(f["windows"][0]["open_row"]) - 1),
+    "wrong-close-row": lambda f: field(f, "windows", 0, "close_row", int(f["windows"][0]["close_row"]) - 1),
+    "icount-down": lambda f: (field(f, "windows", 0, "start_icount", 9), field(f, "windows", 0, "stop_icount", 8)),
+    "ordinal-twice": lambda f: field(f, "windows", 1, "ordinal", int(f["windows"][0]["ordinal"])),
+    "window-thread": lambda f: field(f, "windows", 0, "thread", 55),
+    "incomplete": lambda f: field(f, "threads", 0, "incomplete", 5),
+    "loss-unknown": lambda f: add(f, "losses", kind=99, thread=0, count=1, clock=1),
+    "fired-order": lambda f: swap(f, "fired", 0, 1),
+    "fired-beyond": lambda f: field(f, "fired", len(f["fired"]) - 1, "row", 10**9),
+    "name-unknown": lambda f: field(f, "threads", 0, "name", 3999),
+    "map-unknown": lambda f: add(f, "maps", row=0, clock=1, base=1, path=3999),
+    "event-thread": lambda f: field(f, "events", 20, "thread", 77),
+    # The last MPI call of a window, of the rank: its leave becomes a mark, so that it stays open.
+    "open-over-edge": lambda f: recode(f, [r for r in rows_named(f, "MPI_Allreduce", "leave")
+                                           if r < int(f["windows"][0]["close_row"])][-1], "EV_MPI_PCONTROL", None),
+    "open-at-end": lambda f: field(f, "events", len(f["events"]) - 1, "code",
+                                   int(f["events"][int(rows_named(f, "MPI_Allreduce", "enter")[0])]["code"])),
+    "opens-inside": lambda f: recode(f, f["windows"][0]["close_row"], "EV_WINDOW_OPEN", None),
+    "closes-other": lambda f: field(f, "events", int(f["windows"][1]["close_row"]), "a",
+                                    int(f["windows"][0]["ordinal"])),
     "weight-negative": lambda f: field(f, "windows", 0, "weight", -0.5),
     "region-unknown": lambda f: field(f, "windows", 1, "region", 0x40000999),
     "kind-unknown": lambda f: field(f, "windows", 0, "kind", 9),

@@ -7,26 +7,69 @@ cd "$T" || exit 99
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 
+# compare FOLDER NAME [FIRST LAST]: report and dump of the folder, or of these windows, against what h5py finds in it.
+compare() {
+    local span=()
+    [ $# -lt 4 ] || span=(--window "$3-$4")
+    "$REGTRACE" report "${span[@]}" --json "$1" >"$1.json" && "$REGTRACE" dump "${span[@]}" --json "$1" >"$1.dump" &&
+        "$REGTRACE" report "${span[@]}" -all -top 0 "$1" >"$1.text" && "$REGTRACE" dump "${span[@]}" "$1" >"$1.lines"
+    ok $? "$2: report and dump"
+    "$PYTHON" "$here/oracle.py" "$1" "$1.json" "$1.dump" "$1.text" "$1.lines" "${@:3}" >"$T/oracle.out"
+    ok $? "$2: the numbers are those that h5py finds" || diag "$(grep -v '^ok' "$T/oracle.out")"
+    diag "$2: $(tail -1 "$T/oracle.out") comparisons"
+}
+
 for mpi in openmpi mpich; do
     have_mpi $mpi || { skip "$mpi: report and dump" "no $mpi here"; continue; }
     run 120 mpirun_for $mpi 3 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=$chain REGTRACE_DIR="$T/$mpi" "$APPS/stencil.$mpi"
     is "$status" 0 "$mpi: a run to look at"
-    ok_run "$mpi: report --json" bash -c '"$1" report --json "$2" >"$2.json"' - "$REGTRACE" "$T/$mpi"
-    ok_run "$mpi: dump --json" bash -c '"$1" dump --json "$2" >"$2.dump"' - "$REGTRACE" "$T/$mpi"
-    "$PYTHON" "$here/oracle.py" "$T/$mpi" "$T/$mpi.json" "$T/$mpi.dump" >"$T/oracle.out"
-    ok $? "$mpi: the numbers are those that h5py finds" || diag "$(grep -v '^ok' "$T/oracle.out")"
-    diag "$mpi: $(tail -1 "$T/oracle.out") comparisons"
-    # Of some windows: the same oracle, which looks at the rows of these alone.
-    "$REGTRACE" report --json --window 1-2 "$T/$mpi" >"$T/$mpi.json" && "$REGTRACE" dump --json --window 1-2 "$T/$mpi" >"$T/$mpi.dump"
-    ok $? "$mpi: report and dump --window 1-2"
-    "$PYTHON" "$here/oracle.py" "$T/$mpi" "$T/$mpi.json" "$T/$mpi.dump" 1 2 >"$T/oracle.out"
-    ok $? "$mpi: the numbers of two windows are those that h5py finds" || diag "$(grep -v '^ok' "$T/oracle.out")"
+    compare "$T/$mpi" $mpi
+    compare "$T/$mpi" "$mpi, windows 1 to 2" 1 2
     is "$("$PYTHON" -c 'import json, sys; print(sorted({w["ordinal"] for w in json.load(open(sys.argv[1]))["windows"]}))' "$T/$mpi.json")" \
-        '[1, 2]' "$mpi: and of no other"
+        '[1, 2]' "$mpi: of these and of no other"
     last=$mpi
 done
 [ -n "${last:-}" ] || skip_all 'no MPI here'
 dir=$T/$last
+
+# Windows of all kinds, opened and closed by whatever can, ignored events, Fortran's calls and nested ones.
+kinds='warmup-start:pcontrol:solve,warmup-stop:pcontrol:solved,prolog-start:pcontrol:solve:bcast,prolog-stop:pcontrol:solved:bcast,'
+kinds+='epilog-start:pcontrol:solve;name:b,stop:timeout:1ms'
+run 120 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="$kinds" REGTRACE_DIR="$T/kinds" "$APPS/stencil.$last"
+compare "$T/kinds" 'kinds of windows'
+run 120 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/calls" "$REGTRACE_BUILD/t/mpi/calls.$last" "$T"
+compare "$T/calls" 'calls of all kinds'
+if [ -x "$APPS/heat.$last" ]; then
+    run 120 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/fortran" "$APPS/heat.$last"
+    compare "$T/fortran" Fortran
+    like "$(head -n 400 "$T/fortran.dump")" '"name": "MPI_[A-Z].*"fortran": true' 'Fortran: its calls are marked so'
+else
+    skip Fortran "no heat.$last"
+fi
+cat >named.c <<'END'
+#include <pthread.h>
+#include <regtrace.h>
+static void *work(void *a) { regtrace_region_begin("r"); regtrace_region_end("r"); return a; }
+int main(void)
+{
+    pthread_t t;
+    work(0);
+    regtrace_stop(1);
+    regtrace_stop(1);
+    regtrace_start(0);
+    regtrace_start(0);
+    work(0);
+    regtrace_stop(0);
+    regtrace_start(1);
+    pthread_create(&t, 0, work, 0);
+    return pthread_join(t, 0);
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o named named.c -pthread
+REGTRACE_DIR=$T/edges LD_PRELOAD=$LIBREGTRACE ./named
+compare "$T/edges" 'named calls'
+is "$(grep -oE '"opened_by": "[A-Za-z ]*"' edges.json | sort | uniq -c | xargs)" '3 opened_by: API 1 opened_by: default start' 'named calls: who opened the windows'
+is "$(grep -oE '"(fired|ignored)": [0-9]+' edges.json | xargs)" 'fired: 8 ignored: 2' 'named calls: of eight events, both threads'"'"' default starts among them, two changed nothing'
 
 run 60 "$REGTRACE" report "$dir"
 is "$status" 0 'report for people'
@@ -105,6 +148,9 @@ ok $? "which it does not join $ticks ticks late"
 all=$("$REGTRACE" dump --json "$dir")
 is "$("$REGTRACE" dump --json --rank 1 "$dir")" "$(grep '^{"rank": 1,' <<<"$all")" 'dump --rank'
 is "$("$REGTRACE" dump --json --window 1-2 "$dir")" "$(grep -E '"window": [12],' <<<"$all")" 'dump --window'
+is "$("$REGTRACE" dump --json --window 0 "$dir")" "$(grep -E '"window": 0,' <<<"$all")" 'dump --window of one'
+is "$("$REGTRACE" dump --json --window 0-1 "$dir")" "$(grep -E '"window": [01],' <<<"$all")" 'dump --window up to one that is not the last'
+is "$("$REGTRACE" dump --json --thread 0 "$T/edges")" "$(grep '"thread": 0,' "$T/edges.dump")" 'dump --thread'
 is "$("$REGTRACE" dump --json --code 'MPI_*send' "$dir")" "$(grep -E '"name": "MPI_[A-Za-z_]*send",' <<<"$all")" 'dump --code'
 is "$("$REGTRACE" dump --json --thread 7 "$dir")" '' 'dump --thread of a thread that is not there'
 is "$("$REGTRACE" dump "$dir" | grep -vc '^#')" "$(wc -l <<<"$all")" 'dump for people has as many lines'
@@ -165,10 +211,7 @@ print(one["end_reason"], one["functions"][0]["calls"], len(w), w[0]["truncated"]
     # Events dropped, many: counted, and calls whose other end fell into a gap are no violation.
     run 60 mpirun_for "$last" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=$chain REGTRACE_DIR="$T/drop" REGTRACE_FULL=drop \
         REGTRACE_BUFFER=128K "$T/killed" drop
-    "$REGTRACE" report --json "$T/drop" >"$T/drop.json"
-    "$REGTRACE" dump --json "$T/drop" >"$T/drop.dump"
-    "$PYTHON" "$here/oracle.py" "$T/drop" "$T/drop.json" "$T/drop.dump" >"$T/oracle.out"
-    ok $? 'dropped events: the numbers are those that h5py finds' || diag "$(grep -v '^ok' "$T/oracle.out")"
+    compare "$T/drop" 'dropped events'
     got=$("$PYTHON" -c '
 import json, sys
 r = json.load(open(sys.argv[1]))["ranks"][0]

@@ -43,9 +43,11 @@ static const char *take(struct claim *c)
     char path[PATH_MAX];
     if (claim_take(c, &e) != 0)
         return e.text[0] != '\0' ? strdup(e.text) : "?";
-    (void)snprintf(path, sizeof path, "%s/%s", dir, c->file);
-    if (first)
-        (void)close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    /* As the writer does: aside, then under its name, which another process may have changed meanwhile. */
+    if (first && (claim_new_path(c, path) != 0 ||
+                  close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) != 0 ||
+                  claim_publish(c) != 0))
+        return "not published";
     return c->file;
 }
 

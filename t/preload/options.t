@@ -1,0 +1,145 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What options change in a run: which programs and processes are traced, what is recorded, how files are written, how it ends.
+. "$(dirname "$0")/../lib.sh"
+cd "$T" || exit 99
+
+cat >p.c <<'END'
+#include <regtrace.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int handled;
+static void handler(int signo) { handled += signo != 0; }
+static void region(const char *name) { regtrace_region_begin(name); regtrace_region_end(name); }
+int main(int argc, char **argv)
+{
+    signal(SIGUSR1, handler);
+    signal(SIGUSR2, handler);
+    region("one");
+    raise(SIGUSR1);
+    region("two");
+    raise(SIGUSR2);
+    region("three");
+    if (argc > 1 && strcmp(argv[1], "fork") == 0) {
+        if (fork() == 0) {
+            region("forked");
+            execl(argv[0], argv[0], "execed", (char *)NULL);
+        }
+        wait(NULL);
+    }
+    printf("handled %d\n", handled);
+    return 9;
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o p p.c || exit 99
+cp p other
+
+# traced NAME [VAR=VALUE]... COMMAND...: runs it; sets events, the dump, which is empty where nothing was recorded.
+traced() {
+    local name=$1
+    shift
+    trace=$T/$name
+    run 60 env REGTRACE_DIR="$trace" LD_PRELOAD="$LIBREGTRACE" "$@"
+    events=$("$REGTRACE" dump "$trace" 2>/dev/null)
+}
+regions() { sed -n 's/.*EV_REGION_BEGIN .*region="\(.*\)".*/\1/p' <<<"$events" | xargs; }
+files() { find "$trace" -name 'rank-*.h5' 2>/dev/null | wc -l; }
+
+# Which programs.
+for how in REGTRACE_EXCLUDE='^p$' REGTRACE_INCLUDE='^other$'; do
+    traced "not.${how%%=*}" "$how" ./p
+    is "$status $out $err" '9 handled 2 ' "$how: p runs as ever"
+    [ ! -e "$trace" ]
+    ok $? "$how: and is not traced"
+    traced "yes.${how%%=*}" "$how" ./other
+    is "$(regions)" 'one two three' "$how: other is"
+done
+traced both REGTRACE_EXCLUDE=th REGTRACE_INCLUDE=other ./other
+[ ! -e "$trace" ]
+ok $? 'what both name is not traced'
+traced shell bash -c 'exit 4'
+is "$status" 4 'a shell ends as it would'
+[ ! -e "$trace" ]
+ok $? 'and is not traced'
+traced wanted REGTRACE_INCLUDE=bash REGTRACE_CONTROL=start:signal:USR1 bash -c 'trap : USR1; kill -USR1 $$; exit 4'
+is "$status $(files)" '4 1' 'unless it is included by name'
+traced wrong REGTRACE_INCLUDE='a(' ./p
+is "$status $out" '2 ' 'an expression that is none is refused'
+like "$err" 'REGTRACE_INCLUDE="a\(" is no extended regular expression: .*[a-z]' 'with the reason'
+
+# Which processes.
+traced followed ./p fork
+is "$status $(regions | tr ' ' '\n' | sort | xargs)" '9 forked one one three three two two' 'children are followed, and what they exec'
+traced alone REGTRACE_FOLLOW=0 ./p fork
+is "$status $(regions)" '9 one two three' 'REGTRACE_FOLLOW=0: this process alone'
+is "$(files)" 1 'and one file'
+
+# What is recorded.
+traced signals ./p
+is "$(sed -n 's/.*EV_SIGNAL_ENTER .* name="\([A-Z0-9]*\)".*/\1/p' <<<"$events" | xargs)" 'USR1 USR2' 'received signals are recorded'
+traced quiet REGTRACE_SIGNALS=0 ./p
+is "$status $out" '9 handled 2' 'REGTRACE_SIGNALS=0: the program receives them'
+is "$(grep -c EV_SIGNAL <<<"$events") $(regions)" '0 one two three' 'and they are not recorded'
+traced alarms REGTRACE_SIGNALS=0 REGTRACE_CONTROL=start:signal:USR1,stop:signal:USR2 ./p
+is "$out $(regions)" 'handled 2 two' 'alarms on them fire all the same'
+mpi=$(mpis | head -n 1)
+if [ -n "$mpi" ]; then
+    traced mpi REGTRACE_MPI=0 "$APPS/stencil.$mpi"
+    is "$(awk '$5 ~ /^MPI_/' <<<"$events")" '' 'REGTRACE_MPI=0: no call of MPI is recorded'
+    like "$events" 'EV_MPI_PCONTROL' 'other events are'
+    traced mpi1 "$APPS/stencil.$mpi"
+    like "$events" ' MPI_Allreduce +enter ' 'by default they are'
+else
+    skip 'REGTRACE_MPI=0' 'no MPI'
+fi
+
+# How files are written.
+if [ "$PYTHON" != no ]; then
+    for level in 0 1 9; do
+        traced "compress$level" REGTRACE_COMPRESS=$level ./p
+        is "$("$PYTHON" -c 'import h5py, sys; e = h5py.File(sys.argv[1])["events"]; print(e.compression_opts or 0, bool(e.shuffle))' "$trace/rank-00000.h5")" \
+            "$level $([ $level = 0 ] && echo False || echo True)" "REGTRACE_COMPRESS=$level: so the file says"
+    done
+    traced clock REGTRACE_CLOCK=monotonic ./p
+    got=$("$PYTHON" - "$trace/rank-00000.h5" <<'END'
+import sys, time, h5py
+f = h5py.File(sys.argv[1])
+now = time.monotonic_ns()
+print(all(0 < now - int(c) < 600e9 for c in f["events"]["clock"]))
+END
+)
+    is "$got" True 'REGTRACE_CLOCK=monotonic: ticks are nanoseconds of CLOCK_MONOTONIC'
+else
+    skip 'compression and clock' 'no h5py'
+fi
+
+# How it ends, and what is said.
+traced ends REGTRACE_CONTROL=start:signal:USR1,stop:signal:USR2 REGTRACE_EXIT_ON_STOP=1 ./p
+is "$status $out $(regions)" '0  two' 'REGTRACE_EXIT_ON_STOP: the program ends after its last window, with 0'
+traced repeats REGTRACE_CONTROL=start:signal:USR1,stop:signal:USR2,repeat:2 REGTRACE_EXIT_ON_STOP=1 ./p
+is "$status $out $(regions)" '9 handled 2 two' 'not after one that is not the last'
+traced log REGTRACE_CONTROL='start:signal:USR1,stop:signal:USR2;stop:signal:USR1' REGTRACE_CONTROLLER_LOG="$T/fired" ./p
+is "$(sed -n 's/^rank 0 tid 0 event \(.*\) pass 0 icount .* requested - ip 0x[0-9a-f]* clock [0-9]*$/\1/p' fired | tr '\n' '|')" \
+    'start alarm start:signal:USR1|stop alarm stop:signal:USR1|stop ignored alarm stop:signal:USR2|' 'REGTRACE_CONTROLLER_LOG: each fired event is a line'
+is "$("$REGTRACE" report --json "$trace" | grep -oE '"(fired|ignored)": [0-9]+' | xargs)" 'fired: 3 ignored: 1' 'report --json counts them, and those that changed nothing'
+for chain in start:sginal:USR1 start:ssc:111; do
+    traced refused REGTRACE_CONTROL=$chain ./p
+    is "$status $out" '2 ' "$chain: refused before main"
+    like "$err" 'not started \(REGTRACE_ON_ERROR=continue runs it untraced\)' "$chain: with the way out"
+    traced untraced REGTRACE_CONTROL=$chain REGTRACE_ON_ERROR=continue ./p
+    is "$status $out" '9 handled 2' "$chain: REGTRACE_ON_ERROR=continue runs it"
+    like "$err" '^regtrace: running untraced: .*[a-z]' "$chain: and says why it is not traced"
+    [ ! -e "$trace" ]
+    ok $? "$chain: and it is not"
+done
+traced legacy REGTRACE_PMU=none REGTRACE_SKIP=1000 REGTRACE_LENGTH=10 ./p
+is "$status $out" '2 ' 'a legacy option is a chain: what it needs is not here'
+like "$err" "icount" 'and it says what'
+printf '# windows\n\nstart:signal:USR1\n' >chains
+traced file REGTRACE_CONTROL_FILE=chains REGTRACE_CONTROL=stop:signal:USR2 ./p
+is "$(regions)" 'two' 'chains of REGTRACE_CONTROL_FILE and of REGTRACE_CONTROL together'
+done_testing
