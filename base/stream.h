@@ -83,11 +83,15 @@ struct stream_thread {
     _Atomic uint64_t
         recorded; /* records (slots but continuations) in closed chunks: a check for the reader */
     _Atomic uint64_t dropped, waits, wait_ticks;
-    _Atomic uint64_t chunks; /* sequence numbers handed out so far */
-    uint64_t own_ticks;      /* spent in us outside the fast path, as measured */
-    uint32_t start_image;    /* string id */
-    uint32_t interrupted;    /* system calls that our signals interrupted */
-    uint64_t pad[4];
+    _Atomic uint64_t chunks;       /* sequence numbers handed out so far */
+    uint64_t own_ticks;            /* spent in us outside the fast path, as measured */
+    uint32_t start_image;          /* string id */
+    uint32_t interrupted;          /* system calls that our signals interrupted */
+    _Atomic uint64_t instructions; /* as its counter last said, 0 = not counted */
+    _Atomic int32_t counter;       /* descriptor of its counter plus 1, 0 none; in its process */
+    uint32_t pad0;
+    uint64_t excluded; /* of what that counter says: ours */
+    uint64_t pad[1];
 };
 _Static_assert(sizeof(struct stream_thread) == 128, "two cache lines");
 

@@ -240,6 +240,29 @@ static int add_flag(struct ctl_builder *builder, const char *value, struct rt_er
     return 0;
 }
 
+/* -regions:warmup and so on: what stands around each region of the file that follows. 1: it is none of them. */
+static int add_region_part(struct ctl_builder *builder, struct span name, const char *value,
+                           struct rt_error *err)
+{
+    const char *bad;
+    uint64_t *part = name_equals(name, "regions:warmup")   ? &builder->region_warmup
+                     : name_equals(name, "regions:prolog") ? &builder->region_prolog
+                     : name_equals(name, "regions:epilog") ? &builder->region_epilog
+                                                           : NULL;
+    if (part == NULL)
+        return 1;
+    if (builder->has_pinpoints) {
+        rt_error_set(err, "-%.*s must stand before -regions:in", (int)name.length, name.at);
+        return -EINVAL;
+    }
+    if (number_parse((struct span){value, strlen(value)}, part, &bad) == NUMBER_OK)
+        return 0;
+    *part = 0;
+    rt_error_set(err, "-%.*s expects a number of instructions, found '%.100s'", (int)name.length,
+                 name.at, value);
+    return -EINVAL;
+}
+
 int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const char *value,
                            struct rt_error *err)
 {
@@ -253,6 +276,9 @@ int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const 
         return ctl_builder_add_file(builder, text, err);
     if (name_equals(found, "controller-default-start"))
         return add_flag(builder, value, err);
+    int part = add_region_part(builder, found, text, err);
+    if (part <= 0)
+        return part;
     if (name_equals(found, "regions:in"))
         return ctl_builder_add_regions(builder, CTL_REGIONS_PINPOINTS, text, NULL, err);
     if (name_equals(found, "pcregions:in"))
@@ -319,6 +345,13 @@ int ctl_builder_finish(struct ctl_builder *builder, const struct ctl_capabilitie
     *config = NULL;
     if (builder->finished) {
         rt_error_set(err, "the builder has been used already");
+        return -EINVAL;
+    }
+    if (!builder->has_pinpoints &&
+        (builder->region_warmup | builder->region_prolog | builder->region_epilog) != 0) {
+        rt_error_set(err,
+                     "-regions:warmup, -regions:prolog and -regions:epilog have no use without "
+                     "-regions:in FILE");
         return -EINVAL;
     }
     const struct mark mark = builder_mark(builder);

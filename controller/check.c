@@ -131,18 +131,40 @@ static int check_circles(struct ctl_builder *builder, struct rt_error *err)
     return 0;
 }
 
+static const struct ctl_alarm *uniform_of(const struct ctl_builder *builder, size_t chain)
+{
+    const struct ctl_chain *c = &builder->chains[chain].chain;
+    for (size_t i = 0; builder->chains[chain].has_uniform && i < c->alarm_count; i++)
+        if (builder->alarms[c->first_alarm + i].type == CTL_UNIFORM)
+            return &builder->alarms[c->first_alarm + i];
+    return NULL;
+}
+
+static bool share_a_rank(const struct ctl_alarm *a, const struct ctl_alarm *b)
+{
+    if (a->range_count == 0 || b->range_count == 0)
+        return true;
+    for (unsigned i = 0; i < a->range_count; i++)
+        for (unsigned k = 0; k < b->range_count; k++)
+            if (a->ranks[i].first <= b->ranks[k].last && b->ranks[k].first <= a->ranks[i].last)
+                return true;
+    return false;
+}
+
+/* One for each rank: two in one process would drive each other's windows. */
 static int check_uniform(struct ctl_builder *builder, struct rt_error *err)
 {
-    size_t first = SIZE_MAX;
     for (size_t i = 0; i < builder->chain_count; i++) {
-        if (!builder->chains[i].has_uniform)
-            continue;
-        if (first != SIZE_MAX)
-            return fail_at(
-                builder, i, builder->chains[i].uniform_at, err,
-                "a second uniform; chain %zu has one, and only one is allowed in all chains",
-                first + 1);
-        first = i;
+        const struct ctl_alarm *mine = uniform_of(builder, i);
+        for (size_t k = 0; mine != NULL && k < i; k++) {
+            const struct ctl_alarm *other = uniform_of(builder, k);
+            if (other != NULL && share_a_rank(mine, other))
+                return fail_at(
+                    builder, i, builder->chains[i].uniform_at, err,
+                    "a second uniform; chain %zu has one, and only one is allowed in all "
+                    "chains of a rank (the token ranksLIST tells ranks apart)",
+                    k + 1);
+        }
     }
     return 0;
 }

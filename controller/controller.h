@@ -129,6 +129,8 @@ struct ctl_chain {
                            outside quotes */
     const char *origin; /* "-control", "REGTRACE_CONTROL", "file F line 3", "-skip", ... */
     const char *label;  /* region id and weight of a regions file, "" elsewhere */
+    const char *region; /* of a regions file: "ID TAB WEIGHT TAB MULTIPLIER", decimal fractions that
+                           may be empty; "" elsewhere */
 };
 
 /* Immutable once made, but for its rank. Freed by ctl_config_free. */
@@ -208,7 +210,8 @@ int ctl_builder_add_file_text(struct ctl_builder *builder, const char *path, con
                               struct rt_error *err) RT_MUST_CHECK;
 
 /* Regions files and what becomes of a line (`text` NULL: read the file `path`):
- * PinPoints  tid,id,start,end  -> start:icount:START:tidT,stop:icount:END-START:tidT
+ * PinPoints  tid,id,start,end  -> start:icount:START:tidT,stop:icount:END-START:tidT, with what was asked for around it:
+ *            warmup-start:icount:...,prolog-start:icount:W,start:icount:P,epilog-start:icount:END-START,epilog-stop:icount:E
  * LoopPoint  each end its own chain, since the counts are absolute:
  *            start:address:IMAGE+OFF:countS:global:bcast and
  * stop:address:IMAGE+OFF:countE:global:bcast (a thread-id instead of "global": :tidT in place of
@@ -219,7 +222,8 @@ int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format
                             const char *path, const char *text, struct rt_error *err) RT_MUST_CHECK;
 
 /* An option of the controller by the name it has in base/options.def ('-', '_' and U+2013 are the
- * same, leading dashes are skipped): control, control-file, controller-default-start, regions:in,
+ * same, leading dashes are skipped): control, control-file, controller-default-start, regions:warmup,
+ * regions:prolog and regions:epilog (before regions:in, whose regions they belong to), regions:in,
  * pcregions:in, trace_instr_intervals_file, and the legacy ones, which are collected and become
  * chains at finish, behind all -control chains. An empty or NULL value of start-int3 and stop-int3
  * means 1. -EINVAL also for an unknown name. */

@@ -60,6 +60,8 @@ struct ctl_builder {
     size_t *alarm_at; /* offset in the chain's source, by alarm */
     struct legacy_value *legacy;
     size_t legacy_count, legacy_capacity;
+    uint64_t region_warmup, region_prolog, region_epilog; /* of PinPoints regions, instructions */
+    bool has_pinpoints;
     bool default_start;
     bool finished;
     struct pool pool;

@@ -438,7 +438,8 @@ int parse_chain(struct ctl_builder *builder, const char *text, size_t length, co
         trimmed.length--;
     trimmed = span_trim(trimmed);
     size_t blocks = builder->pool.count;
-    struct built_chain out = {.chain = {.repeat = 1, .name = "", .waitfor = CTL_NO_ALARM}};
+    struct built_chain out = {
+        .chain = {.repeat = 1, .name = "", .region = "", .waitfor = CTL_NO_ALARM}};
     struct parser parser = {.builder = builder, .err = err, .length = trimmed.length, .out = &out};
     parser.first_alarm = builder->alarm_count;
     parser.text = pool_copy(&builder->pool, trimmed.at, trimmed.length);

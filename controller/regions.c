@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/regions.h"
 
 #define REGION_FIELDS 16
 
@@ -106,19 +106,67 @@ static int region_tid(const struct region_line *line, unsigned field, uint64_t *
     return status;
 }
 
-static int add_region_chain(struct ctl_builder *builder, const struct region_line *line,
-                            const char *label, const char *text, struct rt_error *err)
+static struct span digits_of(struct span text, size_t from)
 {
-    char origin[512];
-    snprintf(origin, sizeof origin, "file %.400s line %u", line->path, line->line);
-    return parse_chain(builder, text, strlen(text), origin, label, err);
+    size_t n = from;
+    while (n < text.length && text.at[n] >= '0' && text.at[n] <= '9')
+        n++;
+    return (struct span){text.at + from, n - from};
+}
+
+/* A fraction without sign, "0.25", "3" or "1e-3"; may be empty. Checked as text: this library computes nothing with it. */
+static int region_fraction(const struct region_line *line, unsigned field, const char *what,
+                           struct rt_error *err)
+{
+    const struct span text = line->fields[field];
+    size_t whole = digits_of(text, 0).length, n = whole, fraction = 0;
+    if (n < text.length && text.at[n] == '.') {
+        fraction = digits_of(text, n + 1).length;
+        n += 1 + fraction;
+    }
+    bool good = whole + fraction > 0;
+    if (good && n < text.length && (text.at[n] == 'e' || text.at[n] == 'E')) {
+        n += n + 1 < text.length && strchr("+-", text.at[n + 1]) != NULL ? 2 : 1;
+        size_t exponent = digits_of(text, n).length;
+        good = exponent > 0 && exponent < 4;
+        n += exponent;
+    }
+    if (text.length == 0 || (good && n == text.length && n < 60))
+        return 0;
+    return line_fail(line, text.at, err,
+                     "%s expects a number that is not negative, such as 0.25, found '%.*s'", what,
+                     (int)text.length, text.at);
+}
+
+int region_shown(struct span text)
+{
+    return (int)(text.length < 60 ? text.length : 60);
+}
+
+int region_chain_add(struct ctl_builder *builder, const char *path, unsigned line,
+                     const struct region_note *note, const char *text, struct rt_error *err)
+{
+    char origin[512], region[200];
+    snprintf(origin, sizeof origin, "file %.400s line %u", path, line);
+    int n = snprintf(region, sizeof region, "%.*s\t%.*s\t%.*s", region_shown(note->id), note->id.at,
+                     region_shown(note->weight), note->weight.at, region_shown(note->multiplier),
+                     note->multiplier.at);
+    int status = parse_chain(builder, text, strlen(text), origin, note->label, err);
+    if (status != 0 || note->id.length == 0)
+        return status;
+    struct ctl_chain *chain = &builder->chains[builder->chain_count - 1].chain;
+    chain->region = pool_copy(&builder->pool, region, (size_t)n);
+    if (chain->region != NULL)
+        return 0;
+    rt_error_set(err, "%.160s: out of memory", origin);
+    return -ENOMEM; /* the caller drops the chains of the file */
 }
 
 /* comment,thread-id,region-id,start-icount,end-icount,weight */
-static int add_pinpoint(struct ctl_builder *builder, const struct region_line *line,
-                        struct rt_error *err)
+static int keep_pinpoint(struct pinpoints *all, const struct region_line *line,
+                         struct rt_error *err)
 {
-    uint64_t tid, start, end;
+    struct pinpoint p = {.line = line->line, .id = {"", 0}, .weight = {"", 0}};
     if (line->count < 5)
         return line_fail(
             line, line->text.at, err,
@@ -131,35 +179,42 @@ static int add_pinpoint(struct ctl_builder *builder, const struct region_line *l
             "remove the comma behind the weight and what follows it, or use -pcregions:in for "
             "LoopPoint's 16 fields",
             line->count);
-    int status = region_tid(line, 1, &tid, err);
+    int status = region_tid(line, 1, &p.tid, err);
     if (status == 0)
-        status = region_integer(line, 3, "start-icount", &start, err);
+        status = region_integer(line, 3, "start-icount", &p.start, err);
     if (status == 0)
-        status = region_integer(line, 4, "end-icount", &end, err);
+        status = region_integer(line, 4, "end-icount", &p.end, err);
     if (status != 0)
         return status;
-    if (end <= start)
+    if (p.end <= p.start)
         return line_fail(line, line->fields[4].at, err,
-                         "end-icount %llu is not behind start-icount %llu", (unsigned long long)end,
-                         (unsigned long long)start);
-    char text[256], label[160];
-    const struct span weight = line->count > 5 ? line->fields[5] : (struct span){"", 0};
-    snprintf(text, sizeof text, "start:icount:%llu:tid%llu,stop:icount:%llu:tid%llu",
-             (unsigned long long)start, (unsigned long long)tid, (unsigned long long)(end - start),
-             (unsigned long long)tid);
-    snprintf(label, sizeof label, "region %.*s weight %.*s",
-             (int)(line->fields[2].length < 60 ? line->fields[2].length : 60), line->fields[2].at,
-             (int)(weight.length < 60 ? weight.length : 60), weight.at);
-    return add_region_chain(builder, line, label, text, err);
+                         "end-icount %llu is not behind start-icount %llu",
+                         (unsigned long long)p.end, (unsigned long long)p.start);
+    p.id = line->fields[2];
+    if (line->count > 5) {
+        p.weight = line->fields[5];
+        status = region_fraction(line, 5, "weight", err);
+    }
+    return status != 0 ? status : pinpoints_keep(all, &p, err);
 }
 
 /* Fields of the LoopPoint format, by their place. */
-enum { LP_COMMENT, LP_THREAD, LP_REGION, LP_START, LP_END = 7, LP_WEIGHT = 13, LP_TYPE = 15 };
+enum {
+    LP_COMMENT,
+    LP_THREAD,
+    LP_REGION,
+    LP_START,
+    LP_END = 7,
+    LP_WEIGHT = 13,
+    LP_MULTIPLIER,
+    LP_TYPE
+};
 
 struct loop_region {
     bool all, warmup;
     uint64_t tid;
     char label[192];
+    struct region_note note;
 };
 
 static int loop_region_parse(const struct region_line *line, struct loop_region *region,
@@ -180,10 +235,15 @@ static int loop_region_parse(const struct region_line *line, struct loop_region 
                          "type expects 'simulation' or 'warmup:<region-id>', found '%.*s'",
                          (int)type.length, type.at);
     }
-    const struct span weight = line->fields[LP_WEIGHT];
+    region->note = (struct region_note){region->label, id, line->fields[LP_WEIGHT],
+                                        line->fields[LP_MULTIPLIER]};
     snprintf(region->label, sizeof region->label, "%sregion %.*s weight %.*s", region_of,
-             (int)(id.length < 60 ? id.length : 60), id.at,
-             (int)(weight.length < 60 ? weight.length : 60), weight.at);
+             region_shown(id), id.at, region_shown(region->note.weight), region->note.weight.at);
+    int status = region_fraction(line, LP_WEIGHT, "weight", err);
+    if (status == 0)
+        status = region_fraction(line, LP_MULTIPLIER, "multiplier", err);
+    if (status != 0)
+        return status;
     return region->all ? 0 : region_tid(line, LP_THREAD, &region->tid, err);
 }
 
@@ -218,7 +278,7 @@ static int add_loop_end(struct ctl_builder *builder, const struct region_line *l
         snprintf(text, sizeof text, "%s:address:\"%.*s+0x%llx\":count%llu%s", event,
                  (int)image.length, image.at, (unsigned long long)offset, (unsigned long long)count,
                  tail);
-    return add_region_chain(builder, line, region->label, text, err);
+    return region_chain_add(builder, line->path, line->line, &region->note, text, err);
 }
 
 static int add_looppoint(struct ctl_builder *builder, const struct region_line *line,
@@ -256,7 +316,8 @@ static int add_interval(struct ctl_builder *builder, const struct region_line *l
         return line_fail(line, line->fields[1].at, err, "the duration is 0; it must be at least 1");
     snprintf(text, sizeof text, "start:icount:%llu:global:bcast,stop:icount:%llu:global:bcast",
              (unsigned long long)start, (unsigned long long)duration);
-    return add_region_chain(builder, line, "interval", text, err);
+    const struct region_note note = {"interval", {"", 0}, {"", 0}, {"", 0}};
+    return region_chain_add(builder, line->path, line->line, &note, text, err);
 }
 
 static bool is_comment(struct span text)
@@ -270,26 +331,29 @@ static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format
                      const char *text, struct rt_error *err)
 {
     struct region_line line = {.path = path, .line = 1};
+    struct pinpoints pinpoints = {.path = path};
     unsigned regions = 0;
+    int status = 0;
     for (const char *at = text;; line.line++) {
         size_t length = strcspn(at, "\n");
         line.text = (struct span){at, length};
         if (!is_comment(trim(line.text))) {
-            int status = split_line(&line, err);
+            status = split_line(&line, err);
             if (status == 0)
-                status = format == CTL_REGIONS_PINPOINTS   ? add_pinpoint(builder, &line, err)
+                status = format == CTL_REGIONS_PINPOINTS   ? keep_pinpoint(&pinpoints, &line, err)
                          : format == CTL_REGIONS_LOOPPOINT ? add_looppoint(builder, &line, err)
                                                            : add_interval(builder, &line, err);
-            if (status != 0)
-                return status;
             regions++;
         }
-        if (at[length] == '\0')
+        if (status != 0 || at[length] == '\0')
             break;
         at += length + 1;
     }
-    if (regions != 0)
-        return 0;
+    if (status == 0 && pinpoints.count != 0)
+        status = pinpoints_add(builder, &pinpoints, err);
+    free(pinpoints.rows);
+    if (status != 0 || regions != 0)
+        return status;
     line.line = 1;
     return line_fail(&line, line.text.at, err, "the file has no region");
 }
@@ -313,6 +377,7 @@ int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format
         builder->alarm_count = alarms;
         pool_cut(&builder->pool, blocks);
     }
+    builder->has_pinpoints |= status == 0 && format == CTL_REGIONS_PINPOINTS;
     free(content);
     return status;
 }

@@ -202,7 +202,8 @@ static int add_sources(struct ctl_builder *b, struct rt_error *e)
 {
     int rc = 0;
     const struct options *o = &process.options;
-    ctl_builder_set_default_start(b, o->number[OPT_default_start] != 0);
+    ctl_builder_set_default_start(b,
+                                  o->number[OPT_default_start] != 0 && o->number[OPT_count] == 0);
     if (o->text[OPT_control][0] != '\0')
         rc = ctl_builder_add_list(b, o->text[OPT_control], "REGTRACE_CONTROL", e);
     if (rc == 0 && o->text[OPT_control_file][0] != '\0')
@@ -240,6 +241,19 @@ static bool wants_steps(void)
         if (ctl_config_alarm(process.config, i)->exact)
             return true;
     return process.pmu->steps && counts;
+}
+
+/* A counting run that cannot count is refused, as an icount is. */
+static int check_count(struct rt_error *e)
+{
+    struct rt_error why = {{0}};
+    if (process.options.number[OPT_count] == 0 || process.pmu != NULL)
+        return 0;
+    const char *wanted = process.options.text[OPT_pmu];
+    if (pmu_choose(wanted, &process.pmu, &why) == 0)
+        rt_error_set(&why, "REGTRACE_PMU is %s", wanted);
+    rt_error_set(e, "a counting run (REGTRACE_COUNT) is not possible: %s", why.text);
+    return -EINVAL;
 }
 
 static int make_automaton(struct rt_error *e)
@@ -296,6 +310,8 @@ static bool set_up(void)
     if (rc == 0)
         rc = counters_prepare(&e);
     if (rc == 0)
+        rc = check_count(&e);
+    if (rc == 0)
         rc = make_automaton(&e);
     if (rc != 0) {
         refuse(&e);
@@ -326,7 +342,8 @@ static void decide_folder(void)
 
 bool process_is_idle(void)
 {
-    return ctl_config_chain_count(process.config) == 0 && !ctl_config_default_start(process.config);
+    return ctl_config_chain_count(process.config) == 0 &&
+           !ctl_config_default_start(process.config) && process.options.number[OPT_count] == 0;
 }
 
 bool process_is_idle_now(void)
@@ -346,6 +363,8 @@ bool process_wants_early_start(void)
     for (size_t i = 0; i < sizeof without_mpi / sizeof *without_mpi; i++)
         if (ctl_config_uses(process.config, without_mpi[i]))
             return true;
+    if (process.options.number[OPT_count] != 0)
+        return true;
     return !process_is_idle() && (process.links_mpi || sampling_is_on() || counters_are_on());
 }
 

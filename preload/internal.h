@@ -110,6 +110,14 @@ void process_find_writer(void);
 /* MPI is linked, or an alarm needs no MPI: the writer starts in the constructor. */
 bool process_wants_early_start(void);
 bool process_links_mpi(void);
+/* Instructions of whole threads, into their rows of the stream: totals.c. begin: once its counter runs; note: now; end: before
+ * its counter is closed; finish: of those that outlive the program. */
+void totals_begin(struct recorder_thread *t, struct preload_thread *pt);
+void totals_note(struct recorder_thread *t, const struct preload_thread *pt);
+void totals_end(struct recorder_thread *t, const struct preload_thread *pt);
+void totals_finish(void);
+bool totals_are_there(void);
+
 /* At the end: nothing but the edges of a default window is in the stream, so no file is to be left. */
 bool process_nothing_recorded(void);
 

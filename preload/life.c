@@ -199,6 +199,7 @@ static struct preload_thread *make_thread(struct recorder_thread *t)
     t->automaton = pt->automaton;
     triggers_count_armed(pt);
     counting_started(pt);
+    totals_begin(t, pt);
     return pt;
 }
 
@@ -228,7 +229,8 @@ struct preload_thread *thread_self(void)
             pt = make_thread(t);
         else {
             windows_after_fork(t, pt); /* the thread that forked, now in the child */
-            triggers_count_armed(pt);  /* its stream is a new one */
+            totals_begin(t, pt);
+            triggers_count_armed(pt); /* its stream is a new one */
         }
         threads_watch_end();
     }
@@ -268,6 +270,7 @@ void thread_finish(void)
     timers_thread_end(pt);
     sampling_thread_end(pt);
     pmu_counters_end(&pt->counters);
+    totals_end(t, pt);
     pmu_thread_end(&pt->counting.counter);
     t->counted = 0;
     if (pt->automaton != NULL) {
@@ -399,9 +402,12 @@ void process_finish(unsigned reason, bool wait)
     struct recorder_thread *t = &recorder_self;
     t->in_toolkit++;
     struct preload_thread *pt = t->window_state;
+    if (pt != NULL)
+        totals_note(t, pt); /* what we do from here on is not the program's */
     windows_close_thread(t, reason);
     if (pt != NULL)
         timers_thread_end(pt);
+    totals_finish();
     unsigned n = 0;
     ctl_never_fired(process.shared, report_never_fired, &n);
     report_skipped();

@@ -46,6 +46,10 @@ static void put_chains(const struct stream *s)
             (void)snprintf(key, sizeof key, "chain_label.%u", i);
             (void)stream_meta_put(s, key, c->label);
         }
+        if (c->region[0] != '\0') {
+            (void)snprintf(key, sizeof key, "chain_region.%u", i);
+            (void)stream_meta_put(s, key, c->region);
+        }
     }
     for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++) {
         const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
@@ -65,7 +69,7 @@ uint32_t metadata_room(void)
     uint64_t room = ANYTHING_ELSE;
     for (unsigned i = 0; i < ctl_config_chain_count(process.config); i++) {
         const struct ctl_chain *c = ctl_config_chain(process.config, i);
-        room += NUMBERS + 2 * (strlen(c->text) + strlen(c->label));
+        room += NUMBERS + 2 * (strlen(c->text) + strlen(c->label) + strlen(c->region));
     }
     for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++)
         room += NUMBERS + 2 * strnlen(ctl_config_alarm(process.config, i)->text, TEXT_MAX);
@@ -113,6 +117,8 @@ bool process_nothing_recorded(void)
     enum { DEFAULT_EDGES = 3 }; /* records: fired, open and close */
     struct stream_header *h = recorder_stream.header;
     if (atomic_load(&h->mpi_state) != 0)
+        return false;
+    if (process.options.number[OPT_count] != 0 && totals_are_there())
         return false;
     if (!process.id.launched && ctl_config_chain_count(process.config) != 0)
         return false; /* a run of its own: its owner wants to know which alarms never fired */

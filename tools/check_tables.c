@@ -27,33 +27,42 @@ static bool has_alarm(const struct rt_rank_tables *t, int32_t alarm)
     return alarm == RT_NO_ALARM;
 }
 
-/* Every number from 0 to the largest occurs: no window is lost. */
-static void check_ordinals(struct check *c, const struct rt_rank_tables *t)
+/* The ordinal that the numbers begin with: 0, in a file of `regtrace split` that of its one window. */
+static int32_t first_ordinal(const struct rt_rank *rank)
 {
-    int32_t most = -1;
+    const char *split = rt_rank_metadata(rank, "split.window");
+    uint64_t first = 0;
+    return split != NULL && argument_number(split, 0, INT32_MAX, &first) == 0 ? (int32_t)first : 0;
+}
+
+/* Every number from the first to the largest occurs: no window is lost. */
+static void check_ordinals(struct check *c, const struct rt_rank *rank,
+                           const struct rt_rank_tables *t)
+{
+    int32_t most = -1, first = first_ordinal(rank);
     for (size_t i = 0; i < t->window_count; i++) {
-        if (t->windows[i].ordinal < 0)
+        if (t->windows[i].ordinal < first)
             check_violation(c, CHECK_ORDINALS, "window row %zu has ordinal %" PRId32, i,
                             t->windows[i].ordinal);
         most = t->windows[i].ordinal > most ? t->windows[i].ordinal : most;
     }
     c->facts += t->window_count;
-    if (most < 0)
+    if (most < first)
         return;
-    if ((uint64_t)most > 64 * (uint64_t)t->window_count + 1024) {
+    if ((uint64_t)(most - first) > 64 * (uint64_t)t->window_count + 1024) {
         check_violation(c, CHECK_ORDINALS,
                         "ordinals go up to %" PRId32 ", but there are %zu window rows", most,
                         t->window_count);
         return;
     }
-    bool *seen = calloc((size_t)most + 1, sizeof *seen);
+    bool *seen = calloc((size_t)(most - first) + 1, sizeof *seen);
     for (size_t i = 0; seen != NULL && i < t->window_count; i++)
-        if (t->windows[i].ordinal >= 0)
-            seen[t->windows[i].ordinal] = true;
-    for (int32_t o = 0; seen != NULL && o <= most; o++)
-        if (!seen[o])
+        if (t->windows[i].ordinal >= first)
+            seen[t->windows[i].ordinal - first] = true;
+    for (int64_t o = first; seen != NULL && o <= most; o++)
+        if (!seen[o - first])
             check_violation(c, CHECK_ORDINALS,
-                            "no window has ordinal %" PRId32 ", though %" PRId32 " exists", o,
+                            "no window has ordinal %" PRId64 ", though %" PRId32 " exists", o,
                             most);
     free(seen);
 }
@@ -72,10 +81,12 @@ static void check_overlap(struct check *c, const struct rt_rank_tables *t)
     struct rt_window *sorted = calloc(t->window_count + 1, sizeof *sorted);
     if (sorted == NULL)
         return;
-    if (t->window_count > 0)
-        memcpy(sorted, t->windows, t->window_count * sizeof *sorted);
-    qsort(sorted, t->window_count, sizeof *sorted, by_thread_and_start);
-    for (size_t i = 1; i < t->window_count; i++) {
+    size_t count = 0;
+    for (size_t i = 0; i < t->window_count; i++)
+        if (window_span_has(&c->windows, t->windows[i].ordinal))
+            sorted[count++] = t->windows[i];
+    qsort(sorted, count, sizeof *sorted, by_thread_and_start);
+    for (size_t i = 1; i < count; i++) {
         const struct rt_window *p = &sorted[i - 1], *w = &sorted[i];
         if (p->thread != w->thread)
             continue;
@@ -113,6 +124,9 @@ static void check_window(struct check *c, const struct rt_rank_info *info,
     if (w->start_icount >= 0 && w->stop_icount >= 0 && w->stop_icount < w->start_icount)
         check_violation(c, CHECK_WINDOWS, WHICH "instruction counts go down", w->ordinal,
                         w->thread);
+    if (!(w->weight >= 0 && w->weight < 1e300) || !(w->multiplier >= 0 && w->multiplier < 1e300))
+        check_violation(c, CHECK_WINDOWS, WHICH "weight %g, multiplier %g", w->ordinal, w->thread,
+                        w->weight, w->multiplier);
     if (w->kind > 3)
         check_violation(c, CHECK_WINDOWS, WHICH "unknown kind %u", w->ordinal, w->thread, w->kind);
     if (!has_alarm(t, w->start_alarm) || !has_alarm(t, w->stop_alarm))
@@ -199,11 +213,42 @@ static void check_string(struct check *c, const struct rt_rank *rank, uint32_t i
                         id);
 }
 
+/* The windows of a span: each ordinal is there, and each row is as it must be. */
+static void check_span(struct check *c, const struct rt_rank_info *info,
+                       const struct rt_rank_tables *t)
+{
+    uint64_t rows = 0, files_last = 0;
+    for (size_t i = 0; i < t->window_count; i++) {
+        if ((uint64_t)t->windows[i].ordinal + 1 > files_last && t->windows[i].ordinal >= 0)
+            files_last = (uint64_t)t->windows[i].ordinal + 1;
+        if (!window_span_has(&c->windows, t->windows[i].ordinal))
+            continue;
+        check_window(c, info, t, &t->windows[i]);
+        rows++;
+    }
+    c->in_span += rows;
+    for (int64_t o = c->windows.first; o <= c->windows.last && (uint64_t)o < files_last; o++) {
+        bool seen = false;
+        for (size_t i = 0; !seen && i < t->window_count; i++)
+            seen = t->windows[i].ordinal == o;
+        c->facts++;
+        if (!seen)
+            check_violation(c, CHECK_ORDINALS,
+                            "no window has ordinal %" PRId64 ", though %" PRIu64 " exists", o,
+                            files_last - 1);
+    }
+}
+
 void check_tables(struct check *c, const struct rt_rank *rank)
 {
     const struct rt_rank_info *info = rt_rank_info(rank);
     const struct rt_rank_tables *t = rt_rank_tables(rank);
-    check_ordinals(c, t);
+    if (c->windows.given) {
+        check_span(c, info, t);
+        check_overlap(c, t);
+        return;
+    }
+    check_ordinals(c, rank, t);
     for (size_t i = 0; i < t->window_count; i++)
         check_window(c, info, t, &t->windows[i]);
     check_overlap(c, t);
@@ -214,6 +259,8 @@ void check_tables(struct check *c, const struct rt_rank *rank)
         check_string(c, rank, t->threads[i].name, "/threads", i);
         check_string(c, rank, t->threads[i].start_image, "/threads", i);
     }
+    for (size_t i = 0; i < t->window_count; i++)
+        check_string(c, rank, t->windows[i].region, "/windows", i);
     for (size_t i = 0; i < t->map_count; i++) {
         check_string(c, rank, t->maps[i].path, "/maps", i);
         check_string(c, rank, t->maps[i].build_id, "/maps", i);

@@ -61,15 +61,32 @@ static void check_file(struct check *c, const struct rt_run *run, size_t i, bool
     rt_rank_close(rank);
 }
 
-static int check_run(const struct rt_run *run, bool allow_live)
+/* A span that no file has anything of is a mistake: it must not pass as "no violation". */
+static bool span_is_there(const struct check *c, const struct rt_run *run)
 {
-    struct check c = {0};
+    char span[48];
+    if (!c->windows.given || c->in_span > 0 || c->violations > 0)
+        return true;
+    message_error("check",
+                  "%s of -window is not in %s; `regtrace report --all` lists those that are",
+                  window_span_text(span, &c->windows), rt_run_dir(run));
+    return false;
+}
+
+static int check_run(const struct rt_run *run, bool allow_live, const struct window_span *windows)
+{
+    char span[48];
+    struct check c = {.windows = *windows};
     for (size_t i = 0; i < rt_run_count(run); i++)
         check_file(&c, run, i, allow_live);
-    check_index(&c, run);
+    if (!windows->given)
+        check_index(&c, run);
+    if (!span_is_there(&c, run))
+        return TOOL_FAILURE;
     if (c.violations == 0) {
-        (void)printf("%s: %zu files, %" PRIu64 " facts compared, no violation\n", rt_run_dir(run),
-                     rt_run_count(run), c.facts);
+        (void)printf("%s: %zu files%s%s, %" PRIu64 " facts compared, no violation\n",
+                     rt_run_dir(run), rt_run_count(run), windows->given ? ", " : "",
+                     windows->given ? window_span_text(span, windows) : "", c.facts);
         return TOOL_OK;
     }
     (void)printf("%s: %zu files, %" PRIu64 " violations:", rt_run_dir(run), rt_run_count(run),
@@ -86,6 +103,8 @@ static int check_main(int argc, char **argv)
     struct arguments a = {.command = &command_check, .count = argc, .words = argv, .next = 1};
     const char *path = NULL;
     bool live = false;
+    struct window_span windows = {.given = false};
+    struct rt_error e = {{0}};
     uint64_t wait = 30;
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
@@ -93,6 +112,12 @@ static int check_main(int argc, char **argv)
         if (kind == ARGUMENT_OPTION && a.option->value == NULL) {
             live = true;
             continue;
+        }
+        if (kind == ARGUMENT_OPTION && strcmp(a.option->name, "window") == 0) {
+            if (window_span_parse(&windows, a.value, &e) == 0)
+                continue;
+            message_error("check", "-window: %s", e.text);
+            return TOOL_USAGE;
         }
         if (kind == ARGUMENT_OPTION) {
             if (argument_number(a.value, 0, 86400, &wait) == 0)
@@ -113,13 +138,17 @@ static int check_main(int argc, char **argv)
     struct rt_run *run = tool_open_run("check", path, live ? 0 : wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    int code = check_run(run, live);
+    int code = check_run(run, live, &windows);
     rt_run_close(run);
     return output_finish("check", code);
 }
 
 static const struct command_option check_options[] = {
     {"live", NULL, "files that are still being written are no violation", 0},
+    {"window", "N[-M]",
+     "only the windows with these ordinals; what concerns whole files (counts of rows, losses, "
+     "footers, regtrace.h5) is not looked at then",
+     'w'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
      0},
     {NULL, NULL, NULL, 0},
@@ -128,7 +157,7 @@ static const struct command_option check_options[] = {
 const struct command command_check = {
     .name = "check",
     .summary = "hold a run against its invariants",
-    .synopsis = "[--live] [--wait SECONDS] DIR",
+    .synopsis = "[--live] [--window N[-M]] [--wait SECONDS] DIR",
     .description = "DIR is the folder of a run, its regtrace.h5, or one rank file. Each violation "
                    "is a line \"file: rule: what\". The "
                    "rules:\n\n"
@@ -146,7 +175,7 @@ const struct command command_check = {
                    "in order. footers: one row per "
                    "thread. index: regtrace.h5 counts what the rank files hold.",
     .options = check_options,
-    .examples = "regtrace check trace",
+    .examples = "regtrace check trace\nregtrace check --window 3-5 trace",
     .exits = "0 no violation, 1 violations or a file that cannot be read, 2 wrong usage.",
     .main = check_main,
 };

@@ -15,32 +15,16 @@
 struct wishes {
     const char *path, *code;
     bool json;
-    bool has_thread, has_window;
-    uint64_t thread, first_window, last_window, wait;
+    bool has_thread;
+    uint64_t thread, wait;
     struct rank_list ranks;
+    struct window_span windows;
 };
 
 struct kept {
     struct rt_event *rows;
     size_t count, room;
 };
-
-static bool window_span(struct wishes *w, const char *text)
-{
-    char first[24];
-    const char *dash = strchr(text, '-');
-    size_t n = dash != NULL ? (size_t)(dash - text) : strlen(text);
-    if (n == 0 || n >= sizeof first)
-        return false;
-    memcpy(first, text, n);
-    first[n] = '\0';
-    if (argument_number(first, 0, INT32_MAX, &w->first_window) != 0)
-        return false;
-    w->last_window = w->first_window;
-    w->has_window = true;
-    return dash == NULL ||
-           argument_number(dash + 1, w->first_window, INT32_MAX, &w->last_window) == 0;
-}
 
 static int take_option(struct wishes *w, const struct arguments *a)
 {
@@ -61,8 +45,8 @@ static int take_option(struct wishes *w, const struct arguments *a)
             return TOOL_USAGE;
         }
     } else if (strcmp(name, "window") == 0) {
-        if (!window_span(w, a->value)) {
-            message_error("dump", "-window is \"%s\": an ordinal or a span N-M is legal", a->value);
+        if (window_span_parse(&w->windows, a->value, &e) != 0) {
+            message_error("dump", "-window: %s", e.text);
             return TOOL_USAGE;
         }
     } else if (strcmp(name, "code") == 0) {
@@ -90,8 +74,7 @@ static bool is_wanted(const struct wishes *w, const struct rt_rank *rank, const 
 {
     if (w->has_thread && ev->thread != (int32_t)w->thread)
         return false;
-    if (w->has_window &&
-        (ev->window < (int32_t)w->first_window || ev->window > (int32_t)w->last_window))
+    if (!window_span_has(&w->windows, ev->window))
         return false;
     return code_matches(w, rank, ev->code);
 }

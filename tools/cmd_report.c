@@ -10,9 +10,11 @@
 struct wishes {
     const char *path[MOST_FOLDERS];
     size_t paths;
+    const char *whole;
     bool json, all, hot;
     uint64_t top, wait;
     struct rank_list ranks;
+    struct window_span windows;
 };
 
 static int take_option(struct wishes *w, const struct arguments *a)
@@ -27,13 +29,19 @@ static int take_option(struct wishes *w, const struct arguments *a)
         w->hot = true;
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
         message_error("report", "-rank: %s", e.text);
+    else if (strcmp(name, "window") == 0 && window_span_parse(&w->windows, a->value, &e) != 0)
+        message_error("report", "-window: %s", e.text);
+    else if (strcmp(name, "total") == 0 && a->value[0] == '\0')
+        message_error("report", "-total is empty: the folder of a run is legal");
+    else if (strcmp(name, "total") == 0)
+        w->whole = a->value;
     else if (strcmp(name, "top") == 0 && argument_number(a->value, 0, 1000000, &w->top) != 0)
         message_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
         message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else
         return TOOL_OK;
-    return a->option->value == NULL ? TOOL_OK : TOOL_USAGE;
+    return a->option->value == NULL || w->whole == a->value ? TOOL_OK : TOOL_USAGE;
 }
 
 static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
@@ -63,21 +71,64 @@ static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
     return w->paths == 0 || (w->json && w->paths > 1);
 }
 
+/* The run that true totals come from, read as a whole. */
+static int read_whole(const struct wishes *w, struct report *whole)
+{
+    static const struct rank_list every;
+    static const struct window_span all;
+    struct rt_error e = {{0}};
+    struct rt_run *run = tool_open_run("report", w->whole, w->wait);
+    int rc = run == NULL ? TOOL_FAILURE : TOOL_OK;
+    if (rc == TOOL_OK && report_collect(whole, run, &every, &all, &e) != 0) {
+        message_error("report", "-total: %s", e.text);
+        rc = TOOL_FAILURE;
+    }
+    if (rc == TOOL_OK && whole->failed == whole->rank_count) {
+        message_error("report", "-total: %s", whole->ranks[0].error);
+        rc = TOOL_FAILURE;
+    }
+    for (size_t i = 0; i < whole->rank_count && rc == TOOL_OK; i++)
+        if (whole->ranks[i].error != NULL)
+            message_warning("report", "-total: %s: %s", whole->ranks[i].file,
+                            whole->ranks[i].error);
+    rt_run_close(run);
+    return rc;
+}
+
+static void print_one(const struct wishes *w, const struct report *r, const struct report *whole)
+{
+    struct report_estimate estimate;
+    const struct report_estimate *e =
+        report_estimate(r, w->whole != NULL ? whole : NULL, &estimate) ? &estimate : NULL;
+    if (w->whole != NULL && e == NULL)
+        message_warning("report",
+                        "-total has no use: no window of %s stands for a whole run "
+                        "(uniform, or a regions file)",
+                        r->dir);
+    if (w->json)
+        report_print_json(stdout, r, e);
+    else if (r->failed < r->rank_count)
+        report_print_text(stdout, r, e, (size_t)w->top, w->all);
+}
+
 static int report_one(const struct wishes *w, const char *path)
 {
-    static struct report r;
+    static struct report r, whole;
     struct rt_error e = {{0}};
     struct rt_run *run = tool_open_run("report", path, w->wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    int code = TOOL_OK;
-    if (report_collect(&r, run, &w->ranks, &e) != 0) {
+    int code = w->whole != NULL ? read_whole(w, &whole) : TOOL_OK;
+    if (code != TOOL_OK) {
+        report_free(&whole);
+        rt_run_close(run);
+        return code;
+    }
+    if (report_collect(&r, run, &w->ranks, &w->windows, &e) != 0) {
         message_error("report", "%s", e.text);
         code = TOOL_FAILURE;
-    } else if (w->json) {
-        report_print_json(stdout, &r);
-    } else if (r.failed < r.rank_count) {
-        report_print_text(stdout, &r, (size_t)w->top, w->all);
+    } else {
+        print_one(w, &r, &whole);
     }
     for (size_t i = 0; i < r.rank_count; i++)
         if (r.ranks[i].error != NULL)
@@ -85,7 +136,7 @@ static int report_one(const struct wishes *w, const char *path)
     if (r.failed > 0)
         code = TOOL_FAILURE;
     report_free(&r);
-    r = (struct report){0};
+    report_free(&whole);
     rt_run_close(run);
     return code;
 }
@@ -96,7 +147,7 @@ static int hot_rank(struct hot *h, const struct wishes *w, const struct rt_run *
     struct rt_error e = {{0}};
     int rc = rt_rank_open(&rank, run, i, &e);
     if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
-        rc = hot_collect(h, rank, &e);
+        rc = hot_collect(h, rank, &w->windows, &e);
     rt_rank_close(rank);
     if (rc != 0)
         message_error("report", "%s: %s", rt_run_file(run, i), e.text);
@@ -152,6 +203,14 @@ static const struct command_option report_options[] = {
     {"json", NULL, "one JSON object instead of tables", 0},
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
     {"hot", NULL, "where the samples of REGTRACE_SAMPLE fell: functions and source lines", 0},
+    {"window", "N[-M]",
+     "only the windows with these ordinals: their events, calls and times; what is lost, waits and "
+     "own overhead of the slow path are those of the whole run",
+     'w'},
+    {"total", "DIR",
+     "a run of the same program whose totals stand beside the estimates: a counting run (regtrace "
+     "run --count), or one recorded from start to end",
+     0},
     {"top", "N", "how many functions are shown, the longest first; 0 for all (default 20)", 0},
     {"all", NULL, "every window and every rank, however many", 'a'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
@@ -162,7 +221,9 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis = "[--hot] [--json] [--rank LIST] [--top N] [--all] [--wait SECONDS] DIR...",
+    .synopsis =
+        "[--hot] [--json] [--rank LIST] [--window N[-M]] [--total DIR] [--top N] [--all] [--wait "
+        "SECONDS] DIR...",
     .description =
         "Each DIR is the folder of a run, its regtrace.h5, or one rank file (--json takes one). "
         "Files whose process has "
@@ -191,9 +252,20 @@ const struct command command_report = {
         "period, unit, samples, periods (the sum of what the samples stand for), functions "
         "(function, "
         "image, self and with_callees in periods) and lines (line, image, self).\n\n"
+        "Where windows stand for a whole run, an estimate of it is shown beside the true totals. "
+        "Windows of regions with a multiplier (LoopPoint) are added up, each times its multiplier. "
+        "Windows of regions with a weight (PinPoints) give values per instruction, which are "
+        "weighted and multiplied with the instructions of their thread; windows of uniform, and "
+        "those that icount opens in a repeated chain, the same, all alike. The instructions of a "
+        "thread are those that its counter saw from start "
+        "to end, else those of -total. Warm-up, prolog and epilog windows, and those cut off by "
+        "the end, are left out. What was not measured between windows is said to be so.\n\n"
         "--json has: dir, size (ranks of the world, null unknown), origin_monotonic_ns and "
         "origin_realtime_ns (what "
         "start_ns 0 is), events and lost (sums), chains (list of texts), ranks, windows, mpi, "
+        "estimate (null where no window stands for the whole run; else methods, windows, threads, "
+        "threads_uncounted, windows_unfinished, weights, and instructions, time_ns, mpi_ns, "
+        "mpi_calls, each with estimate and total, null where unknown), "
         "missing (ranks of "
         "the world without a file), never_fired, log. ranks is a list of objects, one a file, with "
         "rank, file, "
@@ -207,10 +279,12 @@ const struct command command_report = {
         "they are receives, so they are not in mpi_bytes_received), completions_skipped (requests "
         "whose completion could not be recorded for lack of "
         "memory), interrupted (system calls that our signals broke off), overhead, "
-        "functions and threads; a file that "
+        "functions and threads (their instructions are null where not counted; "
+        "overhead.slow_path_ns is null in files of regtrace split, which do "
+        "not know it); a file that "
         "cannot be read has rank, file, state and error alone. windows is a list of objects with "
         "rank, thread, ordinal, chain (number from 0, null for the default start and the API), "
-        "chain_text, kind, "
+        "chain_text, kind, region, weight, multiplier (null: none), mpi_calls, mpi_ns, "
         "start_ns, stop_ns, start_icount, stop_icount, start_requested, stop_requested (all four "
         "absolute for the "
         "thread, null where unknown or nothing was requested), start_alarm and stop_alarm (texts "

@@ -190,6 +190,8 @@ static int check_all(struct run *r, struct rt_error *e)
     if (rc == 0)
         rc = run_check_counters(&r->options, e);
     if (rc == 0)
+        rc = run_check_count(&r->options, e);
+    if (rc == 0)
         rc = installed_library(r->library, e);
     if (rc == 0)
         rc = installed_writer(r->writer, r->library, r->options.text[OPT_writer], e);
@@ -341,13 +343,20 @@ const struct command command_run = {
         "When the program has ended, the folder of the run and the lines of DIR/regtrace.log are "
         "printed to "
         "stderr (not under a launcher). A signal that regtrace run receives is passed on.\n\n"
+        "With -count it is a counting run: the instructions of each thread are counted from start "
+        "to "
+        "end, at the program's own speed, and without chains no window opens. regtrace plan makes "
+        "chains of the totals, regtrace report -total shows them beside estimates. The machine "
+        "must "
+        "have a counter of instructions (regtrace doctor).\n\n"
         "The language of chains is in control.md of the documentation; --explain says what a chain "
         "does. Options may have one or two dashes, - and _ are the same, a value may follow after "
         "=. An "
         "option "
         "replaces its variable in the environment.",
     .options = run_options,
-    .examples = "regtrace run -control start:pcontrol:solve,stop:pcontrol:solved,repeat -- mpirun "
+    .examples = "regtrace run -count -o count -- mpirun -np 4 ./app\n"
+                "regtrace run -control start:pcontrol:solve,stop:pcontrol:solved,repeat -- mpirun "
                 "-np 4 ./app\n"
                 "mpirun -np 4 regtrace run -o trace -- ./app\n"
                 "regtrace run --explain -control start:signal:USR1:bcast,stop:timeout:5",

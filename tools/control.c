@@ -57,7 +57,8 @@ static const struct ctl_capabilities *build_capabilities(const struct options *o
 static int add_sources(struct ctl_builder *b, const struct options *o, struct rt_error *e)
 {
     int rc = 0;
-    ctl_builder_set_default_start(b, o->number[OPT_default_start] != 0);
+    ctl_builder_set_default_start(b,
+                                  o->number[OPT_default_start] != 0 && o->number[OPT_count] == 0);
     if (o->text[OPT_control][0] != '\0')
         rc = ctl_builder_add_list(b, o->text[OPT_control], "-control", e);
     if (rc == 0 && o->text[OPT_control_file][0] != '\0')
@@ -66,6 +67,19 @@ static int add_sources(struct ctl_builder *b, const struct options *o, struct rt
         if (option_table[i].kind == OPTION_LEGACY && o->text[i][0] != '\0')
             rc = ctl_builder_add_option(b, option_table[i].option, o->text[i], e);
     return rc;
+}
+
+int run_check_count(const struct options *o, struct rt_error *e)
+{
+    struct rt_error why = {{0}};
+    const struct pmu_backend *backend = NULL;
+    if (o->number[OPT_count] == 0)
+        return 0;
+    if (pmu_choose(o->text[OPT_pmu], &backend, &why) == 0 && backend != NULL)
+        return 0;
+    rt_error_set(e, "a counting run (-count) is not possible: %s",
+                 why.text[0] != '\0' ? why.text : "-pmu is none");
+    return -EINVAL;
 }
 
 int run_parse_chains(const struct options *o, bool only_language, bool quiet,

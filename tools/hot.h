@@ -47,8 +47,9 @@ struct hot {
     bool has_callers; /* some sample has */
 };
 
-/* Add the samples of an opened rank. 0, -ENOMEM, or -errno of the file with the text. */
-RT_MUST_CHECK int hot_collect(struct hot *h, struct rt_rank *rank, struct rt_error *e);
+/* Add the samples of an opened rank in these windows. 0, -ENOMEM, or -errno of the file with the text. */
+RT_MUST_CHECK int hot_collect(struct hot *h, struct rt_rank *rank,
+                              const struct window_span *windows, struct rt_error *e);
 
 /* Give each place its function and line, from the images as they are now on this machine. 0 or -ENOMEM. */
 RT_MUST_CHECK int hot_resolve(struct hot *h);

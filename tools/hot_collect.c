@@ -18,6 +18,7 @@ struct open_sample {
 struct reading {
     struct hot *h;
     const struct rt_rank_tables *tables;
+    const struct window_span *windows;
     uint32_t *image_of_map;
     struct open_sample *open;
     size_t open_count, latest;
@@ -185,6 +186,8 @@ static int add_caller(struct reading *r, struct open_sample *o, uint64_t address
 
 static int take_event(struct reading *r, const struct rt_event *e)
 {
+    if (!window_span_has(r->windows, e->window))
+        return 0;
     if (e->code == EV_SAMPLE)
         return begin_sample(r, e);
     if (e->code != EV_SAMPLE_CALLERS)
@@ -211,9 +214,10 @@ static int read_all(struct reading *r, struct rt_rank *rank, struct rt_error *e)
     return rc;
 }
 
-int hot_collect(struct hot *h, struct rt_rank *rank, struct rt_error *e)
+int hot_collect(struct hot *h, struct rt_rank *rank, const struct window_span *windows,
+                struct rt_error *e)
 {
-    struct reading r = {.h = h, .tables = rt_rank_tables(rank)};
+    struct reading r = {.h = h, .tables = rt_rank_tables(rank), .windows = windows};
     const char *asked = rt_rank_metadata(rank, "option.sample");
     if (asked != NULL && h->asked[0] == '\0')
         (void)snprintf(h->asked, sizeof h->asked, "%s", asked);

@@ -22,17 +22,22 @@ struct report_window {
     int64_t start_ns, stop_ns; /* stop: only if has_stop */
     bool has_stop;
     const char *opened_by; /* "default start", "API", or NULL: an alarm */
+    char *region;          /* its region's id, "" if none */
+    double mpi_ns;         /* outermost calls in it */
+    uint64_t calls;
 };
 
 struct report_thread {
     struct rt_thread row;
     char *name;
     double window_ns, mpi_ns;
+    double life_ns; /* from its start to its end, 0 unknown */
     uint64_t calls;
 };
 
 struct report_alarm {
     int32_t alarm;
+    bool periodic; /* opens windows at even distances of instructions */
     char *text;
 };
 
@@ -48,7 +53,7 @@ struct report_rank {
     size_t alarm_count;
     struct report_calls *functions;          /* REPORT_FUNCTIONS */
     double window_ns, mpi_ns, mpi_window_ns; /* the last: windows of threads that called MPI */
-    uint64_t calls, bytes, received, read_rows;
+    uint64_t calls, bytes, received, events; /* events: in the windows asked for */
     uint64_t lost_events, loss[RT_LOSS_STORAGE + 1];
     bool lost_unknown; /* something is missing whose number nobody knows */
     uint64_t dropped, waits;
@@ -62,6 +67,7 @@ struct report_rank {
     int64_t first_ns;   /* start of its first thread, CLOCK_MONOTONIC of rank 0's node */
     int64_t realtime_minus_monotonic_ns;
     bool has_realtime, alive;
+    bool is_part; /* one window's file of `regtrace split` */
 };
 
 struct report_text_item {
@@ -71,6 +77,7 @@ struct report_text_item {
 
 struct report {
     char *dir;
+    struct window_span windows; /* all that is said of events, calls and times is of these */
     struct report_rank *ranks;
     size_t rank_count, failed;
     int32_t size;     /* ranks of the world, -1 unknown */
@@ -89,10 +96,39 @@ struct report {
     int64_t origin_realtime_ns; /* since 1970; 0 unknown */
 };
 
-/* Read a whole run. Ranks that cannot be read are kept with their error. 0, or -errno with the text when there is
+/* What the windows say of the whole run, and what it was. Sums over all threads that have windows to estimate from. */
+enum report_quantity {
+    ESTIMATE_INSTRUCTIONS,
+    ESTIMATE_TIME,
+    ESTIMATE_MPI_TIME,
+    ESTIMATE_MPI_CALLS,
+    ESTIMATES
+};
+enum report_method { METHOD_NONE, METHOD_UNIFORM, METHOD_WEIGHT, METHOD_MULTIPLIER };
+struct report_estimate {
+    unsigned methods; /* bits 1 << enum report_method of the threads that were estimated */
+    uint64_t windows, threads;
+    uint64_t uncounted;  /* threads with such windows whose instructions nobody counted: left out */
+    uint64_t unfinished; /* windows left out: truncated, or without instruction counts */
+    double weights;      /* sum of the weights that were used */
+    struct {
+        double estimate, total;
+        bool has_estimate, has_total;
+    } of[ESTIMATES];
+};
+/* `whole`: a run whose totals are known (a counting run, or one recorded from start to end), or NULL. False: there are no windows
+ * that stand for a whole run. */
+bool report_estimate(const struct report *r, const struct report *whole,
+                     struct report_estimate *out);
+const char *report_method_name(enum report_method method);
+const char *report_quantity_name(enum report_quantity quantity);
+void report_print_estimate(FILE *out, const struct report_estimate *e);
+
+/* Read a whole run, or of it the windows of a span. Ranks that cannot be read are kept with their error. 0, or -errno with the text when there is
  * nothing to read at all. Free with report_free(). */
 RT_MUST_CHECK int report_collect(struct report *r, const struct rt_run *run,
-                                 const struct rank_list *ranks, struct rt_error *e);
+                                 const struct rank_list *ranks, const struct window_span *windows,
+                                 struct rt_error *e);
 void report_free(struct report *r);
 
 /* One rank file: report_rank.c. -ENOMEM or -EBADMSG with the text. */
@@ -120,9 +156,10 @@ const char *report_loss_name(unsigned kind);
 const char *report_time_text(char out[24], double ns);
 
 /* top: functions shown, 0 = all. all: every window and rank, however many. */
-void report_print_text(FILE *out, const struct report *r, size_t top, bool all);
+void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
+                       size_t top, bool all);
 void report_print_windows(FILE *out, const struct report *r, bool all);
-void report_print_json(FILE *out, const struct report *r);
+void report_print_json(FILE *out, const struct report *r, const struct report_estimate *estimate);
 
 /* --- open.c, shared by report, dump and check ------------------------------------------------------------ */
 

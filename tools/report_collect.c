@@ -180,11 +180,25 @@ static void collect_file(struct report *r, const struct rt_run *run, size_t i, s
 /* Ranks outside the list were read for the origin and the missing ones; drop them now. */
 static void keep_ranks(struct report *r, const struct rank_list *ranks);
 
+/* A span that no rank has anything in is a mistake, not an empty report. */
+static int require_windows(const struct report *r, struct rt_error *e)
+{
+    char text[48];
+    size_t windows = 0;
+    for (size_t i = 0; i < r->rank_count; i++)
+        windows += r->ranks[i].window_count;
+    if (!r->windows.given || windows > 0 || r->failed > 0)
+        return 0;
+    rt_error_set(e, "%s of -window is not in %s; `regtrace report --all` lists those that are",
+                 window_span_text(text, &r->windows), r->dir);
+    return -ENOENT;
+}
+
 int report_collect(struct report *r, const struct rt_run *run, const struct rank_list *ranks,
-                   struct rt_error *e)
+                   const struct window_span *windows, struct rt_error *e)
 {
     struct progress p;
-    *r = (struct report){.size = -1};
+    *r = (struct report){.size = -1, .windows = *windows};
     size_t count = rt_run_count(run);
     r->dir = strdup(rt_run_dir(run));
     r->ranks = calloc(count + 1, sizeof *r->ranks);
@@ -212,7 +226,7 @@ int report_collect(struct report *r, const struct rt_run *run, const struct rank
         rt_error_set(e, "none of the ranks asked for (-rank) is in %s", r->dir);
         return -ENOENT;
     }
-    return 0;
+    return require_windows(r, e);
 }
 
 static void free_rank(struct report_rank *k)
@@ -221,6 +235,8 @@ static void free_rank(struct report_rank *k)
         free(k->threads[i].name);
     for (size_t i = 0; k->alarms != NULL && i < k->alarm_count; i++)
         free(k->alarms[i].text);
+    for (size_t i = 0; k->windows != NULL && i < k->window_count; i++)
+        free(k->windows[i].region);
     free(k->windows);
     free(k->threads);
     free(k->alarms);

@@ -11,6 +11,15 @@ static void icount(struct json *j, const char *key, int64_t value)
         json_int(j, key, value);
 }
 
+/* 0 = not given, in files from before there was such a thing too. */
+static void fraction(struct json *j, const char *key, double value)
+{
+    if (value > 0)
+        json_real(j, key, value);
+    else
+        json_null(j, key);
+}
+
 static void chain_member(struct json *j, const struct report *r, int32_t chain)
 {
     if (chain < 0) {
@@ -47,6 +56,14 @@ static void write_window(struct json *j, const struct report *r, const struct re
         json_int(j, "stop_ns", w->stop_ns);
     else
         json_null(j, "stop_ns");
+    if (w->region != NULL && w->region[0] != '\0')
+        json_text(j, "region", w->region);
+    else
+        json_null(j, "region");
+    fraction(j, "weight", w->row.weight);
+    fraction(j, "multiplier", w->row.multiplier);
+    json_uint(j, "mpi_calls", w->calls);
+    json_real(j, "mpi_ns", w->mpi_ns);
     icount(j, "start_icount", w->row.start_icount);
     icount(j, "stop_icount", w->row.stop_icount);
     icount(j, "start_requested", w->row.start_requested);
@@ -104,6 +121,7 @@ static void write_threads(struct json *j, const struct report_rank *k)
         json_int(j, "thread", t->row.thread);
         json_uint(j, "kernel_tid", t->row.kernel_tid);
         json_text(j, "name", t->name);
+        json_uint_if(j, "instructions", t->row.instructions != 0, t->row.instructions);
         json_uint(j, "events", t->row.rows);
         json_uint(j, "dropped", t->row.dropped);
         json_uint(j, "waits", t->row.waits);
@@ -133,7 +151,7 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
     json_uint(j, "pid", k->info.pid);
     json_text(j, "program", k->program);
     json_text(j, "end_reason", k->end_reason);
-    json_uint(j, "events", k->read_rows);
+    json_uint(j, "events", k->events);
     write_losses(j, k);
     json_uint(j, "windows", k->window_count);
     json_uint(j, "fired", k->info.fired_total);
@@ -152,8 +170,11 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
     json_object_begin(j, "overhead");
     json_compact(j);
     json_real(j, "event_cost_ns", k->event_cost_ns);
-    json_real(j, "events_ns", k->event_cost_ns * (double)k->read_rows);
-    json_real(j, "slow_path_ns", k->own_ns);
+    json_real(j, "events_ns", k->event_cost_ns * (double)k->events);
+    if (k->is_part)
+        json_null(j, "slow_path_ns");
+    else
+        json_real(j, "slow_path_ns", k->own_ns);
     json_uint(j, "waits", k->waits);
     json_real(j, "wait_ns", k->wait_ns);
     json_object_end(j);
@@ -209,12 +230,46 @@ static void write_notes(struct json *j, const struct report *r)
     json_array_end(j);
 }
 
-void report_print_json(FILE *out, const struct report *r)
+static void write_estimate(struct json *j, const struct report_estimate *e)
+{
+    if (e == NULL) {
+        json_null(j, "estimate");
+        return;
+    }
+    json_object_begin(j, "estimate");
+    json_array_begin(j, "methods");
+    json_compact(j);
+    for (int m = METHOD_UNIFORM; m <= METHOD_MULTIPLIER; m++)
+        if ((e->methods & 1u << m) != 0)
+            json_text(j, NULL, report_method_name((enum report_method)m));
+    json_array_end(j);
+    json_uint(j, "windows", e->windows);
+    json_uint(j, "threads", e->threads);
+    json_uint(j, "threads_uncounted", e->uncounted);
+    json_uint(j, "windows_unfinished", e->unfinished);
+    fraction(j, "weights", e->weights);
+    for (int q = 0; q < ESTIMATES; q++) {
+        json_object_begin(j, report_quantity_name((enum report_quantity)q));
+        json_compact(j);
+        if (e->of[q].has_estimate)
+            json_real(j, "estimate", e->of[q].estimate);
+        else
+            json_null(j, "estimate");
+        if (e->of[q].has_total)
+            json_real(j, "total", e->of[q].total);
+        else
+            json_null(j, "total");
+        json_object_end(j);
+    }
+    json_object_end(j);
+}
+
+void report_print_json(FILE *out, const struct report *r, const struct report_estimate *estimate)
 {
     struct json j = {.out = out, .indented = true};
     uint64_t events = 0, lost = 0;
     for (size_t i = 0; i < r->rank_count; i++) {
-        events += r->ranks[i].read_rows;
+        events += r->ranks[i].events;
         lost += r->ranks[i].lost_events;
     }
     json_object_begin(&j, NULL);
@@ -243,6 +298,7 @@ void report_print_json(FILE *out, const struct report *r)
         for (size_t w = 0; w < r->ranks[i].window_count; w++)
             write_window(&j, r, &r->ranks[i], &r->ranks[i].windows[w]);
     json_array_end(&j);
+    write_estimate(&j, estimate);
     write_mpi(&j, r);
     write_notes(&j, r);
     json_object_end(&j);

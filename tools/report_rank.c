@@ -12,8 +12,9 @@
 /* Open calls of one thread while the events pass by. */
 struct call_stack {
     int32_t thread;
-    unsigned depth; /* may exceed STACK_DEPTH: deeper calls are counted, not timed */
-    bool gap;       /* events were dropped: leaves may come whose enter is lost */
+    unsigned depth;               /* may exceed STACK_DEPTH: deeper calls are counted, not timed */
+    bool gap;                     /* events were dropped: leaves may come whose enter is lost */
+    struct report_window *window; /* the one that its thread is in */
     struct {
         uint32_t function;
         uint64_t clock;
@@ -26,9 +27,27 @@ struct pass {
     struct rt_rank *rank;
     struct call_stack *stacks;
     size_t stack_count;
+    size_t next_window; /* rows of /windows stand in the order of their openings */
 };
 
-static int copy_tables(struct report_rank *out, const struct rt_rank *rank)
+static bool is_periodic(const struct rt_rank *rank, const struct rt_alarm *alarm)
+{
+    char key[32];
+    if (strcmp(alarm->type, "icount") != 0)
+        return strcmp(alarm->type, "uniform") == 0;
+    (void)snprintf(key, sizeof key, "chain.%d", (int)alarm->chain);
+    const char *chain = rt_rank_metadata(rank, key);
+    return chain != NULL && strstr(chain, ",repeat") != NULL;
+}
+
+static int by_open_row(const void *a, const void *b)
+{
+    const struct report_window *x = a, *y = b;
+    return x->row.open_row < y->row.open_row ? -1 : x->row.open_row > y->row.open_row;
+}
+
+static int copy_tables(struct report_rank *out, const struct rt_rank *rank,
+                       const struct window_span *windows)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
     out->windows = calloc(t->window_count + 1, sizeof *out->windows);
@@ -38,17 +57,24 @@ static int copy_tables(struct report_rank *out, const struct rt_rank *rank)
     if (out->windows == NULL || out->threads == NULL || out->alarms == NULL ||
         out->functions == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < t->window_count; i++)
-        out->windows[i].row = t->windows[i];
+    for (size_t i = 0; i < t->window_count; i++) {
+        if (!window_span_has(windows, t->windows[i].ordinal))
+            continue;
+        struct report_window *w = &out->windows[out->window_count++];
+        w->row = t->windows[i];
+        w->region = strdup(rt_rank_string(rank, w->row.region));
+    }
+    if (out->window_count > 1)
+        qsort(out->windows, out->window_count, sizeof *out->windows, by_open_row);
     for (size_t i = 0; i < t->thread_count; i++) {
         out->threads[i].row = t->threads[i];
         out->threads[i].name = strdup(rt_rank_string(rank, t->threads[i].name));
     }
     for (size_t i = 0; i < t->alarm_count; i++) {
         out->alarms[i].alarm = t->alarms[i].alarm;
+        out->alarms[i].periodic = is_periodic(rank, &t->alarms[i]);
         out->alarms[i].text = strndup(t->alarms[i].text, sizeof t->alarms[i].text);
     }
-    out->window_count = t->window_count;
     out->thread_count = t->thread_count;
     out->alarm_count = t->alarm_count;
     return 0;
@@ -121,10 +147,13 @@ static void place_windows(struct report_rank *out, const struct rt_rank *rank)
 static void place_threads(struct report_rank *out, const struct rt_rank *rank)
 {
     out->first_ns = INT64_MAX;
+    out->is_part = rt_rank_metadata(rank, "split.window") != NULL;
     for (size_t i = 0; i < out->thread_count; i++) {
         const struct rt_thread *row = &out->threads[i].row;
         if (row->started != 0 && rt_rank_ns(rank, row->started) < out->first_ns)
             out->first_ns = rt_rank_ns(rank, row->started);
+        if (row->started != 0 && row->ended > row->started && !out->is_part)
+            out->threads[i].life_ns = rt_rank_span_ns(rank, row->ended - row->started);
         out->dropped += row->dropped;
         out->waits += row->waits;
         out->interrupted += row->interrupted;
@@ -160,6 +189,7 @@ static struct call_stack *stack_of(struct pass *p, int32_t thread)
     more->thread = thread;
     more->depth = 0;
     more->gap = false;
+    more->window = NULL;
     return more;
 }
 
@@ -185,6 +215,8 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     struct report_thread *thread = find_thread(p->out, ev->thread);
     if (thread != NULL)
         thread->calls++;
+    if (s->window != NULL)
+        s->window->calls++;
 }
 
 static void take_leave(struct pass *p, struct call_stack *s, const struct rt_event *ev, uint32_t f)
@@ -211,6 +243,8 @@ static void take_leave(struct pass *p, struct call_stack *s, const struct rt_eve
     struct report_thread *thread = find_thread(p->out, ev->thread);
     if (thread != NULL)
         thread->mpi_ns += ns;
+    if (s->window != NULL)
+        s->window->mpi_ns += ns;
 }
 
 static void name_function(struct pass *p, uint32_t f, uint32_t code)
@@ -219,8 +253,21 @@ static void name_function(struct pass *p, uint32_t f, uint32_t code)
         p->report->names[f] = strdup(rt_rank_function(p->rank, code, NULL));
 }
 
-static int take_event(struct pass *p, const struct rt_event *ev)
+/* The row of /windows that the event `row` opens. */
+static struct report_window *opened_here(struct pass *p, uint64_t row)
 {
+    const struct report_rank *k = p->out;
+    while (p->next_window < k->window_count && k->windows[p->next_window].row.open_row < row)
+        p->next_window++;
+    bool here = p->next_window < k->window_count && k->windows[p->next_window].row.open_row == row;
+    return here ? &k->windows[p->next_window] : NULL;
+}
+
+static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
+{
+    if (!window_span_has(&p->report->windows, ev->window))
+        return 0;
+    p->out->events++;
     bool unknown = (ev->flags & EVENT_FLAG_CUT) != 0;
     if (ev->code == EV_MPI_BYTES && !unknown)
         p->out->received += ev->b;
@@ -238,6 +285,8 @@ static int take_event(struct pass *p, const struct rt_event *ev)
         s->gap = ev->code == EV_DROPPED;
         p->out->unmatched += s->gap ? 0 : s->depth;
         s->depth = 0;
+        if (ev->code != EV_DROPPED)
+            s->window = ev->code == EV_WINDOW_OPEN ? opened_here(p, row) : NULL;
     } else if (enter) {
         name_function(p, f, ev->code);
         take_enter(p, s, ev, f);
@@ -252,13 +301,11 @@ static int pass_over_events(struct pass *p, struct progress *progress, struct rt
     struct rt_event *block = calloc(BLOCK_ROWS, sizeof *block);
     int rc = block != NULL ? 0 : -ENOMEM;
     size_t got = 1;
-    while (rc == 0 && got > 0) {
-        rc = rt_rank_read_events(p->rank, p->out->read_rows, BLOCK_ROWS, block, &got, e);
+    for (uint64_t row = 0; rc == 0 && got > 0; row += got) {
+        rc = rt_rank_read_events(p->rank, row, BLOCK_ROWS, block, &got, e);
         for (size_t i = 0; rc == 0 && i < got; i++)
-            rc = take_event(p, &block[i]);
-        if (rc == 0)
-            p->out->read_rows += got;
-        progress_update(progress, p->out->read_rows, p->out->info.event_count);
+            rc = take_event(p, &block[i], row + i);
+        progress_update(progress, row, p->out->info.event_count);
     }
     if (rc == -ENOMEM)
         rt_error_set(e, "no memory");
@@ -277,7 +324,7 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     out->end_reason = strdup(info->end_reason);
     out->alive = info->state == RT_FILE_LIVE && tool_process_alive(info);
     if (out->host == NULL || out->program == NULL || out->end_reason == NULL ||
-        copy_tables(out, rank) != 0) {
+        copy_tables(out, rank, &r->windows) != 0) {
         rt_error_set(e, "no memory");
         return -ENOMEM;
     }

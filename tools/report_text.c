@@ -76,9 +76,10 @@ static void print_head(FILE *out, const struct report *r)
 {
     uint64_t events = 0, lost = 0, texts = 0;
     bool unknown = false;
+    char span[48];
     const char *program = NULL;
     for (size_t i = 0; i < r->rank_count; i++) {
-        events += r->ranks[i].read_rows;
+        events += r->ranks[i].events;
         lost += r->ranks[i].lost_events;
         texts += r->ranks[i].loss[RT_LOSS_STRINGS];
         unknown |= r->ranks[i].lost_unknown;
@@ -100,8 +101,11 @@ static void print_head(FILE *out, const struct report *r)
             strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm) > 0)
             (void)fprintf(out, ", started %s", when);
     }
-    (void)fprintf(out, "\n  %" PRIu64 " events recorded, %" PRIu64 " lost%s\n", events, lost,
-                  unknown ? " and an unknown number more" : "");
+    (void)fprintf(out, "\n  %" PRIu64 " events recorded%s%s, %" PRIu64 " lost%s%s\n", events,
+                  r->windows.given ? " in " : "",
+                  r->windows.given ? window_span_text(span, &r->windows) : "", lost,
+                  unknown ? " and an unknown number more" : "",
+                  r->windows.given ? " in the whole run" : "");
     if (texts > 0)
         (void)fprintf(out,
                       "  %" PRIu64 " texts (names of regions, ...) lost: there were too many "
@@ -183,7 +187,7 @@ static void print_rank(FILE *out, const struct report_rank *k)
     (void)snprintf(lost, sizeof lost, "%" PRIu64 "%s", k->lost_events, k->lost_unknown ? "+?" : "");
     (void)fprintf(
         out, "  %-16s %11" PRIu64 " %8s %8zu %11s %11s %6.1f%% %10" PRIu64 " %11s %11s  %s", name,
-        k->read_rows, lost, k->window_count, report_time_text(window, k->window_ns),
+        k->events, lost, k->window_count, report_time_text(window, k->window_ns),
         report_time_text(mpi, k->mpi_ns),
         k->mpi_window_ns > 0 ? 100 * k->mpi_ns / k->mpi_window_ns : 0.0, k->calls,
         bytes_text(bytes, k->bytes), bytes_text(received, k->received), report_file_state(k));
@@ -238,12 +242,14 @@ static void print_overhead(FILE *out, const struct report *r)
     double events_ns = 0, own_ns = 0, wait_ns = 0, windows_ns = 0, cost = 0;
     uint64_t waits = 0, interrupted = 0;
     unsigned n = 0;
+    bool parts = false;
     for (size_t i = 0; i < r->rank_count; i++) {
         const struct report_rank *k = &r->ranks[i];
         if (k->error != NULL)
             continue;
         interrupted += k->interrupted;
-        events_ns += k->event_cost_ns * (double)k->read_rows;
+        parts |= k->is_part;
+        events_ns += k->event_cost_ns * (double)k->events;
         own_ns += k->own_ns;
         wait_ns += k->wait_ns;
         windows_ns += k->window_ns;
@@ -260,9 +266,15 @@ static void print_overhead(FILE *out, const struct report *r)
                       report_time_text(a, events_ns), cost / n);
     else
         (void)fputs("  events      unknown: no cost was measured at start\n", out);
-    (void)fprintf(
-        out, "  slow path   %11s  measured (windows, chunks, strings, start and end of threads)\n",
-        report_time_text(b, own_ns));
+    if (parts)
+        (void)fputs("  slow path       unknown of one window: the run that was split has that of "
+                    "whole threads\n",
+                    out);
+    else
+        (void)fprintf(
+            out,
+            "  slow path   %11s  measured (windows, chunks, strings, start and end of threads)\n",
+            report_time_text(b, own_ns));
     (void)fprintf(out, "  waiting     %11s  measured, %" PRIu64 " waits for the writer\n",
                   report_time_text(c, wait_ns), waits);
     if (interrupted > 0)
@@ -270,7 +282,7 @@ static void print_overhead(FILE *out, const struct report *r)
                       "  interrupted %11" PRIu64
                       "  system calls that our signals broke off with EINTR\n",
                       interrupted);
-    if (windows_ns > 0)
+    if (windows_ns > 0 && !parts)
         (void)fprintf(out, "  together    %10.3f%%  of the time in windows\n",
                       100 * (events_ns + own_ns + wait_ns) / windows_ns);
 }
@@ -426,10 +438,13 @@ static void print_problems(FILE *out, const struct report *r)
         (void)fprintf(out, "  ... %zu more lines\n", r->log_count - LOG_SHOWN);
 }
 
-void report_print_text(FILE *out, const struct report *r, size_t top, bool all)
+void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
+                       size_t top, bool all)
 {
     print_head(out, r);
     report_print_windows(out, r, all);
+    if (estimate != NULL)
+        report_print_estimate(out, estimate);
     print_functions(out, r, top);
     print_ranks(out, r, all);
     print_overhead(out, r);

@@ -36,19 +36,34 @@ static void icount_text(char out[48], int64_t requested, int64_t actual)
         (void)snprintf(out, 48, "%" PRId64 "/%" PRId64, requested, actual);
 }
 
+static void region_text(char out[160], const struct report_window *w)
+{
+    int n = 0;
+    out[0] = '\0';
+    if (w->region == NULL || w->region[0] == '\0')
+        return;
+    n = snprintf(out, 160, ", region %.60s", w->region);
+    if (w->row.weight > 0)
+        n += snprintf(out + n, 160 - (size_t)n, " weight %g", w->row.weight);
+    if (w->row.multiplier > 0)
+        (void)snprintf(out + n, 160 - (size_t)n, " multiplier %g", w->row.multiplier);
+}
+
 static void print_window(FILE *out, const struct report_rank *k, const struct report_window *w)
 {
-    char opened[160], closed[160], length[24] = "open", icount[48];
+    char opened[160], closed[160], length[24] = "open", icount[48], region[160];
     alarm_text(opened, k, w->row.start_alarm, w->opened_by != NULL ? w->opened_by : "?");
     alarm_text(closed, k, w->row.stop_alarm, report_window_reason(w->row.reason));
     if (w->has_stop)
         (void)report_time_text(length, (double)(w->stop_ns - w->start_ns));
     icount_text(icount, w->row.start_requested, w->row.start_icount);
+    region_text(region, w);
     (void)fprintf(
-        out, "  %5" PRId32 " %6" PRId32 " %7" PRId32 " %-7s %14.6f %11s %10s  %s -> %s%s%s\n",
+        out, "  %5" PRId32 " %6" PRId32 " %7" PRId32 " %-7s %14.6f %11s %10s  %s -> %s%s%s%s\n",
         k->info.rank, w->row.thread, w->row.ordinal, report_window_kind(w->row.kind),
         (double)w->start_ns / 1e6, length, icount, opened, closed,
-        w->row.truncated ? " (truncated)" : "", w->row.bcast && !w->row.firing ? " (bcast)" : "");
+        w->row.truncated ? " (truncated)" : "", w->row.bcast && !w->row.firing ? " (bcast)" : "",
+        region);
 }
 
 static struct window_group *group_of(struct window_group **groups, size_t *n,

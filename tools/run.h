@@ -67,6 +67,9 @@ RT_MUST_CHECK int run_parse_chains(const struct options *o, bool only_language, 
 /* Can the samples and counters that these options ask for be had here? 0 or -errno with the text. */
 RT_MUST_CHECK int run_check_counters(const struct options *o, struct rt_error *e);
 
+/* Can this machine count what -count asks for? 0, or -EINVAL with the reason and the remedy. */
+RT_MUST_CHECK int run_check_count(const struct options *o, struct rt_error *e);
+
 /* Does a line of the log end with a warning that was printed then? */
 bool run_has_said(const char *line);
 

@@ -118,6 +118,19 @@ struct rank_list {
 RT_MUST_CHECK int rank_list_parse(struct rank_list *l, const char *text, struct rt_error *e);
 bool rank_list_has(const struct rank_list *l, int32_t rank);
 
+/* --- spans of windows: window_span.c -------------------------------------------------------------- */
+
+struct window_span {
+    bool given; /* false: every window, and what lies outside them */
+    int32_t first, last;
+};
+
+/* "4" or "4-9", ordinals. 0 or -EINVAL with what is legal in *e. */
+RT_MUST_CHECK int window_span_parse(struct window_span *s, const char *text, struct rt_error *e);
+bool window_span_has(const struct window_span *s, int32_t ordinal);
+/* "window 4", "windows 4 to 9" or "all windows". Returns `out`. */
+const char *window_span_text(char out[48], const struct window_span *s);
+
 /* --- help: help.c, man.c -------------------------------------------------------------------------- */
 
 void help_print_all(FILE *out);
@@ -129,6 +142,6 @@ const char *tool_version(void);
 
 /* --- subcommands: cmd_*.c ------------------------------------------------------------------------- */
 extern const struct command command_run, command_report, command_dump, command_check, command_ctl,
-    command_doctor, command_recover, command_version, command_help;
+    command_doctor, command_recover, command_split, command_plan, command_version, command_help;
 
 #endif

@@ -96,6 +96,12 @@ static int open_window(struct drain *d, const struct rt_event *e, const struct e
         .reason = RT_WINDOW_OPEN,
     };
     w.chain = chain_of(d, w.start_alarm);
+    if (w.chain >= 0 && (size_t)w.chain < d->region_count) {
+        const struct drain_region *region = &d->regions[w.chain];
+        w.region = region->name;
+        w.weight = region->weight;
+        w.multiplier = region->multiplier;
+    }
     int rc = drain_resume_window(d, &w, table_rows(t));
     return rc != 0 ? rc : table_append(t, &w, 1);
 }

@@ -34,6 +34,15 @@ struct open_window {
     struct rt_window w;
 };
 
+/* What the windows that a chain opens stand for. */
+struct drain_region {
+    uint32_t name; /* string id, 0 = none */
+    double weight, multiplier;
+};
+
+/* Ids of strings that are the writer's own, beyond those that a stream can have. */
+#define DRAIN_OWN_STRINGS UINT32_C(0x40000000)
+
 struct drain {
     const struct stream *stream;
     struct rankfile *file;
@@ -47,6 +56,8 @@ struct drain {
     size_t open_count, open_room;
     int32_t *alarm_chain; /* chain of alarm i */
     size_t alarm_count;
+    struct drain_region *regions; /* by chain */
+    size_t region_count;
     unsigned char *string_done;
     uint32_t strings_written;
     uint64_t string_bytes;

@@ -27,6 +27,41 @@ static void find_alarm(void *context, const char *key, const char *value)
     d->alarm_chain[i] = (int32_t)strtol(value, NULL, 10);
 }
 
+/* chain_region.CHAIN = ID TAB WEIGHT TAB MULTIPLIER, the latter two as they stood in the regions file, or empty. */
+static void find_region(struct drain *d, const char *key, const char *value)
+{
+    unsigned long chain = strtoul(key, NULL, 10);
+    size_t n = strcspn(value, "\t");
+    if (chain >= 0xffff || n == 0)
+        return;
+    if (chain >= d->region_count) {
+        struct drain_region *grown = realloc(d->regions, (chain + 1) * sizeof *grown);
+        if (grown == NULL)
+            return;
+        memset(grown + d->region_count, 0, (chain + 1 - d->region_count) * sizeof *grown);
+        d->regions = grown;
+        d->region_count = chain + 1;
+    }
+    struct drain_region *r = &d->regions[chain];
+    const char *weight = value + n + (value[n] == '\t');
+    const char *multiplier = weight + strcspn(weight, "\t");
+    r->weight = strtod(weight, NULL);
+    r->multiplier = strtod(multiplier + (*multiplier == '\t'), NULL);
+    struct rt_string_row row = {DRAIN_OWN_STRINGS + (uint32_t)chain, (uint32_t)n, d->string_bytes};
+    if (table_append(&d->file->tables[SCHEMA_STRINGS], value, n) != 0 ||
+        table_append(&d->file->tables[SCHEMA_STRING_INDEX], &row, 1) != 0)
+        return;
+    d->string_bytes += n;
+    r->name = row.id;
+}
+
+static void find_chains(void *context, const char *key, const char *value)
+{
+    find_alarm(context, key, value);
+    if (strncmp(key, "chain_region.", 13) == 0)
+        find_region(context, key + 13, value);
+}
+
 int drain_init(struct drain *d, const struct stream *s)
 {
     const struct stream_header *h = s->header;
@@ -58,6 +93,7 @@ void drain_free(struct drain *d)
     free(d->chunks);
     free(d->open);
     free(d->alarm_chain);
+    free(d->regions);
     free(d->string_done);
     *d = (struct drain){0};
 }
@@ -87,7 +123,7 @@ int drain_set_file(struct drain *d, struct rankfile *f)
     uint32_t bytes;
     d->file = f;
     const char *text = drain_metadata(d, &bytes);
-    rankfile_each_metadata(text, bytes, find_alarm, d);
+    rankfile_each_metadata(text, bytes, find_chains, d);
     if (!d->resumed)
         d->metadata_done = (uint32_t)table_rows(&f->tables[SCHEMA_METADATA]);
     return 0;
@@ -151,6 +187,7 @@ static int copy_thread(struct drain *d, uint32_t i)
         .own_ticks = s->own_ticks,
         .interrupted = s->interrupted,
         .state = atomic_load(&s->state),
+        .instructions = atomic_load(&s->instructions),
     };
     if (i >= table_rows(t)) {
         d->threads[i].written = row;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a rank file's attributes say, taken from a stream's header and metadata. */
 #include "writer/identify.h"
+#include "writer/reader.h"
 
 #include "base/identity.h"
 
@@ -77,5 +78,29 @@ void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,
         .host = f->host,
         .boot_id = f->boot_id,
         .stream = f->stream_path,
+    };
+}
+
+void identify_again(struct rankfile_identity *id, const struct rt_rank *old)
+{
+    const struct reader_info *i = rt_rank_raw_info(old);
+    *id = (struct rankfile_identity){
+        .rank = i->rank,
+        .size = i->size,
+        .confirmed = i->confirmed,
+        .pid = i->pid,
+        .parent_pid = i->parent_pid,
+        .uid = i->uid,
+        .pid_start_time = i->pid_start_time,
+        .clock_source = i->clock_source,
+        .nominal_ns_per_tick = i->nominal_ns_per_tick,
+        .clock_drift = i->clock_drift,
+        .clock_offset_ns = i->clock_offset_ns,
+        .clock_error_ns = i->clock_error_ns,
+        .fired_total = i->fired_total,
+        .ignored_total = i->ignored_total,
+        .host = i->host,
+        .boot_id = i->boot_id,
+        .stream = i->stream,
     };
 }

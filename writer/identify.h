@@ -22,4 +22,7 @@ void identify_stream(struct stream_facts *f, const struct drain *d);
 void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,
                    const struct stream *s);
 
+/* The same of a rank file that was read; nobody writes it any more. Texts point into the rank. */
+void identify_again(struct rankfile_identity *id, const struct rt_rank *old);
+
 #endif

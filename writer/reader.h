@@ -24,6 +24,8 @@ struct reader_request {
 struct reader_info {
     int32_t rank, size, confirmed;
     uint32_t pid, clock_source, writer_pid, schema_version, swmr;
+    uint32_t parent_pid, uid; /* 0: not said */
+    uint64_t pid_start_time;
     uint64_t writer_start_time, fired_total, ignored_total, event_count;
     double nominal_ns_per_tick, clock_drift;
     int64_t clock_offset_ns, clock_error_ns;

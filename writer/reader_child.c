@@ -135,6 +135,9 @@ static int read_info(struct child *c, struct reader_info *i)
         schema_get_text(f, "stream", i->stream, sizeof i->stream) |
         schema_get_text(f, "boot_id", i->boot_id, sizeof i->boot_id) |
         schema_get_text(f, "end_reason", i->end_reason, sizeof i->end_reason);
+    (void)schema_get_number(f, "parent_pid", H5T_NATIVE_UINT32, &i->parent_pid);
+    (void)schema_get_number(f, "uid", H5T_NATIVE_UINT32, &i->uid);
+    (void)schema_get_number(f, "pid_start_time", H5T_NATIVE_UINT64, &i->pid_start_time);
     (void)schema_get_text(f, "program", i->program, sizeof i->program);
     i->swmr = c->live;
     return bad != 0 ? damaged(c, "its attributes") : 0;

@@ -77,32 +77,13 @@ static bool open_stream(struct patient *p, const char *path, struct rt_error *e)
     return true;
 }
 
-static void identity_of_old(struct rankfile_identity *id, const struct rt_rank *old)
-{
-    const struct reader_info *i = rt_rank_raw_info(old);
-    *id = (struct rankfile_identity){
-        .rank = i->rank,
-        .size = i->size,
-        .confirmed = i->confirmed,
-        .pid = i->pid,
-        .clock_source = i->clock_source,
-        .nominal_ns_per_tick = i->nominal_ns_per_tick,
-        .clock_drift = i->clock_drift,
-        .clock_offset_ns = i->clock_offset_ns,
-        .clock_error_ns = i->clock_error_ns,
-        .fired_total = i->fired_total,
-        .ignored_total = i->ignored_total,
-        .host = i->host,
-        .boot_id = i->boot_id,
-        .stream = i->stream,
-    };
-}
-
 static int copy_strings(struct patient *p)
 {
     const char *text;
     uint32_t id;
     for (size_t i = 0; (text = rt_rank_string_at(p->old, i, &id)) != NULL; i++) {
+        if (p->has_stream && id >= DRAIN_OWN_STRINGS)
+            continue; /* made anew of the metadata */
         struct rt_string_row row = {id, (uint32_t)strlen(text),
                                     table_rows(&p->file.tables[SCHEMA_STRINGS])};
         int rc = table_append(&p->file.tables[SCHEMA_STRINGS], text, row.length);
@@ -282,7 +263,7 @@ static int write_new(struct patient *p, const char *path, struct rt_error *e)
         identify_fill(&id, &p->facts, &p->stream);
         p->drain.metadata_done = stream_bytes;
     } else {
-        identity_of_old(&id, p->old);
+        identify_again(&id, p->old);
     }
     id.writer_pid = 0;
     id.writer_start_time = 0;

@@ -62,6 +62,9 @@ static const struct schema_field window_fields[] = {
     FIELD(rt_window, firing, KIND_U8),
     FIELD(rt_window, reason, KIND_U8),
     FIELD(rt_window, truncated, KIND_U8),
+    FIELD(rt_window, region, KIND_U32),
+    FIELD(rt_window, weight, KIND_F64),
+    FIELD(rt_window, multiplier, KIND_F64),
 };
 
 static const struct schema_field thread_fields[] = {
@@ -73,6 +76,7 @@ static const struct schema_field thread_fields[] = {
     FIELD(rt_thread, waits, KIND_U64),         FIELD(rt_thread, wait_ticks, KIND_U64),
     FIELD(rt_thread, incomplete, KIND_U64),    FIELD(rt_thread, own_ticks, KIND_U64),
     FIELD(rt_thread, interrupted, KIND_U32),   FIELD(rt_thread, state, KIND_U32),
+    FIELD(rt_thread, instructions, KIND_U64),
 };
 
 static const struct schema_field string_fields[] = {
@@ -158,6 +162,7 @@ static hid_t field_type(const struct schema_field *field)
     case KIND_U64: return H5Tcopy(H5T_NATIVE_UINT64);
     case KIND_I32: return H5Tcopy(H5T_NATIVE_INT32);
     case KIND_I64: return H5Tcopy(H5T_NATIVE_INT64);
+    case KIND_F64: return H5Tcopy(H5T_NATIVE_DOUBLE);
     case KIND_TEXT: return text_type(field->width);
     }
     return -1;

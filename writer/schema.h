@@ -45,7 +45,7 @@ enum schema_table {
 };
 
 /* Kinds of a field; text kinds have a width. */
-enum schema_kind { KIND_U8, KIND_U16, KIND_U32, KIND_U64, KIND_I32, KIND_I64, KIND_TEXT };
+enum schema_kind { KIND_U8, KIND_U16, KIND_U32, KIND_U64, KIND_I32, KIND_I64, KIND_F64, KIND_TEXT };
 
 struct schema_field {
     const char *name;

@@ -72,6 +72,9 @@ struct rt_window {
     uint8_t reason;                  /* enum rt_window_reason */
     uint8_t truncated; /* ended by the death of the process: stop_clock is the last clock seen */
     uint16_t pad;
+    uint32_t region; /* string id of its region's id in a regions file, 0 = none */
+    uint32_t pad2;
+    double weight, multiplier; /* as its region has them, 0 = not given */
 };
 
 /* /threads: one row per thread that recorded (or was seen by) the recorder. */
@@ -85,10 +88,11 @@ struct rt_thread {
     uint64_t rows;           /* in /events */
     uint64_t recorded;       /* records that the thread says it handed over */
     uint64_t dropped, waits, wait_ticks;
-    uint64_t incomplete;  /* slots reserved but never filled */
-    uint64_t own_ticks;   /* spent in the recorder's slow path */
-    uint32_t interrupted; /* system calls that our signals interrupted */
-    uint32_t state;       /* enum stream_thread_state */
+    uint64_t incomplete;   /* slots reserved but never filled */
+    uint64_t own_ticks;    /* spent in the recorder's slow path */
+    uint32_t interrupted;  /* system calls that our signals interrupted */
+    uint32_t state;        /* enum stream_thread_state */
+    uint64_t instructions; /* in user mode, from activation to its end; 0 = not counted */
 };
 
 /* /calibration: ticks against the kernel's clocks. */
@@ -256,6 +260,32 @@ RT_MUST_CHECK int rt_rank_load_events(struct rt_rank *rank, struct rt_event **ou
 int64_t rt_rank_ns(const struct rt_rank *rank, uint64_t ticks);
 /* ... and the length of a span in ns. */
 double rt_rank_span_ns(const struct rt_rank *rank, uint64_t ticks);
+
+/* --- split ------------------------------------------------------------------------------------------- */
+
+/* Where a window's events stand in a file. */
+struct rt_extent {
+    int32_t ordinal;
+    bool known; /* it has a row in /windows */
+    uint64_t first_row, end_row,
+        events; /* end_row: behind the last; first_row RT_NO_ROW: no event */
+};
+
+struct rt_extents {
+    struct rt_extent *rows; /* by ordinal, from 0 */
+    size_t count;
+    uint64_t outside; /* events of no window */
+    uint64_t unknown; /* of windows without a row in /windows: their opening was lost */
+};
+
+/* Read all events once to find them. 0 or -errno with the text. Free with rt_extents_free(). */
+RT_MUST_CHECK int rt_rank_extents(struct rt_rank *rank, struct rt_extents *out, struct rt_error *e);
+void rt_extents_free(struct rt_extents *x);
+
+/* Write one window as a rank file of its own to `path`, with all that is needed to read it; share/doc/schema.md says what
+ * differs from the old file. 0 or -errno with the text; then there is no file. */
+RT_MUST_CHECK int rt_rank_split(struct rt_rank *rank, const struct rt_extent *window,
+                                const char *path, struct rt_error *e);
 
 /* --- recover and index -------------------------------------------------------------------------------- */
 

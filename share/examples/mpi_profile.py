@@ -30,7 +30,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", help="the folder of a run")
     parser.add_argument("-o", "--output", default="mpi_profile.png", help="png, pdf or svg (default: %(default)s)")
-    parser.add_argument("--window", type=int, help="only this window")
+    parser.add_argument("--window", help="only this window, or a span of them: 4 or 4-9")
     parser.add_argument("--top", type=int, default=6, help="functions shown apart, at most 7 (default: %(default)s)")
     return parser.parse_args()
 

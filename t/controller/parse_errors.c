@@ -165,6 +165,9 @@ static const struct wrong table[] = {
     {"uniform:800:500:5:count3", 19, "legal here: tidN, ranksLIST"},
     {"uniform:8:5:1,uniform:8:5:1", 15, "a second uniform"},
     {"uniform:8:5:1;uniform:8:5:1", 1, "a second uniform; chain 1 has one"},
+    {"uniform:8:5:1:ranks0-3;uniform:8:5:1", 1, "only one is allowed in all chains of a rank"},
+    {"uniform:8:5:1:ranks0-3+9;uniform:8:5:1:ranks5;uniform:8:5:1:ranks6-9", 1,
+     "a second uniform; chain 1 has one"},
     {"start:uniform:8:5:1", 7, "unknown alarm type 'uniform'"},
     /* Names */
     {"start:icount:5,name", 20, "expected the name of a chain"},

@@ -92,6 +92,8 @@ static const struct {
     {"start:ssc:1:ranks0-3+8", NULL},
     {"uniform:800:500:5:tid2:ranks0", NULL},
     {"uniform:500:500:1,repeat", NULL},
+    {"uniform:800:500:5:ranks0-3+8;uniform:700:500:5:ranks4-7;uniform:900:500:5:ranks9",
+     "uniform:800:500:5:ranks0-3+8\nuniform:700:500:5:ranks4-7\nuniform:900:500:5:ranks9"},
     {"start:ssc:1:tid0x10", NULL},
 };
 

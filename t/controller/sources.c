@@ -73,6 +73,11 @@ static const struct {
      NULL},
     {{"regions:in=/nonexistent/file"}, "cannot open /nonexistent/file", NULL},
     {{"control-file=/"}, "cannot read /: Is a directory", NULL},
+    {{"regions:warmup=100"}, "have no use without -regions:in FILE", NULL},
+    {{"regions:epilog=10M", "regions:in=/nonexistent/file"},
+     "-regions:epilog expects a number of instructions, found '10M'",
+     NULL},
+    {{"regions:prolog="}, "-regions:prolog expects a number of instructions, found ''", NULL},
 };
 
 static int add_options(struct ctl_builder *builder, const char *const *list, struct rt_error *err)
@@ -134,6 +139,19 @@ static const struct {
     {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,0.5,\n", "column 21: found 7 fields"},
     {CTL_REGIONS_PINPOINTS, "\nc,x,1,1000,2000,1\n",
      "file F line 2, column 3: thread-id expects an integer, found 'x'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,heavy\n",
+     "column 17: weight expects a number that is not negative, such as 0.25, found 'heavy'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,-0.5\n",
+     "weight expects a number that is not negative"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,0.5x\n", "found '0.5x'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,1e\n", "found '1e'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,.\n", "found '.'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,nan\n", "found 'nan'"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,1e-05\n",
+     "start:icount:1000:tid0,stop:icount:1000:tid0\n"},
+    {CTL_REGIONS_LOOPPOINT,
+     "c,global,1,40,app,1030,1,401060,app,1060,6,7,1000,0.5,three,simulation\n",
+     "column 55: multiplier expects a number that is not negative, such as 0.25, found 'three'"},
     {CTL_REGIONS_PINPOINTS, "# nothing\n", "file F line 1, column 1: the file has no region"},
     {CTL_REGIONS_LOOPPOINT,
      LP_HEAD "cluster "
@@ -185,6 +203,87 @@ static void check_regions(size_t row)
     ctl_builder_free(builder);
 }
 
+/* What -regions:warmup, -regions:prolog and -regions:epilog add, and the room that regions leave each other. */
+static const struct {
+    const char *parts[3]; /* warmup, prolog, epilog; NULL: not given */
+    const char *text, *want, *warning;
+} around[] = {
+    {{"300", "200", "100"},
+     "c,0,1,1000,1200,1\n",
+     "warmup-start:icount:500:tid0,prolog-start:icount:300:tid0,start:icount:200:tid0,"
+     "epilog-start:icount:200:tid0,epilog-stop:icount:100:tid0\n",
+     ""},
+    {{"300", NULL, NULL},
+     "c,2,1,1000,1200,1\n",
+     "warmup-start:icount:700:tid2,start:icount:300:tid2,stop:icount:200:tid2\n",
+     ""},
+    {{NULL, "0x10", NULL},
+     "c,0,1,1000,1200,1\n",
+     "prolog-start:icount:984:tid0,start:icount:16:tid0,stop:icount:200:tid0\n",
+     ""},
+    {{NULL, NULL, "50"},
+     "c,0,1,1000,1200,1\n",
+     "start:icount:1000:tid0,epilog-start:icount:200:tid0,epilog-stop:icount:50:tid0\n",
+     ""},
+    {{"0", "0", "0"}, "c,0,1,1000,1200,1\n", "start:icount:1000:tid0,stop:icount:200:tid0\n", ""},
+    {{"900", "200", NULL}, /* at the start of the program there is less */
+     "c,0,1,1000,1200,1\n",
+     "warmup-start:icount:0:tid0,prolog-start:icount:800:tid0,start:icount:200:tid0,"
+     "stop:icount:200:tid0\n",
+     "file F line 1: the warm-up of region 1 has room for 800 instructions, not 900\n"},
+    {{"900", "1200", NULL},
+     "c,0,1,1000,1200,1\n",
+     "prolog-start:icount:0:tid0,start:icount:1000:tid0,stop:icount:200:tid0\n",
+     "file F line 1: the prolog of region 1 has room for 1000 instructions, not 1200\n"
+     "file F line 1: the warm-up of region 1 has room for 0 instructions, not 900\n"},
+    /* Between two regions: the epilog, then the prolog, then the warm-up, which begins one instruction after. In any order of
+     * lines; other threads do not count. */
+    {{"300", "200", "100"},
+     "c,0,b,2000,2100,1\nc,0,a,1000,1700,1\nc,1,c,1500,1600,1\n",
+     "prolog-start:icount:1801:tid0,start:icount:199:tid0,"
+     "epilog-start:icount:100:tid0,epilog-stop:icount:100:tid0\n"
+     "warmup-start:icount:500:tid0,prolog-start:icount:300:tid0,start:icount:200:tid0,"
+     "epilog-start:icount:700:tid0,epilog-stop:icount:100:tid0\n"
+     "warmup-start:icount:1000:tid1,prolog-start:icount:300:tid1,start:icount:200:tid1,"
+     "epilog-start:icount:100:tid1,epilog-stop:icount:100:tid1\n",
+     "file F line 1: the prolog of region b has room for 199 instructions, not 200\n"
+     "file F line 1: the warm-up of region b has room for 0 instructions, not 300\n"},
+    /* Regions that touch: the second begins one instruction later, as both edges at one count would come in any order. */
+    {{NULL, NULL, NULL},
+     "c,0,1,1000,1200,1\nc,0,2,1200,1300,1\n",
+     "start:icount:1000:tid0,stop:icount:200:tid0\nstart:icount:1201:tid0,stop:icount:99:tid0\n",
+     ""},
+    {{NULL, NULL, NULL},
+     "c,0,1,1000,1200,1\nc,0,2,1100,1300,1\n",
+     "start:icount:1000:tid0,stop:icount:200:tid0\nstart:icount:1100:tid0,stop:icount:200:tid0\n",
+     "file F line 2: region 2 begins before region 1 of the same thread ends; a thread is in one "
+     "window at a time\n"},
+};
+
+static void check_around(size_t row)
+{
+    static const char *const names[] = {"regions:warmup", "regions:prolog", "regions:epilog"};
+    struct rt_error err = {.text = ""};
+    struct warnings warnings = {.text = ""};
+    struct ctl_config *config = NULL;
+    struct ctl_builder *builder = ctl_builder_create(warnings_collect, &warnings);
+    int status = 0;
+    for (int i = 0; i < 3 && status == 0; i++)
+        if (around[row].parts[i] != NULL)
+            status = ctl_builder_add_option(builder, names[i], around[row].parts[i], &err);
+    if (status == 0)
+        status =
+            ctl_builder_add_regions(builder, CTL_REGIONS_PINPOINTS, "F", around[row].text, &err);
+    if (status == 0)
+        status = ctl_builder_finish(builder, NULL, &config, &err);
+    const char *got = config != NULL ? ctl_config_text(config) : err.text;
+    if (!ok(strcmp(got, around[row].want) == 0 && strcmp(warnings.text, around[row].warning) == 0,
+            "what stands around a region %zu", row + 1))
+        diag("got '%s'\nwarnings '%s'", got, warnings.text);
+    ctl_config_free(config);
+    ctl_builder_free(builder);
+}
+
 static void check_label(void)
 {
     struct rt_error err = {.text = ""};
@@ -194,6 +293,7 @@ static void check_label(void)
         ctl_builder_add_regions(builder, CTL_REGIONS_PINPOINTS, "F", "c,0,17,5,9,0.25\n", &err);
     status |= ctl_builder_finish(builder, NULL, &config, &err);
     ok(status == 0 && strcmp(ctl_config_chain(config, 0)->label, "region 17 weight 0.25") == 0 &&
+           strcmp(ctl_config_chain(config, 0)->region, "17\t0.25\t") == 0 &&
            strcmp(ctl_config_chain(config, 0)->origin, "file F line 1") == 0,
        "a region keeps its id, weight and line");
     ctl_config_free(config);
@@ -292,6 +392,8 @@ int main(void)
         check_options(i);
     for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++)
         check_regions(i);
+    for (size_t i = 0; i < sizeof around / sizeof *around; i++)
+        check_around(i);
     check_label();
     check_file();
     check_list();

@@ -39,6 +39,8 @@ like "$out" 'all of MPI: mean 0\.0075 s, max 0\.00825 s on rank 0, imbalance 1\.
 picture "$T/profile.png" "the profile shows three functions" 0072B2 E69F00 009E73
 run 60 "$PYTHON" "$examples/mpi_profile.py" "$T/run" --window 1 -o "$T/one.pdf"
 like "$out" '^MPI_Send +20 ' "--window takes one window only"
+run 60 "$PYTHON" "$examples/mpi_profile.py" "$T/run" --window 1-2 -o "$T/two.pdf"
+like "$out" '^MPI_Send +40 ' "or a span of them"
 is "$(head -c 5 "$T/one.pdf")" "%PDF-" "pdf by its name"
 
 run 60 "$PYTHON" "$examples/window_timeline.py" "$T/run" -o "$T/timeline.png"

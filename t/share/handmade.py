@@ -6,6 +6,12 @@ import os
 import h5py
 import numpy as np
 
+
+def utf8(width):
+    """UTF-8, as the writer has it: HDF5 does not convert ASCII to it."""
+    return h5py.string_dtype("utf-8", width)
+
+
 EVENT = np.dtype([("clock", "u8"), ("code", "u4"), ("thread", "i4"), ("window", "i4"), ("cpu", "u2"), ("flags", "u2"),
                   ("a", "u8"), ("b", "u8")])  # fmt: skip
 TAIL = np.dtype([("row", "u8"), *EVENT.descr])
@@ -15,18 +21,20 @@ WINDOW = np.dtype([(n, "u8") for n in ("open_row", "close_row", "start_clock", "
                   + [(n, "i8") for n in ("start_icount", "stop_icount", "start_requested", "stop_requested")]
                   + [("start_late", "u8"), ("stop_late", "u8"), ("ordinal", "i4"), ("thread", "i4"), ("chain", "i4"),
                      ("start_alarm", "i4"), ("stop_alarm", "i4"), ("kind", "u2"), ("bcast", "u1"), ("firing", "u1"),
-                     ("reason", "u1"), ("truncated", "u1")])  # fmt: skip
+                     ("reason", "u1"), ("truncated", "u1"), ("region", "u4"), ("weight", "f8"),
+                     ("multiplier", "f8")])  # fmt: skip
 THREAD = np.dtype([("thread", "i4"), ("kernel_tid", "u4"), ("name", "u4"), ("start_image", "u4")]
                   + [(n, "u8") for n in ("start_routine", "started", "ended", "rows", "recorded", "dropped", "waits",
                                          "wait_ticks", "incomplete", "own_ticks")]
-                  + [("interrupted", "u4"), ("state", "u4")])  # fmt: skip
+                  + [("interrupted", "u4"), ("state", "u4"), ("instructions", "u8")])  # fmt: skip
 STRING = np.dtype([("id", "u4"), ("length", "u4"), ("offset", "u8")])
 COMM = np.dtype([("row", "u8"), ("id", "u4"), ("rank", "u4"), ("size", "u4"), ("parent", "u4")])
 CALIBRATION = np.dtype([("ticks", "u8"), ("monotonic_ns", "u8"), ("realtime_ns", "u8"), ("uncertainty", "u8")])
-ALARM = np.dtype([("alarm", "i4"), ("chain", "i4"), ("position", "i4"), ("event", "S20"), ("type", "S20"), ("text", "S256")])
+ALARM = np.dtype([("alarm", "i4"), ("chain", "i4"), ("position", "i4"), ("event", utf8(20)), ("type", utf8(20)),
+                  ("text", utf8(256))])  # fmt: skip
 LOSS = np.dtype([("kind", "u4"), ("thread", "i4"), ("count", "u8"), ("clock", "u8")])
 MAP = np.dtype([("row", "u8"), ("clock", "u8"), ("base", "u8"), ("path", "u4"), ("build_id", "u4")])
-FUNCTION = np.dtype([("code", "u4"), ("name", "S60"), ("label", "S64"), ("a", "S96"), ("b", "S96")])
+FUNCTION = np.dtype([("code", "u4"), ("name", utf8(60)), ("label", utf8(64)), ("a", utf8(96)), ("b", utf8(96))])
 
 NO_ROW = 2**64 - 1
 ABSENT = 0x80000000  # INT32_MIN in 32 bits
@@ -126,7 +134,7 @@ def write(path, rank=0, size=1, events=(), tail=(), windows=(), threads=(), fire
     plain.update(attributes or {})
     for name, value in plain.items():
         if isinstance(value, str):
-            value = np.array(value.encode(), dtype=f"S{max(len(value), 16)}")
+            value = np.array(value.encode(), dtype=utf8(max(len(value), 16)))
         f.attrs.create(name, value)
     if live:
         f.swmr_mode = True

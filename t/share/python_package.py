@@ -137,6 +137,11 @@ def filters():
     same(run.events(code=["EV_REGION_*", "MPI_Send"], window=0)["time_ns"], [505, 510, 560, 750])
     assert len(run.events(window=(0, 1))) == 18
     assert len(run.events(window=7)) == 0
+    assert len(run.events(window="0-1")) == 18
+    same(run.events(window="1")["window"].unique(), [1])
+    same(run.windows(window="1-9")["thread"], [1])
+    for wrong in ("1-0", "first", "1-", "-1", ""):
+        refused(lambda w=wrong: run.events(window=w), "is no span", "'4-9'")
     assert list(run.events(window=7).columns) == list(run.events().columns)
     assert run.events()["time_ns"].is_monotonic_increasing
     refused(lambda: run.events(code="EV_REGION_START"), "EV_REGION_START", "event_names", "near it: EV_REGION_")

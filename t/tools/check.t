@@ -14,6 +14,13 @@ run 60 "$REGTRACE" check "$T/good"
 is "$status" 0 'a good run has no violation'
 like "$out" '2 files, [1-9][0-9]{3,} facts compared, no violation' 'and things were compared'
 
+run 60 "$REGTRACE" check --window 1-2 "$T/good"
+is "$status" 0 'two of its windows have none either'
+like "$out" '2 files, windows 1 to 2, [1-9][0-9]{2,} facts compared, no violation' 'and their things were compared'
+run 60 "$REGTRACE" check --window 9 "$T/good"
+is "$status" 1 'a window that is not there is no success'
+like "$err" 'window 9 of -window is not in .*report --all' 'and the message says how to find those that are'
+
 # MUTATION RULE [WORDS]: the rule must be among those that complain, in these words.
 while read -r mutation rule words; do
     rm -rf "$T/bad"
@@ -38,6 +45,8 @@ stop-before-start windows
 wrong-open-row windows
 overlap windows
 kind-unknown windows
+weight-negative windows
+region-unknown strings
 clock-back clocks
 thread-rows counts
 thread-recorded counts
@@ -73,6 +82,16 @@ closes-other windows closes window 0, open is 1
 events-cut index
 windows-cut index
 END
+
+# Of a span, only what is in it: the mutation is in window 0.
+for mutation in no-stop stop-before-start wrong-open-row; do
+    rm -rf "$T/bad" && cp -r "$T/good" "$T/bad"
+    "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" $mutation
+    run 60 "$REGTRACE" check --window 0 "$T/bad"
+    is "$status" 1 "--window 0 finds $mutation in window 0"
+    run 60 "$REGTRACE" check --window 1-2 "$T/bad"
+    is "$status" 0 "--window 1-2 does not look there"
+done
 
 # What is accounted for as lost is no violation.
 cc -I"$REGTRACE_SOURCE/share/include" -o many -xc - <<'END'

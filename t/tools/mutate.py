@@ -88,6 +88,8 @@ MUTATIONS = {
     "opens-inside": lambda f: recode(f, f["windows"][0]["close_row"], "EV_WINDOW_OPEN", None),
     "closes-other": lambda f: field(f, "events", int(f["windows"][1]["close_row"]), "a",
                                     int(f["windows"][0]["ordinal"])),
+    "weight-negative": lambda f: field(f, "windows", 0, "weight", -0.5),
+    "region-unknown": lambda f: field(f, "windows", 1, "region", 0x40000999),
     "kind-unknown": lambda f: field(f, "windows", 0, "kind", 9),
 }
 

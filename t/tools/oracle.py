@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report's and the dump's numbers computed anew with h5py from the rank files; prints TAP for a run.
 
-usage: oracle.py DIR REPORT_JSON DUMP_JSON REPORT_TEXT DUMP_TEXT
+usage: oracle.py DIR REPORT_JSON DUMP_JSON REPORT_TEXT DUMP_TEXT [FIRST LAST]
+FIRST and LAST: all four were made of these windows only.
 """
 import collections
 import glob
@@ -48,7 +49,7 @@ def attribute(f, *names):
 
 
 class Rank:
-    def __init__(self, path):
+    def __init__(self, path, span=None):
         f = h5py.File(path, "r")
         self.file = os.path.basename(path)
         self.rank = int(attribute(f, "rank"))
@@ -68,6 +69,9 @@ class Rank:
         self.names = {int(r["code"]): (text(r["name"]), text(r["label"])) for r in f["functions"][:]}
         self.points = f["calibration"][:]
         f.close()
+        if span:
+            self.events = self.events[(self.events["window"] >= span[0]) & (self.events["window"] <= span[1])]
+            self.windows = self.windows[(self.windows["ordinal"] >= span[0]) & (self.windows["ordinal"] <= span[1])]
         first, last = self.points[0], self.points[-1]
         ticks = int(last["ticks"]) - int(first["ticks"])
         nanoseconds = int(last["monotonic_ns"]) - int(first["monotonic_ns"])
@@ -334,7 +338,8 @@ def main():
     folder, report_path, dump_path, text_path, lines_path = sys.argv[1:6]
     with open(report_path, encoding="utf-8") as f:
         report = json.load(f)
-    ranks = [Rank(p) for p in sorted(glob.glob(os.path.join(folder, "rank-*.h5")))]
+    span = tuple(map(int, sys.argv[6:8]))
+    ranks = [Rank(p, span) for p in sorted(glob.glob(os.path.join(folder, "rank-*.h5")))]
     ok(len(ranks) == len(report["ranks"]), "a rank for each file")
     origin = min(k.ns(t["started"]) for k in ranks for t in k.threads if int(t["started"]))
     ok(close(report["origin_monotonic_ns"], origin), "the origin is the first thread's start")

@@ -7,12 +7,14 @@ cd "$T" || exit 99
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 
-# compare FOLDER NAME: report and dump of the folder against what h5py finds in it.
+# compare FOLDER NAME [FIRST LAST]: report and dump of the folder, or of these windows, against what h5py finds in it.
 compare() {
-    "$REGTRACE" report --json "$1" >"$1.json" && "$REGTRACE" dump --json "$1" >"$1.dump" && "$REGTRACE" report -all -top 0 "$1" >"$1.text" &&
-        "$REGTRACE" dump "$1" >"$1.lines"
+    local span=()
+    [ $# -lt 4 ] || span=(--window "$3-$4")
+    "$REGTRACE" report "${span[@]}" --json "$1" >"$1.json" && "$REGTRACE" dump "${span[@]}" --json "$1" >"$1.dump" &&
+        "$REGTRACE" report "${span[@]}" -all -top 0 "$1" >"$1.text" && "$REGTRACE" dump "${span[@]}" "$1" >"$1.lines"
     ok $? "$2: report and dump"
-    "$PYTHON" "$here/oracle.py" "$1" "$1.json" "$1.dump" "$1.text" "$1.lines" >"$T/oracle.out"
+    "$PYTHON" "$here/oracle.py" "$1" "$1.json" "$1.dump" "$1.text" "$1.lines" "${@:3}" >"$T/oracle.out"
     ok $? "$2: the numbers are those that h5py finds" || diag "$(grep -v '^ok' "$T/oracle.out")"
     diag "$2: $(tail -1 "$T/oracle.out") comparisons"
 }
@@ -22,6 +24,9 @@ for mpi in openmpi mpich; do
     run 120 mpirun_for $mpi 3 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=$chain REGTRACE_DIR="$T/$mpi" "$APPS/stencil.$mpi"
     is "$status" 0 "$mpi: a run to look at"
     compare "$T/$mpi" $mpi
+    compare "$T/$mpi" "$mpi, windows 1 to 2" 1 2
+    is "$("$PYTHON" -c 'import json, sys; print(sorted({w["ordinal"] for w in json.load(open(sys.argv[1]))["windows"]}))' "$T/$mpi.json")" \
+        '[1, 2]' "$mpi: of these and of no other"
     last=$mpi
 done
 [ -n "${last:-}" ] || skip_all 'no MPI here'
@@ -98,6 +103,11 @@ run 60 "$REGTRACE" report "$dir" "$dir/rank-00000.h5"
 is "$status $(grep -c '^Own overhead' <<<"$out")" '0 2' 'several folders: each in turn'
 run 60 "$REGTRACE" report --json "$dir" "$dir"
 is "$status" 2 'JSON is of one'
+run 60 "$REGTRACE" report --window 1 "$dir"
+like "$out" 'events recorded in window 1, 0 lost in the whole run' 'report --window says of what it is'
+run 60 "$REGTRACE" report --window 7-9 "$dir"
+is "$status $out" '1 ' 'windows that are not there: an error, and no report about nothing'
+like "$err" 'windows 7 to 9 of -window is not in .*report --all' 'that says how to find those that are'
 run 60 "$REGTRACE" report --rank 9 "$dir"
 is "$status" 1 'a rank that is not there'
 like "$err" 'none of the ranks' 'is an error'

@@ -22,7 +22,7 @@ app=(sh -c "touch $started")
 
 wrong 'no subcommand' 'usage: regtrace'
 wrong 'an unknown subcommand names the nearest' 'no subcommand "reprt"; the nearest is "report"' reprt
-for c in run report dump check ctl doctor recover version help; do
+for c in run report dump check ctl doctor recover split plan version help; do
     wrong "$c: an unknown option" "there is no option -nonsense" $c -nonsense
 done
 wrong 'a subcommand like none: nothing is guessed' 'no subcommand "frobnicate" \(regtrace help' frobnicate
@@ -41,6 +41,7 @@ wrong 'run: a wrong flag' 'option -mpi\) is "yes": 0 or 1' run -mpi yes -- "${ap
 wrong 'run: an empty value' 'has an empty value' run -compress= -- "${app[@]}"
 wrong 'run: a wrong chain' 'addres.*address' run -control start:addres:foo -- "${app[@]}"
 wrong 'run: a chain that this build cannot serve' 'icount is not available' run -pmu none -control start:icount:100 -- "${app[@]}"
+wrong 'run: a counting run without a counter' 'a counting run .-count. is not possible: -pmu is none' run -count -pmu none -- "${app[@]}"
 wrong 'run: a control file that is not there' 'nosuchfile' run -control-file nosuchfile -- "${app[@]}"
 wrong 'run: a program that is not in PATH' 'in no folder of PATH' run -- no-such-program-anywhere
 wrong 'run: a program that is not there' 'cannot be found' run -- ./no-such-program
@@ -51,7 +52,7 @@ wrong 'run: no folder for streams' '-shm\) cannot be used' run -shm /nonexistent
 wrong 'run: no writer' 'option -writer\) names' run -writer /nonexistent/writer -- "${app[@]}"
 REGTRACE_LIBRARY=/nonexistent.so wrong 'run: no library' 'REGTRACE_LIBRARY names' run -- "${app[@]}"
 REGTRACE_FULL=often wrong 'run: a wrong variable' 'REGTRACE_FULL .*"often"' run -- "${app[@]}"
-for c in report dump check recover; do
+for c in report dump check recover split plan; do
     wrong "$c: no folder" 'no folder is named' $c
     more=()
     [ $c != report ] || more=(--json) # its text is of as many as are named
@@ -59,7 +60,25 @@ for c in report dump check recover; do
 done
 wrong 'report: a wrong list' '-rank: "3-1" is no list' report -rank 3-1 x
 wrong 'report: a wrong number' '-top is "many"' report -top many x
-wrong 'dump: a wrong window' '-window is "4-2"' dump -window 4-2 x
+for c in report dump check split; do
+    wrong "$c: a wrong window" '-window: "4-2" is no span of windows: an ordinal .from 0. or N-M' $c -window 4-2 x
+    wrong "$c: a window that is no number" '-window: "first" is no span' $c -window first x
+    wrong "$c: half a span" '-window: "4-" is no span' $c -window 4- x
+    wrong "$c: a span from nowhere" '-window: "-4" is no span' $c -window=-4 x
+    wrong "$c: a number that no window has" '-window: "4294967296" is no span' $c -window 4294967296 x
+done
+wrong 'split: an empty output' '-output is empty' split -o '' x
+wrong 'split: a wrong list' '-rank: "all" is no list' split -rank all x
+for n in 0 -3 2.5 many 1000001 ''; do
+    wrong "plan: -windows $n" '-windows is ".*": a number from 1 to 1000000' plan -windows="$n" -length 1M x
+done
+for n in 0 -3 1.5M 10MB M 10X 9223372036854775808 9300P 10000000000G ''; do
+    wrong "plan: -length $n" '-length is ".*": legal are instructions as a whole number, with K, M, G or T' plan -windows 5 -length="$n" x
+done
+wrong 'plan: a wrong warm-up' '-warmup is "long"' plan -windows 5 -length 1M -warmup long x
+wrong 'plan: no windows' '-windows is missing: .* -windows 50' plan -length 1M x
+wrong 'plan: no length' '-length is missing: .* -length 10M' plan -windows 5 x
+wrong 'plan: an empty output' '-output is empty' plan -windows 5 -length 1M -o '' x
 wrong 'dump: a wrong thread' '-thread is "main"' dump -thread main x
 wrong 'ctl: no folder' 'no folder is named' ctl
 wrong 'ctl: no request' 'fire\|status' ctl x

@@ -32,6 +32,7 @@ static void *record(void *arg)
     (void)recorder_thread_attach(t, false);
     uint32_t name = stream_string_id(&recorder_stream, number % 2 != 0 ? "odd" : "even");
     t->row->name = name;
+    atomic_store(&t->row->instructions, UINT64_C(6000000000) + number);
     uint64_t fired[3] = {1000, 1003, 2};
     (void)recorder_emit_long(t, EV_FIRED, 0 | (uint64_t)0 << 8 | (uint64_t)t->tid << 24, 0x401000,
                              fired, 1);
@@ -94,15 +95,18 @@ static void check_rows(struct rt_rank *rank)
 static void check_tables(struct rt_rank *rank)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
-    bool good = t->window_count == THREADS;
+    bool good = t->window_count == THREADS, regions = good;
     for (size_t i = 0; i < t->window_count; i++) {
         const struct rt_window *w = &t->windows[i];
         good &= w->firing == 1 && w->bcast == 0 && w->start_requested == 1000 &&
                 w->start_icount == 1003 && w->stop_requested == RT_NULL && w->stop_icount == 5005 &&
                 w->chain == 3 && w->stop_alarm == 1 && w->reason == RT_WINDOW_ALARM &&
                 !w->truncated && w->stop_clock > w->start_clock && w->start_late == 7;
+        regions &= strcmp(rt_rank_string(rank, w->region), "17 of=all") == 0 && w->weight == 0.25 &&
+                   w->multiplier == 4.5;
     }
     ok(good, "windows have both edges with what was asked and reached");
+    ok(regions, "and the region, weight and multiplier of their chain");
     good = t->fired_count == THREADS;
     for (size_t i = 0; i < t->fired_count; i++)
         good &= t->fired[i].alarm == 0 && t->fired[i].chain == 3 && t->fired[i].pass == 2 &&
@@ -114,8 +118,11 @@ static void check_tables(struct rt_rank *rank)
            "an alarm's text");
     good = t->thread_count == THREADS + 1;
     for (size_t i = 1; i < t->thread_count; i++)
-        good &= t->threads[i].rows == EVENTS + 5 && t->threads[i].recorded == EVENTS + 5 &&
-                t->threads[i].ended != 0 && strlen(rt_rank_string(rank, t->threads[i].name)) >= 3;
+        good &=
+            t->threads[i].rows == EVENTS + 5 && t->threads[i].recorded == EVENTS + 5 &&
+            t->threads[i].ended != 0 &&
+            t->threads[i].instructions == UINT64_C(6000000000) + (uint64_t)t->threads[i].thread &&
+            strlen(rt_rank_string(rank, t->threads[i].name)) >= 3;
     ok(good, "the thread table counts rows as the thread did and knows names");
     is_u64(t->comm_count, THREADS, "communicators are rows");
     is_u64(t->loss_count, 0, "nothing was lost");
@@ -138,8 +145,14 @@ static void check_tables(struct rt_rank *rank)
 
 int main(void)
 {
-    static const char *const meta[] = {"alarm.0", "3\t0\tstart\tpcontrol\tstart:pcontrol:x",
-                                       "alarm.1", "3\t1\tstop\tpcontrol\tstop:pcontrol:\"a,b\"",
+    static const char *const meta[] = {"alarm.0",
+                                       "3\t0\tstart\tpcontrol\tstart:pcontrol:x",
+                                       "alarm.1",
+                                       "3\t1\tstop\tpcontrol\tstop:pcontrol:\"a,b\"",
+                                       "chain_region.3",
+                                       "17 of=all\t0.25\t4.5",
+                                       "chain_region.4",
+                                       "",
                                        NULL};
     fixture_begin(&fixture);
     fixture.meta = meta;

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 
 from regtrace import codes
+from regtrace.errors import RegtraceError
 from regtrace.pairs import match
 
 # The words of `regtrace report --json`.
@@ -33,12 +34,25 @@ def named(values, names, unknown):
 
 
 def wanted(values, choice):
-    """Mask of the values that are the number, or among the numbers, `choice`; None = all."""
+    """Mask of the values that are the number, or among the numbers, `choice`; "4" and "4-9" as -window of the tools takes
+    them; None = all."""
     if choice is None:
         return np.ones(len(values), dtype=bool)
+    if isinstance(choice, str):
+        first, last = span(choice)
+        return (values >= first) & (values <= last)
     if np.isscalar(choice):
         return values == choice
     return np.isin(values, np.fromiter(choice, dtype=np.int64))
+
+
+def span(text):
+    """First and last of "4" or "4-9"."""
+    first, dash, last = text.partition("-")
+    last = last if dash else first
+    if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()) or int(last) < int(first):
+        raise RegtraceError(f"{text!r} is no span: a number (from 0) or 'N-M', N not behind M, for example '4-9'")
+    return int(first), int(last)
 
 
 def row_range(file, window):
@@ -111,6 +125,19 @@ def opener(window, fired, all_windows):
     return "default start" if flags & 16 else "API" if flags & 32 else "unknown"
 
 
+def region_columns(file, rows):
+    """What a window stands for: the id, weight and multiplier of its region, NA where it has none. Files of earlier versions
+    have no such columns."""
+    if "region" not in rows.dtype.names:
+        none = [pd.NA] * len(rows)
+        return {"region": pd.array(none, dtype="string"), "weight": pd.array(none, dtype="Float64"),
+                "multiplier": pd.array(none, dtype="Float64")}  # fmt: skip
+    texts = file.strings() if (rows["region"] != 0).any() else {}
+    return {"region": pd.array([texts.get(int(i), "?") if i else pd.NA for i in rows["region"]], dtype="string")} | {
+        n: pd.array([float(v) if v > 0 else pd.NA for v in rows[n]], dtype="Float64") for n in ("weight", "multiplier")
+    }
+
+
 def windows(file):
     """One row per thread and window."""
     rows = file.table("windows")
@@ -138,7 +165,15 @@ def windows(file):
     }
     for name in ("start_icount", "stop_icount", "start_requested", "stop_requested"):
         frame[name] = nullable(rows[name], rows[name] < 0)
+    frame |= region_columns(file, rows)
     return pd.DataFrame(frame)
+
+
+def counted(rows):
+    """Instructions of threads, and where nobody counted them. Files of earlier versions have no such column."""
+    there = "instructions" in rows.dtype.names
+    values = rows["instructions"].astype(np.int64) if there else np.zeros(len(rows), dtype=np.int64)
+    return values, values == 0
 
 
 def threads(file):
@@ -154,6 +189,7 @@ def threads(file):
         "start_routine": rows["start_routine"],
         "start_ns": nullable(file.clock.ns(rows["started"]), rows["started"] == 0),
         "end_ns": nullable(np.where(ended, 0, file.clock.ns(rows["ended"])), ended),
+        "instructions": nullable(*counted(rows)),
         "events": rows["rows"],
         "dropped": rows["dropped"],
         "incomplete": rows["incomplete"],

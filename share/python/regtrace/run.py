@@ -33,7 +33,8 @@ def _find(path):
 
 class Run:
     """See regtrace.open(). Frames have the columns `rank` and `process` (0: the rank's own, 1, 2, ...: its further
-    processes, forked or exec'ed) in front; every method takes rank= to read some ranks only (a number or several)."""
+    processes, forked or exec'ed) in front; every method takes rank= to read some ranks only (a number or several), and those
+    of what happens in windows take window=: an ordinal, several, or a span as text, "4-9"."""
 
     def __init__(self, path, origin="run"):
         if origin not in _ORIGINS:

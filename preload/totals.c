@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What each thread has executed in all: the totals of a counting run, and those beside windows.
+ *
+ * A thread says so itself when it ends. Threads that still live when the program ends (those of OpenMP do) cannot: in a
+ * counting run, where nothing is taken out of their counts after they have begun, their counters are read for them. */
+#include "preload/counting.h"
+
+#include "base/sys.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+void totals_begin(struct recorder_thread *t, struct preload_thread *pt)
+{
+    const struct pmu_thread *c = &pt->counting.counter;
+    if (t->row == NULL || c->backend == NULL)
+        return;
+    t->row->excluded = c->excluded;
+    atomic_store(&t->row->counter, strcmp(c->backend->name, "perf") == 0 ? c->fd + 1 : 0);
+}
+
+void totals_note(struct recorder_thread *t, const struct preload_thread *pt)
+{
+    uint64_t count = counting_now(pt);
+    if (t->row != NULL && count != CTL_UNKNOWN)
+        atomic_store_explicit(&t->row->instructions, count, memory_order_relaxed);
+}
+
+/* Before the counter is closed: nobody reads it any more. */
+void totals_end(struct recorder_thread *t, const struct preload_thread *pt)
+{
+    totals_note(t, pt);
+    if (t->row != NULL)
+        atomic_store(&t->row->counter, 0);
+}
+
+/* The descriptors lie where only counters do. One that its thread closes meanwhile can at worst have become another counter. */
+static void note_other(struct stream_thread *row)
+{
+    uint64_t id, count = 0;
+    int fd = atomic_load(&row->counter) - 1;
+    if (fd < 0 || sys_call6(SYS_ioctl, fd, PERF_EVENT_IOC_ID, (long)&id, 0, 0, 0) != 0)
+        return;
+    long got = sys_call6(SYS_read, fd, (long)&count, sizeof count, 0, 0, 0);
+    if (got == (long)sizeof count && atomic_load(&row->counter) == fd + 1)
+        atomic_store_explicit(&row->instructions, count - row->excluded, memory_order_relaxed);
+}
+
+void totals_finish(void)
+{
+    struct stream_header *h = recorder_stream.header;
+    uint32_t n = atomic_load(&h->thread_count);
+    if (process.options.number[OPT_count] == 0)
+        return;
+    for (uint32_t i = 0; i < n && i < h->thread_capacity; i++) {
+        struct stream_thread *row = &stream_threads(&recorder_stream)[i];
+        if (i != recorder_self.index && atomic_load(&row->state) == THREAD_LIVE)
+            note_other(row);
+    }
+}
+
+bool totals_are_there(void)
+{
+    struct stream_header *h = recorder_stream.header;
+    uint32_t n = atomic_load(&h->thread_count);
+    for (uint32_t i = 0; i < n && i < h->thread_capacity; i++)
+        if (atomic_load(&stream_threads(&recorder_stream)[i].instructions) != 0)
+            return true;
+    return false;
+}
