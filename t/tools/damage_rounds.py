@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damaged, cut and foreign files against report, dump, check and recover: an error or a result, never a crash or a hang.
+"""Damaged, cut and foreign files against report, dump, check, split, plan and recover: an error or a result, never a crash or a hang.
 
 usage: damage_rounds.py REGTRACE GOOD_DIR SCRATCH ROUNDS; prints TAP. Rounds use a fixed seed: what fails once fails again.
 """
@@ -35,7 +35,9 @@ def fresh(good, scratch):
 def try_all(regtrace, scratch, must_fail):
     """The first thing that went wrong, or None."""
     for words in (["report", "--json", "--wait", "0"], ["report", "--wait", "0"], ["dump", "--json", "--wait", "0"],
-                  ["check", "--wait", "0"], ["recover"]):
+                  ["check", "--wait", "0"], ["split", "--wait", "0", "-o", scratch + ".split"],
+                  ["plan", "--wait", "0", "-n", "2", "-l", "10"], ["recover"]):
+        shutil.rmtree(scratch + ".split", ignore_errors=True)
         try:
             r = subprocess.run([regtrace, *words, scratch], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
         except subprocess.TimeoutExpired:
@@ -44,7 +46,7 @@ def try_all(regtrace, scratch, must_fail):
             return f"{words}: ended with {r.returncode}: {r.stderr[-300:]}"
         if r.returncode == 1 and not r.stderr and not r.stdout:
             return f"{words}: failed without a word"
-        if must_fail and words[0] in ("report", "dump", "check") and r.returncode == 0:
+        if must_fail and words[0] in ("report", "dump", "check", "split", "plan") and r.returncode == 0:
             return f"{words}: found nothing wrong"
         try:
             if words[:2] == ["report", "--json"] and r.stdout:

@@ -185,6 +185,11 @@ like "$err" 'is not an HDF5 file' 'is said to be none'
 run 60 "$REGTRACE" split -o /proc/nothing threads.run
 is "$status" 1 'a folder that cannot be made'
 like "$err" 'cannot make the folder /proc/nothing: .*; -output DIR names another' 'is an error with the remedy'
+# No room for a file: what could not be written is not there, and what is there is whole.
+run 60 bash -c 'trap "" XFSZ; ulimit -f 40; exec "$@"' - "$REGTRACE" split -o no-room dropped
+is "$status" 1 'a file that becomes too large for its place'
+like "$err" 'cannot (write|create) no-room/window-00000/rank-00000.h5: File too large' 'is an error that names it'
+is "$(find no-room -name 'rank-*' 2>/dev/null)" '' 'and is not left behind'
 mkdir file-there && : >file-there/plain
 run 60 "$REGTRACE" split -o file-there/plain threads.run
 is "$status" 1 'a file where the folder should be'
