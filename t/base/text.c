@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -109,6 +110,19 @@ static void test_options(void)
     is_int(options_read(&o, good, &e, NULL, NULL), 0, "good values are taken");
     is_u64(o.number[OPT_buffer], 16u << 20, "16M");
     is_str(o.text[OPT_shm], "/dev/shm", "an empty value is the default");
+    static const struct {
+        const char *variable;
+        uint64_t bytes;
+    } sizes[] = {{"REGTRACE_MAX_SIZE=7", 7},
+                 {"REGTRACE_MAX_SIZE=3K", 3u << 10},
+                 {"REGTRACE_MAX_SIZE=3k", 3u << 10},
+                 {"REGTRACE_MAX_SIZE=5m", 5u << 20},
+                 {"REGTRACE_MAX_SIZE=9G", UINT64_C(9) << 30}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char *envp[] = {(char *)sizes[i].variable, NULL};
+        ok(options_read(&o, envp, &e, NULL, NULL) == 0 && o.number[OPT_max_size] == sizes[i].bytes,
+           "%s: %" PRIu64 " bytes", sizes[i].variable, sizes[i].bytes);
+    }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char *envp[] = {(char *)bad[i].variable, NULL};
         int rc = options_read(&o, envp, &e, NULL, NULL);

@@ -31,12 +31,16 @@ int main(int argc, char **argv)
         }
         wait(NULL);
     }
+    if (argc > 1 && strcmp(argv[1], "exec") == 0)
+        execl("./other", "other", (char *)NULL);
     printf("handled %d\n", handled);
     return 9;
 }
 END
 cc -I"$REGTRACE_SOURCE/share/include" -o p p.c || exit 99
 cp p other
+printf '#include <unistd.h>\nint main(int n, char **v) { execv(v[1], v + 1); return n; }\n' >wrap.c
+cc -o wrap wrap.c
 
 # traced NAME [VAR=VALUE]... COMMAND...: runs it; sets events, the dump, which is empty where nothing was recorded.
 traced() {
@@ -77,6 +81,13 @@ is "$status $(regions | tr ' ' '\n' | sort | xargs)" '9 forked one one three thr
 traced alone REGTRACE_FOLLOW=0 ./p fork
 is "$status $(regions)" '9 one two three' 'REGTRACE_FOLLOW=0: this process alone'
 is "$(files)" 1 'and one file'
+traced wrapped REGTRACE_CONTROL=stop:signal:SIGURG ./wrap ./other
+is "$status $(regions) $(files)" '9 one two three 1' 'a program that does nothing but exec another leaves no file'
+# Programs joined by exec share the folder that is named after the first one.
+env -u REGTRACE_DIR LD_PRELOAD="$LIBREGTRACE" ./p exec >/dev/null
+wait_for 20 bash -c 'test -e regtrace-p-*/regtrace.h5'
+folders=(regtrace-*)
+is "${#folders[@]} $(find "${folders[0]}" -name 'rank-*.h5' | wc -l)" '1 2' 'a program and what it execs: one folder, two files'
 
 # What is recorded.
 traced signals ./p

@@ -28,6 +28,18 @@ is "$missing_help" '' 'every option and variable is in run --help'
 is "$missing_man" '' 'every option is in the manual page'
 is "$missing_words" '' 'every option is completed'
 
+# What is told of values that are not given is what the table says; switches are simply off.
+missing='' defaults=0
+while IFS=$'\t' read -r variable default values; do
+    [ "$default" != '' ] && [ "$values" != '' ] && [ "$values" != '0|1' ] || continue
+    defaults=$((defaults + 1))
+    tr -s ' \n' ' ' <<<"$help" | grep -qF -e "[$variable; default $default]" || missing+=" $variable"
+    tr -s ' \n' ' ' <<<"$man" | grep -qF -e "(variable $variable, default ${default//-/\\-})" || missing+=" man:$variable"
+done < <(sed -n 's/^X([a-z_0-9]*, "[^"]*", "\([^"]*\)", [A-Z]*, "\([^"]*\)", "\([^"]*\)".*/\1\t\2\t\3/p' "$REGTRACE_SOURCE/base/options.def")
+is "$missing" '' "defaults are told in the help and in the manual ($defaults)"
+[ "$defaults" -ge 8 ]
+ok $? 'and there are some'
+
 main=$("$REGTRACE" help --man)
 missing=''
 while IFS=$'\t' read -r option variable _; do

@@ -152,6 +152,19 @@ LD_PRELOAD=$LIBREGTRACE sh hold.sh "$T/follows"
 like "$("$REGTRACE" check "$T/follows")" ' 2 files' 'check knows of a file that follows'
 unset REGTRACE_RUN REGTRACE_INCLUDE REGTRACE_DIR REGTRACE_CONTROL
 
+# What went wrong, and too little room for streams, is said by regtrace run.
+run 30 "$REGTRACE" run -o "$T/least" -buffer 1 -control start:timeout:10ms -- ./lasts
+like "$err" '^regtrace: rank 0 pid [0-9]+ note: REGTRACE_BUFFER is less than' 'lines of the log stand at the end'
+mkdir shm
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=1m none shm 2>/dev/null; then
+    trap 'umount "$T/shm"; rt_cleanup' EXIT
+    run 30 "$REGTRACE" run -o "$T/room" -shm "$T/shm" -- ./lasts
+    like "$err" "warning: $T/shm has 10[0-9][0-9] KiB free, the streams want [0-9]+ KiB" 'little room for streams: said before the start'
+    is "$status" 0 'and the program runs'
+else
+    skip 'little room for streams' 'needs root and mount'
+fi
+
 # --- launchers: both orders, both MPIs -------------------------------------------------------------------------
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
 printf '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = 0 ] && sleep 1\nexec "$@"\n' >"$T/late"
