@@ -82,8 +82,9 @@ def plain_events():
 
 
 def plain_windows():
-    return [hm.window(0, 0, 2000, 2600, 0, 11, start_alarm=0, stop_alarm=1, chain=0, start_icount=5, bcast=0),
-            hm.window(1, 1, 2100, 2190, 12, 17, reason=1)]  # fmt: skip
+    return [hm.window(0, 0, 2000, 2600, 0, 11, start_alarm=0, stop_alarm=1, chain=0, start_icount=5, bcast=0,
+                      start_late=20, stop_late=60),
+            hm.window(1, 1, 2100, 2190, 12, 17, reason=1, bcast=1, firing=0, kind=2, truncated=1)]  # fmt: skip
 
 
 def plain_file(path, **other):
@@ -91,7 +92,7 @@ def plain_file(path, **other):
     fired = [(0, 1998, 0, 0, 0, 0, 0, -1, 4096, -1, -1, 0), (0, 2598, 0, 1, 0, 1, 2 | 8, 0, 4096, 50, 52, 1),
              (11, 2099, 1, -1, -1, 0, 16, -1, 0, -1, -1, 0)]
     content = {"events": plain_events(), "windows": plain_windows(), "strings": ["phase", "main", "ü"], "alarms": alarms,
-               "fired": fired, "threads": [hm.thread(0, 1000, 3000, name=2, rows=12), hm.thread(1, 1500)]}  # fmt: skip
+               "fired": fired, "threads": [hm.thread(0, 1000, 3000, name=2, rows=12, dropped=3, waits=4, wait_ticks=80, own_ticks=40), hm.thread(1, 1500)]}  # fmt: skip
     content.update(other)
     return hm.write(path, **content)
 
@@ -166,6 +167,15 @@ def windows_and_alarms():
     same(w["start_icount"], [5, None])
     same(w["closed_by"], ["alarm", "end of program"])
     same(w["opened_by"], ["alarm", "default start"])
+    same(w["start_late_ns"], [10, 0])
+    same(w["stop_late_ns"], [30, 0])
+    same(w["ordinal"], [0, 1])
+    same(w["thread"], [0, 1])
+    same(w["bcast"], [False, True])
+    same(w["firing"], [True, False])
+    same(w["truncated"], [False, True])
+    same(w["kind"], ["region", "prolog"])
+    same(w["chain"], [0, None])
     same(run.windows(window=1)["thread"], [1])
     f = run.fired()
     same(f["event"], ["start", "stop", "start"])
@@ -178,6 +188,11 @@ def windows_and_alarms():
     t = run.threads()
     same(t["name"], ["main", ""])
     same(t["end_ns"], [1000, None])
+    same(t["events"], [12, 0])
+    same(t["dropped"], [3, 0])
+    same(t["waits"], [4, 0])
+    same(t["wait_ns"], [40, 0])
+    same(t["own_ns"], [20, 0])
 
 
 @test
