@@ -18,6 +18,15 @@ for part in loop calls signals threads forks masked repeats flags traps spawned;
 done
 like "$("$REGTRACE" report "$T/loop")" ' 500/500 ' "the window opened at the count that was asked for"
 
+# Ends by signals of every kind, waits that signals break off, other stacks, cancelled threads, children: as without steps.
+for part in a b c e f i k l n s u v w; do
+    run 60 "$REGTRACE_BUILD/t/pmu/ends" $part
+    bare="$status $out"
+    run 120 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/end-$part" REGTRACE_PMU=step \
+        REGTRACE_CONTROL='start:icount:100,stop:icount:1000000000' "$REGTRACE_BUILD/t/pmu/ends" $part
+    is "$status $out" "$bare" "ends.c, part $part: the same end and output as without us"
+done
+
 # same PART TASK TID ...: see compare.py.
 same() { ok_run "$1, thread $2: every alarm fires where the oracle stands" "$PYTHON" "$compare" "$REGTRACE_BUILD" "$@"; }
 same loop 0.0 0 every=397 twice=1
