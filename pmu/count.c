@@ -5,6 +5,8 @@
  * learned from the skids of all the process's interrupts. */
 #include "pmu/internal.h"
 
+#include <stdatomic.h>
+
 /* Before as many skids are known the margin is FIRST: few skids say little about the largest. */
 enum { KNOWN = 16, FIRST = 65536, LEAST = 1024 };
 
@@ -13,19 +15,18 @@ static _Atomic uint32_t skids;
 
 static uint64_t margin(void)
 {
-    uint64_t twice = 2 * __atomic_load_n(&largest_skid, __ATOMIC_RELAXED) + LEAST;
-    if (__atomic_load_n(&skids, __ATOMIC_RELAXED) >= KNOWN)
+    uint64_t twice = 2 * atomic_load_explicit(&largest_skid, memory_order_relaxed) + LEAST;
+    if (atomic_load_explicit(&skids, memory_order_relaxed) >= KNOWN)
         return twice;
     return twice > FIRST ? twice : FIRST;
 }
 
 static void learn(uint64_t skid)
 {
-    uint64_t known = __atomic_load_n(&largest_skid, __ATOMIC_RELAXED);
-    while (skid > known && !__atomic_compare_exchange_n(&largest_skid, &known, skid, false,
-                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    uint64_t known = atomic_load_explicit(&largest_skid, memory_order_relaxed);
+    while (skid > known && !atomic_compare_exchange_weak(&largest_skid, &known, skid))
         continue;
-    (void)__atomic_fetch_add(&skids, 1, __ATOMIC_RELAXED);
+    (void)atomic_fetch_add_explicit(&skids, 1, memory_order_relaxed);
 }
 
 int pmu_thread_begin(struct pmu_thread *t, const struct pmu_backend *backend, int signo,

@@ -447,7 +447,7 @@ static pid_t start(char **argv)
 static void add_point(const char *text)
 {
     struct point *p = &points[point_count];
-    unsigned long long at;
+    unsigned long long at = 0;
     if (point_count == POINTS || sscanf(text, "%d.%d:%llu", &p->process, &p->thread, &at) != 3) {
         errno = EINVAL;
         die(text);
