@@ -37,6 +37,7 @@ struct recorder_thread {
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
     uint32_t hurry;      /* in a signal's own records: no wait for the writer, drop and count */
     uint32_t in_toolkit; /* our own code runs: wrappers pass straight through */
+    uint32_t counted;    /* its instructions are, and ours among them are to be told apart */
     uint32_t open_depth; /* MPI calls now open, outermost first; at most RECORDER_OPEN_CALLS */
     uint32_t finished;   /* how often recorder_finish_call() has been called */
     uint32_t open_calls[RECORDER_OPEN_CALLS];   /* function numbers and states */
@@ -44,7 +45,6 @@ struct recorder_thread {
     /* Event of the outermost call that its state does not say yet: its slot, + 1 for a leave; 0 none. Its head. */
     uintptr_t pending;
     uint64_t pending_head;
-    uint32_t counted;   /* its instructions are, and ours among them are to be told apart */
     void *automaton;    /* struct ctl_thread of controller/ */
     void *window_state; /* preload/ */
     uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it, 0 none */

@@ -283,20 +283,27 @@ def c_wrapper(f):
     before_free, after_free = follows(body)
     number = "MPI_NUMBER_" + f.name
     out = f"typedef int real_{f.name}({types(n)});\n\n"
-    out += f"static MPI_RECORDED int recorded_{f.name}({parameters(n)})\n{{\n"
+    with_counted = (parameters(n) + ", " if n else "") + "const bool counted"
+    out += f"MPI_INLINE int record_{f.name}({with_counted})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
-                   "MPI_OWN_BEGIN(t);",
+                   "MPI_OWN_BEGIN(counted);",
                    f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
     out += indent(["const uint32_t depth = t->open_depth - 1;"] + body.before + before_free)
     out += indent([f"mpi_enter(t, {number}, {body.enter});",
-                   f"int result = MPI_REAL(t, real({body.arguments(n)}));"])
+                   f"int result = MPI_REAL(counted, real({body.arguments(n)}));"])
     out += indent(after_free + body.after)
     out += indent([f"mpi_close_recorded(t, depth, {number}, {body.leave});",
-                   "MPI_OWN_END(t);",
+                   "MPI_OWN_END(counted);",
                    "return result;"])
     out += "}\n\n"
-    # Nested calls are rare: the way of the outermost ones has its depth as a constant.
+    everything = body.arguments(n, False) + (", " if n else "")
+    for kind, counted in (("static MPI_RECORDED int recorded", "false"), ("RT_COLD static int counted", "true")):
+        out += f"{kind}_{f.name}({parameters(n)})\n{{\n    return record_{f.name}({everything}{counted});\n}}\n\n"
+    # Nested calls, and those of threads whose instructions are counted, are rare: the way of the outermost ones has its depth as a constant.
     rest = body.arguments(n, False)
+    out += f"RT_COLD static int passed_{f.name}({parameters(n)})\n{{\n"
+    out += indent([f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];",
+                   f"return MPI_REAL(true, real({rest}));"]) + "}\n\n"
     real_of = f"real_{f.name} *real = (real_{f.name} *)mpi_real"
     for depth, head in (("t->open_depth", f"RT_COLD static int nested_{f.name}({parameters(n)})"),
                         ("0", f"MPI_EXPORT int {f.c_name}({parameters(n)})")):
@@ -304,13 +311,16 @@ def c_wrapper(f):
         if depth == "0":
             out += indent([f'{real_of}_function(0, {number}, "{f.c_name}");',
                            "if (MPI_IS_NESTED(t))",
-                           f"    return MPI_PASSES(t, {number}) ? MPI_REAL(t, real({rest})) : nested_{f.name}({rest});"])
+                           f"    return !MPI_PASSES(t, {number}) ? nested_{f.name}({rest})",
+                           f"           : t->counted == 0 ? real({rest}) : passed_{f.name}({rest});"])
         else:
             out += indent([f"{real_of}[0][{number}];"])
         out += indent([f"const uint32_t depth = {depth};",
                        f"if (mpi_open(t, depth, {number}))",
-                       f"    return recorded_{f.name}({rest});"])
-        out += indent(before_free + [f"int result = MPI_REAL(t, real({rest}));"] + after_free + [f"mpi_close(t, depth, {number});",
+                       f"    return recorded_{f.name}({rest});" if depth == "0" else
+                       f"    return t->counted != 0 ? counted_{f.name}({rest}) : recorded_{f.name}({rest});"])
+        real = f"real({rest})" if depth == "0" else f"MPI_REAL(t->counted != 0, real({rest}))"
+        out += indent(before_free + [f"int result = {real};"] + after_free + [f"mpi_close(t, depth, {number});",
                       "return result;"])
         out += "}\n\n"
     return out
@@ -333,22 +343,22 @@ def fortran_wrapper(f):
     out += f"static void call_{f.name}(real_{f.name} *real, const void *caller, {descriptor}{parameters(n)})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
                    f"if (MPI_PASSES_FROM(t, {number}, caller)) {{",
-                   f"    MPI_REAL_VOID(t, real({everything}));",
+                   f"    MPI_REAL_VOID(t->counted != 0, real({everything}));",
                    "    return;",
                    "}",
                    "uint32_t depth = t->open_depth;",
                    f"if (!mpi_open(t, depth, {entry})) {{"])
-    out += indent(before_free + [f"MPI_REAL_VOID(t, real({everything}));"], " " * 8)
+    out += indent(before_free + [f"MPI_REAL_VOID(t->counted != 0, real({everything}));"], " " * 8)
     if after_free:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"] + after_free, " " * 8)
     out += indent([f"    mpi_close(t, depth, {entry});", "    return;", "}"])
-    out += indent(["MPI_OWN_BEGIN(t);"] + body.before + before_free)
+    out += indent(["MPI_OWN_BEGIN(t->counted != 0);"] + body.before + before_free)
     out += indent([f"mpi_enter(t, {entry}, {body.enter});",
-                   f"MPI_REAL_VOID(t, real({body.arguments(n)}));"])
+                   f"MPI_REAL_VOID(t->counted != 0, real({body.arguments(n)}));"])
     if after_free or body.after or "result" in body.leave:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"])
     out += indent(after_free + body.after)
-    out += indent([f"mpi_close_recorded(t, depth, {entry}, {body.leave});", "MPI_OWN_END(t);"])
+    out += indent([f"mpi_close_recorded(t, depth, {entry}, {body.leave});", "MPI_OWN_END(t->counted != 0);"])
     out += "}\n\n"
     for row, name, aliases in f.fortran_names():
         out += f"MPI_EXPORT void {name}({parameters(n)})\n{{\n"

@@ -64,10 +64,10 @@ static void end_finalize(void)
     do {                                                                                           \
         struct recorder_thread *t = &recorder_self;                                                \
         if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
-            return MPI_REAL(t, REAL);                                                              \
+            return MPI_REAL(t->counted != 0, REAL);                                                \
         begin;                                                                                     \
         struct mpi_plain call = mpi_open_plain(t, MPI_NUMBER_##function);                          \
-        int result = MPI_REAL(t, REAL);                                                            \
+        int result = MPI_REAL(t->counted != 0, REAL);                                              \
         mpi_close_plain(t, MPI_NUMBER_##function, call);                                           \
         if (result == 0) {                                                                         \
             end;                                                                                   \
@@ -145,12 +145,12 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
         struct recorder_thread *t = &recorder_self;                                                \
         const unsigned entry = MPI_NUMBER_##function | MPI_OPEN_FORTRAN;                           \
         if (MPI_PASSES(t, MPI_NUMBER_##function)) {                                                \
-            MPI_REAL_VOID(t, real(__VA_ARGS__));                                                   \
+            MPI_REAL_VOID(t->counted != 0, real(__VA_ARGS__));                                     \
             return;                                                                                \
         }                                                                                          \
         begin;                                                                                     \
         struct mpi_plain call = mpi_open_plain(t, entry);                                          \
-        MPI_REAL_VOID(t, real(__VA_ARGS__));                                                       \
+        MPI_REAL_VOID(t->counted != 0, real(__VA_ARGS__));                                         \
         mpi_close_plain(t, entry, call);                                                           \
         if (mpi_fortran_result(ierror) == 0) {                                                     \
             end;                                                                                   \

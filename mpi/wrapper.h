@@ -15,6 +15,7 @@ typedef uint64_t mpi_word;
 
 #define MPI_EXPORT __attribute__((visibility("default")))
 #define MPI_RECORDED __attribute__((noinline))
+#define MPI_INLINE __attribute__((always_inline)) static inline
 
 /* Real functions as resolved so far; [0] C, [1] mpif.h, [2] mpi_f08, [3] mpi_f08 with descriptors.
  */
@@ -33,13 +34,14 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
 
 /* --- whose instructions ------------------------------------------------------------------------- */
 
-#define MPI_OWN_BEGIN(t) ((void)(RT_UNLIKELY((t)->counted != 0) && (mpi_hooks.own_begin(), true)))
-#define MPI_OWN_END(t) ((void)(RT_UNLIKELY((t)->counted != 0) && (mpi_hooks.own_end(), true)))
+/* counted: t->counted of the calling thread. */
+#define MPI_OWN_BEGIN(counted) ((void)((counted) && (mpi_hooks.own_begin(), true)))
+#define MPI_OWN_END(counted) ((void)((counted) && (mpi_hooks.own_end(), true)))
 
 /* The call of a real function; in the other form of one that returns nothing. */
-#define MPI_REAL_AS(t, declare, result, ...)                                                       \
+#define MPI_REAL_AS(counted, declare, result, ...)                                                 \
     ({                                                                                             \
-        const bool counted_ = RT_UNLIKELY((t)->counted != 0);                                      \
+        const bool counted_ = RT_UNLIKELY(counted);                                                \
         struct mpi_inside inside_;                                                                 \
         if (counted_)                                                                              \
             inside_ = mpi_hooks.program_begin();                                                   \
@@ -48,9 +50,9 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
             mpi_hooks.program_end(inside_);                                                        \
         result;                                                                                    \
     })
-#define MPI_REAL(t, ...)                                                                           \
-    MPI_REAL_AS(t, const __typeof__(__VA_ARGS__) result_ =, result_, __VA_ARGS__)
-#define MPI_REAL_VOID(t, ...) MPI_REAL_AS(t, , (void)0, __VA_ARGS__)
+#define MPI_REAL(counted, ...)                                                                     \
+    MPI_REAL_AS(counted, const __typeof__(__VA_ARGS__) result_ =, result_, __VA_ARGS__)
+#define MPI_REAL_VOID(counted, ...) MPI_REAL_AS(counted, , (void)0, __VA_ARGS__)
 
 /* --- one call ------------------------------------------------------------------------------------ */
 
@@ -61,8 +63,8 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
 bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller,
                        uintptr_t frame);
 
-/* Our own call, or one inside another. */
-#define MPI_IS_NESTED(t) RT_UNLIKELY(((t)->in_toolkit | (t)->open_depth) != 0)
+/* Our own call, one inside another, or one of a thread whose instructions are counted: off the common path. */
+#define MPI_IS_NESTED(t) RT_UNLIKELY(((t)->in_toolkit | (t)->open_depth | (t)->counted) != 0)
 
 /* Our own call, or the C half of a Fortran call that is counted already: straight to the real
  * function. */

@@ -12,9 +12,9 @@ typedef double real_clock(void);
         struct recorder_thread *t = &recorder_self;                                                \
         real_clock *real = (real_clock *)mpi_real_function(row, MPI_NUMBER_##function, #name);     \
         if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
-            return MPI_REAL(t, real());                                                            \
+            return MPI_REAL(t->counted != 0, real());                                              \
         struct mpi_plain call = mpi_open_plain(t, entry);                                          \
-        double result = MPI_REAL(t, real());                                                       \
+        double result = MPI_REAL(t->counted != 0, real());                                         \
         mpi_close_plain(t, entry, call);                                                           \
         return result;                                                                             \
     }
