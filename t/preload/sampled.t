@@ -95,10 +95,10 @@ for mpi in openmpi mpich; do
         for i in 1 2 3 4; do skip "$mpi $i" "no $mpi here"; done
         continue
     fi
-    plain=$(mpirun_for $mpi 2 "$APPS/stencil.$mpi" 2>/dev/null)
+    plain=$(mpirun_for $mpi 2 "$APPS/stencil.$mpi" 3 400 256 2>/dev/null)
     more=()
     [ $mpi = mpich ] || more=(--oversubscribe)
-    run 120 "$REGTRACE" run -o "$T/$mpi" -sample cpu:100us -- mpirun.$mpi "${more[@]}" -np 2 "$APPS/stencil.$mpi"
+    run 120 "$REGTRACE" run -o "$T/$mpi" -sample cpu:100us -- mpirun.$mpi "${more[@]}" -np 2 "$APPS/stencil.$mpi" 3 400 256
     is "$out" "$plain" "$mpi: the same output"
     ok_run "$mpi: what is recorded holds" "$REGTRACE" check "$T/$mpi"
     run 60 "$REGTRACE" dump --rank 0 "$T/$mpi"

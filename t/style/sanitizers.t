@@ -32,7 +32,7 @@ else
     skip "clang" "no clang"
 fi
 if command -v valgrind >/dev/null; then
-    unit_valgrind() { REGTRACE_TEST_SLOWDOWN=15 T_LOG_COMPILER='valgrind -q --error-exitcode=9' unit valgrind CFLAGS='-O1 -g'; }
+    unit_valgrind() { REGTRACE_TEST_SLOWDOWN=15 T_LOG_COMPILER='valgrind -q --fair-sched=try --error-exitcode=9' unit valgrind CFLAGS='-O1 -g'; }
     ok_run "valgrind" unit_valgrind
 else
     skip "valgrind" "no valgrind"

@@ -56,7 +56,6 @@ ok $? "the tables were read ($total options)"
 
 like "$(offered regtrace run -o trace --exit)" '^--exit-on-stop$' 'options after the value of another'
 is "$(offered regtrace run -regions: | sort | xargs)" 'epilog in prolog warmup' 'names with a colon: at the colon'
-is "$(offered regtrace run -regions:)" 'in' 'a name with a colon: at the colon'
 is "$(offered regtrace run --pcregions:)" 'in' 'a name with a colon: with two dashes'
 is "$(offered regtrace run -reg | grep -c '^-regions:in$')" 1 'a name with a colon: before it'
 is "$(offered regtrace report f | sort | tr '\n' ' ')" 'file folder ' 'files and folders where a run is named'
