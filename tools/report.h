@@ -4,6 +4,7 @@
 #define REGTRACE_TOOLS_REPORT_H
 
 #include "tools/tools.h"
+#include "tools/json.h"
 #include "writer/writer.h"
 
 #define REPORT_FUNCTIONS 768 /* EVENT_MPI_FUNCTION() cannot give more: three categories of 256 */
@@ -41,6 +42,15 @@ struct report_alarm {
     char *text;
 };
 
+#define REPORT_COUNTERS 8
+
+/* One event of REGTRACE_EVENTS, in all windows of a rank. */
+struct report_counter {
+    char name[40];
+    uint64_t count, windows; /* windows: of all threads */
+    uint32_t running;        /* per mille of the time, where it was least */
+};
+
 struct report_rank {
     char *file, *host, *program, *end_reason,
         *error;               /* error: could not be read (the rest is empty) */
@@ -67,6 +77,8 @@ struct report_rank {
     int64_t first_ns;   /* start of its first thread, CLOCK_MONOTONIC of rank 0's node */
     int64_t realtime_minus_monotonic_ns;
     bool has_realtime, alive;
+    struct report_counter counters[REPORT_COUNTERS];
+    size_t counter_count;
     bool is_part; /* one window's file of `regtrace split` */
 };
 
@@ -172,5 +184,14 @@ int64_t tool_run_origin(const struct rt_run *run);
 
 /* Is the traced process of this file still there (same host only)? */
 bool tool_process_alive(const struct rt_rank_info *info);
+
+/* --- counters: report_counters.c ---------------------------------------------------------------- */
+
+/* An EV_COUNTER. */
+void report_counters_take(struct report_rank *k, const struct rt_rank *rank,
+                          const struct rt_event *ev);
+/* Nothing where nothing was counted. */
+void report_counters_print(FILE *out, const struct report *r);
+void report_counters_json(struct json *j, const struct report_rank *k);
 
 #endif

@@ -272,6 +272,8 @@ static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
     if (ev->code == EV_MPI_BYTES && !unknown)
         p->out->received += ev->b;
     p->out->completions_unknown += ev->code == EV_MPI_COMPLETE && unknown;
+    if (ev->code == EV_COUNTER)
+        report_counters_take(p->out, p->rank, ev);
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);
     if (!gap && !enter && !EVENT_IS_MPI_LEAVE(ev->code))

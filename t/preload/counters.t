@@ -41,6 +41,10 @@ counted() {
 counted faults faults 3000
 is "$counts" "0 0 page-faults 3000 1000
 0 0 major-faults 0 1000" "3,000 pages touched for the first time: 3,000 faults in the window, none of them by a disk"
+run 60 "$REGTRACE" report "$T/faults"
+like "$out" '^  page-faults +3000 +3000 +3000 +0$' "the report adds them up"
+run 60 "$REGTRACE" report --json "$T/faults"
+like "$out" '"event": "page-faults", "count": 3000, "windows": 1, "running_per_mille": 1000' "and so does its JSON"
 counted more faults 20000
 is "$(head -n 1 <<<"$counts")" "0 0 page-faults 20000 1000" "and 20,000"
 counted many many 25
