@@ -431,8 +431,7 @@ static int start(struct session *s, int stream_fd, const char *dir, int ready_fd
         (void)close(ready_fd);
     }
     prepare_claim(s);
-    vacant_restore(dir, s->facts.job);
-    rc = claim_register(&s->claim, e);
+    rc = vacant_register(&s->claim, s->facts.job, e);
     log_chain_warnings(s);
     control_open(&s->control, dir, s->claim.host, s->claim.rank, h->pid, s->facts.signal_number);
     start_watcher(s);

@@ -86,7 +86,7 @@ bool rt_run_remove_empty(const char *dir)
     return removed;
 }
 
-void vacant_restore(const char *dir, const char *job)
+static void restore(const char *dir, const char *job)
 {
     char path[PATH_MAX], text[JOB_ROOM];
     (void)mkdir(dir, 0777);
@@ -96,4 +96,16 @@ void vacant_restore(const char *dir, const char *job)
     (void)snprintf(path, sizeof path, "%s/.regtrace/job", dir);
     (void)snprintf(text, sizeof text, "%.200s\n", job);
     write_job(path, text);
+}
+
+#define ATTEMPTS 100
+
+int vacant_register(struct claim *c, const char *job, struct rt_error *e)
+{
+    int rc = -ENOENT;
+    for (int i = 0; i < ATTEMPTS && rc == -ENOENT; i++) {
+        restore(c->dir, job);
+        rc = claim_register(c, e);
+    }
+    return rc;
 }

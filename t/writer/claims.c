@@ -2,9 +2,11 @@
  * File names of a run: the first to call MPI_Init owns rank-NNNNN.h5, others yield, nothing collides. */
 #include "t/tap.h"
 #include "writer/claim.h"
+#include "writer/vacant.h"
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -62,6 +64,31 @@ static void count_entries(void *context, const struct claim *c)
 {
     (void)c;
     ++*(int *)context;
+}
+
+/* A folder that somebody removes as often as it is empty: whoever registers there finds or makes it. */
+static void test_vanishing(void)
+{
+    struct rt_error e = {{0}};
+    char gone[sizeof dir + 8];
+    (void)snprintf(gone, sizeof gone, "%s/gone", dir);
+    pid_t other = fork();
+    if (other == 0)
+        for (;;)
+            (void)rt_run_remove_empty(gone);
+    int registered = 0, rounds = 3000 / slowdown();
+    for (int i = 0; i < rounds; i++) {
+        struct claim c = {.rank = 0, .size = 1, .pid = 1, .pid_start_time = (uint64_t)i};
+        claim_this_host(c.host, c.boot_id);
+        (void)snprintf(c.dir, sizeof c.dir, "%s", gone);
+        registered += vacant_register(&c, "job", &e) == 0 && there("gone/.regtrace");
+        claim_withdraw(&c);
+    }
+    (void)kill(other, SIGKILL);
+    (void)waitpid(other, NULL, 0);
+    is_int(registered, rounds, "a folder that is removed meanwhile is made again");
+    if (registered != rounds)
+        diag("%s", e.text);
 }
 
 /* Many processes of one rank at once: every name is taken once. */
@@ -159,6 +186,7 @@ int main(void)
     is_int(claim_writer_lives(&shell, "elsewhere", "other"), -1, "another host: unknown");
     is_int(claim_writer_lives(&shell, shell.host, "other"), 0, "this host after a reboot: dead");
     test_race();
+    test_vanishing();
     (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return done_testing();
 }
