@@ -59,7 +59,7 @@ static bool tear_last_row(const struct fixture *f)
     static unsigned char bytes[4u << 20];
     size_t n = file != NULL ? fread(bytes, 1, sizeof bytes, file) : 0, at = 0;
     struct rt_tail_row last = {.row = 0};
-    for (size_t i = 0; i + sizeof last <= n; i += 4) {
+    for (size_t i = 0; i + sizeof last <= n; i++) {
         struct rt_tail_row row;
         memcpy(&row, bytes + i, sizeof row);
         if (row.event.code == EV_MARK_SET && row.event.a < THREADS && row.row > last.row &&

@@ -32,7 +32,7 @@ static void *record(void *arg)
     (void)recorder_thread_attach(t, false);
     uint32_t name = stream_string_id(&recorder_stream, number % 2 != 0 ? "odd" : "even");
     t->row->name = name;
-    atomic_store(&t->row->instructions, UINT64_C(6000000000) + number);
+    atomic_store(&t->row->instructions, UINT64_C(6000000000) + t->tid);
     uint64_t fired[3] = {1000, 1003, 2};
     (void)recorder_emit_long(t, EV_FIRED, 0 | (uint64_t)0 << 8 | (uint64_t)t->tid << 24, 0x401000,
                              fired, 1);

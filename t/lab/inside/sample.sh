@@ -25,7 +25,7 @@ sampled whole instructions:1000000 '' 60
 [ "$samples" -ge 60 ] && [ "$samples" -le $((60 + few)) ]
 ok $? "60 million instructions: 60 samples"
 
-sampled window instructions:500000 start:icount:20000000,stop:icount:50000000 60
+sampled window instructions:500000 start:icount:20000000,stop:icount:50000000 80
 [ "$samples" -ge 99 ] && [ "$samples" -le 101 ]
 ok $? "a window of 50 million: 100 of half a million"
 
