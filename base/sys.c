@@ -98,6 +98,24 @@ void sys_futex_wake(_Atomic uint32_t *word, int how_many)
     (void)sys_call6(SYS_futex, (long)word, FUTEX_WAKE, how_many, 0, 0, 0);
 }
 
+/* As the kernel has it. */
+struct kernel_sigevent {
+    union sigval value;
+    int signo;
+    int notify;
+    int tid;
+    int pad[11];
+};
+
+int sys_thread_timer(int clock, int signo, int code, uint32_t kernel_tid, int *id)
+{
+    struct kernel_sigevent event = {.value.sival_int = code,
+                                    .signo = signo,
+                                    .notify = 4, /* SIGEV_THREAD_ID */
+                                    .tid = (int)kernel_tid};
+    return (int)sys_call6(SYS_timer_create, clock, (long)&event, (long)id, 0, 0, 0);
+}
+
 void sys_relax(void)
 {
     static _Thread_local unsigned spins;

@@ -33,6 +33,11 @@ struct sys_file_guard {
 struct sys_file_guard sys_file_guard_begin(void);
 void sys_file_guard_end(const struct sys_file_guard *g);
 
+/* A kernel timer of `clock` (CLOCK_MONOTONIC ...), not set yet, whose signal goes to that thread and carries `code` in
+ * si_value: timer_create(2), SIGEV_THREAD_ID. Raw, since glibc's keeps a table of its own and may allocate. 0 and *id for
+ * timer_settime, or -errno. */
+int sys_thread_timer(int clock, int signo, int code, uint32_t kernel_tid, int *id);
+
 /* In a spin loop: tell the processor, and let others run on a crowded machine. */
 void sys_relax(void);
 

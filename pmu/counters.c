@@ -5,8 +5,6 @@
 #include "base/sys.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -40,17 +38,12 @@ int pmu_counters_parse(const char *text, struct pmu_counter_set *set, struct rt_
     return 0;
 }
 
-static int open_counter(const struct pmu_counter_set *set, unsigned i)
+static struct perf_event_attr counter_of(const struct pmu_counter_set *set, unsigned i)
 {
-    struct perf_event_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.type = set->type[i];
-    attr.size = sizeof attr;
-    attr.config = set->config[i];
-    attr.exclude_kernel = 1;
-    attr.exclude_hv = 1;
-    attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    return (int)sys_call6(SYS_perf_event_open, (long)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+    return (struct perf_event_attr){.type = set->type[i],
+                                    .config = set->config[i],
+                                    .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+                                                   PERF_FORMAT_TOTAL_TIME_RUNNING};
 }
 
 int pmu_counters_probe(const char *text, const struct pmu_counter_set *set, struct rt_error *err)
@@ -58,14 +51,14 @@ int pmu_counters_probe(const char *text, const struct pmu_counter_set *set, stru
     const char *at = text;
     for (unsigned i = 0; i < set->count; i++) {
         size_t n = strcspn(at, ",");
-        int fd = open_counter(set, i);
+        int fd = pmu_perf_open(counter_of(set, i));
         if (fd < 0) {
             struct rt_error why = {{0}};
             pmu_perf_explain(fd, &why);
             rt_error_set(err, "%.*s cannot be counted: %s", (int)(n < 64 ? n : 64), at, why.text);
             return fd;
         }
-        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+        pmu_perf_close(fd);
         at += n + (at[n] == ',');
     }
     return 0;
@@ -75,7 +68,7 @@ int pmu_counters_begin(struct pmu_counters *c, const struct pmu_counter_set *set
 {
     int rc = 0;
     for (unsigned i = 0; i < set->count; i++) {
-        c->fd[i] = pmu_perf_raise(open_counter(set, i));
+        c->fd[i] = pmu_perf_open_high(counter_of(set, i));
         rc = c->fd[i] < 0 ? c->fd[i] : rc;
     }
     c->count = set->count;
@@ -86,7 +79,7 @@ void pmu_counters_end(struct pmu_counters *c)
 {
     for (unsigned i = 0; i < c->count; i++)
         if (c->fd[i] >= 0)
-            (void)sys_call6(SYS_close, c->fd[i], 0, 0, 0, 0, 0);
+            pmu_perf_close(c->fd[i]);
     c->count = 0;
 }
 

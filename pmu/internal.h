@@ -5,6 +5,8 @@
 
 #include "pmu/pmu.h"
 
+#include <linux/perf_event.h>
+
 extern const struct pmu_backend pmu_perf, pmu_step, pmu_late;
 
 /* Skids of 0 to `maximum` instructions, by that seed. */
@@ -19,11 +21,15 @@ struct pmu_event {
 /* A name of the table in names.c, or rHEX. */
 bool pmu_event_find(const char *text, size_t length, struct pmu_event *out);
 
+/* An event of the calling thread's own, in user mode; attr says which, its size and what it leaves out are filled in. A
+ * descriptor or -errno. */
+int pmu_perf_open(struct perf_event_attr attr);
+/* Likewise, to keep: out of the program's way. */
+int pmu_perf_open_high(struct perf_event_attr attr);
+/* Likewise; each overflow becomes this signal to this thread. */
+int pmu_perf_open_signalling(struct perf_event_attr attr, int signo, uint32_t kernel_tid);
+void pmu_perf_close(int fd);
 /* Why perf_event_open failed with err, and the remedy. */
 void pmu_perf_explain(int err, struct rt_error *e);
-/* Move a descriptor (or -errno) out of the program's way. */
-int pmu_perf_raise(int fd);
-/* Its overflows become this signal to this thread. 0 or -errno. */
-int pmu_perf_direct(int fd, int signo, uint32_t kernel_tid);
 
 #endif

@@ -2,7 +2,6 @@
  * Names of counted events: the kernel's generic ones, PAPI's for the same, and raw codes. */
 #include "pmu/internal.h"
 
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 

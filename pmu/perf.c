@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,18 +20,49 @@
 #define HIGH_FD                                                                                    \
     500 /* out of the way of programs that close what they know, or expect the next number */
 
-static int open_event(void)
+static const struct perf_event_attr instructions = {.type = PERF_TYPE_HARDWARE,
+                                                    .config = PERF_COUNT_HW_INSTRUCTIONS,
+                                                    .sample_period = FOREVER,
+                                                    .wakeup_events = 1};
+
+int pmu_perf_open(struct perf_event_attr attr)
 {
-    struct perf_event_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.type = PERF_TYPE_HARDWARE;
     attr.size = sizeof attr;
-    attr.config = PERF_COUNT_HW_INSTRUCTIONS;
     attr.exclude_kernel = 1;
     attr.exclude_hv = 1;
-    attr.sample_period = FOREVER;
-    attr.wakeup_events = 1;
     return (int)sys_call6(SYS_perf_event_open, (long)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+void pmu_perf_close(int fd)
+{
+    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+int pmu_perf_open_high(struct perf_event_attr attr)
+{
+    int fd = pmu_perf_open(attr);
+    int high = fd < 0 ? fd : (int)sys_call6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD, 0, 0, 0);
+    if (fd < 0 || high < 0)
+        return fd;
+    pmu_perf_close(fd);
+    return high;
+}
+
+int pmu_perf_open_signalling(struct perf_event_attr attr, int signo, uint32_t kernel_tid)
+{
+    int fd = pmu_perf_open_high(attr);
+    if (fd < 0)
+        return fd;
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)kernel_tid};
+    long rc = sys_call6(SYS_fcntl, fd, F_SETOWN_EX, (long)&owner, 0, 0, 0);
+    if (rc >= 0)
+        rc = sys_call6(SYS_fcntl, fd, F_SETSIG, signo, 0, 0, 0);
+    if (rc >= 0)
+        rc = sys_call6(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK, 0, 0, 0);
+    if (rc >= 0)
+        return fd;
+    pmu_perf_close(fd);
+    return (int)rc;
 }
 
 static int read_number(const char *path)
@@ -94,52 +124,25 @@ void pmu_perf_explain(int err, struct rt_error *e)
 
 static int probe(struct rt_error *err)
 {
-    int fd = open_event();
+    int fd = pmu_perf_open(instructions);
     if (fd < 0) {
         pmu_perf_explain(fd, err);
         return fd;
     }
-    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+    pmu_perf_close(fd);
     return 0;
-}
-
-int pmu_perf_direct(int fd, int signo, uint32_t kernel_tid)
-{
-    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)kernel_tid};
-    long rc = sys_call6(SYS_fcntl, fd, F_SETOWN_EX, (long)&owner, 0, 0, 0);
-    if (rc >= 0)
-        rc = sys_call6(SYS_fcntl, fd, F_SETSIG, signo, 0, 0, 0);
-    if (rc >= 0)
-        rc = sys_call6(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK, 0, 0, 0);
-    return (int)rc;
-}
-
-int pmu_perf_raise(int fd)
-{
-    int high = fd < 0 ? fd : (int)sys_call6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD, 0, 0, 0);
-    if (fd < 0 || high < 0)
-        return fd;
-    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
-    return high;
 }
 
 static int begin(struct pmu_thread *t, int signo, uint32_t kernel_tid)
 {
-    int fd = pmu_perf_raise(open_event());
-    if (fd < 0)
-        return fd;
-    int rc = pmu_perf_direct(fd, signo, kernel_tid);
-    if (rc < 0) {
-        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
-        return rc;
-    }
-    t->fd = fd;
-    return 0;
+    int fd = pmu_perf_open_signalling(instructions, signo, kernel_tid);
+    t->fd = fd < 0 ? -1 : fd;
+    return fd < 0 ? fd : 0;
 }
 
 static void end(struct pmu_thread *t)
 {
-    (void)sys_call6(SYS_close, t->fd, 0, 0, 0, 0, 0);
+    pmu_perf_close(t->fd);
     t->fd = -1;
 }
 

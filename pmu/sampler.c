@@ -5,8 +5,6 @@
 #include "base/sys.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -91,28 +89,22 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
 
 /* --- the kernel's side ------------------------------------------------------------------------------- */
 
-static int open_event(const struct pmu_sample_spec *spec)
+static struct perf_event_attr event_of(const struct pmu_sample_spec *spec)
 {
-    struct perf_event_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.type = spec->type;
-    attr.size = sizeof attr;
-    attr.config = spec->config;
-    attr.exclude_kernel = 1;
-    attr.exclude_hv = 1;
-    attr.disabled = 1;
-    attr.sample_period = spec->period;
-    attr.wakeup_events = 1;
-    return (int)sys_call6(SYS_perf_event_open, (long)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+    return (struct perf_event_attr){.type = spec->type,
+                                    .config = spec->config,
+                                    .disabled = 1,
+                                    .sample_period = spec->period,
+                                    .wakeup_events = 1};
 }
 
 int pmu_sample_probe(const struct pmu_sample_spec *spec, struct rt_error *err)
 {
     if (spec->period == 0 || spec->by_time)
         return 0;
-    int fd = open_event(spec);
+    int fd = pmu_perf_open(event_of(spec));
     if (fd >= 0) {
-        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+        pmu_perf_close(fd);
         return 0;
     }
     struct rt_error why = {{0}};
@@ -121,42 +113,18 @@ int pmu_sample_probe(const struct pmu_sample_spec *spec, struct rt_error *err)
     return fd;
 }
 
-/* As the kernel has it; glibc's timer_create may allocate. */
-struct kernel_sigevent {
-    union sigval value;
-    int signo;
-    int notify;
-    int tid;
-    int pad[11];
-};
-
 int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec, int signo,
                       int code, uint32_t kernel_tid)
 {
     s->spec = spec;
     if (!spec->by_time) {
-        int fd = pmu_perf_raise(open_event(spec));
-        if (fd < 0)
-            return fd;
-        int rc = pmu_perf_direct(fd, signo, kernel_tid);
-        if (rc < 0) {
-            (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
-            return rc;
-        }
-        s->id = fd;
-        s->made = true;
-        return 0;
+        s->id = pmu_perf_open_signalling(event_of(spec), signo, kernel_tid);
+        s->made = s->id >= 0;
+        return s->made ? 0 : s->id;
     }
-    struct kernel_sigevent event;
-    memset(&event, 0, sizeof event);
-    event.value.sival_int = code;
-    event.signo = signo;
-    event.notify = 4; /* SIGEV_THREAD_ID */
-    event.tid = (int)kernel_tid;
-    long rc =
-        sys_call6(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)&event, (long)&s->id, 0, 0, 0);
+    int rc = sys_thread_timer(CLOCK_THREAD_CPUTIME_ID, signo, code, kernel_tid, &s->id);
     s->made = rc == 0;
-    return (int)rc;
+    return rc;
 }
 
 void pmu_sampler_run(const struct pmu_sampler *s, bool on)
@@ -189,7 +157,7 @@ void pmu_sampler_end(struct pmu_sampler *s)
 void pmu_sampler_forked(struct pmu_sampler *s)
 {
     if (s->made && !s->spec->by_time)
-        (void)sys_call6(SYS_close, s->id, 0, 0, 0, 0, 0);
+        pmu_perf_close(s->id);
     s->made = false;
 }
 

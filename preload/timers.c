@@ -11,16 +11,6 @@
 
 #define SHORTEST_NS 100000u
 
-/* Raw timer_create: glibc's keeps a table of its own and may allocate; these run with every signal blocked, in
- * callbacks of the automaton. Code carried by the signal: alarm | generation << 16 (the low bits of both). */
-struct kernel_sigevent {
-    union sigval value;
-    int signo;
-    int notify;
-    int tid;
-    int pad[11];
-};
-
 static struct thread_timer *free_timer(struct preload_thread *pt)
 {
     for (int i = 0; i < THREAD_TIMERS; i++)
@@ -47,17 +37,13 @@ static uint64_t timer_armed(struct preload_thread *pt, const struct ctl_arming *
         return CTL_UNKNOWN;
     }
     *t = (struct thread_timer){.alarm = arming->alarm, .generation = arming->generation};
-    struct kernel_sigevent event;
-    memset(&event, 0, sizeof event);
-    event.value.sival_int = INTERRUPT_TIMER << 16 | (int)(t - pt->timers);
-    event.signo = process.internal_signal;
-    event.notify = 4; /* SIGEV_THREAD_ID */
-    event.tid = sys_gettid();
     /* A timer that is over before its handler has returned would leave the program no time at all. */
     uint64_t distance = arming->distance < SHORTEST_NS ? SHORTEST_NS : arming->distance;
     struct itimerspec when = {.it_value = {.tv_sec = (time_t)(distance / 1000000000u),
                                            .tv_nsec = (long)(distance % 1000000000u)}};
-    if (sys_call6(SYS_timer_create, CLOCK_MONOTONIC, (long)&event, (long)&t->id, 0, 0, 0) != 0) {
+    if (sys_thread_timer(CLOCK_MONOTONIC, process.internal_signal,
+                         INTERRUPT_TIMER << 16 | (int)(t - pt->timers), (uint32_t)sys_gettid(),
+                         &t->id) != 0) {
         timer_failed(
             "the kernel gives no timer for a timeout alarm (ulimit -i, RLIMIT_SIGPENDING)");
         return CTL_UNKNOWN;
