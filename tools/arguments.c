@@ -181,6 +181,31 @@ enum argument_kind arguments_next(struct arguments *a)
     return ARGUMENT_WORD;
 }
 
+bool arguments_one_folder(struct arguments *a, int (*take)(void *wishes, const struct arguments *a),
+                          void *wishes, const char *usage, const char **path, int *code)
+{
+    const char *name = a->command->name;
+    *path = NULL;
+    *code = TOOL_USAGE;
+    for (enum argument_kind kind; (kind = arguments_next(a)) != ARGUMENT_END;) {
+        if (kind == ARGUMENT_DONE)
+            *code = TOOL_OK;
+        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG ||
+            (kind == ARGUMENT_OPTION && take(wishes, a) != TOOL_OK))
+            return false;
+        if (kind != ARGUMENT_WORD)
+            continue;
+        if (*path != NULL) {
+            message_error(name, "one folder at a time; \"%s\" is a second one", a->value);
+            return false;
+        }
+        *path = a->value;
+    }
+    if (*path == NULL)
+        message_error(name, "no folder is named: regtrace %s %s", name, usage);
+    return *path != NULL;
+}
+
 int argument_number(const char *text, uint64_t least, uint64_t most, uint64_t *out)
 {
     if (text[0] < '0' || text[0] > '9')

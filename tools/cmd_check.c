@@ -98,47 +98,42 @@ static int check_run(const struct rt_run *run, bool allow_live, const struct win
     return TOOL_FAILURE;
 }
 
+struct wishes {
+    bool live;
+    struct window_span windows;
+    uint64_t wait;
+};
+
+static int take_option(void *wishes, const struct arguments *a)
+{
+    struct wishes *w = wishes;
+    struct rt_error e = {{0}};
+    const char *name = a->option->name;
+    if (strcmp(name, "live") == 0) {
+        w->live = true;
+        return TOOL_OK;
+    }
+    if (strcmp(name, "window") == 0 && window_span_parse(&w->windows, a->value, &e) != 0)
+        message_error("check", "-window: %s", e.text);
+    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
+        message_error("check", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+    else
+        return TOOL_OK;
+    return TOOL_USAGE;
+}
+
 static int check_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_check, .count = argc, .words = argv, .next = 1};
-    const char *path = NULL;
-    bool live = false;
-    struct window_span windows = {.given = false};
-    struct rt_error e = {{0}};
-    uint64_t wait = 30;
-    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
-        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
-            return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
-        if (kind == ARGUMENT_OPTION && a.option->value == NULL) {
-            live = true;
-            continue;
-        }
-        if (kind == ARGUMENT_OPTION && strcmp(a.option->name, "window") == 0) {
-            if (window_span_parse(&windows, a.value, &e) == 0)
-                continue;
-            message_error("check", "-window: %s", e.text);
-            return TOOL_USAGE;
-        }
-        if (kind == ARGUMENT_OPTION) {
-            if (argument_number(a.value, 0, 86400, &wait) == 0)
-                continue;
-            message_error("check", "-wait is \"%s\": seconds from 0 to 86400 are legal", a.value);
-            return TOOL_USAGE;
-        }
-        if (path != NULL) {
-            message_error("check", "one folder at a time; \"%s\" is a second one", a.value);
-            return TOOL_USAGE;
-        }
-        path = a.value;
-    }
-    if (path == NULL) {
-        message_error("check", "no folder is named: regtrace check DIR");
-        return TOOL_USAGE;
-    }
-    struct rt_run *run = tool_open_run("check", path, live ? 0 : wait);
+    struct wishes w = {.wait = 30};
+    const char *path;
+    int code;
+    if (!arguments_one_folder(&a, take_option, &w, "DIR", &path, &code))
+        return code;
+    struct rt_run *run = tool_open_run("check", path, w.live ? 0 : w.wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    int code = check_run(run, live, &windows);
+    code = check_run(run, w.live, &w.windows);
     rt_run_close(run);
     return output_finish("check", code);
 }

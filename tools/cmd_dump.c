@@ -26,8 +26,9 @@ struct kept {
     size_t count, room;
 };
 
-static int take_option(struct wishes *w, const struct arguments *a)
+static int take_option(void *wishes, const struct arguments *a)
 {
+    struct wishes *w = wishes;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     if (strcmp(name, "json") == 0) {
@@ -291,26 +292,13 @@ static int dump_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_dump, .count = argc, .words = argv, .next = 1};
     struct wishes w = {.wait = 30};
-    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
-        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
-            return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
-        if (kind == ARGUMENT_OPTION && take_option(&w, &a) != TOOL_OK)
-            return TOOL_USAGE;
-        if (kind == ARGUMENT_WORD && w.path != NULL) {
-            message_error("dump", "one folder at a time; \"%s\" is a second one", a.value);
-            return TOOL_USAGE;
-        }
-        if (kind == ARGUMENT_WORD)
-            w.path = a.value;
-    }
-    if (w.path == NULL) {
-        message_error("dump", "no folder is named: regtrace dump DIR");
-        return TOOL_USAGE;
-    }
+    int code;
+    if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.path, &code))
+        return code;
     struct rt_run *run = tool_open_run("dump", w.path, w.wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    int code = dump_run(&w, run);
+    code = dump_run(&w, run);
     rt_run_close(run);
     return output_finish("dump", code);
 }

@@ -50,8 +50,9 @@ static bool instructions(const char *text, uint64_t least, uint64_t *out)
     return true;
 }
 
-static int take_option(struct wishes *w, const struct arguments *a)
+static int take_option(void *wishes, const struct arguments *a)
 {
+    struct wishes *w = wishes;
     struct rt_error e = {{0}};
     const char *name = a->option->name, *v = a->value;
 #define COUNT                                                                                      \
@@ -238,31 +239,20 @@ static int plan_main(int argc, char **argv)
     struct arguments a = {.command = &command_plan, .count = argc, .words = argv, .next = 1};
     static struct wishes w;
     w.wait = 30;
-    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
-        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
-            return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
-        if (kind == ARGUMENT_OPTION && take_option(&w, &a) != TOOL_OK)
-            return TOOL_USAGE;
-        if (kind == ARGUMENT_WORD && w.path != NULL) {
-            message_error("plan", "one folder at a time; \"%s\" is a second one", a.value);
-            return TOOL_USAGE;
-        }
-        if (kind == ARGUMENT_WORD)
-            w.path = a.value;
-    }
-    if (w.path == NULL)
-        message_error("plan", "no folder is named: regtrace plan --windows N --length L DIR");
-    else if (w.plan.windows == 0)
+    int code;
+    if (!arguments_one_folder(&a, take_option, &w, "--windows N --length L DIR", &w.path, &code))
+        return code;
+    if (w.plan.windows == 0)
         message_error("plan", "-windows is missing: how many windows, for example -windows 50");
     else if (w.plan.length == 0)
         message_error("plan",
                       "-length is missing: instructions of a window, for example -length 10M");
-    if (w.path == NULL || w.plan.windows == 0 || w.plan.length == 0)
+    if (w.plan.windows == 0 || w.plan.length == 0)
         return TOOL_USAGE;
     struct rt_run *run = tool_open_run("plan", w.path, w.wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    int code = plan_run(&w, run);
+    code = plan_run(&w, run);
     rt_run_close(run);
     return output_finish("plan", code);
 }

@@ -52,19 +52,9 @@ static int recover_main(int argc, char **argv)
     const char *dir = NULL;
     struct tally t = {0};
     struct rt_error e = {{0}};
-    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
-        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
-            return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
-        if (kind == ARGUMENT_WORD && dir != NULL) {
-            message_error("recover", "one folder at a time; \"%s\" is a second one", a.value);
-            return TOOL_USAGE;
-        }
-        dir = a.value;
-    }
-    if (dir == NULL) {
-        message_error("recover", "no folder is named: regtrace recover DIR");
-        return TOOL_USAGE;
-    }
+    int code;
+    if (!arguments_one_folder(&a, NULL, NULL, "DIR", &dir, &code))
+        return code;
     int rc = rt_recover_dir(dir, print_one, &t, &e);
     if (rc != 0 && e.text[0] != '\0')
         message_error("recover", "%s", e.text);

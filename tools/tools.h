@@ -68,6 +68,11 @@ struct arguments {
 /* Take the next argument. One or two dashes (also U+2013), "=value" or the next word, - and _ alike. */
 enum argument_kind arguments_next(struct arguments *a);
 
+/* All arguments of a command that takes one folder. Each of its options goes to take(), which says TOOL_OK, or what is wrong and
+ * TOOL_USAGE. True and *path; else *code is what the command ends with. `usage`: what to type, for who gives no folder. */
+bool arguments_one_folder(struct arguments *a, int (*take)(void *wishes, const struct arguments *a),
+                          void *wishes, const char *usage, const char **path, int *code);
+
 /* true if the table row takes no value: its presence means 1. */
 bool option_row_is_switch(const struct option_row *row);
 
