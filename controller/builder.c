@@ -288,6 +288,22 @@ int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const 
     return legacy_add(builder, name, text, err);
 }
 
+int ctl_builder_add_options(struct ctl_builder *builder, const struct options *o,
+                            const char *control_name, struct rt_error *err)
+{
+    int rc = 0;
+    ctl_builder_set_default_start(builder,
+                                  o->number[OPT_default_start] != 0 && o->number[OPT_count] == 0);
+    if (o->text[OPT_control][0] != '\0')
+        rc = ctl_builder_add_list(builder, o->text[OPT_control], control_name, err);
+    if (rc == 0 && o->text[OPT_control_file][0] != '\0')
+        rc = ctl_builder_add_file(builder, o->text[OPT_control_file], err);
+    for (int i = 0; rc == 0 && i < OPTION_COUNT; i++)
+        if (option_table[i].kind == OPTION_LEGACY && o->text[i][0] != '\0')
+            rc = ctl_builder_add_option(builder, option_table[i].option, o->text[i], err);
+    return rc;
+}
+
 /* ---- The config ---- */
 
 static int config_fill(struct ctl_builder *builder, struct ctl_config *config)

@@ -169,6 +169,15 @@ static int check_uniform(struct ctl_builder *builder, struct rt_error *err)
     return 0;
 }
 
+struct ctl_capabilities ctl_capabilities_of_build(void)
+{
+    return (struct ctl_capabilities){.unavailable_reason = {
+#define X(type, why) [type] = why,
+#include "base/not_built.def"
+#undef X
+                                     }};
+}
+
 static int check_capabilities(struct ctl_builder *builder,
                               const struct ctl_capabilities *capabilities, struct rt_error *err)
 {

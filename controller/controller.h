@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/options.h"
 
 /* ---- The vocabulary ---- */
 
@@ -170,16 +171,19 @@ bool ctl_name_matches(const struct ctl_alarm *alarm, const char *name);
 
 /* ---- Making a config ---- */
 
-/* Why a type cannot be used, by enum ctl_type; NULL = it can. The reason completes "icount is not
- * available: ...". CTL_UNIFORM needs CTL_ICOUNT as well: a reason for icount refuses it too. */
 /* Nor can more alarms than this of each type that a process looks for among its alarms when something happens (pcontrol, signal,
  * interactive, image_load): where capabilities are given, such a config is refused. */
 #define CTL_SAME_TYPE_MAX 256u
 
+/* Why a type cannot be used, by enum ctl_type; NULL = it can. The reason completes "icount is not
+ * available: ...". CTL_UNIFORM needs CTL_ICOUNT as well: a reason for icount refuses it too. */
 struct ctl_capabilities {
     const char *unavailable_reason[CTL_TYPE_COUNT];
     const char *exact_reason; /* likewise for the token `exact` */
 };
+
+/* Without the types that this build has no trigger for (base/not_built.def); what the machine lacks is the caller's to add. */
+struct ctl_capabilities ctl_capabilities_of_build(void);
 
 /* Called once for each warning (suspicious but legal input), text is one line without a newline. */
 typedef void ctl_warning_function(void *context, const char *text);
@@ -233,6 +237,11 @@ int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const 
 /* 0 turns the default start off (-controller-default-start, REGTRACE_DEFAULT_START). On when not
  * called. */
 void ctl_builder_set_default_start(struct ctl_builder *builder, bool on);
+
+/* All that the options of a run say: the default start, `control` (named `control_name` in messages), the control file, then
+ * what regions files and legacy options say. */
+int ctl_builder_add_options(struct ctl_builder *builder, const struct options *o,
+                            const char *control_name, struct rt_error *err) RT_MUST_CHECK;
 
 /* Checks what concerns all chains together (waitfor, uniform, capabilities), warns, makes the
  * config. The builder can be freed afterwards; the config is the caller's. `capabilities` NULL:

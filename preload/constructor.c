@@ -182,36 +182,14 @@ static const char *wanted_counter(void)
 static const struct ctl_capabilities *capabilities(void)
 {
     static struct rt_error why;
-    static struct ctl_capabilities caps = {
-        .unavailable_reason =
-            {
-#define X(type, why) [type] = why,
-#include "base/not_built.def"
-#undef X
-            },
-    };
+    static struct ctl_capabilities caps;
+    caps = ctl_capabilities_of_build();
     if (pmu_choose(wanted_counter(), &process.pmu, &why) != 0)
         caps.unavailable_reason[CTL_ICOUNT] = why.text;
     else if (process.pmu == NULL)
         caps.unavailable_reason[CTL_ICOUNT] = "REGTRACE_PMU is none";
     caps.exact_reason = pmu_exact_reason(process.pmu);
     return &caps;
-}
-
-static int add_sources(struct ctl_builder *b, struct rt_error *e)
-{
-    int rc = 0;
-    const struct options *o = &process.options;
-    ctl_builder_set_default_start(b,
-                                  o->number[OPT_default_start] != 0 && o->number[OPT_count] == 0);
-    if (o->text[OPT_control][0] != '\0')
-        rc = ctl_builder_add_list(b, o->text[OPT_control], "REGTRACE_CONTROL", e);
-    if (rc == 0 && o->text[OPT_control_file][0] != '\0')
-        rc = ctl_builder_add_file(b, o->text[OPT_control_file], e);
-    for (int i = 0; rc == 0 && i < OPTION_COUNT; i++)
-        if (option_table[i].kind == OPTION_LEGACY && o->text[i][0] != '\0')
-            rc = ctl_builder_add_option(b, option_table[i].option, o->text[i], e);
-    return rc;
 }
 
 static int read_chains(struct rt_error *e)
@@ -221,7 +199,7 @@ static int read_chains(struct rt_error *e)
         rt_error_set(e, "no memory for the control chains");
         return -ENOMEM;
     }
-    int rc = add_sources(b, e);
+    int rc = ctl_builder_add_options(b, &process.options, "REGTRACE_CONTROL", e);
     if (rc == 0)
         rc = ctl_builder_finish(b, capabilities(), &process.config, e);
     ctl_builder_free(b);

@@ -37,36 +37,14 @@ static const struct ctl_capabilities *build_capabilities(const struct options *o
 {
     static struct rt_error why;
     const struct pmu_backend *backend;
-    static struct ctl_capabilities capabilities = {
-        .unavailable_reason =
-            {
-#define X(type, why) [type] = why,
-#include "base/not_built.def"
-#undef X
-            },
-    };
+    static struct ctl_capabilities capabilities;
+    capabilities = ctl_capabilities_of_build();
     if (pmu_choose(o->text[OPT_pmu], &backend, &why) != 0)
         capabilities.unavailable_reason[CTL_ICOUNT] = why.text;
     else if (backend == NULL)
         capabilities.unavailable_reason[CTL_ICOUNT] = "-pmu is none";
     capabilities.exact_reason = pmu_exact_reason(backend);
     return &capabilities;
-}
-
-/* In the library's own order: -control, the file, then the legacy options. */
-static int add_sources(struct ctl_builder *b, const struct options *o, struct rt_error *e)
-{
-    int rc = 0;
-    ctl_builder_set_default_start(b,
-                                  o->number[OPT_default_start] != 0 && o->number[OPT_count] == 0);
-    if (o->text[OPT_control][0] != '\0')
-        rc = ctl_builder_add_list(b, o->text[OPT_control], "-control", e);
-    if (rc == 0 && o->text[OPT_control_file][0] != '\0')
-        rc = ctl_builder_add_file(b, o->text[OPT_control_file], e);
-    for (int i = 0; rc == 0 && i < OPTION_COUNT; i++)
-        if (option_table[i].kind == OPTION_LEGACY && o->text[i][0] != '\0')
-            rc = ctl_builder_add_option(b, option_table[i].option, o->text[i], e);
-    return rc;
 }
 
 int run_check_count(const struct options *o, struct rt_error *e)
@@ -90,7 +68,7 @@ int run_parse_chains(const struct options *o, bool only_language, bool quiet,
         rt_error_set(e, "no memory for the control chains");
         return -ENOMEM;
     }
-    int rc = add_sources(b, o, e);
+    int rc = ctl_builder_add_options(b, o, "-control", e);
     if (rc == 0)
         rc = ctl_builder_finish(b, only_language ? NULL : build_capabilities(o), config, e);
     ctl_builder_free(b);
