@@ -16,7 +16,9 @@
 /* Bits of recorder_thread.open_calls; 0x83ff belong to mpi/. */
 #define RECORDER_CALL_OVER                                                                         \
     0x2000u /* its leave is through: a window that opens now does not show it */
-#define RECORDER_CALL_ENTERED 0x4000u /* an enter event for it stands in the open window */
+#define RECORDER_COUNTED_INSTRUCTIONS 1u /* and ours among them are to be told apart */
+#define RECORDER_COUNTED_CALLS 2u        /* what is counted in each MPI call is wanted */
+#define RECORDER_CALL_ENTERED 0x4000u    /* an enter event for it stands in the open window */
 
 /* Per-thread state. Initial-exec TLS: zero until recorder_thread_attach(). */
 struct recorder_thread {
@@ -37,7 +39,7 @@ struct recorder_thread {
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
     uint32_t hurry;      /* in a signal's own records: no wait for the writer, drop and count */
     uint32_t in_toolkit; /* our own code runs: wrappers pass straight through */
-    uint32_t counted;    /* its instructions are, and ours among them are to be told apart */
+    uint32_t counted;    /* RECORDER_COUNTED_*: calls take the slow path */
     uint32_t open_depth; /* MPI calls now open, outermost first; at most RECORDER_OPEN_CALLS */
     uint32_t finished;   /* how often recorder_finish_call() has been called */
     uint32_t open_calls[RECORDER_OPEN_CALLS];   /* function numbers and states */

@@ -46,6 +46,9 @@ struct mpi_hooks {
     void (*own_end)(void);
     struct mpi_inside (*program_begin)(void);
     void (*program_end)(struct mpi_inside inside);
+    /* On threads with RECORDER_COUNTED_CALLS in t->counted: behind the recorded enter of an outermost call, and before its leave. */
+    void (*call_begin)(struct recorder_thread *t);
+    void (*call_end)(struct recorder_thread *t);
 };
 extern struct mpi_hooks mpi_hooks;
 

@@ -105,6 +105,8 @@ __attribute__((always_inline)) static inline void mpi_enter(struct recorder_thre
                                                             unsigned entry, uint64_t a, uint64_t b)
 {
     mpi_put_enter(t, MPI_ENTER_CODE(entry), a, b);
+    if (RT_UNLIKELY((t->counted & RECORDER_COUNTED_CALLS) != 0) && t->open_depth == 1)
+        mpi_hooks.call_begin(t);
 }
 
 /* No longer open. A window that opened just before has written an enter that nobody else would end. */
@@ -129,6 +131,8 @@ __attribute__((always_inline)) static inline void mpi_close_recorded(struct reco
         mpi_close_slow(t, depth, MPI_LEAVE_CODE(entry));
         return;
     }
+    if (RT_UNLIKELY((t->counted & RECORDER_COUNTED_CALLS) != 0) && depth == 0)
+        mpi_hooks.call_end(t);
     mpi_put_leave(t, MPI_LEAVE_CODE(entry), a, b);
     mpi_pop(t, depth, entry);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Events counted in windows: one record a counter at each window's end. */
+ * Events counted in windows, in MPI calls, and for the stats- events: records of what lies between two readings. */
 #include "preload/counters.h"
 
 #include "base/log.h"
+#include "base/sys.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +17,11 @@ int counters_prepare(struct rt_error *e)
     int rc = pmu_counters_parse(process.options.text[OPT_events], &set, e);
     if (rc == 0)
         rc = pmu_counters_probe(process.options.text[OPT_events], &set, e);
+    if (rc == 0 && set.count == 0 && process.options.number[OPT_events_mpi] != 0) {
+        rt_error_set(e, "REGTRACE_EVENTS_MPI (option -events-mpi) needs events to count: give "
+                        "REGTRACE_EVENTS (-events) too");
+        rc = -EINVAL;
+    }
     if (rc != 0)
         set.count = 0;
     const char *at = process.options.text[OPT_events];
@@ -31,16 +38,41 @@ bool counters_are_on(void)
     return set.count != 0;
 }
 
-void counters_opened(struct preload_thread *pt)
+static void begin(struct preload_thread *pt)
 {
     static _Atomic bool said;
-    if (set.count == 0)
+    if (pt->counters.count != 0)
         return;
-    if (pt->counters.count == 0 && pmu_counters_begin(&pt->counters, &set) != 0 &&
-        !atomic_exchange(&said, true))
+    if (pmu_counters_begin(&pt->counters, &set) != 0 && !atomic_exchange(&said, true))
         log_line(LOG_ERROR, "a thread has not all its counters of REGTRACE_EVENTS: those that are "
                             "missing read 0 (out of file descriptors, or of counters?)");
+    pt->called_window = STREAM_NO_WINDOW;
+    pmu_counters_read(&pt->counters, pt->reset);
+}
+
+/* One record a counter: what it has counted since `from`. */
+static void emit(struct recorder_thread *t, const struct preload_thread *pt, uint32_t code,
+                 const struct pmu_reading *from, const struct pmu_reading *now)
+{
+    for (unsigned i = 0; i < pt->counters.count; i++) {
+        uint64_t enabled = now[i].enabled - from[i].enabled;
+        uint64_t running = now[i].running - from[i].running;
+        uint64_t mille = pt->counters.fd[i] < 0 ? 0
+                         : running >= enabled   ? 1000
+                                                : running * 1000 / enabled;
+        (void)recorder_emit(t, code, stream_string_id(&recorder_stream, names[i]) | mille << 32,
+                            now[i].value - from[i].value);
+    }
+}
+
+void counters_opened(struct recorder_thread *t, struct preload_thread *pt)
+{
+    if (set.count == 0)
+        return;
+    begin(pt);
     pmu_counters_read(&pt->counters, pt->counted);
+    if (process.options.number[OPT_events_mpi] != 0)
+        t->counted |= RECORDER_COUNTED_CALLS;
 }
 
 void counters_closed(struct recorder_thread *t, const struct preload_thread *pt)
@@ -49,14 +81,51 @@ void counters_closed(struct recorder_thread *t, const struct preload_thread *pt)
     if (pt->counters.count == 0)
         return;
     pmu_counters_read(&pt->counters, now);
-    for (unsigned i = 0; i < pt->counters.count; i++) {
-        uint64_t enabled = now[i].enabled - pt->counted[i].enabled;
-        uint64_t running = now[i].running - pt->counted[i].running;
-        uint64_t mille = pt->counters.fd[i] < 0 ? 0
-                         : running >= enabled   ? 1000
-                                                : running * 1000 / enabled;
-        (void)recorder_emit(t, EV_COUNTER,
-                            stream_string_id(&recorder_stream, names[i]) | mille << 32,
-                            now[i].value - pt->counted[i].value);
+    emit(t, pt, EV_COUNTER, pt->counted, now);
+}
+
+void counters_thread_end(struct recorder_thread *t, struct preload_thread *pt)
+{
+    pmu_counters_end(&pt->counters);
+    t->counted &= ~RECORDER_COUNTED_CALLS;
+}
+
+void counters_call_begin(struct recorder_thread *t)
+{
+    struct preload_thread *pt = t->window_state;
+    uint64_t mask = sys_block_signals();
+    pt->called_window = t->window;
+    pmu_counters_read(&pt->counters, pt->called);
+    sys_restore_signals(mask);
+}
+
+/* A call that was cut by an edge of the window is counted in neither. */
+void counters_call_end(struct recorder_thread *t)
+{
+    struct pmu_reading now[PMU_COUNTERS];
+    struct preload_thread *pt = t->window_state;
+    uint64_t mask = sys_block_signals();
+    if (t->recording != 0 && pt->called_window == t->window) {
+        pmu_counters_read(&pt->counters, now);
+        emit(t, pt, EV_MPI_COUNTER, pt->called, now);
     }
+    pt->called_window = STREAM_NO_WINDOW;
+    sys_restore_signals(mask);
+}
+
+void counters_stats(struct recorder_thread *t, uint32_t code, uint32_t alarm, uint32_t tid)
+{
+    struct pmu_reading now[PMU_COUNTERS];
+    struct preload_thread *pt = t->window_state;
+    (void)recorder_emit(t, code, alarm, tid);
+    if (set.count == 0 || pt == NULL)
+        return;
+    uint64_t mask = sys_block_signals();
+    begin(pt);
+    pmu_counters_read(&pt->counters, now);
+    if (code != EV_STATS_RESET)
+        emit(t, pt, EV_STATS_COUNTER, pt->reset, now);
+    if (code != EV_STATS_EMIT)
+        memcpy(pt->reset, now, sizeof now);
+    sys_restore_signals(mask);
 }

@@ -10,7 +10,16 @@ RT_MUST_CHECK int counters_prepare(struct rt_error *e);
 bool counters_are_on(void);
 
 /* The thread's window has opened, or is about to close: signals are blocked. */
-void counters_opened(struct preload_thread *pt);
+void counters_opened(struct recorder_thread *t, struct preload_thread *pt);
 void counters_closed(struct recorder_thread *t, const struct preload_thread *pt);
+/* Also in the child of fork. */
+void counters_thread_end(struct recorder_thread *t, struct preload_thread *pt);
+
+/* An outermost MPI call whose edges are recorded has begun, or is about to end. */
+void counters_call_begin(struct recorder_thread *t);
+void counters_call_end(struct recorder_thread *t);
+
+/* EV_STATS_EMIT, _RESET or _EMIT_RESET, and what it says of the counters. */
+void counters_stats(struct recorder_thread *t, uint32_t code, uint32_t alarm, uint32_t tid);
 
 #endif

@@ -26,7 +26,8 @@ void counting_begin(struct preload_thread *pt, struct recorder_thread *t)
                          t->row != NULL ? t->row->kernel_tid : (uint32_t)sys_gettid()) != 0)
         counting_failed("a thread has no counter of instructions: its icount alarms cannot fire "
                         "(out of file descriptors?)");
-    t->counted = c->counter.backend != NULL;
+    if (c->counter.backend != NULL)
+        t->counted |= RECORDER_COUNTED_INSTRUCTIONS;
 }
 
 uint64_t counting_now(const struct preload_thread *pt)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What fork and exec mean for a traced process: the child records into files of its own, exec ends a file. */
+#include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/sampling.h"
 
@@ -46,7 +47,7 @@ void process_after_fork_child(void)
         timers_forget(pt);
         counting_forked(pt);
         sampling_forked(pt);
-        pmu_counters_end(&pt->counters);
+        counters_thread_end(t, pt);
     }
     stream_close(
         &recorder_stream); /* the parent's: unmapped here, so that nothing of ours can reach it */
@@ -63,7 +64,8 @@ void process_after_fork_child(void)
     atomic_store(&process_start_state, process.follow ? 0 : 3);
     t->window_state = pt;
     t->automaton = automaton;
-    t->counted = pt != NULL && pt->counting.counter.backend != NULL;
+    t->counted =
+        pt != NULL && pt->counting.counter.backend != NULL ? RECORDER_COUNTED_INSTRUCTIONS : 0;
     struct ctl_moment m = moment_now(0);
     ctl_fork_child(process.shared, pt != NULL ? pt->automaton : NULL, &fork_mask, &m);
     if (!process.follow)

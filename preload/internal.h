@@ -69,6 +69,9 @@ struct preload_thread {
     struct pmu_sampler sampler;
     struct pmu_counters counters;
     struct pmu_reading counted[PMU_COUNTERS]; /* when the window opened */
+    struct pmu_reading called[PMU_COUNTERS];  /* when the outermost MPI call began */
+    int32_t called_window;                    /* in this window; STREAM_NO_WINDOW: none */
+    struct pmu_reading reset[PMU_COUNTERS];   /* at the last stats-reset */
     bool sampling_held;
     struct ctl_thread *automaton;
 };

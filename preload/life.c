@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Life of a traced process: the stream and its writer are made when something is to be recorded, threads join and
  * leave, and at the end the writer gets the time to close its file. */
+#include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/sampling.h"
 
@@ -269,7 +270,7 @@ void thread_finish(void)
     uint64_t mask = sys_block_signals();
     timers_thread_end(pt);
     sampling_thread_end(pt);
-    pmu_counters_end(&pt->counters);
+    counters_thread_end(t, pt);
     totals_end(t, pt);
     pmu_thread_end(&pt->counting.counter);
     t->counted = 0;

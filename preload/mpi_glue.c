@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What MPI's start and end mean for the process: rank confirmed, writer started, Pcontrol as a trigger. */
+#include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/sampling.h"
 
@@ -81,6 +82,8 @@ void process_install_mpi_hooks(void)
     mpi_hooks.own_end = counting_own_end;
     mpi_hooks.program_begin = program_begin;
     mpi_hooks.program_end = program_end;
+    mpi_hooks.call_begin = counters_call_begin;
+    mpi_hooks.call_end = counters_call_end;
     mpi_hooks.init_begin = init_begin;
     mpi_hooks.init_done = init_done;
     mpi_hooks.finalize_done = finalize_done;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The doors of the triggers: what happened is matched against the alarms of its type and handed to the automaton. */
+#include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/sampling.h"
 
@@ -214,7 +215,7 @@ static void apply_preset(struct recorder_thread *t, int level, const char *text,
         else if (preset == PRESET_STD && level == 2)
             recorder_flush(t);
         else if (preset == PRESET_MPIP && level >= 2 && level <= 4)
-            (void)recorder_emit(t, level == 2 ? EV_STATS_RESET : EV_STATS_EMIT, 0xffff, t->tid);
+            counters_stats(t, level == 2 ? EV_STATS_RESET : EV_STATS_EMIT, 0xffff, t->tid);
         break;
     case PRESET_IPM:
         if (level == 1 && text != NULL)

@@ -96,7 +96,7 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
     emit_cut(t, pt, true);
     sampling_opened(t, pt);
-    counters_opened(pt);
+    counters_opened(t, pt);
 }
 
 static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
@@ -323,7 +323,10 @@ static void mark_event(struct recorder_thread *t, const struct ctl_fired *f)
                     : f->event == CTL_STATS_EMIT  ? EV_STATS_EMIT
                     : f->event == CTL_STATS_RESET ? EV_STATS_RESET
                                                   : EV_STATS_EMIT_RESET;
-    (void)recorder_emit(t, code, f->alarm, f->tid);
+    if (code == EV_THREADID)
+        (void)recorder_emit(t, code, f->alarm, f->tid);
+    else
+        counters_stats(t, code, f->alarm, f->tid);
 }
 
 static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt,

@@ -84,5 +84,9 @@ int run_check_counters(const struct options *o, struct rt_error *e)
     struct pmu_counter_set set;
     if (rc == 0)
         rc = pmu_counters_parse(o->text[OPT_events], &set, e);
+    if (rc == 0 && set.count == 0 && o->number[OPT_events_mpi] != 0) {
+        rt_error_set(e, "-events-mpi needs events to count: give -events too");
+        rc = -EINVAL;
+    }
     return rc != 0 ? rc : pmu_counters_probe(o->text[OPT_events], &set, e);
 }

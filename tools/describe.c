@@ -176,6 +176,31 @@ static void describe_own(struct described *d, const struct rt_rank *rank, const 
     }
 }
 
+static void describe_samples(struct described *d, const struct rt_rank *rank,
+                             const struct rt_event *ev)
+{
+    switch (ev->code) {
+    case EV_SAMPLE:
+        add_hex(d, "ip", ev->a);
+        add_uint(d, "periods", (uint32_t)ev->b);
+        add_uint(d, "callers", ev->b >> 32);
+        break;
+    case EV_COUNTER:
+    case EV_MPI_COUNTER:
+    case EV_STATS_COUNTER:
+        add_string(d, rank, "event", ev->a);
+        add_uint(d, "count", ev->b);
+        add_uint(d, "running_per_mille", ev->a >> 32);
+        break;
+    case EV_SAMPLE_CALLERS:
+        add_hex(d, "caller", ev->a);
+        if (ev->b != 0)
+            add_hex(d, "next", ev->b);
+        break;
+    default: add_hex(d, "a", ev->a); add_hex(d, "b", ev->b);
+    }
+}
+
 static void describe_marks(struct described *d, const struct rt_rank *rank,
                            const struct rt_event *ev)
 {
@@ -208,21 +233,6 @@ static void describe_marks(struct described *d, const struct rt_rank *rank,
             add_hex(d, "ip", ev->b);
         break;
     }
-    case EV_SAMPLE:
-        add_hex(d, "ip", ev->a);
-        add_uint(d, "periods", (uint32_t)ev->b);
-        add_uint(d, "callers", ev->b >> 32);
-        break;
-    case EV_COUNTER:
-        add_string(d, rank, "event", ev->a);
-        add_uint(d, "count", ev->b);
-        add_uint(d, "running_per_mille", ev->a >> 32);
-        break;
-    case EV_SAMPLE_CALLERS:
-        add_hex(d, "caller", ev->a);
-        if (ev->b != 0)
-            add_hex(d, "next", ev->b);
-        break;
     case EV_FUNCTION_ENTER:
     case EV_FUNCTION_LEAVE:
         add_hex(d, "address", ev->a);
@@ -252,6 +262,8 @@ void event_describe(struct described *d, const struct rt_rank *rank, const struc
         describe_mpi(d, rank, ev);
     else if (EVENT_MODEL(ev->code) == 'R')
         describe_own(d, rank, ev);
+    else if (EVENT_MODEL(ev->code) == 'P')
+        describe_samples(d, rank, ev);
     else
         describe_marks(d, rank, ev);
 }

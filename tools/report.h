@@ -9,12 +9,16 @@
 
 #define REPORT_FUNCTIONS 768 /* EVENT_MPI_FUNCTION() cannot give more: three categories of 256 */
 
+#define REPORT_COUNTERS 8 /* REGTRACE_EVENTS takes no more */
+
 /* One MPI function on one rank. Times are inclusive: from the outermost or nested enter to its leave. */
 struct report_calls {
     uint64_t calls, nested; /* nested: made inside another recorded call, in `calls` too */
     double time_ns;         /* nested ones left out, so that sums are time in MPI */
     uint64_t bytes;         /* as the calls were given: sent, contributed or room to receive */
     uint64_t cut;           /* the real edge lies outside the window */
+    uint64_t
+        counted[REPORT_COUNTERS]; /* in outermost ones, by the events of report_rank.counters */
 };
 
 /* One row of the windows, clocks as ns since the run's origin. */
@@ -42,13 +46,12 @@ struct report_alarm {
     char *text;
 };
 
-#define REPORT_COUNTERS 8
-
 /* One event of REGTRACE_EVENTS, in all windows of a rank. */
 struct report_counter {
     char name[40];
     uint64_t count, windows; /* windows: of all threads */
     uint32_t running;        /* per mille of the time, where it was least */
+    uint64_t calls, in_mpi;  /* MPI calls in which it was counted, and how many in them */
 };
 
 struct report_rank {
@@ -187,11 +190,14 @@ bool tool_process_alive(const struct rt_rank_info *info);
 
 /* --- counters: report_counters.c ---------------------------------------------------------------- */
 
-/* An EV_COUNTER. */
+/* An EV_COUNTER; or an EV_MPI_COUNTER in a call of this function. */
 void report_counters_take(struct report_rank *k, const struct rt_rank *rank,
-                          const struct rt_event *ev);
+                          const struct rt_event *ev, struct report_calls *function);
 /* Nothing where nothing was counted. */
-void report_counters_print(FILE *out, const struct report *r);
+void report_counters_print(FILE *out, const struct report *r, size_t top);
 void report_counters_json(struct json *j, const struct report_rank *k);
+/* Those of one function, as a member "counted". */
+void report_counters_json_calls(struct json *j, const struct report_rank *k,
+                                const struct report_calls *c);
 
 #endif

@@ -2,10 +2,11 @@
  * What REGTRACE_EVENTS counted in windows, per rank and over all, and the rates that follow. */
 #include "tools/report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void report_counters_take(struct report_rank *k, const struct rt_rank *rank,
-                          const struct rt_event *ev)
+                          const struct rt_event *ev, struct report_calls *function)
 {
     const char *name = rt_rank_string(rank, (uint32_t)ev->a);
     uint32_t running = (uint32_t)(ev->a >> 32);
@@ -19,6 +20,12 @@ void report_counters_take(struct report_rank *k, const struct rt_rank *rank,
         k->counter_count++;
         (void)snprintf(c->name, sizeof c->name, "%s", name);
         c->running = running;
+    }
+    if (ev->code == EV_MPI_COUNTER) {
+        c->calls++;
+        c->in_mpi += ev->b;
+        function->counted[i] += ev->b;
+        return;
     }
     c->count += ev->b;
     c->windows++;
@@ -80,7 +87,98 @@ static void print_rate(FILE *out, const struct report *r, const char *what, cons
         (void)fprintf(out, "  %-28s %16.3f\n", text, times * a / b);
 }
 
-void report_counters_print(FILE *out, const struct report *r)
+/* --- in MPI calls ------------------------------------------------------------------------------------- */
+
+/* Of all ranks: in the function f, or with f < 0 in all of them; -2: in windows, outside of them. */
+static uint64_t sum_calls(const struct report *r, const char *name, int f)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        const struct report_counter *c = find(k, name);
+        if (c != NULL)
+            n += f >= 0    ? k->functions[f].counted[c - k->counters]
+                 : f == -1 ? c->in_mpi
+                           : c->count - c->in_mpi;
+    }
+    return n;
+}
+
+static void print_calls_row(FILE *out, const struct report *r, const struct report_rank *names,
+                            const char *what, int f)
+{
+    (void)fprintf(out, "  %-28s", what);
+    for (size_t c = 0; c < names->counter_count; c++)
+        (void)fprintf(out, " %16llu", (unsigned long long)sum_calls(r, names->counters[c].name, f));
+    (void)fputc('\n', out);
+}
+
+struct order {
+    const struct report *r;
+    const char *name; /* of the event that orders */
+};
+
+static int by_count(const void *a, const void *b, void *ctx)
+{
+    const struct order *o = ctx;
+    uint64_t x = sum_calls(o->r, o->name, *(const int *)a),
+             y = sum_calls(o->r, o->name, *(const int *)b);
+    return x < y ? 1 : x > y ? -1 : *(const int *)a - *(const int *)b;
+}
+
+/* `names`: a rank that has all events. */
+static void print_calls(FILE *out, const struct report *r, const struct report_rank *names,
+                        size_t top)
+{
+    int functions[REPORT_FUNCTIONS];
+    size_t n = 0;
+    for (int f = 0; f < REPORT_FUNCTIONS; f++)
+        for (size_t c = 0; r->names[f] != NULL && c < names->counter_count; c++)
+            if (sum_calls(r, names->counters[c].name, f) != 0) {
+                functions[n++] = f;
+                break;
+            }
+    struct order o = {r, names->counters[0].name};
+    qsort_r(functions, n, sizeof *functions, by_count, &o);
+    (void)fprintf(out, "\nEvents counted in MPI calls\n  %-28s", "function");
+    for (size_t c = 0; c < names->counter_count; c++)
+        (void)fprintf(out, " %16.16s", names->counters[c].name);
+    (void)fputc('\n', out);
+    for (size_t i = 0; i < n && (top == 0 || i < top); i++)
+        print_calls_row(out, r, names, r->names[functions[i]], functions[i]);
+    if (top != 0 && n > top)
+        (void)fprintf(out, "  ... %zu more functions (-top 0 shows all)\n", n - top);
+    print_calls_row(out, r, names, "all of MPI (outermost calls)", -1);
+    print_calls_row(out, r, names, "outside of MPI", -2);
+}
+
+/* The rank that counted the most events in MPI calls, NULL where none did. */
+static const struct report_rank *counted_calls(const struct report *r)
+{
+    const struct report_rank *found = NULL;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->counter_count > 0 && k->counters[0].calls > 0 &&
+            (found == NULL || k->counter_count > found->counter_count))
+            found = k;
+    }
+    return found;
+}
+
+void report_counters_json_calls(struct json *j, const struct report_rank *k,
+                                const struct report_calls *c)
+{
+    if (k->counter_count == 0 || k->counters[0].calls == 0)
+        return;
+    json_object_begin(j, "counted");
+    for (size_t i = 0; i < k->counter_count; i++)
+        json_uint(j, k->counters[i].name, c->counted[i]);
+    json_object_end(j);
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------- */
+
+void report_counters_print(FILE *out, const struct report *r, size_t top)
 {
     bool headed = false;
     for (size_t i = 0; i < r->rank_count; i++)
@@ -105,6 +203,9 @@ void report_counters_print(FILE *out, const struct report *r)
     print_rate(out, r, "PAPI_TOT_INS", "PAPI_TOT_CYC", 1, "instructions per cycle");
     print_rate(out, r, "cache-misses", "instructions", 1000, "cache misses / 1000 instr.");
     print_rate(out, r, "branch-misses", "branches", 100, "branch misses, %");
+    const struct report_rank *calls = counted_calls(r);
+    if (calls != NULL)
+        print_calls(out, r, calls, top);
 }
 
 void report_counters_json(struct json *j, const struct report_rank *k)
@@ -117,6 +218,7 @@ void report_counters_json(struct json *j, const struct report_rank *k)
         json_uint(j, "count", k->counters[i].count);
         json_uint(j, "windows", k->counters[i].windows);
         json_uint(j, "running_per_mille", k->counters[i].running);
+        json_uint_if(j, "in_mpi", k->counters[i].calls > 0, k->counters[i].in_mpi);
         json_object_end(j);
     }
     json_array_end(j);

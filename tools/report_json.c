@@ -106,6 +106,7 @@ static void write_functions(struct json *j, const struct report *r, const struct
         json_real(j, "time_ns", c->time_ns);
         json_uint(j, "bytes", c->bytes);
         json_uint(j, "cut", c->cut);
+        report_counters_json_calls(j, k, c);
         json_object_end(j);
     }
     json_array_end(j);

@@ -273,14 +273,20 @@ static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
         p->out->received += ev->b;
     p->out->completions_unknown += ev->code == EV_MPI_COMPLETE && unknown;
     if (ev->code == EV_COUNTER)
-        report_counters_take(p->out, p->rank, ev);
+        report_counters_take(p->out, p->rank, ev, NULL);
+    bool counted = ev->code == EV_MPI_COUNTER;
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);
-    if (!gap && !enter && !EVENT_IS_MPI_LEAVE(ev->code))
+    if (!gap && !enter && !counted && !EVENT_IS_MPI_LEAVE(ev->code))
         return 0;
     struct call_stack *s = stack_of(p, ev->thread);
     if (s == NULL)
         return -ENOMEM;
+    if (counted) {
+        if (s->depth > 0) /* else its enter was dropped */
+            report_counters_take(p->out, p->rank, ev, &p->out->functions[s->calls[0].function]);
+        return 0;
+    }
     uint32_t f = EVENT_MPI_FUNCTION(ev->code);
     if (gap) {
         /* Before a close stand the cut leaves: what is left then was skipped by a longjmp. */

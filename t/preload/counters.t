@@ -52,4 +52,71 @@ is "$(grep -c page-faults <<<"$counts")" 2000 "a record at each of 2,000 windows
 is "$(awk '{ print $1, $2, $3 }' <<<"$counts" | sort | uniq -d | wc -l)" 0 "each once"
 counted child fork 2
 is "$(awk '{ print $2, $3 }' <<<"$counts" | sort -u | head -n 2 | wc -l)" 2 "the parent's window goes on over fork"
+
+# --- in MPI calls, and for stats-emit --------------------------------------------------------------------------------------
+run 30 env REGTRACE_DIR="$T/wrong" REGTRACE_EVENTS_MPI=1 LD_PRELOAD="$LIBREGTRACE" "$P" work 1
+is "$status,$out" 2, "counting in MPI calls without an event is refused"
+like "$err" 'REGTRACE_EVENTS_MPI .* needs events to count: give REGTRACE_EVENTS' "with the remedy"
+
+cat >"$T/calls.c" <<'END'
+#include <mpi.h>
+#include <string.h>
+#include <sys/mman.h>
+static char *pages;
+static void touch(int n)
+{
+    for (int i = 0; i < n; i++, pages += 4096)
+        *pages = 1;
+}
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    int rank;
+    touch(*code);
+    MPI_Comm_rank(*comm, &rank); /* a call inside the call */
+}
+int main(int argc, char **argv)
+{
+    MPI_Errhandler h;
+    MPI_Init(&argc, &argv);
+    pages = mmap(NULL, 8192 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Comm_create_errhandler(handler, &h);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, h);
+    MPI_Comm_call_errhandler(MPI_COMM_SELF, 1); /* what it touches first of its own is not counted below */
+    MPI_Pcontrol(1, "open");
+    touch(300);
+    MPI_Comm_call_errhandler(MPI_COMM_SELF, 700);
+    MPI_Pcontrol(1, "emit");
+    touch(40);
+    MPI_Comm_call_errhandler(MPI_COMM_SELF, 11);
+    MPI_Pcontrol(1, "both");
+    touch(5);
+    MPI_Pcontrol(1, "emit");
+    MPI_Pcontrol(1, "close");
+    MPI_Errhandler_free(&h);
+    MPI_Finalize();
+    return 0;
+}
+END
+for mpi in $(mpis); do
+    "mpicc.$mpi" -o "$T/calls.$mpi" "$T/calls.c" || { skip "in MPI calls, $mpi" "mpicc.$mpi is not here"; continue; }
+    run 60 mpirun_for "$mpi" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/calls-$mpi" REGTRACE_EVENTS=page-faults,major-faults REGTRACE_EVENTS_MPI=1 \
+        REGTRACE_CONTROL='start:pcontrol:open,stop:pcontrol:close;stats-emit:pcontrol:emit,stats-emit-reset:pcontrol:both,stats-emit:pcontrol:emit' \
+        "$T/calls.$mpi"
+    is "$status" 0 "$mpi: the program ends well" || diag "$err"
+    wait_for 30 test -e "$T/calls-$mpi/regtrace.h5"
+    run 60 "$REGTRACE" dump "$T/calls-$mpi"
+    is "$(sed -nE 's/.* EV_MPI_COUNTER .*event="page-faults" count=([0-9]+) .*/\1/p' <<<"$out" | xargs)" "700 11" \
+        "$mpi: what was touched in the calls" || diag "$out"
+    # The recorder's own pages are touched for the first time in a window too.
+    is "$(sed -nE 's/.* EV_(STATS_)?COUNTER .*event="page-faults" count=([0-9]+) .*/\1 \2/p' <<<"$out" | awk '
+        { wanted = substr("1000 1051 0005 1056", 5 * NR - 4, 4) + 0; print ($0 ~ /STATS/), ($NF >= wanted && $NF <= wanted + 9) }' | xargs)" \
+        "1 1 1 1 1 1 0 1" "$mpi: stats-emit, since the counters began and since the last reset; and the window's own" || diag "$out"
+    is "$(grep -cE 'EV_MPI_COUNTER .*major-faults' <<<"$out")" 2 "$mpi: of outermost calls alone, each event once"
+    run 60 "$REGTRACE" report "$T/calls-$mpi"
+    like "$out" '^  MPI_Comm_call_errhandler +711 +0$' "$mpi: the report has them by function"
+    like "$out" '^  outside of MPI +(34[5-9]|35[0-4]) +0$' "$mpi: and what was counted outside"
+    run 60 "$REGTRACE" report --json "$T/calls-$mpi"
+    like "$out" '"name": "MPI_Comm_call_errhandler".*"counted": \{"page-faults": 711, "major-faults": 0\}' "$mpi: the JSON too"
+    ok_run "$mpi: what is recorded holds" "$REGTRACE" check "$T/calls-$mpi"
+done
 done_testing
