@@ -6,6 +6,7 @@
  * somebody defines it: for profilers, and that is what we are. At the first such call of a dlopen all its images
  * are mapped and relocated, and none of their constructors has run. What was linked without crti.o is noticed
  * at the next image's start or dlclose; dlmopen's namespaces, which hold a C library of their own, are not seen. */
+#include "preload/images.h"
 #include "preload/interpose.h"
 
 #include <dlfcn.h>
@@ -31,6 +32,7 @@ static unsigned long long last_adds, last_subs;
 struct look {
     bool notify, first, found, changed;
     uintptr_t base;
+    char build_id[IMAGE_ID_TEXT];
     char path[PATH_MAX];
 };
 
@@ -74,6 +76,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *ctx)
         return 0;
     l->found = true;
     l->base = info->dlpi_addr;
+    image_build_id(info, l->build_id);
     (void)strncpy(l->path, info->dlpi_name != NULL ? info->dlpi_name : "", sizeof l->path - 1);
     return 1;
 }
@@ -102,7 +105,7 @@ static void images_look(bool notify)
         (void)dl_iterate_phdr(visit, &l);
         if (!l.found)
             break;
-        trigger_image_loaded(l.path, l.base);
+        trigger_image_loaded(l.path, l.base, l.build_id);
     }
     if (l.changed)
         (void)dl_iterate_phdr(visit_end, NULL);

@@ -90,7 +90,7 @@ const char *const *process_child_environment(void);
 
 /* ip: where it happened, 0 unknown. */
 void trigger_signal(int signal_number, uintptr_t ip);
-void trigger_image_loaded(const char *path, uintptr_t base);
+void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id);
 void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip);
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter);
 void trigger_requests(void);         /* serve what `regtrace ctl` asked for */

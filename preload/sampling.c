@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/images.h"
 
 #include <errno.h>
 #include <link.h>
@@ -22,7 +23,8 @@ static struct pmu_sample_spec spec;
 /* Written in the constructor and after each dlopen; read in handlers: count is stored last. */
 static struct image {
     uintptr_t base;
-    char path[248];
+    char build_id[IMAGE_ID_TEXT];
+    char path[455];
 } images[IMAGES_MAX];
 static _Atomic uint32_t image_count;
 static _Atomic uint32_t image_lock;
@@ -34,7 +36,7 @@ bool sampling_is_on(void)
     return spec.period != 0;
 }
 
-void sampling_note_image(const char *path, uintptr_t base)
+void sampling_note_image(const char *path, uintptr_t base, const char *build_id)
 {
     if (!sampling_is_on() || path == NULL || path[0] == '\0')
         return;
@@ -42,13 +44,20 @@ void sampling_note_image(const char *path, uintptr_t base)
     while (atomic_exchange_explicit(&image_lock, 1, memory_order_acquire) != 0)
         sys_relax();
     uint32_t n = atomic_load(&image_count);
-    if (n < IMAGES_MAX && strlen(path) < sizeof images[n].path) {
+    bool fits = n < IMAGES_MAX && strlen(path) < sizeof images[n].path;
+    if (fits) {
         images[n].base = base;
+        memcpy(images[n].build_id, build_id, strlen(build_id) + 1);
         memcpy(images[n].path, path, strlen(path) + 1);
         atomic_store_explicit(&image_count, n + 1, memory_order_release);
     }
     atomic_store_explicit(&image_lock, 0, memory_order_release);
     sys_restore_signals(mask);
+    if (!fits)
+        log_detail(
+            LOG_WARNING,
+            "samples in this image will have no names: it is one too many, or its path is too long",
+            path);
 }
 
 static int visit_image(struct dl_phdr_info *info, size_t size, void *ctx)
@@ -56,7 +65,10 @@ static int visit_image(struct dl_phdr_info *info, size_t size, void *ctx)
     (void)size;
     bool *first = ctx;
     /* The program itself comes first and has no name. */
-    sampling_note_image(*first ? process.id.executable : info->dlpi_name, info->dlpi_addr);
+    char build_id[IMAGE_ID_TEXT];
+    image_build_id(info, build_id);
+    sampling_note_image(*first ? process.id.executable : info->dlpi_name, info->dlpi_addr,
+                        build_id);
     *first = false;
     return 0;
 }
@@ -78,7 +90,7 @@ int sampling_prepare(struct rt_error *e)
     return rc;
 }
 
-static void record_images(struct recorder_thread *t)
+void sampling_record_images(struct recorder_thread *t)
 {
     uint32_t n = atomic_load_explicit(&image_count, memory_order_acquire);
     for (;;) {
@@ -86,8 +98,7 @@ static void record_images(struct recorder_thread *t)
         if (i >= n)
             return;
         if (atomic_compare_exchange_strong(&images_recorded, &i, i + 1))
-            (void)recorder_emit(t, EV_IMAGE, stream_string_id(&recorder_stream, images[i].path),
-                                images[i].base);
+            image_record(t, images[i].path, images[i].base, images[i].build_id);
     }
 }
 
@@ -110,7 +121,7 @@ void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
 {
     if (!sampling_is_on() || process.internal_signal == 0 || t->row == NULL)
         return;
-    record_images(t);
+    sampling_record_images(t);
     run_sampler(pt, t->row->kernel_tid);
 }
 

@@ -11,7 +11,9 @@ RT_MUST_CHECK int sampling_prepare(struct rt_error *e);
 bool sampling_is_on(void);
 
 /* An image that came later. */
-void sampling_note_image(const char *path, uintptr_t base);
+void sampling_note_image(const char *path, uintptr_t base, const char *build_id);
+/* Those that this process's stream does not have yet. */
+void sampling_record_images(struct recorder_thread *t);
 
 /* The thread's window has opened, or is about to close. Signals are blocked. */
 void sampling_opened(struct recorder_thread *t, struct preload_thread *pt);

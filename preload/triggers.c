@@ -2,6 +2,7 @@
  * The doors of the triggers: what happened is matched against the alarms of its type and handed to the automaton. */
 #include "preload/counters.h"
 #include "preload/counting.h"
+#include "preload/images.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -289,12 +290,9 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-void trigger_image_loaded(const char *path, uintptr_t base)
+static void image_is_here(const char *path, uintptr_t base, const char *build_id)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->in_toolkit || path == NULL)
-        return;
-    sampling_note_image(path, base);
     if (functions_wanted())
         functions_resolve();
     uint16_t match[LIST_MAX];
@@ -306,24 +304,41 @@ void trigger_image_loaded(const char *path, uintptr_t base)
     }
     if (n != 0)
         hit(thread_self(), match, n, base);
-    if (recorder_is_on() && recorder_active(t))
-        (void)recorder_emit(t, EV_IMAGE, stream_string_id(&recorder_stream, path), base);
+    if (!recorder_is_on() || !recorder_active(t))
+        return;
+    if (sampling_is_on())
+        sampling_record_images(t);
+    else
+        image_record(t, path, base, build_id);
 }
 
+void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id)
+{
+    if (!process.traced || recorder_self.in_toolkit)
+        return;
+    sampling_note_image(path, base, build_id);
+    image_is_here(path, base, build_id);
+}
+
+/* The program itself comes first and has no name. */
 static int visit_start_image(struct dl_phdr_info *info, size_t size, void *ctx)
 {
     (void)size;
-    (void)ctx;
-    if (info->dlpi_name != NULL && info->dlpi_name[0] != '\0')
-        trigger_image_loaded(info->dlpi_name, info->dlpi_addr);
-    return 0;
+    bool *first = ctx;
+    const char *path = *first ? process.id.executable : info->dlpi_name;
+    char build_id[IMAGE_ID_TEXT];
+    *first = false;
+    image_build_id(info, build_id);
+    if (path != NULL && path[0] != '\0')
+        image_is_here(path, info->dlpi_addr, build_id);
+    return images.count == 0; /* nobody waits for the others */
 }
 
 void triggers_images_at_start(void)
 {
-    trigger_image_loaded(process.id.executable, 0);
-    if (images.count != 0)
-        (void)dl_iterate_phdr(visit_start_image, NULL);
+    bool first = true;
+    if (process.traced && recorder_self.in_toolkit == 0)
+        (void)dl_iterate_phdr(visit_start_image, &first);
 }
 
 /* Requests of `regtrace ctl`, in order; one that names another thread is passed on to it. */

@@ -53,7 +53,9 @@ int hot_resolve(struct hot *h)
     int rc = 0;
     for (size_t i = 0; i <= h->image_count && rc == 0; i++) {
         uint32_t image = i < h->image_count ? (uint32_t)i : NO_IMAGE;
-        struct hot_symbols *s = image != NO_IMAGE ? hot_symbols_open(h->images[i]) : NULL;
+        struct hot_image *file = image != NO_IMAGE ? &h->images[i] : NULL;
+        struct hot_symbols *s =
+            file != NULL ? hot_symbols_open(file->path, file->build_id, &file->changed) : NULL;
         for (size_t p = 0; p < h->place_count && rc == 0; p++)
             if (h->places[p].image == image)
                 rc = name_place(h, &h->places[p], s);
@@ -97,8 +99,8 @@ static const char *image_name(const struct hot *h, uint32_t image)
 {
     if (image == NO_IMAGE)
         return "(no image)";
-    const char *slash = strrchr(h->images[image], '/');
-    return slash != NULL ? slash + 1 : h->images[image];
+    const char *path = h->images[image].path, *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
 }
 
 static double share(const struct hot *h, uint64_t weight)
@@ -172,6 +174,11 @@ void hot_print_text(FILE *out, const struct hot *h, size_t top)
                   spec.by_time ? "" : " ", spec.by_time ? " of CPU time" : spec.unit);
     if (hot_symbols_lack() != NULL)
         (void)fprintf(out, "No names: %s.\n", hot_symbols_lack());
+    for (size_t i = 0; i < h->image_count; i++)
+        if (h->images[i].changed)
+            (void)fprintf(out,
+                          "No names in %s: it has changed since the run (its build id was %s).\n",
+                          h->images[i].path, h->images[i].build_id);
     print_rows(out, h, &spec, false, top);
     print_rows(out, h, &spec, true, top);
     if (h->has_callers)
@@ -193,7 +200,7 @@ static void json_rows(struct json *j, const struct hot *h, const char *key, bool
         json_object_begin(j, NULL);
         json_compact(j);
         json_text(j, lines ? "line" : "function", rows[i]->name);
-        json_text(j, "image", rows[i]->image == NO_IMAGE ? NULL : h->images[rows[i]->image]);
+        json_text(j, "image", rows[i]->image == NO_IMAGE ? NULL : h->images[rows[i]->image].path);
         json_uint(j, "self", rows[i]->self);
         if (!lines)
             json_uint_if(j, "with_callees", h->has_callers, rows[i]->within);
@@ -213,6 +220,11 @@ void hot_print_json(FILE *out, const struct hot *h)
     json_text(&j, "unit", spec.unit);
     json_uint(&j, "samples", h->sample_count);
     json_uint(&j, "periods", h->weight);
+    json_array_begin(&j, "changed_images");
+    for (size_t i = 0; i < h->image_count; i++)
+        if (h->images[i].changed)
+            json_text(&j, NULL, h->images[i].path);
+    json_array_end(&j);
     json_rows(&j, h, "functions", false);
     json_rows(&j, h, "lines", true);
     json_object_end(&j);
@@ -221,8 +233,10 @@ void hot_print_json(FILE *out, const struct hot *h)
 
 void hot_free(struct hot *h)
 {
-    for (size_t i = 0; i < h->image_count; i++)
-        free(h->images[i]);
+    for (size_t i = 0; i < h->image_count; i++) {
+        free(h->images[i].path);
+        free(h->images[i].build_id);
+    }
     for (size_t i = 0; i < h->function_count; i++)
         free(h->functions[i].name);
     for (size_t i = 0; i < h->line_count; i++)

@@ -15,6 +15,12 @@ struct hot_place {
     bool frameless;          /* a sample's first caller is its caller indeed */
 };
 
+/* A file as it was loaded. */
+struct hot_image {
+    char *path, *build_id; /* build_id: in hexadecimal digits, "" unknown */
+    bool changed;          /* what lies at that path now is another */
+};
+
 /* A function, or a line of source. */
 struct hot_row {
     char *name;      /* of the function, or FILE:LINE; NULL unknown */
@@ -30,7 +36,7 @@ struct hot_sample {
 };
 
 struct hot {
-    char **images; /* paths as loaded */
+    struct hot_image *images;
     size_t image_count;
     struct hot_place *places;
     size_t place_count;
@@ -55,8 +61,9 @@ RT_MUST_CHECK int hot_collect(struct hot *h, struct rt_rank *rank,
 RT_MUST_CHECK int hot_resolve(struct hot *h);
 /* Names of one image's places; without libdw (elfutils) nothing has a name. hot_symbols.c */
 struct hot_symbols;
-struct hot_symbols *hot_symbols_open(const char *path);
-/* function: malloc'ed or NULL; line: "FILE:LINE", malloc'ed or NULL. */
+/* NULL where there is nothing to read, or (*changed) where the file has another build id than that, "" being any. */
+struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, bool *changed);
+/* function: C++ names in readable form; malloc'ed or NULL; line: "FILE:LINE", malloc'ed or NULL. */
 void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, char **line);
 /* Has the function made no frame by then, so that its return address is in its first place? By the unwind table. */
 bool hot_symbols_frameless(struct hot_symbols *s, uint64_t address);

@@ -24,24 +24,31 @@ struct reading {
     size_t open_count, latest;
 };
 
-static int find_image(struct hot *h, const char *path, uint32_t *out)
+static int find_image(struct hot *h, const char *path, const char *build_id, uint32_t *out)
 {
     for (size_t i = 0; i < h->image_count; i++)
-        if (strcmp(h->images[i], path) == 0) {
+        if (strcmp(h->images[i].path, path) == 0 && strcmp(h->images[i].build_id, build_id) == 0) {
             *out = (uint32_t)i;
             return 0;
         }
-    char **more = realloc(h->images, (h->image_count + 1) * sizeof *more);
-    char *copy = strdup(path);
+    struct hot_image *more = realloc(h->images, (h->image_count + 1) * sizeof *more);
+    struct hot_image copy = {.path = strdup(path), .build_id = strdup(build_id)};
     if (more != NULL)
         h->images = more;
-    if (more == NULL || copy == NULL) {
-        free(copy);
+    if (more == NULL || copy.path == NULL || copy.build_id == NULL) {
+        free(copy.path);
+        free(copy.build_id);
         return -ENOMEM;
     }
     *out = (uint32_t)h->image_count;
     h->images[h->image_count++] = copy;
     return 0;
+}
+
+/* A map's build id, "" where it has none. */
+static const char *build_id_of(const struct rt_rank *rank, const struct rt_map *m)
+{
+    return m->build_id != 0 ? rt_rank_string(rank, m->build_id) : "";
 }
 
 static size_t slot_of(const struct hot *h, const struct hot_place *p)
@@ -224,7 +231,8 @@ int hot_collect(struct hot *h, struct rt_rank *rank, const struct window_span *w
     r.image_of_map = calloc(r.tables->map_count + 1, sizeof *r.image_of_map);
     int rc = r.image_of_map == NULL ? -ENOMEM : 0;
     for (size_t i = 0; i < r.tables->map_count && rc == 0; i++)
-        rc = find_image(h, rt_rank_string(rank, r.tables->maps[i].path), &r.image_of_map[i]);
+        rc = find_image(h, rt_rank_string(rank, r.tables->maps[i].path),
+                        build_id_of(rank, &r.tables->maps[i]), &r.image_of_map[i]);
     if (rc == 0)
         rc = read_all(&r, rank, e);
     free(r.image_of_map);

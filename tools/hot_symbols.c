@@ -2,6 +2,7 @@
  * Names and lines of addresses, by elfutils' libdwfl. */
 #include "tools/hot.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,19 @@ struct hot_symbols {
     bool arm;
 };
 
-struct hot_symbols *hot_symbols_open(const char *path)
+/* No build id in the file: nothing to compare. */
+static bool is_other(Dwfl_Module *module, const char *build_id)
+{
+    const unsigned char *bits;
+    GElf_Addr where;
+    char text[41] = "";
+    int n = dwfl_module_build_id(module, &bits, &where);
+    for (int i = 0; i < n && i < 20; i++)
+        (void)snprintf(text + (size_t)2 * (size_t)i, 3, "%02x", bits[i]);
+    return build_id[0] != '\0' && strcmp(text, build_id) != 0;
+}
+
+struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, bool *changed)
 {
     static char *debuginfo_path;
     static const Dwfl_Callbacks callbacks = {
@@ -42,9 +55,30 @@ struct hot_symbols *hot_symbols_open(const char *path)
         hot_symbols_close(s);
         return NULL;
     }
+    *changed = is_other(s->module, build_id);
+    if (*changed) {
+        hot_symbols_close(s);
+        return NULL;
+    }
     s->arm = head.e_machine == EM_AARCH64;
     s->unwind = dwfl_module_eh_cfi(s->module, &s->unwind_bias);
     return s;
+}
+
+#ifdef HAVE_CXA_DEMANGLE
+/* Itanium C++ ABI 3.4, "Demangler API"; of the C++ run-time library. */
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *n, int *status);
+#endif
+
+static char *readable(const char *name)
+{
+    char *plain = NULL;
+#ifdef HAVE_CXA_DEMANGLE
+    int status = 0;
+    if (name[0] == '_' && name[1] == 'Z')
+        plain = __cxa_demangle(name, NULL, NULL, &status);
+#endif
+    return plain != NULL ? plain : strdup(name);
 }
 
 void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, char **line)
@@ -56,7 +90,7 @@ void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, 
         dwfl_module_addrinfo(s->module, address + s->bias, &into, &symbol, NULL, NULL, NULL);
     /* The nearest symbol below is no name for what lies behind its end. */
     if (name != NULL && (symbol.st_size == 0 || into < symbol.st_size))
-        *function = strdup(name);
+        *function = readable(name);
     Dwfl_Line *where = dwfl_module_getsrc(s->module, address + s->bias);
     const char *file = where != NULL ? dwfl_lineinfo(where, NULL, &number, NULL, NULL, NULL) : NULL;
     if (file != NULL && asprintf(line, "%s:%d", file, number) < 0)
@@ -97,9 +131,11 @@ const char *hot_symbols_lack(void)
 
 #else
 
-struct hot_symbols *hot_symbols_open(const char *path)
+struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, bool *changed)
 {
     (void)path;
+    (void)build_id;
+    (void)changed;
     return NULL;
 }
 

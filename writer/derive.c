@@ -147,9 +147,14 @@ static int add_comm(struct drain *d, const struct rt_event *e, uint64_t row)
     return table_append(&d->file->tables[SCHEMA_COMMS], &c, 1);
 }
 
-static int add_map(struct drain *d, const struct rt_event *e, uint64_t row)
+static int add_map(struct drain *d, const struct rt_event *e, const struct event_slot *more,
+                   uint64_t row)
 {
-    struct rt_map m = {.row = row, .clock = e->clock, .base = e->b, .path = (uint32_t)e->a};
+    struct rt_map m = {.row = row,
+                       .clock = e->clock,
+                       .base = e->b,
+                       .path = (uint32_t)e->a,
+                       .build_id = more != NULL ? (uint32_t)more->clock : 0};
     return table_append(&d->file->tables[SCHEMA_MAPS], &m, 1);
 }
 
@@ -167,7 +172,7 @@ int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
         t->dropped_reported += e->a;
         rc = drain_add_loss(d, RT_LOSS_DROPPED, e->thread, e->a);
         break;
-    case EV_IMAGE: rc = add_map(d, e, row); break;
+    case EV_IMAGE: rc = add_map(d, e, first, row); break;
     case EV_MPI_COMM: rc = add_comm(d, e, row); break;
     default:
         if (EVENT_IS_MPI_ENTER(e->code) || EVENT_IS_MPI_LEAVE(e->code))

@@ -9,7 +9,7 @@ window=start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat
 sampled() {
     local name=$1 env=()
     shift
-    while [[ $1 =~ ^[A-Za-z_][A-Za-z0-9_]*= ]]; do env+=("$1"); shift; done
+    while [[ ${1:-} =~ ^[A-Za-z_][A-Za-z0-9_]*= ]]; do env+=("$1"); shift; done
     trace=$T/$name
     run 120 env REGTRACE_DIR="$trace" REGTRACE_CONTROL=$window REGTRACE_SAMPLE=cpu:1ms REGTRACE_SAMPLE_DEPTH=16 \
         "${env[@]}" LD_PRELOAD="$LIBREGTRACE" "$P" "$@"
@@ -128,4 +128,58 @@ run 30 "$REGTRACE" run -o "$T/wrong" -sample bogus:1 -- "$P" work 1
 is "$status" 2 "regtrace run refuses it too"
 [ ! -e "$T/wrong" ]
 ok $? "and starts nothing"
+
+# --- names ---------------------------------------------------------------------------------------------------------------
+cat >"$T/named.cc" <<'END'
+#include <csignal>
+namespace solver {
+template <class T> struct Grid {
+    T sum = 0;
+    __attribute__((noinline)) void relax(int n)
+    {
+        for (int i = 1; i < n; i++)
+            sum += T(1) / i;
+    }
+};
+}
+int main()
+{
+    solver::Grid<double> grid;
+    signal(SIGUSR1, [](int) {});
+    signal(SIGUSR2, [](int) {});
+    raise(SIGUSR1);
+    for (int i = 0; i < 200; i++)
+        grid.relax(100000);
+    raise(SIGUSR2);
+    return grid.sum > 0 ? 0 : 1;
+}
+END
+if g++ -g -O1 -Wl,--build-id -o "$T/named" "$T/named.cc" 2>/dev/null; then
+    id=$(readelf -n "$T/named" | sed -n 's/.*Build ID: *//p')
+    P=$T/named
+    sampled cxx
+    like "$hot" '"function": "solver::Grid<double>::relax\(int\)"' "C++ names are readable" || diag "$hot"
+    like "$hot" '"changed_images": \[\]' "no file has changed"
+    if [ "$PYTHON" != no ]; then
+        run 30 "$PYTHON" -c '
+import h5py, sys
+with h5py.File(sys.argv[1]) as f:
+    text = bytes(f["strings"][:]).decode() if f["strings"].dtype.kind == "u" else f["strings"][:].tobytes().decode()
+    index = {int(r["id"]): (int(r["offset"]), int(r["length"])) for r in f["string_index"]}
+    def name(i):
+        at, n = index[i]
+        return text[at:at + n]
+    print(*sorted({name(int(m["build_id"])) for m in f["maps"] if name(int(m["path"])).endswith("/named")}))' "$trace/rank-00000.h5"
+        is "$out" "$id" "/maps has its build id, as readelf reads it" || diag "$err"
+    fi
+    echo 'int unrelated() { return 1; }' >>"$T/named.cc"
+    g++ -g -O2 -Wl,--build-id -o "$T/named" "$T/named.cc"
+    run 60 "$REGTRACE" report --hot "$trace"
+    like "$out" "No names in $T/named: it has changed since the run \\(its build id was $id\\)" "a program that was built again gives no wrong names"
+    unlike "$out" 'relax' "none at all"
+    run 60 "$REGTRACE" report --hot --json "$trace"
+    like "$out" "^ *\"$T/named\",?\$" "nor in the JSON"
+else
+    skip "C++ names" "no g++"
+fi
 done_testing
