@@ -84,8 +84,10 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
                         bool bcast, bool firing, const struct edge *e)
 {
     uint64_t now = clock_ticks();
-    /* A thread that began in a window which was open by then is late from its own begin. */
-    uint64_t from = t->row != NULL && t->row->started > e->clock ? t->row->started : e->clock;
+    /* A thread that began in a window which was open by then is late from its own begin. One that we have not seen begin
+     * was there before anything was recorded: its row's `started` is when it was first seen. */
+    bool seen_begin = t->row != NULL && t->row->start_routine != 0;
+    uint64_t from = seen_begin && t->row->started > e->clock ? t->row->started : e->clock;
     uint64_t late = firing || now < from ? 0 : now - from;
     uint64_t a = (uint32_t)ordinal | (uint64_t)bcast << 32 | (uint64_t)firing << 33;
     uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : CTL_UNKNOWN,
