@@ -191,6 +191,8 @@ is "$(for fd in "/proc/$writer/fd"/*; do readlink "$fd"; done | grep -c "$T/\(wa
 is "$(awk '{ sub(/.*[)] /, ""); print $4 }' "/proc/$writer/stat")" "$writer" 'it leads a session of its own'
 is "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$writer/status")" "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$$/status)" \
     'and may run on every processor, though the program may not'
+is "$(tr '\0' '\n' <"/proc/$writer/environ" | grep -c '^LD_PRELOAD=') $(grep -c 'libregtrace[.]so' "/proc/$writer/maps")" '0 0' \
+    'nor is anything preloaded into it: it traces nothing, itself least of all'
 touch "$T/enough"
 wait $pid
 is "$?" 0 'the program ends as it would'
