@@ -5,16 +5,19 @@
 cd "$T" || exit 99
 [ -n "$(mpis)" ] || skip_all 'no MPI'
 
-# LEVEL[=TEXT]...: each an MPI_Pcontrol, with an MPI_Barrier on SELF behind it whose number is its place.
+# LEVEL[=TEXT]...: each an MPI_Pcontrol, with a mark behind it whose number is its place. "kill": the end, by SIGKILL.
 cat >levels.c <<'END'
 #include <mpi.h>
 #include <regtrace.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "kill") == 0)
+            raise(SIGKILL);
         char *text = strchr(argv[i], '=');
         if (text != NULL)
             MPI_Pcontrol(atoi(argv[i]), text + 1);
@@ -86,6 +89,28 @@ for mpi in $(mpis); do
         "$mpi: mpip: 2 resets, 3 and 4 report"
     traced flush REGTRACE_PCONTROL=std "./levels.$mpi" 2 3 4
     unlike "$events" 'EV_STATS' "$mpi: std: they do not"
+    # A thread's row counts what it has handed over: nothing of a chunk that is not full, unless it was flushed.
+    if [ "$PYTHON" != no ]; then
+        for flush in "" 2; do
+            rm -rf "$T/handed"
+            run 60 mpirun_for "$mpi" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/handed" REGTRACE_PCONTROL=std \
+                "./levels.$mpi" 7 ${flush:+"$flush"} 8 kill
+            wait_for 20 test -e "$T/handed/regtrace.h5"
+            "$PYTHON" - "$T/handed/rank-00000.h5" <<'END'
+import sys
+import h5py
+with h5py.File(sys.argv[1], "r") as f:
+    events, threads = f["events"][:], f["threads"][:]
+events = events[events["thread"] == 0]
+marks = (events["code"] == 0x3d4d4b).nonzero()[0]  # KM=
+print(len(marks), "marks,", int(threads[threads["thread"] == 0]["recorded"][0]) - (int(marks[1]) if len(marks) == 3 else 0))
+END
+        done >handed.out 2>&1
+        # Behind the mark of level 7 comes the record of the call with level 2, the last one handed over.
+        is "$(cat handed.out)" $'2 marks, 0\n3 marks, 0' "$mpi: std: 2 hands over what the thread has recorded, that call included"
+    else
+        skip "$mpi: std: 2 hands over what the thread has recorded" 'no python3 with h5py'
+    fi
     traced ipm REGTRACE_PCONTROL=ipm REGTRACE_CONTROL=start:pcontrol:in,stop:pcontrol:last,repeat \
         "./levels.$mpi" 1=out -1=out 1=in 1=deep -1=deep 0=note -1=in 2=no 1=last
     is "$windows" '0 0 alarm' "$mpi: ipm: a region that begins fires pcontrol:NAME"
