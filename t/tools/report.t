@@ -71,6 +71,43 @@ compare "$T/edges" 'named calls'
 is "$(grep -oE '"opened_by": "[A-Za-z ]*"' edges.json | sort | uniq -c | xargs)" '3 opened_by: API 1 opened_by: default start' 'named calls: who opened the windows'
 is "$(grep -oE '"(fired|ignored)": [0-9]+' edges.json | xargs)" 'fired: 8 ignored: 2' 'named calls: of eight events, both threads'"'"' default starts among them, two changed nothing'
 
+# Two chains that both open windows: each is named by its own text.
+first=start:pcontrol:solve,stop:pcontrol:solved,repeat second=start:timeout:1ms,stop:timeout:2ms
+run 120 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="$first;$second" REGTRACE_DIR="$T/two" "$APPS/stencil.$last"
+compare "$T/two" 'two chains'
+got=$("$PYTHON" -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+print(*r["chains"], *sorted({"%d=%s" % (w["chain"], w["chain_text"]) for w in r["windows"]}))' "$T/two.json")
+is "$got" "$first $second 0=$first 1=$second" 'two chains: both are told, and which opened a window'
+like "$(cat "$T/two.text")" "chain 2: $second\$" 'and for people'
+
+# A message of more than 32 bits can count, to nobody: no memory is needed for it. Another is one byte short of 2^32.
+cat >large.c <<'END'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    MPI_Datatype giant;
+    char x;
+    MPI_Init(&argc, &argv);
+    MPI_Type_contiguous(1 << 30, MPI_BYTE, &giant);
+    MPI_Type_commit(&giant);
+    MPI_Send(&x, 5, giant, MPI_PROC_NULL, 3, MPI_COMM_WORLD);
+    MPI_Send(&x, 300000, giant, MPI_PROC_NULL, 4, MPI_COMM_WORLD);
+    MPI_Type_free(&giant);
+    return MPI_Finalize();
+}
+END
+if mpicc.$last -o large.out large.c 2>/dev/null; then
+    run 60 mpirun_for "$last" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/large" ./large.out
+    compare "$T/large" 'large messages'
+    is "$("$REGTRACE" dump --json --code MPI_Send "$T/large" | grep -oE '"(tag|bytes|comm)": [0-9]+' | xargs)" \
+        "tag: 3 bytes: $((5 << 30)) comm: 1 tag: 4 bytes: $(((1 << 48) - 1)) comm: 1" \
+        'large messages: their bytes in full, as many as 48 bits can say'
+else
+    skip 'large messages' "mpicc.$last is not here"
+fi
+
 run 60 "$REGTRACE" report "$dir"
 is "$status" 0 'report for people'
 for word in 'chain 1: start:pcontrol:solve' 'Windows: 9' 'MPI_Allreduce' 'By rank' 'Own overhead' 'closed, finished' '0 lost'; do
@@ -208,6 +245,17 @@ print(one["end_reason"], one["functions"][0]["calls"], len(w), w[0]["truncated"]
     like "$("$REGTRACE" report "$T/kill")" 'rank(s 0-1 were| 1 was) killed' 'and the report says so'
     ok_run 'check has nothing against it' "$REGTRACE" check "$T/kill"
 
+    # More than the stream holds: the process waits for its writer, and that is told.
+    run 60 mpirun_for "$last" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=$chain REGTRACE_DIR="$T/wait" REGTRACE_BUFFER=128K \
+        "$T/killed" wait
+    compare "$T/wait" 'waits'
+    got=$("$PYTHON" -c '
+import json, sys
+r = json.load(open(sys.argv[1]))["ranks"][0]
+print(r["overhead"]["waits"] > 0, r["overhead"]["wait_ns"] > 0, r["overhead"]["waits"] == sum(t["waits"] for t in r["threads"]), r["lost"])' "$T/wait.json")
+    is "$got" 'True True True 0' 'waits for the writer are counted, with their time, and lose nothing'
+    like "$(cat "$T/wait.text")" 'waiting .* measured, [1-9][0-9]* waits for the writer' 'and told to people'
+
     # Events dropped, many: counted, and calls whose other end fell into a gap are no violation.
     run 60 mpirun_for "$last" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=$chain REGTRACE_DIR="$T/drop" REGTRACE_FULL=drop \
         REGTRACE_BUFFER=128K "$T/killed" drop
@@ -266,4 +314,33 @@ print(all(r["interrupted"] == sum(t["interrupted"] for t in r["threads"]) > 0 fo
 else
     skip 'a starved rank' "mpicc.$last is not here"
 fi
+
+# Calls whose other end is missing, as exceptions leave them where nobody sees it: in a copy of a file, by hand.
+cp -r "$dir" "$T/ends"
+"$PYTHON" - "$T/ends/rank-00000.h5" <<'END'
+import sys
+import h5py
+MARK = 0x3d4d4b  # KM=
+with h5py.File(sys.argv[1], "r+") as f:
+    names = {int(r["code"]): r["label"] for r in f["functions"][:] if r["name"].startswith(b"MPI_")}
+    events = f["events"][:]
+    window = f["windows"][0]
+    rows = [i for i in range(int(window["open_row"]), int(window["close_row"]))
+            if events[i]["thread"] == window["thread"] and int(events[i]["code"]) in names]
+    # Calls that have none inside: pairs of neighbours.
+    pairs = [(a, b) for a, b in zip(rows, rows[1:])
+             if names[int(events[a]["code"])] == b"enter" and int(events[b]["code"]) != int(events[a]["code"])
+             and names[int(events[b]["code"])] == b"leave"]
+    code = events["code"]
+    i = next(i for i in range(len(pairs) - 3) if code[pairs[i][0]] != code[pairs[i + 1][0]])
+    (a, b), (c, d), (e, g), (last, end) = pairs[i], pairs[i + 1], pairs[i + 2], pairs[-1]
+    code[b], code[c], code[d] = code[c], MARK, code[b]  # one inside the other, without its leave
+    code[e] = code[g]  # two leaves without an enter
+    code[end] = MARK  # the window closes over a call
+    f["events"][:] = events
+END
+ok $? 'four ends of calls are taken away'
+like "$("$REGTRACE" report --json "$T/ends")" '"unmatched": 4,' 'report counts them'
+like "$("$REGTRACE" report "$T/ends")" 'rank 0: 4 MPI calls without their other end' 'and tells people'
+unlike "$("$REGTRACE" report "$dir")" 'without their other end' 'of a whole file it says nothing of the kind'
 done_testing
