@@ -160,20 +160,6 @@ static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chu
     uint64_t end = __atomic_load_n(&h->pad2[1], __ATOMIC_RELAXED);
     uint64_t taken = end > row ? end - row : 0;
     c->skip = c->skip < taken ? c->skip : taken;
-    c->holds_last = c->skip > 0 && row + c->skip == have;
-}
-
-bool drain_holds_row(const struct drain *d, uint64_t row)
-{
-    for (uint32_t i = 0; i < d->chunk_count; i++) {
-        struct chunk_header *c = drain_chunk_header(d, i);
-        uint64_t word = __atomic_load_n(&c->pad2[0], __ATOMIC_RELAXED);
-        if (word != 0 && (word >> POSITION_BITS) - 1 <= row &&
-            row < __atomic_load_n(&c->pad2[1], __ATOMIC_RELAXED) &&
-            any_complete(chunk_slots(c), 0, d->chunk_slots, chunk_mark(c)))
-            return true;
-    }
-    return false;
 }
 
 struct taking {
@@ -213,25 +199,6 @@ static int store(struct taking *k, const struct rt_event *e, const struct event_
     return rc;
 }
 
-/* A writer that is killed while it writes the tail leaves a last row of which a part is of another, where a page ended.
- * Such a row is in the stream still. */
-static int mend_last_row(struct taking *k, const struct rt_event *e)
-{
-    struct rankfile *f = k->d->file;
-    uint64_t row = k->d->resumed_rows - 1;
-    int rc = 0;
-    k->t->rows++;
-    if (e->code == EV_DROPPED) {
-        k->t->dropped_reported += e->a;
-        rc = drain_add_loss(k->d, RT_LOSS_DROPPED, e->thread, e->a);
-    }
-    if (rc == 0 && row < f->written)
-        return table_write(&f->tables[SCHEMA_EVENTS], row, e, 1);
-    if (rc == 0)
-        f->rows[row - f->written] = *e;
-    return rc;
-}
-
 /* The record that begins at slot i, complete with `head`; returns how many slots it has, or -errno. */
 static int take_record(struct taking *k, uint32_t i, uint64_t head)
 {
@@ -257,13 +224,12 @@ static int take_record(struct taking *k, uint32_t i, uint64_t head)
     };
     if (e.code == EV_WINDOW_OPEN)
         e.window = (int32_t)(uint32_t)e.a;
-    bool before = i < k->from, last = false;
+    bool before = i < k->from;
     if (!before && k->c->skip > 0) {
-        last = --k->c->skip == 0 && k->c->holds_last;
+        k->c->skip--;
         before = true;
     }
-    int rc = last ? mend_last_row(k, &e) : 0;
-    rc = rc != 0 ? rc : store(k, &e, s + 1, n - 1, before);
+    int rc = store(k, &e, s + 1, n - 1, before);
     return rc != 0 ? rc : (int)n;
 }
 

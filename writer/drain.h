@@ -26,7 +26,6 @@ struct drain_chunk {
     uint64_t skip;          /* rows that the file had already (after a killed writer) */
     uint64_t blocked_since; /* ns: closed, with a slot that nobody completes */
     bool begun, done, zombie;
-    bool holds_last; /* the last of the rows that are skipped is the last one of the file */
 };
 
 struct open_window {
@@ -96,9 +95,6 @@ RT_MUST_CHECK int drain_set_file(struct drain *d, struct rankfile *f);
 
 /* Is there anything to write: a closed chunk, or with `open` a slot in an open one? */
 bool drain_has_events(const struct drain *d, bool open);
-
-/* Before a killed writer's stream is drained: does it still hold what that writer made this row of? */
-bool drain_holds_row(const struct drain *d, uint64_t row);
 
 enum drain_mode {
     DRAIN_CLOSED, /* closed chunks */

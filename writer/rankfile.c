@@ -56,8 +56,10 @@ static int write_tail(struct rankfile *f)
         size_t n = f->row_count - f->tail_count;
         n = n < BATCH ? n : BATCH;
         n = n < SCHEMA_EVENT_CHUNK - place ? n : SCHEMA_EVENT_CHUNK - place;
-        for (size_t i = 0; i < n; i++)
-            batch[i] = (struct rt_tail_row){first + i, f->rows[f->tail_count + i]};
+        for (size_t i = 0; i < n; i++) {
+            batch[i] = (struct rt_tail_row){.row = first + i, .event = f->rows[f->tail_count + i]};
+            batch[i].check = schema_tail_check(&batch[i]);
+        }
         int rc = table_write(tail, place, batch, n);
         if (rc != 0)
             return rc;

@@ -27,6 +27,7 @@ struct reader_info {
     uint32_t parent_pid, uid; /* 0: not said */
     uint64_t pid_start_time;
     uint64_t writer_start_time, fired_total, ignored_total, event_count;
+    uint64_t tail_left_out; /* rows of the tail from a torn one on */
     double nominal_ns_per_tick, clock_drift;
     int64_t clock_offset_ns, clock_error_ns;
     char host[80], boot_id[40], program[80], state[SCHEMA_STATE_WIDTH + 1],

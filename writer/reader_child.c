@@ -28,6 +28,7 @@ struct child {
     uint64_t file_bytes, stored, total; /* rows in /events, and with the tail */
     struct rt_tail_row *tail;
     size_t tail_rows;
+    uint64_t tail_left_out;
     int rc;
     char error[1024];
 };
@@ -196,10 +197,42 @@ static int read_table(struct child *c, enum schema_table table, void **out, uint
     return rc;
 }
 
+/* Files of before there was a check are taken as they are. */
+static void trust_unchecked(const struct child *c, struct rt_tail_row *rows, uint64_t n)
+{
+    hid_t dataset = H5Dopen2(c->file, schema_tables[SCHEMA_TAIL].name, H5P_DEFAULT);
+    hid_t type = dataset < 0 ? -1 : H5Dget_type(dataset);
+    if (type >= 0 && H5Tget_class(type) == H5T_COMPOUND && H5Tget_member_index(type, "check") < 0)
+        for (uint64_t i = 0; i < n; i++)
+            rows[i].check = schema_tail_check(&rows[i]);
+    if (type >= 0)
+        (void)H5Tclose(type);
+    if (dataset >= 0)
+        (void)H5Dclose(dataset);
+}
+
 static int by_row(const void *a, const void *b)
 {
     const struct rt_tail_row *x = a, *y = b;
     return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Rows that follow those of /events without a hole, up to the first that is torn; what would come behind is counted. */
+static void choose_tail(struct child *c, uint64_t n)
+{
+    size_t kept = 0;
+    uint64_t left_out = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        bool whole = c->tail[i].check == schema_tail_check(&c->tail[i]);
+        uint64_t next = c->stored + kept;
+        if (c->tail[i].row == next && whole && left_out == 0)
+            c->tail[kept++] = c->tail[i];
+        else if (c->tail[i].row == next || (c->tail[i].row > next && whole))
+            left_out++;
+    }
+    c->tail_rows = kept;
+    c->tail_left_out = left_out;
+    c->total = c->stored + kept;
 }
 
 /* The tail first, then how long /events is: rows that moved in between are then found there. */
@@ -217,15 +250,12 @@ static int find_extent(struct child *c, bool with_tail)
         stored = row_count(c->events);
     if (stored < 0 || (uint64_t)stored > c->file_bytes * DEFLATE_LIMIT + SCHEMA_EVENT_CHUNK)
         return damaged(c, "events");
-    c->stored = c->total = (uint64_t)stored;
-    if (n > 0)
+    c->stored = (uint64_t)stored;
+    if (n > 0) {
+        trust_unchecked(c, c->tail, n);
         qsort(c->tail, n, sizeof *c->tail, by_row);
-    size_t kept = 0;
-    for (uint64_t i = 0; i < n; i++)
-        if (c->tail[i].row == c->stored + kept)
-            c->tail[kept++] = c->tail[i];
-    c->tail_rows = kept;
-    c->total += kept;
+    }
+    choose_tail(c, n);
     return 0;
 }
 
@@ -274,8 +304,10 @@ static int load(struct child *c, struct reader_info *info, void *tables[SENT], u
         if (rc == 0)
             rows[i] = trim_rows(c, sent[i], tables[i], rows[i]);
     }
-    if (rc == 0)
+    if (rc == 0) {
         info->event_count = c->total;
+        info->tail_left_out = c->tail_left_out;
+    }
     return rc;
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,8 +167,6 @@ static int copy_events(struct patient *p, struct rt_error *e)
 {
     struct rt_event *rows = malloc(BLOCK * sizeof *rows);
     uint64_t total = rt_rank_info(p->old)->event_count, done = 0;
-    /* The last row may be torn: where the stream has it, it is taken, and counted, from there. */
-    bool again = p->has_stream && total > 0 && drain_holds_row(&p->drain, total - 1);
     int rc = rows == NULL ? -ENOMEM : 0;
     while (done < total && rc == 0) {
         size_t got = 0;
@@ -176,7 +175,7 @@ static int copy_events(struct patient *p, struct rt_error *e)
             rc = -EBADMSG;
         for (size_t i = 0; i < got && rc == 0; i++) {
             rc = rankfile_add(&p->file, &rows[i]);
-            if (rc == 0 && !(again && done + i + 1 == total))
+            if (rc == 0)
                 rc = account(p, &rows[i]);
         }
         if (rc == 0)
@@ -303,6 +302,20 @@ static void fail(struct rt_recovered *r, const char *text)
     (void)snprintf(r->text, sizeof r->text, "%.500s", text);
 }
 
+static void tell_stream_gone(const struct patient *p)
+{
+    uint64_t torn = p->old != NULL ? rt_rank_raw_info(p->old)->tail_left_out : 0;
+    int n = snprintf(p->result->text, sizeof p->result->text,
+                     "the stream is gone (rebooted node, or deleted): what the "
+                     "writer had not stored is lost");
+    if (torn > 0)
+        (void)snprintf(
+            p->result->text + n, sizeof p->result->text - (size_t)n,
+            "; it was killed while it stored the last events: from a torn row on, %" PRIu64
+            " %s left out",
+            torn, torn == 1 ? "is" : "are");
+}
+
 /* The process may still run: its stream stays, and it goes on without being recorded. */
 static void finish_stream(struct patient *p)
 {
@@ -372,9 +385,7 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
     } else {
         result->result = p.has_stream ? RT_RECOVER_DONE : RT_RECOVER_STREAM_GONE;
         if (!p.has_stream)
-            (void)snprintf(result->text, sizeof result->text,
-                           "the stream is gone (rebooted node, or deleted): what the "
-                           "writer had not stored is lost");
+            tell_stream_gone(&p);
         finish_stream(&p);
         verify_note(&p.claim);
         (void)!claim_finish(&p.claim, CLAIM_RECOVERED, p.file.written, &last);

@@ -27,9 +27,10 @@ static const struct schema_field event_fields[] = {
 #member, offsetof(struct rt_tail_row, event.member), kind, 0                               \
     }
 static const struct schema_field tail_fields[] = {
-    FIELD(rt_tail_row, row, KIND_U64), TAIL_FIELD(clock, KIND_U64),  TAIL_FIELD(code, KIND_U32),
-    TAIL_FIELD(thread, KIND_I32),      TAIL_FIELD(window, KIND_I32), TAIL_FIELD(cpu, KIND_U16),
-    TAIL_FIELD(flags, KIND_U16),       TAIL_FIELD(a, KIND_U64),      TAIL_FIELD(b, KIND_U64),
+    FIELD(rt_tail_row, row, KIND_U64),   TAIL_FIELD(clock, KIND_U64),  TAIL_FIELD(code, KIND_U32),
+    TAIL_FIELD(thread, KIND_I32),        TAIL_FIELD(window, KIND_I32), TAIL_FIELD(cpu, KIND_U16),
+    TAIL_FIELD(flags, KIND_U16),         TAIL_FIELD(a, KIND_U64),      TAIL_FIELD(b, KIND_U64),
+    FIELD(rt_tail_row, check, KIND_U32),
 };
 
 static const struct schema_field fired_fields[] = {
@@ -141,6 +142,25 @@ const struct schema_table_info schema_tables[SCHEMA_TABLES] = {
     [SCHEMA_FUNCTIONS] = {TABLE("functions", rt_function, 64, function_fields), SIZE_MAX},
     [SCHEMA_METADATA] = {"metadata", 1, 4096, NULL, 0, SIZE_MAX},
 };
+
+uint32_t schema_tail_check(const struct rt_tail_row *row)
+{
+    const struct rt_event *e = &row->event;
+    const uint64_t words[] = {
+        row->row,
+        e->clock,
+        e->code | (uint64_t)(uint32_t)e->thread << 32,
+        (uint32_t)e->window | (uint64_t)e->cpu << 32 | (uint64_t)e->flags << 48,
+        e->a,
+        e->b,
+    };
+    uint64_t sum = 1; /* a row of zeros, which nobody wrote, does not fit */
+    for (size_t i = 0; i < COUNT(words); i++) {
+        sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 32;
+    }
+    return (uint32_t)sum;
+}
 
 static hid_t text_type(size_t width)
 {

@@ -13,10 +13,12 @@
 #define SCHEMA_TAIL_CHUNK 1024u
 
 /* /tail: rows that do not fill a chunk of /events yet. `row` is the number the row will have in /events; one that
- * is below the length of /events is stale. */
+ * is below the length of /events is stale. The tail is overwritten in place: a writer that is killed in the act leaves a row whose
+ * beginning is of one and whose end is of another, where a page ended. `check` does not fit then. */
 struct rt_tail_row {
     uint64_t row;
     struct rt_event event;
+    uint32_t check; /* schema_tail_check() */
 };
 
 /* /string_index: where the text of an id stands in /strings. */
@@ -65,6 +67,9 @@ struct schema_table_info {
 };
 
 extern const struct schema_table_info schema_tables[SCHEMA_TABLES];
+
+/* What `check` of a row of /tail is to be; share/doc/schema.md has the rule, for other readers. */
+uint32_t schema_tail_check(const struct rt_tail_row *row);
 
 /* The compound type in memory layout (H5Tclose it); negative on failure. */
 hid_t schema_memory_type(enum schema_table table);

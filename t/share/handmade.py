@@ -14,7 +14,8 @@ def utf8(width):
 
 EVENT = np.dtype([("clock", "u8"), ("code", "u4"), ("thread", "i4"), ("window", "i4"), ("cpu", "u2"), ("flags", "u2"),
                   ("a", "u8"), ("b", "u8")])  # fmt: skip
-TAIL = np.dtype([("row", "u8"), *EVENT.descr])
+TAIL = np.dtype([("row", "u8"), *EVENT.descr, ("check", "u4")])
+OLD_TAIL = np.dtype([("row", "u8"), *EVENT.descr])  # before there was a check
 FIRED = np.dtype([("row", "u8"), ("clock", "u8"), ("thread", "i4"), ("alarm", "i4"), ("chain", "i4"), ("event", "u4"),
                   ("flags", "u4"), ("window", "i4"), ("ip", "u8"), ("requested", "i8"), ("actual", "i8"), ("pass", "u8")])
 WINDOW = np.dtype([(n, "u8") for n in ("open_row", "close_row", "start_clock", "stop_clock")]
@@ -66,6 +67,16 @@ def event(clock, code_, thread=0, window=0, a=0, b=0, flags=0, cpu=1):
     return np.array((clock, code_, thread, window, cpu, flags, a, b), dtype=EVENT)
 
 
+def tail_row(row, e):
+    """A row of /tail for an event, with its check: plain integers, one at a time."""
+    clock, code_, thread, window_, cpu, flags, a, b = (int(v) for v in e.item())
+    total = 1
+    for word in (row, clock, code_ + thread % 2**32 * 2**32, window_ % 2**32 + cpu * 2**32 + flags * 2**48, a, b):
+        total = (total ^ word) * 0x9E3779B97F4A7C15 % 2**64
+        total ^= total // 2**32
+    return (row, *e.item(), total % 2**32)
+
+
 def functions():
     rows = [(code("RW["), b"EV_WINDOW_OPEN", b"window opens"), (code("RW]"), b"EV_WINDOW_CLOSE", b"window closes"),
             (code("RDd"), b"EV_DROPPED", b"events dropped"), (code("MCc"), b"EV_MPI_COMPLETE", b"request completes"),
@@ -103,7 +114,7 @@ def rows(list_, dtype):
 
 
 def write(path, rank=0, size=1, events=(), tail=(), windows=(), threads=(), fired=(), alarms=(), losses=(), comms=(),
-          strings=(), start_ticks=1000, attributes=None, live=False):  # fmt: skip
+          strings=(), start_ticks=1000, attributes=None, live=False, tail_type=TAIL):  # fmt: skip
     """A rank file. ticks t are TICK_NS * (t - start_ticks) ns after 5,000,000,000 on CLOCK_MONOTONIC. `live`: leaves the
     file open for SWMR writing and returns it."""
     heap, index = b"", []
@@ -113,7 +124,7 @@ def write(path, rank=0, size=1, events=(), tail=(), windows=(), threads=(), fire
     points = [(start_ticks, 5_000_000_000, 1_600_000_005_000_000_000, 10),
               (start_ticks + 4_000_000, 5_002_000_000, 1_600_000_005_002_000_000, 10)]  # fmt: skip
     tables = {
-        "events": (events, EVENT, 8192), "tail": (tail, TAIL, 1024), "fired": (fired, FIRED, 256),
+        "events": (events, EVENT, 8192), "tail": (tail, tail_type, 1024), "fired": (fired, FIRED, 256),
         "windows": (windows, WINDOW, 256), "threads": (threads, THREAD, 16), "comms": (comms, COMM, 64),
         "string_index": (index, STRING, 128), "calibration": (points, CALIBRATION, 64), "alarms": (alarms, ALARM, 16),
         "losses": (losses, LOSS, 64), "maps": ([], MAP, 64), "functions": (functions(), FUNCTION, 64),

@@ -340,9 +340,9 @@ def pairing_at_random():
 def live_file_and_its_tail():
     path = os.path.join(folder("live"), "rank-00000.h5")
     all_events = plain_events()
-    tail = [(i, *e.item()) for i, e in enumerate(all_events)]
+    tail = [hm.tail_row(i, e) for i, e in enumerate(all_events)]
     # Stale rows below the length of /events, and one beyond a hole: neither may show.
-    f = plain_file(path, events=all_events[:6], tail=[*tail[4:16], (40, *all_events[0].item())], live=True,
+    f = plain_file(path, events=all_events[:6], tail=[*tail[4:16], hm.tail_row(40, all_events[0])], live=True,
                    attributes={"state": "open", "end_reason": ""})  # fmt: skip
     run = regtrace.open(path)
     same(run.ranks["state"], ["live"])
@@ -369,6 +369,29 @@ def live_file_and_its_tail():
     same(run.mpi_calls()["function"].tail(1), ["MPI_Bcast"])
     f.close()
     assert len(run.events()) == 20
+
+
+@test
+def torn_tail():
+    all_events = plain_events()
+    tail = [hm.tail_row(i, e) for i, e in enumerate(all_events)]
+    path = os.path.join(folder("torn"), "rank-00000.h5")
+    # Row 12 ends as row 3: it is not there, nor what comes behind it.
+    for column in range(1, len(hm.TAIL)):
+        torn = (*tail[12][:column], *tail[3][column:])
+        if torn == tail[12]:
+            continue
+        plain_file(path, events=all_events[:6], tail=[*tail[6:12], torn, *tail[13:16]], attributes={"state": "open"})
+        run = regtrace.open(path)
+        same(run.ranks["events"], [12])
+        assert len(run.events()) == 12, column
+    # Rows that nobody wrote: the dataset was made longer and no more.
+    plain_file(path, tail=[tuple([0] * len(hm.TAIL))] * 3, events=[], windows=[], attributes={"state": "open"})
+    assert len(regtrace.open(path).events()) == 0
+    # A file of before there was a check.
+    plain_file(path, events=all_events[:6], tail=[row[:-1] for row in tail[6:16]], tail_type=hm.OLD_TAIL,
+               attributes={"state": "open"})  # fmt: skip
+    same(regtrace.open(path).ranks["events"], [16])
 
 
 @test

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A writer that was killed while several threads had chunks that it had stored in part: recover goes on in each where the writer
- * had stopped, and what stood in the file's tail is what was recorded. */
+ * had stopped, and what stood in the file's tail is what was recorded. A row of the tail that was torn when its writer was killed is
+ * in no reader's way, and said to be missing where nobody else has it. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 #include "writer/schema.h"
@@ -50,32 +51,99 @@ static void wait_for_part(struct fixture *f, uint64_t part)
             fixture_sleep_ms(1);
 }
 
-/* As a write that was broken off at the end of a page leaves it: the last row of the tail ends in what stood there before. */
-static bool tear_last_row(const struct fixture *f)
+/* A row as it stands in the file, without the holes of the C struct. */
+enum { ROW = offsetof(struct rt_tail_row, check) + sizeof(uint32_t) };
+
+static unsigned char bytes[4u << 20];
+
+static void file_path(const struct fixture *f, char path[PATH_MAX])
+{
+    (void)snprintf(path, PATH_MAX, "%s/rank-00000.h5", f->dir);
+}
+
+/* Where the last row of the tail stands in the file; 0 if there is none, or it begins a chunk. */
+static size_t find_last_row(const struct fixture *f)
 {
     char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/rank-00000.h5", f->dir);
-    FILE *file = fopen(path, "r+");
-    static unsigned char bytes[4u << 20];
+    file_path(f, path);
+    FILE *file = fopen(path, "r");
     size_t n = file != NULL ? fread(bytes, 1, sizeof bytes, file) : 0, at = 0;
-    struct rt_tail_row last = {.row = 0};
-    for (size_t i = 0; i + sizeof last <= n; i++) {
-        struct rt_tail_row row;
-        memcpy(&row, bytes + i, sizeof row);
-        if (row.event.code == EV_MARK_SET && row.event.a < THREADS && row.row > last.row &&
-            row.row < 5 * THREADS * PART && row.event.b < 5 * PART) {
-            last = row;
+    struct rt_tail_row row = {.row = 0};
+    uint64_t last = 0;
+    for (size_t i = ROW; i + ROW <= n; i++) {
+        memcpy(&row, bytes + i, ROW);
+        if (row.event.code == EV_MARK_SET && row.row > last &&
+            row.check == schema_tail_check(&row)) {
+            last = row.row;
             at = i;
         }
     }
-    last.event.a = (last.event.a + 1) % THREADS;
-    last.event.b = 0;
+    if (file != NULL)
+        (void)fclose(file);
+    memcpy(&row, bytes + at - (at != 0 ? ROW : 0), ROW);
+    diag("the last row is %" PRIu64 ", at byte %zu", last, at);
+    return row.row + 1 == last ? at : 0;
+}
+
+/* As a write that was broken off at the end of a page leaves it: the row ends, from byte `from` on, in what stood there before.
+ * 1 if that makes a difference, 0 if not, else -1. */
+static int tear(const struct fixture *f, size_t at, size_t from)
+{
+    char path[PATH_MAX];
+    unsigned char row[ROW];
+    file_path(f, path);
+    memcpy(row, bytes + at, ROW);
+    memcpy(row + from, bytes + at - ROW + from, ROW - from);
+    FILE *file = fopen(path, "r+");
     bool good =
-        at != 0 && fseek(file, (long)at, SEEK_SET) == 0 && fwrite(&last, sizeof last, 1, file) == 1;
+        file != NULL && fseek(file, (long)at, SEEK_SET) == 0 && fwrite(row, ROW, 1, file) == 1;
     if (file != NULL)
         good = fclose(file) == 0 && good;
-    diag("torn: row %" PRIu64 " at byte %zu", last.row, at);
-    return good;
+    return good ? memcmp(row, bytes + at, ROW) != 0 : -1;
+}
+
+/* What a reader sees of the file that its writer has left: -1 where marks are not in order. */
+static int64_t count_rows(struct fixture *f)
+{
+    char path[PATH_MAX];
+    struct rt_rank *rank;
+    struct rt_error e = {{0}};
+    struct rt_event *rows = NULL;
+    size_t count = 0;
+    uint64_t next[THREADS] = {0};
+    bool order = true;
+    file_path(f, path);
+    if (rt_rank_open_file(&rank, path, &e) != 0 ||
+        rt_rank_load_events(rank, &rows, &count, &e) != 0) {
+        diag("%s", e.text);
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++)
+        order &=
+            rows[i].code == EV_MARK_SET && rows[i].a < THREADS && rows[i].b == next[rows[i].a]++;
+    free(rows);
+    rt_rank_close(rank);
+    return order ? (int64_t)count : -1;
+}
+
+/* Torn anywhere: the reader sees all rows but that one. Ends with a row that is torn in its event. */
+static void tear_everywhere(struct fixture *f)
+{
+    int64_t whole = count_rows(f);
+    size_t at = find_last_row(f);
+    unsigned right = 0, torn = 0;
+    ok(whole > 0 && at != 0, "the tail's last row is found");
+    for (size_t from = ROW; at != 0 && from-- > 0;) {
+        int differs = tear(f, at, from);
+        int64_t seen = count_rows(f);
+        right += differs >= 0 && seen == whole - differs;
+        torn += differs == 1;
+        if (differs < 0 || seen != whole - differs)
+            diag("torn at byte %zu: %" PRId64 " rows of %" PRId64, from, seen, whole);
+    }
+    is_int((int)right, ROW, "torn at any byte, it is left out: all others are seen, in order");
+    ok(torn > 40, "at most of them that makes a difference (%u)", torn);
+    ok(at != 0 && tear(f, at, offsetof(struct rt_tail_row, event.a)) == 1, "the row stays torn");
 }
 
 static void judge(struct fixture *f, uint64_t parts)
@@ -106,37 +174,64 @@ static void judge(struct fixture *f, uint64_t parts)
     rt_rank_close(rank);
 }
 
-static void kill_and_recover(bool torn)
+/* Parts 1 to 4 while the writer lives, the fifth when it does no more. */
+static void kill_both(struct fixture *f)
 {
-    struct fixture f;
-    struct rt_recovered r;
-    fixture_begin(&f);
-    pid_t pid = fixture_run(&f, produce);
-    wait_for_part(&f, 1);
+    fixture_begin(f);
+    pid_t pid = fixture_run(f, produce);
+    wait_for_part(f, 1);
     for (uint32_t part = 1; part < 4; part++) {
         fixture_sleep_ms(
             1300); /* the tail is stored once a second: so much of each open chunk is in the file */
-        atomic_store(&f.shared->go, part);
-        wait_for_part(&f, part + 1);
+        atomic_store(&f->shared->go, part);
+        wait_for_part(f, part + 1);
     }
-    (void)kill(atomic_load(&f.shared->writer), SIGKILL);
-    atomic_store(&f.shared->go, 4);
-    wait_for_part(&f, 5);
+    (void)kill(atomic_load(&f->shared->writer), SIGKILL);
+    atomic_store(&f->shared->go, 4);
+    wait_for_part(f, 5);
     (void)kill(pid, SIGKILL);
     (void)fixture_wait(pid);
     (void)fixture_wait_all(20);
+}
+
+static void recover_all(bool torn)
+{
+    struct fixture f;
+    struct rt_recovered r;
+    kill_both(&f);
     if (torn)
-        ok(tear_last_row(&f), "the last row of the tail is torn");
+        tear_everywhere(&f);
     is_int(fixture_recover(&f, &r), 0, "recover");
-    diag("%" PRIu64 " events from the file, %" PRIu64 " from the stream", r.from_file,
-         r.from_stream);
+    diag("%" PRIu64 " events from the file, %" PRIu64 " from the stream: %s", r.from_file,
+         r.from_stream, r.text);
+    is_str(r.text, "", "which has nothing to say of a row that the stream has too");
     judge(&f, 5);
+    fixture_end(&f);
+}
+
+/* Nobody else has the row: what is before it is there, and that it is missing is said. */
+static void recover_without_stream(void)
+{
+    struct fixture f;
+    struct rt_recovered r;
+    kill_both(&f);
+    int64_t whole = count_rows(&f);
+    size_t at = find_last_row(&f);
+    ok(at != 0 && tear(&f, at, offsetof(struct rt_tail_row, event.a)) == 1,
+       "stream gone: a row is torn");
+    (void)unlink(f.stream);
+    is_int(fixture_recover(&f, &r), 0, "stream gone: recover");
+    is_u64(r.from_file, (uint64_t)whole - 1, "stream gone: it takes the rows before the torn one");
+    is_int(count_rows(&f), (int)whole - 1, "stream gone: and they are what was recorded");
+    ok(strstr(r.text, "from a torn row on, 1 is left out") != NULL, "stream gone: it says so: %s",
+       r.text);
     fixture_end(&f);
 }
 
 int main(void)
 {
-    kill_and_recover(false);
-    kill_and_recover(true);
+    recover_all(false);
+    recover_all(true);
+    recover_without_stream();
     return done_testing();
 }

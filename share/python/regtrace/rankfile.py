@@ -154,17 +154,33 @@ class RankFile:
     def event_count(self):
         """Rows of events now, those in the tail included."""
         with self.opened() as f:
-            tail = f["tail"]["row"] if f["tail"].shape[0] else np.empty(0, dtype=np.uint64)
+            tail = f["tail"][:]
             n = f["events"].shape[0]
         return n + self._tail_order(tail, n)[1]
 
     @staticmethod
-    def _tail_order(rows, n):
-        """Which rows of the tail follow the n rows of events, without a hole: (their places, how many)."""
-        rows = rows.astype(np.int64)
+    def _check(tail):
+        """What each row's `check` is to be (share/doc/schema.md)."""
+        unsigned = {name: tail[name].astype(np.uint64) & 0xFFFFFFFF for name in ("code", "thread", "window", "cpu", "flags")}
+        words = (
+            tail["row"], tail["clock"], unsigned["code"] | unsigned["thread"] << 32,
+            unsigned["window"] | unsigned["cpu"] << 32 | unsigned["flags"] << 48, tail["a"], tail["b"],
+        )  # fmt: skip
+        total = np.ones(len(tail), dtype=np.uint64)
+        for word in words:
+            total = (total ^ word) * np.uint64(0x9E3779B97F4A7C15)
+            total ^= total >> 32
+        return total & 0xFFFFFFFF
+
+    @classmethod
+    def _tail_order(cls, tail, n):
+        """Which rows of the tail follow the n rows of events, up to one that is missing or torn: (their places, how many)."""
+        rows = tail["row"].astype(np.int64)
         fresh = np.flatnonzero(rows >= n)
         fresh = fresh[np.argsort(rows[fresh], kind="stable")]
         dense = rows[fresh] == n + np.arange(len(fresh))
+        if "check" in tail.dtype.names:  # files of before there was one are taken as they are
+            dense &= cls._check(tail[fresh]) == tail["check"][fresh]
         count = len(fresh) if dense.all() else int(np.argmin(dense))
         return fresh[:count], count
 
@@ -180,7 +196,7 @@ class RankFile:
             end = n if high is None else min(high, n)
             for first in range(low, end, BLOCK):
                 yield events[first : min(first + BLOCK, end)]
-            places, count = self._tail_order(tail["row"], n)
+            places, count = self._tail_order(tail, n)
             rest = tail[places][max(low - n, 0) : count if high is None else max(min(high - n, count), 0)]
             if len(rest):
                 block = np.empty(len(rest), dtype=events.dtype)
