@@ -275,12 +275,14 @@ static uint64_t trim_rows(const struct child *c, enum schema_table table, char *
     if (table == SCHEMA_WINDOWS)
         for (uint64_t i = 0; i < kept; i++) {
             struct rt_window *w = (struct rt_window *)(void *)rows + i;
-            if (w->close_row != RT_NO_ROW && w->close_row >= c->total) {
+            /* Not closed yet, or its end half written. A window that was cut off has no row of its end. */
+            if (w->close_row >= c->total && !(w->close_row == RT_NO_ROW && w->truncated)) {
                 w->close_row = RT_NO_ROW;
                 w->stop_clock = w->stop_late = 0;
                 w->stop_icount = w->stop_requested = RT_NULL;
                 w->stop_alarm = RT_NO_ALARM;
                 w->reason = RT_WINDOW_OPEN;
+                w->truncated = 0;
             }
         }
     return kept;
