@@ -395,6 +395,35 @@ def torn_tail():
 
 
 @test
+def rows_ahead_of_events():
+    """Fired alarms and windows of an open file whose events are not in it yet, and an end of a window that was half written."""
+    path = os.path.join(folder("ahead"), "rank-00000.h5")
+    events = plain_events()
+    windows = [
+        hm.window(0, 0, 2000, 2300, 0, 6, reason=0, stop_alarm=1),
+        hm.window(1, 1, 2100, 2400, 3, 9, reason=0, stop_alarm=1, stop_late=7, stop_icount=99),  # its end is ahead
+        hm.window(2, 2, 2150, 2200, 4, hm.NO_ROW, reason=254),  # cut off, but for the mark that says so
+        hm.window(3, 3, 2150, 2200, 5, hm.NO_ROW, reason=254, truncated=1),
+        hm.window(4, 4, 2500, 0, 8, hm.NO_ROW, reason=255),  # itself ahead
+    ]
+    content = {"events": events[:7], "windows": windows, "comms": [(2, 1, 0, 1, 0), (7, 2, 0, 1, 0)],
+               "fired": [(0, 1998, 0, 0, 0, 0, 0, -1, 4096, -1, -1, 0), (7, 2598, 0, 1, 0, 1, 0, 0, 4096, 50, 52, 1)]}  # fmt: skip
+    plain_file(path, **content, attributes={"state": "open"})
+    run = regtrace.open(path)
+    w = run.windows()
+    same(w["ordinal"], [0, 1, 2, 3])
+    same(w["stop_ns"].isna(), [False, True, True, False])
+    same(w["closed_by"], ["alarm", "open", "open", "killed"])
+    same(w["truncated"], [False, False, False, True])
+    same(w["stop_icount"], [None, None, None, None])
+    assert len(run.fired()) == 1
+    assert len(run.comms()) == 1
+    # The same rows in a closed file are taken as they are.
+    plain_file(path, **content)
+    assert len(regtrace.open(path).windows()) == 5
+
+
+@test
 def abandoned_writer():
     path = os.path.join(folder("gone"), "rank-00000.h5")
     plain_file(path, attributes={"state": "open", "writer_pid": np.uint32(2**22 + 5)})

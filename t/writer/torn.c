@@ -154,8 +154,11 @@ static size_t image_bytes;
 
 static void look(const struct truth *all, size_t number, size_t part)
 {
+    static unsigned turn;
     struct truth seen;
     const char *problem;
+    if (turn++ % (unsigned)slowdown() != 0)
+        return;
     int fd = open(copy, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool stored = fd >= 0 && write(fd, image, image_bytes) == (ssize_t)image_bytes;
     if (fd >= 0)
@@ -192,11 +195,11 @@ static void look_at_each(const struct truth *all)
     for (size_t i = 0; i < write_count; i++) {
         const struct written *w = &writes[i];
         size_t done = 0, pages = ((size_t)w->at % PAGE + w->count) / PAGE, page = 0;
-        size_t stride = pages > 8 ? pages / 4 : 1;
+        size_t stride = pages > 4 ? pages / 2 : 1;
         for (size_t end = PAGE - (size_t)w->at % PAGE; end < w->count; end += PAGE, page++) {
             apply(w, done, end);
             done = end;
-            if (page < 2 || page + 3 > pages || page % stride == 0)
+            if (page < 2 || page + 2 > pages || page % stride == 0)
                 look(all, i, end);
         }
         apply(w, done, w->count);
@@ -276,8 +279,8 @@ static void run(unsigned deflate)
         look_at_each(&all);
         unload(&all);
     }
-    ok(wrong == 0 && states > 100, "whatever was written last: all that is seen is right (%u)",
-       states);
+    ok(wrong == 0 && states * (unsigned)slowdown() > 200,
+       "whatever was written last: all that is seen is right (%u)", states);
     /* HDF5's own tables are a hundred bytes each. One that lies across the end of a page, and is broken off just there,
      * makes the file unreadable: nobody can mend that. */
     ok(unreadable_whole == 0 && unreadable * 50 <= states,

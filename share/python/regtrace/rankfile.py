@@ -14,6 +14,12 @@ from regtrace.errors import RegtraceError
 
 SCHEMA = 1
 BLOCK = 64 * 8192  # rows read at once: 64 HDF5 chunks, 20 MiB
+NO_ROW = np.uint64(2**64 - 1)
+# Tables whose rows belong to a row of /events, and the column that says to which.
+ROW_COLUMNS = {"fired": "row", "windows": "open_row", "maps": "row", "comms": "row"}
+# A window's end as long as its event is not there.
+OPEN_WINDOW = {"close_row": NO_ROW, "stop_clock": 0, "stop_late": 0, "stop_icount": -1, "stop_requested": -1,
+               "stop_alarm": -1, "reason": 255, "truncated": 0}  # fmt: skip
 PATIENCE = 2.0  # seconds: a file is unreadable for a moment while it is created or closed
 
 
@@ -138,7 +144,21 @@ class RankFile:
         with self.opened() as f:
             if name not in f:
                 raise RegtraceError(f"{self.path} has no table {name!r}: it was written by another version")
-            return f[name][:]
+            if name not in ROW_COLUMNS or _text(f.attrs.get("state", b"open")) != "open":
+                return f[name][:]
+            count = self._count(f)
+            return self._seen(f[name][:], ROW_COLUMNS[name], count)
+
+    @staticmethod
+    def _seen(rows, column, count):
+        """Rows are written before the events that they come from, and the end of a window too: what has no event yet is
+        not to be seen (share/doc/schema.md)."""
+        rows = rows[rows[column] < count]
+        if column == "open_row":
+            is_open = (rows["close_row"] >= count) & ((rows["close_row"] != NO_ROW) | (rows["truncated"] == 0))
+            for name, value in OPEN_WINDOW.items():
+                rows[name][is_open] = value
+        return rows
 
     def strings(self):
         """Texts by id."""
@@ -154,9 +174,15 @@ class RankFile:
     def event_count(self):
         """Rows of events now, those in the tail included."""
         with self.opened() as f:
-            tail = f["tail"][:]
-            n = f["events"].shape[0]
-        return n + self._tail_order(tail, n)[1]
+            return self._count(f)
+
+    @classmethod
+    def _count(cls, f):
+        tail = f["tail"][:]  # first: what leaves it in between is then found in events
+        if tail.shape[0]:
+            f["events"].id.refresh()
+        n = f["events"].shape[0]
+        return n + cls._tail_order(tail, n)[1]
 
     @staticmethod
     def _check(tail):
