@@ -74,7 +74,8 @@ void triggers_count_armed(const struct preload_thread *pt)
         ctl_chains_armed(process.shared, known);
 }
 
-/* The program asked to end after its last window: no chain has anything armed on this thread any more. */
+/* The program asked to end after its last window: no chain has anything armed on this thread any more. Not on any thread: chains
+ * without a tid stay armed in every thread that does not reach them, and nobody else may ever stop a window for all. */
 void triggers_after_hit(struct preload_thread *pt)
 {
     static _Atomic uint64_t fired_before;

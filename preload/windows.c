@@ -305,17 +305,20 @@ static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, boo
         atomic_fetch_add_explicit(&h->ignored_total, 1, memory_order_relaxed);
 }
 
-/* Would this edge change nothing? Asked before the event is recorded, so that its record says so. */
+/* Would this edge change nothing? Asked before the event is recorded, so that its record says so. An edge of another thread may come
+ * before ours is made: apply_edge() decides anew, under the lock, and what was recorded is what held when it was asked. */
 static bool would_ignore(const struct recorder_thread *t, const struct preload_thread *pt,
                          bool start, bool bcast, uint8_t kind)
 {
+    lock_windows();
+    bool open = windows.bcast_open, left = windows.left != 0;
+    unlock_windows();
     if (start)
-        return t->recording && pt->kind == kind &&
-               (!bcast || (windows.bcast_open && windows.left == 0));
+        return t->recording && pt->kind == kind && (!bcast || (open && !left));
     if (kind != WINDOW_REGION && (!t->recording || pt->kind != kind))
         return true;
     if (bcast)
-        return !windows.bcast_open && atomic_load(&recorder_stream.header->recording_threads) == 0;
+        return !open && atomic_load(&recorder_stream.header->recording_threads) == 0;
     return !t->recording;
 }
 

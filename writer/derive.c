@@ -183,7 +183,7 @@ int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
     return rc;
 }
 
-/* The process is gone: what is still open ended with it, at the last clock its thread recorded. */
+/* The process is gone: what is still open ended with it, at the last clock its thread recorded; or where the file was full. */
 int drain_close_windows(struct drain *d)
 {
     int rc = 0;
@@ -196,7 +196,7 @@ int drain_close_windows(struct drain *d)
                 last = d->threads[t].last_clock;
         w->stop_clock = last;
         w->truncated = 1;
-        w->reason = RT_WINDOW_KILLED;
+        w->reason = d->discard ? RT_WINDOW_LIMIT : RT_WINDOW_KILLED;
         rc = table_update(&d->file->tables[SCHEMA_WINDOWS], d->open[i].row, w);
     }
     d->open_count = 0;

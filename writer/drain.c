@@ -177,10 +177,10 @@ static int store(struct taking *k, const struct rt_event *e, const struct event_
                  unsigned more_count, bool stored_before)
 {
     struct drain *d = k->d;
-    if (e->clock > k->t->last_clock)
-        k->t->last_clock = e->clock;
     if (e->clock > d->last_clock)
         d->last_clock = e->clock;
+    if (e->clock > k->t->last_clock && !d->discard)
+        k->t->last_clock = e->clock;
     if (stored_before) {
         drain_follow_window(d, k->c, e);
         return 0;

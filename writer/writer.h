@@ -54,6 +54,7 @@ enum rt_window_reason {
     RT_WINDOW_FORK = 3,
     RT_WINDOW_EXEC = 4,
     RT_WINDOW_API = 5,
+    RT_WINDOW_LIMIT = 253,  /* the file had reached its size limit: `truncated` is set */
     RT_WINDOW_KILLED = 254, /* the process ended with the window open: `truncated` is set */
     RT_WINDOW_OPEN = 255,   /* still open */
 };

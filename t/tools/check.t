@@ -110,6 +110,7 @@ run 60 "$REGTRACE" check "$T/large"
 is "$status" 0 'a run that reached REGTRACE_MAX_SIZE has no violation' || diag "$out"
 like "$("$REGTRACE" report "$T/large")" 'recorded, [1-9][0-9]* lost' 'though it lost events'
 like "$("$REGTRACE" report --json "$T/large")" '"end_reason": "finished; size limit reached before"' 'and says how it came'
+like "$("$REGTRACE" report --json "$T/large")" '"closed_by": "size limit".*"truncated": true' 'its window ended there'
 is "$(grep -c 'error: recording has ended: the file has reached REGTRACE_MAX_SIZE' "$T/large/regtrace.log")" 1 'once in its log, too'
 
 rm -rf "$T/bad" && cp -r "$T/good" "$T/bad" && rm "$T/bad/rank-00001.h5" && cp "$T/good/rank-00000.h5" "$T/bad/rank-00007.h5"

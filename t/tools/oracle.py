@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 
 KINDS = ["region", "warm-up", "prolog", "epilog"]
-REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "exec", 5: "API", 254: "killed"}
+REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "exec", 5: "API", 253: "size limit", 254: "killed"}
 CONTROL_EVENTS = ["start", "stop", "precond", "threadid", "warmup-start", "warmup-stop", "prolog-start", "prolog-stop",
                   "epilog-start", "epilog-stop", "stats-emit", "stats-reset", "stats-emit-reset"]
 FIRED_FLAGS = ["bcast", "late", "precond", "ignored", "default_start", "api"]

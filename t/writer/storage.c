@@ -34,6 +34,8 @@ static uint64_t scramble(uint64_t i)
 
 static void produce(struct fixture *f, struct producer *p)
 {
+    static const uint64_t more[3] = {UINT64_MAX, UINT64_MAX, 0xffff};
+    (void)recorder_emit_long(&recorder_self, EV_WINDOW_OPEN, UINT64_C(1) << 33, 0, more, 1);
     for (uint64_t i = 0; i < MANY; i++) {
         (void)recorder_emit(&recorder_self, EV_MARK_SET, scramble(i), i);
         if (i % 1000 == 0 && i < 20000)
@@ -73,6 +75,21 @@ static bool end_of(struct fixture *f, pid_t pid)
     return fixture_wait_all(20) && fine && fixture_crashes() == 0;
 }
 
+/* It ends with the last event that is in the file, not with the process. */
+static void judge_limited_window(struct rt_rank *rank)
+{
+    struct rt_event *rows = NULL;
+    struct rt_error e;
+    size_t count = 0;
+    const struct rt_rank_tables *t = rt_rank_tables(rank);
+    bool loaded = rt_rank_load_events(rank, &rows, &count, &e) == 0 && count > 0;
+    ok(loaded && t->window_count == 1 && t->windows[0].truncated == 1 &&
+           t->windows[0].reason == RT_WINDOW_LIMIT &&
+           t->windows[0].stop_clock == rows[count - 1].clock,
+       "size limit: the window is cut off there, for that reason");
+    free(rows);
+}
+
 static void test_limit(void)
 {
     static const char *const meta[] = {"option.max_size", "1000000", NULL};
@@ -95,6 +112,7 @@ static void test_limit(void)
             diag("prefix %" PRIu64 ", stored %" PRIu64 ", loss kind %u thread %d count %" PRIu64,
                  prefix, stored, t->losses[i].kind, t->losses[i].thread, t->losses[i].count);
     is_u64(stored + lost, MANY, "size limit: stored and lost are all");
+    judge_limited_window(rank);
     char path[PATH_MAX];
     struct stat st;
     (void)snprintf(path, sizeof path, "%s/%s", f.dir, rt_rank_info(rank)->file);
@@ -130,6 +148,8 @@ static void test_full_disk(void)
     char *log = fixture_log(&f);
     ok(lines_of(log) == 2 && strstr(log, "No space left") != NULL,
        "full file system: one line in the log");
+    ok(strstr(log, "make room, then `regtrace recover` finishes the file") != NULL,
+       "full file system: with what to do");
     free(log);
     ok(access(f.stream, F_OK) == 0, "full file system: the stream stays for recover");
     struct rt_rank *rank = fixture_open(&f);
