@@ -165,15 +165,17 @@ static void check_handed_over(struct pass *p, const struct rt_thread *row, uint6
 {
     const struct rt_rank_tables *t = rt_rank_tables(p->rank);
     uint64_t least = seen + row->incomplete, most;
-    bool unstored = false;
-    for (size_t i = 0; i < t->loss_count; i++)
+    bool unstored = false, gone = false;
+    for (size_t i = 0; i < t->loss_count; i++) {
+        gone |= t->losses[i].kind == RT_LOSS_STREAM_GONE; /* and with it nobody knows how many */
         if (t->losses[i].kind == RT_LOSS_STORAGE && t->losses[i].thread == row->thread) {
             least += t->losses[i].count;
             unstored = true;
         }
+    }
     most = least + (unstored ? row->waits + row->dropped : 0);
     /* A thread counts what it hands over with each whole chunk, so one that never ended has not counted its last. */
-    if (row->recorded > most || (orderly && row->ended != 0 && row->recorded < least))
+    if ((row->recorded > most && !gone) || (orderly && row->ended != 0 && row->recorded < least))
         check_violation(p->check, CHECK_COUNTS,
                         "thread %" PRId32 " handed over %" PRIu64 " events, %" PRIu64 " arrived%s",
                         row->thread, row->recorded, least,

@@ -2,6 +2,7 @@
  * recover: what killed writers left becomes complete files, from the old file and from the stream. */
 #include "writer/claim.h"
 #include "writer/identify.h"
+#include "writer/old_threads.h"
 #include "writer/reader.h"
 #include "writer/verify.h"
 
@@ -36,7 +37,7 @@ struct patient {
     struct drain drain;
     struct rankfile file;
     struct stream_facts facts;
-    uint64_t *thread_rows; /* rows of the old file by tid, for tids below its count */
+    struct old_threads threads; /* without a stream */
     struct rt_recovered *result;
 };
 
@@ -129,8 +130,8 @@ static int copy_tables(struct patient *p)
         rc = table_append(&to[SCHEMA_CALIBRATION], t->calibration, t->calibration_count);
     if (rc == 0 && t->map_count > 0)
         rc = table_append(&to[SCHEMA_MAPS], t->maps, t->map_count);
-    if (rc == 0 && !p->has_stream && t->thread_count > 0)
-        rc = table_append(&to[SCHEMA_THREADS], t->threads, t->thread_count);
+    if (rc == 0 && !p->has_stream)
+        rc = old_threads_begin(&p->threads, t);
     for (size_t i = 0; i < t->function_count && rc == 0; i++)
         if (EVENT_IS_MPI_ENTER(t->functions[i].code) || EVENT_IS_MPI_LEAVE(t->functions[i].code)) {
             uint32_t number = EVENT_MPI_FUNCTION(t->functions[i].code);
@@ -147,6 +148,8 @@ static int account(struct patient *p, const struct rt_event *e)
     struct drain *d = &p->drain;
     if (e->clock > d->last_clock)
         d->last_clock = e->clock;
+    if (!p->has_stream)
+        old_threads_take(&p->threads, e);
     for (uint32_t i = 0; p->has_stream && i < d->thread_capacity; i++) {
         if ((int32_t)drain_thread_row(d, i)->tid != e->thread ||
             atomic_load(&drain_thread_row(d, i)->state) == THREAD_UNUSED)
@@ -190,7 +193,8 @@ static int copy_events(struct patient *p, struct rt_error *e)
 static int add_stream_gone(struct patient *p)
 {
     struct rt_loss row = {.kind = RT_LOSS_STREAM_GONE, .thread = -1, .clock = p->drain.last_clock};
-    return table_append(&p->file.tables[SCHEMA_LOSSES], &row, 1);
+    int rc = old_threads_end(&p->threads, &p->file, row.clock);
+    return rc != 0 ? rc : table_append(&p->file.tables[SCHEMA_LOSSES], &row, 1);
 }
 
 /* Without a stream nobody is left to close the windows: the last event of the file is the end. */
@@ -290,6 +294,7 @@ static int write_new(struct patient *p, const char *path, struct rt_error *e)
 static void close_patient(struct patient *p)
 {
     rt_rank_close(p->old);
+    old_threads_free(&p->threads);
     rankfile_abandon(&p->file);
     drain_free(&p->drain);
     if (p->has_stream)

@@ -43,7 +43,7 @@ static void step(struct fixture *f, uint32_t n)
         fixture_sleep_ms(1);
 }
 
-enum report { IN_FILE, IN_STREAM, STREAM_GONE };
+enum report { IN_FILE, IN_STREAM, STREAM_GONE, NOT_REPORTED };
 
 /* Until both are dead. */
 static void run(struct fixture *f, enum report where)
@@ -62,15 +62,20 @@ static void run(struct fixture *f, enum report where)
     if (where == IN_STREAM)
         (void)kill(writer, SIGSTOP);
     step(f, 2);
+    if (where == NOT_REPORTED) { /* drops, and nothing behind them that could tell */
+        (void)kill(writer, SIGSTOP);
+        step(f, 3);
+        (void)kill(writer, SIGCONT);
+    }
     if (where != IN_STREAM)
         fixture_sleep_ms(1500); /* what is there is stored once a second */
     (void)kill(writer, SIGKILL);
-    if (where != STREAM_GONE)
+    if (where == IN_FILE || where == IN_STREAM)
         step(f, 3);
     (void)kill(pid, SIGKILL);
     (void)fixture_wait(pid);
     (void)fixture_wait_all(20);
-    if (where == STREAM_GONE)
+    if (where == STREAM_GONE || where == NOT_REPORTED)
         (void)unlink(f->stream);
 }
 
@@ -100,7 +105,7 @@ static void judge(struct fixture *f, const char *what, enum report where)
     ok(lost == emitted - marks, "%s: /losses says how many (%" PRIu64 ")", what, lost);
     ok(t->thread_count == 1 && t->threads[0].dropped == emitted - marks,
        "%s: so does the thread's row", what);
-    ok(where == STREAM_GONE ? r.from_stream == 0 : r.from_stream >= FEW,
+    ok(where >= STREAM_GONE ? r.from_stream == 0 : r.from_stream >= FEW,
        "%s: the rest came from where it should", what);
     free(rows);
     rt_rank_close(rank);
@@ -116,5 +121,7 @@ int main(void)
     judge(&f, "reported in the stream", IN_STREAM);
     run(&f, STREAM_GONE);
     judge(&f, "stream gone", STREAM_GONE);
+    run(&f, NOT_REPORTED);
+    judge(&f, "stream gone, not reported", NOT_REPORTED);
     return done_testing();
 }

@@ -223,6 +223,12 @@ static void recover_without_stream(void)
     is_int(fixture_recover(&f, &r), 0, "stream gone: recover");
     is_u64(r.from_file, (uint64_t)whole - 1, "stream gone: it takes the rows before the torn one");
     is_int(count_rows(&f), (int)whole - 1, "stream gone: and they are what was recorded");
+    struct rt_rank *rank = fixture_open(&f);
+    uint64_t counted = 0;
+    for (size_t i = 0; i < rt_rank_tables(rank)->thread_count; i++)
+        counted += rt_rank_tables(rank)->threads[i].rows;
+    rt_rank_close(rank);
+    is_u64(counted, (uint64_t)whole - 1, "stream gone: and the threads' rows count them");
     ok(strstr(r.text, "from a torn row on, 1 is left out") != NULL, "stream gone: it says so: %s",
        r.text);
     fixture_end(&f);
