@@ -52,6 +52,10 @@ struct recorder_thread {
     uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it, 0 none */
 };
 
+/* Of functions that the program calls and that, where recorder_self.counted, tell first of all and at their very end that
+ * they are not its own instructions: single steps leave them out (pmu/step.c). */
+#define RECORDER_ENTRY __attribute__((section("regtrace_entries")))
+
 extern __thread struct recorder_thread recorder_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

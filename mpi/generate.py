@@ -286,44 +286,47 @@ def c_wrapper(f):
     with_counted = (parameters(n) + ", " if n else "") + "const bool counted"
     out += f"MPI_INLINE int record_{f.name}({with_counted})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
-                   "MPI_OWN_BEGIN(counted);",
                    f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
     out += indent(["const uint32_t depth = t->open_depth - 1;"] + body.before + before_free)
     out += indent([f"mpi_enter(t, {number}, {body.enter});",
                    f"int result = MPI_REAL(counted, real({body.arguments(n)}));"])
     out += indent(after_free + body.after)
     out += indent([f"mpi_close_recorded(t, depth, {number}, {body.leave});",
-                   "MPI_OWN_END(counted);",
                    "return result;"])
     out += "}\n\n"
-    everything = body.arguments(n, False) + (", " if n else "")
-    for kind, counted in (("static MPI_RECORDED int recorded", "false"), ("RT_COLD static int counted", "true")):
-        out += f"{kind}_{f.name}({parameters(n)})\n{{\n    return record_{f.name}({everything}{counted});\n}}\n\n"
-    # Nested calls, and those of threads whose instructions are counted, are rare: the way of the outermost ones has its depth as a constant.
     rest = body.arguments(n, False)
-    out += f"RT_COLD static int passed_{f.name}({parameters(n)})\n{{\n"
-    out += indent([f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];",
-                   f"return MPI_REAL(true, real({rest}));"]) + "}\n\n"
+    everything = rest + (", " if n else "")
+    out += f"static MPI_RECORDED int recorded_{f.name}({parameters(n)})\n{{\n    return record_{f.name}({everything}false);\n}}\n\n"
     real_of = f"real_{f.name} *real = (real_{f.name} *)mpi_real"
-    for depth, head in (("t->open_depth", f"RT_COLD static int nested_{f.name}({parameters(n)})"),
-                        ("0", f"MPI_EXPORT int {f.c_name}({parameters(n)})")):
-        out += head + "\n{\n" + indent(["struct recorder_thread *t = &recorder_self;"])
-        if depth == "0":
-            out += indent([f'{real_of}_function(0, {number}, "{f.c_name}");',
-                           "if (MPI_IS_NESTED(t))",
-                           f"    return !MPI_PASSES(t, {number}) ? nested_{f.name}({rest})",
-                           f"           : t->counted == 0 ? real({rest}) : passed_{f.name}({rest});"])
-        else:
-            out += indent([f"{real_of}[0][{number}];"])
-        out += indent([f"const uint32_t depth = {depth};",
-                       f"if (mpi_open(t, depth, {number}))",
-                       f"    return recorded_{f.name}({rest});" if depth == "0" else
-                       f"    return t->counted != 0 ? counted_{f.name}({rest}) : recorded_{f.name}({rest});"])
-        real = f"real({rest})" if depth == "0" else f"MPI_REAL(t->counted != 0, real({rest}))"
-        out += indent(before_free + [f"int result = {real};"] + after_free + [f"mpi_close(t, depth, {number});",
-                      "return result;"])
-        out += "}\n\n"
-    return out
+    find = f'{real_of}_function(0, {number}, "{f.c_name}");'
+
+    def call(depth, frame, real, recorded):
+        return indent([f"const uint32_t depth = {depth};",
+                       f"if (mpi_open_at(t, depth, {number}, {frame}))",
+                       f"    return {recorded};"] +
+                      before_free + [f"int result = {real};"] + after_free +
+                      [f"mpi_close(t, depth, {number});", "return result;"]) + "}\n\n"
+
+    # Nested calls, and those of threads whose instructions are counted, are rare: the way of the outermost ones has its depth as
+    # a constant.
+    origin, origin_here = "struct mpi_origin from", "MPI_ORIGIN()"
+    if n:
+        origin, origin_here = origin + ", ", origin_here + ", "
+    out += f"MPI_INLINE int other_{f.name}({origin}{with_counted})\n{{\n"
+    out += indent(["struct recorder_thread *t = &recorder_self;", find,
+                   f"if (mpi_passes_nested(t, {number}, from.caller, from.frame))",
+                   f"    return MPI_REAL(counted, real({rest}));"])
+    out += call("t->open_depth", "from.frame", f"MPI_REAL(counted, real({rest}))",
+                f"counted ? record_{f.name}({everything}true) : recorded_{f.name}({rest})")
+    out += f"RT_COLD static int nested_{f.name}({origin}{parameters(n) if n else ''})\n{{\n"
+    out += f"    return other_{f.name}(from, {everything}false);\n}}\n\n"
+    out += f"RT_COLD RECORDER_ENTRY static int counted_{f.name}({origin}{parameters(n) if n else ''})\n{{\n"
+    out += indent(["const unsigned own = mpi_hooks.own_begin();", f"int result = other_{f.name}(from, {everything}true);",
+                   "MPI_OWN_END(own);", "return result;"]) + "}\n\n"
+    out += f"MPI_ENTRY int {f.c_name}({parameters(n)})\n{{\n" + indent(["struct recorder_thread *t = &recorder_self;"])
+    out += indent(["if (MPI_IS_NESTED(t))", f"    return t->counted != 0 ? counted_{f.name}({origin_here}{rest})",
+                   f"                           : nested_{f.name}({origin_here}{rest});", find])
+    return out + call("0", "MPI_FRAME()", f"real({rest})", f"recorded_{f.name}({rest})")
 
 
 def fortran_wrapper(f):
@@ -340,31 +343,33 @@ def fortran_wrapper(f):
     everything = body.arguments(n, False)
     out = f"typedef void real_{f.name}({types(n)});\n\n"
     descriptor = "bool descriptor, " if "in_place" in f.roles else ""
-    out += f"static void call_{f.name}(real_{f.name} *real, const void *caller, {descriptor}{parameters(n)})\n{{\n"
+    out += f"RECORDER_ENTRY static void call_{f.name}(real_{f.name} *real, struct mpi_origin from, {descriptor}{parameters(n)})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
-                   f"if (MPI_PASSES_FROM(t, {number}, caller)) {{",
+                   "const unsigned own = MPI_OWN_BEGIN(t);",
+                   f"if (MPI_PASSES_FROM(t, {number}, from)) {{",
                    f"    MPI_REAL_VOID(t->counted != 0, real({everything}));",
+                   "    MPI_OWN_END(own);",
                    "    return;",
                    "}",
                    "uint32_t depth = t->open_depth;",
-                   f"if (!mpi_open(t, depth, {entry})) {{"])
+                   f"if (!mpi_open_at(t, depth, {entry}, from.frame)) {{"])
     out += indent(before_free + [f"MPI_REAL_VOID(t->counted != 0, real({everything}));"], " " * 8)
     if after_free:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"] + after_free, " " * 8)
-    out += indent([f"    mpi_close(t, depth, {entry});", "    return;", "}"])
-    out += indent(["MPI_OWN_BEGIN(t->counted != 0);"] + body.before + before_free)
+    out += indent([f"    mpi_close(t, depth, {entry});", "    MPI_OWN_END(own);", "    return;", "}"])
+    out += indent(body.before + before_free)
     out += indent([f"mpi_enter(t, {entry}, {body.enter});",
                    f"MPI_REAL_VOID(t->counted != 0, real({body.arguments(n)}));"])
     if after_free or body.after or "result" in body.leave:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"])
     out += indent(after_free + body.after)
-    out += indent([f"mpi_close_recorded(t, depth, {entry}, {body.leave});", "MPI_OWN_END(t->counted != 0);"])
+    out += indent([f"mpi_close_recorded(t, depth, {entry}, {body.leave});", "MPI_OWN_END(own);"])
     out += "}\n\n"
     for row, name, aliases in f.fortran_names():
-        out += f"MPI_EXPORT void {name}({parameters(n)})\n{{\n"
+        out += f"MPI_ENTRY void {name}({parameters(n)})\n{{\n"
         row_descriptor = ("true, " if row == 3 else "false, ") if descriptor else ""
         out += indent([f'real_{f.name} *real = (real_{f.name} *)mpi_real_function({row}, {number}, "{name}");',
-                       f"call_{f.name}(real, __builtin_return_address(0), {row_descriptor}{everything});"])
+                       f"call_{f.name}(real, MPI_ORIGIN(), {row_descriptor}{everything});"])
         out += "}\n\n"
         for alias in aliases:
             out += f'MPI_EXPORT void {alias}({types(n)}) __attribute__((alias("{name}")));\n'

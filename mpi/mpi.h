@@ -40,10 +40,10 @@ struct mpi_hooks {
      * passes the level alone. caller = return address. MPI_Pcontrol makes no enter and leave
      * events: the hook records what it wants. */
     void (*pcontrol)(int level, uint64_t second_arg, int is_fortran, void *caller);
-    /* On threads with t->counted: around a wrapper that records, and around each real function, whose instructions are the
-     * program's. program_end is given what program_begin returned. */
-    void (*own_begin)(void);
-    void (*own_end)(void);
+    /* On threads with t->counted: around every wrapper, and around each real function, whose instructions are the
+     * program's. The end is given what the begin returned. */
+    unsigned (*own_begin)(void);
+    void (*own_end)(unsigned own);
     struct mpi_inside (*program_begin)(void);
     void (*program_end)(struct mpi_inside inside);
     /* On threads with RECORDER_COUNTED_CALLS in t->counted: behind the recorded enter of an outermost call, and before its leave. */

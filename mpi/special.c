@@ -63,15 +63,20 @@ static void end_finalize(void)
 #define C_CALL(function, begin, end, REAL)                                                         \
     do {                                                                                           \
         struct recorder_thread *t = &recorder_self;                                                \
-        if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
-            return MPI_REAL(t->counted != 0, REAL);                                                \
-        begin;                                                                                     \
-        struct mpi_plain call = mpi_open_plain(t, MPI_NUMBER_##function);                          \
-        int result = MPI_REAL(t->counted != 0, REAL);                                              \
-        mpi_close_plain(t, MPI_NUMBER_##function, call);                                           \
-        if (result == 0) {                                                                         \
-            end;                                                                                   \
+        const unsigned own = MPI_OWN_BEGIN(t);                                                     \
+        int result;                                                                                \
+        if (MPI_PASSES(t, MPI_NUMBER_##function)) {                                                \
+            result = MPI_REAL(t->counted != 0, REAL);                                              \
+        } else {                                                                                   \
+            begin;                                                                                 \
+            struct mpi_plain call = mpi_open_plain(t, MPI_NUMBER_##function);                      \
+            result = MPI_REAL(t->counted != 0, REAL);                                              \
+            mpi_close_plain(t, MPI_NUMBER_##function, call);                                       \
+            if (result == 0) {                                                                     \
+                end;                                                                               \
+            }                                                                                      \
         }                                                                                          \
+        MPI_OWN_END(own);                                                                          \
         return result;                                                                             \
     } while (0)
 
@@ -90,25 +95,25 @@ int MPI_Pcontrol(int level, mpi_word second);
 int64_t MPI_Aint_add(mpi_word base, mpi_word displacement);
 int64_t MPI_Aint_diff(mpi_word one, mpi_word two);
 
-MPI_EXPORT int MPI_Init(mpi_word argc, mpi_word argv)
+MPI_ENTRY int MPI_Init(mpi_word argc, mpi_word argv)
 {
     real_2 *real = (real_2 *)mpi_real_function(0, MPI_NUMBER_Init, "MPI_Init");
     C_CALL(Init, begin_init(), end_init(true), real(argc, argv));
 }
 
-MPI_EXPORT int MPI_Init_thread(mpi_word argc, mpi_word argv, mpi_word required, mpi_word provided)
+MPI_ENTRY int MPI_Init_thread(mpi_word argc, mpi_word argv, mpi_word required, mpi_word provided)
 {
     real_4 *real = (real_4 *)mpi_real_function(0, MPI_NUMBER_Init_thread, "MPI_Init_thread");
     C_CALL(Init_thread, begin_init(), end_init(true), real(argc, argv, required, provided));
 }
 
-MPI_EXPORT int MPI_Session_init(mpi_word info, mpi_word errhandler, mpi_word session)
+MPI_ENTRY int MPI_Session_init(mpi_word info, mpi_word errhandler, mpi_word session)
 {
     real_3 *real = (real_3 *)mpi_real_function(0, MPI_NUMBER_Session_init, "MPI_Session_init");
     C_CALL(Session_init, begin_init(), end_init(false), real(info, errhandler, session));
 }
 
-MPI_EXPORT int MPI_Finalize(void)
+MPI_ENTRY int MPI_Finalize(void)
 {
     real_0 *real = (real_0 *)mpi_real_function(0, MPI_NUMBER_Finalize, "MPI_Finalize");
     C_CALL(Finalize, begin_finalize(), end_finalize(), real());
@@ -120,7 +125,7 @@ static void begin_abort(int code)
         mpi_hooks.abort_called(code);
 }
 
-MPI_EXPORT int MPI_Abort(mpi_word comm, mpi_word code)
+MPI_ENTRY int MPI_Abort(mpi_word comm, mpi_word code)
 {
     real_2 *real = (real_2 *)mpi_real_function(0, MPI_NUMBER_Abort, "MPI_Abort");
     C_CALL(Abort, begin_abort((int)code), (void)0, real(comm, code));
@@ -144,17 +149,19 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
     do {                                                                                           \
         struct recorder_thread *t = &recorder_self;                                                \
         const unsigned entry = MPI_NUMBER_##function | MPI_OPEN_FORTRAN;                           \
+        const unsigned own = MPI_OWN_BEGIN(t);                                                     \
         if (MPI_PASSES(t, MPI_NUMBER_##function)) {                                                \
             MPI_REAL_VOID(t->counted != 0, real(__VA_ARGS__));                                     \
-            return;                                                                                \
+        } else {                                                                                   \
+            begin;                                                                                 \
+            struct mpi_plain call = mpi_open_plain(t, entry);                                      \
+            MPI_REAL_VOID(t->counted != 0, real(__VA_ARGS__));                                     \
+            mpi_close_plain(t, entry, call);                                                       \
+            if (mpi_fortran_result(ierror) == 0) {                                                 \
+                end;                                                                               \
+            }                                                                                      \
         }                                                                                          \
-        begin;                                                                                     \
-        struct mpi_plain call = mpi_open_plain(t, entry);                                          \
-        MPI_REAL_VOID(t->counted != 0, real(__VA_ARGS__));                                         \
-        mpi_close_plain(t, entry, call);                                                           \
-        if (mpi_fortran_result(ierror) == 0) {                                                     \
-            end;                                                                                   \
-        }                                                                                          \
+        MPI_OWN_END(own);                                                                          \
     } while (0)
 
 #define FORTRAN_NAMES(low, upper, types)                                                           \
@@ -164,21 +171,21 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
 
 #define FORTRAN_ENTRY_1(row, name, function, begin, end)                                           \
     void name(mpi_word ierror);                                                                    \
-    MPI_EXPORT void name(mpi_word ierror)                                                          \
+    MPI_ENTRY void name(mpi_word ierror)                                                           \
     {                                                                                              \
         real_1 *real = (real_1 *)mpi_real_function(row, MPI_NUMBER_##function, #name);             \
         FORTRAN_CALL(row, function, begin, end, real, ierror, ierror);                             \
     }
 #define FORTRAN_ENTRY_3(row, name, function, begin, end, ierror)                                   \
     void name(mpi_word a, mpi_word b, mpi_word c);                                                 \
-    MPI_EXPORT void name(mpi_word a, mpi_word b, mpi_word c)                                       \
+    MPI_ENTRY void name(mpi_word a, mpi_word b, mpi_word c)                                        \
     {                                                                                              \
         real_3 *real = (real_3 *)mpi_real_function(row, MPI_NUMBER_##function, #name);             \
         FORTRAN_CALL(row, function, begin, end, real, ierror, a, b, c);                            \
     }
 #define FORTRAN_ENTRY_4(row, name, function, begin, end, ierror)                                   \
     void name(mpi_word a, mpi_word b, mpi_word c, mpi_word d);                                     \
-    MPI_EXPORT void name(mpi_word a, mpi_word b, mpi_word c, mpi_word d)                           \
+    MPI_ENTRY void name(mpi_word a, mpi_word b, mpi_word c, mpi_word d)                            \
     {                                                                                              \
         real_4 *real = (real_4 *)mpi_real_function(row, MPI_NUMBER_##function, #name);             \
         FORTRAN_CALL(row, function, begin, end, real, ierror, a, b, c, d);                         \
@@ -225,14 +232,17 @@ FORTRAN_AINT_NAMES(mpi_aint_diff, MPI_AINT_DIFF)
  * not chained. */
 MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, void *caller)
 {
-    if (recorder_self.in_toolkit == 0 && mpi_hooks.pcontrol != NULL)
+    struct recorder_thread *t = &recorder_self;
+    const unsigned own = MPI_OWN_BEGIN(t);
+    if (t->in_toolkit == 0 && mpi_hooks.pcontrol != NULL)
         mpi_hooks.pcontrol(level, second, is_fortran, caller);
+    MPI_OWN_END(own);
 }
 
 /* Without a prototype of "...", so that the second argument is what its register holds, given or
  * not. The register is cleared on return: else a call with the level alone would find the last
  * call's string in it. */
-MPI_EXPORT int MPI_Pcontrol(int level, mpi_word second)
+MPI_ENTRY int MPI_Pcontrol(int level, mpi_word second)
 {
     pcontrol(level, second, 0, __builtin_return_address(0));
 #if defined(__x86_64__)
@@ -244,7 +254,7 @@ MPI_EXPORT int MPI_Pcontrol(int level, mpi_word second)
 }
 
 void mpi_pcontrol_(mpi_word level);
-MPI_EXPORT void mpi_pcontrol_(mpi_word level)
+MPI_ENTRY void mpi_pcontrol_(mpi_word level)
 {
     pcontrol(mpi_read_int(level), 0, 1, __builtin_return_address(0));
 }

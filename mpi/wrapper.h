@@ -14,6 +14,7 @@
 typedef uint64_t mpi_word;
 
 #define MPI_EXPORT __attribute__((visibility("default")))
+#define MPI_ENTRY RECORDER_ENTRY MPI_EXPORT
 #define MPI_RECORDED __attribute__((noinline))
 #define MPI_INLINE __attribute__((always_inline)) static inline
 
@@ -34,9 +35,9 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
 
 /* --- whose instructions ------------------------------------------------------------------------- */
 
-/* counted: t->counted of the calling thread. */
-#define MPI_OWN_BEGIN(counted) ((void)((counted) && (mpi_hooks.own_begin(), true)))
-#define MPI_OWN_END(counted) ((void)((counted) && (mpi_hooks.own_end(), true)))
+/* First and last in a wrapper: what is not inside MPI_REAL is ours. */
+#define MPI_OWN_BEGIN(t) (RT_UNLIKELY((t)->counted != 0) ? mpi_hooks.own_begin() : 0u)
+#define MPI_OWN_END(own) ((void)(RT_UNLIKELY((own) != 0) && (mpi_hooks.own_end(own), true)))
 
 /* The call of a real function; in the other form of one that returns nothing. */
 #define MPI_REAL_AS(counted, declare, result, ...)                                                 \
@@ -59,7 +60,14 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
 /* The canonical frame address: what the stack pointer was before the call into the wrapper. */
 #define MPI_FRAME() ((uintptr_t)__builtin_dwarf_cfa())
 
-/* `frame` tells calls that an exception or a jump has left from those that are still open. */
+/* Where a wrapper was called; its frame tells calls that an exception or a jump has left from those that are still open. */
+struct mpi_origin {
+    const void *caller;
+    uintptr_t frame;
+};
+#define MPI_ORIGIN()                                                                               \
+    ((struct mpi_origin){.caller = __builtin_return_address(0), .frame = MPI_FRAME()})
+
 bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller,
                        uintptr_t frame);
 
@@ -68,9 +76,9 @@ bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void 
 
 /* Our own call, or the C half of a Fortran call that is counted already: straight to the real
  * function. */
-#define MPI_PASSES_FROM(t, function, caller)                                                       \
-    (MPI_IS_NESTED(t) && mpi_passes_nested(t, function, caller, MPI_FRAME()))
-#define MPI_PASSES(t, function) MPI_PASSES_FROM(t, function, __builtin_return_address(0))
+#define MPI_PASSES_FROM(t, function, from)                                                         \
+    (MPI_IS_NESTED(t) && mpi_passes_nested(t, function, (from).caller, (from).frame))
+#define MPI_PASSES(t, function) MPI_PASSES_FROM(t, function, MPI_ORIGIN())
 
 /* Note the call as open at `depth`, which is t->open_depth. True: it is to be recorded. A handler that opens a window
  * from here on writes the cut enter itself; one that did so before is seen by the second look. */
@@ -85,7 +93,6 @@ mpi_open_at(struct recorder_thread *t, uint32_t depth, unsigned entry, uintptr_t
     __asm__ volatile("" ::: "memory");
     return RT_UNLIKELY(t->recording != 0) && mpi_recorded != 0;
 }
-#define mpi_open(t, depth, entry) mpi_open_at(t, depth, entry, MPI_FRAME())
 
 /* The enter event, unless a window that opened or closed meanwhile has made it needless. The codes are constants of
  * the caller. */

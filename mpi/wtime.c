@@ -7,15 +7,20 @@ typedef double real_clock(void);
 
 #define CLOCK(row, name, function, entry)                                                          \
     double name(void);                                                                             \
-    MPI_EXPORT double name(void)                                                                   \
+    MPI_ENTRY double name(void)                                                                    \
     {                                                                                              \
         struct recorder_thread *t = &recorder_self;                                                \
+        const unsigned own = MPI_OWN_BEGIN(t);                                                     \
         real_clock *real = (real_clock *)mpi_real_function(row, MPI_NUMBER_##function, #name);     \
-        if (MPI_PASSES(t, MPI_NUMBER_##function))                                                  \
-            return MPI_REAL(t->counted != 0, real());                                              \
-        struct mpi_plain call = mpi_open_plain(t, entry);                                          \
-        double result = MPI_REAL(t->counted != 0, real());                                         \
-        mpi_close_plain(t, entry, call);                                                           \
+        double result;                                                                             \
+        if (MPI_PASSES(t, MPI_NUMBER_##function)) {                                                \
+            result = MPI_REAL(t->counted != 0, real());                                            \
+        } else {                                                                                   \
+            struct mpi_plain call = mpi_open_plain(t, entry);                                      \
+            result = MPI_REAL(t->counted != 0, real());                                            \
+            mpi_close_plain(t, entry, call);                                                       \
+        }                                                                                          \
+        MPI_OWN_END(own);                                                                          \
         return result;                                                                             \
     }
 

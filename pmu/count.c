@@ -49,7 +49,7 @@ static void approach_end(struct pmu_thread *t)
     t->step.wake = PMU_NEVER;
     if (t->backend->steps)
         return;
-    pmu_stop(t);
+    (void)pmu_stop(t);
     t->step.on = false;
     t->excluded = t->backend->read(t) - t->step.count;
 }

@@ -88,17 +88,20 @@ enum pmu_trap {
 
 /* Where our text is: nothing in there is counted. */
 void pmu_step_own_text(uintptr_t from, uintptr_t to);
+/* Functions of ours that call pmu_stop() before anything else and pmu_go() in the end, whatever they do between: these are not
+ * stepped up to there either. */
+void pmu_step_entries(uintptr_t from, uintptr_t to);
 
 /* The calling thread is stepped from the next instruction on; nothing where it is not to be. */
 void pmu_go(struct pmu_thread *t);
-/* It executes our own code from here on: no stepping. pmu_go() when that ends. */
-void pmu_stop(struct pmu_thread *t);
+/* It executes our own code from here on: no stepping. True: it was stepped, and is to be again by pmu_go(). */
+bool pmu_stop(struct pmu_thread *t);
 
-/* Our code calls the program's (a thread's routine, a handler, a function that we stand in for), and has come back. The
- * first returns what the second is to be given. */
+/* Our code calls the program's (a thread's routine, a handler, a function that we stand in for), and has come back: stepped
+ * if it was before. The first returns what the second is to be given. */
 struct pmu_inside {
     uintptr_t bound;
-    bool on, handling;
+    bool on, handling, entered;
     bool own; /* for the caller's use */
 };
 struct pmu_inside pmu_program_begin(struct pmu_thread *t);

@@ -24,12 +24,18 @@
 
 extern const unsigned char pmu_step_slots[], pmu_step_slots_end[];
 
-static uintptr_t own_from, own_to;
+static uintptr_t own_from, own_to, entries_from, entries_to;
 
 void pmu_step_own_text(uintptr_t from, uintptr_t to)
 {
     own_from = from;
     own_to = to;
+}
+
+void pmu_step_entries(uintptr_t from, uintptr_t to)
+{
+    entries_from = from;
+    entries_to = to;
 }
 
 static bool is_own(uintptr_t ip)
@@ -351,6 +357,12 @@ enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *c
     clean_r11(s, uc);
     if (s->counts && !(s->repeats && ip == s->at))
         s->count += s->under_way;
+    if (s->counts && ip >= entries_from && ip < entries_to && s->count < s->wake) {
+        place(s, ip, reg(uc, REG_RSP)); /* the program calls us, or returns into us */
+        s->entered = true;
+        set_flag(uc, false);
+        return PMU_TRAP_DONE;
+    }
     return look(s, uc);
 }
 
@@ -384,9 +396,12 @@ struct pmu_inside pmu_step_settle(struct pmu_thread *t, void *context)
         clean_r11(s, uc);
         s->count += called || broke;
     }
-    struct pmu_inside inside = {
-        .bound = s->bound, .on = s->on && !flag_is_set(uc), .handling = s->handling};
+    struct pmu_inside inside = {.bound = s->bound,
+                                .on = s->on && !flag_is_set(uc),
+                                .handling = s->handling,
+                                .entered = s->entered};
     s->under_way = 1;
+    s->entered = false;
     s->counts = false;
     s->handling = true;
     return inside;
@@ -398,6 +413,7 @@ enum pmu_trap pmu_step_resume(struct pmu_thread *t, void *context, struct pmu_in
     s->bound = inside.bound;
     s->program = false;
     s->handling = inside.handling;
+    s->entered = inside.entered;
     if (!s->on)
         set_flag(context, false);
     if (!s->on || inside.on) /* it was stopped before, and is to stay so */
@@ -425,21 +441,31 @@ void pmu_go(struct pmu_thread *t)
                          : "memory", "cc");
 }
 
-void pmu_stop(struct pmu_thread *t)
+bool pmu_stop(struct pmu_thread *t)
 {
-    if (t->step.on)
-        __asm__ volatile("leaq -128(%%rsp), %%rsp\n\t"
-                         "pushfq\n\t"
-                         "andl $~0x100, (%%rsp)\n\t"
-                         "popfq\n\t"
-                         "leaq 128(%%rsp), %%rsp" ::
-                             : "memory", "cc");
+    struct pmu_step *s = &t->step;
+    uint64_t flags;
+    if (!s->on)
+        return false;
+    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\t"
+                     "pushfq\n\t"
+                     "movq (%%rsp), %0\n\t"
+                     "andl $~0x100, (%%rsp)\n\t"
+                     "popfq\n\t"
+                     "leaq 128(%%rsp), %%rsp"
+                     : "=&r"(flags)
+                     :
+                     : "memory", "cc");
+    bool stepped = s->entered || (flags & TRAP_FLAG) != 0;
+    s->entered = false;
+    return stepped;
 }
 
 struct pmu_inside pmu_program_begin(struct pmu_thread *t)
 {
     struct pmu_step *s = &t->step;
-    struct pmu_inside inside = {.bound = s->bound, .on = s->on, .handling = s->handling};
+    bool stepped = pmu_stop(t);
+    struct pmu_inside inside = {.bound = s->bound, .on = stepped, .handling = s->handling};
     s->handling = false;
     s->bound = 0;
     s->program = true;
@@ -449,8 +475,10 @@ struct pmu_inside pmu_program_begin(struct pmu_thread *t)
 
 void pmu_program_end(struct pmu_thread *t, struct pmu_inside inside)
 {
-    pmu_stop(t);
+    (void)pmu_stop(t);
     t->step.bound = inside.bound;
     t->step.program = false;
     t->step.handling = inside.handling;
+    if (inside.on)
+        pmu_go(t);
 }

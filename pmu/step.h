@@ -13,14 +13,16 @@
 #define PMU_STEP_PAGES 8u
 
 struct pmu_step {
-    bool on;           /* this thread is stepped */
-    bool counts;       /* the instruction under way is the program's */
-    bool repeats;      /* it is a string instruction stepped in place */
-    bool cloning;      /* it may make a child that shares this memory */
-    bool blocked;      /* the program has blocked SIGTRAP, or thinks so */
-    bool withheld;     /* one that was sent meanwhile waits for it */
-    bool program;      /* our text is about to call the program's */
-    bool handling;     /* a handler of ours runs, without the flag */
+    bool on;       /* this thread is stepped */
+    bool counts;   /* the instruction under way is the program's */
+    bool repeats;  /* it is a string instruction stepped in place */
+    bool cloning;  /* it may make a child that shares this memory */
+    bool blocked;  /* the program has blocked SIGTRAP, or thinks so */
+    bool withheld; /* one that was sent meanwhile waits for it */
+    bool program;  /* our text is about to call the program's */
+    bool handling; /* a handler of ours runs, without the flag */
+    bool
+        entered; /* the program has called a function that begins with pmu_stop(): the flag is off already */
     uint8_t under_way; /* instructions that the next trap completes: 1, 2 with a system call */
     uint8_t length;    /* of the instruction under way, where that is of interest */
     uint32_t kernel_tid;

@@ -6,11 +6,15 @@
 void pmu_step_own_text(UNUSED uintptr_t from, UNUSED uintptr_t to)
 {
 }
+void pmu_step_entries(UNUSED uintptr_t from, UNUSED uintptr_t to)
+{
+}
 void pmu_go(UNUSED struct pmu_thread *t)
 {
 }
-void pmu_stop(UNUSED struct pmu_thread *t)
+bool pmu_stop(UNUSED struct pmu_thread *t)
 {
+    return false;
 }
 struct pmu_inside pmu_program_begin(UNUSED struct pmu_thread *t)
 {

@@ -33,7 +33,7 @@ static int begin(struct pmu_thread *t, int signo, uint32_t kernel_tid)
 
 static void end(struct pmu_thread *t)
 {
-    pmu_stop(t);
+    (void)pmu_stop(t);
     t->step.on = false;
 }
 

@@ -7,30 +7,34 @@
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
-PRELOAD_EXPORT void regtrace_start(int bcast)
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_start(int bcast)
 {
+    const unsigned own = counting_own_enter();
     if (process.traced)
         windows_edge(&recorder_self, true, bcast != 0, CALLER);
+    counting_own_leave(own);
 }
 
-PRELOAD_EXPORT void regtrace_stop(int bcast)
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_stop(int bcast)
 {
+    const unsigned own = counting_own_enter();
     if (process.traced)
         windows_edge(&recorder_self, false, bcast != 0, CALLER);
+    counting_own_leave(own);
 }
 
-PRELOAD_EXPORT void regtrace_region_begin(const char *name)
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_begin(const char *name)
 {
-    counting_own_enter();
+    const unsigned own = counting_own_enter();
     region_begin(name, CALLER);
-    counting_own_leave();
+    counting_own_leave(own);
 }
 
-PRELOAD_EXPORT void regtrace_region_end(const char *name)
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_end(const char *name)
 {
-    counting_own_enter();
+    const unsigned own = counting_own_enter();
     region_end(name);
-    counting_own_leave();
+    counting_own_leave(own);
 }
 
 static bool mark_is_legal(int type, const char *text)
@@ -41,42 +45,46 @@ static bool mark_is_legal(int type, const char *text)
     return pt != NULL && (text == NULL || text_is_readable(pt, text));
 }
 
-PRELOAD_EXPORT void regtrace_mark_type(int type, long flags, const char *title)
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_mark_type(int type, long flags, const char *title)
 {
+    const unsigned own = counting_own_enter();
     if (mark_is_legal(type, title))
         (void)recorder_emit(&recorder_self, EV_MARK_TYPE, (uint32_t)type | (uint64_t)flags << 32,
                             stream_string_id(&recorder_stream, title));
+    counting_own_leave(own);
 }
 
-PRELOAD_EXPORT void regtrace_mark_label(int type, long value, const char *label)
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_mark_label(int type, long value, const char *label)
 {
+    const unsigned own = counting_own_enter();
     if (mark_is_legal(type, label))
         (void)recorder_emit(&recorder_self, EV_MARK_LABEL,
                             (uint32_t)type | (uint64_t)stream_string_id(&recorder_stream, label)
                                                  << 32,
                             (uint64_t)value);
+    counting_own_leave(own);
 }
 
-static inline void mark(uint32_t code, int type, long value)
+__attribute__((always_inline)) static inline void mark(uint32_t code, int type, long value)
 {
     struct recorder_thread *t = &recorder_self;
-    counting_own_enter();
+    const unsigned own = counting_own_enter();
     if (RT_LIKELY(process.traced) && recorder_active(t))
         recorder_put(t, code, (uint32_t)type, (uint64_t)value);
-    counting_own_leave();
+    counting_own_leave(own);
 }
 
-PRELOAD_EXPORT void regtrace_mark_push(int type, long value)
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_mark_push(int type, long value)
 {
     mark(EV_MARK_PUSH, type, value);
 }
 
-PRELOAD_EXPORT void regtrace_mark_pop(int type, long value)
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_mark_pop(int type, long value)
 {
     mark(EV_MARK_POP, type, value);
 }
 
-PRELOAD_EXPORT void regtrace_mark_set(int type, long value)
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_mark_set(int type, long value)
 {
     mark(EV_MARK_SET, type, value);
 }

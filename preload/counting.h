@@ -32,19 +32,26 @@ void counting_forked(struct preload_thread *pt);
 void counting_prepare(void);
 
 /* The program has come to us by a call; from begin to end our code, and what it calls, runs at full speed and is not counted.
- * Without them it is not counted either, but stepped. */
-void counting_own_begin(void);
-void counting_own_end(void);
+ * Without them it is not counted either, but stepped; by a counter that does not step it is counted. They may be nested:
+ * begin returns what its end is to be given. `counter`: what such a counter counts between them is taken out, at the price of two
+ * readings. */
+unsigned counting_own_begin_if(bool counter);
+void counting_own_end(unsigned own);
 
-static inline void counting_own_enter(void)
+static inline unsigned counting_own_begin(void)
 {
-    if (RT_UNLIKELY(recorder_self.counted != 0))
-        counting_own_begin();
+    return counting_own_begin_if(true);
 }
-static inline void counting_own_leave(void)
+
+/* The same in functions of RECORDER_ENTRY. */
+static inline unsigned counting_own_enter(void)
 {
-    if (RT_UNLIKELY(recorder_self.counted != 0))
-        counting_own_end();
+    return RT_UNLIKELY(recorder_self.counted != 0) ? counting_own_begin_if(true) : 0;
+}
+static inline void counting_own_leave(unsigned own)
+{
+    if (RT_UNLIKELY(own != 0))
+        counting_own_end(own);
 }
 
 /* We call the program's code, and have come back. */

@@ -42,8 +42,9 @@ static int exec_common(const struct exec_call *c)
     char *const *envp = environment_complete(c->envp, list, room);
     bool borrower = processes_is_borrower();
     struct signals_inherited saved;
+    unsigned own = 0;
     if (!borrower) {
-        counting_own_begin();
+        own = counting_own_begin();
         process_before_exec(c->path);
     }
     signals_before_exec(&saved);
@@ -52,7 +53,7 @@ static int exec_common(const struct exec_call *c)
     signals_after_exec(&saved);
     if (!borrower) {
         process_exec_failed();
-        counting_own_end();
+        counting_own_end(own);
     }
     errno = keep;
     return rc;

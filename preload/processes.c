@@ -84,11 +84,11 @@ static void child_made(pid_t child)
 
 PRELOAD_EXPORT pid_t fork(void)
 {
-    counting_own_begin();
+    unsigned own = counting_own_begin();
     pid_t child = NEXT(fork)();
     int keep = errno;
     child_made(child);
-    counting_own_end();
+    counting_own_end(own);
     errno = keep;
     return child;
 }
@@ -96,7 +96,7 @@ PRELOAD_EXPORT pid_t fork(void)
 /* No atfork handlers run here; it may be called from handlers, as may what we do around it. */
 PRELOAD_EXPORT pid_t _Fork(void)
 {
-    counting_own_begin();
+    unsigned own = counting_own_begin();
     before_fork();
     pid_t child = NEXT(_Fork)();
     int keep = errno;
@@ -106,7 +106,7 @@ PRELOAD_EXPORT pid_t _Fork(void)
         after_fork_parent();
         child_made(child);
     }
-    counting_own_end();
+    counting_own_end(own);
     errno = keep;
     return child;
 }
@@ -135,13 +135,13 @@ static pid_t clone_copy(int (*function)(void *), void *stack, int flags, void *a
                         pid_t *parent_tid, void *tls, pid_t *child_tid)
 {
     struct clone_start s = {.function = function, .argument = argument};
-    counting_own_begin();
+    unsigned own = counting_own_begin();
     before_fork();
     pid_t child = NEXT(clone)(start_clone, stack, flags, &s, parent_tid, tls, child_tid);
     int keep = errno;
     after_fork_parent();
     child_made(child);
-    counting_own_end();
+    counting_own_end(own);
     errno = keep;
     return child;
 }
@@ -218,7 +218,7 @@ static int spawn(spawn_function *real, pid_t *pid, const char *path,
     char **list = __builtin_alloca(room * sizeof *list);
     pid_t child = -1;
     struct signals_inherited saved;
-    counting_own_begin();
+    unsigned own = counting_own_begin();
     signals_before_exec(&saved);
     int rc = real(&child, path, actions, attributes, argv, environment_complete(envp, list, room));
     signals_after_exec(&saved);
@@ -226,7 +226,7 @@ static int spawn(spawn_function *real, pid_t *pid, const char *path,
         *pid = child;
     if (rc == 0)
         child_made(child);
-    counting_own_end();
+    counting_own_end(own);
     return rc;
 }
 
@@ -249,22 +249,22 @@ PRELOAD_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 PRELOAD_EXPORT int system(const char *command)
 {
     struct signals_inherited saved;
-    counting_own_begin();
+    unsigned own = counting_own_begin();
     signals_before_exec(&saved);
     int rc = NEXT(system)(command);
     signals_after_exec(&saved);
-    counting_own_end();
+    counting_own_end(own);
     return rc;
 }
 
 PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
 {
     struct signals_inherited saved;
-    counting_own_begin();
+    unsigned own = counting_own_begin();
     signals_before_exec(&saved);
     FILE *f = NEXT(popen)(command, mode);
     signals_after_exec(&saved);
-    counting_own_end();
+    counting_own_end(own);
     return f;
 }
 

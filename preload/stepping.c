@@ -42,10 +42,16 @@ struct sigaction counting_trap_action(void)
     return a;
 }
 
+/* Made by the linker: the section of RECORDER_ENTRY. */
+extern const char __start_regtrace_entries[] __attribute__((visibility("hidden")));
+extern const char __stop_regtrace_entries[] __attribute__((visibility("hidden")));
+
 void counting_prepare(void)
 {
-    if (process.steps)
-        (void)dl_iterate_phdr(visit_object, NULL);
+    if (!process.steps)
+        return;
+    (void)dl_iterate_phdr(visit_object, NULL);
+    pmu_step_entries((uintptr_t)__start_regtrace_entries, (uintptr_t)__stop_regtrace_entries);
 }
 
 static struct counting *counted(void)
@@ -68,23 +74,30 @@ static void own_stops(struct counting *c)
     c->own = false;
 }
 
-void counting_own_begin(void)
+enum { OWN_STEPPED = 1, OWN_COUNTED = 2 };
+
+unsigned counting_own_begin_if(bool counter)
 {
     struct counting *c = counted();
     if (c == NULL)
-        return;
-    pmu_stop(&c->counter);
-    if (!c->own)
+        return 0;
+    unsigned own = pmu_stop(&c->counter) ? OWN_STEPPED : 0;
+    if (counter && !c->own) {
         own_starts(c);
+        own |= c->own ? OWN_COUNTED : 0;
+    }
+    return own;
 }
 
-void counting_own_end(void)
+void counting_own_end(unsigned own)
 {
     struct counting *c = counted();
     if (c == NULL)
         return;
-    own_stops(c);
-    pmu_go(&c->counter);
+    if ((own & OWN_COUNTED) != 0)
+        own_stops(c);
+    if ((own & OWN_STEPPED) != 0)
+        pmu_go(&c->counter);
 }
 
 struct pmu_inside counting_program_begin(void)
@@ -169,7 +182,7 @@ void counting_handler_end(void *context, struct pmu_inside inside)
     int keep = errno;
     (void)sys_block_signals();
     struct pmu_thread *c = &pt->counting.counter;
-    pmu_stop(c); /* the thread may have joined in the handler */
+    (void)pmu_stop(c); /* the thread may have joined in the handler */
     go_on(c, pmu_step_resume(c, context, inside), context);
     errno = keep;
 }

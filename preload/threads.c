@@ -235,11 +235,11 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
     struct thread_start *s = start_prepare((uintptr_t)routine, argument);
     if (s == NULL)
         return NEXT(pthread_create)(thread, attributes, routine, argument);
-    counting_own_begin();
+    unsigned own = counting_own_begin();
     int rc = NEXT(pthread_create)(thread, attributes, start_posix, s);
     if (rc != 0)
         start_cancel(s);
-    counting_own_end();
+    counting_own_end(own);
     return rc;
 }
 
@@ -248,11 +248,11 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argum
     struct thread_start *s = start_prepare((uintptr_t)routine, argument);
     if (s == NULL)
         return NEXT(thrd_create)(thread, routine, argument);
-    counting_own_begin();
+    unsigned own = counting_own_begin();
     int rc = NEXT(thrd_create)(thread, start_c11, s);
     if (rc != thrd_success)
         start_cancel(s);
-    counting_own_end();
+    counting_own_end(own);
     return rc;
 }
 

@@ -37,6 +37,11 @@ FUNCTION(Finalize, (void))
 {
     return 0;
 }
+FUNCTION(Pcontrol, (int level, ...))
+{
+    (void)level;
+    return 0;
+}
 FUNCTION(Query_thread, (int *level))
 {
     *level = 0;

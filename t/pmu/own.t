@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What regtrace executes is not counted: traced calls count as much as the oracle says that the program, the feigned MPI
-# library included, executes. T_CALLS: how many calls.
+# library included, executes. T_CALLS: how many calls; T_KINDS: without those of all kinds.
 . "$(dirname "$0")/../lib.sh"
 
 program=$REGTRACE_BUILD/t/pmu/stub_calls oracle=$REGTRACE_BUILD/t/oracle/oracle
 [ -x "$program" ] || skip_all "counting by steps is for x86-64 alone"
-n=${T_CALLS:-00200} none=${n//[0-9]/0} few=00200
+n=${T_CALLS:-00200} none=${n//[0-9]/0} few=00200 kinds=${T_KINDS-kinds}
 export LD_BIND_NOW=1
 
-# stepped PART N: instructions between the two regions, by icount of the events.
+inside='start:pcontrol:first,stop:pcontrol:last' outside='precond:pcontrol:first,precond:pcontrol:last,start:pcontrol:never'
+# stepped PART N [CHAIN]: instructions between the two regions, by icount of the events.
 stepped() {
     rm -f "$T/log"
     run 900 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/run" REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG="$T/log" \
-        REGTRACE_CONTROL='start:pcontrol:first,stop:pcontrol:last;precond:icount:1' "$program" "$1" "$2"
-    sed -n 's/.*event \(start\|stop\) .* icount \([0-9]*\) .*/\2/p' "$T/log" | paste -sd' ' | awk '{print $2 - $1}'
+        REGTRACE_CONTROL="${3:-$inside};precond:icount:1" "$program" "$1" "$2"
+    sed -n 's/.*pcontrol:\(first\|last\) .* icount \([0-9]*\) .*/\2/p' "$T/log" | paste -sd' ' | awk '{print $2 - $1}'
 }
 # of_oracle PART N [OPTION...]: all that the program executes, ours left out; bare without options.
 of_oracle() {
@@ -28,14 +29,15 @@ near() {
     local off=$(($1 > $2 ? $1 - $2 : $2 - $1))
     is "$((off * 1000 <= $2))" 1 "$n calls: $1 counted, $2 $3: within 0.1 %"
 }
-for part in mpi regions; do
+for part in mpi $kinds regions; do
     counted=$(($(stepped $part "$n") - $(stepped $part "$none")))
     without=(-x libregtrace.so -k libstandardabi.so)
     bare=(env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DEFAULT_START=0)
-    left=$(($(of_oracle $part $few "${without[@]}") - $(of_oracle $part 00000 "${without[@]}")))
-    near "$counted" $((left * 10#$n / 10#$few)) "by the oracle with our code left out ($part)"
+    left=$(($(of_oracle $part "$n" "${without[@]}") - $(of_oracle $part "$none" "${without[@]}")))
+    near "$counted" "$left" "by the oracle with our code left out ($part)"
+    [ "$n" != $few ] || is "$(($(stepped $part $few "$outside") - $(stepped $part 00000 "$outside")))" "$left" "outside windows they count the same ($part)"
     bare=()
     # Without us the named calls are other, empty functions.
-    [ $part = regions ] || near "$counted" $(($(of_oracle $part "$n") - $(of_oracle $part "$none"))) "without us ($part)"
+    [ $part != mpi ] || near "$counted" $(($(of_oracle $part "$n") - $(of_oracle $part "$none"))) "without us ($part)"
 done
 done_testing

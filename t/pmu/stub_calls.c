@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * argv[2] calls of a feigned MPI library, or named calls of ours (argv[1]: mpi, regions): what tracing them executes must
- * not be counted. */
+ * argv[2] calls of a feigned MPI library (argv[1]: mpi; kinds: some of each kind of wrapper), or named calls of ours (regions):
+ * what tracing them executes must not be counted. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,28 @@
 
 int MPI_Init(int *argc, char ***argv);
 int MPI_Send(const void *buffer, int count, uintptr_t type, int to, int tag, uintptr_t comm);
+int MPI_Recv(void *buffer, int count, uintptr_t type, int from, int tag, uintptr_t comm,
+             void *status);
+int MPI_Irecv(void *buffer, int count, uintptr_t type, int from, int tag, uintptr_t comm,
+              uintptr_t *request);
+int MPI_Wait(uintptr_t *request, void *status);
+int MPI_Comm_rank(uintptr_t comm, int *rank);
+int MPI_Pcontrol(int level, ...);
 int MPI_Finalize(void);
+
+/* Plain calls, completions, one written by hand, a mark. */
+static void call_kinds(int *word)
+{
+    uintptr_t request;
+    char status[64];
+    int rank;
+    (void)MPI_Comm_rank(0x101, &rank);
+    (void)MPI_Recv(word, 1, 0x209, -2, 1, 0x101, status);
+    (void)MPI_Irecv(word, 1, 0x209, -2, 1, 0x101, &request);
+    (void)MPI_Wait(&request, status);
+    (void)MPI_Pcontrol(5, "");
+    regtrace_mark_set(3, 4);
+}
 
 int main(int argc, char **argv)
 {
@@ -21,6 +42,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "mpi") == 0)
         for (long i = 0; i < n; i++)
             (void)MPI_Send(&word, 1, 0x209, -2, 1, 0x101);
+    else if (strcmp(argv[1], "kinds") == 0)
+        for (long i = 0; i < n; i++)
+            call_kinds(&word);
     else
         for (long i = 0; i < n; i++) {
             regtrace_region_begin("part");
