@@ -309,6 +309,8 @@ struct ctl_arming {
                             CTL_UNKNOWN: from now. timeout: CTL_UNKNOWN */
     bool global;         /* one count over all threads: report progress by ctl_advance, distance is
                             what is left */
+    bool closes; /* it ends windows. Of counts that are equal those are to expire first, then
+                            the others by alarm (that is, by chain) */
 };
 
 /* All are called with every signal blocked, on the thread concerned, and must be async-signal-safe.

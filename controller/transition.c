@@ -351,6 +351,14 @@ static void settle_due(struct thread_state *thread, unsigned chain, const struct
     chain_mark_dirty(thread, chain);
 }
 
+static bool ends_windows(const struct ctl_alarm *alarm, uint64_t phase)
+{
+    if (alarm->type == CTL_UNIFORM)
+        return phase % 2 != 0;
+    return alarm->event == CTL_STOP || alarm->event == CTL_WARMUP_STOP ||
+           alarm->event == CTL_PROLOG_STOP || alarm->event == CTL_EPILOG_STOP;
+}
+
 static void settle_arm(struct thread_state *thread, unsigned chain)
 {
     struct shared_state *shared = state_shared(thread);
@@ -368,6 +376,7 @@ static void settle_arm(struct thread_state *thread, unsigned chain)
         .distance = distance,
         .base = counts ? state->base : CTL_UNKNOWN,
         .global = alarm->global,
+        .closes = ends_windows(alarm, state->phase),
     };
     state->pending_arm = false;
     if (shared->callbacks.on_arm == NULL)

@@ -87,6 +87,7 @@ uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *armi
         .alarm = arming->alarm,
         .global = arming->global,
         .exact = ctl_config_alarm(process.config, arming->alarm)->exact,
+        .closes = arming->closes,
         .generation = arming->generation,
     };
     arm_nearest(c);
@@ -110,13 +111,21 @@ void counting_disarmed(struct preload_thread *pt, uint16_t alarm)
         arm_nearest(c);
 }
 
-/* The earliest that is due; c->count where none is. */
+/* At one count what ends a window comes first, so that the next can begin there; else the chains come in their order. */
+static bool is_before(const struct deadline *a, const struct deadline *b)
+{
+    if (a->at != b->at)
+        return a->at < b->at;
+    return a->closes != b->closes ? a->closes : a->alarm < b->alarm;
+}
+
+/* The first that is due; c->count where none is. */
 static uint32_t due(const struct counting *c, uint64_t now)
 {
     uint32_t found = c->count;
     for (uint32_t i = 0; i < c->count; i++)
         if (c->deadlines[i].at <= now &&
-            (found == c->count || c->deadlines[i].at < c->deadlines[found].at))
+            (found == c->count || is_before(&c->deadlines[i], &c->deadlines[found])))
             found = i;
     return found;
 }

@@ -36,6 +36,7 @@ struct deadline {
     uint16_t alarm;
     bool global;
     bool exact;
+    bool closes;
 };
 
 struct counting {
