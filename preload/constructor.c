@@ -208,17 +208,15 @@ static int read_chains(struct rt_error *e)
     return rc;
 }
 
-/* Some thread is or may be stepped by the trap flag. */
+/* Some thread is or may be stepped by the trap flag: every thread is counted where a counter was chosen, alarm or not. */
 static bool wants_steps(void)
 {
     if (process.pmu == NULL)
         return false;
-    bool counts =
-        ctl_config_uses(process.config, CTL_ICOUNT) || ctl_config_uses(process.config, CTL_UNIFORM);
     for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++)
         if (ctl_config_alarm(process.config, i)->exact)
             return true;
-    return process.pmu->steps && counts;
+    return process.pmu->steps;
 }
 
 /* A counting run that cannot count is refused, as an icount is. */

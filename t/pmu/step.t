@@ -27,6 +27,25 @@ for part in a b c e f i k l n s u v w; do
     is "$status $out" "$bare" "ends.c, part $part: the same end and output as without us"
 done
 
+# Every thread is counted, whether an alarm waits for a count or not.
+run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/whole" REGTRACE_PMU=step "$REGTRACE_BUILD/t/pmu/stub_calls" mpi 3
+is "$status" 0 "no alarm asks for a count: the program runs all the same"
+run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/named" REGTRACE_PMU=step REGTRACE_CONTROL=start:pcontrol:first,stop:pcontrol:last \
+    "$REGTRACE_BUILD/t/pmu/stub_calls" mpi 3
+is "$status" 0 "nor do alarms of other types"
+# total PART: of a counting run; less what the program executes behind our end, which is the same in each.
+total() {
+    run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/total-$1" REGTRACE_PMU=step REGTRACE_COUNT=1 "$parts" "$1"
+    "$REGTRACE" report --json "$T/total-$1" | sed -n 's/.*"instructions": \([0-9]*\), "events".*/\1/p'
+}
+of_oracle() {
+    run 120 "$REGTRACE_BUILD/t/oracle/oracle" -x libregtrace.so -o "$T/out" env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DEFAULT_START=0 "$parts" "$1"
+    awk '$1 == "count" && $2 == "0.0" {print $3}' "$T/out"
+}
+for part in calls signals; do
+    is $(($(total loop) - $(total $part))) $(($(of_oracle loop) - $(of_oracle $part))) "counting runs tell by how much loop exceeds $part"
+done
+
 # same PART TASK TID ...: see compare.py.
 same() { ok_run "$1, thread $2: every alarm fires where the oracle stands" "$PYTHON" "$compare" "$REGTRACE_BUILD" "$@"; }
 same loop 0.0 0 every=397 twice=1
