@@ -27,6 +27,8 @@ struct mpi_inside {
 struct mpi_hooks {
     /* Before the real MPI_Init, MPI_Init_thread or MPI_Session_init. */
     void (*init_begin)(void);
+    /* It failed, or was left by a jump or an exception. May be called with every signal blocked. */
+    void (*init_failed)(void);
     /* After it succeeded. rank and size are those of MPI_COMM_WORLD as MPI itself says, -1 after
      * MPI_Session_init, which is local and may happen often. thread_level as provided; abi is an
      * enum mpi_abi_kind. */

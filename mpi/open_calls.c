@@ -138,10 +138,14 @@ void mpi_cut_leaves(struct recorder_thread *t)
 /* Signals are blocked. */
 static void drop_innermost(struct recorder_thread *t)
 {
-    uint32_t i = t->open_depth - 1;
+    uint32_t i = t->open_depth - 1, function = t->open_calls[i] & MPI_OPEN_FUNCTION;
     if ((t->open_calls[i] & RECORDER_CALL_ENTERED) != 0)
         put_cut(t, i, false);
     t->open_depth = i;
+    if ((function == MPI_NUMBER_Init || function == MPI_NUMBER_Init_thread ||
+         function == MPI_NUMBER_Session_init) &&
+        mpi_hooks.init_failed != NULL)
+        mpi_hooks.init_failed();
 }
 
 /* A frame below (or at) `stack` on the same stack is gone. */

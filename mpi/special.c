@@ -18,8 +18,13 @@ static void begin_init(void)
 /* world: MPI_COMM_WORLD exists and all its ranks are here. */
 _Atomic bool mpi_is_up;
 
-static void end_init(bool world)
+static void end_init(bool world, int result)
 {
+    if (result != 0) {
+        if (mpi_hooks.init_failed != NULL)
+            mpi_hooks.init_failed();
+        return;
+    }
     atomic_store(&mpi_is_up, true);
     const struct mpi_library *l = mpi_library();
     struct recorder_thread *t = &recorder_self;
@@ -49,8 +54,10 @@ static void begin_finalize(void)
     t->in_toolkit--;
 }
 
-static void end_finalize(void)
+static void end_finalize(int result)
 {
+    if (result != 0)
+        return;
     world_rank = world_size = -1;
     if (mpi_hooks.finalize_done != NULL)
         mpi_hooks.finalize_done();
@@ -58,7 +65,7 @@ static void end_finalize(void)
 
 /* --- C ------------------------------------------------------------------------------------------- */
 
-/* begin: run before, if the call is not the C half of a Fortran one; end: after it succeeded. REAL
+/* begin: run before, if the call is not the C half of a Fortran one; end: after it, with `result`. REAL
  * calls the real function. */
 #define C_CALL(function, begin, end, REAL)                                                         \
     do {                                                                                           \
@@ -72,9 +79,7 @@ static void end_finalize(void)
             struct mpi_plain call = mpi_open_plain(t, MPI_NUMBER_##function);                      \
             result = MPI_REAL(t->counted != 0, REAL);                                              \
             mpi_close_plain(t, MPI_NUMBER_##function, call);                                       \
-            if (result == 0) {                                                                     \
-                end;                                                                               \
-            }                                                                                      \
+            end;                                                                                   \
         }                                                                                          \
         MPI_OWN_END(own);                                                                          \
         return result;                                                                             \
@@ -98,25 +103,25 @@ int64_t MPI_Aint_diff(mpi_word one, mpi_word two);
 MPI_ENTRY int MPI_Init(mpi_word argc, mpi_word argv)
 {
     real_2 *real = (real_2 *)mpi_real_function(0, MPI_NUMBER_Init, "MPI_Init");
-    C_CALL(Init, begin_init(), end_init(true), real(argc, argv));
+    C_CALL(Init, begin_init(), end_init(true, result), real(argc, argv));
 }
 
 MPI_ENTRY int MPI_Init_thread(mpi_word argc, mpi_word argv, mpi_word required, mpi_word provided)
 {
     real_4 *real = (real_4 *)mpi_real_function(0, MPI_NUMBER_Init_thread, "MPI_Init_thread");
-    C_CALL(Init_thread, begin_init(), end_init(true), real(argc, argv, required, provided));
+    C_CALL(Init_thread, begin_init(), end_init(true, result), real(argc, argv, required, provided));
 }
 
 MPI_ENTRY int MPI_Session_init(mpi_word info, mpi_word errhandler, mpi_word session)
 {
     real_3 *real = (real_3 *)mpi_real_function(0, MPI_NUMBER_Session_init, "MPI_Session_init");
-    C_CALL(Session_init, begin_init(), end_init(false), real(info, errhandler, session));
+    C_CALL(Session_init, begin_init(), end_init(false, result), real(info, errhandler, session));
 }
 
 MPI_ENTRY int MPI_Finalize(void)
 {
     real_0 *real = (real_0 *)mpi_real_function(0, MPI_NUMBER_Finalize, "MPI_Finalize");
-    C_CALL(Finalize, begin_finalize(), end_finalize(), real());
+    C_CALL(Finalize, begin_finalize(), end_finalize(result), real());
 }
 
 static void begin_abort(int code)
@@ -157,9 +162,9 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
             struct mpi_plain call = mpi_open_plain(t, entry);                                      \
             MPI_REAL_VOID(t->counted != 0, real(__VA_ARGS__));                                     \
             mpi_close_plain(t, entry, call);                                                       \
-            if (mpi_fortran_result(ierror) == 0) {                                                 \
-                end;                                                                               \
-            }                                                                                      \
+            const int result = mpi_fortran_result(ierror);                                         \
+            (void)result;                                                                          \
+            end;                                                                                   \
         }                                                                                          \
         MPI_OWN_END(own);                                                                          \
     } while (0)
@@ -191,17 +196,17 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
         FORTRAN_CALL(row, function, begin, end, real, ierror, a, b, c, d);                         \
     }
 
-FORTRAN_ENTRY_1(1, mpi_init_, Init, begin_init(), end_init(true))
-FORTRAN_ENTRY_1(2, mpi_init_f08_, Init, begin_init(), end_init(true))
+FORTRAN_ENTRY_1(1, mpi_init_, Init, begin_init(), end_init(true, result))
+FORTRAN_ENTRY_1(2, mpi_init_f08_, Init, begin_init(), end_init(true, result))
 FORTRAN_NAMES(mpi_init, MPI_INIT, (mpi_word))
-FORTRAN_ENTRY_3(1, mpi_init_thread_, Init_thread, begin_init(), end_init(true), c)
-FORTRAN_ENTRY_3(2, mpi_init_thread_f08_, Init_thread, begin_init(), end_init(true), c)
+FORTRAN_ENTRY_3(1, mpi_init_thread_, Init_thread, begin_init(), end_init(true, result), c)
+FORTRAN_ENTRY_3(2, mpi_init_thread_f08_, Init_thread, begin_init(), end_init(true, result), c)
 FORTRAN_NAMES(mpi_init_thread, MPI_INIT_THREAD, (mpi_word, mpi_word, mpi_word))
-FORTRAN_ENTRY_4(1, mpi_session_init_, Session_init, begin_init(), end_init(false), d)
-FORTRAN_ENTRY_4(2, mpi_session_init_f08_, Session_init, begin_init(), end_init(false), d)
+FORTRAN_ENTRY_4(1, mpi_session_init_, Session_init, begin_init(), end_init(false, result), d)
+FORTRAN_ENTRY_4(2, mpi_session_init_f08_, Session_init, begin_init(), end_init(false, result), d)
 FORTRAN_NAMES(mpi_session_init, MPI_SESSION_INIT, (mpi_word, mpi_word, mpi_word, mpi_word))
-FORTRAN_ENTRY_1(1, mpi_finalize_, Finalize, begin_finalize(), end_finalize())
-FORTRAN_ENTRY_1(2, mpi_finalize_f08_, Finalize, begin_finalize(), end_finalize())
+FORTRAN_ENTRY_1(1, mpi_finalize_, Finalize, begin_finalize(), end_finalize(result))
+FORTRAN_ENTRY_1(2, mpi_finalize_f08_, Finalize, begin_finalize(), end_finalize(result))
 FORTRAN_NAMES(mpi_finalize, MPI_FINALIZE, (mpi_word))
 FORTRAN_ENTRY_3(1, mpi_abort_, Abort, begin_abort(mpi_read_int(b)), (void)0, c)
 FORTRAN_ENTRY_3(2, mpi_abort_f08_, Abort, begin_abort(mpi_read_int(b)), (void)0, c)

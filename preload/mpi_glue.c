@@ -17,6 +17,14 @@ static void init_begin(void)
     sampling_hold(pt, true);
 }
 
+static void init_failed(void)
+{
+    if (!process.traced)
+        return;
+    counting_hold(recorder_self.window_state, false);
+    sampling_hold(recorder_self.window_state, false);
+}
+
 static void init_done(int rank, int size, int thread_level, int abi)
 {
     if (!process.traced)
@@ -91,6 +99,7 @@ void process_install_mpi_hooks(void)
     mpi_hooks.call_begin = counters_call_begin;
     mpi_hooks.call_end = counters_call_end;
     mpi_hooks.init_begin = init_begin;
+    mpi_hooks.init_failed = init_failed;
     mpi_hooks.init_done = init_done;
     mpi_hooks.finalize_done = finalize_done;
     mpi_hooks.abort_called = abort_called;

@@ -117,8 +117,12 @@ __attribute__((constructor)) static void begin(void)
         _exit(98);
     recorder_start(&s);
     recorder_sync = sync_always;
-    mpi_hooks = (struct mpi_hooks){init_begin,    init_done,    finalize_begin,
-                                   finalize_done, abort_called, pcontrol};
+    mpi_hooks = (struct mpi_hooks){.init_begin = init_begin,
+                                   .init_done = init_done,
+                                   .finalize_begin = finalize_begin,
+                                   .finalize_done = finalize_done,
+                                   .abort_called = abort_called,
+                                   .pcontrol = pcontrol};
     atomic_fetch_add(&recorder_epoch, 1);
     pthread_t thread;
     if (getenv("DUMPSHIM_DISCARD") != NULL && pthread_create(&thread, NULL, discard, NULL) == 0)
