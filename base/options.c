@@ -151,6 +151,7 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
 static bool is_internal(const char *name, size_t n)
 {
     static const char *const internal[] = {"REGTRACE_PARENT",
+                                           "REGTRACE_EVENT_CODES",
                                            "REGTRACE_BUILD",
                                            "REGTRACE_BUILD_DIR",
                                            "REGTRACE_SOURCE",

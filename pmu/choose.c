@@ -3,6 +3,7 @@
 #include "pmu/internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,24 +27,44 @@ static int choose_late(const char *wanted, struct rt_error *err)
     return 0;
 }
 
-int pmu_choose(const char *wanted, const struct pmu_backend **backend, struct rt_error *err)
+/* papi, else perf. Both are counted by the kernel: papi fails alone where PAPI does not know the processor or is not there. */
+static int choose_auto(bool needed, const struct pmu_backend **backend, struct rt_error *err)
+{
+    struct rt_error papi = {{0}};
+    int rc = needed ? pmu_papi.probe(&papi) : -ENOENT;
+    *backend = rc == 0 ? &pmu_papi : NULL;
+    if (rc == 0)
+        return 0;
+    rc = pmu_perf.probe(err);
+    *backend = rc == 0 ? &pmu_perf : NULL;
+    if (rc != 0 && needed && strcmp(papi.text, err->text) != 0) {
+        rt_error_prefix(&papi, "; by PAPI");
+        size_t n = strlen(err->text);
+        (void)snprintf(err->text + n, sizeof err->text - n, "%s", papi.text);
+    }
+    return rc;
+}
+
+int pmu_choose(const char *wanted, bool needed, const struct pmu_backend **backend,
+               struct rt_error *err)
 {
     const struct pmu_backend *chosen = NULL;
     *backend = NULL;
     if (strcmp(wanted, "none") == 0)
         return 0;
-    if (strcmp(wanted, "papi") == 0) {
-        rt_error_set(err, "the counter back end 'papi' is not built yet; perf and step are");
-        return -ENOTSUP;
-    }
-    if (strcmp(wanted, "auto") == 0 || strcmp(wanted, "perf") == 0)
+    if (strcmp(wanted, "auto") == 0)
+        return choose_auto(needed, backend, err);
+    if (strcmp(wanted, "papi") == 0)
+        chosen = &pmu_papi;
+    else if (strcmp(wanted, "perf") == 0)
         chosen = &pmu_perf;
     else if (strcmp(wanted, "step") == 0)
         chosen = &pmu_step;
     else if (strncmp(wanted, "late:", 5) == 0)
         chosen = choose_late(wanted, err) == 0 ? &pmu_late : NULL;
     else
-        rt_error_set(err, "there is no counter back end '%s'; there are auto, perf, step and none",
+        rt_error_set(err,
+                     "there is no counter back end '%s'; there are auto, papi, perf, step and none",
                      wanted);
     if (chosen == NULL)
         return -EINVAL;

@@ -7,29 +7,45 @@
 
 #include <linux/perf_event.h>
 
-extern const struct pmu_backend pmu_perf, pmu_step, pmu_late;
+extern const struct pmu_backend pmu_perf, pmu_papi, pmu_step, pmu_late;
 
 /* Skids of 0 to `maximum` instructions, by that seed. */
 void pmu_late_prepare(uint64_t seed, uint64_t maximum);
 
-/* An event of perf_event_open(2). */
+/* What an event is for the kernel: codes that are added up, each with its sign. */
+#define PMU_PARTS 4u
 struct pmu_event {
-    const char *name;
-    uint32_t type;
-    uint64_t config;
+    char name[PMU_NAME];
+    const char *source; /* who knows it: kernel, PAPI, libpfm4 */
+    char meaning[256];  /* the processor's events that it is made of */
+    unsigned count;
+    struct pmu_code code[PMU_PARTS];
+    signed char sign[PMU_PARTS];
 };
-/* A name of the table in names.c, or rHEX. */
-bool pmu_event_find(const char *text, size_t length, struct pmu_event *out);
+/* By its name; where it cannot be had *why says why not. May start regtrace-events. */
+bool pmu_event_find(const char *text, size_t length, struct pmu_event *out, struct rt_error *why);
+/* These will be looked for ("EVENT,EVENT..."): asked for all at once. */
+void pmu_events_expect(const char *list);
+/* "PAPI: arm_ac57::INST_RETIRED (type 4 config 0x8)" */
+void pmu_event_describe(const struct pmu_event *e, char *out, size_t room);
+/* Run the program and have all that it prints, which ends in a line "end". 0 or -errno. */
+RT_MUST_CHECK int pmu_ask(const char *program, const char *const *arguments,
+                          char *const *environment, char *out, size_t room, struct rt_error *why);
 
+struct perf_event_attr pmu_perf_attr(struct pmu_code code);
+/* What the chosen back end, perf or papi, counts. */
+struct perf_event_attr pmu_perf_instructions(void);
 /* An event of the calling thread's own, in user mode; attr says which, its size and what it leaves out are filled in. A
  * descriptor or -errno. */
 int pmu_perf_open(struct perf_event_attr attr);
+/* In a group of events that are counted together; -1: of its own. */
+int pmu_perf_open_in(struct perf_event_attr attr, int group);
 /* Likewise, to keep: out of the program's way. */
 int pmu_perf_open_high(struct perf_event_attr attr);
 /* Likewise; each overflow becomes this signal to this thread. */
 int pmu_perf_open_signalling(struct perf_event_attr attr, int signo, uint32_t kernel_tid);
 void pmu_perf_close(int fd);
-/* Why perf_event_open failed with err, and the remedy. */
-void pmu_perf_explain(int err, struct rt_error *e);
+/* Why perf_event_open failed with err for an event of that type, and the remedy. */
+void pmu_perf_explain(int err, uint32_t type, struct rt_error *e);
 
 #endif

@@ -20,17 +20,34 @@
 #define HIGH_FD                                                                                    \
     500 /* out of the way of programs that close what they know, or expect the next number */
 
-static const struct perf_event_attr instructions = {.type = PERF_TYPE_HARDWARE,
-                                                    .config = PERF_COUNT_HW_INSTRUCTIONS,
-                                                    .sample_period = FOREVER,
-                                                    .wakeup_events = 1};
+/* What is counted as instructions: the kernel's definition or PAPI's. Set when the back end is chosen, before main. */
+static struct pmu_event instructions;
 
-int pmu_perf_open(struct perf_event_attr attr)
+struct perf_event_attr pmu_perf_attr(struct pmu_code code)
+{
+    return (struct perf_event_attr){
+        .type = code.type, .config = code.config, .config1 = code.config1, .config2 = code.config2};
+}
+
+struct perf_event_attr pmu_perf_instructions(void)
+{
+    struct perf_event_attr attr = pmu_perf_attr(instructions.code[0]);
+    attr.sample_period = FOREVER;
+    attr.wakeup_events = 1;
+    return attr;
+}
+
+int pmu_perf_open_in(struct perf_event_attr attr, int group)
 {
     attr.size = sizeof attr;
     attr.exclude_kernel = 1;
     attr.exclude_hv = 1;
-    return (int)sys_call6(SYS_perf_event_open, (long)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+    return (int)sys_call6(SYS_perf_event_open, (long)&attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+int pmu_perf_open(struct perf_event_attr attr)
+{
+    return pmu_perf_open_in(attr, -1);
 }
 
 void pmu_perf_close(int fd)
@@ -79,7 +96,33 @@ static int read_number(const char *path)
     return minus ? -n : n;
 }
 
-void pmu_perf_explain(int err, struct rt_error *e)
+/* Is any counter of the processor to be had? */
+static bool has_hardware(void)
+{
+    int fd = pmu_perf_open(
+        pmu_perf_attr((struct pmu_code){PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, 0}));
+    if (fd >= 0)
+        pmu_perf_close(fd);
+    return fd >= 0;
+}
+
+static void explain_missing(int err, uint32_t type, struct rt_error *e)
+{
+    if (type == PERF_TYPE_SOFTWARE)
+        rt_error_set(e, "this kernel does not count it (%s)", strerror(-err));
+    else if (has_hardware())
+        rt_error_set(
+            e, "this processor, or its kernel, has no such counter (%s): choose another event",
+            strerror(-err));
+    else
+        rt_error_set(e,
+                     "this machine has no hardware counter of instructions (%s); virtual machines "
+                     "often have "
+                     "none: use a host with a PMU, or one whose virtual PMU is on",
+                     strerror(-err));
+}
+
+void pmu_perf_explain(int err, uint32_t type, struct rt_error *e)
 {
     int paranoid;
     switch (-err) {
@@ -101,13 +144,7 @@ void pmu_perf_explain(int err, struct rt_error *e)
         break;
     case ENOENT:
     case ENODEV:
-    case EOPNOTSUPP:
-        rt_error_set(e,
-                     "this machine has no hardware counter of instructions (%s); virtual machines "
-                     "often have "
-                     "none: use a host with a PMU, or one whose virtual PMU is on",
-                     strerror(-err));
-        break;
+    case EOPNOTSUPP: explain_missing(err, type, e); break;
     case ENOSYS:
         rt_error_set(e, "this kernel, or the program that runs it, has no perf_event_open");
         break;
@@ -122,20 +159,49 @@ void pmu_perf_explain(int err, struct rt_error *e)
     }
 }
 
-static int probe(struct rt_error *err)
+static int probe(const char *name, struct rt_error *err)
 {
-    int fd = pmu_perf_open(instructions);
+    struct pmu_event event;
+    if (!pmu_event_find(name, strlen(name), &event, err)) {
+        rt_error_prefix(err, "%s", name);
+        return -ENOENT;
+    }
+    if (event.count != 1) {
+        rt_error_set(err, "%s is made of several events here (%s): such have no overflow", name,
+                     event.meaning);
+        return -ENOTSUP;
+    }
+    instructions = event;
+    int fd = pmu_perf_open(pmu_perf_instructions());
     if (fd < 0) {
-        pmu_perf_explain(fd, err);
+        pmu_perf_explain(fd, event.code[0].type, err);
         return fd;
     }
     pmu_perf_close(fd);
     return 0;
 }
 
+static int probe_kernel(struct rt_error *err)
+{
+    return probe("instructions", err);
+}
+
+static int probe_papi(struct rt_error *err)
+{
+    return probe("PAPI_TOT_INS", err);
+}
+
+void pmu_describe(const struct pmu_backend *backend, char *out, size_t room)
+{
+    if (backend == NULL || backend->steps || backend->begin != pmu_perf.begin)
+        (void)snprintf(out, room, "%s", backend == NULL ? "" : "single steps by the trap flag");
+    else
+        pmu_event_describe(&instructions, out, room);
+}
+
 static int begin(struct pmu_thread *t, int signo, uint32_t kernel_tid)
 {
-    int fd = pmu_perf_open_signalling(instructions, signo, kernel_tid);
+    int fd = pmu_perf_open_signalling(pmu_perf_instructions(), signo, kernel_tid);
     t->fd = fd < 0 ? -1 : fd;
     return fd < 0 ? fd : 0;
 }
@@ -159,5 +225,17 @@ static void set(struct pmu_thread *t, uint64_t distance)
     (void)sys_call6(SYS_ioctl, t->fd, PERF_EVENT_IOC_PERIOD, (long)&period, 0, 0, 0);
 }
 
-const struct pmu_backend pmu_perf = {
-    .name = "perf", .probe = probe, .begin = begin, .end = end, .read = read_count, .set = set};
+const struct pmu_backend pmu_perf = {.name = "perf",
+                                     .probe = probe_kernel,
+                                     .begin = begin,
+                                     .end = end,
+                                     .read = read_count,
+                                     .set = set};
+
+/* PAPI names the event, the kernel counts it: PAPI's own counting would close and open descriptors at each edge. */
+const struct pmu_backend pmu_papi = {.name = "papi",
+                                     .probe = probe_papi,
+                                     .begin = begin,
+                                     .end = end,
+                                     .read = read_count,
+                                     .set = set};

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "pmu/step.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,10 +49,14 @@ struct pmu_thread {
     struct pmu_step step;
 };
 
-/* `wanted`: auto, perf, step, none, and late:SEED:MAXIMUM for tests (papi: refused, not built yet). 0 and *backend, NULL with
- * none; else -EINVAL for an unknown name, or the reason why this machine cannot count, with the remedy. */
-int pmu_choose(const char *wanted, const struct pmu_backend **backend,
+/* `wanted`: auto, papi, perf, step, none, and late:SEED:MAXIMUM for tests. 0 and *backend, NULL with none; else -EINVAL for
+ * an unknown name, or the reason why this machine cannot count, with the remedy. papi counts what PAPI means by PAPI_TOT_INS on
+ * this processor, perf what the kernel means by instructions; the kernel counts either. auto is papi, else perf; where it is not
+ * known to be `needed` it is perf, which costs no start of regtrace-events. */
+int pmu_choose(const char *wanted, bool needed, const struct pmu_backend **backend,
                struct rt_error *err) RT_MUST_CHECK;
+/* What it counts, in words: "PAPI: arm_ac57::INST_RETIRED (type 4 config 0x8)". */
+void pmu_describe(const struct pmu_backend *backend, char *out, size_t room);
 /* NULL where `exact` works with this back end, else why not. */
 const char *pmu_exact_reason(const struct pmu_backend *backend);
 
@@ -119,6 +124,29 @@ enum pmu_trap pmu_step_go_on(struct pmu_thread *t, void *context);
 /* A SIGTRAP that is not of stepping: is the program to have it now? Else it gets it when it no longer blocks it. */
 bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info);
 
+/* --- names ------------------------------------------------------------------------------------------
+ *
+ * Events have names: the kernel's generic ones, rHEX, and those of PAPI (PAPI_L1_DCM) and libpfm4 (perf::PAGE-FAULTS), for
+ * which the program regtrace-events is asked, out of the process. Before main, or in tools. */
+
+#define PMU_NAME 128
+
+/* Of struct perf_event_attr. */
+struct pmu_code {
+    uint32_t type;
+    uint64_t config, config1, config2;
+};
+
+/* Where regtrace-events is (false: nowhere), and the environment to run it with, which stays the caller's. */
+void pmu_names_prepare(bool (*find)(char path[PATH_MAX]), char *const *environment);
+/* What it has told, to be handed on to other processes of this boot of this machine: false where that is nothing, or
+ * more than the room. take: in those. */
+#define PMU_NAMES_VARIABLE "REGTRACE_EVENT_CODES"
+bool pmu_names_give(const char *boot_id, char *out, size_t room);
+void pmu_names_take(const char *given, const char *boot_id);
+/* What PAPI and libpfm4 can do here, a line each; false with the reason in the text. */
+bool pmu_names_about(char *papi, char *pfm, size_t room);
+
 /* --- samples ------------------------------------------------------------------------------------------
  *
  * Interrupts of a thread at a regular distance of its own: so much CPU time, or so many of a counted event. Sources:
@@ -127,10 +155,10 @@ bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info);
 /* What REGTRACE_SAMPLE asks for. */
 struct pmu_sample_spec {
     uint64_t period; /* ns of CPU time, or events; 0: nothing is sampled */
-    uint64_t config; /* of struct perf_event_attr */
-    uint32_t type;   /* likewise */
+    struct pmu_code code;
     bool by_time;
-    const char *unit; /* "ns of CPU time", or the event's name */
+    char unit[PMU_NAME];          /* "ns of CPU time", or the event's name */
+    char meaning[PMU_NAME + 256]; /* what is counted for it */
 };
 
 /* Of one thread; zero before pmu_sampler_begin(). */
@@ -140,9 +168,12 @@ struct pmu_sampler {
     const struct pmu_sample_spec *spec;
 };
 
-/* "EVENT:PERIOD", "" for none. -EINVAL with the text, which names what is legal. */
+/* "EVENT:PERIOD", "" for none. -EINVAL with the text, which names what is legal. read: without its codes, for
+ * those who look at a recorded run. */
 RT_MUST_CHECK int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec,
                                    struct rt_error *err);
+RT_MUST_CHECK int pmu_sample_read(const char *text, struct pmu_sample_spec *spec,
+                                  struct rt_error *err);
 
 /* Can it be had here? 0, or -errno with the reason and the remedy. */
 RT_MUST_CHECK int pmu_sample_probe(const struct pmu_sample_spec *spec, struct rt_error *err);
@@ -167,11 +198,17 @@ uint32_t pmu_sampler_weight(const struct pmu_sampler *s, const siginfo_t *info);
 
 #define PMU_COUNTERS 8
 
-/* What REGTRACE_EVENTS asks for. */
+/* What REGTRACE_EVENTS asks for. An event may be made of several counters: derived presets of PAPI. */
 struct pmu_counter_set {
-    unsigned count; /* 0: nothing is counted */
-    uint32_t type[PMU_COUNTERS];
-    uint64_t config[PMU_COUNTERS];
+    unsigned count;    /* events; 0: nothing is counted */
+    unsigned counters; /* of the kernel, for all of them */
+    char name[PMU_COUNTERS][PMU_NAME];
+    char meaning[PMU_COUNTERS][PMU_NAME + 256]; /* what is counted for it */
+    struct pmu_counter {
+        struct pmu_code code;
+        signed char sign;
+        unsigned char event;
+    } counter[PMU_COUNTERS];
 };
 
 /* Of one thread; zero before pmu_counters_begin(). */
@@ -188,9 +225,15 @@ struct pmu_reading {
 /* "EVENT,EVENT...", "" for none. -EINVAL with the text. */
 RT_MUST_CHECK int pmu_counters_parse(const char *text, struct pmu_counter_set *set,
                                      struct rt_error *err);
-/* Can they be had here? 0, or -errno with the reason and the remedy. */
-RT_MUST_CHECK int pmu_counters_probe(const char *text, const struct pmu_counter_set *set,
-                                     struct rt_error *err);
+/* Can they be had here, all at once and beside what counts instructions and what is sampled (either may be NULL)? 0, or -errno
+ * with the reason and the remedy. */
+RT_MUST_CHECK int pmu_counters_probe(const struct pmu_counter_set *set,
+                                     const struct pmu_backend *backend,
+                                     const struct pmu_sample_spec *sampled, struct rt_error *err);
+/* Of event `event` between two readings: its count, and the least thousandths of the time in which its counters ran. */
+uint64_t pmu_counters_between(const struct pmu_counter_set *set, const struct pmu_counters *c,
+                              unsigned event, const struct pmu_reading before[PMU_COUNTERS],
+                              const struct pmu_reading after[PMU_COUNTERS], uint32_t *per_mille);
 
 /* On the calling thread. -errno where one of them could not be had: it reads 0. */
 RT_MUST_CHECK int pmu_counters_begin(struct pmu_counters *c, const struct pmu_counter_set *set);

@@ -5,6 +5,7 @@
 #include "base/sys.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,11 +17,12 @@
 
 static int bad(struct rt_error *err, const char *text, const char *why)
 {
-    rt_error_set(
-        err,
-        "REGTRACE_SAMPLE (option -sample) is \"%s\": %s; legal is EVENT:PERIOD, for "
-        "instance cpu:10ms, instructions:1000000, cycles:1M, page-faults:1 or r01c2:100000",
-        text, why);
+    rt_error_set(err,
+                 "REGTRACE_SAMPLE (option -sample) is \"%s\": %s; legal is EVENT:PERIOD, for "
+                 "instance cpu:10ms, instructions:1000000, cycles:1M, page-faults:1, r01c2:100000 "
+                 "or an event "
+                 "of PAPI or libpfm4 (PAPI_L1_DCM:10000)",
+                 text, why);
     return -EINVAL;
 }
 
@@ -64,38 +66,55 @@ static int read_period(const char *text, const char *from, struct pmu_sample_spe
     return 0;
 }
 
-int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_error *err)
+int pmu_sample_read(const char *text, struct pmu_sample_spec *spec, struct rt_error *err)
 {
     *spec = (struct pmu_sample_spec){0};
     if (text[0] == '\0')
         return 0;
+    /* Names of libpfm4 have colons. */
     const char *colon = strrchr(text, ':');
     size_t n = colon != NULL ? (size_t)(colon - text) : 0;
     if (n == 0)
         return bad(err, text, "an event or its period is missing");
-    if (n == 3 && strncmp(text, "cpu", n) == 0) {
-        spec->by_time = true;
-        spec->unit = "ns of CPU time";
-        return read_period(text, colon + 1, spec, err);
-    }
-    struct pmu_event event;
-    if (!pmu_event_find(text, n, &event))
-        return bad(err, text, "there is no such event");
-    spec->type = event.type;
-    spec->config = event.config;
-    spec->unit = event.name;
+    spec->by_time = n == 3 && strncmp(text, "cpu", n) == 0;
+    (void)snprintf(spec->unit, sizeof spec->unit, "%.*s", (int)(spec->by_time ? 14 : n),
+                   spec->by_time ? "ns of CPU time" : text);
     return read_period(text, colon + 1, spec, err);
+}
+
+int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_error *err)
+{
+    struct pmu_event event;
+    struct rt_error why = {{0}};
+    struct pmu_sample_spec read;
+    *spec = (struct pmu_sample_spec){0};
+    int rc = pmu_sample_read(text, &read, err);
+    if (rc != 0)
+        return rc;
+    if (read.period != 0 && !read.by_time) {
+        if (!pmu_event_find(text, (size_t)(strrchr(text, ':') - text), &event, &why))
+            return bad(err, text, why.text);
+        if (event.count != 1) {
+            rt_error_set(&why, "%s is made of several events (%s), of which one can be sampled",
+                         event.name, event.meaning);
+            return bad(err, text, why.text);
+        }
+        read.code = event.code[0];
+        pmu_event_describe(&event, read.meaning, sizeof read.meaning);
+    }
+    *spec = read;
+    return 0;
 }
 
 /* --- the kernel's side ------------------------------------------------------------------------------- */
 
 static struct perf_event_attr event_of(const struct pmu_sample_spec *spec)
 {
-    return (struct perf_event_attr){.type = spec->type,
-                                    .config = spec->config,
-                                    .disabled = 1,
-                                    .sample_period = spec->period,
-                                    .wakeup_events = 1};
+    struct perf_event_attr attr = pmu_perf_attr(spec->code);
+    attr.disabled = 1;
+    attr.sample_period = spec->period;
+    attr.wakeup_events = 1;
+    return attr;
 }
 
 int pmu_sample_probe(const struct pmu_sample_spec *spec, struct rt_error *err)
@@ -108,7 +127,7 @@ int pmu_sample_probe(const struct pmu_sample_spec *spec, struct rt_error *err)
         return 0;
     }
     struct rt_error why = {{0}};
-    pmu_perf_explain(fd, &why);
+    pmu_perf_explain(fd, spec->code.type, &why);
     rt_error_set(err, "%s cannot be sampled: %s; cpu:10ms samples by time", spec->unit, why.text);
     return fd;
 }

@@ -87,6 +87,7 @@ static bool is_plumbing(const char *name)
                                         "ld-linux-x86-64.so.2",
                                         "ld-linux-aarch64.so.1",
                                         "regtrace",
+                                        "regtrace-events",
                                         "regtrace-writer",
                                         "valgrind",
                                         "valgrind.bin",
@@ -178,18 +179,35 @@ static const char *wanted_counter(void)
     return text;
 }
 
-/* What this build has triggers for. The rest is refused with the reason, before main. */
-static const struct ctl_capabilities *capabilities(void)
+static bool find_events_program(char path[PATH_MAX])
+{
+    return process_find_program("regtrace-events", path);
+}
+
+/* What this build has triggers for. The rest is refused with the reason, before main. needed: counting, as far as is known. */
+static const struct ctl_capabilities *capabilities(bool needed)
 {
     static struct rt_error why;
     static struct ctl_capabilities caps;
     caps = ctl_capabilities_of_build();
-    if (pmu_choose(wanted_counter(), &process.pmu, &why) != 0)
+    if (pmu_choose(wanted_counter(), needed, &process.pmu, &why) != 0)
         caps.unavailable_reason[CTL_ICOUNT] = why.text;
     else if (process.pmu == NULL)
         caps.unavailable_reason[CTL_ICOUNT] = "REGTRACE_PMU is none";
     caps.exact_reason = pmu_exact_reason(process.pmu);
     return &caps;
+}
+
+static bool counter_is_open(void)
+{
+    return strcmp(process.options.text[OPT_pmu], "auto") == 0;
+}
+
+/* PAPI is asked only where there is something to count: programs without pay nothing for it. */
+static bool counts_for_sure(void)
+{
+    return ctl_config_uses(process.config, CTL_ICOUNT) ||
+           ctl_config_uses(process.config, CTL_UNIFORM) || process.options.number[OPT_count] != 0;
 }
 
 static int read_chains(struct rt_error *e)
@@ -201,8 +219,12 @@ static int read_chains(struct rt_error *e)
     }
     int rc = ctl_builder_add_options(b, &process.options, "REGTRACE_CONTROL", e);
     if (rc == 0)
-        rc = ctl_builder_finish(b, capabilities(), &process.config, e);
+        rc = ctl_builder_finish(b, capabilities(false), &process.config, e);
+    if (rc != 0 && process.pmu == NULL && counter_is_open())
+        rc = ctl_builder_finish(b, capabilities(true), &process.config, e);
     ctl_builder_free(b);
+    if (rc == 0 && process.pmu != NULL && counter_is_open() && counts_for_sure())
+        (void)capabilities(true);
     if (rc == 0)
         ctl_config_set_rank(process.config, (uint32_t)(process.id.rank > 0 ? process.id.rank : 0));
     return rc;
@@ -226,8 +248,11 @@ static int check_count(struct rt_error *e)
     if (process.options.number[OPT_count] == 0 || process.pmu != NULL)
         return 0;
     const char *wanted = process.options.text[OPT_pmu];
-    if (pmu_choose(wanted, &process.pmu, &why) == 0)
+    if (pmu_choose(wanted, true, &process.pmu, &why) == 0) {
+        if (process.pmu != NULL)
+            return 0;
         rt_error_set(&why, "REGTRACE_PMU is %s", wanted);
+    }
     rt_error_set(e, "a counting run (REGTRACE_COUNT) is not possible: %s", why.text);
     return -EINVAL;
 }
@@ -279,6 +304,8 @@ static bool set_up(void)
             refuse(&e);
         return false;
     }
+    pmu_names_prepare(find_events_program, environ);
+    pmu_names_take(identity_env(environ, PMU_NAMES_VARIABLE), process.id.boot_id);
     if (rc == 0)
         rc = read_chains(&e);
     if (rc == 0)

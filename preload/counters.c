@@ -4,19 +4,18 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/sampling.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 static struct pmu_counter_set set;
-static char names[PMU_COUNTERS][32];
 
 int counters_prepare(struct rt_error *e)
 {
     int rc = pmu_counters_parse(process.options.text[OPT_events], &set, e);
     if (rc == 0)
-        rc = pmu_counters_probe(process.options.text[OPT_events], &set, e);
+        rc = pmu_counters_probe(&set, process.pmu, sampling_spec(), e);
     if (rc == 0 && set.count == 0 && process.options.number[OPT_events_mpi] != 0) {
         rt_error_set(e, "REGTRACE_EVENTS_MPI (option -events-mpi) needs events to count: give "
                         "REGTRACE_EVENTS (-events) too");
@@ -24,13 +23,12 @@ int counters_prepare(struct rt_error *e)
     }
     if (rc != 0)
         set.count = 0;
-    const char *at = process.options.text[OPT_events];
-    for (unsigned i = 0; i < set.count; i++) {
-        size_t n = strcspn(at, ",");
-        (void)snprintf(names[i], sizeof names[i], "%.*s", (int)n, at);
-        at += n + (at[n] == ',');
-    }
     return rc;
+}
+
+const struct pmu_counter_set *counters_set(void)
+{
+    return &set;
 }
 
 bool counters_are_on(void)
@@ -54,14 +52,12 @@ static void begin(struct preload_thread *pt)
 static void emit(struct recorder_thread *t, const struct preload_thread *pt, uint32_t code,
                  const struct pmu_reading *from, const struct pmu_reading *now)
 {
-    for (unsigned i = 0; i < pt->counters.count; i++) {
-        uint64_t enabled = now[i].enabled - from[i].enabled;
-        uint64_t running = now[i].running - from[i].running;
-        uint64_t mille = pt->counters.fd[i] < 0 ? 0
-                         : running >= enabled   ? 1000
-                                                : running * 1000 / enabled;
-        (void)recorder_emit(t, code, stream_string_id(&recorder_stream, names[i]) | mille << 32,
-                            now[i].value - from[i].value);
+    for (unsigned i = 0; i < set.count; i++) {
+        uint32_t per_mille;
+        uint64_t n = pmu_counters_between(&set, &pt->counters, i, from, now, &per_mille);
+        (void)recorder_emit(
+            t, code, stream_string_id(&recorder_stream, set.name[i]) | (uint64_t)per_mille << 32,
+            n);
     }
 }
 

@@ -8,6 +8,7 @@
 /* Reads the option and sees whether it can be served. 0 or -errno with the text. */
 RT_MUST_CHECK int counters_prepare(struct rt_error *e);
 bool counters_are_on(void);
+const struct pmu_counter_set *counters_set(void);
 
 /* The thread's window has opened, or is about to close: signals are blocked. */
 void counters_opened(struct recorder_thread *t, struct preload_thread *pt);

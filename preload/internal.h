@@ -110,6 +110,8 @@ bool process_ancestor_folder(char out[PATH_MAX]);
 
 /* Where the writer program is; found in the constructor, since dladdr takes the loader's lock. */
 void process_find_writer(void);
+/* A program of ours, by its name: beside the library, or where that is installed. False: *path is where it should be. */
+bool process_find_program(const char *name, char path[PATH_MAX]);
 
 /* MPI is linked, or an alarm needs no MPI: the writer starts in the constructor. */
 bool process_wants_early_start(void);

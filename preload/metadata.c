@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the writer must know of this process beside its events, as key=value text in the stream. */
-#include "preload/internal.h"
+#include "preload/counters.h"
+#include "preload/sampling.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -62,6 +63,25 @@ static void put_chains(const struct stream *s)
     }
 }
 
+/* Which counter counted what: by whose definition, and what the kernel was given. */
+static void put_counters(const struct stream *s)
+{
+    char key[48], text[2 * PMU_NAME + 512];
+    const struct pmu_counter_set *set = counters_set();
+    (void)stream_meta_put(s, "pmu", process.pmu != NULL ? process.pmu->name : "none");
+    if (process.pmu != NULL) {
+        pmu_describe(process.pmu, text, sizeof text);
+        (void)stream_meta_put(s, "pmu_event", text);
+    }
+    if (sampling_spec()->meaning[0] != '\0')
+        (void)stream_meta_put(s, "sample_event", sampling_spec()->meaning);
+    for (unsigned i = 0; i < set->count; i++) {
+        (void)snprintf(key, sizeof key, "counter.%u", i);
+        (void)snprintf(text, sizeof text, "%s\t%s", set->name[i], set->meaning[i]);
+        (void)stream_meta_put(s, key, text);
+    }
+}
+
 /* What put_chains() needs, and the lines of alarms that never fired: texts, which escapes can make twice as long, and numbers. */
 uint32_t metadata_room(void)
 {
@@ -108,6 +128,7 @@ void metadata_write(const struct stream *s)
         else
             (void)stream_meta_put(s, key, process.options.text[i]);
     }
+    put_counters(s);
     put_chains(s);
     functions_say_limits();
 }

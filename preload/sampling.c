@@ -36,6 +36,11 @@ bool sampling_is_on(void)
     return spec.period != 0;
 }
 
+const struct pmu_sample_spec *sampling_spec(void)
+{
+    return &spec;
+}
+
 void sampling_note_image(const char *path, uintptr_t base, const char *build_id)
 {
     if (!sampling_is_on() || path == NULL || path[0] == '\0')

@@ -9,6 +9,7 @@
 /* Reads the option, sees whether it can be served, notes the images that are there. 0 or -errno with the text. */
 RT_MUST_CHECK int sampling_prepare(struct rt_error *e);
 bool sampling_is_on(void);
+const struct pmu_sample_spec *sampling_spec(void);
 
 /* An image that came later. */
 void sampling_note_image(const char *path, uintptr_t base, const char *build_id);

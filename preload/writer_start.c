@@ -149,18 +149,16 @@ static int between(void *arg)
     end_clone();
 }
 
-/* bin/../lib and build trees: beside the library, then the libexec folder that belongs to it. */
-static bool find_writer(char path[PATH_MAX])
+/* Installed and in build trees: beside the library, or in the libexec folder that belongs to it. */
+bool process_find_program(const char *name, char path[PATH_MAX])
 {
-    const char *asked = process.options.text[OPT_writer];
-    if (asked[0] != '\0') {
-        (void)snprintf(path, PATH_MAX, "%s", asked);
-        return access(path, X_OK) == 0;
-    }
-    static const char *const places[] = {"regtrace-writer", "../libexec/regtrace/regtrace-writer",
-                                         "../../libexec/regtrace/regtrace-writer",
-                                         "../../writer/regtrace-writer",
-                                         "../writer/regtrace-writer"};
+    static const char *const places[] = {"",
+                                         "../libexec/regtrace/",
+                                         "../../libexec/regtrace/",
+                                         "../../writer/",
+                                         "../writer/",
+                                         "../../pmu/",
+                                         "../pmu/"};
     Dl_info info;
     if (dladdr((const void *)&process_start_writer, &info) == 0 || info.dli_fname == NULL)
         return false;
@@ -172,12 +170,21 @@ static bool find_writer(char path[PATH_MAX])
         return false;
     *slash = '\0';
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        int n = snprintf(path, PATH_MAX, "%s/%s", folder, places[i]);
+        int n = snprintf(path, PATH_MAX, "%s/%s%s", folder, places[i], name);
         if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0)
             return true;
     }
-    (void)snprintf(path, PATH_MAX, "%.*s/regtrace-writer", PATH_MAX - 32, folder);
+    (void)snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - 32, folder, name);
     return false;
+}
+
+static bool find_writer(char path[PATH_MAX])
+{
+    const char *asked = process.options.text[OPT_writer];
+    if (asked[0] == '\0')
+        return process_find_program("regtrace-writer", path);
+    (void)snprintf(path, PATH_MAX, "%s", asked);
+    return access(path, X_OK) == 0;
 }
 
 static char writer_path[PATH_MAX];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace run`: check everything, give the program its environment, start it, end as it ended. */
 #include "controller/controller.h"
+#include "pmu/pmu.h"
 #include "tools/run.h"
 
 #include <errno.h>
@@ -230,6 +231,9 @@ static int prepare_command(struct run *r, char ***command)
 {
     char *preload = preload_value(r->library);
     const char *const *names = NULL;
+    const char *codes = run_event_codes(&r->id);
+    if (codes != NULL && setenv(PMU_NAMES_VARIABLE, codes, 1) != 0)
+        return -ENOMEM;
     (void)unsetenv("REGTRACE_LIBRARY");
     if (preload != NULL)
         names = exported_names();
@@ -281,6 +285,8 @@ static int start(struct run *r, char **command, bool traced)
 
 static int run_main(int argc, char **argv)
 {
+    pmu_names_prepare(installed_events, environ);
+    (void)unsetenv(PMU_NAMES_VARIABLE);
     static struct run r;
     int code;
     struct rt_error e = {{0}};

@@ -33,27 +33,27 @@ bool run_has_said(const char *line)
     return false;
 }
 
-static const struct ctl_capabilities *build_capabilities(const struct options *o)
+static const struct pmu_backend *chosen;
+
+static const struct ctl_capabilities *build_capabilities(const struct options *o, bool needed)
 {
     static struct rt_error why;
-    const struct pmu_backend *backend;
     static struct ctl_capabilities capabilities;
     capabilities = ctl_capabilities_of_build();
-    if (pmu_choose(o->text[OPT_pmu], &backend, &why) != 0)
+    if (pmu_choose(o->text[OPT_pmu], needed, &chosen, &why) != 0)
         capabilities.unavailable_reason[CTL_ICOUNT] = why.text;
-    else if (backend == NULL)
+    else if (chosen == NULL)
         capabilities.unavailable_reason[CTL_ICOUNT] = "-pmu is none";
-    capabilities.exact_reason = pmu_exact_reason(backend);
+    capabilities.exact_reason = pmu_exact_reason(chosen);
     return &capabilities;
 }
 
 int run_check_count(const struct options *o, struct rt_error *e)
 {
     struct rt_error why = {{0}};
-    const struct pmu_backend *backend = NULL;
     if (o->number[OPT_count] == 0)
         return 0;
-    if (pmu_choose(o->text[OPT_pmu], &backend, &why) == 0 && backend != NULL)
+    if (pmu_choose(o->text[OPT_pmu], true, &chosen, &why) == 0 && chosen != NULL)
         return 0;
     rt_error_set(e, "a counting run (-count) is not possible: %s",
                  why.text[0] != '\0' ? why.text : "-pmu is none");
@@ -69,9 +69,16 @@ int run_parse_chains(const struct options *o, bool only_language, bool quiet,
         return -ENOMEM;
     }
     int rc = ctl_builder_add_options(b, o, "-control", e);
+    /* As the library does it: preload/constructor.c. */
+    bool choice = !only_language && strcmp(o->text[OPT_pmu], "auto") == 0;
     if (rc == 0)
-        rc = ctl_builder_finish(b, only_language ? NULL : build_capabilities(o), config, e);
+        rc = ctl_builder_finish(b, only_language ? NULL : build_capabilities(o, false), config, e);
+    if (rc != 0 && choice && chosen == NULL)
+        rc = ctl_builder_finish(b, build_capabilities(o, true), config, e);
     ctl_builder_free(b);
+    if (rc == 0 && choice && chosen != NULL &&
+        (ctl_config_uses(*config, CTL_ICOUNT) || ctl_config_uses(*config, CTL_UNIFORM)))
+        (void)build_capabilities(o, true);
     return rc;
 }
 
@@ -88,5 +95,11 @@ int run_check_counters(const struct options *o, struct rt_error *e)
         rt_error_set(e, "-events-mpi needs events to count: give -events too");
         rc = -EINVAL;
     }
-    return rc != 0 ? rc : pmu_counters_probe(o->text[OPT_events], &set, e);
+    return rc != 0 ? rc : pmu_counters_probe(&set, chosen, &spec, e);
+}
+
+const char *run_event_codes(const struct identity *id)
+{
+    static char text[16 << 10];
+    return pmu_names_give(id->boot_id, text, sizeof text) ? text : NULL;
 }

@@ -128,17 +128,32 @@ static void look_vm_read(struct finding *f)
                     strerror(errno));
 }
 
+extern char **environ;
+
 static void look_pmu(struct finding *f)
 {
     const struct pmu_backend *backend, *step;
-    struct rt_error why, no_steps;
-    bool steps = pmu_choose("step", &step, &no_steps) == 0;
+    struct rt_error why = {{0}}, no_steps;
+    char what[512];
+    bool steps = pmu_choose("step", true, &step, &no_steps) == 0;
     const char *also =
         steps ? "; REGTRACE_PMU=step counts by single steps, exactly and very slowly" : "";
-    if (pmu_choose("auto", &backend, &why) == 0)
-        finding_set(f, FINDING_OK, "instructions can be counted (%s)%s", backend->name, also);
-    else
+    pmu_names_prepare(installed_events, environ);
+    if (pmu_choose("auto", true, &backend, &why) != 0) {
         finding_set(f, FINDING_NOTE, "icount and uniform alarms are refused: %s%s", why.text, also);
+        return;
+    }
+    pmu_describe(backend, what, sizeof what);
+    finding_set(f, FINDING_OK, "instructions can be counted (%s), by %s%s", backend->name, what,
+                also);
+}
+
+static void look_names(struct finding *f)
+{
+    char papi[800], pfm[800];
+    pmu_names_prepare(installed_events, environ);
+    bool found = pmu_names_about(papi, pfm, sizeof papi);
+    finding_set(f, found ? FINDING_OK : FINDING_NOTE, "PAPI: %s; libpfm4: %s", papi, pfm);
 }
 
 static void look_ptrace(struct finding *f)
@@ -196,15 +211,8 @@ static void look_seccomp(struct finding *f)
 }
 
 const struct examination examinations_machine[] = {
-    {"kernel", look_kernel},
-    {"streams", look_shm},
-    {"clock", look_clock},
-    {"rseq", look_rseq},
-    {"pidfd", look_pidfd},
-    {"own memory", look_vm_read},
-    {"counters", look_pmu},
-    {"ptrace", look_ptrace},
-    {"limits", look_limits},
-    {"seccomp", look_seccomp},
-    {NULL, NULL},
+    {"kernel", look_kernel}, {"streams", look_shm},       {"clock", look_clock},
+    {"rseq", look_rseq},     {"pidfd", look_pidfd},       {"own memory", look_vm_read},
+    {"counters", look_pmu},  {"event names", look_names}, {"ptrace", look_ptrace},
+    {"limits", look_limits}, {"seccomp", look_seccomp},   {NULL, NULL},
 };

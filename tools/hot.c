@@ -152,7 +152,7 @@ static struct pmu_sample_spec spec_of(const struct hot *h)
 {
     struct pmu_sample_spec spec = {0};
     struct rt_error e = {{0}};
-    if (pmu_sample_parse(h->asked, &spec, &e) != 0)
+    if (pmu_sample_read(h->asked, &spec, &e) != 0)
         spec.period = 0; /* of a newer regtrace: periods are shown */
     return spec;
 }

@@ -64,18 +64,40 @@ int installed_library(char out[PATH_MAX], struct rt_error *e)
     return -ENOENT;
 }
 
+/* As the library looks itself: preload/writer_start.c. */
+static bool beside(const char *library, const char *name, char out[PATH_MAX])
+{
+    static const char *const places[] = {"",
+                                         "../libexec/regtrace/",
+                                         "../../libexec/regtrace/",
+                                         "../../writer/",
+                                         "../writer/",
+                                         "../../pmu/",
+                                         "../pmu/",
+                                         NULL};
+    char folder[PATH_MAX], relative[128];
+    (void)snprintf(folder, sizeof folder, "%s", library);
+    char *slash = strrchr(folder, '/');
+    if (slash != NULL)
+        *slash = '\0';
+    for (int i = 0; places[i] != NULL; i++) {
+        (void)snprintf(relative, sizeof relative, "%s%s", places[i], name);
+        if (look(folder, relative, X_OK, out))
+            return true;
+    }
+    return false;
+}
+
+bool installed_events(char out[PATH_MAX])
+{
+    char library[PATH_MAX];
+    struct rt_error e;
+    return installed_library(library, &e) == 0 && beside(library, "regtrace-events", out);
+}
+
 int installed_writer(char out[PATH_MAX], const char *library, const char *wanted,
                      struct rt_error *e)
 {
-    static const char *const places[] = {
-        /* as the library looks itself: preload/writer_start.c */
-        "regtrace-writer",
-        "../libexec/regtrace/regtrace-writer",
-        "../../libexec/regtrace/regtrace-writer",
-        "../../writer/regtrace-writer",
-        "../writer/regtrace-writer",
-        NULL,
-    };
     if (wanted != NULL && wanted[0] != '\0') {
         if (access(wanted, X_OK) == 0 && realpath(wanted, out) != NULL)
             return 0;
@@ -83,14 +105,8 @@ int installed_writer(char out[PATH_MAX], const char *library, const char *wanted
                      wanted, strerror(errno));
         return -ENOENT;
     }
-    char folder[PATH_MAX];
-    (void)snprintf(folder, sizeof folder, "%s", library);
-    char *slash = strrchr(folder, '/');
-    if (slash != NULL)
-        *slash = '\0';
-    for (int i = 0; places[i] != NULL; i++)
-        if (look(folder, places[i], X_OK, out))
-            return 0;
+    if (beside(library, "regtrace-writer", out))
+        return 0;
     rt_error_set(e,
                  "regtrace-writer was not found beside %s; install it in ../bin from there or name "
                  "it with -writer",

@@ -56,6 +56,9 @@ RT_MUST_CHECK int installed_library(char out[PATH_MAX], struct rt_error *e);
 RT_MUST_CHECK int installed_writer(char out[PATH_MAX], const char *library, const char *wanted,
                                    struct rt_error *e);
 
+/* Absolute path of regtrace-events, which names counted events; false: it is not there. */
+bool installed_events(char out[PATH_MAX]);
+
 /* --- control.c ---------------------------------------------------------------------------------------------- */
 
 /* Parse all chains that these options bring. 0 or -errno with the controller's text; without
@@ -64,11 +67,15 @@ RT_MUST_CHECK int installed_writer(char out[PATH_MAX], const char *library, cons
 RT_MUST_CHECK int run_parse_chains(const struct options *o, bool only_language, bool quiet,
                                    struct ctl_config **config, struct rt_error *e);
 
-/* Can the samples and counters that these options ask for be had here? 0 or -errno with the text. */
+/* Can the samples and counters that these options ask for be had here, all at once? 0 or -errno with the text. */
 RT_MUST_CHECK int run_check_counters(const struct options *o, struct rt_error *e);
 
 /* Can this machine count what -count asks for? 0, or -EINVAL with the reason and the remedy. */
 RT_MUST_CHECK int run_check_count(const struct options *o, struct rt_error *e);
+
+/* What was learned of the names of events on the way, to be handed to the ranks by the environment: none of them has
+ * to ask again. NULL: nothing. Valid until the next call. */
+const char *run_event_codes(const struct identity *id);
 
 /* Does a line of the log end with a warning that was printed then? */
 bool run_has_said(const char *line);

@@ -11,7 +11,7 @@ wrong() {
     is "$status,$out" 2, "\"$1\" is refused before main"
     like "$err" "$2" "with the reason"
 }
-wrong bogus '"bogus" is no event; legal are up to 8 of'
+wrong bogus '"bogus" is no event that can be counted here: .*; legal are up to 8 of'
 wrong page-faults, 'behind the last comma'
 wrong page-faults,,cycles '"" is no event'
 wrong r1,r2,r3,r4,r5,r6,r7,r8,r9 '"r9" is one too many'
