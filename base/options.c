@@ -150,14 +150,9 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
 /* Variables that are ours but no options: set between our own processes, or in tests. */
 static bool is_internal(const char *name, size_t n)
 {
-    static const char *const internal[] = {"REGTRACE_PARENT",
-                                           "REGTRACE_EVENT_CODES",
-                                           "REGTRACE_BUILD",
-                                           "REGTRACE_BUILD_DIR",
-                                           "REGTRACE_SOURCE",
-                                           "REGTRACE_LEVEL",
-                                           "REGTRACE_LIBRARY",
-                                           NULL};
+    static const char *const internal[] = {
+        "REGTRACE_PARENT", "REGTRACE_EVENT_CODES", "REGTRACE_BUILD",   "REGTRACE_BUILD_DIR",
+        "REGTRACE_SOURCE", "REGTRACE_LEVEL",       "REGTRACE_LIBRARY", NULL};
     if (n > 14 && strncmp(name, "REGTRACE_TEST_", 14) == 0)
         return true;
     for (int i = 0; internal[i] != NULL; i++)

@@ -188,6 +188,23 @@ static void ask(const char *const *names, unsigned count, struct rt_error *why)
     free(text);
 }
 
+/* Where PAPI counts nothing because the kernel allows nothing, the kernel's remedy is the one that helps. */
+static void explain_refusal(const struct pmu_event *e, struct rt_error *why)
+{
+    struct rt_error kernel = {{0}};
+    struct pmu_event any;
+    rt_error_set(why, "%s", e->meaning);
+    if (strcmp(e->source, "PAPI") != 0 || !is_known_here("instructions", 12, &any))
+        return;
+    int fd = pmu_perf_open(pmu_perf_attr(any.code[0]));
+    if (fd >= 0) {
+        pmu_perf_close(fd);
+        return;
+    }
+    pmu_perf_explain(fd, any.code[0].type, &kernel);
+    rt_error_set(why, "%s; %s", e->meaning, kernel.text);
+}
+
 bool pmu_event_find(const char *text, size_t length, struct pmu_event *out, struct rt_error *why)
 {
     char name[PMU_NAME];
@@ -205,7 +222,7 @@ bool pmu_event_find(const char *text, size_t length, struct pmu_event *out, stru
         return false;
     *out = *found;
     if (found->count == 0)
-        rt_error_set(why, "%s", found->meaning);
+        explain_refusal(found, why);
     return found->count != 0;
 }
 

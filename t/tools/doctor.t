@@ -6,7 +6,7 @@ cd "$T" || exit 99
 
 run 120 "$REGTRACE" doctor
 is "$status" 0 'the main job works here'
-for word in kernel streams clock rseq pidfd counters ptrace limits seccomp library loader writer trial MPI launchers Python; do
+for word in kernel streams clock rseq pidfd counters 'event names' ptrace limits seccomp library loader writer trial MPI launchers Python; do
     like "$out" "^(ok|note|limited) +$word " "it looked at: $word"
 done
 unlike "$out" '^broken' 'nothing is broken'
@@ -18,6 +18,7 @@ if "$REGTRACE" run --explain -control start:icount:100 | grep -q 'Would be refus
 else
     like "$out" '^ok +counters +instructions can be counted' 'counters: there are some, as run says'
 fi
+like "$out" '^(ok|note) +event names +PAPI: [^;]+; libpfm4: .' 'it says what PAPI and libpfm4 see here'
 if [ "$(uname -m)" = x86_64 ]; then
     case " $(grep -m1 '^flags' /proc/cpuinfo) " in
     *' constant_tsc '*' nonstop_tsc '*) like "$out" '^ok +clock +time stamp counter, invariant' 'clock: the time stamp counter' ;;

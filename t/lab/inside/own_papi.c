@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A program that counts and overflows by PAPI itself, for so many million instructions (argument 1), and prints what PAPI told it:
+ * its counts in the middle and at the end, its overflows, how many of them were early, and its next descriptor. */
+#include "loop.h"
+
+#include <fcntl.h>
+#include <papi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { THRESHOLD = 1000000 };
+
+static volatile long overflows, strangers;
+
+static void overflowed(int set, void *address, long long vector, void *context)
+{
+    (void)set, (void)vector, (void)context;
+    uintptr_t at = (uintptr_t)address, loop = (uintptr_t)loop_turns;
+    overflows = overflows + 1;
+    if (at < loop || at > loop + 64)
+        strangers = strangers + 1;
+}
+
+static int check(int rc, const char *what)
+{
+    if (rc == PAPI_OK)
+        return 0;
+    printf("%s: %s\n", what, PAPI_strerror(rc));
+    exit(1);
+}
+
+int main(int argc, char **argv)
+{
+    long millions = argc > 1 ? atol(argv[1]) : 10;
+    long long half[2] = {0}, all[2] = {0};
+    int set = PAPI_NULL;
+    if (PAPI_library_init(PAPI_VER_CURRENT) != PAPI_VER_CURRENT)
+        return 1;
+    check(PAPI_create_eventset(&set), "create");
+    check(PAPI_add_event(set, PAPI_TOT_INS), "add PAPI_TOT_INS");
+    check(PAPI_add_event(set, PAPI_BR_MSP), "add PAPI_BR_MSP");
+    check(PAPI_overflow(set, PAPI_TOT_INS, THRESHOLD, 0, overflowed), "overflow");
+    check(PAPI_start(set), "start");
+    for (long i = 0; i < millions / 2; i++)
+        loop_turns(500000);
+    check(PAPI_read(set, half), "read");
+    for (long i = 0; i < millions / 2; i++)
+        loop_turns(500000);
+    check(PAPI_stop(set, all), "stop");
+    printf("half %lld all %lld overflows %ld strangers %ld descriptor %d\n", half[0], all[0],
+           overflows, strangers, open("/dev/null", O_RDONLY));
+    return 0;
+}
