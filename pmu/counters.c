@@ -109,7 +109,7 @@ int pmu_counters_probe(const struct pmu_counter_set *set, const struct pmu_backe
     }
     if (n == 0)
         return 0;
-    bool counts = backend != NULL && !backend->steps,
+    bool counts = backend != NULL && backend->kernels,
          samples = sampled != NULL && sampled->period != 0 && !sampled->by_time;
     if (counts)
         all[n++] = pmu_perf_instructions();

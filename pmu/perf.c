@@ -32,6 +32,7 @@ struct perf_event_attr pmu_perf_attr(struct pmu_code code)
 struct perf_event_attr pmu_perf_instructions(void)
 {
     struct perf_event_attr attr = pmu_perf_attr(instructions.code[0]);
+    attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
     attr.sample_period = FOREVER;
     attr.wakeup_events = 1;
     return attr;
@@ -193,10 +194,10 @@ static int probe_papi(struct rt_error *err)
 
 void pmu_describe(const struct pmu_backend *backend, char *out, size_t room)
 {
-    if (backend == NULL || backend->steps || backend->begin != pmu_perf.begin)
-        (void)snprintf(out, room, "%s", backend == NULL ? "" : "single steps by the trap flag");
-    else
+    if (backend != NULL && backend->kernels)
         pmu_event_describe(&instructions, out, room);
+    else
+        (void)snprintf(out, room, "%s", backend == NULL ? "" : "single steps by the trap flag");
 }
 
 static int begin(struct pmu_thread *t, int signo, uint32_t kernel_tid)
@@ -214,9 +215,19 @@ static void end(struct pmu_thread *t)
 
 static uint64_t read_count(const struct pmu_thread *t)
 {
-    uint64_t n = 0;
-    (void)sys_call6(SYS_read, t->fd, (long)&n, sizeof n, 0, 0, 0);
-    return n;
+    struct pmu_reading r = {0};
+    (void)sys_call6(SYS_read, t->fd, (long)&r, sizeof r, 0, 0, 0);
+    return r.value;
+}
+
+uint32_t pmu_thread_share(const struct pmu_thread *t)
+{
+    struct pmu_reading r = {0};
+    if (t->backend == NULL || !t->backend->kernels ||
+        sys_call6(SYS_read, t->fd, (long)&r, sizeof r, 0, 0, 0) != (long)sizeof r ||
+        r.running >= r.enabled)
+        return 1000;
+    return (uint32_t)(r.running * 1000 / r.enabled);
 }
 
 static void set(struct pmu_thread *t, uint64_t distance)
@@ -226,6 +237,7 @@ static void set(struct pmu_thread *t, uint64_t distance)
 }
 
 const struct pmu_backend pmu_perf = {.name = "perf",
+                                     .kernels = true,
                                      .probe = probe_kernel,
                                      .begin = begin,
                                      .end = end,
@@ -234,6 +246,7 @@ const struct pmu_backend pmu_perf = {.name = "perf",
 
 /* PAPI names the event, the kernel counts it: PAPI's own counting would close and open descriptors at each edge. */
 const struct pmu_backend pmu_papi = {.name = "papi",
+                                     .kernels = true,
                                      .probe = probe_papi,
                                      .begin = begin,
                                      .end = end,

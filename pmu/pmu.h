@@ -25,6 +25,7 @@ struct pmu_thread;
 struct pmu_backend {
     const char *name; /* as REGTRACE_PMU has it */
     bool steps;       /* counts by pmu/step.c alone: own code is not counted to begin with */
+    bool kernels;     /* pmu_thread.fd is an event of the kernel's */
     bool exact;       /* interrupts come at the very instruction */
     /* 0, or -errno with the reason and the remedy. */
     int (*probe)(struct rt_error *err);
@@ -69,6 +70,10 @@ void pmu_thread_forked(struct pmu_thread *t, int signo, uint32_t kernel_tid);
 
 /* The count now; PMU_NEVER where the thread is not counted. */
 uint64_t pmu_thread_count(const struct pmu_thread *t);
+
+/* In how many thousandths of its time the thread was counted: below 1000 somebody else wanted more counters than there are, and
+ * the kernel let them take turns. */
+uint32_t pmu_thread_share(const struct pmu_thread *t);
 
 /* What has been executed since `since`, a pmu_thread_count(), was ours. */
 void pmu_thread_exclude(struct pmu_thread *t, uint64_t since);

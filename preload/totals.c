@@ -5,10 +5,11 @@
  * counting run, where nothing is taken out of their counts after they have begun, their counters are read for them. */
 #include "preload/counting.h"
 
+#include "base/log.h"
 #include "base/sys.h"
 
 #include <linux/perf_event.h>
-#include <string.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 
 void totals_begin(struct recorder_thread *t, struct preload_thread *pt)
@@ -17,7 +18,23 @@ void totals_begin(struct recorder_thread *t, struct preload_thread *pt)
     if (t->row == NULL || c->backend == NULL)
         return;
     t->row->excluded = c->excluded;
-    atomic_store(&t->row->counter, strcmp(c->backend->name, "perf") == 0 ? c->fd + 1 : 0);
+    atomic_store(&t->row->counter, c->backend->kernels ? c->fd + 1 : 0);
+}
+
+/* Who counts less than all says so: edges came too late, and their icounts are too small. */
+static void say_share(const struct pmu_thread *c)
+{
+    static _Atomic bool said;
+    char text[32];
+    uint32_t share = pmu_thread_share(c);
+    if (share == 1000 || atomic_exchange(&said, true))
+        return;
+    (void)snprintf(text, sizeof text, "%u.%u %% of the time", share / 10, share % 10);
+    log_detail(
+        LOG_ERROR,
+        "instructions were counted for a part of the time alone, since the program or another "
+        "tool uses counters too and there are too few: icounts are too small",
+        text);
 }
 
 void totals_note(struct recorder_thread *t, const struct preload_thread *pt)
@@ -31,6 +48,7 @@ void totals_note(struct recorder_thread *t, const struct preload_thread *pt)
 void totals_end(struct recorder_thread *t, const struct preload_thread *pt)
 {
     totals_note(t, pt);
+    say_share(&pt->counting.counter);
     if (t->row != NULL)
         atomic_store(&t->row->counter, 0);
 }
@@ -38,13 +56,14 @@ void totals_end(struct recorder_thread *t, const struct preload_thread *pt)
 /* The descriptors lie where only counters do. One that its thread closes meanwhile can at worst have become another counter. */
 static void note_other(struct stream_thread *row)
 {
-    uint64_t id, count = 0;
+    uint64_t id;
+    struct pmu_reading now = {0};
     int fd = atomic_load(&row->counter) - 1;
     if (fd < 0 || sys_call6(SYS_ioctl, fd, PERF_EVENT_IOC_ID, (long)&id, 0, 0, 0) != 0)
         return;
-    long got = sys_call6(SYS_read, fd, (long)&count, sizeof count, 0, 0, 0);
-    if (got == (long)sizeof count && atomic_load(&row->counter) == fd + 1)
-        atomic_store_explicit(&row->instructions, count - row->excluded, memory_order_relaxed);
+    long got = sys_call6(SYS_read, fd, (long)&now, sizeof now, 0, 0, 0);
+    if (got == (long)sizeof now && atomic_load(&row->counter) == fd + 1)
+        atomic_store_explicit(&row->instructions, now.value - row->excluded, memory_order_relaxed);
 }
 
 void totals_finish(void)

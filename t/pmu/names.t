@@ -48,7 +48,7 @@ like "$("$E" perf::PAGE-FAULTS:k)" '^!.*only what happens in user mode' "the ker
 # --- libpfm4 ----------------------------------------------------------------------------------------------------------------
 run 60 "$REGTRACE" run -o "$T/probe" -events page-faults -- "$P" faults 1
 [ "$status" = 0 ] || { skip "counting" "$err"; done_testing; }
-env=(REGTRACE_EVENTS=page-faults,perf::PAGE-FAULTS,perf::MINOR-FAULTS:u)
+env=("REGTRACE_EVENTS=page-faults,perf::PAGE-FAULTS,perf::MINOR-FAULTS:u")
 traced pfm faults 3000
 is "$counts" "page-faults 3000 perf::PAGE-FAULTS 3000 perf::MINOR-FAULTS:u 3000" "names of libpfm4, with its colons, count what the kernel's own do"
 if [ "$PYTHON" != no ]; then
@@ -101,7 +101,7 @@ PRESET,PAPI_L2_TCM,DERIVED_SUB,perf::PAGE-FAULTS,perf::MAJOR-FAULTS
 PRESET,PAPI_L3_TCM,DERIVED_POSTFIX,N0|N1|+|,perf::PAGE-FAULTS,perf::MINOR-FAULTS
 CSV
 export PAPI_CSV_EVENT_FILE=$T/events.csv
-env=(REGTRACE_EVENTS=PAPI_TOT_INS,PAPI_L1_TCM,PAPI_L2_TCM)
+env=("REGTRACE_EVENTS=PAPI_TOT_INS,PAPI_L1_TCM,PAPI_L2_TCM")
 traced papi faults 3000
 is "$counts" "PAPI_TOT_INS 3000 PAPI_L1_TCM 6000 PAPI_L2_TCM 3000" "PAPI's presets as PAPI defines them, sums and differences too"
 refused 'PAPI computes it \(DERIVED_POSTFIX .*\) of perf::PAGE-FAULTS, perf::MINOR-FAULTS: count these' "a rule that is not ours to compute" REGTRACE_EVENTS=PAPI_L3_TCM

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A program that counts and overflows by PAPI itself, for so many million instructions (argument 1), and prints what PAPI told it:
- * its counts in the middle and at the end, its overflows, how many of them were early, and its next descriptor. */
+ * its counts in the middle and at the end, its overflows, how many of them were not in its loop, and its next descriptor. With a
+ * second argument it counts as many events as this processor has counters. */
 #include "loop.h"
 
 #include <fcntl.h>
@@ -32,13 +33,16 @@ static int check(int rc, const char *what)
 int main(int argc, char **argv)
 {
     long millions = argc > 1 ? atol(argv[1]) : 10;
-    long long half[2] = {0}, all[2] = {0};
+    long long half[8] = {0}, all[8] = {0};
+    static const int more[] = {PAPI_L1_ICM, PAPI_L2_DCM, PAPI_BR_INS, PAPI_LD_INS};
     int set = PAPI_NULL;
     if (PAPI_library_init(PAPI_VER_CURRENT) != PAPI_VER_CURRENT)
         return 1;
     check(PAPI_create_eventset(&set), "create");
     check(PAPI_add_event(set, PAPI_TOT_INS), "add PAPI_TOT_INS");
     check(PAPI_add_event(set, PAPI_BR_MSP), "add PAPI_BR_MSP");
+    for (size_t i = 0; argc > 2 && i < sizeof more / sizeof *more; i++)
+        check(PAPI_add_event(set, more[i]), "add one more");
     check(PAPI_overflow(set, PAPI_TOT_INS, THRESHOLD, 0, overflowed), "overflow");
     check(PAPI_start(set), "start");
     for (long i = 0; i < millions / 2; i++)
