@@ -209,7 +209,7 @@ bool pmu_event_find(const char *text, size_t length, struct pmu_event *out, stru
 {
     char name[PMU_NAME];
     const char *list[] = {name};
-    rt_error_set(why, "there is no such event");
+    rt_error_set(why, "nobody knows its name");
     if (is_known_here(text, length, out))
         return true;
     if (length == 0 || length >= sizeof name || text[0] == '-' || memchr(text, '\t', length))

@@ -92,8 +92,10 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
     if (rc != 0)
         return rc;
     if (read.period != 0 && !read.by_time) {
-        if (!pmu_event_find(text, (size_t)(strrchr(text, ':') - text), &event, &why))
+        if (!pmu_event_find(text, (size_t)(strrchr(text, ':') - text), &event, &why)) {
+            rt_error_prefix(&why, "there is no such event here");
             return bad(err, text, why.text);
+        }
         if (event.count != 1) {
             rt_error_set(&why, "%s is made of several events (%s), of which one can be sampled",
                          event.name, event.meaning);

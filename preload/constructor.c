@@ -218,10 +218,11 @@ static int read_chains(struct rt_error *e)
         return -ENOMEM;
     }
     int rc = ctl_builder_add_options(b, &process.options, "REGTRACE_CONTROL", e);
-    if (rc == 0)
+    if (rc == 0) {
         rc = ctl_builder_finish(b, capabilities(false), &process.config, e);
-    if (rc != 0 && process.pmu == NULL && counter_is_open())
-        rc = ctl_builder_finish(b, capabilities(true), &process.config, e);
+        if (rc != 0 && process.pmu == NULL && counter_is_open())
+            rc = ctl_builder_finish(b, capabilities(true), &process.config, e);
+    }
     ctl_builder_free(b);
     if (rc == 0 && process.pmu != NULL && counter_is_open() && counts_for_sure())
         (void)capabilities(true);

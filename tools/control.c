@@ -71,10 +71,11 @@ int run_parse_chains(const struct options *o, bool only_language, bool quiet,
     int rc = ctl_builder_add_options(b, o, "-control", e);
     /* As the library does it: preload/constructor.c. */
     bool choice = !only_language && strcmp(o->text[OPT_pmu], "auto") == 0;
-    if (rc == 0)
+    if (rc == 0) {
         rc = ctl_builder_finish(b, only_language ? NULL : build_capabilities(o, false), config, e);
-    if (rc != 0 && choice && chosen == NULL)
-        rc = ctl_builder_finish(b, build_capabilities(o, true), config, e);
+        if (rc != 0 && choice && chosen == NULL)
+            rc = ctl_builder_finish(b, build_capabilities(o, true), config, e);
+    }
     ctl_builder_free(b);
     if (rc == 0 && choice && chosen != NULL &&
         (ctl_config_uses(*config, CTL_ICOUNT) || ctl_config_uses(*config, CTL_UNIFORM)))

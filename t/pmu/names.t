@@ -155,7 +155,7 @@ broken() {
     like "$err" "$3" "one that $1: with the reason"
 }
 broken 'ends early' 'exit 127' 'regtrace-events ended early: is a library of its missing'
-broken 'says nonsense' 'echo nonsense; echo end' 'there is no such event'
+broken 'says nonsense' 'echo nonsense; echo end' 'nobody knows its name'
 printf 'no program' >"$T/lib/regtrace-events"
 run 90 env REGTRACE_EVENTS=perf::PAGE-FAULTS LD_PRELOAD="$T/lib/libregtrace.so" "$P" faults 1
 like "$err" 'regtrace-events cannot be started: Exec format error' "one that is no program: with the reason"
