@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 20000
+# limit: 40000
 # 1,000 edges at distances from 100,000 to 100 million instructions by the machine's counter, and 1,000 of uniform windows. What
 # they must be is looked at in outside/edges.sh.
 . "$(dirname "$0")/../../lib.sh"
@@ -18,7 +18,7 @@ edges() {
     run 10000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU="$2" REGTRACE_DIR="$LAB_OUT/$1" REGTRACE_CONTROL_FILE="$3" "$LAB_INSIDE/icount" "$4"
     is "$status|$out|$err" "0|$4 million|" "$1: the program does what it does alone"
 }
-for pmu in perf; do
+for pmu in perf papi; do
     edges "$pmu" "$pmu" "$T/chain" "$total"
     edges "$pmu-uniform" "$pmu" "$T/uniform" 501
 done
