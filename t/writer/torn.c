@@ -246,7 +246,7 @@ static bool write_all(struct fixture *f, unsigned deflate)
     watched = -1;
     drain_free(&d);
     recorder_stop();
-    recorder_self = (struct recorder_thread){0}; /* another stream may come */
+    recorder_self = (struct recorder_thread){.end = NULL}; /* another stream may come */
     return rc == 0;
 }
 
