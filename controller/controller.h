@@ -293,10 +293,12 @@ struct ctl_fired {
     bool late;    /* fired at once, since the requested count was already past when it was armed */
     bool precond; /* opens nothing */
     bool default_start;
-    uint32_t tid;       /* the thread that fired */
-    uint64_t pass;      /* of the chain, from 0 */
-    uint64_t phase;     /* uniform: 2 x window + (0 start, 1 stop); else 0 */
-    uint64_t requested; /* absolute icount of this thread; CTL_UNKNOWN where none was asked for */
+    uint32_t tid;   /* the thread that fired */
+    uint64_t pass;  /* of the chain, from 0 */
+    uint64_t phase; /* uniform: 2 x window + (0 start, 1 stop); else 0 */
+    uint64_t
+        requested; /* absolute icount of this thread; CTL_UNKNOWN where none was asked for. Of a
+                           global icount: where it was when the sum was reached */
     struct ctl_moment moment;
 };
 

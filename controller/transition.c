@@ -247,6 +247,19 @@ static void waiters_arm(struct thread_state *thread, unsigned chain, bool all, u
     }
 }
 
+/* Of a count of all threads: where this thread was when the sum came to it, as far as threads have told. So the overshoot is
+ * what it was late by, as with counts of its own. */
+static uint64_t requested_of(struct thread_state *thread, const struct thread_chain *state,
+                             const struct ctl_alarm *alarm, const struct ctl_moment *moment)
+{
+    if (!alarm->global || alarm->type != CTL_ICOUNT || moment->icount == CTL_UNKNOWN)
+        return state->requested;
+    int64_t left =
+        __atomic_load_n(global_counter(state_shared(thread), alarm->index), __ATOMIC_RELAXED);
+    uint64_t over = left < 0 ? (uint64_t)-left : 0;
+    return moment->icount > over ? moment->icount - over : 0;
+}
+
 static void fire_once(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment,
                       bool late)
 {
@@ -265,7 +278,7 @@ static void fire_once(struct thread_state *thread, unsigned chain, const struct 
         .tid = thread->tid,
         .pass = state->pass,
         .phase = uniform ? state->phase : 0,
-        .requested = state->requested,
+        .requested = requested_of(thread, state, alarm, moment),
         .moment = *moment,
     };
     __atomic_fetch_add(&shared->fired[alarm->index], 1, __ATOMIC_RELAXED);

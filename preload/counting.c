@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-#define QUANTUM_LEAST 5000u /* of a count that all threads share: between two reports of a thread */
+/* Of a count that all threads share: between two reports of a thread, at the end. */
+#define QUANTUM_LEAST 64u
+#define QUANTUM_MOST_AT_END 5000u
 
 static void counting_failed(const char *why)
 {
@@ -60,13 +62,30 @@ void counting_started(struct preload_thread *pt)
         leave(&pt->counting, 0);
 }
 
-/* A thread reports when it has done its share of half of what is left. */
-static uint64_t quantum(uint64_t left)
+/* A thread reports when it has done its share of half of what is left, of an eighth of the distance at most. In the end, what has
+ * not been reported is to be less than 1 % of the distance for all threads together. */
+static uint64_t quantum(uint64_t left, uint16_t alarm)
 {
-    uint32_t threads =
+    uint64_t distance = ctl_config_alarm(process.config, alarm)->distance;
+    uint64_t threads =
         atomic_load_explicit(&recorder_stream.header->thread_count, memory_order_relaxed);
-    uint64_t share = left / (2u * (threads != 0 ? threads : 1u));
-    return share < QUANTUM_LEAST ? QUANTUM_LEAST : share;
+    threads = threads != 0 ? threads : 1;
+    uint64_t share = (left < distance / 8 ? left : distance / 8) / (2 * threads);
+    uint64_t least = distance / (256 * threads);
+    least = least > QUANTUM_MOST_AT_END ? QUANTUM_MOST_AT_END : least;
+    least = least < QUANTUM_LEAST ? QUANTUM_LEAST : least;
+    return share < least ? least : share;
+}
+
+/* Has the last report of `told` brought it below an eighth, a sixteenth ... of the distance? Then all are to report: the shares that they
+ * took when more was left, or there were fewer threads, are too large now. */
+static bool all_are_to_report(uint64_t left, uint64_t told, uint16_t alarm)
+{
+    uint64_t distance = ctl_config_alarm(process.config, alarm)->distance;
+    for (uint64_t part = 8; part <= 64; part *= 2)
+        if (left < distance / part && left + told >= distance / part)
+            return true;
+    return false;
 }
 
 uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *arming)
@@ -82,7 +101,8 @@ uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *armi
     uint64_t base = arming->base != CTL_UNKNOWN ? arming->base : now;
     c->armings++;
     c->deadlines[c->count++] = (struct deadline){
-        .at = arming->global ? now + quantum(arming->distance) : base + arming->distance,
+        .at = arming->global ? now + quantum(arming->distance, arming->alarm)
+                             : base + arming->distance,
         .reported = now,
         .alarm = arming->alarm,
         .global = arming->global,
@@ -134,12 +154,33 @@ static void advance(struct preload_thread *pt, struct deadline d, const struct c
 {
     struct counting *c = &pt->counting;
     uint32_t before = c->armings;
-    uint64_t left = ctl_advance(pt->automaton, d.alarm, m->icount - d.reported, m);
+    uint64_t told = m->icount - d.reported, left = ctl_advance(pt->automaton, d.alarm, told, m);
     if (left == 0 || c->armings != before || c->count == COUNTING_DEADLINES)
         return; /* it fired; what is armed now has told us so itself */
     d.reported = m->icount;
-    d.at = m->icount + quantum(left);
+    d.at = m->icount + quantum(left, d.alarm);
     c->deadlines[c->count++] = d;
+    if (all_are_to_report(left, told, d.alarm))
+        timers_sync_needed(NULL);
+}
+
+void counting_report(struct preload_thread *pt, const struct ctl_moment *m)
+{
+    struct counting *c = &pt->counting;
+    bool any = false;
+    if (c->counter.backend == NULL || c->held)
+        return;
+    uint64_t mask = sys_block_signals();
+    for (uint32_t i = c->count; i-- > 0;)
+        if (i < c->count && c->deadlines[i].global && c->deadlines[i].reported < m->icount) {
+            advance(pt, take(c, i), m);
+            any = true;
+        }
+    sys_restore_signals(mask);
+    if (any) {
+        triggers_after_hit(pt);
+        arm_nearest(c);
+    }
 }
 
 void counting_overflow(struct preload_thread *pt, uintptr_t ip)

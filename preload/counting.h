@@ -20,6 +20,9 @@ void counting_disarmed(struct preload_thread *pt, uint16_t alarm);
 bool counting_is_overflow(const siginfo_t *info);
 void counting_overflow(struct preload_thread *pt, uintptr_t ip);
 
+/* What this thread has done towards counts that all threads share, before its next report is due. */
+void counting_report(struct preload_thread *pt, const struct ctl_moment *m);
+
 /* No interrupt while it is held (inside MPI_Init); what became due fires afterwards. */
 void counting_hold(struct preload_thread *pt, bool held);
 

@@ -408,8 +408,9 @@ void process_interrupted(siginfo_t *info, void *context)
         return;
     }
     if (pt != NULL && pt->automaton != NULL) {
-        struct ctl_moment m = moment_now(0);
+        struct ctl_moment m = moment_now(context != NULL ? signals_ip_of(context) : 0);
         ctl_sync(pt->automaton, &m);
+        counting_report(pt, &m);
         (void)recorder_active(t);
     }
     trigger_requests();

@@ -5,6 +5,7 @@
  * other thread follows when it next asks recorder_active(), writes its own open or close record, and says how
  * late it was. No thread waits for another. */
 #include "preload/counters.h"
+#include "preload/counting.h"
 #include "preload/sampling.h"
 
 #include "base/sys.h"
@@ -90,7 +91,7 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     uint64_t from = seen_begin && t->row->started > e->clock ? t->row->started : e->clock;
     uint64_t late = firing || now < from ? 0 : now - from;
     uint64_t a = (uint32_t)ordinal | (uint64_t)bcast << 32 | (uint64_t)firing << 33;
-    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : CTL_UNKNOWN,
+    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : counting_now(pt),
                         (uint64_t)e->alarm | (uint64_t)e->kind << 16};
     pt->kind = e->kind;
     recorder_set_window(t, ordinal, 1);
@@ -109,7 +110,7 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     emit_cut(t, pt, false);
     uint64_t now = clock_ticks();
     uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
-    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : CTL_UNKNOWN,
+    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : counting_now(pt),
                         (uint64_t)e->alarm | (uint64_t)pt->kind << 16};
     uint64_t a = (uint32_t)t->window | (uint64_t)e->reason << 32;
     (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);

@@ -172,6 +172,8 @@ static void run_word(struct machine *machine, const char *word)
         break;
     case '~': ctl_sync(machine->threads[tid], &moment); break;
     case '^':
+        machine->icount[tid] += number;
+        moment.icount = machine->icount[tid];
         for (unsigned i = 0; i < ctl_config_alarm_count(machine->config); i++) {
             if (ctl_thread_armed(machine->threads[tid],
                                  ctl_config_alarm(machine->config, i)->chain) == i) {
@@ -396,16 +398,16 @@ static const struct rule rules[] = {
      "start:icount:100:tid0,stop:icount:50:tid0;start:icount:400:tid0,stop:icount:9:tid0",
      "+0 +1 1@900 0@900", "0start=100 0stop=150 0start=400 0stop=409"},
     {"global icount: over all threads", "start:icount:100:global:bcast,stop:icount:50:global:bcast",
-     "+0 +1 0^60 1^39 1^1 0^30 1^20", "1start* 1stop*"},
+     "+0 +1 0^60 1^39 1^1 0^30 1^20", "1start*=40 1stop*=60"},
     {"global icount: an overshoot counts for the next",
      "start:icount:100:global:bcast,stop:icount:50:global:bcast", "+0 +1 0^60 1^70 0^19 0^1",
-     "1start* 0stop*"},
+     "1start*=40 0stop*=80"},
     {"global icount: an overshoot past the next fires it at once",
      "start:icount:100:global:bcast,stop:icount:50:global:bcast,repeat", "+0 0^260",
-     "0start* 0stop* 0start*#1"},
+     "0start*=100 0stop*=150 0start*=250#1"},
     {"global icount with waitfor keeps the overshoot",
      "start:icount:10:global:bcast,name:x;stop:icount:30:global:bcast,waitfor:x",
-     "+0 0^25 0^14 0^1", "0start* 0stop*"},
+     "+0 0^25 0^14 0^1", "0start*=10 0stop*=40"},
     /* timeout */
     {"timeout", "start:timeout:5,stop:timeout:5", "+0 0t 0t 0t", "0start 0stop"},
     {"timeout with repeat waits again (Pin: fires at once)", "start:timeout:5,repeat", "+0 0t 0t",
