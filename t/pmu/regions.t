@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Regions files in a run: those of instruction counts open at their very counts, those of program counters are refused with the reason.
+. "$(dirname "$0")/../lib.sh"
+
+parts=$REGTRACE_BUILD/t/pmu/parts
+[ -x "$parts" ] || skip_all "counting by steps is for x86-64 alone"
+export REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG=$T/log
+fired() { sed -n 's/.*event \([a-z-]*\) .* icount \([0-9]*\) requested \([0-9]*\) .*/\1:\2=\3/p' "$T/log" | paste -sd' '; }
+
+cat >"$T/counts" <<'EOF'
+comment,thread-id,region-id,start-icount,end-icount,weight
+# second region first: lines need not be in order
+cluster 1,0,12,5000,5500,0.25
+cluster 0,0,11,2000,3000,0.75
+EOF
+run 60 "$REGTRACE" run -quiet -o "$T/counts-run" -regions:in "$T/counts" -- "$parts" calls
+is "$status" 0 "a file of instruction counts: the program runs" || diag "$err"
+is "$(fired)" 'start:2000=2000 stop:3000=3000 start:5000=5000 stop:5500=5500' "its regions open and close at their counts"
+out=$("$REGTRACE" report "$T/counts-run")
+like "$out" 'region 11 weight 0.75' "the window knows its region"
+like "$out" 'region 12 weight 0.25' "so does the other"
+rm -f "$T/log"
+run 60 "$REGTRACE" run -quiet -o "$T/warm-run" -regions:warmup 400 -regions:prolog 100 -regions:epilog 50 -regions:in "$T/counts" -- "$parts" calls
+is "$(fired)" 'warmup-start:1500=1500 prolog-start:1900=1900 start:2000=2000 epilog-start:3000=3000 epilog-stop:3050=3050 warmup-start:4500=4500 prolog-start:4900=4900 start:5000=5000 epilog-start:5500=5500 epilog-stop:5550=5550' \
+    "with warm-up, prolog and epilog"
+
+cat >"$T/places" <<'EOF'
+comment,thread-id,region-id,start-pc,start-image-name,start-image-offset,start-pc-count,end-pc,end-image-name,end-image-offset,end-pc-count,end-pc-relative-count,region-length,region-weight,region-multiplier,region-type
+cluster 0,global,1,0x401000,parts,0x1000,5,0x401010,parts,0x1010,6000000000,4,1000,0.5,2.0,simulation
+EOF
+run 60 "$REGTRACE" run -quiet -o "$T/places-run" -pcregions:in "$T/places" -- "$parts" calls
+is "$status|$out" '2|' "a file of program counters is refused, the program does not run"
+like "$err" 'file .*/places line 2.*address is not available: .*the probe engine is not built yet' "with the line and the reason"
+ok_run "and leaves no folder" test ! -e "$T/places-run"
+done_testing
