@@ -14,7 +14,11 @@
 #include <unistd.h>
 
 #define UNIT 4000000
+#ifdef __clang__
+#define WORK __attribute__((noinline))
+#else
 #define WORK __attribute__((noinline, noclone))
+#endif
 
 static volatile double sink;
 
