@@ -78,6 +78,46 @@ for odd in '+1.2.0|' '+1.2.0.0' '+zz|invented::NAME|x|y' '||||;;|;' '+1.2.0.0+1.
     refused 'libpfm4: event not found' "handed nonsense: $odd" REGTRACE_EVENTS=invented::NAME "REGTRACE_EVENT_CODES=$boot;$odd"
 done
 
+# --- what the program sees of it -------------------------------------------------------------------------------------------------
+# Its first descriptor, children that it has not made, signals that it waits for.
+cat >"$T/looks.py" <<'PY'
+import os, signal
+print(os.open("/dev/null", os.O_RDONLY), signal.sigpending())
+try:
+    os.waitpid(-1, os.WNOHANG)
+    print("a child")
+except ChildProcessError:
+    print("no child")
+PY
+python3 "$T/looks.py" >"$T/bare"
+# shellcheck disable=SC2016
+run 60 env REGTRACE_DIR="$T/looks" REGTRACE_EVENTS=perf::PAGE-FAULTS,perf::MINOR-FAULTS REGTRACE_DEFAULT_START=0 LD_PRELOAD="$LIBREGTRACE" \
+    python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+os.execv(sys.executable, ["python3", sys.argv[1]])' "$T/looks.py"
+is "$out" "$(cat "$T/bare")" "asking leaves no descriptor, no child and no signal" || diag "$err"
+
+# One that hangs, or breaks: found beside a copy of the library.
+mkdir "$T/lib" && cp "$LIBREGTRACE" "$T/lib/" || exit 99
+broken() {
+    printf '#!/bin/sh\n%s\n' "$2" >"$T/lib/regtrace-events" && chmod +x "$T/lib/regtrace-events"
+    run 90 env REGTRACE_DIR="$T/refused" REGTRACE_EVENTS=perf::PAGE-FAULTS REGTRACE_WRITER="$REGTRACE_WRITER_PROGRAM" \
+        LD_PRELOAD="$T/lib/libregtrace.so" "$P" faults 1
+    is "$status,$out" 2, "one that $1: refused before main"
+    like "$err" "$3" "one that $1: with the reason"
+}
+broken 'ends early' 'exit 127' 'regtrace-events ended early: is a library of its missing'
+broken 'hangs' "echo \$\$ >$T/hanging; exec sleep 300" 'regtrace-events has not answered within 30 s'
+wait_for 10 eval '! kill -0 "$(cat "$T/hanging")"'
+ok $? "one that hangs: is killed"
+broken 'says nonsense' 'echo nonsense; echo end' 'nobody knows its name'
+printf 'no program' >"$T/lib/regtrace-events"
+run 90 env REGTRACE_EVENTS=perf::PAGE-FAULTS LD_PRELOAD="$T/lib/libregtrace.so" "$P" faults 1
+like "$err" 'regtrace-events cannot be started: Exec format error' "one that is no program: with the reason"
+rm "$T/lib/regtrace-events"
+run 90 env REGTRACE_EVENTS=perf::PAGE-FAULTS LD_PRELOAD="$T/lib/libregtrace.so" "$P" faults 1
+like "$err" 'regtrace-events, the program that knows the names of PAPI and libpfm4, is not beside the library' "none: with the reason"
+
 # --- PAPI ------------------------------------------------------------------------------------------------------------------------
 if "$E" --about | grep -q 'this build has no PAPI'; then
     refused 'this build has no PAPI \(Debian: libpapi-dev' "no PAPI" REGTRACE_EVENTS=PAPI_TOT_CYC
@@ -125,41 +165,4 @@ window=start:icount:1000,stop:icount:500 traced auto faults 3000
 like "$("$REGTRACE" doctor)" '^ok +counters +instructions can be counted \(papi\), by PAPI: perf::PERF_COUNT_SW_PAGE_FAULTS' "doctor says which counter it is"
 run 60 "$REGTRACE" run -quiet -o "$T/env" -control start:icount:1000 -- bash -c 'echo "$REGTRACE_EVENT_CODES"'
 like "$out" ';\+1\.2\.0\.0\|PAPI_TOT_INS\|PAPI\|' "regtrace run hands on the back end's event"
-
-# --- what the program sees of it -------------------------------------------------------------------------------------------------
-# Its first descriptor, children that it has not made, signals that it waits for.
-cat >"$T/looks.py" <<'PY'
-import os, signal
-print(os.open("/dev/null", os.O_RDONLY), signal.sigpending())
-try:
-    os.waitpid(-1, os.WNOHANG)
-    print("a child")
-except ChildProcessError:
-    print("no child")
-PY
-python3 "$T/looks.py" >"$T/bare"
-# shellcheck disable=SC2016
-run 60 env REGTRACE_DIR="$T/looks" REGTRACE_EVENTS=perf::PAGE-FAULTS,PAPI_L1_TCM REGTRACE_DEFAULT_START=0 LD_PRELOAD="$LIBREGTRACE" \
-    python3 -c 'import os, signal, sys
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-os.execv(sys.executable, ["python3", sys.argv[1]])' "$T/looks.py"
-is "$out" "$(cat "$T/bare")" "asking leaves no descriptor, no child and no signal" || diag "$err"
-
-# One that hangs, or breaks: found beside a copy of the library.
-mkdir "$T/lib" && cp "$LIBREGTRACE" "$T/lib/" || exit 99
-broken() {
-    printf '#!/bin/sh\n%s\n' "$2" >"$T/lib/regtrace-events" && chmod +x "$T/lib/regtrace-events"
-    run 90 env REGTRACE_DIR="$T/refused" REGTRACE_EVENTS=perf::PAGE-FAULTS REGTRACE_WRITER="$REGTRACE_WRITER_PROGRAM" \
-        LD_PRELOAD="$T/lib/libregtrace.so" "$P" faults 1
-    is "$status,$out" 2, "one that $1: refused before main"
-    like "$err" "$3" "one that $1: with the reason"
-}
-broken 'ends early' 'exit 127' 'regtrace-events ended early: is a library of its missing'
-broken 'says nonsense' 'echo nonsense; echo end' 'nobody knows its name'
-printf 'no program' >"$T/lib/regtrace-events"
-run 90 env REGTRACE_EVENTS=perf::PAGE-FAULTS LD_PRELOAD="$T/lib/libregtrace.so" "$P" faults 1
-like "$err" 'regtrace-events cannot be started: Exec format error' "one that is no program: with the reason"
-rm "$T/lib/regtrace-events"
-run 90 env REGTRACE_EVENTS=perf::PAGE-FAULTS LD_PRELOAD="$T/lib/libregtrace.so" "$P" faults 1
-like "$err" 'regtrace-events, the program that knows the names of PAPI and libpfm4, is not beside the library' "none: with the reason"
 done_testing
