@@ -47,6 +47,9 @@ int pmu_counters_parse(const char *text, struct pmu_counter_set *set, struct rt_
             rt_error_prefix(&why, "is no event that can be counted here");
             return bad(err, text, at, n, why.text);
         }
+        for (unsigned i = 0; i < set->count; i++)
+            if (strcmp(set->name[i], event.name) == 0)
+                return bad(err, text, at, n, "is there twice");
         if (!add(set, &event))
             return bad(err, text, at, n,
                        event.count > 1 ? "is one too many (it takes several counters)"

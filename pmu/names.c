@@ -205,6 +205,18 @@ static void explain_refusal(const struct pmu_event *e, struct rt_error *why)
     rt_error_set(why, "%s; %s", e->meaning, kernel.text);
 }
 
+/* Only what a program does in user mode is counted, and these happen elsewhere: they would always be 0. */
+static bool is_of_the_kernel(const struct pmu_event *e)
+{
+    for (unsigned i = 0; i < e->count; i++)
+        if (e->code[i].type == PERF_TYPE_TRACEPOINT ||
+            (e->code[i].type == PERF_TYPE_SOFTWARE &&
+             (e->code[i].config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
+              e->code[i].config == PERF_COUNT_SW_CPU_MIGRATIONS)))
+            return true;
+    return false;
+}
+
 bool pmu_event_find(const char *text, size_t length, struct pmu_event *out, struct rt_error *why)
 {
     char name[PMU_NAME];
@@ -223,7 +235,10 @@ bool pmu_event_find(const char *text, size_t length, struct pmu_event *out, stru
     *out = *found;
     if (found->count == 0)
         explain_refusal(found, why);
-    return found->count != 0;
+    else if (is_of_the_kernel(found))
+        rt_error_set(why, "it happens in the kernel, and what is counted is the program in user "
+                          "mode: it would be 0");
+    return found->count != 0 && !is_of_the_kernel(found);
 }
 
 void pmu_events_expect(const char *list)

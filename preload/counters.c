@@ -36,10 +36,10 @@ bool counters_are_on(void)
     return set.count != 0;
 }
 
-static void begin(struct preload_thread *pt)
+void counters_ready(struct preload_thread *pt)
 {
     static _Atomic bool said;
-    if (pt->counters.count != 0)
+    if (set.count == 0 || pt->counters.count != 0)
         return;
     if (pmu_counters_begin(&pt->counters, &set) != 0 && !atomic_exchange(&said, true))
         log_line(LOG_ERROR, "a thread has not all its counters of REGTRACE_EVENTS: those that are "
@@ -65,7 +65,6 @@ void counters_opened(struct recorder_thread *t, struct preload_thread *pt)
 {
     if (set.count == 0)
         return;
-    begin(pt);
     pmu_counters_read(&pt->counters, pt->counted);
     if (process.options.number[OPT_events_mpi] != 0)
         t->counted |= RECORDER_COUNTED_CALLS;
@@ -117,7 +116,7 @@ void counters_stats(struct recorder_thread *t, uint32_t code, uint32_t alarm, ui
     if (set.count == 0 || pt == NULL)
         return;
     uint64_t mask = sys_block_signals();
-    begin(pt);
+    counters_ready(pt);
     pmu_counters_read(&pt->counters, now);
     if (code != EV_STATS_RESET)
         emit(t, pt, EV_STATS_COUNTER, pt->reset, now);

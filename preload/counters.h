@@ -10,6 +10,8 @@ RT_MUST_CHECK int counters_prepare(struct rt_error *e);
 bool counters_are_on(void);
 const struct pmu_counter_set *counters_set(void);
 
+/* Before the thread's window opens: the kernel takes milliseconds to make a machine's first counter. */
+void counters_ready(struct preload_thread *pt);
 /* The thread's window has opened, or is about to close: signals are blocked. */
 void counters_opened(struct recorder_thread *t, struct preload_thread *pt);
 void counters_closed(struct recorder_thread *t, const struct preload_thread *pt);

@@ -107,19 +107,28 @@ void sampling_record_images(struct recorder_thread *t)
     }
 }
 
-static void run_sampler(struct preload_thread *pt, uint32_t kernel_tid)
+static void make_sampler(struct preload_thread *pt, uint32_t kernel_tid)
 {
     static _Atomic bool said;
-    if (!pt->sampler.made && pmu_sampler_begin(&pt->sampler, &spec, process.internal_signal,
-                                               INTERRUPT_SAMPLE << 16, kernel_tid) != 0) {
-        if (!atomic_exchange(&said, true))
-            log_line(LOG_ERROR,
-                     "a thread cannot be sampled: the kernel gives it no timer or counter "
-                     "(ulimit -i, ulimit -n)");
-        return;
-    }
-    if (!pt->sampling_held)
+    if (!pt->sampler.made &&
+        pmu_sampler_begin(&pt->sampler, &spec, process.internal_signal, INTERRUPT_SAMPLE << 16,
+                          kernel_tid) != 0 &&
+        !atomic_exchange(&said, true))
+        log_line(LOG_ERROR, "a thread cannot be sampled: the kernel gives it no timer or counter "
+                            "(ulimit -i, ulimit -n)");
+}
+
+static void run_sampler(struct preload_thread *pt, uint32_t kernel_tid)
+{
+    make_sampler(pt, kernel_tid);
+    if (pt->sampler.made && !pt->sampling_held)
         pmu_sampler_run(&pt->sampler, true);
+}
+
+void sampling_ready(const struct recorder_thread *t, struct preload_thread *pt)
+{
+    if (sampling_is_on() && process.internal_signal != 0 && t->row != NULL)
+        make_sampler(pt, t->row->kernel_tid);
 }
 
 void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)

@@ -16,6 +16,8 @@ void sampling_note_image(const char *path, uintptr_t base, const char *build_id)
 /* Those that this process's stream does not have yet. */
 void sampling_record_images(struct recorder_thread *t);
 
+/* Before the thread's window opens: what takes long the first time. */
+void sampling_ready(const struct recorder_thread *t, struct preload_thread *pt);
 /* The thread's window has opened, or is about to close. Signals are blocked. */
 void sampling_opened(struct recorder_thread *t, struct preload_thread *pt);
 void sampling_closed(struct preload_thread *pt);

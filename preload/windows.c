@@ -84,6 +84,8 @@ static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt,
 static void open_window(struct recorder_thread *t, struct preload_thread *pt, int32_t ordinal,
                         bool bcast, bool firing, const struct edge *e)
 {
+    sampling_ready(t, pt);
+    counters_ready(pt);
     uint64_t now = clock_ticks();
     /* A thread that began in a window which was open by then is late from its own begin. One that we have not seen begin
      * was there before anything was recorded: its row's `started` is when it was first seen. */

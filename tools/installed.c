@@ -31,7 +31,7 @@ static bool look(const char *folder, const char *relative, int mode, char out[PA
     return access(path, mode) == 0 && realpath(path, out) != NULL;
 }
 
-int installed_library(char out[PATH_MAX], struct rt_error *e)
+static int find_library(char out[PATH_MAX], struct rt_error *e)
 {
     static const char *const places[] = {
         ".libs/libregtrace.so", /* build tree, from its root */
@@ -62,6 +62,21 @@ int installed_library(char out[PATH_MAX], struct rt_error *e)
         "or name it in REGTRACE_LIBRARY",
         REGTRACE_LIBDIR);
     return -ENOENT;
+}
+
+/* ld.so(8) takes blanks and colons in LD_PRELOAD for separators, and has no way to quote them. */
+int installed_library(char out[PATH_MAX], struct rt_error *e)
+{
+    int rc = find_library(out, e);
+    if (rc == 0 && strpbrk(out, " :") != NULL) {
+        rt_error_set(
+            e,
+            "%s cannot be preloaded: its path has a blank or a colon, which LD_PRELOAD takes "
+            "for the end of a name; install it elsewhere",
+            out);
+        return -EINVAL;
+    }
+    return rc;
 }
 
 /* As the library looks itself: preload/writer_start.c. */

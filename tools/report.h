@@ -48,7 +48,7 @@ struct report_alarm {
 
 /* One event of REGTRACE_EVENTS, in all windows of a rank. */
 struct report_counter {
-    char name[40];
+    char name[128];
     uint64_t count, windows; /* windows: of all threads */
     uint32_t running;        /* per mille of the time, where it was least */
     uint64_t calls, in_mpi;  /* MPI calls in which it was counted, and how many in them */
@@ -82,7 +82,8 @@ struct report_rank {
     bool has_realtime, alive;
     struct report_counter counters[REPORT_COUNTERS];
     size_t counter_count;
-    bool is_part; /* one window's file of `regtrace split` */
+    bool counts_events; /* REGTRACE_EVENTS was given */
+    bool is_part;       /* one window's file of `regtrace split` */
 };
 
 struct report_text_item {

@@ -53,6 +53,19 @@ static bool sum(const struct report *r, const char *name, double *total)
     return found;
 }
 
+/* Windows that ended without their count: their process was killed, or their file was full; or they are open still. */
+static uint64_t uncounted(const struct report *r)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        uint64_t counted = k->counter_count > 0 ? k->counters[0].windows : 0;
+        if (k->counts_events && k->window_count > counted)
+            n += k->window_count - counted;
+    }
+    return n;
+}
+
 static void print_counter(FILE *out, const struct report *r, const char *name)
 {
     double total = 0, most = -1;
@@ -149,7 +162,8 @@ static void print_calls(FILE *out, const struct report *r, const struct report_r
     if (top != 0 && n > top)
         (void)fprintf(out, "  ... %zu more functions (-top 0 shows all)\n", n - top);
     print_calls_row(out, r, names, "all of MPI (outermost calls)", -1);
-    print_calls_row(out, r, names, "outside of MPI", -2);
+    if (uncounted(r) == 0)
+        print_calls_row(out, r, names, "outside of MPI", -2);
 }
 
 /* The rank that counted the most events in MPI calls, NULL where none did. */
@@ -203,6 +217,12 @@ void report_counters_print(FILE *out, const struct report *r, size_t top)
     print_rate(out, r, "PAPI_TOT_INS", "PAPI_TOT_CYC", 1, "instructions per cycle");
     print_rate(out, r, "cache-misses", "instructions", 1000, "cache misses / 1000 instr.");
     print_rate(out, r, "branch-misses", "branches", 100, "branch misses, %");
+    uint64_t missing = uncounted(r);
+    if (missing > 0)
+        (void)fprintf(out,
+                      "  not in these: what was counted in %llu windows that have no end (killed, "
+                      "full, or open still)\n",
+                      (unsigned long long)missing);
     const struct report_rank *calls = counted_calls(r);
     if (calls != NULL)
         print_calls(out, r, calls, top);

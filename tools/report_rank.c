@@ -339,6 +339,8 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     copy_losses(out, rank);
     place_threads(out, rank);
     place_windows(out, rank);
+    const char *events = rt_rank_metadata(rank, "option.events");
+    out->counts_events = events != NULL && events[0] != '\0';
     struct pass p = {.report = r, .out = out, .rank = rank};
     int rc = pass_over_events(&p, progress, e);
     for (size_t i = 0; i < out->thread_count; i++) {

@@ -61,6 +61,8 @@ traced sampled faults 3000
 is "$("$REGTRACE" dump "$T/sampled" | grep -c 'EV_SAMPLE ')" 30 "samples by a name with colons: the last one is the period's"
 like "$("$REGTRACE" report --hot "$T/sampled")" '30 periods, 3000 perf::PAGE-FAULTS:u' "and the report does not ask for it again"
 refused '"perf::NOPE" is no event.*libpfm4: event not found; nearest are .*; legal are' "unknown" REGTRACE_EVENTS=page-faults,perf::NOPE
+refused 'happens in the kernel' "of the kernel alone" REGTRACE_EVENTS=perf::CONTEXT-SWITCHES
+refused 'happens in the kernel' "of the kernel alone, sampled" REGTRACE_SAMPLE=perf::CPU-MIGRATIONS:1
 refused 'libpfm4: event not found; nearest' "unknown, sampled" REGTRACE_SAMPLE=perf::NOPE:100
 refused '"perf::MINOR-FAULTS" is one too many' "nine" \
     REGTRACE_EVENTS=page-faults,r1,r2,r3,r4,r5,r6,perf::PAGE-FAULTS,perf::MINOR-FAULTS

@@ -13,6 +13,7 @@ wrong() {
 }
 wrong bogus '"bogus" is no event that can be counted here: .*; legal are up to 8 of'
 wrong page-faults, 'behind the last comma'
+wrong page-faults,page-faults '"page-faults" is there twice'
 wrong page-faults,,cycles '"" is no event'
 wrong r1,r2,r3,r4,r5,r6,r7,r8,r9 '"r9" is one too many'
 run 30 "$REGTRACE" run -o "$T/wrong" -events bogus -- "$P" work 1
@@ -118,5 +119,13 @@ for mpi in $(mpis); do
     run 60 "$REGTRACE" report --json "$T/calls-$mpi"
     like "$out" '"name": "MPI_Comm_call_errhandler".*"counted": \{"page-faults": 711, "major-faults": 0\}' "$mpi: the JSON too"
     ok_run "$mpi: what is recorded holds" "$REGTRACE" check "$T/calls-$mpi"
+    # A window that the size limit cuts off never says what it counted.
+    run 60 mpirun_for "$mpi" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/full-$mpi" REGTRACE_EVENTS=page-faults REGTRACE_EVENTS_MPI=1 \
+        REGTRACE_MAX_SIZE=100k REGTRACE_BUFFER=256k "$APPS/stencil.$mpi" 3 2000 16
+    is "$status" 0 "$mpi: a program that records more than the limit ends well" || diag "$err"
+    wait_for 30 test -e "$T/full-$mpi/regtrace.h5"
+    run 60 "$REGTRACE" report "$T/full-$mpi"
+    like "$out" '^  not in these: what was counted in 1 windows that have no end' "$mpi: what is missing is said"
+    unlike "$out" 'outside of MPI' "$mpi: and nothing is worked out with it"
 done
 done_testing
