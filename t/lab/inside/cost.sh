@@ -29,13 +29,12 @@ at_most() {
 }
 between bare X=1
 bare=$between
-for pmu in perf; do
-    # An edge, alternately a start and a stop, each 100 million.
-    between "$pmu, an edge each 100 million" LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU="$pmu" \
-        REGTRACE_CONTROL=uniform:200000000:100000000:1000
-    at_most "$pmu, an edge each 100 million" 100
-    wait_for 60 test -e "$T/650/regtrace.h5"
-    is "$("$REGTRACE" report --json "$T/650" 2>/dev/null | grep -o '"ordinal"' | wc -l)" 4 "$pmu: the windows of 650 million are there"
-    diag "$pmu: an edge costs $(((between - bare) / 6)) instructions"
-done
+pmu=perf
+# An edge, alternately a start and a stop, each 100 million.
+between "$pmu, an edge each 100 million" LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU="$pmu" \
+    REGTRACE_CONTROL=uniform:200000000:100000000:1000
+at_most "$pmu, an edge each 100 million" 100
+wait_for 60 test -e "$T/650/regtrace.h5"
+is "$("$REGTRACE" report --json "$T/650" 2>/dev/null | grep -o '"ordinal"' | wc -l)" 4 "$pmu: the windows of 650 million are there"
+diag "$pmu: an edge costs $(((between - bare) / 6)) instructions"
 done_testing
