@@ -288,10 +288,10 @@ def c_wrapper(f):
     out += indent(["struct recorder_thread *t = &recorder_self;",
                    f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
     out += indent(["const uint32_t depth = t->open_depth - 1;"] + body.before + before_free)
-    out += indent([f"mpi_enter(t, {number}, {body.enter});",
+    out += indent([f"mpi_enter(t, {number}, {body.enter});", "if (counted)", "    mpi_count_begin(t);",
                    f"int result = MPI_REAL(counted, real({body.arguments(n)}));"])
     out += indent(after_free + body.after)
-    out += indent([f"mpi_close_recorded(t, depth, {number}, {body.leave});",
+    out += indent(["if (counted)", "    mpi_count_end(t, depth);", f"mpi_close_recorded(t, depth, {number}, {body.leave});",
                    "return result;"])
     out += "}\n\n"
     rest = body.arguments(n, False)
@@ -358,12 +358,12 @@ def fortran_wrapper(f):
         out += indent([f"int result = mpi_fortran_result(a{ierror});"] + after_free, " " * 8)
     out += indent([f"    mpi_close(t, depth, {entry});", "    MPI_OWN_END(own);", "    return;", "}"])
     out += indent(body.before + before_free)
-    out += indent([f"mpi_enter(t, {entry}, {body.enter});",
+    out += indent([f"mpi_enter(t, {entry}, {body.enter});", "mpi_count_begin(t);",
                    f"MPI_REAL_VOID(t->counted != 0, real({body.arguments(n)}));"])
     if after_free or body.after or "result" in body.leave:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"])
     out += indent(after_free + body.after)
-    out += indent([f"mpi_close_recorded(t, depth, {entry}, {body.leave});", "MPI_OWN_END(own);"])
+    out += indent(["mpi_count_end(t, depth);", f"mpi_close_recorded(t, depth, {entry}, {body.leave});", "MPI_OWN_END(own);"])
     out += "}\n\n"
     for row, name, aliases in f.fortran_names():
         out += f"MPI_ENTRY void {name}({parameters(n)})\n{{\n"

@@ -112,8 +112,20 @@ __attribute__((always_inline)) static inline void mpi_enter(struct recorder_thre
                                                             unsigned entry, uint64_t a, uint64_t b)
 {
     mpi_put_enter(t, MPI_ENTER_CODE(entry), a, b);
+}
+
+/* Behind the recorded enter of a call, and before its leave: what is counted in outermost calls. Left out where the thread
+ * was not counted when the call began. */
+__attribute__((always_inline)) static inline void mpi_count_begin(struct recorder_thread *t)
+{
     if (RT_UNLIKELY((t->counted & RECORDER_COUNTED_CALLS) != 0) && t->open_depth == 1)
         mpi_hooks.call_begin(t);
+}
+__attribute__((always_inline)) static inline void mpi_count_end(struct recorder_thread *t,
+                                                                uint32_t depth)
+{
+    if (RT_UNLIKELY((t->counted & RECORDER_COUNTED_CALLS) != 0) && depth == 0)
+        mpi_hooks.call_end(t);
 }
 
 /* No longer open. A window that opened just before has written an enter that nobody else would end. */
@@ -138,8 +150,6 @@ __attribute__((always_inline)) static inline void mpi_close_recorded(struct reco
         mpi_close_slow(t, depth, MPI_LEAVE_CODE(entry));
         return;
     }
-    if (RT_UNLIKELY((t->counted & RECORDER_COUNTED_CALLS) != 0) && depth == 0)
-        mpi_hooks.call_end(t);
     mpi_put_leave(t, MPI_LEAVE_CODE(entry), a, b);
     mpi_pop(t, depth, entry);
 }
@@ -201,17 +211,21 @@ mpi_open_plain_at(struct recorder_thread *t, unsigned entry, uintptr_t frame)
 {
     struct mpi_plain call = {.depth = t->open_depth};
     call.recorded = mpi_open_at(t, call.depth, entry, frame);
-    if (call.recorded)
+    if (call.recorded) {
         mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);
+        mpi_count_begin(t);
+    }
     return call;
 }
 __attribute__((always_inline)) static inline void
 mpi_close_plain(struct recorder_thread *t, unsigned entry, struct mpi_plain call)
 {
-    if (call.recorded)
+    if (call.recorded) {
+        mpi_count_end(t, call.depth);
         mpi_close_recorded(t, call.depth, entry, 0, 0);
-    else
+    } else {
         mpi_close(t, call.depth, entry);
+    }
 }
 
 /* Bytes are recorded in 48 bits; more is shown as the largest number. */
