@@ -7,7 +7,7 @@ mpi=$(mpis | head -n 1)
 [ -n "$mpi" ] || skip_all "no MPI"
 leaves_streams=1 # where a disk was full, `regtrace recover` would need them
 
-run 60 mpirun_for "$mpi" 2 "$APPS/stencil.$mpi"
+run 300 mpirun_for "$mpi" 2 "$APPS/stencil.$mpi"
 bare=$status/$out
 
 # A folder whose parent cannot be written: for root, a read-only mount.
@@ -15,13 +15,13 @@ mkdir "$T/disk"
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=200k none "$T/disk" 2>/dev/null; then
     trap 'umount "$T/disk"; rt_cleanup' EXIT
     mount -o remount,ro "$T/disk"
-    run 60 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/disk/run" "$APPS/stencil.$mpi"
+    run 300 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/disk/run" "$APPS/stencil.$mpi"
     is "$status/$out" "$bare" "read-only folder: status and output as without us"
     like "$err" 'regtrace.*cannot make the folder.*Read-only file system.*REGTRACE_DIR' "read-only folder: the reason and the remedy, on stderr"
     is "$(grep -c regtrace: <<<"$err")" 2 "read-only folder: one line a process"
 
     mount -o remount,rw "$T/disk"
-    run 60 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/disk/run" "$APPS/stencil.$mpi"
+    run 300 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/disk/run" "$APPS/stencil.$mpi"
     is "$status/$out" "$bare" "disk full: status and output as without us"
     wait_for 10 test -s "$T/disk/run/regtrace.log"
     like "$(cat "$T/disk/run/regtrace.log" 2>/dev/null; echo "$err")" 'No space left|disk full' "disk full: the reason is told"
