@@ -16,9 +16,11 @@
 /* Bits of recorder_thread.open_calls; 0x83ff belong to mpi/. */
 #define RECORDER_CALL_OVER                                                                         \
     0x2000u /* its leave is through: a window that opens now does not show it */
-#define RECORDER_COUNTED_INSTRUCTIONS 1u /* and ours among them are to be told apart */
+#define RECORDER_CALL_ENTERED 0x4000u /* an enter event for it stands in the open window */
+
+/* Bits of recorder_thread.counted. */
+#define RECORDER_COUNTED_INSTRUCTIONS 1u /* its own, and ours are to be told from them */
 #define RECORDER_COUNTED_CALLS 2u        /* what is counted in each MPI call is wanted */
-#define RECORDER_CALL_ENTERED 0x4000u    /* an enter event for it stands in the open window */
 
 /* Per-thread state. Initial-exec TLS: zero until recorder_thread_attach(). */
 struct recorder_thread {

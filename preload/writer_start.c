@@ -6,6 +6,7 @@
  * grandchild has the stream as descriptor 3, /dev/null on 0 to 2, nothing else. */
 #include "preload/internal.h"
 
+#include "base/beside.h"
 #include "base/log.h"
 #include "base/sys.h"
 
@@ -149,33 +150,12 @@ static int between(void *arg)
     end_clone();
 }
 
-/* Installed and in build trees: beside the library, or in the libexec folder that belongs to it. */
 bool process_find_program(const char *name, char path[PATH_MAX])
 {
-    static const char *const places[] = {"",
-                                         "../libexec/regtrace/",
-                                         "../../libexec/regtrace/",
-                                         "../../writer/",
-                                         "../writer/",
-                                         "../../pmu/",
-                                         "../pmu/"};
+    char library[PATH_MAX];
     Dl_info info;
-    if (dladdr((const void *)&process_start_writer, &info) == 0 || info.dli_fname == NULL)
-        return false;
-    char folder[PATH_MAX];
-    if (realpath(info.dli_fname, folder) == NULL)
-        return false;
-    char *slash = strrchr(folder, '/');
-    if (slash == NULL)
-        return false;
-    *slash = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        int n = snprintf(path, PATH_MAX, "%s/%s%s", folder, places[i], name);
-        if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0)
-            return true;
-    }
-    (void)snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - 32, folder, name);
-    return false;
+    return dladdr((const void *)&process_start_writer, &info) != 0 && info.dli_fname != NULL &&
+           realpath(info.dli_fname, library) != NULL && beside_library(library, name, path);
 }
 
 static bool find_writer(char path[PATH_MAX])

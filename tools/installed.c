@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Where the toolkit's own parts are: relative to this program, installed or in a build tree. */
+#include "base/beside.h"
 #include "tools/run.h"
 
 #include <errno.h>
@@ -79,28 +80,10 @@ int installed_library(char out[PATH_MAX], struct rt_error *e)
     return rc;
 }
 
-/* As the library looks itself: preload/writer_start.c. */
 static bool beside(const char *library, const char *name, char out[PATH_MAX])
 {
-    static const char *const places[] = {"",
-                                         "../libexec/regtrace/",
-                                         "../../libexec/regtrace/",
-                                         "../../writer/",
-                                         "../writer/",
-                                         "../../pmu/",
-                                         "../pmu/",
-                                         NULL};
-    char folder[PATH_MAX], relative[128];
-    (void)snprintf(folder, sizeof folder, "%s", library);
-    char *slash = strrchr(folder, '/');
-    if (slash != NULL)
-        *slash = '\0';
-    for (int i = 0; places[i] != NULL; i++) {
-        (void)snprintf(relative, sizeof relative, "%s%s", places[i], name);
-        if (look(folder, relative, X_OK, out))
-            return true;
-    }
-    return false;
+    char path[PATH_MAX];
+    return beside_library(library, name, path) && realpath(path, out) != NULL;
 }
 
 bool installed_events(char out[PATH_MAX])
