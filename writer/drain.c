@@ -259,6 +259,24 @@ static int take_slots(struct taking *k, bool closed)
     return rc;
 }
 
+/* Take slots, and say in the chunk's header where this began and ended. Where nothing is new, what is said there stays: it is of
+ * the rows that were stored last. */
+static int take_and_mark(struct taking *k, struct chunk_header *h, bool closed)
+{
+    struct drain *d = k->d;
+    uint32_t from = k->c->taken;
+    uint64_t head;
+    if (from >= k->limit || (!k->holes && !slot_complete(k->slots + from, k->mark, &head)))
+        return 0;
+    if (!d->resumed)
+        __atomic_store_n(&h->pad2[0], position_word(rankfile_next_row(d->file), from),
+                         __ATOMIC_RELEASE);
+    int rc = take_slots(k, closed);
+    if (!d->resumed) /* before any of these rows is committed */
+        __atomic_store_n(&h->pad2[1], rankfile_next_row(d->file), __ATOMIC_RELEASE);
+    return rc;
+}
+
 static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
 {
     struct drain_chunk *c = &d->chunks[w->index];
@@ -287,13 +305,7 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
         k.t->next_sequence = w->sequence + 1;
         return 0;
     }
-    uint32_t before = c->taken;
-    if (!d->resumed)
-        __atomic_store_n(&h->pad2[0], position_word(rankfile_next_row(d->file), before),
-                         __ATOMIC_RELEASE);
-    rc = take_slots(&k, w->closed);
-    if (!d->resumed) /* before any of these rows is committed */
-        __atomic_store_n(&h->pad2[1], rankfile_next_row(d->file), __ATOMIC_RELEASE);
+    rc = take_and_mark(&k, h, w->closed);
     if (rc == 0 && (w->closed || holes) && (c->taken >= k.limit || holes)) {
         c->done = true;
         k.t->next_sequence = w->sequence + 1;
