@@ -10,11 +10,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static const char usage[] = "Usage: regtrace-writer --stream-fd FD --dir DIR [--ready-fd FD]\n"
+static const char usage[] = "Usage: regtrace-writer --stream-fd FD --dir DIR\n"
                             "Started by libregtrace.so; not for people. See regtrace(1).\n";
 
 struct arguments {
-    int stream_fd, ready_fd;
+    int stream_fd;
     const char *dir;
 };
 
@@ -31,13 +31,11 @@ static bool parse_number(const char *text, int *out)
 
 static bool parse(int argc, char **argv, struct arguments *a)
 {
-    *a = (struct arguments){-1, -1, NULL};
+    *a = (struct arguments){-1, NULL};
     for (int i = 1; i + 1 < argc; i += 2) {
         bool ok = true;
         if (strcmp(argv[i], "--stream-fd") == 0)
             ok = parse_number(argv[i + 1], &a->stream_fd);
-        else if (strcmp(argv[i], "--ready-fd") == 0)
-            ok = parse_number(argv[i + 1], &a->ready_fd);
         else if (strcmp(argv[i], "--dir") == 0)
             a->dir = argv[i + 1];
         else
@@ -70,7 +68,7 @@ int main(int argc, char **argv)
     }
     ignore_signals();
     (void)prctl(PR_SET_NAME, "regtrace-writer", 0, 0, 0);
-    int rc = session_run(&session, a.stream_fd, a.dir, a.ready_fd);
+    int rc = session_run(&session, a.stream_fd, a.dir);
     /* HDF5's exit handlers may write again into what failed; a complete file is closed already. */
     _exit(rc);
 }

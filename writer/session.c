@@ -409,8 +409,7 @@ static void log_chain_warnings(struct session *s)
     rankfile_each_metadata(text, bytes, log_warning, NULL);
 }
 
-static int start(struct session *s, int stream_fd, const char *dir, int ready_fd,
-                 struct rt_error *e)
+static int start(struct session *s, int stream_fd, const char *dir, struct rt_error *e)
 {
     *s = (struct session){.owner.pidfd = -1, .dir = dir, .control.listener = -1};
     int rc = stream_open(&s->stream, stream_fd, e);
@@ -425,13 +424,10 @@ static int start(struct session *s, int stream_fd, const char *dir, int ready_fd
     clock_init(h->clock_source == CLOCK_SOURCE_MONOTONIC);
     log_set_folder(dir, atomic_load(&h->rank), h->pid);
     atomic_store(&h->writer_pid, (uint32_t)getpid());
-    atomic_store(&h->writer_state, WRITER_READY);
-    if (ready_fd >= 0) {
-        (void)!write(ready_fd, "r", 1);
-        (void)close(ready_fd);
-    }
     prepare_claim(s);
     rc = vacant_register(&s->claim, s->facts.job, e);
+    if (rc == 0) /* from here on recover finds the stream, whoever is killed */
+        atomic_store(&h->writer_state, WRITER_READY);
     log_chain_warnings(s);
     control_open(&s->control, dir, s->claim.host, s->claim.rank, h->pid, s->facts.signal_number);
     start_watcher(s);
@@ -439,11 +435,11 @@ static int start(struct session *s, int stream_fd, const char *dir, int ready_fd
     return rc;
 }
 
-int session_run(struct session *s, int stream_fd, const char *dir, int ready_fd)
+int session_run(struct session *s, int stream_fd, const char *dir)
 {
     struct rt_error e = {{0}};
     bool moved, last;
-    int rc = start(s, stream_fd, dir, ready_fd, &e);
+    int rc = start(s, stream_fd, dir, &e);
     if (s->stream.header == NULL)
         return 1;
     enum ending ending = ENDING_NONE;

@@ -26,6 +26,6 @@ struct session {
 };
 
 /* Serve until the traced process is gone (or has finished), then close everything. Returns the exit code. */
-int session_run(struct session *s, int stream_fd, const char *dir, int ready_fd);
+int session_run(struct session *s, int stream_fd, const char *dir);
 
 #endif

@@ -38,6 +38,30 @@ REGTRACE_WRITER=$(type -P false)
 limited -c 0
 like "$log" "nothing is recorded: the writer of this process ended as soon as it had begun\$" "a writer that ends at once"
 is "$(ls "$REGTRACE_SHM")" "" "leaves no stream"
+
+# Killed before it has entered the stream into the run's folder, of which it makes the first part: recover would not find it.
+cat >"$T/stuck.c" <<'END'
+#include <sys/stat.h>
+#include <unistd.h>
+int mkdir(const char *path, mode_t mode)
+{
+    (void)path, (void)mode;
+    for (;;)
+        pause();
+}
+END
+cc -shared -fPIC -o "$T/stuck.so" "$T/stuck.c"
+cat >"$T/early" <<END
+#!/bin/bash
+LD_PRELOAD=$T/stuck.so "$REGTRACE_BUILD/writer/regtrace-writer" "\$@" &
+sleep 1
+kill -KILL \$!
+END
+chmod +x "$T/early"
+REGTRACE_WRITER=$T/early
+limited -c 0
+like "$log" "nothing is recorded: the writer of this process ended as soon as it had begun\$" "a writer that is killed before anybody could find its stream"
+is "$(ls "$REGTRACE_SHM")" "" "leaves none"
 unset REGTRACE_WRITER
 
 REGTRACE_DIR=$T/blind LD_PRELOAD=$LIBREGTRACE run 60 "$P/copies" blind
