@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The named calls of share/include/regtrace.h, for C, C++, Fortran (bind(C)) and gdb. */
 #include "preload/counting.h"
+#include "preload/marks.h"
 
 #define REGTRACE_NO_GUARDS
 #include "share/include/regtrace.h"
@@ -37,31 +38,17 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_end(const char *name)
     counting_own_leave(own);
 }
 
-static bool mark_is_legal(int type, const char *text)
-{
-    if (!process.traced || type < 0 || type >= 100)
-        return false;
-    struct preload_thread *pt = thread_self();
-    return pt != NULL && (text == NULL || text_is_readable(pt, text));
-}
-
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_mark_type(int type, long flags, const char *title)
 {
     const unsigned own = counting_own_enter();
-    if (mark_is_legal(type, title))
-        (void)recorder_emit(&recorder_self, EV_MARK_TYPE, (uint32_t)type | (uint64_t)flags << 32,
-                            stream_string_id(&recorder_stream, title));
+    marks_mean(EV_MARK_TYPE, type, flags, title);
     counting_own_leave(own);
 }
 
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_mark_label(int type, long value, const char *label)
 {
     const unsigned own = counting_own_enter();
-    if (mark_is_legal(type, label))
-        (void)recorder_emit(&recorder_self, EV_MARK_LABEL,
-                            (uint32_t)type | (uint64_t)stream_string_id(&recorder_stream, label)
-                                                 << 32,
-                            (uint64_t)value);
+    marks_mean(EV_MARK_LABEL, type, value, label);
     counting_own_leave(own);
 }
 

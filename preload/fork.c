@@ -2,6 +2,7 @@
  * What fork and exec mean for a traced process: the child records into files of its own, exec ends a file. */
 #include "preload/counters.h"
 #include "preload/counting.h"
+#include "preload/marks.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -11,11 +12,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 extern char **environ;
 
 static __thread uint64_t fork_mask; /* threads may fork at once: each has its own */
+
+/* In the child, until its own stream is there: the parent's, to be read only, for the names of regions that were open. */
+static struct stream parents = {.fd = -1};
+
+/* Nothing of ours can write into the parent's stream from here on. */
+static void leave_parents_stream(const struct preload_thread *pt)
+{
+    if (recorder_stream.base == NULL) /* not even the parent had one of its own: the last is kept */
+        return;
+    stream_close(&parents);
+    if (pt == NULL || pt->region_depth == 0 ||
+        mprotect(recorder_stream.base, recorder_stream.bytes, PROT_READ) != 0) {
+        stream_close(&recorder_stream);
+        return;
+    }
+    parents = recorder_stream;
+    recorder_stream = (struct stream){.fd = -1};
+}
+
+void process_adopt_regions(struct preload_thread *pt)
+{
+    enum { FIRST_NAME = 2 }; /* before it: no name, and the one of a full table */
+    for (uint32_t i = 0; parents.base != NULL && i < pt->region_depth && i < THREAD_REGION_DEPTH;
+         i++) {
+        const char *name = stream_string_text(&parents, pt->regions[i]);
+        if (pt->regions[i] >= FIRST_NAME)
+            pt->regions[i] = stream_string_id(&recorder_stream, name != NULL ? name : "?");
+    }
+    stream_close(&parents);
+}
 
 void process_before_fork(void)
 {
@@ -41,16 +73,18 @@ void process_after_fork_child(void)
         return;
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    windows_forked(pt);
+    bool again = pt != NULL && t->attached == 0;
+    windows_forked(pt, again);
     if (pt != NULL) {
-        pt->was_recording = t->recording != 0;
+        if (!again)
+            pt->was_recording = t->recording != 0;
         timers_forget(pt);
         counting_forked(pt);
         sampling_forked(pt);
         counters_thread_end(t, pt);
     }
-    stream_close(
-        &recorder_stream); /* the parent's: unmapped here, so that nothing of ours can reach it */
+    leave_parents_stream(pt);
+    marks_forked();
     process.writer_started = false;
     process.stream_path[0] = '\0';
     process.id.parent_pid = process.pid;

@@ -148,10 +148,13 @@ void timers_thread_end(struct preload_thread *pt);
 void timers_forget(struct preload_thread *pt);
 
 /* In the child of fork, first: a thread that is not there may have held the lock of the windows, which restart from
- * ordinal 0. pt: of the thread that forked, or NULL. */
-void windows_forked(struct preload_thread *pt);
+ * ordinal 0. pt: of the thread that forked, or NULL. again: it was a forked child itself, and had not recorded: what its parent
+ * was in counts. */
+void windows_forked(struct preload_thread *pt, bool again);
 /* When that thread first records, others may do so already: it opens a window if it was recording. */
 void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt);
+/* In a child that has its own stream now: names of the regions that were open at the fork. */
+void process_adopt_regions(struct preload_thread *pt);
 /* After a failed exec: the window that the exec closed goes on as a new one. */
 void windows_reopen(struct recorder_thread *t, struct preload_thread *pt);
 
@@ -166,7 +169,8 @@ static inline bool text_is_readable(struct preload_thread *pt, const char *text)
 {
     uintptr_t page = (uintptr_t)text / TEXT_PAGE;
     bool inside = (uintptr_t)text % TEXT_PAGE < TEXT_PAGE - STREAM_STRING_MAX;
-    return RT_LIKELY(inside && pt->readable[page % THREAD_READABLE_PAGES] == page + 1) ||
+    return RT_LIKELY(inside && pt != NULL &&
+                     pt->readable[page % THREAD_READABLE_PAGES] == page + 1) ||
            text_look(pt, text);
 }
 void region_begin(const char *name, uintptr_t ip);

@@ -3,6 +3,7 @@
  * leave, and at the end the writer gets the time to close its file. */
 #include "preload/counters.h"
 #include "preload/counting.h"
+#include "preload/marks.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -229,10 +230,12 @@ struct preload_thread *thread_self(void)
         if (pt == NULL)
             pt = make_thread(t);
         else {
+            process_adopt_regions(pt);
             windows_after_fork(t, pt); /* the thread that forked, now in the child */
             totals_begin(t, pt);
             triggers_count_armed(pt); /* its stream is a new one */
         }
+        marks_tell_all(t);
         threads_watch_end();
     }
     sys_restore_signals(mask);

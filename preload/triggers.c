@@ -128,7 +128,7 @@ static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, c
 static bool page_is_readable(struct preload_thread *pt, uintptr_t page)
 {
     static _Atomic bool told;
-    uintptr_t *known = &pt->readable[page % THREAD_READABLE_PAGES];
+    uintptr_t none = 0, *known = pt != NULL ? &pt->readable[page % THREAD_READABLE_PAGES] : &none;
     char byte;
     struct iovec here = {.iov_base = &byte, .iov_len = 1};
     struct iovec there = {.iov_base = (void *)(page * TEXT_PAGE), .iov_len = 1}; /* NOLINT */

@@ -416,11 +416,13 @@ static struct {
     bool shared;
 } before_fork;
 
-void windows_forked(struct preload_thread *pt)
+void windows_forked(struct preload_thread *pt, bool again)
 {
     unlock_windows();
-    before_fork.opened = windows.opened;
-    before_fork.shared = windows.bcast_open;
+    if (!again || windows.bcast_open) {
+        before_fork.opened = windows.opened;
+        before_fork.shared = windows.bcast_open;
+    }
     windows.closes = 0;
     windows.left = 0;
     windows.bcast_number = 0;

@@ -117,14 +117,15 @@ static bool window_folder(struct tally *t, int32_t ordinal, char path[PATH_MAX])
 }
 
 /* One window of one file. A failure here (a full disk) would be that of all that follow. */
-static bool split_window(struct tally *t, struct rt_rank *rank, const struct rt_extent *window)
+static bool split_window(struct tally *t, struct rt_rank *rank, const struct rt_extents *x,
+                         const struct rt_extent *window)
 {
     char folder[PATH_MAX], path[PATH_MAX + 300];
     struct rt_error e = {{0}};
     if (!window_folder(t, window->ordinal, folder))
         return false;
     (void)snprintf(path, sizeof path, "%s/%s", folder, rt_rank_info(rank)->file);
-    if (rt_rank_split(rank, window, path, &e) != 0) {
+    if (rt_rank_split(rank, x, window, path, &e) != 0) {
         message_error("split", "%s", e.text);
         return false;
     }
@@ -147,7 +148,7 @@ static bool split_rank(struct tally *t, const struct wishes *w, struct rt_rank *
     }
     for (size_t i = 0; i < x.count && good; i++) {
         if (x.rows[i].known && window_span_has(&w->windows, x.rows[i].ordinal))
-            good = split_window(t, rank, &x.rows[i]);
+            good = split_window(t, rank, &x, &x.rows[i]);
         progress_update(&p, i, x.count);
     }
     t->outside += x.outside;

@@ -18,6 +18,7 @@
 
 struct split {
     struct rt_rank *rank;
+    const struct rt_extents *extents;
     const struct rt_extent *window;
     struct rankfile file;
     struct rt_thread
@@ -60,6 +61,24 @@ static void note_event(struct rt_extents *x, int32_t ordinal, uint64_t row)
     }
 }
 
+static bool is_meaning(const struct rt_event *ev)
+{
+    return ev->code == EV_MARK_TYPE || ev->code == EV_MARK_LABEL;
+}
+
+static int note_meaning(struct rt_extents *x, const struct rt_event *ev, uint64_t row)
+{
+    enum { STEP = 256 };
+    if (x->meaning_count % STEP == 0) {
+        struct rt_meaning *more = realloc(x->meanings, (x->meaning_count + STEP) * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        x->meanings = more;
+    }
+    x->meanings[x->meaning_count++] = (struct rt_meaning){row, *ev};
+    return 0;
+}
+
 int rt_rank_extents(struct rt_rank *rank, struct rt_extents *out, struct rt_error *e)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
@@ -74,8 +93,10 @@ int rt_rank_extents(struct rt_rank *rank, struct rt_extents *out, struct rt_erro
     }
     for (uint64_t row = 0; rc == 0 && got > 0; row += got) {
         rc = rt_rank_read_events(rank, row, BLOCK, block, &got, e);
-        for (size_t i = 0; i < got && rc == 0; i++)
+        for (size_t i = 0; i < got && rc == 0; i++) {
             note_event(out, block[i].window, row + i);
+            rc = is_meaning(&block[i]) ? note_meaning(out, &block[i], row + i) : 0;
+        }
     }
     if (rc == -ENOMEM)
         rt_error_set(e, "out of memory for the windows of %s", rt_rank_info(rank)->file);
@@ -90,6 +111,7 @@ int rt_rank_extents(struct rt_rank *rank, struct rt_extents *out, struct rt_erro
 void rt_extents_free(struct rt_extents *x)
 {
     free(x->rows);
+    free(x->meanings);
     *x = (struct rt_extents){0};
 }
 
@@ -146,7 +168,7 @@ static struct rt_thread *thread_of(struct split *s, int32_t tid)
 
 static bool belongs(const struct split *s, const struct rt_event *ev, uint64_t row)
 {
-    if (ev->window == s->window->ordinal)
+    if (ev->window == s->window->ordinal || is_meaning(ev))
         return true;
     for (size_t i = 0; ev->code == EV_FIRED && i < s->window_count; i++)
         if (s->openers[i] == row)
@@ -197,7 +219,10 @@ static int take_event(struct split *s, const struct rt_event *ev, uint64_t old)
     }
     if (ev->clock > s->last_clock)
         s->last_clock = ev->clock;
-    int rc = rankfile_add(&s->file, ev);
+    struct rt_event copy = *ev;
+    if (is_meaning(ev) && ev->window != s->window->ordinal)
+        copy.window = STREAM_NO_WINDOW;
+    int rc = rankfile_add(&s->file, &copy);
     return rc != 0 ? rc : carry_row(s, ev, old, new);
 }
 
@@ -208,6 +233,9 @@ static int copy_events(struct split *s, struct rt_error *e)
     int rc = block == NULL ? -ENOMEM : 0;
     for (size_t i = 0; i < s->window_count; i++)
         row = s->openers[i] < row ? s->openers[i] : row;
+    for (size_t i = 0; i < s->extents->meaning_count && rc == 0; i++)
+        if (s->extents->meanings[i].row < row)
+            rc = take_event(s, &s->extents->meanings[i].event, s->extents->meanings[i].row);
     while (row < end && rc == 0) {
         size_t got = 0;
         rc = rt_rank_read_events(s->rank, row, end - row < BLOCK ? (size_t)(end - row) : BLOCK,
@@ -386,10 +414,10 @@ static int write_file(struct split *s, const char *path, struct rt_error *e)
     return rc;
 }
 
-int rt_rank_split(struct rt_rank *rank, const struct rt_extent *window, const char *path,
-                  struct rt_error *e)
+int rt_rank_split(struct rt_rank *rank, const struct rt_extents *x, const struct rt_extent *window,
+                  const char *path, struct rt_error *e)
 {
-    struct split s = {.rank = rank, .window = window};
+    struct split s = {.rank = rank, .extents = x, .window = window};
     schema_quiet_hdf5();
     int rc = write_file(&s, path, e);
     free(s.windows);

@@ -277,6 +277,11 @@ struct rt_extents {
     size_t count;
     uint64_t outside; /* events of no window */
     uint64_t unknown; /* of windows without a row in /windows: their opening was lost */
+    struct rt_meaning {
+        uint64_t row;
+        struct rt_event event;
+    } * meanings; /* what marks mean (EV_MARK_TYPE, EV_MARK_LABEL), by row */
+    size_t meaning_count;
 };
 
 /* Read all events once to find them. 0 or -errno with the text. Free with rt_extents_free(). */
@@ -285,8 +290,9 @@ void rt_extents_free(struct rt_extents *x);
 
 /* Write one window as a rank file of its own to `path`, with all that is needed to read it; share/doc/schema.md says what
  * differs from the old file. 0 or -errno with the text; then there is no file. */
-RT_MUST_CHECK int rt_rank_split(struct rt_rank *rank, const struct rt_extent *window,
-                                const char *path, struct rt_error *e);
+RT_MUST_CHECK int rt_rank_split(struct rt_rank *rank, const struct rt_extents *x,
+                                const struct rt_extent *window, const char *path,
+                                struct rt_error *e);
 
 /* --- recover and index -------------------------------------------------------------------------------- */
 

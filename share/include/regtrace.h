@@ -24,7 +24,8 @@ extern void regtrace_region_begin(const char *name) __attribute__((weak));
 extern void regtrace_region_end(const char *name) __attribute__((weak));
 
 /* Marks, as ovni has them. type: 0 to 99. flags: 0 single (set), 1 stack (push, pop). value: > 0.
- * Types and labels are kept outside windows too; values are recorded in windows. */
+ * Types and labels are kept outside windows too, and before there are any, also for children of fork; values are recorded in
+ * windows. */
 #define REGTRACE_MARK_SINGLE 0L
 #define REGTRACE_MARK_STACK 1L
 extern void regtrace_mark_type(int type, long flags, const char *title) __attribute__((weak));

@@ -241,4 +241,75 @@ cc -I "$REGTRACE_SOURCE/share/include" -o "$T/amid.out" "$T/amid.c"
 traced amid "$T/amid.out"
 is "$(count 'region begins.*"amid"')" 1 "a first event while environ points nowhere is recorded"
 
+# What a process said before it recorded, and what its parent had open or had said, is in its file too.
+cat >"$T/handed.c" <<'END'
+#include <regtrace.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void windows(void)
+{
+    for (int i = 0; i < 2; i++) {
+        regtrace_start(0);
+        regtrace_mark_push(1, 7);
+        regtrace_mark_pop(1, 7);
+        regtrace_stop(0);
+    }
+}
+int main(int argc, char **argv)
+{
+    int status, bad = 0;
+    (void)argv;
+    regtrace_mark_type(1, 0, "phase");
+    regtrace_mark_label(1, 7, "seven");
+    regtrace_mark_label(1, 7, "seven");
+    regtrace_region_begin("lost"); /* nothing is recorded yet, unless the whole run is a window */
+    regtrace_region_end("lost");
+    if (argc > 1)
+        windows();
+    regtrace_region_begin("outer");
+    regtrace_region_begin("inner");
+    if (fork() == 0) { /* records nothing itself */
+        if (fork() == 0) {
+            regtrace_mark_label(1, 8, "eight");
+            windows();
+            regtrace_region_end("inner");
+            exit(0);
+        }
+        wait(&status);
+        _exit(status != 0);
+    }
+    wait(&status);
+    bad |= status;
+    regtrace_region_end("inner");
+    regtrace_region_end("outer");
+    return bad != 0;
+}
+END
+cc -I "$REGTRACE_SOURCE/share/include" -o "$T/handed.out" "$T/handed.c"
+# counts FOLDER: how many marks have their label in the frame of each process.
+labels() {
+    PYTHONPATH=$REGTRACE_SOURCE/share/python "$PYTHON" -c 'import regtrace, sys
+m = regtrace.open(sys.argv[1]).marks()
+print(len(m), int((m.title == "phase").sum()), int((m.label == "seven").sum()), sorted(m.process.unique()))' "$1"
+}
+traced handed "$T/handed.out"
+is "$(count 'region begins.*"(outer|inner)" .cut.')" 4 "regions that were open at the fork are named in the child's windows"
+is "$(count 'window opens')" 3 "the window goes on in the child of a child that recorded nothing"
+is "$(count 'EV_MARK_TYPE.*"phase"') $(count 'EV_MARK_LABEL.*"seven"') $(count 'EV_MARK_LABEL.*"eight"')" "2 3 1" "what marks mean is told again, in the child's file"
+traced late REGTRACE_DEFAULT_START=0 "$T/handed.out" late
+is "$(count '"lost"')" 0 "nothing is recorded before the first window"
+is "$(count 'region begins.*"(outer|inner)" .cut.')" 4 "the child's windows have the names of regions that its parent did not record"
+is "$(count 'EV_MARK_TYPE.*"phase"') $(count 'EV_MARK_LABEL.*"seven"') $(count 'EV_MARK_LABEL.*"eight"')" "2 2 1" \
+    "what was said of marks before there was a file stands in it"
+if [ -n "$PYTHON" ]; then
+    is "$(labels "$trace")" "8 8 8 [0, 1]" "every mark has its title and label"
+    ok_run "the windows are split" "$REGTRACE" split -o "$T/late.split" "$trace"
+    for window in 0 1; do
+        ok_run "split window $window: it holds" "$REGTRACE" check "$T/late.split/window-0000$window"
+        is "$(labels "$T/late.split/window-0000$window")" "4 4 4 [0, 1]" "split window $window: and so it has in files that stand alone"
+    done
+else
+    skip "titles and labels in Python" "no python3 with h5py"
+fi
 done_testing
