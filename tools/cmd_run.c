@@ -16,6 +16,7 @@ extern char **environ;
 struct run {
     struct options options; /* the variables, replaced by what the command line says */
     bool explain, quiet;
+    unsigned chains;
     int count; /* the command */
     char **words;
     struct program program, target; /* target: the rank's program when `program` is a launcher */
@@ -186,8 +187,10 @@ static int check_all(struct run *r, struct rt_error *e)
 {
     struct ctl_config *config = NULL;
     int rc = run_parse_chains(&r->options, false, !speaks(r) || r->quiet, &config, e);
-    if (rc == 0)
+    if (rc == 0) {
+        r->chains = ctl_config_chain_count(config);
         ctl_config_free(config);
+    }
     if (rc == 0)
         rc = run_check_counters(&r->options, e);
     if (rc == 0)
@@ -274,8 +277,7 @@ static int start(struct run *r, char **command, bool traced)
     }
     int status = child_run(r->program.path, command);
     if (traced)
-        run_print_end(r->folder, status < 0 || r->folder_is_new, r->quiet,
-                      r->options.number[OPT_exit_wait]);
+        run_print_end(r->folder, &r->options, r->chains, status < 0 || r->folder_is_new, r->quiet);
     if (status < 0) {
         message_error("run", "%s could not be started: %s", r->program.path, strerror(-status));
         return TOOL_USAGE;

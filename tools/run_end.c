@@ -83,8 +83,29 @@ static void print_quoted(const char *path)
     (void)fputc('\'', stderr);
 }
 
-void run_print_end(const char *folder, bool remove_if_empty, bool quiet, uint64_t wait_seconds)
+/* Nothing is recorded for one of few reasons, by what was asked for. */
+static const char *nothing_reason(const struct options *o, unsigned chains)
 {
+    if (o->number[OPT_count] != 0)
+        return "";
+    if (chains > 0)
+        return "no window opened, since nothing that the chains wait for came; or ";
+    if (o->number[OPT_default_start] == 0)
+        return "without a chain, -controller-default-start 0 opens no window unless the program "
+               "calls regtrace_start(): give -control CHAIN, or leave it out; or ";
+    return o->number[OPT_record_mpi] != 0
+               ? "without a chain the whole run is one window, and the program made no MPI call, "
+                 "entered no named region and received no signal in it: -sample cpu:10ms shows "
+                 "where any program is, -functions 1 what was compiled with "
+                 "-finstrument-functions; or "
+               : "without a chain the whole run is one window, and the program entered no named "
+                 "region and received no signal in it (-mpi 0 leaves MPI calls out); or ";
+}
+
+void run_print_end(const char *folder, const struct options *o, unsigned chains,
+                   bool remove_if_empty, bool quiet)
+{
+    uint64_t wait_seconds = o->number[OPT_exit_wait];
     unsigned living, files = wait_for_writers(folder, wait_seconds, &living);
     unsigned lines = quiet ? 0 : print_log(folder);
     if (files == 0 && lines == 0 && living == 0 && remove_if_empty)
@@ -104,7 +125,8 @@ void run_print_end(const char *folder, bool remove_if_empty, bool quiet, uint64_
                       "%u (regtrace ctl %s status asks them)\n",
                       living, folder);
     else
-        (void)fprintf(stderr, "regtrace: nothing was recorded: no window opened, or no traced "
-                              "program ran (regtrace doctor "
-                              "PROGRAM says whether it can be)\n");
+        (void)fprintf(stderr,
+                      "regtrace: nothing was recorded: %sno traced program ran (regtrace doctor "
+                      "PROGRAM says whether it can be)\n",
+                      nothing_reason(o, chains));
 }

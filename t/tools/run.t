@@ -125,6 +125,15 @@ run 30 "$REGTRACE" run -o "$T/none" -- sh -c true
 like "$err" 'nothing was recorded' 'a run without a traced program says so'
 [ ! -e "$T/none" ]
 ok $? 'and leaves no folder'
+run 30 "$REGTRACE" run -o "$T/none" -- "$T/dynamic"
+like "$err" 'the whole run is one window, and the program made no MPI call.*-sample' 'no chain, no MPI: what was true, and what would show something'
+unlike "$err" 'no window opened' 'and not that no window opened'
+run 30 "$REGTRACE" run -mpi 0 -o "$T/none" -- "$T/dynamic"
+like "$err" '-mpi 0 leaves MPI calls out' '-mpi 0 is said there'
+run 30 "$REGTRACE" run -controller-default-start 0 -o "$T/none" -- "$T/dynamic"
+like "$err" '-controller-default-start 0 opens no window' 'nor is a window spoken of that was not asked for'
+run 30 "$REGTRACE" run -control start:pcontrol:never -o "$T/none" -- "$T/dynamic"
+like "$err" 'no window opened, since nothing that the chains wait for came' 'a chain that opened none is'
 mkdir "$T/mine" && touch "$T/mine/keep"
 run 30 "$REGTRACE" run -o "$T/mine" -- sh -c true
 [ -e "$T/mine/keep" ]
