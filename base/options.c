@@ -128,6 +128,14 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
         rc = parse_number(value, row->kind == OPTION_SIZE, number);
         if (rc == 0 && strcmp(row->field, "compress") == 0 && *number > 9)
             rc = -EINVAL;
+        if (rc == 0 && strcmp(row->field, "max_size") == 0 && *number != 0 &&
+            *number < OPTION_MAX_SIZE_LEAST) {
+            rt_error_set(e,
+                         "%s (option -%s) is \"%s\": 0 (no limit) or at least %uK is legal, since "
+                         "a file has some 100K before its first thousand events",
+                         row->variable, row->option, value, OPTION_MAX_SIZE_LEAST >> 10);
+            return -EINVAL;
+        }
         if (rc != 0)
             rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s, a whole number%s",
                          row->variable, row->option, value, row->values,

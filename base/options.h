@@ -17,6 +17,9 @@ enum option_kind {
     OPTION_LEGACY
 };
 
+/* Least -max-size: an empty file has some 100 KiB, and HDF5's chunk of compressed events a few. */
+#define OPTION_MAX_SIZE_LEAST (128u << 10)
+
 struct option_row {
     const char *field;    /* C name */
     const char *option;   /* of `regtrace run`, without dashes; - and _ are the same */

@@ -99,6 +99,8 @@ static void test_options(void)
         {"REGTRACE_DEFAULT_START=yes", "0 or 1"},
         {"REGTRACE_PCONTROL=mpi", "std|ipm|aps|mpip"},
         {"REGTRACE_MAX_SIZE=99999999999999999999", "whole number"},
+        {"REGTRACE_MAX_SIZE=1", "at least 128K"},
+        {"REGTRACE_MAX_SIZE=131071", "at least 128K"},
         {"REGTRACE_ON_ERROR=die", "refuse|continue"},
     };
     char *none[] = {NULL};
@@ -113,16 +115,22 @@ static void test_options(void)
     static const struct {
         const char *variable;
         uint64_t bytes;
-    } sizes[] = {{"REGTRACE_MAX_SIZE=7", 7},
-                 {"REGTRACE_MAX_SIZE=3K", 3u << 10},
-                 {"REGTRACE_MAX_SIZE=3k", 3u << 10},
-                 {"REGTRACE_MAX_SIZE=5m", 5u << 20},
-                 {"REGTRACE_MAX_SIZE=9G", UINT64_C(9) << 30}};
+    } sizes[] = {{"REGTRACE_BUFFER=7", 7},
+                 {"REGTRACE_BUFFER=3K", 3u << 10},
+                 {"REGTRACE_BUFFER=3k", 3u << 10},
+                 {"REGTRACE_BUFFER=5m", 5u << 20},
+                 {"REGTRACE_BUFFER=9G", UINT64_C(9) << 30}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char *envp[] = {(char *)sizes[i].variable, NULL};
-        ok(options_read(&o, envp, &e, NULL, NULL) == 0 && o.number[OPT_max_size] == sizes[i].bytes,
+        ok(options_read(&o, envp, &e, NULL, NULL) == 0 && o.number[OPT_buffer] == sizes[i].bytes,
            "%s: %" PRIu64 " bytes", sizes[i].variable, sizes[i].bytes);
     }
+    char *least[] = {(char *)"REGTRACE_MAX_SIZE=128K", NULL};
+    ok(options_read(&o, least, &e, NULL, NULL) == 0 && o.number[OPT_max_size] == 128u << 10,
+       "the smallest limit of a file's size");
+    char *unlimited[] = {(char *)"REGTRACE_MAX_SIZE=0", NULL};
+    ok(options_read(&o, unlimited, &e, NULL, NULL) == 0 && o.number[OPT_max_size] == 0,
+       "0 is none");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char *envp[] = {(char *)bad[i].variable, NULL};
         int rc = options_read(&o, envp, &e, NULL, NULL);
