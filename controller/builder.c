@@ -292,6 +292,13 @@ int ctl_builder_add_options(struct ctl_builder *builder, const struct options *o
                             const char *control_name, struct rt_error *err)
 {
     int rc = 0;
+    builder->no_events = o->text[OPT_events][0] == '\0';
+    if (o->number[OPT_sample_depth] != 0 && o->text[OPT_sample][0] == '\0')
+        builder_warn(builder,
+                     "-sample-depth (%s) asks for the callers of samples, and nothing is "
+                     "sampled: give -sample EVENT:PERIOD too (REGTRACE_SAMPLE), for "
+                     "example cpu:10ms",
+                     option_table[OPT_sample_depth].variable);
     ctl_builder_set_default_start(builder,
                                   o->number[OPT_default_start] != 0 && o->number[OPT_count] == 0);
     if (o->text[OPT_control][0] != '\0')

@@ -279,10 +279,27 @@ static void warn_waitfor(struct ctl_builder *builder, const struct built_chain *
                      number, awaited->name);
 }
 
+/* They are snapshots of counters: with none there is nothing to show. */
+static void warn_stats(struct ctl_builder *builder)
+{
+    for (size_t i = 0; builder->no_events && i < builder->alarm_count; i++) {
+        const struct ctl_alarm *alarm = &builder->alarms[i];
+        if (alarm->event != CTL_STATS_EMIT && alarm->event != CTL_STATS_RESET &&
+            alarm->event != CTL_STATS_EMIT_RESET)
+            continue;
+        builder_warn(builder,
+                     "chain %u has a %s, and no events are counted that it could tell of: name "
+                     "them with -events (REGTRACE_EVENTS), for example instructions,cycles",
+                     alarm->chain + 1u, ctl_event_name((enum ctl_event)alarm->event));
+        return;
+    }
+}
+
 void warn_chains(struct ctl_builder *builder)
 {
     if (builder->warn == NULL)
         return;
+    warn_stats(builder);
     bool opens = false, closes = false;
     for (size_t i = 0; i < builder->chain_count; i++)
         warn_waitfor(builder, &builder->chains[i], i + 1);

@@ -62,6 +62,7 @@ struct ctl_builder {
     size_t legacy_count, legacy_capacity;
     uint64_t region_warmup, region_prolog, region_epilog; /* of PinPoints regions, instructions */
     bool has_pinpoints;
+    bool no_events; /* the options name none to count */
     bool default_start;
     bool finished;
     struct pool pool;

@@ -300,6 +300,43 @@ static void check_label(void)
     ctl_builder_free(builder);
 }
 
+/* ---- Options that do nothing without another ---- */
+
+static void check_useless(void)
+{
+    static const struct {
+        const char *variables[3], *words; /* NULL: no warning */
+    } rows[] = {
+        {{"REGTRACE_SAMPLE_DEPTH=8", NULL, NULL}, "-sample-depth (REGTRACE_SAMPLE_DEPTH)"},
+        {{"REGTRACE_SAMPLE_DEPTH=8", "REGTRACE_SAMPLE=cpu:10ms", NULL}, NULL},
+        {{"REGTRACE_SAMPLE_DEPTH=0", NULL, NULL}, NULL},
+        {{"REGTRACE_CONTROL=start:ssc:1,stop:ssc:2;stats-emit:ssc:3", NULL, NULL},
+         "chain 2 has a stats-emit, and no events"},
+        {{"REGTRACE_CONTROL=stats-reset:ssc:3,stats-emit-reset:ssc:4", NULL, NULL},
+         "chain 1 has a stats-reset, and no events"},
+        {{"REGTRACE_CONTROL=stats-emit:ssc:3", "REGTRACE_EVENTS=cycles", NULL}, NULL},
+        {{"REGTRACE_CONTROL=start:ssc:3", NULL, NULL}, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rt_error err = {.text = ""};
+        struct warnings warnings = {.text = ""};
+        struct options o;
+        struct ctl_config *config = NULL;
+        struct ctl_builder *builder = ctl_builder_create(warnings_collect, &warnings);
+        int status = options_read(&o, (char *const *)rows[i].variables, &err, NULL, NULL);
+        status |= ctl_builder_add_options(builder, &o, "REGTRACE_CONTROL", &err);
+        status |= ctl_builder_finish(builder, NULL, &config, &err);
+        bool right = rows[i].words == NULL
+                         ? warnings.count == 0
+                         : warnings.count == 1 && strstr(warnings.text, rows[i].words) != NULL;
+        if (!ok(status == 0 && right, "%s: %s", rows[i].variables[0],
+                rows[i].words != NULL ? rows[i].words : "no warning"))
+            diag("%s, warnings '%s'", err.text, warnings.text);
+        ctl_config_free(config);
+        ctl_builder_free(builder);
+    }
+}
+
 /* ---- Control files ---- */
 
 static void check_file(void)
@@ -395,6 +432,7 @@ int main(void)
     for (size_t i = 0; i < sizeof around / sizeof *around; i++)
         check_around(i);
     check_label();
+    check_useless();
     check_file();
     check_list();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
