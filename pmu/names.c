@@ -279,7 +279,9 @@ bool pmu_names_about(char *papi, char *pfm, size_t room)
     const char *arguments[] = {path, "--about", NULL};
     struct rt_error why = {{0}};
     bool found = false;
-    (void)snprintf(papi, room, "regtrace-events is not beside the library");
+    (void)snprintf(
+        papi, room,
+        "regtrace-events is not beside libregtrace.so, nor in ../libexec/regtrace from there");
     pfm[0] = '\0';
     if (find_program == NULL || !find_program(path))
         return false;

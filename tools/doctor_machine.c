@@ -153,7 +153,12 @@ static void look_names(struct finding *f)
     char papi[800], pfm[800];
     pmu_names_prepare(installed_events, environ);
     bool found = pmu_names_about(papi, pfm, sizeof papi);
-    finding_set(f, found ? FINDING_OK : FINDING_NOTE, "PAPI: %s; libpfm4: %s", papi, pfm);
+    if (pfm[0] == '\0') /* nobody could be asked */
+        finding_set(f, FINDING_NOTE,
+                    "names of PAPI and libpfm4 are not known: %s; the kernel's own names work",
+                    papi);
+    else
+        finding_set(f, found ? FINDING_OK : FINDING_NOTE, "PAPI: %s; libpfm4: %s", papi, pfm);
 }
 
 static void look_ptrace(struct finding *f)

@@ -64,6 +64,10 @@ like "$out" '^broken +trial' 'the trial finds it too'
 run 120 env REGTRACE_SHM=/nonexistent "$REGTRACE" doctor
 is "$status" 1 'without memory for streams it cannot either'
 like "$out" '^broken +streams' 'and it says so'
+mkdir alone && cp "$LIBREGTRACE" alone/libregtrace.so
+run 120 env REGTRACE_LIBRARY="$T/alone/libregtrace.so" "$REGTRACE" doctor
+like "$out" '^note +event names +names of PAPI and libpfm4 are not known: regtrace-events is not beside' 'without regtrace-events: why no names are known'
+unlike "$out" 'libpfm4: *$' 'and nothing empty'
 # What works less well than it could.
 run 120 env REGTRACE_SHMM=/x "$REGTRACE" doctor
 is "$status" 0 'a misspelt variable: the main job works'
