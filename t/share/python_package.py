@@ -373,6 +373,33 @@ def many_blocks():
 
 
 @test
+def none_of_many():
+    """Where nothing matches, not a row of /events is read for the columns of an empty frame."""
+    path = os.path.join(folder("none"), "rank-00000.h5")
+    rows = np.zeros(20000, dtype=hm.EVENT)
+    rows["clock"] = 2000 + np.arange(len(rows))
+    hm.write(path, events=rows, windows=[hm.window(0, 0, 2000, 30000, 0, 19999)], threads=[hm.thread(0, 1000)])
+    run, read, whole = regtrace.open(path), [], h5py.Dataset.__getitem__
+
+    def counting(self, *args, **kwargs):
+        got = whole(self, *args, **kwargs)
+        if self.name == "/events":
+            read.append(np.size(got))
+        return got
+
+    h5py.Dataset.__getitem__ = counting
+    try:
+        events = run.events(window=7)
+        calls = run.mpi_calls(window=7)
+        assert sum(read) == 0, f"{sum(read)} rows were read for none"
+        assert len(run.events(window=0)) == 20000 and sum(read) == 20000, "what is read is counted"
+    finally:
+        h5py.Dataset.__getitem__ = whole
+    assert len(events) == 0 and list(events.columns) == list(run.events(window=0).columns)
+    assert len(calls) == 0 and "begin_ns" in calls.columns
+
+
+@test
 def what_is_not_a_run():
     path = folder("odd")
     refused(lambda: regtrace.open(os.path.join(path, "nowhere")), "no such file")

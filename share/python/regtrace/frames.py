@@ -84,7 +84,7 @@ def raw_blocks(file, window=None, thread=None, code=None):
 def raw(file, **filters):
     """All of them in one array."""
     blocks = list(raw_blocks(file, **filters))
-    return np.concatenate(blocks) if blocks else file.table("events")[:0]
+    return np.concatenate(blocks) if blocks else file.no_rows("events")
 
 
 def events(file, rows):
@@ -264,7 +264,7 @@ def mpi_rows(file, **filters):
     for block in raw_blocks(file, **filters):
         edge, _ = codes.mpi_edges(block["code"])
         parts.append(block[(edge != 0) | (block["code"] == codes.DROPPED)])
-    rows = np.concatenate(parts) if parts else file.table("events")[:0]
+    rows = np.concatenate(parts) if parts else file.no_rows("events")
     return (rows, *codes.mpi_edges(rows["code"]))
 
 

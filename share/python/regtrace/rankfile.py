@@ -149,6 +149,11 @@ class RankFile:
             count = self._count(f)
             return self._seen(f[name][:], ROW_COLUMNS[name], count)
 
+    def no_rows(self, name):
+        """A table's columns without a row, and without reading one: /events may be larger than memory."""
+        with self.opened() as f:
+            return np.empty(0, dtype=f[name].dtype)
+
     @staticmethod
     def _seen(rows, column, count):
         """Rows are written before the events that they come from, and the end of a window too: what has no event yet is

@@ -132,7 +132,7 @@ class Run:
         parts = list(self.iter_events(rank, window, thread, code, level=4))
         if not parts:
             f = self.files[0]
-            return self._labelled(f, frames.events(f, f.table("events")[:0]))
+            return self._labelled(f, frames.events(f, f.no_rows("events")))
         return _joined(parts).sort_values("time_ns", kind="stable", ignore_index=True)
 
     def iter_events(self, rank=None, window=None, thread=None, code=None, *, level=3):
