@@ -55,7 +55,7 @@ int hot_resolve(struct hot *h)
         uint32_t image = i < h->image_count ? (uint32_t)i : NO_IMAGE;
         struct hot_image *file = image != NO_IMAGE ? &h->images[i] : NULL;
         struct hot_symbols *s =
-            file != NULL ? hot_symbols_open(file->path, file->build_id, &file->changed) : NULL;
+            file != NULL ? hot_symbols_open(file->path, file->build_id, &file->problem) : NULL;
         for (size_t p = 0; p < h->place_count && rc == 0; p++)
             if (h->places[p].image == image)
                 rc = name_place(h, &h->places[p], s);
@@ -157,6 +157,25 @@ static struct pmu_sample_spec spec_of(const struct hot *h)
     return spec;
 }
 
+/* Why an image gives no names. */
+static void print_problem(FILE *out, const struct hot_image *image)
+{
+    if (image->problem == HOT_CHANGED)
+        (void)fprintf(out, "No names in %s: it has changed since the run (its build id was %s).\n",
+                      image->path, image->build_id);
+    else if (image->problem == -ENOENT)
+        (void)fprintf(out,
+                      "No names in %s: it is not there any more, or not on this machine (its build "
+                      "id was %s).\n",
+                      image->path, image->build_id[0] != '\0' ? image->build_id : "not known");
+    else if (image->problem == -ENOEXEC)
+        (void)fprintf(out, "No names in %s: no ELF file that can be read lies there now.\n",
+                      image->path);
+    else if (image->problem != 0)
+        (void)fprintf(out, "No names in %s: it cannot be read: %s.\n", image->path,
+                      strerror(-image->problem));
+}
+
 void hot_print_text(FILE *out, const struct hot *h, size_t top)
 {
     struct pmu_sample_spec spec = spec_of(h);
@@ -175,10 +194,7 @@ void hot_print_text(FILE *out, const struct hot *h, size_t top)
     if (hot_symbols_lack() != NULL)
         (void)fprintf(out, "No names: %s.\n", hot_symbols_lack());
     for (size_t i = 0; i < h->image_count; i++)
-        if (h->images[i].changed)
-            (void)fprintf(out,
-                          "No names in %s: it has changed since the run (its build id was %s).\n",
-                          h->images[i].path, h->images[i].build_id);
+        print_problem(out, &h->images[i]);
     print_rows(out, h, &spec, false, top);
     print_rows(out, h, &spec, true, top);
     if (h->has_callers)
@@ -222,7 +238,12 @@ void hot_print_json(FILE *out, const struct hot *h)
     json_uint(&j, "periods", h->weight);
     json_array_begin(&j, "changed_images");
     for (size_t i = 0; i < h->image_count; i++)
-        if (h->images[i].changed)
+        if (h->images[i].problem == HOT_CHANGED)
+            json_text(&j, NULL, h->images[i].path);
+    json_array_end(&j);
+    json_array_begin(&j, "unreadable_images");
+    for (size_t i = 0; i < h->image_count; i++)
+        if (h->images[i].problem < 0)
             json_text(&j, NULL, h->images[i].path);
     json_array_end(&j);
     json_rows(&j, h, "functions", false);

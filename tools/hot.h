@@ -7,6 +7,8 @@
 #include "writer/writer.h"
 
 /* Where an address belongs: the same place in all ranks. */
+#define HOT_CHANGED 1
+
 struct hot_place {
     uint32_t image;          /* index into hot.images */
     uint64_t offset;         /* from the load base: an address of the image's own symbol table */
@@ -18,7 +20,7 @@ struct hot_place {
 /* A file as it was loaded. */
 struct hot_image {
     char *path, *build_id; /* build_id: in hexadecimal digits, "" unknown */
-    bool changed;          /* what lies at that path now is another */
+    int problem; /* 0; HOT_CHANGED: what lies at that path now is another; -errno: it cannot be read */
 };
 
 /* A function, or a line of source. */
@@ -61,8 +63,9 @@ RT_MUST_CHECK int hot_collect(struct hot *h, struct rt_rank *rank,
 RT_MUST_CHECK int hot_resolve(struct hot *h);
 /* Names of one image's places; without libdw (elfutils) nothing has a name. hot_symbols.c */
 struct hot_symbols;
-/* NULL where there is nothing to read, or (*changed) where the file has another build id than that, "" being any. */
-struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, bool *changed);
+/* NULL where there is nothing to read: no file at all ("[vdso]"), or a *problem: HOT_CHANGED where the file has another
+ * build id than that, "" being any, or why it cannot be read, -ENOEXEC where it is none of ELF. */
+struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int *problem);
 /* function: C++ names in readable form; malloc'ed or NULL; line: "FILE:LINE", malloc'ed or NULL. */
 void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, char **line);
 /* Has the function made no frame by then, so that its return address is in its first place? By the unwind table. */

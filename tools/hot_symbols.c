@@ -2,9 +2,11 @@
  * Names and lines of addresses, by elfutils' libdwfl. */
 #include "tools/hot.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef HAVE_LIBDW
 #include <dwarf.h>
@@ -31,7 +33,7 @@ static bool is_other(Dwfl_Module *module, const char *build_id)
     return build_id[0] != '\0' && strcmp(text, build_id) != 0;
 }
 
-struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, bool *changed)
+struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int *problem)
 {
     static char *debuginfo_path;
     static const Dwfl_Callbacks callbacks = {
@@ -41,6 +43,7 @@ struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, boo
         .debuginfo_path = &debuginfo_path,
     };
     struct hot_symbols *s = path[0] == '/' ? calloc(1, sizeof *s) : NULL;
+    *problem = path[0] == '/' && access(path, R_OK) != 0 ? -errno : 0;
     if (s == NULL)
         return NULL;
     s->dwfl = dwfl_begin(&callbacks);
@@ -52,11 +55,12 @@ struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, boo
     Elf *elf = s->module != NULL ? dwfl_module_getelf(s->module, &s->bias) : NULL;
     GElf_Ehdr head;
     if (elf == NULL || gelf_getehdr(elf, &head) == NULL) {
+        *problem = *problem != 0 ? *problem : -ENOEXEC;
         hot_symbols_close(s);
         return NULL;
     }
-    *changed = is_other(s->module, build_id);
-    if (*changed) {
+    if (is_other(s->module, build_id)) {
+        *problem = HOT_CHANGED;
         hot_symbols_close(s);
         return NULL;
     }
@@ -131,11 +135,11 @@ const char *hot_symbols_lack(void)
 
 #else
 
-struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, bool *changed)
+struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int *problem)
 {
     (void)path;
     (void)build_id;
-    (void)changed;
+    *problem = 0;
     return NULL;
 }
 
