@@ -8,6 +8,7 @@ static int help_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_help, .count = argc, .words = argv, .next = 1};
     const struct command *c = NULL;
+    const char *values = NULL;
     bool man = false, words = false;
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
@@ -15,6 +16,8 @@ static int help_main(int argc, char **argv)
         if (kind == ARGUMENT_OPTION) {
             man |= strcmp(a.option->name, "man") == 0;
             words |= strcmp(a.option->name, "words") == 0;
+            if (strcmp(a.option->name, "values") == 0)
+                values = a.value;
             continue;
         }
         c = command_find(a.value);
@@ -24,6 +27,13 @@ static int help_main(int argc, char **argv)
             return TOOL_USAGE;
         }
     }
+    if (values != NULL && (c == NULL || !help_print_values(stdout, c, values))) {
+        message_error("help", "no option %s of %s (regtrace help --values -pmu run, for example)",
+                      values, c != NULL ? c->name : "a subcommand, which is not named");
+        return TOOL_USAGE;
+    }
+    if (values != NULL)
+        return output_finish("help", TOOL_OK);
     if (words)
         help_print_words(stdout, c);
     else if (man)
@@ -38,13 +48,17 @@ static int help_main(int argc, char **argv)
 static const struct command_option help_options[] = {
     {"man", NULL, "the manual page instead (troff source: | man -l -)", 0},
     {"words", NULL, "one legal word a line, for shell completion", 0},
+    {"values", "OPTION",
+     "the legal values of that option of the subcommand, one a line, where "
+     "they are a closed set",
+     0},
     {NULL, NULL, NULL, 0},
 };
 
 const struct command command_help = {
     .name = "help",
     .summary = "say what a subcommand does and takes",
-    .synopsis = "[--man | --words] [subcommand]",
+    .synopsis = "[--man | --words | --values OPTION] [subcommand]",
     .description = "Prints the help of a subcommand, or the list of all. The manual pages and the "
                    "shell completion "
                    "are made from the same tables.",

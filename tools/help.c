@@ -97,6 +97,36 @@ void help_print(FILE *out, const struct command *c)
                   11, 11);
 }
 
+/* The words of "a|b|CAPITALS|0-9": what capitals stand for has no end, digits are spelt out. */
+static void print_values(FILE *out, const char *values)
+{
+    bool closed = strchr(values, '|') != NULL ||
+                  (strlen(values) == 3 && values[1] == '-' && values[0] <= values[2]);
+    for (const char *p = values; closed && *p != '\0'; p += *p == '|') {
+        size_t n = strcspn(p, "|");
+        if (n == 3 && p[1] == '-')
+            for (char c = p[0]; c <= p[2]; c++)
+                (void)fprintf(out, "%c\n", c);
+        else if (*p < 'A' || *p > 'Z')
+            (void)fprintf(out, "%.*s\n", (int)n, p);
+        p += n;
+    }
+}
+
+bool help_print_values(FILE *out, const struct command *c, const char *option)
+{
+    option += strspn(option, "-");
+    for (const struct command_option *o = c->options; o->name != NULL; o++)
+        if (strcmp(o->name, option) == 0) {
+            print_values(out, o->value != NULL ? o->value : "");
+            return true;
+        }
+    const struct option_row *r = c->run_options ? option_find(option) : NULL;
+    if (r != NULL)
+        print_values(out, r->values);
+    return r != NULL;
+}
+
 void help_print_words(FILE *out, const struct command *c)
 {
     if (c == NULL) {

@@ -59,6 +59,22 @@ is "$(offered regtrace run -regions: | sort | xargs)" 'epilog in prolog warmup' 
 is "$(offered regtrace run --pcregions:)" 'in' 'a name with a colon: with two dashes'
 is "$(offered regtrace run -reg | grep -c '^-regions:in$')" 1 'a name with a colon: before it'
 is "$(offered regtrace report f | sort | tr '\n' ' ')" 'file folder ' 'files and folders where a run is named'
+# Values, by the table of the sources: each option of a closed set, and no other.
+mapfile -t closed < <(sed -n 's/^X([a-z_0-9]*, "\([^"]*\)", "[A-Z_0-9]*", [A-Z]*, "[^"]*", "\([^"]*|[^"]*\)".*/\1 \2/p' "$source_of/base/options.def")
+[ "${#closed[@]}" -ge 12 ]
+ok $? "the sources have options with a closed set of values (${#closed[@]})"
+wrong=''
+for row in "${closed[@]}"; do
+    want=$(tr '|' '\n' <<<"${row#* }" | grep -v '^[A-Z]' | sort | xargs)
+    [ "$(offered regtrace run "-${row%% *}" '' | sort | xargs)" = "$want" ] || wrong+=" ${row%% *}"
+done
+is "$wrong" '' 'the values of each of them are offered behind it'
+is "$(offered regtrace run -pmu st)" step 'one of them by its beginning'
+is "$(offered regtrace run --pmu = st)" step 'behind = too'
+is "$(offered regtrace run --full = | sort | xargs)" 'drop wait' 'all of them behind ='
+is "$(offered regtrace run -compress '' | xargs)" '0 1 2 3 4 5 6 7 8 9' 'digits'
+is "$(offered regtrace run -control-file f | sort | xargs)" 'file folder' 'files where a file is named'
+is "$(offered regtrace run -exit-on-stop f | sort | xargs)" 'file folder' 'a switch has no value'
 is "$(offered regtrace run -- ./p --)" '' 'behind -- the words are the program'"'"'s'
 like "$(offered regtrace run -- ba)" '^bash$' 'which is a command'
 is "$(offered regtrace ctl folder '' | sort | tr '\n' ' ')" 'fire status ' 'requests of ctl, behind the folder'
