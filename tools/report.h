@@ -165,6 +165,8 @@ bool report_spread_of(const struct report *r, int f, struct report_spread *out);
 
 const char *report_window_reason(uint8_t reason);
 const char *report_file_state(const struct report_rank *rank);
+/* Events of a file that its writer left, which nobody sees until `regtrace recover`: a row before them is torn. */
+uint64_t report_left_out(const struct report_rank *k);
 const char *report_window_kind(uint16_t kind);
 const char *report_loss_name(unsigned kind);
 

@@ -84,6 +84,7 @@ static void write_losses(struct json *j, const struct report_rank *k)
 {
     json_uint(j, "lost", k->lost_events);
     json_bool(j, "lost_unknown", k->lost_unknown);
+    json_uint(j, "left_out_until_recover", report_left_out(k));
     json_object_begin(j, "lost_by_kind");
     json_compact(j);
     for (unsigned i = RT_LOSS_DROPPED; i <= RT_LOSS_STORAGE; i++)

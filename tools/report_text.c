@@ -72,9 +72,15 @@ static unsigned count_hosts(const struct report *r)
     return n;
 }
 
+/* A living writer is only caught in the act: the next look finds them. */
+uint64_t report_left_out(const struct report_rank *k)
+{
+    return k->error == NULL && k->info.state == RT_FILE_ABANDONED ? k->info.left_out : 0;
+}
+
 static void print_head(FILE *out, const struct report *r)
 {
-    uint64_t events = 0, lost = 0, texts = 0;
+    uint64_t events = 0, lost = 0, texts = 0, left_out = 0;
     bool unknown = false;
     char span[48];
     const char *program = NULL;
@@ -82,6 +88,7 @@ static void print_head(FILE *out, const struct report *r)
         events += r->ranks[i].events;
         lost += r->ranks[i].lost_events;
         texts += r->ranks[i].loss[RT_LOSS_STRINGS];
+        left_out += report_left_out(&r->ranks[i]);
         unknown |= r->ranks[i].lost_unknown;
         if (program == NULL && r->ranks[i].error == NULL)
             program = r->ranks[i].program;
@@ -106,6 +113,11 @@ static void print_head(FILE *out, const struct report *r)
                   r->windows.given ? window_span_text(span, &r->windows) : "", lost,
                   unknown ? " and an unknown number more" : "",
                   r->windows.given ? " in the whole run" : "");
+    if (left_out > 0)
+        (void)fprintf(out,
+                      "  %" PRIu64 " more left out until regtrace recover: their writer was "
+                      "killed while it stored them\n",
+                      left_out);
     if (texts > 0)
         (void)fprintf(out,
                       "  %" PRIu64 " texts (names of regions, ...) lost: there were too many "

@@ -252,6 +252,7 @@ static void fill_info(struct rt_rank *r)
         .fired_total = i->fired_total,
         .ignored_total = i->ignored_total,
         .event_count = i->event_count,
+        .left_out = i->tail_left_out,
     };
 }
 

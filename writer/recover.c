@@ -2,6 +2,7 @@
  * recover: what killed writers left becomes complete files, from the old file and from the stream. */
 #include "writer/claim.h"
 #include "writer/identify.h"
+#include "writer/old_rows.h"
 #include "writer/old_threads.h"
 #include "writer/reader.h"
 #include "writer/verify.h"
@@ -38,6 +39,7 @@ struct patient {
     struct rankfile file;
     struct stream_facts facts;
     struct old_threads threads; /* without a stream */
+    struct old_rows rows;
     struct rt_recovered *result;
 };
 
@@ -104,7 +106,7 @@ static int copy_strings(struct patient *p)
 
 static int copy_windows(struct patient *p, const struct rt_rank_tables *t)
 {
-    for (size_t i = 0; i < t->window_count; i++) {
+    for (size_t i = 0; i < p->rows.windows; i++) {
         uint64_t row = table_rows(&p->file.tables[SCHEMA_WINDOWS]);
         int rc = table_append(&p->file.tables[SCHEMA_WINDOWS], &t->windows[i], 1);
         if (rc == 0 && t->windows[i].close_row == RT_NO_ROW && !t->windows[i].truncated)
@@ -120,8 +122,8 @@ static int copy_tables(struct patient *p)
     const struct rt_rank_tables *t = rt_rank_tables(p->old);
     struct table *to = p->file.tables;
     int rc = copy_strings(p);
-    if (rc == 0 && t->fired_count > 0)
-        rc = table_append(&to[SCHEMA_FIRED], t->fired, t->fired_count);
+    if (rc == 0 && p->rows.fired > 0)
+        rc = table_append(&to[SCHEMA_FIRED], t->fired, p->rows.fired);
     if (rc == 0)
         rc = copy_windows(p, t);
     if (rc == 0 && t->comm_count > 0)
@@ -178,6 +180,8 @@ static int copy_events(struct patient *p, struct rt_error *e)
             rc = -EBADMSG;
         for (size_t i = 0; i < got && rc == 0; i++) {
             rc = rankfile_add(&p->file, &rows[i]);
+            if (rc == 0)
+                rc = old_rows_take(&p->rows, &p->drain, &rows[i], done + i);
             if (rc == 0)
                 rc = account(p, &rows[i]);
         }
@@ -239,8 +243,11 @@ static int drain_rest(struct patient *p)
 static int fill(struct patient *p, struct rt_error *e)
 {
     int rc = 0;
+    p->drain.file = &p->file;
     if (p->has_stream)
         rc = drain_set_file(&p->drain, &p->file);
+    if (rc == 0 && p->old != NULL)
+        rc = old_rows_begin(&p->rows, p->old, e);
     if (rc == 0 && p->old != NULL)
         rc = copy_tables(p);
     if (rc == 0 && p->old != NULL)
@@ -391,6 +398,7 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
         result->result = p.has_stream ? RT_RECOVER_DONE : RT_RECOVER_STREAM_GONE;
         if (!p.has_stream)
             tell_stream_gone(&p);
+        old_rows_tell(&p.rows, result->text, sizeof result->text);
         finish_stream(&p);
         verify_note(&p.claim);
         (void)!claim_finish(&p.claim, CLAIM_RECOVERED, p.file.written, &last);

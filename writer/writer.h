@@ -176,6 +176,7 @@ struct rt_rank_info {
     double clock_drift;
     uint64_t fired_total, ignored_total;
     uint64_t event_count; /* rows, the tail included */
+    uint64_t left_out;    /* rows of the tail from a torn one on: not in event_count */
 };
 
 /* All small tables of a rank, in memory. Owned by the rank. */

@@ -49,6 +49,7 @@ like "$out" 'closed: its writer is gone' 'check finds the file that was left'
 run 30 "$REGTRACE" report "$T/run"
 like "$out" 'regtrace recover' 'the report names the remedy'
 cp -r "$T/run" "$T/torn"
+cp -r "$T/run" "$T/rows"
 run 60 "$REGTRACE" recover "$T/run"
 is "$status" 0 'recover'
 like "$out" '^rank-00000.h5: recovered, [0-9]+ events from the file and [0-9]+ from the stream' 'says what it found where'
@@ -80,11 +81,43 @@ END
     )
     json_events() { "$REGTRACE" report --json "$T/torn" | grep -m 1 -oE '"events": [0-9]+'; }
     is "$(json_events)" "\"events\": 1000" 'a row that is half written: whoever reads the file sees those before it'
+    like "$("$REGTRACE" report "$T/torn")" "^  $((rows - 1000)) more left out until regtrace recover" 'the report says how many are left out'
+    like "$("$REGTRACE" report --json "$T/torn")" "\"left_out_until_recover\": $((rows - 1000))," 'in the JSON too'
     run 60 "$REGTRACE" recover "$T/torn"
     is "$status" 0 'which recover keeps'
     like "$out" "recovered, 1000 events from the file and 0 from the stream; .* from a torn row on, $((rows - 1000)) are left out" 'and says what it leaves out'
     is "$(json_events)" "\"events\": 1000" 'no more, no less'
     ok_run 'check has nothing against it' "$REGTRACE" check "$T/torn"
+    # Where the last rows of /windows and /fired are damaged, the events say what stood there.
+    "$PYTHON" - "$T/rows/rank-00000.h5" <<'END'
+import sys
+import h5py
+places = []
+with h5py.File(sys.argv[1], "r", libver="latest", swmr=True) as f:
+    for name, column in ("windows", "start_clock"), ("windows", "thread"), ("fired", "clock"):
+        table, (chunk,) = f[name], f[name].chunks
+        last = len(table) - 1
+        places.append(table.id.get_chunk_info_by_coord((last // chunk * chunk,)).byte_offset
+                      + last % chunk * table.dtype.itemsize + table.dtype.fields[column][1])
+with open(sys.argv[1], "r+b") as f:
+    for place in places:
+        f.seek(place)
+        f.write(b"\x55\x55\x55\x55")
+END
+    run 60 "$REGTRACE" recover "$T/rows"
+    is "$status" 0 'damaged rows of windows and alarms: recover'
+    like "$out" '2 damaged rows of its windows and alarms made anew of the events, without instruction counts' 'says that it made them anew'
+    unlike "$out" 'left out' 'and that none is missing'
+    ok_run 'check has nothing against it' "$REGTRACE" check "$T/rows"
+    is "$("$PYTHON" - "$T/rows/rank-00000.h5" <<'END'
+import sys
+import h5py
+with h5py.File(sys.argv[1], "r") as f:
+    w, a, e = f["windows"][:], f["fired"][:], f["events"][:]
+    print(len(w), len(a), w["thread"][0], w["start_clock"][0] == e["clock"][w["open_row"][0]], w["truncated"][0],
+          a["clock"][0] == e["clock"][a["row"][0]], a["alarm"][0])
+END
+    )" '1 1 0 True 1 True 0' 'with what their events say'
 else
     skip 'a row that is half written' 'no python3 with h5py'
 fi
