@@ -269,6 +269,41 @@ uint16_t ctl_thread_armed(const struct ctl_thread *head, unsigned chain)
     return armed_at(thread, chain, __atomic_load_n(&thread->chains[chain].place, __ATOMIC_RELAXED));
 }
 
+/* Can another thread's firing move this chain in others? */
+static bool is_shared(const struct shared_state *shared, unsigned chain)
+{
+    const struct ctl_chain *definition = &shared->config->chains[chain];
+    bool found = false;
+    for (unsigned i = 0; i < definition->alarm_count; i++) {
+        const struct ctl_alarm *alarm = alarm_at(shared, definition->first_alarm + i);
+        found = found || alarm->bcast || alarm->global || alarm->type == CTL_UNIFORM;
+    }
+    return found;
+}
+
+bool ctl_thread_is_over(const struct ctl_thread *head)
+{
+    const struct thread_state *thread = (const struct thread_state *)(const void *)head;
+    const struct shared_state *shared = state_shared(thread);
+    /* What others have published is not adopted yet: ask again. */
+    if (__atomic_load_n(&shared->head.epoch, __ATOMIC_ACQUIRE) !=
+        __atomic_load_n(&head->epoch, __ATOMIC_RELAXED))
+        return false;
+    for (unsigned c = 0; c < shared->config->chain_count; c++) {
+        uint16_t place = __atomic_load_n(&thread->chains[c].place, __ATOMIC_RELAXED);
+        const struct shared_chain *all = &shared->chains[c];
+        bool over_for_all = all->owner == 0 && all->place == PLACE_FINISHED;
+        if (place == PLACE_ABSENT)
+            continue;
+        if (place < PLACE_MAX ? armed_at(thread, c, place) != CTL_NO_ALARM || is_shared(shared, c)
+                              : place != PLACE_FINISHED)
+            return false;
+        if (place == PLACE_FINISHED && !over_for_all && is_shared(shared, c))
+            return false;
+    }
+    return true;
+}
+
 /* Under the lock: where the thread will be once it has adopted what others published. */
 static bool armed_in(const struct thread_state *thread, unsigned chain)
 {

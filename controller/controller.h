@@ -378,6 +378,9 @@ void ctl_after_fork(struct ctl_shared *shared, struct ctl_thread *thread,
 /* The alarm of a chain that is armed in a thread, or CTL_NO_ALARM. Any thread may ask (a snapshot).
  */
 uint16_t ctl_thread_armed(const struct ctl_thread *thread, unsigned chain);
+/* No alarm can fire in this thread any more, whatever others do: by the thread itself. False where that cannot be told
+ * cheaply. */
+bool ctl_thread_is_over(const struct ctl_thread *thread);
 /* How many chains have an alarm armed in at least one thread that has begun and not ended. Stored
  * under the lock: where two threads ask at once, the later count stays. Not from a callback. */
 void ctl_chains_armed(struct ctl_shared *shared, _Atomic uint32_t *count);

@@ -164,6 +164,44 @@ static void advance(struct preload_thread *pt, struct deadline d, const struct c
         timers_sync_needed(NULL);
 }
 
+/* Who stands for the whole run is put beside the thread's total: windows of regions, of uniform, and of repeated chains. */
+static bool totals_are_wanted(void)
+{
+    static _Atomic uint32_t known; /* 1 no, 2 yes */
+    uint32_t k = atomic_load_explicit(&known, memory_order_relaxed);
+    if (k != 0)
+        return k == 2;
+    bool wanted =
+        process.options.number[OPT_count] != 0 || ctl_config_uses(process.config, CTL_UNIFORM);
+    for (unsigned i = 0; i < ctl_config_chain_count(process.config); i++) {
+        const struct ctl_chain *c = ctl_config_chain(process.config, i);
+        wanted = wanted || c->repeat != 1 || c->label[0] != '\0' || c->region[0] != '\0';
+    }
+    atomic_store_explicit(&known, wanted ? 2 : 1, memory_order_relaxed);
+    return wanted;
+}
+
+void counting_retire(struct preload_thread *pt)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct counting *c = &pt->counting;
+    /* Without chains windows are opened and closed by named calls alone: any may come. */
+    if (c->counter.backend == NULL || c->count != 0 || t->recording != 0 || pt->automaton == NULL ||
+        ctl_config_chain_count(process.config) == 0 || totals_are_wanted() ||
+        c->counter.step.blocked || !ctl_thread_is_over(pt->automaton))
+        return;
+    uint64_t mask = sys_block_signals();
+    totals_retire(t, pt);
+    pmu_thread_end(&c->counter);
+    c->own = false;
+    t->counted &= ~RECORDER_COUNTED_INSTRUCTIONS;
+    sys_restore_signals(mask);
+    /* Threads that are stepped, and compute, do not see that a broadcast edge was the last: they are told, once. */
+    static _Atomic bool told;
+    if (process.pmu->steps && !atomic_exchange(&told, true))
+        timers_sync_needed(NULL);
+}
+
 void counting_report(struct preload_thread *pt, const struct ctl_moment *m)
 {
     struct counting *c = &pt->counting;

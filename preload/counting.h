@@ -9,7 +9,11 @@
 void counting_begin(struct preload_thread *pt, struct recorder_thread *t);
 void counting_started(struct preload_thread *pt);
 
-/* CTL_UNKNOWN where the thread is not counted. */
+/* Where nothing can ask for this thread's count any more it is not counted, or stepped, any longer: the rest of the program
+ * runs at its own speed, and its total is not known. */
+void counting_retire(struct preload_thread *pt);
+
+/* CTL_UNKNOWN where the thread is not counted, or no longer. */
 uint64_t counting_now(const struct preload_thread *pt);
 
 /* Callbacks of the automaton for icount and uniform alarms. */

@@ -121,6 +121,7 @@ bool process_links_mpi(void);
 void totals_begin(struct recorder_thread *t, struct preload_thread *pt);
 void totals_note(struct recorder_thread *t, const struct preload_thread *pt);
 void totals_end(struct recorder_thread *t, const struct preload_thread *pt);
+void totals_retire(struct recorder_thread *t, const struct preload_thread *pt);
 void totals_finish(void);
 bool totals_are_there(void);
 

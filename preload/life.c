@@ -202,6 +202,7 @@ static struct preload_thread *make_thread(struct recorder_thread *t)
     triggers_count_armed(pt);
     counting_started(pt);
     totals_begin(t, pt);
+    counting_retire(pt);
     return pt;
 }
 

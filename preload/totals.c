@@ -44,6 +44,16 @@ void totals_note(struct recorder_thread *t, const struct preload_thread *pt)
         atomic_store_explicit(&t->row->instructions, count, memory_order_relaxed);
 }
 
+/* The thread goes on without being counted: its total is not known. */
+void totals_retire(struct recorder_thread *t, const struct preload_thread *pt)
+{
+    say_share(&pt->counting.counter);
+    if (t->row == NULL)
+        return;
+    atomic_store(&t->row->counter, 0);
+    atomic_store_explicit(&t->row->instructions, 0, memory_order_relaxed);
+}
+
 /* Before the counter is closed: nobody reads it any more. */
 void totals_end(struct recorder_thread *t, const struct preload_thread *pt)
 {

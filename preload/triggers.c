@@ -85,6 +85,7 @@ void triggers_after_hit(struct preload_thread *pt)
         atomic_load_explicit(&recorder_stream.header->fired_total, memory_order_relaxed);
     if (fired != atomic_exchange_explicit(&fired_before, fired, memory_order_relaxed))
         triggers_count_armed(pt);
+    counting_retire(pt);
     if (process.options.number[OPT_exit_on_stop] == 0 || recorder_self.recording ||
         atomic_load(&recorder_stream.header->windows_opened) == 0)
         return;
@@ -412,6 +413,7 @@ void process_interrupted(siginfo_t *info, void *context)
         ctl_sync(pt->automaton, &m);
         counting_report(pt, &m);
         (void)recorder_active(t);
+        counting_retire(pt);
     }
     trigger_requests();
 }

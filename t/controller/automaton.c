@@ -492,6 +492,40 @@ static void check_sync_asked(void)
     machine_end(machine);
 }
 
+/* One digit for each thread, behind each script: 1 where no alarm can fire any more. */
+static void check_over(void)
+{
+    static const struct {
+        const char *chains, *script[3], *over[3];
+    } rows[] = {
+        {"start:address:a,stop:address:b", {"+0 +1 0:a", "0:b", "1:a 1:b"}, {"00", "10", "11"}},
+        {"start:address:a,stop:address:b,repeat:2", {"+0 0:a 0:b", "0:a", "0:b"}, {"0", "0", "1"}},
+        {"start:address:a,stop:address:b,repeat", {"+0", "0:a 0:b", "0:a 0:b"}, {"0", "0", "0"}},
+        {"start:address:a:bcast,stop:address:b:bcast",
+         {"+0 +1 0:a", "0:b", "1~"},
+         {"00", "10", "11"}},
+        {"start:address:a:bcast,stop:address:b",
+         {"+0 +1 0:a 1~", "0:b", "1:b"},
+         {"00", "00", "00"}},
+        {"start:address:a:count2:global", {"+0 +1 0:a", "1:a", "0~"}, {"00", "01", "11"}},
+        {"start:address:a:tid1", {"+0 +1", "1:a", "0:a"}, {"10", "11", "11"}},
+        {"start:address:a,name:x;start:address:b,waitfor:x", {"+0", "0:a", "0:b"}, {"0", "0", "1"}},
+        {"uniform:10:5:1", {"+0", "0@5", "0@5"}, {"0", "1", "1"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct machine *machine = machine_begin(rows[i].chains, 0);
+        for (int k = 0; k < 3; k++) {
+            char got[THREADS + 1] = "", what[128];
+            snprintf(what, sizeof what, "over: %s, step %d", rows[i].chains, k);
+            run_script(machine, rows[i].script[k]);
+            for (size_t t = 0; t < strlen(rows[i].over[k]); t++)
+                strcat(got, ctl_thread_is_over(machine->threads[t]) ? "1" : "0");
+            is_str(got, rows[i].over[k], what);
+        }
+        machine_end(machine);
+    }
+}
+
 struct unfired {
     enum ctl_unfired why[16];
     uint64_t reached[16];
@@ -622,6 +656,7 @@ int main(void)
         check_rule(&rules[i]);
     check_ranks();
     check_sync_asked();
+    check_over();
     check_never_fired();
     check_fork();
     check_trampoline();
