@@ -43,8 +43,8 @@ struct mpi_hooks {
      * events: the hook records what it wants. */
     void (*pcontrol)(int level, uint64_t second_arg, int is_fortran, void *caller);
     /* On threads with t->counted: around every wrapper, and around each real function, whose instructions are the
-     * program's. The end is given what the begin returned. */
-    unsigned (*own_begin)(void);
+     * program's. The end is given what the begin returned. function: its number, or MPI_OWN_UNKNOWN. */
+    unsigned (*own_begin)(unsigned function);
     void (*own_end)(unsigned own);
     struct mpi_inside (*program_begin)(void);
     void (*program_end)(struct mpi_inside inside);
@@ -80,6 +80,13 @@ void mpi_jumped(struct recorder_thread *t, uintptr_t stack);
 
 /* The loaded library's binary interface, found at the first call. */
 enum mpi_abi_kind mpi_abi_loaded(void);
+
+/* Instructions of ours in a call of each C function by a thread with t->counted outside windows, 0 not known. What the
+ * compiler made of the wrappers differs: each is called, with a function in the place of the real one that does nothing.
+ * read: the thread's count. With signals blocked, outside windows, before main. */
+#define MPI_OWN_UNKNOWN 0x3ffu
+extern uint32_t mpi_own_cost[MPI_OWN_UNKNOWN + 1];
+void mpi_measure_own(uint64_t (*read)(const void *context), const void *context);
 
 /* In a forked child: communicators are described anew in the child's own stream. */
 void mpi_after_fork(void);

@@ -36,8 +36,18 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
 /* --- whose instructions ------------------------------------------------------------------------- */
 
 /* First and last in a wrapper: what is not inside MPI_REAL is ours. */
-#define MPI_OWN_BEGIN(t) (RT_UNLIKELY((t)->counted != 0) ? mpi_hooks.own_begin() : 0u)
+#define MPI_OWN_BEGIN(t)                                                                           \
+    (RT_UNLIKELY((t)->counted != 0) ? mpi_hooks.own_begin(MPI_OWN_UNKNOWN) : 0u)
 #define MPI_OWN_END(own) ((void)(RT_UNLIKELY((own) != 0) && (mpi_hooks.own_end(own), true)))
+
+/* A wrapper whose instructions can be measured: own_cost.c finds it by the section. */
+struct mpi_measured {
+    void (*entry)(void);
+    uintptr_t function;
+};
+#define MPI_MEASURED(name, number)                                                                 \
+    static const struct mpi_measured measured_##name                                               \
+        __attribute__((used, section("regtrace_measured"))) = {(void (*)(void))(name), number}
 
 /* The call of a real function; in the other form of one that returns nothing. */
 #define MPI_REAL_AS(counted, declare, result, ...)                                                 \

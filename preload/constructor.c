@@ -408,6 +408,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     process.traced = true;
     if (process_wants_early_start())
         (void)thread_self();
+    counting_measure_own();
     if (ctl_config_uses(process.config, CTL_IMAGE_LOAD))
         triggers_images_at_start();
     errno = keep;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "mpi/mpi.h"
 
 /* Of a count that all threads share: between two reports of a thread, at the end. */
 #define QUANTUM_LEAST 64u
@@ -60,6 +61,28 @@ void counting_started(struct preload_thread *pt)
 {
     if (pt->counting.counter.backend != NULL)
         leave(&pt->counting, 0);
+}
+
+static uint64_t read_count(const void *counter)
+{
+    return pmu_thread_count(counter);
+}
+
+void counting_measure_own(void)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    if (pt == NULL || pt->counting.counter.backend == NULL || pt->counting.counter.backend->steps)
+        return;
+    uint64_t mask = sys_block_signals();
+    uint64_t since = counting_now(pt);
+    uint32_t recording = t->recording;
+    (void)recorder_active(t);
+    t->recording = 0; /* what is measured is what calls cost outside windows */
+    mpi_measure_own(read_count, &pt->counting.counter);
+    t->recording = recording;
+    leave(&pt->counting, since);
+    sys_restore_signals(mask);
 }
 
 /* A thread reports when it has done its share of half of what is left, of an eighth of the distance at most. In the end, what has

@@ -61,6 +61,11 @@ static inline void counting_own_leave(unsigned own)
         counting_own_end(own);
 }
 
+/* Before main: how many instructions of ours calls of MPI cost outside windows, by a counter that counts them. */
+void counting_measure_own(void);
+/* So many instructions that are about to be executed are ours. Nothing on threads that are stepped. */
+void counting_exclude(uint32_t instructions);
+
 /* We call the program's code, and have come back. */
 struct pmu_inside counting_program_begin(void);
 void counting_program_end(struct pmu_inside inside);

@@ -100,6 +100,18 @@ void counting_own_end(unsigned own)
         pmu_go(&c->counter);
 }
 
+/* A handler may exclude, too, at any instruction. The count of a thread that lives on is read by another at the end. */
+void counting_exclude(uint32_t instructions)
+{
+    struct counting *c = counted();
+    if (c == NULL || c->own || c->counter.backend->steps)
+        return;
+    uint64_t excluded =
+        __atomic_add_fetch(&c->counter.excluded, (uint64_t)instructions, __ATOMIC_RELAXED);
+    if (recorder_self.row != NULL)
+        __atomic_store_n(&recorder_self.row->excluded, excluded, __ATOMIC_RELAXED);
+}
+
 struct pmu_inside counting_program_begin(void)
 {
     struct counting *c = counted();
