@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starting the writer: a grandchild of its own session that nothing of the program holds or waits for.
- *
- * Two clones with CLONE_VM | CLONE_VFORK and no exit signal: no copy of a large address space, no atfork
- * handlers, no SIGCHLD, and wait(-1) in the program does not see the child between (it needs __WCLONE). The
- * grandchild has the stream as descriptor 3, /dev/null on 0 to 2, nothing else. */
+ * Starting the writer: apart from the program (base/apart.h), with the stream as descriptor 3, /dev/null on 0 to 2, nothing
+ * else. */
 #include "preload/internal.h"
 
+#include "base/apart.h"
 #include "base/beside.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -13,29 +11,18 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define STACK_BYTES (64u << 10)
-#define STREAM_FD 3
 #define ENVIRONMENT_MAX 4096
 
 extern char **environ;
-
-#ifdef __SANITIZE_THREAD__
-/* The sanitizer takes every clone for a fork and switches itself off in the child: here for the parent too. */
-int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
-#define clone __clone
-#endif
 
 /* What a writer may have too little of; below `enough` a limit is named where no writer could be started. */
 static const struct {
@@ -55,14 +42,6 @@ struct writer_launch {
     char *const *arguments;
     char *const *environment;
     int stream_fd, null_fd;
-    unsigned char *stack; /* of the grandchild */
-    struct writer_launched *result;
-};
-
-/* What the clones say. In a shared mapping: valgrind makes copies of them that have their own memory. */
-struct writer_launched {
-    volatile long failed; /* -errno of the exec */
-    volatile long pid;
 };
 
 static long raw(long n, long a, long b, long c, long d)
@@ -84,13 +63,6 @@ static long name_stream(const char *path, int fd)
     return rc != 0 ? rc : raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_NOFOLLOW, 0);
 }
 
-/* Not by exit: in valgrind that would flush the program's stdio buffers and report its leaks, once more than asked for. */
-static _Noreturn void end_clone(void)
-{
-    for (;;)
-        (void)raw(SYS_kill, raw(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0);
-}
-
 /* The program's limits are not meant for the writer: as far as may be (to the hard one) they are lifted, for itself alone. */
 static void lift_limits(void)
 {
@@ -103,51 +75,21 @@ static void lift_limits(void)
     }
 }
 
-/* A copy of the descriptor that is out of the way of 0 to 3. */
-static long move_away(long fd)
+static long writer_process(void *context)
 {
-    long moved = raw(SYS_fcntl, fd, F_DUPFD, 10, 0);
-    return moved == -EINVAL ? -EMFILE : moved; /* the limit is below 10 */
-}
-
-static int writer_process(void *arg)
-{
-    struct writer_launch *l = arg;
-    (void)raw(SYS_setsid, 0, 0, 0, 0);
+    const struct writer_launch *l = context;
     lift_limits();
-    long stream = move_away(l->stream_fd);
-    if (stream >= 0 && l->stream_path != NULL) {
-        stream = name_stream(l->stream_path, (int)stream);
-        stream = stream < 0 ? stream : move_away(stream);
-    }
-    long null = move_away(l->null_fd);
-    if (stream < 0 || null < 0) {
-        l->result->failed = stream < 0 ? stream : null;
-        end_clone();
-    }
-    for (int fd = 0; fd <= 2; fd++)
-        (void)raw(SYS_dup3, null, fd, 0, 0);
-    (void)raw(SYS_dup3, stream, STREAM_FD, 0, 0);
-    if (raw(SYS_close_range, STREAM_FD + 1, ~0u, 0, 0) != 0)
-        for (int fd = STREAM_FD + 1; fd < 65536; fd++)
-            (void)raw(SYS_close, fd, 0, 0, 0);
+    int stream = l->stream_fd;
+    if (l->stream_path != NULL)
+        stream = (int)name_stream(l->stream_path, stream);
+    if (stream < 0)
+        return stream;
     unsigned long everywhere[16];
     for (int i = 0; i < 16; i++)
         everywhere[i] = ~0ul;
     (void)raw(SYS_sched_setaffinity, 0, sizeof everywhere, (long)everywhere, 0);
-    uint64_t none = 0;
-    sys_restore_signals(none);
-    l->result->failed =
-        raw(SYS_execve, (long)l->program, (long)l->arguments, (long)l->environment, 0);
-    end_clone();
-}
-
-static int between(void *arg)
-{
-    struct writer_launch *l = arg;
-    int pid = clone(writer_process, l->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, l);
-    l->result->pid = pid;
-    end_clone();
+    const int fds[] = {l->null_fd, l->null_fd, l->null_fd, stream};
+    return apart_exec(fds, 4, l->program, l->arguments, l->environment);
 }
 
 bool process_find_program(const char *name, char path[PATH_MAX])
@@ -176,34 +118,8 @@ static char *writer_environment[ENVIRONMENT_MAX + 1];
 
 void process_find_writer(void)
 {
-    size_t n = 0;
-    for (char **e = environ; e != NULL && *e != NULL && n < ENVIRONMENT_MAX; e++)
-        if (strncmp(*e, "LD_PRELOAD=", 11) != 0)
-            writer_environment[n++] = *e;
+    apart_environment(environ, writer_environment, ENVIRONMENT_MAX);
     writer_found = find_writer(writer_path);
-}
-
-static int launch(struct writer_launch *l, uint32_t *pid)
-{
-    unsigned char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
-                                 MAP_SHARED | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (stacks == MAP_FAILED)
-        return -errno;
-    l->stack = stacks + STACK_BYTES;
-    l->result = (struct writer_launched *)(void *)stacks; /* the far end of the first stack */
-    uint64_t mask = sys_block_signals();
-    int child = clone(between, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, l);
-    int rc = child < 0 ? -errno : 0;
-    if (child > 0) {
-        int status;
-        while (waitpid(child, &status, (int)__WCLONE) < 0 && errno == EINTR)
-            ;
-        rc = l->result->pid < 0 ? (int)l->result->pid : (int)l->result->failed;
-        *pid = (uint32_t)l->result->pid;
-    }
-    sys_restore_signals(mask);
-    (void)munmap(stacks, 2 * STACK_BYTES);
-    return rc;
 }
 
 void writer_limits(char *text, size_t room)
@@ -242,21 +158,20 @@ bool process_start_writer(void)
                               .environment = writer_environment,
                               .stream_fd = recorder_stream.fd,
                               .null_fd = open("/dev/null", O_RDWR | O_CLOEXEC)};
-    int rc = l.null_fd < 0 ? -errno : 0;
-    uint32_t pid = 0;
+    int pid = l.null_fd < 0 ? -errno : 0;
     atomic_store(&recorder_stream.header->writer_state, WRITER_STARTING);
-    if (rc == 0)
-        rc = launch(&l, &pid);
+    if (pid == 0)
+        pid = apart_start(writer_process, &l);
     if (l.null_fd >= 0)
         (void)close(l.null_fd);
-    if (rc != 0) {
+    if (pid < 0) {
         char text[PATH_MAX + 512], few[256];
         writer_limits(few, sizeof few);
-        (void)snprintf(text, sizeof text, "%.4000s: %s%s", path, strerror(-rc), few);
+        (void)snprintf(text, sizeof text, "%.4000s: %s%s", path, strerror(-pid), few);
         log_detail(LOG_ERROR, "nothing is recorded: the writer cannot be started", text);
         return false;
     }
-    atomic_store(&recorder_stream.header->writer_pid, pid);
+    atomic_store(&recorder_stream.header->writer_pid, (uint32_t)pid);
     process.writer_started = true;
     return true;
 }
