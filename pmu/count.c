@@ -153,3 +153,9 @@ bool pmu_is_overflow(const struct pmu_thread *t, const siginfo_t *info)
 {
     return t->backend != NULL && !t->backend->steps && info->si_code > 0 && info->si_fd == t->fd;
 }
+
+bool pmu_thread_is_due(const struct pmu_thread *t)
+{
+    return t->backend != NULL && t->backend->kernels && t->asked != PMU_NEVER &&
+           pmu_thread_count(t) >= t->asked;
+}

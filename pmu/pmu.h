@@ -84,6 +84,8 @@ void pmu_thread_arm(struct pmu_thread *t, uint64_t target, bool exact);
 
 /* Is this signal the overflow of this thread's counter? */
 bool pmu_is_overflow(const struct pmu_thread *t, const siginfo_t *info);
+/* Has it been reached, whatever signal says so? */
+bool pmu_thread_is_due(const struct pmu_thread *t);
 /* It came: learn from its lateness. False: it came early, for an exact target; the thread is stepped there from now on (the
  * handler ends with pmu_step_resume()), or was armed again. */
 bool pmu_thread_overflowed(struct pmu_thread *t);

@@ -323,6 +323,9 @@ static bool set_up(void)
     }
     process.follow = process.options.number[OPT_follow] != 0;
     process.steps = wants_steps();
+    const struct pmu_sample_spec *sampled = sampling_spec();
+    process.overflows = (process.pmu != NULL && process.pmu->kernels && counts_for_sure()) ||
+                        (sampled->period != 0 && !sampled->by_time);
     return true;
 }
 

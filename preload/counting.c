@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
+#include "preload/sampling.h"
 
 /* Of a count that all threads share: between two reports of a thread, at the end. */
 #define QUANTUM_LEAST 64u
@@ -266,6 +267,21 @@ void counting_overflow(struct preload_thread *pt, uintptr_t ip)
     sys_restore_signals(mask);
     triggers_after_hit(pt);
     leave(c, now);
+}
+
+void counting_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context)
+{
+    static _Atomic bool said;
+    if (!atomic_exchange(&said, true))
+        log_line(LOG_WARNING, "the user's queue of signals is full (ulimit -i): counters interrupt "
+                              "by SIGIO; where the program blocks that, edges are late and "
+                              "samples are missing");
+    if (pmu_thread_is_due(&pt->counting.counter)) {
+        if (pt->automaton != NULL)
+            counting_overflow(pt, signals_ip_of(context));
+    } else if (pt->sampler.made && !sampling_spec()->by_time && recorder_self.recording != 0) {
+        sampling_hit(pt, info, context);
+    }
 }
 
 void counting_hold(struct preload_thread *pt, bool held)

@@ -24,6 +24,10 @@ void counting_disarmed(struct preload_thread *pt, uint16_t alarm);
 bool counting_is_overflow(const siginfo_t *info);
 void counting_overflow(struct preload_thread *pt, uintptr_t ip);
 
+/* SIGIO has come: the kernel sends it in place of a counter's signal where the user's queue of signals is full, and does not say
+ * for which counter. Where an interrupt of this thread's is due, it is taken for that. */
+void counting_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context);
+
 /* What this thread has done towards counts that all threads share, before its next report is due. */
 void counting_report(struct preload_thread *pt, const struct ctl_moment *m);
 

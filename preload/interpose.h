@@ -69,6 +69,7 @@ extern int signals_kept_out;
 
 /* If signo is that: the program means it itself, and we take another one. */
 void signals_give_up_internal(int signo);
+void signals_adopt_mask(void);
 
 /* Did we send it, or a timer of ours, or our writer for `regtrace ctl`? */
 bool signals_is_internal(int signo, const siginfo_t *info);

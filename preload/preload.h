@@ -31,7 +31,8 @@ struct process {
     uint32_t pid; /* the pid that owns this state: a differing getpid() means an unseen fork */
     const struct pmu_backend *pmu; /* counts instructions; NULL: nothing does */
     bool steps;                    /* threads may be stepped by the trap flag: SIGTRAP is ours */
-    int internal_signal;           /* with which we interrupt our own threads; 0 = none reserved */
+    bool overflows;      /* counters of the kernel's interrupt threads: SIGIO may be ours */
+    int internal_signal; /* with which we interrupt our own threads; 0 = none reserved */
     struct identity id;
     struct options options;
     char dir[PATH_MAX];        /* "" = no folder yet */

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,14 @@ static bool is_nearly_full(const sigset_t *set)
     uint64_t bits;
     memcpy(&bits, set, sizeof bits);
     return __builtin_popcountll(bits) >= 40 || __builtin_popcountll(bits >> 33) >= 24;
+}
+
+/* Blocked by whoever started us: it is kept out of the mask, and shown in it. */
+void signals_adopt_mask(void)
+{
+    uint64_t ours = signals_kept_out != 0 ? UINT64_C(1) << (signals_kept_out - 1) : 0, old = 0;
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&old, sizeof ours, 0, 0);
+    signals_internal_blocked = (old & ours) != 0;
 }
 
 /* Where ours is shared with the program, which blocks it and waits for it: what came is not the program's. Done as our handler

@@ -113,6 +113,7 @@ static void show(int signo, struct sigaction *a)
 static bool always_ours(int signo)
 {
     return trigger_wants_signal(signo) || (signo == SIGTRAP && process.steps) ||
+           (signo == SIGIO && process.overflows) ||
            (atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) != 0;
 }
 
@@ -354,6 +355,12 @@ static void handle(int signo, siginfo_t *info, void *context)
         errno = keep;
         return;
     }
+    /* The kernel's word for a signal that it could not queue; the program may have been meant as well. */
+    bool unqueued = signo == SIGIO && process.overflows && info->si_code == SI_KERNEL;
+    if (unqueued) {
+        signals_seen.internal++;
+        run_with_room(context, interrupted, &r);
+    }
     if (always_ours(signo)) {
         if ((shown[signo].flags & (int)SA_RESETHAND) != 0 && is_function(handler))
             atomic_store(&shown[signo].handler, (uintptr_t)SIG_DFL);
@@ -361,7 +368,7 @@ static void handle(int signo, siginfo_t *info, void *context)
     }
     if (is_function(handler))
         record_and_run(handler, &r, &keep);
-    else if (handler == (uintptr_t)SIG_DFL)
+    else if (handler == (uintptr_t)SIG_DFL && !unqueued)
         signals_default_action(signo, info, context);
     errno = keep;
 }
@@ -419,14 +426,6 @@ void signals_give_up_internal(int signo)
     lock_give(mask);
 }
 
-/* Blocked by whoever started us: it is kept out of the mask, and shown in it. */
-static void adopt_mask(void)
-{
-    uint64_t ours = signals_kept_out != 0 ? bit(signals_kept_out) : 0, old = 0;
-    (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&old, sizeof ours, 0, 0);
-    signals_internal_blocked = (old & ours) != 0;
-}
-
 int signals_install(void)
 {
     interpose_resolve_all();
@@ -439,14 +438,13 @@ int signals_install(void)
             NEXT(sigaction)(n, NULL, &a) != 0)
             continue;
         /* Constructors that ran before ours have set handlers; a shell may have ignored signals for us. */
-        if (is_function(handler_of(&a)) || trigger_wants_signal(n) ||
-            (n == SIGTRAP && process.steps))
+        if (is_function(handler_of(&a)) || always_ours(n))
             (void)change(n, &a, &ignored);
     }
     atomic_store(&installed, 1);
     lock_give(mask);
     if (signals_kept_out != 0)
-        adopt_mask();
+        signals_adopt_mask();
     threads_prepare();
     processes_prepare();
     images_prepare();

@@ -395,10 +395,15 @@ void process_interrupted(siginfo_t *info, void *context)
         if (recorder_is_on() && t->recording)
             (void)recorder_emit(t, EV_INTERRUPTED, 1, 0);
     }
+    struct preload_thread *pt = t->window_state;
+    if (info->si_signo == SIGIO) {
+        if (pt != NULL)
+            counting_unqueued(pt, info, context);
+        return;
+    }
     int code = info->si_value.sival_int;
     if ((info->si_code == SI_TIMER || info->si_code == SI_QUEUE) && code >> 16 == INTERRUPT_TIMER)
         trigger_timers(code & 0xffff);
-    struct preload_thread *pt = t->window_state;
     if (sampling_is_due(info)) {
         sampling_hit(pt, info, context);
         return;
