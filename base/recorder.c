@@ -23,7 +23,7 @@ static _Atomic uint32_t chunk_hint;
 static _Atomic uint32_t
     writer_gave_up; /* the writer made no progress: drop without waiting until it does */
 static _Atomic uint64_t given_up_at;
-static bool forks_are_unseen;
+static bool forks_are_unseen, forks_are_seen;
 static const uint32_t unknown_cpu = EVENT_CPU_UNKNOWN;
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
@@ -44,7 +44,21 @@ void recorder_watch_forks(void)
 {
     forks_are_unseen = sys_call6(SYS_madvise, (long)&recorder_page, sizeof recorder_page,
                                  MADV_WIPEONFORK, 0, 0, 0) != 0;
+    forks_are_seen = !forks_are_unseen;
     atomic_store(&recorder_epoch, 1);
+}
+
+bool recorder_sees_forks(void)
+{
+    return forks_are_seen;
+}
+
+uint32_t recorder_own_mappings(void)
+{
+    static _Atomic uint32_t last; /* is inherited: no child takes a number of its parent's */
+    uint32_t owner = 0, next = atomic_fetch_add(&last, 1) + 1;
+    (void)atomic_compare_exchange_strong(&recorder_page.mappings, &owner, next);
+    return owner != 0 ? owner : next;
 }
 
 /* Where the kernel wipes nothing: asked once a chunk. What stood in the parent's open chunk is lost then. */

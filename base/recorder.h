@@ -71,12 +71,22 @@ extern __thread struct recorder_thread recorder_self
 #endif
 struct recorder_page {
     _Atomic uint32_t epoch;
+    _Atomic uint32_t mappings; /* whose: see recorder_own_mappings() */
 } __attribute__((aligned(RECORDER_PAGE)));
 extern struct recorder_page recorder_page __attribute__((visibility("hidden")));
 #define recorder_epoch recorder_page.epoch
 
 /* Once, before anything is recorded: from here on recorder_was_forked() tells, where the kernel can (Linux 4.14). */
 void recorder_watch_forks(void);
+
+/* Memory that no child inherits (MADV_DONTFORK, and what the kernel maps so) is there only where these say so: the first, when it is
+ * mapped, gives what the second is asked with. Not 0. */
+bool recorder_sees_forks(void); /* else nobody can tell */
+uint32_t recorder_own_mappings(void);
+static inline bool recorder_mappings_are_own(uint32_t owner)
+{
+    return atomic_load_explicit(&recorder_page.mappings, memory_order_relaxed) == owner;
+}
 
 /* This process has come out of a fork that recorder_after_fork() has not been told of; or is not traced at all. */
 static inline bool recorder_was_forked(void)

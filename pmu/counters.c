@@ -2,12 +2,9 @@
  * Events that are counted all the time and read at the edges of windows. */
 #include "pmu/internal.h"
 
-#include "base/sys.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 static int bad(struct rt_error *err, const char *text, const char *what, size_t length,
                const char *why)
@@ -100,15 +97,14 @@ int pmu_counters_probe(const struct pmu_counter_set *set, const struct pmu_backe
     unsigned n = 0;
     for (unsigned i = 0; i < set->counters; i++) {
         all[n++] = counter_of(set, i);
-        int fd = pmu_perf_open(all[i]);
-        if (fd < 0) {
+        int rc = pmu_perf_try(all[i]);
+        if (rc != 0) {
             struct rt_error why = {{0}};
-            pmu_perf_explain(fd, all[i].type, &why);
+            pmu_perf_explain(rc, all[i].type, &why);
             rt_error_set(err, "%s cannot be counted: %s", set->name[set->counter[i].event],
                          why.text);
-            return fd;
+            return rc;
         }
-        pmu_perf_close(fd);
     }
     if (n == 0)
         return 0;
@@ -153,7 +149,9 @@ int pmu_counters_begin(struct pmu_counters *c, const struct pmu_counter_set *set
 {
     int rc = 0;
     for (unsigned i = 0; i < set->counters; i++) {
-        c->fd[i] = pmu_perf_open_high(counter_of(set, i));
+        struct perf_event_attr attr = pmu_direct_attr(counter_of(set, i));
+        c->fd[i] = pmu_perf_open_high(attr);
+        pmu_direct_begin(&c->direct[i], c->fd[i], &attr);
         rc = c->fd[i] < 0 ? c->fd[i] : rc;
     }
     c->count = set->counters;
@@ -162,9 +160,11 @@ int pmu_counters_begin(struct pmu_counters *c, const struct pmu_counter_set *set
 
 void pmu_counters_end(struct pmu_counters *c)
 {
-    for (unsigned i = 0; i < c->count; i++)
+    for (unsigned i = 0; i < c->count; i++) {
+        pmu_direct_end(&c->direct[i]);
         if (c->fd[i] >= 0)
             pmu_perf_close(c->fd[i]);
+    }
     c->count = 0;
 }
 
@@ -173,6 +173,6 @@ void pmu_counters_read(const struct pmu_counters *c, struct pmu_reading out[PMU_
     for (unsigned i = 0; i < c->count; i++) {
         out[i] = (struct pmu_reading){0};
         if (c->fd[i] >= 0)
-            (void)sys_call6(SYS_read, c->fd[i], (long)&out[i], sizeof out[i], 0, 0, 0);
+            pmu_event_read(c->fd[i], &c->direct[i], &out[i]);
     }
 }

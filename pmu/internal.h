@@ -44,7 +44,24 @@ int pmu_perf_open_in(struct perf_event_attr attr, int group);
 int pmu_perf_open_high(struct perf_event_attr attr);
 /* Likewise; each overflow becomes this signal to this thread. */
 int pmu_perf_open_signalling(struct perf_event_attr attr, int signo, uint32_t kernel_tid);
+/* Does it count? 0; -errno where it cannot be opened, -EBUSY where it never comes to run. */
+int pmu_perf_try(struct perf_event_attr attr);
 void pmu_perf_close(int fd);
+/* -n ... n of a file of /proc; INT32_MIN: there is none. */
+int pmu_read_number(const char *path);
+
+/* --- direct.c: reading without a system call where that is allowed. */
+
+/* An event that is to be read so must ask for it. */
+struct perf_event_attr pmu_direct_attr(struct perf_event_attr attr);
+/* On the event's own thread; whether it works out or not. */
+void pmu_direct_begin(struct pmu_direct *d, int fd, const struct perf_event_attr *attr);
+void pmu_direct_end(struct pmu_direct *d);
+/* On the event's own thread: directly, else by read(2). */
+void pmu_event_read(int fd, const struct pmu_direct *d, struct pmu_reading *out);
+/* What the page says, with the processor's counter as `counter` reads it. False: it cannot be read so now. */
+bool pmu_page_read(const volatile struct perf_event_mmap_page *page,
+                   uint64_t (*counter)(uint32_t n), struct pmu_reading *out);
 /* Why perf_event_open failed with err for an event of that type, and the remedy. */
 void pmu_perf_explain(int err, uint32_t type, struct rt_error *e);
 

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #define FOREVER (UINT64_C(1) << 62)
+#define LOOKS 200000u
+#define TURN_NS UINT64_C(100000000) /* counters change hands at each tick of the kernel's */
 #define HIGH_FD                                                                                    \
     500 /* out of the way of programs that close what they know, or expect the next number */
 
@@ -56,6 +58,24 @@ void pmu_perf_close(int fd)
     (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
+/* The kernel gives a counter to whoever asks, and lets it wait where others hold all there are. At first it may have to wait for its turn
+ * among others: times go by while this thread runs. */
+int pmu_perf_try(struct perf_event_attr attr)
+{
+    struct pmu_reading r = {0};
+    attr.disabled = 0;
+    attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    int fd = pmu_perf_open(attr), rc = 0;
+    if (fd < 0)
+        return fd;
+    for (unsigned i = 0; rc == 0 && r.running == 0 && i < LOOKS; i++) {
+        long got = sys_call6(SYS_read, fd, (long)&r, sizeof r, 0, 0, 0);
+        rc = got != (long)sizeof r || (r.running == 0 && r.enabled > TURN_NS) ? -EBUSY : 0;
+    }
+    pmu_perf_close(fd);
+    return rc;
+}
+
 int pmu_perf_open_high(struct perf_event_attr attr)
 {
     int fd = pmu_perf_open(attr);
@@ -83,7 +103,7 @@ int pmu_perf_open_signalling(struct perf_event_attr attr, int signo, uint32_t ke
     return (int)rc;
 }
 
-static int read_number(const char *path)
+int pmu_read_number(const char *path)
 {
     char text[16];
     int fd = (int)sys_call6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0), n = 0;
@@ -129,7 +149,7 @@ void pmu_perf_explain(int err, uint32_t type, struct rt_error *e)
     switch (-err) {
     case EACCES:
     case EPERM:
-        paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
+        paranoid = pmu_read_number("/proc/sys/kernel/perf_event_paranoid");
         if (paranoid > 2)
             rt_error_set(
                 e,
@@ -151,7 +171,8 @@ void pmu_perf_explain(int err, uint32_t type, struct rt_error *e)
         break;
     case EBUSY:
         rt_error_set(
-            e, "the counter is taken by another (a monitoring daemon, the NMI watchdog): stop it");
+            e, "all counters that it could use are taken by another (perf stat -a, a monitoring "
+               "daemon, the NMI watchdog): stop it, or ask for fewer events");
         break;
     case EMFILE:
         rt_error_set(e, "no file descriptor is left for a counter: raise `ulimit -n`");
@@ -173,13 +194,10 @@ static int probe(const char *name, struct rt_error *err)
         return -ENOTSUP;
     }
     instructions = event;
-    int fd = pmu_perf_open(pmu_perf_instructions());
-    if (fd < 0) {
-        pmu_perf_explain(fd, event.code[0].type, err);
-        return fd;
-    }
-    pmu_perf_close(fd);
-    return 0;
+    int rc = pmu_perf_try(pmu_perf_instructions());
+    if (rc != 0)
+        pmu_perf_explain(rc, event.code[0].type, err);
+    return rc;
 }
 
 static int probe_kernel(struct rt_error *err)
@@ -202,21 +220,24 @@ void pmu_describe(const struct pmu_backend *backend, char *out, size_t room)
 
 static int begin(struct pmu_thread *t, int signo, uint32_t kernel_tid)
 {
-    int fd = pmu_perf_open_signalling(pmu_perf_instructions(), signo, kernel_tid);
+    struct perf_event_attr attr = pmu_direct_attr(pmu_perf_instructions());
+    int fd = pmu_perf_open_signalling(attr, signo, kernel_tid);
     t->fd = fd < 0 ? -1 : fd;
+    pmu_direct_begin(&t->direct, fd, &attr);
     return fd < 0 ? fd : 0;
 }
 
 static void end(struct pmu_thread *t)
 {
+    pmu_direct_end(&t->direct);
     pmu_perf_close(t->fd);
     t->fd = -1;
 }
 
 static uint64_t read_count(const struct pmu_thread *t)
 {
-    struct pmu_reading r = {0};
-    (void)sys_call6(SYS_read, t->fd, (long)&r, sizeof r, 0, 0, 0);
+    struct pmu_reading r;
+    pmu_event_read(t->fd, &t->direct, &r);
     return r.value;
 }
 

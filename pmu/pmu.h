@@ -21,6 +21,13 @@
 #define PMU_NEVER UINT64_MAX
 
 struct pmu_thread;
+struct perf_event_mmap_page;
+
+/* By which a thread reads a counter of its own without a system call (pmu/direct.c). page NULL: it does not. */
+struct pmu_direct {
+    const struct perf_event_mmap_page *page;
+    uint32_t owner; /* the process that has it: recorder_own_mappings() */
+};
 
 struct pmu_backend {
     const char *name; /* as REGTRACE_PMU has it */
@@ -46,7 +53,8 @@ struct pmu_thread {
     bool exact;                        /* target is to be met at the very instruction */
     bool approaching;                  /* step.c counts the last bit to it */
     int fd;                            /* perf */
-    uint64_t seed;                     /* late */
+    struct pmu_direct direct;
+    uint64_t seed; /* late */
     struct pmu_step step;
 };
 
@@ -222,6 +230,7 @@ struct pmu_counter_set {
 struct pmu_counters {
     unsigned count;
     int fd[PMU_COUNTERS]; /* -errno where the kernel gave none */
+    struct pmu_direct direct[PMU_COUNTERS];
 };
 
 /* As read(2) gives them: PERF_FORMAT_TOTAL_TIME_ENABLED | _RUNNING. running < enabled: the counter was shared. */

@@ -13,6 +13,8 @@
 #include <time.h>
 
 #define SHORTEST_NS UINT64_C(10000)
+#define NO_SAMPLE                                                                                  \
+    UINT64_C(1000000000) /* a period that a probe of some instructions does not reach */
 #define LONGEST_NS UINT64_C(1000000000000)
 
 static int bad(struct rt_error *err, const char *text, const char *why)
@@ -123,15 +125,15 @@ int pmu_sample_probe(const struct pmu_sample_spec *spec, struct rt_error *err)
 {
     if (spec->period == 0 || spec->by_time)
         return 0;
-    int fd = pmu_perf_open(event_of(spec));
-    if (fd >= 0) {
-        pmu_perf_close(fd);
+    struct perf_event_attr attr = pmu_perf_attr(spec->code);
+    attr.sample_period = spec->period < NO_SAMPLE ? NO_SAMPLE : spec->period;
+    int rc = pmu_perf_try(attr);
+    if (rc == 0)
         return 0;
-    }
     struct rt_error why = {{0}};
-    pmu_perf_explain(fd, spec->code.type, &why);
+    pmu_perf_explain(rc, spec->code.type, &why);
     rt_error_set(err, "%s cannot be sampled: %s; cpu:10ms samples by time", spec->unit, why.text);
-    return fd;
+    return rc;
 }
 
 int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec, int signo,
