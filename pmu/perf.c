@@ -257,19 +257,12 @@ static void set(struct pmu_thread *t, uint64_t distance)
     (void)sys_call6(SYS_ioctl, t->fd, PERF_EVENT_IOC_PERIOD, (long)&period, 0, 0, 0);
 }
 
-const struct pmu_backend pmu_perf = {.name = "perf",
-                                     .kernels = true,
-                                     .probe = probe_kernel,
-                                     .begin = begin,
-                                     .end = end,
-                                     .read = read_count,
-                                     .set = set};
+#define KERNEL_BACKEND(called, its_probe)                                                          \
+    {                                                                                              \
+        .name = called, .kernels = true, .probe = its_probe, .begin = begin, .end = end,           \
+        .read = read_count, .set = set                                                             \
+    }
 
 /* PAPI names the event, the kernel counts it: PAPI's own counting would close and open descriptors at each edge. */
-const struct pmu_backend pmu_papi = {.name = "papi",
-                                     .kernels = true,
-                                     .probe = probe_papi,
-                                     .begin = begin,
-                                     .end = end,
-                                     .read = read_count,
-                                     .set = set};
+const struct pmu_backend pmu_perf = KERNEL_BACKEND("perf", probe_kernel);
+const struct pmu_backend pmu_papi = KERNEL_BACKEND("papi", probe_papi);

@@ -2,25 +2,11 @@
  * A program that counts and overflows by PAPI itself, for so many million instructions (argument 1), and prints what PAPI told it:
  * its counts in the middle and at the end, its overflows, how many of them were not in its loop, and its next descriptor. With a
  * second argument it counts as many events as this processor has counters. */
-#include "loop.h"
+#include "papi_loop.h"
 
 #include <fcntl.h>
-#include <papi.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { THRESHOLD = 1000000 };
-
-static volatile long overflows, strangers;
-
-static void overflowed(int set, void *address, long long vector, void *context)
-{
-    (void)set, (void)vector, (void)context;
-    uintptr_t at = (uintptr_t)address, loop = (uintptr_t)loop_turns;
-    overflows = overflows + 1;
-    if (at < loop || at > loop + 64)
-        strangers = strangers + 1;
-}
 
 static int check(int rc, const char *what)
 {
@@ -51,7 +37,7 @@ int main(int argc, char **argv)
     for (long i = 0; i < millions / 2; i++)
         loop_turns(500000);
     check(PAPI_stop(set, all), "stop");
-    printf("half %lld all %lld overflows %ld strangers %ld descriptor %d\n", half[0], all[0],
+    printf("half %lld all %lld overflows %d strangers %d descriptor %d\n", half[0], all[0],
            overflows, strangers, open("/dev/null", O_RDONLY));
     return 0;
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * For programs that let PAPI overflow in loop_turns(): how often it called, and how often for another place. */
+#ifndef REGTRACE_T_LAB_INSIDE_PAPI_LOOP_H
+#define REGTRACE_T_LAB_INSIDE_PAPI_LOOP_H
+
+#include "loop.h"
+
+#include <papi.h>
+
+enum { THRESHOLD = 1000000 };
+
+static volatile int overflows, strangers;
+
+static void overflowed(int set, void *address, long long vector, void *context)
+{
+    (void)set, (void)vector, (void)context;
+    uintptr_t at = (uintptr_t)address, loop = (uintptr_t)loop_turns;
+    overflows = overflows + 1;
+    if (at < loop || at > loop + 64)
+        strangers = strangers + 1;
+}
+
+#endif
