@@ -127,7 +127,7 @@ for mpi in $(mpis); do
     ok_run "$mpi: what is recorded holds" "$REGTRACE" check "$T/calls-$mpi"
     # A window that the size limit cuts off never says what it counted.
     run 60 mpirun_for "$mpi" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/full-$mpi" REGTRACE_EVENTS=page-faults REGTRACE_EVENTS_MPI=1 \
-        REGTRACE_MAX_SIZE=128k REGTRACE_BUFFER=256k "$APPS/stencil.$mpi" 3 2000 16
+        REGTRACE_MAX_SIZE=512k REGTRACE_BUFFER=256k "$APPS/stencil.$mpi" 3 2000 16
     is "$status" 0 "$mpi: a program that records more than the limit ends well" || diag "$err"
     wait_for 30 test -e "$T/full-$mpi/regtrace.h5"
     run 60 "$REGTRACE" report "$T/full-$mpi"
