@@ -3,6 +3,7 @@
  * what cannot be served, and leave the rest for when something is to be recorded. */
 #include "preload/counters.h"
 #include "preload/counting.h"
+#include "preload/images.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -321,6 +322,7 @@ static bool set_up(void)
         refuse(&e);
         return false;
     }
+    images_note_all();
     process.follow = process.options.number[OPT_follow] != 0;
     process.steps = wants_steps();
     const struct pmu_sample_spec *sampled = sampling_spec();

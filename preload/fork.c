@@ -2,6 +2,7 @@
  * What fork and exec mean for a traced process: the child records into files of its own, exec ends a file. */
 #include "preload/counters.h"
 #include "preload/counting.h"
+#include "preload/images.h"
 #include "preload/marks.h"
 #include "preload/sampling.h"
 
@@ -75,6 +76,7 @@ void process_after_fork_child(void)
     struct preload_thread *pt = t->window_state;
     bool again = pt != NULL && t->attached == 0;
     windows_forked(pt, again);
+    images_forked();
     if (pt != NULL) {
         if (!again)
             pt->was_recording = t->recording != 0;

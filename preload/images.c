@@ -2,8 +2,27 @@
  * What is recorded of a loaded image: its path, where it lies, and the build id that tells it from another of that name. */
 #include "preload/images.h"
 
+#include "base/log.h"
+#include "base/sys.h"
+#include "preload/sampling.h"
+
 #include <elf.h>
 #include <string.h>
+#include <unistd.h>
+
+#define IMAGES_MAX 512
+#define IMAGE_PATH 455
+
+/* Written in the constructor and after each dlopen; read in handlers: count is stored last. */
+static struct image {
+    uintptr_t base;
+    char build_id[IMAGE_ID_TEXT];
+    char path[IMAGE_PATH];
+} images[IMAGES_MAX];
+static _Atomic uint32_t image_count;
+static _Atomic uint32_t image_lock;
+/* How many of them this process's stream has. */
+static _Atomic uint32_t images_recorded;
 
 /* The notes of one segment, as the program has them in memory. */
 static bool find_id(const unsigned char *at, size_t left, char out[IMAGE_ID_TEXT])
@@ -58,10 +77,106 @@ void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT])
     }
 }
 
-void image_record(struct recorder_thread *t, const char *path, uintptr_t base, const char *build_id)
+static void record_one(struct recorder_thread *t, const char *path, uintptr_t base,
+                       const char *build_id)
 {
     uint64_t more[3] = {
         build_id[0] != '\0' ? stream_string_id(&recorder_stream, build_id) : 0,
     };
     (void)recorder_emit_long(t, EV_IMAGE, stream_string_id(&recorder_stream, path), base, more, 1);
+}
+
+bool images_are_noted(void)
+{
+    return sampling_is_on() || process.options.number[OPT_functions] != 0;
+}
+
+/* Those who read the names look from another folder: a path that was given to dlopen relative to this one becomes absolute. */
+static bool copy_path(char out[IMAGE_PATH], const char *path)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    if (path[0] != '/' && strchr(path, '/') != NULL && getcwd(out, IMAGE_PATH) == out &&
+        out[0] == '/') {
+        n = strlen(out);
+        n -= n == 1; /* in "/" */
+        out[n++] = '/';
+        while (path[0] == '.' && path[1] == '/')
+            for (path++; path[0] == '/';)
+                path++;
+    }
+    bool fits = n + strlen(path) < IMAGE_PATH;
+    if (fits)
+        memcpy(out + n, path, strlen(path) + 1);
+    return fits;
+}
+
+void image_note(const char *path, uintptr_t base, const char *build_id)
+{
+    if (!images_are_noted() || path == NULL || path[0] == '\0')
+        return;
+    uint64_t mask = sys_block_signals();
+    while (atomic_exchange_explicit(&image_lock, 1, memory_order_acquire) != 0)
+        sys_relax();
+    uint32_t n = atomic_load(&image_count);
+    bool fits = n < IMAGES_MAX && copy_path(images[n].path, path);
+    if (fits) {
+        images[n].base = base;
+        memcpy(images[n].build_id, build_id, strlen(build_id) + 1);
+        atomic_store_explicit(&image_count, n + 1, memory_order_release);
+    }
+    atomic_store_explicit(&image_lock, 0, memory_order_release);
+    sys_restore_signals(mask);
+    if (!fits)
+        log_detail(LOG_WARNING,
+                   "samples and functions in this image will have no names: it is one too many, or "
+                   "its path is too long",
+                   path);
+}
+
+static int visit_image(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    (void)size;
+    bool *first = ctx;
+    /* The program itself comes first and has no name. */
+    char build_id[IMAGE_ID_TEXT];
+    image_build_id(info, build_id);
+    image_note(*first ? process.id.executable : info->dlpi_name, info->dlpi_addr, build_id);
+    *first = false;
+    return 0;
+}
+
+void images_note_all(void)
+{
+    bool first = true;
+    if (images_are_noted())
+        (void)dl_iterate_phdr(visit_image, &first);
+}
+
+void image_record(struct recorder_thread *t, const char *path, uintptr_t base, const char *build_id)
+{
+    if (!recorder_is_on() || !recorder_active(t))
+        return;
+    if (images_are_noted())
+        images_record(t);
+    else
+        record_one(t, path, base, build_id);
+}
+
+void images_record(struct recorder_thread *t)
+{
+    uint32_t n = atomic_load_explicit(&image_count, memory_order_acquire);
+    for (;;) {
+        uint32_t i = atomic_load(&images_recorded);
+        if (i >= n)
+            return;
+        if (atomic_compare_exchange_strong(&images_recorded, &i, i + 1))
+            record_one(t, images[i].path, images[i].base, images[i].build_id);
+    }
+}
+
+void images_forked(void)
+{
+    atomic_store(&image_lock, 0);
+    atomic_store(&images_recorded, 0);
 }

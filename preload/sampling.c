@@ -1,35 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samples: an event with the instruction pointer each time the thread's sampler interrupts it, and its callers by frame
- * pointers where they are asked for; and the images that the addresses belong to. */
+ * pointers where they are asked for. */
 #include "preload/sampling.h"
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/images.h"
 
 #include <errno.h>
-#include <link.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 
 #define DEPTH_MAX 64
-#define IMAGES_MAX 512
 #define FURTHEST_FRAME ((uintptr_t)1 << 24) /* of one frame from the next: more is no frame */
 
 static struct pmu_sample_spec spec;
-
-/* Written in the constructor and after each dlopen; read in handlers: count is stored last. */
-static struct image {
-    uintptr_t base;
-    char build_id[IMAGE_ID_TEXT];
-    char path[455];
-} images[IMAGES_MAX];
-static _Atomic uint32_t image_count;
-static _Atomic uint32_t image_lock;
-/* How many of them this process's stream has. */
-static _Atomic uint32_t images_recorded;
 
 bool sampling_is_on(void)
 {
@@ -41,46 +27,8 @@ const struct pmu_sample_spec *sampling_spec(void)
     return &spec;
 }
 
-void sampling_note_image(const char *path, uintptr_t base, const char *build_id)
-{
-    if (!sampling_is_on() || path == NULL || path[0] == '\0')
-        return;
-    uint64_t mask = sys_block_signals();
-    while (atomic_exchange_explicit(&image_lock, 1, memory_order_acquire) != 0)
-        sys_relax();
-    uint32_t n = atomic_load(&image_count);
-    bool fits = n < IMAGES_MAX && strlen(path) < sizeof images[n].path;
-    if (fits) {
-        images[n].base = base;
-        memcpy(images[n].build_id, build_id, strlen(build_id) + 1);
-        memcpy(images[n].path, path, strlen(path) + 1);
-        atomic_store_explicit(&image_count, n + 1, memory_order_release);
-    }
-    atomic_store_explicit(&image_lock, 0, memory_order_release);
-    sys_restore_signals(mask);
-    if (!fits)
-        log_detail(
-            LOG_WARNING,
-            "samples in this image will have no names: it is one too many, or its path is too long",
-            path);
-}
-
-static int visit_image(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-    (void)size;
-    bool *first = ctx;
-    /* The program itself comes first and has no name. */
-    char build_id[IMAGE_ID_TEXT];
-    image_build_id(info, build_id);
-    sampling_note_image(*first ? process.id.executable : info->dlpi_name, info->dlpi_addr,
-                        build_id);
-    *first = false;
-    return 0;
-}
-
 int sampling_prepare(struct rt_error *e)
 {
-    bool first = true;
     int rc = pmu_sample_parse(process.options.text[OPT_sample], &spec, e);
     if (rc == 0)
         rc = pmu_sample_probe(&spec, e);
@@ -90,21 +38,7 @@ int sampling_prepare(struct rt_error *e)
     }
     if (rc != 0)
         spec.period = 0;
-    else if (sampling_is_on())
-        (void)dl_iterate_phdr(visit_image, &first);
     return rc;
-}
-
-void sampling_record_images(struct recorder_thread *t)
-{
-    uint32_t n = atomic_load_explicit(&image_count, memory_order_acquire);
-    for (;;) {
-        uint32_t i = atomic_load(&images_recorded);
-        if (i >= n)
-            return;
-        if (atomic_compare_exchange_strong(&images_recorded, &i, i + 1))
-            image_record(t, images[i].path, images[i].base, images[i].build_id);
-    }
 }
 
 static void make_sampler(struct preload_thread *pt, uint32_t kernel_tid)
@@ -135,7 +69,6 @@ void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
 {
     if (!sampling_is_on() || process.internal_signal == 0 || t->row == NULL)
         return;
-    sampling_record_images(t);
     run_sampler(pt, t->row->kernel_tid);
 }
 
@@ -162,8 +95,6 @@ void sampling_thread_end(struct preload_thread *pt)
 void sampling_forked(struct preload_thread *pt)
 {
     pmu_sampler_forked(&pt->sampler);
-    atomic_store(&image_lock, 0);
-    atomic_store(&images_recorded, 0);
 }
 
 void sampling_resume(struct preload_thread *pt)

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samples inside windows (REGTRACE_SAMPLE): where each thread is, every so often of its own time or events. On the thread
- * concerned; sampling_prepare() and sampling_note_image() not from handlers. */
+ * concerned; sampling_prepare() not from handlers. */
 #ifndef REGTRACE_PRELOAD_SAMPLING_H
 #define REGTRACE_PRELOAD_SAMPLING_H
 
 #include "preload/internal.h"
 
-/* Reads the option, sees whether it can be served, notes the images that are there. 0 or -errno with the text. */
+/* Reads the option, sees whether it can be served. 0 or -errno with the text. */
 RT_MUST_CHECK int sampling_prepare(struct rt_error *e);
 bool sampling_is_on(void);
 const struct pmu_sample_spec *sampling_spec(void);
-
-/* An image that came later. */
-void sampling_note_image(const char *path, uintptr_t base, const char *build_id);
-/* Those that this process's stream does not have yet. */
-void sampling_record_images(struct recorder_thread *t);
 
 /* Before the thread's window opens: what takes long the first time. */
 void sampling_ready(const struct recorder_thread *t, struct preload_thread *pt);

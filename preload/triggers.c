@@ -283,7 +283,7 @@ void trigger_signal(int signal_number, uintptr_t ip)
 
 bool trigger_wants_images(void)
 {
-    return images.count != 0 || functions_wanted();
+    return images.count != 0 || functions_wanted() || images_are_noted();
 }
 
 static const char *base_name(const char *path)
@@ -294,7 +294,6 @@ static const char *base_name(const char *path)
 
 static void image_is_here(const char *path, uintptr_t base, const char *build_id)
 {
-    struct recorder_thread *t = &recorder_self;
     if (functions_wanted())
         functions_resolve();
     uint16_t match[LIST_MAX];
@@ -306,19 +305,14 @@ static void image_is_here(const char *path, uintptr_t base, const char *build_id
     }
     if (n != 0)
         hit(thread_self(), match, n, base);
-    if (!recorder_is_on() || !recorder_active(t))
-        return;
-    if (sampling_is_on())
-        sampling_record_images(t);
-    else
-        image_record(t, path, base, build_id);
+    image_record(&recorder_self, path, base, build_id);
 }
 
 void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id)
 {
     if (!process.traced || recorder_self.in_toolkit)
         return;
-    sampling_note_image(path, base, build_id);
+    image_note(path, base, build_id);
     image_is_here(path, base, build_id);
 }
 

@@ -6,6 +6,7 @@
  * late it was. No thread waits for another. */
 #include "preload/counters.h"
 #include "preload/counting.h"
+#include "preload/images.h"
 #include "preload/sampling.h"
 
 #include "base/sys.h"
@@ -99,6 +100,7 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     recorder_set_window(t, ordinal, 1);
     (void)recorder_emit_long(t, EV_WINDOW_OPEN, a, late, more, 1);
     atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
+    images_record(t);
     emit_cut(t, pt, true);
     sampling_opened(t, pt);
     counters_opened(t, pt);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace dump`: every event as a line of text or of JSON, in the order of time, rank by rank. */
+#include "tools/addresses.h"
 #include "tools/describe.h"
 #include "tools/json.h"
 #include "tools/report.h"
@@ -19,6 +20,12 @@ struct wishes {
     uint64_t thread, wait;
     struct rank_list ranks;
     struct window_span windows;
+};
+
+/* A rank that is being shown. */
+struct showing {
+    const struct rt_rank *rank;
+    struct addresses *addresses;
 };
 
 struct kept {
@@ -142,8 +149,42 @@ static int by_clock(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void print_text(const struct rt_rank *rank, const struct rt_event *ev, int64_t ns)
+/* The function that a field's address lies in, NULL where nobody knows. The call stands before the address to which it returns. */
+static const char *name_of(const struct showing *s, const struct field *f, uint64_t clock)
 {
+    uint64_t address = (uint64_t)f->number - (f->kind == FIELD_RETURN ? 1 : 0);
+    uint32_t item;
+    if ((f->kind != FIELD_CODE && f->kind != FIELD_RETURN) || f->number == 0 ||
+        addresses_find(s->addresses, address, clock, &item) != 0)
+        return NULL;
+    return addresses_name(s->addresses, item);
+}
+
+static void name_key(char out[32], const struct field *f)
+{
+    (void)snprintf(out, 32, "%s_name", f->key);
+}
+
+static void print_field(const struct showing *s, const struct field *f, uint64_t clock)
+{
+    char key[32];
+    const char *name = name_of(s, f, clock);
+    if (f->kind == FIELD_INT)
+        (void)printf(" %s=%" PRId64, f->key, f->number);
+    else if (f->kind == FIELD_UINT)
+        (void)printf(" %s=%" PRIu64, f->key, (uint64_t)f->number);
+    else if (f->kind == FIELD_TEXT)
+        print_quoted(f->key, f->text);
+    else
+        (void)printf(" %s=0x%" PRIx64, f->key, (uint64_t)f->number);
+    name_key(key, f);
+    if (name != NULL)
+        print_quoted(key, name);
+}
+
+static void print_text(const struct showing *s, const struct rt_event *ev, int64_t ns)
+{
+    const struct rt_rank *rank = s->rank;
     struct described d;
     char flags[96], window[16] = "-";
     event_describe(&d, rank, ev);
@@ -152,24 +193,34 @@ static void print_text(const struct rt_rank *rank, const struct rt_event *ev, in
         (void)snprintf(window, sizeof window, "%" PRId32, ev->window);
     (void)printf("%16.9f %5" PRId32 " %4" PRId32 " %5s  %-24s %-14s", (double)ns / 1e9,
                  rt_rank_info(rank)->rank, ev->thread, window, d.name, d.label);
-    for (unsigned i = 0; i < d.count; i++) {
-        const struct field *f = &d.fields[i];
-        if (f->kind == FIELD_INT)
-            (void)printf(" %s=%" PRId64, f->key, f->number);
-        else if (f->kind == FIELD_UINT)
-            (void)printf(" %s=%" PRIu64, f->key, (uint64_t)f->number);
-        else if (f->kind == FIELD_HEX)
-            (void)printf(" %s=0x%" PRIx64, f->key, (uint64_t)f->number);
-        else
-            print_quoted(f->key, f->text);
-    }
+    for (unsigned i = 0; i < d.count; i++)
+        print_field(s, &d.fields[i], ev->clock);
     if (flags[0] != '\0')
         (void)printf(" [%s]", flags);
     (void)putchar('\n');
 }
 
-static void print_json(const struct rt_rank *rank, const struct rt_event *ev, int64_t ns)
+static void json_field(struct json *j, const struct showing *s, const struct field *f,
+                       uint64_t clock)
 {
+    char key[32];
+    const char *name = name_of(s, f, clock);
+    if (f->kind == FIELD_INT)
+        json_int(j, f->key, f->number);
+    else if (f->kind == FIELD_UINT)
+        json_uint(j, f->key, (uint64_t)f->number);
+    else if (f->kind == FIELD_TEXT)
+        json_text(j, f->key, f->text);
+    else
+        json_hex(j, f->key, (uint64_t)f->number);
+    name_key(key, f);
+    if (name != NULL)
+        json_text(j, key, name);
+}
+
+static void print_json(const struct showing *s, const struct rt_event *ev, int64_t ns)
+{
+    const struct rt_rank *rank = s->rank;
     struct json j = {.out = stdout};
     struct described d;
     event_describe(&d, rank, ev);
@@ -192,28 +243,24 @@ static void print_json(const struct rt_rank *rank, const struct rt_event *ev, in
     json_bool(&j, "nested", (ev->flags & EVENT_FLAG_NESTED) != 0);
     json_bool(&j, "fortran", (ev->flags & EVENT_FLAG_FORTRAN) != 0);
     json_object_begin(&j, "data");
-    for (unsigned i = 0; i < d.count; i++) {
-        const struct field *f = &d.fields[i];
-        if (f->kind == FIELD_INT)
-            json_int(&j, f->key, f->number);
-        else if (f->kind == FIELD_UINT)
-            json_uint(&j, f->key, (uint64_t)f->number);
-        else if (f->kind == FIELD_HEX)
-            json_hex(&j, f->key, (uint64_t)f->number);
-        else
-            json_text(&j, f->key, f->text);
-    }
+    for (unsigned i = 0; i < d.count; i++)
+        json_field(&j, s, &d.fields[i], ev->clock);
     json_object_end(&j);
     json_object_end(&j);
 }
 
 static uint64_t printed; /* events */
 
-static int dump_rank(const struct wishes *w, struct rt_rank *rank, int64_t origin,
-                     struct rt_error *e)
+static int dump_rank(const struct wishes *w, struct addresses *addresses, struct rt_rank *rank,
+                     int64_t origin, struct rt_error *e)
 {
     struct kept k = {0};
-    int rc = keep_events(&k, w, rank, e);
+    struct showing s = {rank, addresses};
+    int rc = addresses_begin_rank(addresses, rank);
+    if (rc != 0)
+        rt_error_set(e, "no memory");
+    else
+        rc = keep_events(&k, w, rank, e);
     struct order *order = rc == 0 ? calloc(k.count + 1, sizeof *order) : NULL;
     if (rc == 0 && order == NULL) {
         rc = -ENOMEM;
@@ -228,9 +275,9 @@ static int dump_rank(const struct wishes *w, struct rt_rank *rank, int64_t origi
         int64_t ns = rt_rank_ns(rank, ev->clock) - origin;
         printed++;
         if (w->json)
-            print_json(rank, ev, ns);
+            print_json(&s, ev, ns);
         else
-            print_text(rank, ev, ns);
+            print_text(&s, ev, ns);
     }
     free(order);
     free(k.rows);
@@ -260,6 +307,7 @@ int64_t tool_run_origin(const struct rt_run *run)
 static int dump_run(const struct wishes *w, const struct rt_run *run)
 {
     int64_t origin = tool_run_origin(run);
+    struct addresses addresses = {0};
     int code = TOOL_OK;
     bool any = false;
     if (!w->json)
@@ -271,7 +319,7 @@ static int dump_run(const struct wishes *w, const struct rt_run *run)
         int rc = rt_rank_open(&rank, run, i, &e);
         if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank)) {
             any = true;
-            rc = dump_rank(w, rank, origin, &e);
+            rc = dump_rank(w, &addresses, rank, origin, &e);
         }
         if (rc != 0) {
             message_error("dump", "%s: %s", rt_run_file(run, i), e.text);
@@ -279,6 +327,13 @@ static int dump_run(const struct wishes *w, const struct rt_run *run)
         }
         rt_rank_close(rank);
     }
+    for (size_t i = 0; i < addresses.image_count; i++)
+        if (addresses.images[i].problem != 0)
+            message_warning("dump", "no names in %s: it %s", addresses.images[i].path,
+                            addresses.images[i].problem == ADDRESS_CHANGED
+                                ? "has changed since the run"
+                                : "cannot be read");
+    addresses_free(&addresses);
     if (!any && code == TOOL_OK) {
         message_error("dump", "none of the ranks asked for (-rank) is in %s", w->path);
         code = TOOL_FAILURE;
@@ -328,7 +383,11 @@ const struct command command_dump = {
                    "same moment), clock (raw ticks), "
                    "code, name, label, cpu, cut, late, nested, fortran, and data: the payload by "
                    "name, for example peer, tag, "
-                   "bytes and comm of an MPI call.",
+                   "bytes and comm of an MPI call.\n\n"
+                   "Beside an address of the program stands the function that it lies in, as "
+                   "address_name, call_site_name, ip_name, caller_name or next_name, where the run "
+                   "recorded its images (with REGTRACE_FUNCTIONS or REGTRACE_SAMPLE) and they are "
+                   "on this machine as they were.",
     .options = dump_options,
     .examples =
         "regtrace dump --rank 0 --window 0-2 trace\nregtrace dump --json --code 'MPI_*send' trace",

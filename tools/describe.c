@@ -129,7 +129,7 @@ static void describe_fired(struct described *d, const struct rt_rank *rank,
     for (unsigned i = 0; i < 6; i++)
         if ((flags >> i & 1) != 0)
             add_uint(d, names[i], 1);
-    add_hex(d, "ip", ev->b);
+    add(d, "ip", FIELD_CODE, ev->b);
 }
 
 static const char *close_reason(uint64_t reason)
@@ -181,7 +181,7 @@ static void describe_samples(struct described *d, const struct rt_rank *rank,
 {
     switch (ev->code) {
     case EV_SAMPLE:
-        add_hex(d, "ip", ev->a);
+        add(d, "ip", FIELD_CODE, ev->a);
         add_uint(d, "periods", (uint32_t)ev->b);
         add_uint(d, "callers", ev->b >> 32);
         break;
@@ -193,9 +193,9 @@ static void describe_samples(struct described *d, const struct rt_rank *rank,
         add_uint(d, "running_per_mille", ev->a >> 32);
         break;
     case EV_SAMPLE_CALLERS:
-        add_hex(d, "caller", ev->a);
+        add(d, "caller", FIELD_RETURN, ev->a);
         if (ev->b != 0)
-            add_hex(d, "next", ev->b);
+            add(d, "next", FIELD_RETURN, ev->b);
         break;
     default: add_hex(d, "a", ev->a); add_hex(d, "b", ev->b);
     }
@@ -230,13 +230,13 @@ static void describe_marks(struct described *d, const struct rt_rank *rank,
         if (name != NULL)
             add_text(d, "name", name);
         if (ev->code == EV_SIGNAL_ENTER)
-            add_hex(d, "ip", ev->b);
+            add(d, "ip", FIELD_CODE, ev->b);
         break;
     }
     case EV_FUNCTION_ENTER:
     case EV_FUNCTION_LEAVE:
-        add_hex(d, "address", ev->a);
-        add_hex(d, "call_site", ev->b);
+        add(d, "address", FIELD_CODE, ev->a);
+        add(d, "call_site", FIELD_RETURN, ev->b);
         break;
     case EV_THREADID:
     case EV_STATS_EMIT:

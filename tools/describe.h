@@ -7,12 +7,13 @@
 
 #define DESCRIBE_FIELDS 12
 
-enum field_kind { FIELD_INT, FIELD_UINT, FIELD_HEX, FIELD_TEXT };
+/* CODE: an address of the program's; RETURN: one behind a call. They are HEX with a name. */
+enum field_kind { FIELD_INT, FIELD_UINT, FIELD_HEX, FIELD_CODE, FIELD_RETURN, FIELD_TEXT };
 
 struct field {
     const char *key;
     enum field_kind kind;
-    int64_t number;   /* UINT and HEX: as uint64_t */
+    int64_t number;   /* but for INT: as uint64_t */
     const char *text; /* owned by the rank */
 };
 

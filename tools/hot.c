@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_IMAGE UINT32_MAX
-
 /* The row of that name, made if there is none; takes the name over. UINT32_MAX: no memory. */
 static uint32_t find_row(struct hot_row **rows, size_t *count, char *name, uint32_t image)
 {
@@ -33,14 +31,18 @@ static uint32_t find_row(struct hot_row **rows, size_t *count, char *name, uint3
     return (uint32_t)(*count)++;
 }
 
-static int name_place(struct hot *h, struct hot_place *p, struct hot_symbols *s)
+static int name_place(struct hot *h, uint32_t item)
 {
+    struct hot_place *p = &h->places[item];
+    const struct address *at = &h->at.items[item];
+    struct hot_symbols *s =
+        at->image != NO_IMAGE ? addresses_symbols(&h->at.images[at->image]) : NULL;
     char *function = NULL, *line = NULL;
     if (s != NULL)
-        hot_symbols_find(s, p->offset, &function, &line);
-    p->frameless = p->weight > 0 && s != NULL && hot_symbols_frameless(s, p->offset);
-    p->function = find_row(&h->functions, &h->function_count, function, p->image);
-    p->line = find_row(&h->lines, &h->line_count, line, p->image);
+        hot_symbols_find(s, at->offset, &function, &line);
+    p->frameless = p->weight > 0 && s != NULL && hot_symbols_frameless(s, at->offset);
+    p->function = find_row(&h->functions, &h->function_count, function, at->image);
+    p->line = find_row(&h->lines, &h->line_count, line, at->image);
     if (p->function == UINT32_MAX || p->line == UINT32_MAX)
         return -ENOMEM;
     h->functions[p->function].self += p->weight;
@@ -51,16 +53,11 @@ static int name_place(struct hot *h, struct hot_place *p, struct hot_symbols *s)
 int hot_resolve(struct hot *h)
 {
     int rc = 0;
-    for (size_t i = 0; i <= h->image_count && rc == 0; i++) {
-        uint32_t image = i < h->image_count ? (uint32_t)i : NO_IMAGE;
-        struct hot_image *file = image != NO_IMAGE ? &h->images[i] : NULL;
-        struct hot_symbols *s =
-            file != NULL ? hot_symbols_open(file->path, file->build_id, &file->problem) : NULL;
-        for (size_t p = 0; p < h->place_count && rc == 0; p++)
-            if (h->places[p].image == image)
-                rc = name_place(h, &h->places[p], s);
-        hot_symbols_close(s);
-    }
+    for (size_t i = 0; i < h->at.image_count;
+         i++) /* also those without samples: some have changed */
+        (void)addresses_symbols(&h->at.images[i]);
+    for (size_t i = 0; i < h->at.count && rc == 0; i++)
+        rc = name_place(h, (uint32_t)i);
     for (uint64_t i = 0; i < h->sample_count && rc == 0; i++)
         for (uint32_t f = 0; f < h->samples[i].count; f++) {
             uint32_t place = h->frames[h->samples[i].first + f];
@@ -93,14 +90,6 @@ static const struct hot_row **sorted(const struct hot_row *rows, size_t count)
     if (out != NULL && count > 0)
         qsort(out, count, sizeof *out, by_self);
     return out;
-}
-
-static const char *image_name(const struct hot *h, uint32_t image)
-{
-    if (image == NO_IMAGE)
-        return "(no image)";
-    const char *path = h->images[image].path, *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 static double share(const struct hot *h, uint64_t weight)
@@ -138,7 +127,7 @@ static void print_rows(FILE *out, const struct hot *h, const struct pmu_sample_s
         (void)fprintf(out, "%10s %7.2f", text, share(h, rows[i]->self));
         if (callers)
             (void)fprintf(out, " %7.2f", share(h, rows[i]->within));
-        (void)fprintf(out, "  %-24.24s ", image_name(h, rows[i]->image));
+        (void)fprintf(out, "  %-24.24s ", addresses_image_name(&h->at, rows[i]->image));
         text_write_plain(out, rows[i]->name != NULL ? rows[i]->name
                               : lines               ? "(no line known: -g)"
                                                     : "(no symbol)");
@@ -157,25 +146,6 @@ static struct pmu_sample_spec spec_of(const struct hot *h)
     return spec;
 }
 
-/* Why an image gives no names. */
-static void print_problem(FILE *out, const struct hot_image *image)
-{
-    if (image->problem == HOT_CHANGED)
-        (void)fprintf(out, "No names in %s: it has changed since the run (its build id was %s).\n",
-                      image->path, image->build_id);
-    else if (image->problem == -ENOENT)
-        (void)fprintf(out,
-                      "No names in %s: it is not there any more, or not on this machine (its build "
-                      "id was %s).\n",
-                      image->path, image->build_id[0] != '\0' ? image->build_id : "not known");
-    else if (image->problem == -ENOEXEC)
-        (void)fprintf(out, "No names in %s: no ELF file that can be read lies there now.\n",
-                      image->path);
-    else if (image->problem != 0)
-        (void)fprintf(out, "No names in %s: it cannot be read: %s.\n", image->path,
-                      strerror(-image->problem));
-}
-
 void hot_print_text(FILE *out, const struct hot *h, size_t top)
 {
     struct pmu_sample_spec spec = spec_of(h);
@@ -191,10 +161,7 @@ void hot_print_text(FILE *out, const struct hot *h, size_t top)
     (void)fprintf(out, "Samples %s inside windows: %llu, of %llu periods, %s%s%s\n", h->asked,
                   (unsigned long long)h->sample_count, (unsigned long long)h->weight, total,
                   spec.by_time ? "" : " ", spec.by_time ? " of CPU time" : spec.unit);
-    if (hot_symbols_lack() != NULL)
-        (void)fprintf(out, "No names: %s.\n", hot_symbols_lack());
-    for (size_t i = 0; i < h->image_count; i++)
-        print_problem(out, &h->images[i]);
+    addresses_print_lacks(out, &h->at);
     print_rows(out, h, &spec, false, top);
     print_rows(out, h, &spec, true, top);
     if (h->has_callers)
@@ -216,7 +183,8 @@ static void json_rows(struct json *j, const struct hot *h, const char *key, bool
         json_object_begin(j, NULL);
         json_compact(j);
         json_text(j, lines ? "line" : "function", rows[i]->name);
-        json_text(j, "image", rows[i]->image == NO_IMAGE ? NULL : h->images[rows[i]->image].path);
+        json_text(j, "image",
+                  rows[i]->image == NO_IMAGE ? NULL : h->at.images[rows[i]->image].path);
         json_uint(j, "self", rows[i]->self);
         if (!lines)
             json_uint_if(j, "with_callees", h->has_callers, rows[i]->within);
@@ -237,14 +205,14 @@ void hot_print_json(FILE *out, const struct hot *h)
     json_uint(&j, "samples", h->sample_count);
     json_uint(&j, "periods", h->weight);
     json_array_begin(&j, "changed_images");
-    for (size_t i = 0; i < h->image_count; i++)
-        if (h->images[i].problem == HOT_CHANGED)
-            json_text(&j, NULL, h->images[i].path);
+    for (size_t i = 0; i < h->at.image_count; i++)
+        if (h->at.images[i].problem == ADDRESS_CHANGED)
+            json_text(&j, NULL, h->at.images[i].path);
     json_array_end(&j);
     json_array_begin(&j, "unreadable_images");
-    for (size_t i = 0; i < h->image_count; i++)
-        if (h->images[i].problem < 0)
-            json_text(&j, NULL, h->images[i].path);
+    for (size_t i = 0; i < h->at.image_count; i++)
+        if (h->at.images[i].problem < 0)
+            json_text(&j, NULL, h->at.images[i].path);
     json_array_end(&j);
     json_rows(&j, h, "functions", false);
     json_rows(&j, h, "lines", true);
@@ -254,17 +222,12 @@ void hot_print_json(FILE *out, const struct hot *h)
 
 void hot_free(struct hot *h)
 {
-    for (size_t i = 0; i < h->image_count; i++) {
-        free(h->images[i].path);
-        free(h->images[i].build_id);
-    }
+    addresses_free(&h->at);
     for (size_t i = 0; i < h->function_count; i++)
         free(h->functions[i].name);
     for (size_t i = 0; i < h->line_count; i++)
         free(h->lines[i].name);
-    free(h->images);
     free(h->places);
-    free(h->table);
     free(h->frames);
     free(h->samples);
     free(h->functions);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading samples: addresses become places (image and offset), equal ones of all ranks one. */
+ * Reading the samples of a run. */
 #include "tools/hot.h"
 
 #include <errno.h>
@@ -17,83 +17,10 @@ struct open_sample {
 
 struct reading {
     struct hot *h;
-    const struct rt_rank_tables *tables;
     const struct window_span *windows;
-    uint32_t *image_of_map;
     struct open_sample *open;
     size_t open_count, latest;
 };
-
-static int find_image(struct hot *h, const char *path, const char *build_id, uint32_t *out)
-{
-    for (size_t i = 0; i < h->image_count; i++)
-        if (strcmp(h->images[i].path, path) == 0 && strcmp(h->images[i].build_id, build_id) == 0) {
-            *out = (uint32_t)i;
-            return 0;
-        }
-    struct hot_image *more = realloc(h->images, (h->image_count + 1) * sizeof *more);
-    struct hot_image copy = {.path = strdup(path), .build_id = strdup(build_id)};
-    if (more != NULL)
-        h->images = more;
-    if (more == NULL || copy.path == NULL || copy.build_id == NULL) {
-        free(copy.path);
-        free(copy.build_id);
-        return -ENOMEM;
-    }
-    *out = (uint32_t)h->image_count;
-    h->images[h->image_count++] = copy;
-    return 0;
-}
-
-/* A map's build id, "" where it has none. */
-static const char *build_id_of(const struct rt_rank *rank, const struct rt_map *m)
-{
-    return m->build_id != 0 ? rt_rank_string(rank, m->build_id) : "";
-}
-
-static size_t slot_of(const struct hot *h, const struct hot_place *p)
-{
-    uint64_t x = (p->offset * UINT64_C(0x9e3779b97f4a7c15)) ^ p->image;
-    size_t i = (size_t)(x ^ x >> 29) & (h->table_size - 1);
-    for (; h->table[i] != 0; i = (i + 1) & (h->table_size - 1)) {
-        const struct hot_place *q = &h->places[h->table[i] - 1];
-        if (q->image == p->image && q->offset == p->offset)
-            break;
-    }
-    return i;
-}
-
-static int grow_places(struct hot *h)
-{
-    size_t size = h->table_size == 0 ? 1024 : 2 * h->table_size;
-    struct hot_place *places = realloc(h->places, size / 2 * sizeof *places);
-    uint32_t *table = calloc(size, sizeof *table);
-    if (places != NULL)
-        h->places = places;
-    if (places == NULL || table == NULL) {
-        free(table);
-        return -ENOMEM;
-    }
-    free(h->table);
-    h->table = table;
-    h->table_size = size;
-    for (size_t i = 0; i < h->place_count; i++)
-        h->table[slot_of(h, &h->places[i])] = (uint32_t)i + 1;
-    return 0;
-}
-
-/* The map with the nearest base below; of several there (unloaded and loaded again) the latest before `clock`. */
-static const struct rt_map *find_map(const struct reading *r, uint64_t address, uint64_t clock)
-{
-    const struct rt_map *found = NULL;
-    for (size_t i = 0; i < r->tables->map_count; i++) {
-        const struct rt_map *m = &r->tables->maps[i];
-        if (m->base <= address && (found == NULL || m->base > found->base ||
-                                   (m->base == found->base && m->clock <= clock)))
-            found = m;
-    }
-    return found;
-}
 
 static int push_frame(struct hot *h, uint32_t place)
 {
@@ -112,19 +39,17 @@ static int push_frame(struct hot *h, uint32_t place)
 static int add_frame(struct reading *r, uint64_t address, uint64_t clock, uint32_t *place)
 {
     struct hot *h = r->h;
-    const struct rt_map *m = find_map(r, address, clock);
-    struct hot_place p = {
-        .image = m != NULL ? r->image_of_map[m - r->tables->maps] : UINT32_MAX,
-        .offset = m != NULL ? address - m->base : address,
-    };
-    if (2 * (h->place_count + 1) > h->table_size && grow_places(h) != 0)
+    if (addresses_find(&h->at, address, clock, place) != 0)
         return -ENOMEM;
-    size_t slot = slot_of(h, &p);
-    if (h->table[slot] == 0) {
-        h->places[h->place_count++] = p;
-        h->table[slot] = (uint32_t)h->place_count;
+    if (*place >= h->place_room) {
+        size_t room = 2 * h->place_room + 1024;
+        struct hot_place *more = realloc(h->places, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        memset(more + h->place_room, 0, (room - h->place_room) * sizeof *more);
+        h->places = more;
+        h->place_room = room;
     }
-    *place = h->table[slot] - 1;
     return push_frame(h, *place);
 }
 
@@ -224,18 +149,13 @@ static int read_all(struct reading *r, struct rt_rank *rank, struct rt_error *e)
 int hot_collect(struct hot *h, struct rt_rank *rank, const struct window_span *windows,
                 struct rt_error *e)
 {
-    struct reading r = {.h = h, .tables = rt_rank_tables(rank), .windows = windows};
+    struct reading r = {.h = h, .windows = windows};
     const char *asked = rt_rank_metadata(rank, "option.sample");
     if (asked != NULL && h->asked[0] == '\0')
         (void)snprintf(h->asked, sizeof h->asked, "%s", asked);
-    r.image_of_map = calloc(r.tables->map_count + 1, sizeof *r.image_of_map);
-    int rc = r.image_of_map == NULL ? -ENOMEM : 0;
-    for (size_t i = 0; i < r.tables->map_count && rc == 0; i++)
-        rc = find_image(h, rt_rank_string(rank, r.tables->maps[i].path),
-                        build_id_of(rank, &r.tables->maps[i]), &r.image_of_map[i]);
+    int rc = addresses_begin_rank(&h->at, rank);
     if (rc == 0)
         rc = read_all(&r, rank, e);
-    free(r.image_of_map);
     free(r.open);
     if (rc == -ENOMEM)
         rt_error_set(e, "out of memory");

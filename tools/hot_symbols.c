@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Names and lines of addresses, by elfutils' libdwfl. */
-#include "tools/hot.h"
+#include "tools/addresses.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int
         return NULL;
     }
     if (is_other(s->module, build_id)) {
-        *problem = HOT_CHANGED;
+        *problem = ADDRESS_CHANGED;
         hot_symbols_close(s);
         return NULL;
     }
@@ -95,6 +95,8 @@ void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, 
     /* The nearest symbol below is no name for what lies behind its end. */
     if (name != NULL && (symbol.st_size == 0 || into < symbol.st_size))
         *function = readable(name);
+    if (line == NULL)
+        return;
     Dwfl_Line *where = dwfl_module_getsrc(s->module, address + s->bias);
     const char *file = where != NULL ? dwfl_lineinfo(where, NULL, &number, NULL, NULL, NULL) : NULL;
     if (file != NULL && asprintf(line, "%s:%d", file, number) < 0)

@@ -3,8 +3,9 @@
 #ifndef REGTRACE_TOOLS_REPORT_H
 #define REGTRACE_TOOLS_REPORT_H
 
-#include "tools/tools.h"
+#include "tools/addresses.h"
 #include "tools/json.h"
+#include "tools/tools.h"
 #include "writer/writer.h"
 
 #define REPORT_FUNCTIONS 768 /* EVENT_MPI_FUNCTION() cannot give more: three categories of 256 */
@@ -54,6 +55,12 @@ struct report_counter {
     uint64_t calls, in_mpi;  /* MPI calls in which it was counted, and how many in them */
 };
 
+/* A function of the program that REGTRACE_FUNCTIONS recorded, on one rank. */
+struct report_function {
+    uint64_t calls, cut;      /* cut: real edges that lie outside the window */
+    double total_ns, self_ns; /* self: without the recorded functions that it calls */
+};
+
 struct report_rank {
     char *file, *host, *program, *end_reason,
         *error;               /* error: could not be read (the rest is empty) */
@@ -82,8 +89,11 @@ struct report_rank {
     bool has_realtime, alive;
     struct report_counter counters[REPORT_COUNTERS];
     size_t counter_count;
-    bool counts_events; /* REGTRACE_EVENTS was given */
-    bool is_part;       /* one window's file of `regtrace split` */
+    bool counts_events;                        /* REGTRACE_EVENTS was given */
+    bool is_part;                              /* one window's file of `regtrace split` */
+    struct report_function *program_functions; /* by items of report.addresses, so many: */
+    size_t program_room;
+    uint64_t program_unmatched; /* enters or leaves without the other */
 };
 
 struct report_text_item {
@@ -103,6 +113,7 @@ struct report {
     char **chains;
     size_t chain_count;
     char *names[REPORT_FUNCTIONS]; /* of MPI functions that occur */
+    struct addresses addresses;    /* of the program's functions */
     struct report_text_item *never_fired;
     size_t never_fired_count;
     char **log;
@@ -190,6 +201,36 @@ int64_t tool_run_origin(const struct rt_run *run);
 
 /* Is the traced process of this file still there (same host only)? */
 bool tool_process_alive(const struct rt_rank_info *info);
+
+/* --- functions of the program: report_functions.c ------------------------------------------------ */
+
+/* Open calls of one thread while the events pass by. */
+struct function_stack {
+    int32_t thread;
+    bool gap; /* events were dropped: leaves may come whose enter is lost */
+    struct open_function {
+        uint32_t item;
+        uint64_t clock, within; /* within: ticks of the functions that it called */
+    } * open;
+    size_t depth, room;
+    uint32_t *active; /* by item: how often it is open */
+    size_t active_room;
+};
+
+/* All zero at first; report_functions_end() frees it. */
+struct function_pass {
+    struct function_stack *stacks;
+    size_t count, latest;
+};
+
+/* Any event. 0 or -ENOMEM. */
+RT_MUST_CHECK int report_functions_take(struct report *r, struct report_rank *k,
+                                        struct function_pass *p, const struct rt_rank *rank,
+                                        const struct rt_event *ev);
+void report_functions_end(struct function_pass *p);
+/* Nothing where none were recorded. */
+void report_functions_print(FILE *out, const struct report *r, size_t top);
+void report_functions_json(struct json *j, const struct report *r);
 
 /* --- counters: report_counters.c ---------------------------------------------------------------- */
 

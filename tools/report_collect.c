@@ -224,6 +224,8 @@ int report_collect(struct report *r, const struct rt_run *run, const struct rank
         find_missing(r);
     apply_origin(r);
     collect_log(r);
+    for (size_t i = 0; i < r->addresses.count; i++)
+        (void)addresses_name(&r->addresses, (uint32_t)i);
     keep_ranks(r, ranks);
     if (r->rank_count == 0) {
         rt_error_set(e, "none of the ranks asked for (-rank) is in %s", r->dir);
@@ -244,6 +246,7 @@ static void free_rank(struct report_rank *k)
     free(k->threads);
     free(k->alarms);
     free(k->functions);
+    free(k->program_functions);
     free(k->file);
     free(k->host);
     free(k->program);
@@ -280,6 +283,7 @@ void report_free(struct report *r)
         free(r->names[i]);
     for (size_t i = 0; i < r->never_fired_count; i++)
         free(r->never_fired[i].text);
+    addresses_free(&r->addresses);
     free_texts(r->chains, r->chain_count);
     free_texts(r->log, r->log_count);
     free(r->never_fired);

@@ -303,6 +303,7 @@ void report_print_json(FILE *out, const struct report *r, const struct report_es
     json_array_end(&j);
     write_estimate(&j, estimate);
     write_mpi(&j, r);
+    report_functions_json(&j, r);
     write_notes(&j, r);
     json_object_end(&j);
 }

@@ -27,6 +27,7 @@ struct pass {
     struct rt_rank *rank;
     struct call_stack *stacks;
     size_t stack_count;
+    struct function_pass functions;
     size_t next_window; /* rows of /windows stand in the order of their openings */
 };
 
@@ -274,6 +275,8 @@ static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
     p->out->completions_unknown += ev->code == EV_MPI_COMPLETE && unknown;
     if (ev->code == EV_COUNTER)
         report_counters_take(p->out, p->rank, ev, NULL);
+    if (report_functions_take(p->report, p->out, &p->functions, p->rank, ev) != 0)
+        return -ENOMEM;
     bool counted = ev->code == EV_MPI_COUNTER;
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);
@@ -319,6 +322,7 @@ static int pass_over_events(struct pass *p, struct progress *progress, struct rt
         rt_error_set(e, "no memory");
     free(block);
     free(p->stacks);
+    report_functions_end(&p->functions);
     return rc;
 }
 
@@ -342,6 +346,10 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     const char *events = rt_rank_metadata(rank, "option.events");
     out->counts_events = events != NULL && events[0] != '\0';
     struct pass p = {.report = r, .out = out, .rank = rank};
+    if (addresses_begin_rank(&r->addresses, rank) != 0) {
+        rt_error_set(e, "no memory");
+        return -ENOMEM;
+    }
     int rc = pass_over_events(&p, progress, e);
     for (size_t i = 0; i < out->thread_count; i++) {
         out->window_ns += out->threads[i].window_ns;

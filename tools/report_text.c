@@ -458,6 +458,7 @@ void report_print_text(FILE *out, const struct report *r, const struct report_es
     if (estimate != NULL)
         report_print_estimate(out, estimate);
     print_functions(out, r, top);
+    report_functions_print(out, r, top);
     report_counters_print(out, r, top);
     print_ranks(out, r, all);
     print_overhead(out, r);

@@ -106,4 +106,93 @@ is "$(count 'EV_FUNCTION')" 0 'by default they are not recorded'
 traced cut REGTRACE_FUNCTIONS=1 REGTRACE_CONTROL=start:enter_func:leaf,stop:exit_func:leaf ./calls
 is "$(sed -n 's/.*EV_FUNCTION_\([EL]\)[A-Z]* *\([^ ]*\) .*\(\[.*\]\)*$/\1/p' <<<"$events" | tr -d '\n')/$(count 'EV_FUNCTION_ENTER.*\[cut\]')/$(count 'EV_FUNCTION_LEAVE.*\[cut\]')" \
     'EEEELLLL/3/3' 'a window that opens in calls has their enters, cut, and at its end their leaves'
+
+# Their names: the images are recorded with them.
+traced names REGTRACE_FUNCTIONS=1 ./calls
+is "$(sed -n 's/.*EV_FUNCTION_ENTER .* address_name="\([^"]*\)".* call_site_name="\([^"]*\)".*/\2>\1/p' <<<"$events" | sort | uniq -c | xargs)" \
+    '4 deep>deep 2 deep>leaf 2 main>deep' 'dump names each function and its caller'
+is "$("$REGTRACE" dump --json --code EV_FUNCTION_LEAVE "$T/names" | grep -c '"address_name": "leaf"')" 2 'in JSON too'
+report=$("$REGTRACE" report "$T/names")
+like "$report" ' 6 .* calls +deep$' 'report: the calls of a function'
+like "$report" ' 2 .* calls +leaf$' 'of another'
+like "$("$REGTRACE" report --json "$T/names")" '"function": "leaf", "image": "'"$T"'/calls", "offset": "0x[0-9a-f]+", "calls": 2, "cut": 0,' 'report --json has them'
+like "$("$REGTRACE" report --json "$T/cut")" '"function": "deep", .*"calls": 3, "cut": 6,' 'edges of windows are counted as such'
+traced none ./calls
+unlike "$("$REGTRACE" report "$T/none")" 'functions of the program' 'no table where none was recorded'
+
+# Times: they add up, and outermost instances contain their callees.
+got=$("$REGTRACE" report --json "$T/names" | sed -n 's/.*"function": "\([a-z]*\)".*"total_ns": \([0-9.e+]*\), "self_ns": \([0-9.e+]*\).*/\1 \2 \3/p' |
+    awk '{ t[$1] = $2; s[$1] = $3 } END { d = t["deep"] - s["deep"] - s["leaf"]; print (d < 1 && d > -1), (t["leaf"] == s["leaf"]), (t["leaf"] > 0), (t["deep"] > t["leaf"]) }')
+is "$got" '1 1 1 1' 'the time of a recursion is its own and that of what it calls, counted once'
+
+# An image that comes before the first window has its names too; a child of fork has a file, and images, of its own.
+cat >late.c <<'END'
+void plugged(void) { __asm__ volatile(""); }
+END
+cat >host.c <<'END'
+#include <dlfcn.h>
+#include <regtrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void in_child(void) { __asm__ volatile(""); }
+__attribute__((no_instrument_function)) int main(void)
+{
+    void *h = dlopen("./late.so", RTLD_NOW);
+    void (*f)(void) = h ? (void (*)(void))dlsym(h, "plugged") : 0;
+    if (!f)
+        return 1;
+    regtrace_start(1);
+    f();
+    pid_t child = fork();
+    if (child == 0) {
+        in_child();
+        _exit(0);
+    }
+    waitpid(child, 0, 0);
+    return 0;
+}
+END
+cc "${flags[@]}" -fPIC -shared -o late.so late.c && cc "${flags[@]}" -o host host.c -ldl || exit 99
+traced late REGTRACE_FUNCTIONS=1 REGTRACE_DEFAULT_START=0 ./host
+is "$(sed -n 's/.*EV_FUNCTION_ENTER .* address_name="\([^"]*\)".*/\1/p' <<<"$events" | sort | xargs)" 'in_child plugged' \
+    'functions of an image that was loaded before the first window, and of a forked child'
+
+if [ -x ./spaces ]; then
+    traced readable REGTRACE_FUNCTIONS=1 ./spaces
+    like "$events" 'address_name="ns::solve\(int\)"' 'names of C++ are readable'
+fi
+
+# An image that is not the one that ran gives no names, and that is said.
+cp calls kept && cc "${flags[@]}" -O1 -o calls calls.c || exit 99
+run 60 "$REGTRACE" dump "$T/names"
+unlike "$out" '_name="(deep|leaf)"' 'no names from a program that has changed since'
+like "$err" "no names in $T/calls: it has changed" 'and that is said'
+like "$("$REGTRACE" report "$T/names")" "No names in $T/calls: it has changed" 'by report too'
+# python TEXT ARGUMENT...: a program with the package.
+python() { PYTHONPATH=$REGTRACE_SOURCE/share/python "$PYTHON" -c "$@"; }
+if [ "$PYTHON" != no ]; then
+    text='import warnings, sys, regtrace
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    f = regtrace.open(sys.argv[1]).functions()
+print(f["function"].isna().all(), len(f), ["changed since the run" in str(w.message) for w in said])'
+    is "$(python "$text" "$T/names")" 'True 8 [True]' 'and by functions() in Python'
+fi
+mv kept calls
+if [ "$PYTHON" != no ]; then
+    "$REGTRACE" report --json "$T/names" >names.json
+    text='import json, sys, regtrace
+f = regtrace.open(sys.argv[1]).functions()
+print(*[f"{n}:{d}" for n, d in zip(f["function"], f["depth"])], (f["duration_ns"] == f["end_ns"] - f["begin_ns"]).all())
+total = {r["function"]: r["total_ns"] for r in json.load(open(sys.argv[2]))["program_functions"]}
+print(abs(f[f["depth"] == 0]["duration_ns"].sum() - total["deep"]) < 10, abs(f[f["function"] == "leaf"]["duration_ns"].sum() - total["leaf"]) < 10)'
+    is "$(python "$text" "$T/names" names.json | xargs)" \
+        'deep:0 deep:1 deep:2 leaf:3 deep:0 deep:1 deep:2 leaf:3 True True True' 'functions() in Python: calls with names and depths, times as in report'
+    if [ -d "$T/readable" ]; then
+        is "$(python 'import regtrace, sys; print(*regtrace.open(sys.argv[1]).functions()["function"])' "$T/readable")" \
+            'ns::solve(int) other::solve(double) thrower::run(int) thrower::run(int)' 'names of C++ are readable there too'
+    fi
+else
+    skip 'functions() in Python' 'no python3 with h5py'
+fi
 done_testing

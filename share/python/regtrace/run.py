@@ -189,6 +189,26 @@ class Run:
             warnings.warn(text, IncompleteWarning, stacklevel=2)
         return _joined(parts).sort_values("begin_ns", kind="stable", ignore_index=True)
 
+    def functions(self, rank=None, window=None, thread=None):
+        """One row per call of a function of the program (REGTRACE_FUNCTIONS): enter and leave of a thread paired.
+
+        function: its name, from the images as they are on this machine now; NA where nobody knows. image and offset: where it
+        stands in its file, as `addr2line -e image offset` takes it. depth: 0 is the outermost recorded function.
+        """
+        parts, alone, known, changed = [], 0, {}, set()
+        for f in self._chosen(rank):
+            frame, n, other = frames.functions(f, known, window=window, thread=thread)
+            parts.append(self._labelled(f, frame))
+            alone += n
+            changed |= other
+        if alone:
+            text = f"{alone} enters or leaves of functions have no partner and are left out"
+            warnings.warn(text, IncompleteWarning, stacklevel=2)
+        if changed:
+            text = f"no names of functions in {', '.join(sorted(changed))}: changed since the run"
+            warnings.warn(text, IncompleteWarning, stacklevel=2)
+        return _joined(parts).sort_values("begin_ns", kind="stable", ignore_index=True)
+
     def marks(self, rank=None, window=None, thread=None):
         """One row per push, pop or set of a mark."""
         return self._each(rank, lambda f: frames.marks(f, window=window, thread=thread))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names of functions: the symbol tables of ELF files as they are on this machine, if they are still those of the run."""
+
+import ctypes
+import mmap
+
+import numpy as np
+
+_HEADER = np.dtype([("ident", "V16"), ("type", "u2"), ("machine", "u2"), ("version", "u4"), ("entry", "u8"), ("phoff", "u8"),
+                    ("shoff", "u8"), ("flags", "u4"), ("ehsize", "u2"), ("phentsize", "u2"), ("phnum", "u2"), ("shentsize", "u2"),
+                    ("shnum", "u2"), ("shstrndx", "u2")])  # fmt: skip
+_SECTION = np.dtype([("name", "u4"), ("type", "u4"), ("flags", "u8"), ("addr", "u8"), ("offset", "u8"), ("size", "u8"),
+                     ("link", "u4"), ("info", "u4"), ("addralign", "u8"), ("entsize", "u8")])  # fmt: skip
+_SYMBOL = np.dtype([("name", "u4"), ("info", "u1"), ("other", "u1"), ("shndx", "u2"), ("value", "u8"), ("size", "u8")])
+_SYMTAB, _NOTE, _DYNSYM = 2, 7, 11
+_FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
+_DEBUG = "/usr/lib/debug/.build-id"
+
+
+def _sections(data):
+    """The section headers of a 64-bit little-endian ELF file; ValueError for anything else."""
+    if len(data) < _HEADER.itemsize or data[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("no 64-bit ELF file")
+    header = np.frombuffer(data, _HEADER, 1)[0]
+    return np.frombuffer(data, _SECTION, int(header["shnum"]), int(header["shoff"]))
+
+
+def _build_id(data, sections):
+    for section in sections[sections["type"] == _NOTE]:
+        at, end = int(section["offset"]), int(section["offset"]) + int(section["size"])
+        while end - at >= 12:
+            name, value, kind = np.frombuffer(data, "<u4", 3, at).tolist()
+            content = at + 12 + (name + 3 & ~3)
+            if kind == 3 and data[at + 12 : at + 12 + name] == b"GNU\0":
+                return data[content : content + value].hex()
+            at = content + (value + 3 & ~3)
+    return ""
+
+
+def _functions(data, sections):
+    """(start, end, name) of the functions in the best table there is, ordered by start."""
+    for kind in (_SYMTAB, _DYNSYM):
+        for section in sections[sections["type"] == kind]:
+            symbols = np.frombuffer(data, _SYMBOL, int(section["size"]) // _SYMBOL.itemsize, int(section["offset"]))
+            symbols = symbols[np.isin(symbols["info"] & 15, _FUNCTIONS) & (symbols["shndx"] != 0)]
+            if len(symbols) == 0:
+                continue
+            # Of several names of one place: a global one, not a weak one, not a local one.
+            rank = np.choose(np.minimum(symbols["info"] >> 4, 2), (0, 2, 1))
+            symbols = symbols[np.lexsort((rank, symbols["value"]))]
+            texts = int(sections[int(section["link"])]["offset"])
+            return symbols["value"], symbols["value"] + symbols["size"], symbols["name"].astype(np.int64) + texts
+    return None
+
+
+class Symbols:
+    """The functions of one image. `changed`: what lies at its path now has another build id."""
+
+    def __init__(self, path, build_id):
+        self.changed, self._table, self._data = False, None, b""
+        names = [path] + ([f"{_DEBUG}/{build_id[:2]}/{build_id[2:]}.debug"] if build_id else [])
+        for name in names if path.startswith("/") else []:
+            try:
+                with open(name, "rb") as f:
+                    data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+                sections = _sections(data)
+                own = _build_id(data, sections)
+                if build_id and own[:40] != build_id:
+                    self.changed |= name == path
+                    continue
+                table = _functions(data, sections)
+            except (OSError, ValueError, IndexError):
+                continue
+            # A table of dynamic symbols alone gives way to one of the file of debugging information.
+            if table is not None and (self._table is None or len(table[0]) > len(self._table[0])):
+                self._table, self._data = table, data
+
+    def name(self, offset):
+        """The function that this address of the file lies in, in readable form; None if nobody knows."""
+        if self._table is None:
+            return None
+        start, end, text = self._table
+        at = int(np.searchsorted(start, np.uint64(offset), side="right")) - 1
+        # The nearest symbol below is no name for what lies behind its end.
+        if at < 0 or (end[at] != start[at] and offset >= int(end[at])):
+            return None
+        low = int(text[at])
+        return readable(self._data[low : self._data.find(b"\0", low)].decode("utf-8", "replace"))
+
+
+def _library(name):
+    try:
+        return ctypes.CDLL(name)
+    except OSError:
+        return None
+
+
+_cxx, _libc = None, None
+
+
+def readable(name):
+    """A C++ name as it was written, where the C++ library is here."""
+    global _cxx, _libc
+    if not name.startswith("_Z"):
+        return name
+    if _libc is None:
+        _cxx, _libc = _library("libstdc++.so.6"), ctypes.CDLL(None)
+        _libc.free.argtypes = [ctypes.c_void_p]
+        if _cxx is not None:
+            _cxx.__cxa_demangle.restype = ctypes.c_void_p
+            _cxx.__cxa_demangle.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+    if _cxx is None:
+        return name
+    status = ctypes.c_int()
+    plain = _cxx.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
+    if not plain:
+        return name
+    text = ctypes.string_at(plain).decode("utf-8", "replace")
+    _libc.free(plain)
+    return text

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Recorded addresses become places (image and offset), by the images that their rank had loaded. */
+#include "tools/addresses.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int find_image(struct addresses *a, const char *path, const char *build_id, uint32_t *out)
+{
+    for (size_t i = 0; i < a->image_count; i++)
+        if (strcmp(a->images[i].path, path) == 0 && strcmp(a->images[i].build_id, build_id) == 0) {
+            *out = (uint32_t)i;
+            return 0;
+        }
+    struct address_image *more = realloc(a->images, (a->image_count + 1) * sizeof *more);
+    struct address_image copy = {.path = strdup(path), .build_id = strdup(build_id)};
+    if (more != NULL)
+        a->images = more;
+    if (more == NULL || copy.path == NULL || copy.build_id == NULL) {
+        free(copy.path);
+        free(copy.build_id);
+        return -ENOMEM;
+    }
+    *out = (uint32_t)a->image_count;
+    a->images[a->image_count++] = copy;
+    return 0;
+}
+
+int addresses_begin_rank(struct addresses *a, const struct rt_rank *rank)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(rank);
+    uint32_t *images = realloc(a->image_of_map, (t->map_count + 1) * sizeof *images);
+    int rc = images == NULL ? -ENOMEM : 0;
+    if (rc == 0)
+        a->image_of_map = images;
+    for (size_t i = 0; i < t->map_count && rc == 0; i++) {
+        const struct rt_map *m = &t->maps[i];
+        rc = find_image(a, rt_rank_string(rank, m->path),
+                        m->build_id != 0 ? rt_rank_string(rank, m->build_id) : "", &images[i]);
+    }
+    a->tables = rc == 0 ? t : NULL;
+    return rc;
+}
+
+static size_t slot_of(const struct addresses *a, uint32_t image, uint64_t offset)
+{
+    uint64_t x = (offset * UINT64_C(0x9e3779b97f4a7c15)) ^ image;
+    size_t i = (size_t)(x ^ x >> 29) & (a->table_size - 1);
+    for (; a->table[i] != 0; i = (i + 1) & (a->table_size - 1)) {
+        const struct address *q = &a->items[a->table[i] - 1];
+        if (q->image == image && q->offset == offset)
+            break;
+    }
+    return i;
+}
+
+static int grow(struct addresses *a)
+{
+    size_t size = a->table_size == 0 ? 1024 : 2 * a->table_size;
+    struct address *items = realloc(a->items, size / 2 * sizeof *items);
+    uint32_t *table = calloc(size, sizeof *table);
+    if (items != NULL)
+        a->items = items;
+    if (items == NULL || table == NULL) {
+        free(table);
+        return -ENOMEM;
+    }
+    free(a->table);
+    a->table = table;
+    a->table_size = size;
+    for (size_t i = 0; i < a->count; i++)
+        a->table[slot_of(a, a->items[i].image, a->items[i].offset)] = (uint32_t)i + 1;
+    return 0;
+}
+
+/* The map with the nearest base below; of several there (unloaded and loaded again) the latest before `clock`. */
+static const struct rt_map *find_map(const struct rt_rank_tables *t, uint64_t address,
+                                     uint64_t clock)
+{
+    const struct rt_map *found = NULL;
+    for (size_t i = 0; i < t->map_count; i++) {
+        const struct rt_map *m = &t->maps[i];
+        if (m->base <= address && (found == NULL || m->base > found->base ||
+                                   (m->base == found->base && m->clock <= clock)))
+            found = m;
+    }
+    return found;
+}
+
+int addresses_find(struct addresses *a, uint64_t address, uint64_t clock, uint32_t *item)
+{
+    const struct rt_map *m = find_map(a->tables, address, clock);
+    uint32_t image = m != NULL ? a->image_of_map[m - a->tables->maps] : NO_IMAGE;
+    uint64_t offset = m != NULL ? address - m->base : address;
+    if (2 * (a->count + 1) > a->table_size && grow(a) != 0)
+        return -ENOMEM;
+    size_t slot = slot_of(a, image, offset);
+    if (a->table[slot] == 0) {
+        a->items[a->count++] = (struct address){.image = image, .offset = offset};
+        a->table[slot] = (uint32_t)a->count;
+    }
+    *item = a->table[slot] - 1;
+    return 0;
+}
+
+struct hot_symbols *addresses_symbols(struct address_image *image)
+{
+    if (!image->opened)
+        image->symbols = hot_symbols_open(image->path, image->build_id, &image->problem);
+    image->opened = true;
+    return image->symbols;
+}
+
+const char *addresses_name(struct addresses *a, uint32_t item)
+{
+    struct address *p = &a->items[item];
+    struct hot_symbols *s = NULL;
+    if (!p->named && p->image != NO_IMAGE)
+        s = addresses_symbols(&a->images[p->image]);
+    if (s != NULL)
+        hot_symbols_find(s, p->offset, &p->name, NULL);
+    p->named = true;
+    return p->name;
+}
+
+const char *addresses_image_name(const struct addresses *a, uint32_t image)
+{
+    if (image == NO_IMAGE)
+        return "(no image)";
+    const char *path = a->images[image].path, *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Why an image gives no names. */
+static void print_problem(FILE *out, const struct address_image *image)
+{
+    if (image->problem == ADDRESS_CHANGED)
+        (void)fprintf(out, "No names in %s: it has changed since the run (its build id was %s).\n",
+                      image->path, image->build_id);
+    else if (image->problem == -ENOENT)
+        (void)fprintf(out,
+                      "No names in %s: it is not there any more, or not on this machine (its build "
+                      "id was %s).\n",
+                      image->path, image->build_id[0] != '\0' ? image->build_id : "not known");
+    else if (image->problem == -ENOEXEC)
+        (void)fprintf(out, "No names in %s: no ELF file that can be read lies there now.\n",
+                      image->path);
+    else if (image->problem != 0)
+        (void)fprintf(out, "No names in %s: it cannot be read: %s.\n", image->path,
+                      strerror(-image->problem));
+}
+
+void addresses_print_lacks(FILE *out, const struct addresses *a)
+{
+    if (hot_symbols_lack() != NULL)
+        (void)fprintf(out, "No names: %s.\n", hot_symbols_lack());
+    for (size_t i = 0; i < a->image_count; i++)
+        print_problem(out, &a->images[i]);
+}
+
+void addresses_free(struct addresses *a)
+{
+    for (size_t i = 0; i < a->image_count; i++) {
+        hot_symbols_close(a->images[i].symbols);
+        free(a->images[i].path);
+        free(a->images[i].build_id);
+    }
+    for (size_t i = 0; i < a->count; i++)
+        free(a->items[i].name);
+    free(a->images);
+    free(a->items);
+    free(a->table);
+    free(a->image_of_map);
+    *a = (struct addresses){0};
+}
