@@ -26,10 +26,16 @@ struct wishes {
 struct showing {
     const struct rt_rank *rank;
     struct addresses *addresses;
+    const struct rt_fired **fired; /* in the order of their rows */
+};
+
+struct kept_event {
+    struct rt_event event;
+    uint64_t row; /* in /events */
 };
 
 struct kept {
-    struct rt_event *rows;
+    struct kept_event *rows;
     size_t count, room;
 };
 
@@ -99,7 +105,7 @@ static int keep_events(struct kept *k, const struct wishes *w, struct rt_rank *r
         rc = rt_rank_read_events(rank, row, BLOCK_ROWS, block, &got, e);
         if (rc == 0 && k->count + got > k->room) {
             size_t room = 2 * (k->count + got);
-            struct rt_event *more = realloc(k->rows, room * sizeof *more);
+            struct kept_event *more = realloc(k->rows, room * sizeof *more);
             if (more == NULL) {
                 rc = -ENOMEM;
                 rt_error_set(
@@ -111,7 +117,7 @@ static int keep_events(struct kept *k, const struct wishes *w, struct rt_rank *r
         }
         for (size_t i = 0; rc == 0 && i < got; i++)
             if (is_wanted(w, rank, &block[i]))
-                k->rows[k->count++] = block[i];
+                k->rows[k->count++] = (struct kept_event){block[i], row + i};
         progress_update(&p, row, rt_rank_info(rank)->event_count);
     }
     progress_end(&p);
@@ -149,6 +155,35 @@ static int by_clock(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+static int by_row(const void *a, const void *b)
+{
+    uint64_t x = (*(const struct rt_fired *const *)a)->row,
+             y = (*(const struct rt_fired *const *)b)->row;
+    return x < y ? -1 : x > y;
+}
+
+static int sort_fired(struct showing *s)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(s->rank);
+    s->fired = calloc(t->fired_count + 1, sizeof *s->fired);
+    if (s->fired == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < t->fired_count; i++)
+        s->fired[i] = &t->fired[i];
+    qsort((void *)s->fired, t->fired_count, sizeof *s->fired, by_row);
+    return 0;
+}
+
+static void describe(struct described *d, const struct showing *s, const struct kept_event *k)
+{
+    struct rt_fired key = {.row = k->row};
+    const struct rt_fired *wanted = &key, **found = NULL;
+    if (k->event.code == EV_FIRED)
+        found = bsearch((const void *)&wanted, (const void *)s->fired,
+                        rt_rank_tables(s->rank)->fired_count, sizeof *s->fired, by_row);
+    event_describe(d, s->rank, &k->event, found != NULL ? *found : NULL);
+}
+
 /* The function that a field's address lies in, NULL where nobody knows. The call stands before the address to which it returns. */
 static const char *name_of(const struct showing *s, const struct field *f, uint64_t clock)
 {
@@ -182,12 +217,13 @@ static void print_field(const struct showing *s, const struct field *f, uint64_t
         print_quoted(key, name);
 }
 
-static void print_text(const struct showing *s, const struct rt_event *ev, int64_t ns)
+static void print_text(const struct showing *s, const struct kept_event *k, int64_t ns)
 {
     const struct rt_rank *rank = s->rank;
+    const struct rt_event *ev = &k->event;
     struct described d;
     char flags[96], window[16] = "-";
-    event_describe(&d, rank, ev);
+    describe(&d, s, k);
     event_flags_text(flags, ev->flags, ',');
     if (ev->window >= 0)
         (void)snprintf(window, sizeof window, "%" PRId32, ev->window);
@@ -218,12 +254,13 @@ static void json_field(struct json *j, const struct showing *s, const struct fie
         json_text(j, key, name);
 }
 
-static void print_json(const struct showing *s, const struct rt_event *ev, int64_t ns)
+static void print_json(const struct showing *s, const struct kept_event *k, int64_t ns)
 {
     const struct rt_rank *rank = s->rank;
+    const struct rt_event *ev = &k->event;
     struct json j = {.out = stdout};
     struct described d;
-    event_describe(&d, rank, ev);
+    describe(&d, s, k);
     json_object_begin(&j, NULL);
     json_int(&j, "rank", rt_rank_info(rank)->rank);
     json_uint(&j, "pid", rt_rank_info(rank)->pid);
@@ -255,8 +292,10 @@ static int dump_rank(const struct wishes *w, struct addresses *addresses, struct
                      int64_t origin, struct rt_error *e)
 {
     struct kept k = {0};
-    struct showing s = {rank, addresses};
+    struct showing s = {rank, addresses, NULL};
     int rc = addresses_begin_rank(addresses, rank);
+    if (rc == 0)
+        rc = sort_fired(&s);
     if (rc != 0)
         rt_error_set(e, "no memory");
     else
@@ -267,18 +306,19 @@ static int dump_rank(const struct wishes *w, struct addresses *addresses, struct
         rt_error_set(e, "no memory");
     }
     for (size_t i = 0; rc == 0 && i < k.count; i++)
-        order[i] = (struct order){k.rows[i].clock, i};
+        order[i] = (struct order){k.rows[i].event.clock, i};
     if (rc == 0)
         qsort(order, k.count, sizeof *order, by_clock);
     for (size_t i = 0; rc == 0 && i < k.count && ferror(stdout) == 0; i++) {
-        const struct rt_event *ev = &k.rows[order[i].index];
-        int64_t ns = rt_rank_ns(rank, ev->clock) - origin;
+        const struct kept_event *one = &k.rows[order[i].index];
+        int64_t ns = rt_rank_ns(rank, one->event.clock) - origin;
         printed++;
         if (w->json)
-            print_json(&s, ev, ns);
+            print_json(&s, one, ns);
         else
-            print_text(&s, ev, ns);
+            print_text(&s, one, ns);
     }
+    free((void *)s.fired);
     free(order);
     free(k.rows);
     return rc;
@@ -384,6 +424,10 @@ const struct command command_dump = {
                    "code, name, label, cpu, cut, late, nested, fortran, and data: the payload by "
                    "name, for example peer, tag, "
                    "bytes and comm of an MPI call.\n\n"
+                   "A fired alarm (EV_FIRED) has its chain and pass (from 0) and, where the thread "
+                   "counted, the instruction counts requested and actual, and their difference, "
+                   "skid; bcast, late, precond, ignored, default_start and api are there where "
+                   "they are true.\n\n"
                    "Beside an address of the program stands the function that it lies in, as "
                    "address_name, call_site_name, ip_name, caller_name or next_name, where the run "
                    "recorded its images (with REGTRACE_FUNCTIONS or REGTRACE_SAMPLE) and they are "

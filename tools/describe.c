@@ -132,6 +132,21 @@ static void describe_fired(struct described *d, const struct rt_rank *rank,
     add(d, "ip", FIELD_CODE, ev->b);
 }
 
+/* What the table alone has: the event's own words have no room for it. */
+static void describe_fired_row(struct described *d, const struct rt_fired *fired)
+{
+    if (fired->chain >= 0) {
+        add_int(d, "chain", fired->chain);
+        add_uint(d, "pass", fired->pass);
+    }
+    if (fired->requested != RT_NULL)
+        add_int(d, "requested", fired->requested);
+    if (fired->actual != RT_NULL)
+        add_int(d, "actual", fired->actual);
+    if (fired->requested != RT_NULL && fired->actual != RT_NULL)
+        add_int(d, "skid", fired->actual - fired->requested);
+}
+
 static const char *close_reason(uint64_t reason)
 {
     static const char *const names[] = {"alarm", "end of program", "end of thread",
@@ -249,7 +264,8 @@ static void describe_marks(struct described *d, const struct rt_rank *rank,
     }
 }
 
-void event_describe(struct described *d, const struct rt_rank *rank, const struct rt_event *ev)
+void event_describe(struct described *d, const struct rt_rank *rank, const struct rt_event *ev,
+                    const struct rt_fired *fired)
 {
     d->count = 0;
     d->label = "";
@@ -266,6 +282,8 @@ void event_describe(struct described *d, const struct rt_rank *rank, const struc
         describe_samples(d, rank, ev);
     else
         describe_marks(d, rank, ev);
+    if (ev->code == EV_FIRED && fired != NULL)
+        describe_fired_row(d, fired);
 }
 
 void event_flags_text(char out[96], uint16_t flags, char separator)

@@ -5,7 +5,7 @@
 
 #include "writer/writer.h"
 
-#define DESCRIBE_FIELDS 12
+#define DESCRIBE_FIELDS 20
 
 /* CODE: an address of the program's; RETURN: one behind a call. They are HEX with a name. */
 enum field_kind { FIELD_INT, FIELD_UINT, FIELD_HEX, FIELD_CODE, FIELD_RETURN, FIELD_TEXT };
@@ -24,7 +24,9 @@ struct described {
     unsigned count;
 };
 
-void event_describe(struct described *d, const struct rt_rank *rank, const struct rt_event *ev);
+/* fired: of an EV_FIRED its row of /fired; NULL if there is none. */
+void event_describe(struct described *d, const struct rt_rank *rank, const struct rt_event *ev,
+                    const struct rt_fired *fired);
 
 /* Names of the flags that are set, separated by `separator`; "" if none. */
 void event_flags_text(char out[96], uint16_t flags, char separator);

@@ -69,8 +69,11 @@ class Rank:
         self.names = {int(r["code"]): (text(r["name"]), text(r["label"])) for r in f["functions"][:]}
         self.points = f["calibration"][:]
         f.close()
+        self.places = np.arange(len(self.events))  # of the events in the file
         if span:
-            self.events = self.events[(self.events["window"] >= span[0]) & (self.events["window"] <= span[1])]
+            here = (self.events["window"] >= span[0]) & (self.events["window"] <= span[1])
+            self.places = self.places[here]
+            self.events = self.events[here]
             self.windows = self.windows[(self.windows["ordinal"] >= span[0]) & (self.windows["ordinal"] <= span[1])]
         first, last = self.points[0], self.points[-1]
         ticks = int(last["ticks"]) - int(first["ticks"])
@@ -226,7 +229,21 @@ def payload(k, name, label, a, b):
     return None
 
 
-def same_event(k, e, row, origin):
+def fired_row(k, row):
+    """What /fired says of an EV_FIRED: there is one row of it, by its place in /events."""
+    hits = [f for f in k.fired if int(f["row"]) == row]
+    if len(hits) != 1:
+        return {"row of /fired": len(hits)}
+    f, want = hits[0], {}
+    if f["chain"] >= 0:
+        want = {"chain": int(f["chain"]), "pass": int(f["pass"])}
+    want.update({n: int(f[n]) for n in ("requested", "actual") if f[n] >= 0})
+    if f["requested"] >= 0 and f["actual"] >= 0:
+        want["skid"] = int(f["actual"]) - int(f["requested"])
+    return want
+
+
+def same_event(k, e, row, place, origin):
     name, label = k.names.get(int(row["code"]), ("?", ""))
     flags = int(row["flags"])
     want = {"clock": int(row["clock"]), "code": int(row["code"]), "thread": int(row["thread"]), "name": name, "label": label,
@@ -234,6 +251,8 @@ def same_event(k, e, row, origin):
             "cpu": int(row["cpu"]) if int(row["cpu"]) != 65535 else None,
             "cut": bool(flags & 4), "late": bool(flags & 8), "nested": bool(flags & 16), "fortran": bool(flags & 32)}
     data = payload(k, name, label, int(row["a"]), int(row["b"]))
+    if name == "EV_FIRED":
+        data.update(fired_row(k, place))
     return all(e[n] == v for n, v in want.items()) and close(e["ns"], k.ns(row["clock"]) - origin) and \
         (data is None or e["data"] == data)
 
@@ -254,9 +273,9 @@ def check_dump(ranks, path, origin):
         if not lines:
             wrong.append((k.file, "not there"))
             continue
-        rows = k.events[np.argsort(k.events["clock"], kind="stable")]
-        for e, row in zip(lines[0], rows):
-            if not same_event(k, e, row, origin):
+        for e, place in zip(lines[0], np.argsort(k.events["clock"], kind="stable")):
+            row = k.events[place]
+            if not same_event(k, e, row, int(k.places[place]), origin):
                 wrong.append((k.file, e, row))
                 break
     ok(not wrong, "dump: codes, names, threads, windows, times, flags and payloads", str(wrong[:2]))

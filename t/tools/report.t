@@ -82,6 +82,23 @@ print(*r["chains"], *sorted({"%d=%s" % (w["chain"], w["chain_text"]) for w in r[
 is "$got" "$first $second 0=$first 1=$second" 'two chains: both are told, and which opened a window'
 like "$(cat "$T/two.text")" "chain 2: $second\$" 'and for people'
 
+# Instruction counts of fired alarms, requested and actual: interrupts that come up to 500 instructions late.
+parts=$REGTRACE_BUILD/t/pmu/parts
+if [ -x "$parts" ]; then
+    run 120 env REGTRACE_PMU=step T_REGTRACE_LATE=7:500 REGTRACE_CONTROL='start:icount:1000,stop:icount:1000,repeat:3' \
+        REGTRACE_DIR="$T/icounts" LD_PRELOAD="$LIBREGTRACE" "$parts" calls
+    compare "$T/icounts" 'instruction counts'
+    got=$("$PYTHON" -c '
+import json, sys
+data = [e["data"] for e in map(json.loads, open(sys.argv[1])) if e["name"] == "EV_FIRED"]
+print(*(f"{d['"'chain'"']}.{d['"'pass'"']}:{d['"'requested'"']}" for d in data))
+print(all(d["skid"] == d["actual"] - d["requested"] for d in data), any(d["skid"] > 0 for d in data))' "$T/icounts.dump" | xargs)
+    is "$got" '0.0:1000 0.0:2000 0.1:3000 0.1:4000 0.2:5000 0.2:6000 True True' 'dump: chain, pass, requested, and how late each was'
+    like "$(grep -m1 EV_FIRED "$T/icounts.lines")" ' chain=0 pass=0 requested=1000 actual=[0-9]+ skid=[0-9]+' 'and in lines for people'
+else
+    skip 'instruction counts' 'counting by steps is for x86-64 alone'
+fi
+
 # A message of more than 32 bits can count, to nobody: no memory is needed for it. Another is one byte short of 2^32.
 cat >large.c <<'END'
 #include <mpi.h>
