@@ -244,6 +244,8 @@ const struct command command_report = {
         "Where the run recorded functions of the program (REGTRACE_FUNCTIONS), a table has their "
         "calls and times: total with the functions that they call, of a recursion the outermost "
         "instance; self without.\n\n"
+        "Of a counting run (regtrace run --count) the instructions of each thread are shown; of "
+        "more than 48 threads (without -all) those of each rank.\n\n"
         "--hot shows samples instead, of all ranks together: each function's own share and, where "
         "the run "
         "recorded callers (REGTRACE_SAMPLE_DEPTH), its share with what it calls; then source "

@@ -90,6 +90,8 @@ struct report_rank {
     struct report_counter counters[REPORT_COUNTERS];
     size_t counter_count;
     bool counts_events;                        /* REGTRACE_EVENTS was given */
+    bool is_counting_run;                      /* REGTRACE_COUNT */
+    bool default_start;                        /* REGTRACE_DEFAULT_START */
     bool is_part;                              /* one window's file of `regtrace split` */
     struct report_function *program_functions; /* by items of report.addresses, so many: */
     size_t program_room;
@@ -188,6 +190,8 @@ const char *report_time_text(char out[24], double ns);
 void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
                        size_t top, bool all);
 void report_print_windows(FILE *out, const struct report *r, bool all);
+/* Of a counting run; nothing for others: report_instructions.c. */
+void report_instructions_print(FILE *out, const struct report *r, bool all);
 void report_print_json(FILE *out, const struct report *r, const struct report_estimate *estimate);
 
 /* --- open.c, shared by report, dump and check ------------------------------------------------------------ */

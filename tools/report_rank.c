@@ -326,6 +326,12 @@ static int pass_over_events(struct pass *p, struct progress *progress, struct rt
     return rc;
 }
 
+static bool option_is(const struct rt_rank *rank, const char *key, char value)
+{
+    const char *text = rt_rank_metadata(rank, key);
+    return text != NULL && text[0] == value && text[1] == '\0';
+}
+
 int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *rank,
                      struct progress *progress, struct rt_error *e)
 {
@@ -345,6 +351,8 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     place_windows(out, rank);
     const char *events = rt_rank_metadata(rank, "option.events");
     out->counts_events = events != NULL && events[0] != '\0';
+    out->is_counting_run = option_is(rank, "option.count", '1');
+    out->default_start = !option_is(rank, "option.default_start", '0');
     struct pass p = {.report = r, .out = out, .rank = rank};
     if (addresses_begin_rank(&r->addresses, rank) != 0) {
         rt_error_set(e, "no memory");

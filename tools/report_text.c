@@ -78,6 +78,34 @@ uint64_t report_left_out(const struct report_rank *k)
     return k->error == NULL && k->info.state == RT_FILE_ABANDONED ? k->info.left_out : 0;
 }
 
+static bool is_by_api(const struct report_window *w)
+{
+    return (w->opened_by != NULL && strcmp(w->opened_by, "API") == 0) ||
+           w->row.reason == RT_WINDOW_API;
+}
+
+/* What opens windows in a run that has no chains. */
+static const char *without_chains(const struct report *r)
+{
+    bool counting = false, default_start = false, api = false;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        counting |= k->error == NULL && k->is_counting_run;
+        default_start |= k->error == NULL && k->default_start;
+        for (size_t w = 0; w < k->window_count; w++)
+            api |= is_by_api(&k->windows[w]);
+    }
+    if (counting)
+        return api ? "a counting run; windows are those of regtrace_start() in the program"
+                   : "a counting run, which opens no window";
+    if (!default_start)
+        return "no default start either (-controller-default-start 0); windows are those of "
+               "regtrace_start() in the program";
+    return api ? "each thread starts in a window; regtrace_stop() and regtrace_start() in the "
+                 "program close and open others"
+               : "the whole run is one window";
+}
+
 static void print_head(FILE *out, const struct report *r)
 {
     uint64_t events = 0, lost = 0, texts = 0, left_out = 0;
@@ -129,7 +157,7 @@ static void print_head(FILE *out, const struct report *r)
         (void)fputc('\n', out);
     }
     if (r->chain_count == 0)
-        (void)fputs("  no chains: the whole run is one window\n", out);
+        (void)fprintf(out, "  no chains: %s\n", without_chains(r));
 }
 
 static int by_time(const void *a, const void *b, void *report)
@@ -457,6 +485,7 @@ void report_print_text(FILE *out, const struct report *r, const struct report_es
     report_print_windows(out, r, all);
     if (estimate != NULL)
         report_print_estimate(out, estimate);
+    report_instructions_print(out, r, all);
     print_functions(out, r, top);
     report_functions_print(out, r, top);
     report_counters_print(out, r, top);

@@ -137,13 +137,22 @@ static void print_groups(FILE *out, const struct report *r, uint64_t total)
     free(groups);
 }
 
+static bool is_counting_run(const struct report *r)
+{
+    bool counting = false;
+    for (size_t i = 0; i < r->rank_count; i++)
+        counting |= r->chain_count == 0 && r->ranks[i].is_counting_run;
+    return counting;
+}
+
 void report_print_windows(FILE *out, const struct report *r, bool all)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < r->rank_count; i++)
         total += r->ranks[i].window_count;
     if (total == 0) {
-        (void)fputs("\nNo window opened.\n", out);
+        (void)fprintf(out, "\nNo window opened%s.\n",
+                      is_counting_run(r) ? ": a counting run needs none" : "");
         return;
     }
     if (total > WINDOWS_SHOWN && !all) {

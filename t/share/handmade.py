@@ -134,8 +134,9 @@ def write(path, rank=0, size=1, events=(), tail=(), windows=(), threads=(), fire
         if not isinstance(content, np.ndarray):
             content = rows(content, dtype)
         f.create_dataset(name, data=content, maxshape=(None,), chunks=(chunk,))
-    for name in ("strings", "metadata"):
-        data = np.frombuffer(heap if name == "strings" else b"", dtype="u1")
+    metadata = "".join(f"{k}={v}\n" for k, v in (attributes or {}).items() if isinstance(v, str)).encode()
+    for name, content in (("strings", heap), ("metadata", metadata)):
+        data = np.frombuffer(content, dtype="u1")
         f.create_dataset(name, data=data, maxshape=(None,), chunks=(4096,))
     plain = {"schema_version": np.uint32(1), "regtrace_version": "0.1.0", "host": os.uname().nodename, "pid": np.uint32(4000),
              "rank": np.int32(rank), "size": np.int32(size), "confirmed": np.int32(1), "clock_source": np.uint32(0),
