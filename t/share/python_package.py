@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -95,6 +96,19 @@ def plain_file(path, **other):
                "fired": fired, "threads": [hm.thread(0, 1000, 3000, name=2, rows=12, dropped=3, waits=4, wait_ticks=80, own_ticks=40), hm.thread(1, 1500)]}  # fmt: skip
     content.update(other)
     return hm.write(path, **content)
+
+
+@test
+def a_python_that_lacks_something():
+    for name in ("h5py", "numpy", "pandas"):
+        lacks = f"import sys; sys.modules[{name!r}] = None; sys.path.insert(0, sys.argv[1]); import regtrace"
+        result = subprocess.run([sys.executable, "-B", "-c", lacks, os.path.join(SOURCE, "share", "python")], stderr=subprocess.PIPE,
+                                text=True, timeout=60, check=False)  # fmt: skip
+        last = result.stderr.strip().splitlines()[-1]
+        assert result.returncode == 1 and "Traceback" in result.stderr, result.stderr
+        for word in ("ModuleNotFoundError: regtrace: ", f"{sys.executable} has no {name}:", "install python3-h5py and python3-pandas",
+                     "perhaps /usr/bin/python3"):  # fmt: skip
+            assert word in last, f"{word!r} is not in {last}"
 
 
 @test

@@ -11,6 +11,19 @@
 All times are int64 nanoseconds on one clock for all ranks; `origin` of open() says where it starts.
 """
 
+import sys
+
+try:
+    import h5py  # noqa: F401
+    import numpy  # noqa: F401
+    import pandas  # noqa: F401
+except ModuleNotFoundError as _missing:
+    if _missing.name not in ("h5py", "numpy", "pandas"):
+        raise
+    raise ModuleNotFoundError(
+        f"regtrace: {sys.executable} has no {_missing.name}: install python3-h5py and python3-pandas, or use a Python that has "
+        "them, perhaps /usr/bin/python3", name=_missing.name) from None  # fmt: skip
+
 from regtrace.codes import ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT, Flag
 from regtrace.errors import IncompleteWarning, RegtraceError
 from regtrace.run import Run
