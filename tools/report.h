@@ -52,7 +52,10 @@ struct report_counter {
     char name[128];
     uint64_t count, windows; /* windows: of all threads */
     uint32_t running;        /* per mille of the time, where it was least */
-    uint64_t calls, in_mpi;  /* MPI calls in which it was counted, and how many in them */
+    struct {
+        double count, ns;
+    } timed;                /* of the windows whose length is known */
+    uint64_t calls, in_mpi; /* MPI calls in which it was counted, and how many in them */
 };
 
 /* A function of the program that REGTRACE_FUNCTIONS recorded, on one rank. */
@@ -238,14 +241,30 @@ void report_functions_json(struct json *j, const struct report *r);
 
 /* --- counters: report_counters.c ---------------------------------------------------------------- */
 
-/* An EV_COUNTER; or an EV_MPI_COUNTER in a call of this function. */
+/* An EV_COUNTER, of that window (NULL: unknown); or an EV_MPI_COUNTER in a call of this function. */
 void report_counters_take(struct report_rank *k, const struct rt_rank *rank,
-                          const struct rt_event *ev, struct report_calls *function);
+                          const struct rt_event *ev, const struct report_window *window,
+                          struct report_calls *function);
 /* Nothing where nothing was counted. */
 void report_counters_print(FILE *out, const struct report *r, size_t top);
 void report_counters_json(struct json *j, const struct report_rank *k);
 /* Those of one function, as a member "counted". */
 void report_counters_json_calls(struct json *j, const struct report_rank *k,
                                 const struct report_calls *c);
+
+/* --- rates: report_rates.c. Of these ranks together; NAN where nobody knows ------------------------ */
+
+/* Does an event of that name count misses? */
+bool report_event_is_miss(const char *name);
+/* Of the time of threads in windows. */
+double report_per_second(const struct report_rank *ranks, size_t n, const char *event);
+/* Of an event that counts misses: per 1000 instructions. */
+double report_per_1000(const struct report_rank *ranks, size_t n, const char *event);
+/* names: a rank that has all events. */
+void report_rates_print(FILE *out, const struct report *r, const struct report_rank *names);
+/* Members of an event's object; and an object "rates". */
+void report_rates_json_event(struct json *j, const struct report_rank *ranks, size_t n,
+                             const char *event);
+void report_rates_json(struct json *j, const struct report_rank *ranks, size_t n);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What REGTRACE_EVENTS counted in windows, per rank and over all, and the rates that follow. */
+ * What REGTRACE_EVENTS counted in windows and in MPI calls, per rank and over all. */
 #include "tools/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 void report_counters_take(struct report_rank *k, const struct rt_rank *rank,
-                          const struct rt_event *ev, struct report_calls *function)
+                          const struct rt_event *ev, const struct report_window *window,
+                          struct report_calls *function)
 {
     const char *name = rt_rank_string(rank, (uint32_t)ev->a);
     uint32_t running = (uint32_t)(ev->a >> 32);
@@ -29,6 +30,10 @@ void report_counters_take(struct report_rank *k, const struct rt_rank *rank,
     }
     c->count += ev->b;
     c->windows++;
+    if (window != NULL && window->has_stop && window->stop_ns > window->start_ns) {
+        c->timed.count += (double)ev->b;
+        c->timed.ns += (double)(window->stop_ns - window->start_ns);
+    }
     c->running = running < c->running ? running : c->running;
 }
 
@@ -38,19 +43,6 @@ static const struct report_counter *find(const struct report_rank *k, const char
         if (strcmp(k->counters[i].name, name) == 0)
             return &k->counters[i];
     return NULL;
-}
-
-/* Over all ranks. False: nobody counted it. */
-static bool sum(const struct report *r, const char *name, double *total)
-{
-    bool found = false;
-    *total = 0;
-    for (size_t i = 0; i < r->rank_count; i++) {
-        const struct report_counter *c = find(&r->ranks[i], name);
-        found |= c != NULL;
-        *total += c != NULL ? (double)c->count : 0.0;
-    }
-    return found;
 }
 
 /* Windows that ended without their count: their process was killed, or their file was full; or they are open still. */
@@ -90,14 +82,6 @@ static void print_counter(FILE *out, const struct report *r, const char *name)
         (void)fprintf(out, "  counted %.1f %% of the time at least, shared with other events",
                       running / 10.0);
     (void)fputc('\n', out);
-}
-
-static void print_rate(FILE *out, const struct report *r, const char *what, const char *of,
-                       double times, const char *text)
-{
-    double a, b;
-    if (sum(r, what, &a) && sum(r, of, &b) && b > 0)
-        (void)fprintf(out, "  %-28s %16.3f\n", text, times * a / b);
 }
 
 /* --- in MPI calls ------------------------------------------------------------------------------------- */
@@ -166,6 +150,15 @@ static void print_calls(FILE *out, const struct report *r, const struct report_r
         print_calls_row(out, r, names, "outside of MPI", -2);
 }
 
+static const struct report_rank *most_events(const struct report *r)
+{
+    const struct report_rank *found = &r->ranks[0];
+    for (size_t i = 1; i < r->rank_count; i++)
+        if (r->ranks[i].counter_count > found->counter_count)
+            found = &r->ranks[i];
+    return found;
+}
+
 /* The rank that counted the most events in MPI calls, NULL where none did. */
 static const struct report_rank *counted_calls(const struct report *r)
 {
@@ -213,16 +206,13 @@ void report_counters_print(FILE *out, const struct report *r, size_t top)
         }
     if (!headed)
         return;
-    print_rate(out, r, "instructions", "cycles", 1, "instructions per cycle");
-    print_rate(out, r, "PAPI_TOT_INS", "PAPI_TOT_CYC", 1, "instructions per cycle");
-    print_rate(out, r, "cache-misses", "instructions", 1000, "cache misses / 1000 instr.");
-    print_rate(out, r, "branch-misses", "branches", 100, "branch misses, %");
     uint64_t missing = uncounted(r);
     if (missing > 0)
         (void)fprintf(out,
                       "  not in these: what was counted in %llu windows that have no end (killed, "
                       "full, or open still)\n",
                       (unsigned long long)missing);
+    report_rates_print(out, r, most_events(r));
     const struct report_rank *calls = counted_calls(r);
     if (calls != NULL)
         print_calls(out, r, calls, top);
@@ -239,7 +229,9 @@ void report_counters_json(struct json *j, const struct report_rank *k)
         json_uint(j, "windows", k->counters[i].windows);
         json_uint(j, "running_per_mille", k->counters[i].running);
         json_uint_if(j, "in_mpi", k->counters[i].calls > 0, k->counters[i].in_mpi);
+        report_rates_json_event(j, k, 1, k->counters[i].name);
         json_object_end(j);
     }
     json_array_end(j);
+    report_rates_json(j, k, 1);
 }

@@ -115,7 +115,8 @@ void report_instructions_print(FILE *out, const struct report *r, bool all)
     (void)fprintf(out, "  %-16s %8" PRIu64 " %20" PRIu64 "\n", "all", threads, total);
     if (uncounted > 0)
         (void)fprintf(out,
-                      "  without %" PRIu64 " threads that were not counted: they were killed, did not "
+                      "  without %" PRIu64
+                      " threads that were not counted: they were killed, did not "
                       "end, or had no counter\n",
                       uncounted);
     free(sums);

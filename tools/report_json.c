@@ -302,6 +302,7 @@ void report_print_json(FILE *out, const struct report *r, const struct report_es
             write_window(&j, r, &r->ranks[i], &r->ranks[i].windows[w]);
     json_array_end(&j);
     write_estimate(&j, estimate);
+    report_rates_json(&j, r->ranks, r->rank_count);
     write_mpi(&j, r);
     report_functions_json(&j, r);
     write_notes(&j, r);

@@ -273,11 +273,9 @@ static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
     if (ev->code == EV_MPI_BYTES && !unknown)
         p->out->received += ev->b;
     p->out->completions_unknown += ev->code == EV_MPI_COMPLETE && unknown;
-    if (ev->code == EV_COUNTER)
-        report_counters_take(p->out, p->rank, ev, NULL);
     if (report_functions_take(p->report, p->out, &p->functions, p->rank, ev) != 0)
         return -ENOMEM;
-    bool counted = ev->code == EV_MPI_COUNTER;
+    bool counted = ev->code == EV_MPI_COUNTER || ev->code == EV_COUNTER;
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);
     if (!gap && !enter && !counted && !EVENT_IS_MPI_LEAVE(ev->code))
@@ -286,8 +284,11 @@ static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
     if (s == NULL)
         return -ENOMEM;
     if (counted) {
-        if (s->depth > 0) /* else its enter was dropped */
-            report_counters_take(p->out, p->rank, ev, &p->out->functions[s->calls[0].function]);
+        if (ev->code == EV_COUNTER)
+            report_counters_take(p->out, p->rank, ev, s->window, NULL);
+        else if (s->depth > 0) /* else its enter was dropped */
+            report_counters_take(p->out, p->rank, ev, s->window,
+                                 &p->out->functions[s->calls[0].function]);
         return 0;
     }
     uint32_t f = EVENT_MPI_FUNCTION(ev->code);

@@ -46,6 +46,7 @@ MARK_LABEL = code("KTl")
 MARK_PUSH = code("KM[")
 MARK_POP = code("KM]")
 MARK_SET = code("KM=")
+COUNTER = code("PCc")
 SAMPLE = code("PSs")
 SAMPLE_CALLERS = code("PSc")
 

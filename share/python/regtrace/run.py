@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from regtrace import codes, frames
+from regtrace import codes, frames, program
 from regtrace.errors import IncompleteWarning, RegtraceError
 from regtrace.rankfile import RankFile
 
@@ -197,7 +197,7 @@ class Run:
         """
         parts, alone, known, changed = [], 0, {}, set()
         for f in self._chosen(rank):
-            frame, n, other = frames.functions(f, known, window=window, thread=thread)
+            frame, n, other = program.functions(f, known, window=window, thread=thread)
             parts.append(self._labelled(f, frame))
             alone += n
             changed |= other
@@ -213,10 +213,16 @@ class Run:
         """One row per push, pop or set of a mark."""
         return self._each(rank, lambda f: frames.marks(f, window=window, thread=thread))
 
+    def counters(self, rank=None, window=None, thread=None):
+        """One row per event of REGTRACE_EVENTS and window of a thread. running: the share of the time in which the kernel let
+        it count, 1.0 where nothing else wanted the counter. Rates are of that window: per_second, per_cycle (of instructions:
+        instructions per cycle), and per_1000_instructions of events that count misses; NaN where what they need was not counted."""
+        return self._each(rank, lambda f: program.counters(f, window=window, thread=thread))
+
     def samples(self, rank=None, window=None, thread=None):
         """One row per sample (REGTRACE_SAMPLE). callers: return addresses, the innermost first; link: what is the
         return address of a function that has made no frame."""
-        return self._each(rank, lambda f: frames.samples(f, window=window, thread=thread))
+        return self._each(rank, lambda f: program.samples(f, window=window, thread=thread))
 
     # --- putting together --------------------------------------------------------------------------------
 

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an event of REGTRACE_EVENTS counts, by its name: the kernel's, PAPI's and libpfm4's (as `regtrace report` tells it)."""
+
+import re
+
+INSTRUCTIONS = {"instructions", "papi-tot-ins", "inst-retired", "instruction-retired", "instructions-retired",
+                "retired-instructions"}  # fmt: skip
+CYCLES = {"cycles", "cpu-cycles", "papi-tot-cyc", "cpu-clk-unhalted", "unhalted-core-cycles", "cycles-not-in-halt"}
+_PAPI_MISS = re.compile(r"papi-(br-msp|tlb-(dm|im|tl)|prf-dm|l[123]-(dcm|icm|tcm|ldm|stm))")
+
+
+def _whole(name):
+    name = name.partition("::")[2] or name
+    return name.removeprefix("PERF_COUNT_HW_").replace("_", "-").lower()
+
+
+def plain(name):
+    """Without the table's name in front and what stands behind a ':', in small letters with '-' between words."""
+    return _whole(name).partition(":")[0]
+
+
+def is_miss(name):
+    """Does it count misses? Cycles during which misses wait are no misses; Arm's name of a miss is refill."""
+    name = _whole(name)
+    if name.startswith("papi-"):
+        return _PAPI_MISS.fullmatch(name.partition(":")[0]) is not None
+    return any(w in name for w in ("miss", "refill", "mispred", "mis-pred")) and not any(w in name for w in ("cycles", "stall"))
