@@ -148,16 +148,22 @@ static bool is_active(const struct preload_thread *pt, uintptr_t address)
 /* The top entry ends. Its exit alarms fire if no outer instance of the function is active. */
 static void pop(struct recorder_thread *t, struct preload_thread *pt)
 {
-    if (pt->function_depth > THREAD_FUNCTION_DEPTH) {
-        pt->function_depth--;
-        return;
-    }
     struct open_function top = pt->functions[--pt->function_depth];
     if (events_wanted && recorder_active(t))
         (void)recorder_emit(t, EV_FUNCTION_LEAVE, top.address, 0);
     struct named_function *f = wanted ? look_up(top.address) : NULL;
     if (f != NULL && f->exit_count != 0 && !is_active(pt, top.address))
         hit(pt, f->leave, f->exit_count, top.address);
+}
+
+/* One that is too deep to be remembered ends. Its enter was recorded, so its leave must be, by the address that the hook gives. */
+static void leave_deep(struct recorder_thread *t, struct preload_thread *pt, uintptr_t function)
+{
+    if (events_wanted && pt->function_depth > pt->function_unseen && recorder_active(t))
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE, function, 0);
+    pt->function_depth--;
+    if (pt->function_unseen > pt->function_depth)
+        pt->function_unseen = pt->function_depth;
 }
 
 /* Frames below `stack` (the stack grows down) are gone: longjmp went past them. */
@@ -203,7 +209,9 @@ void trigger_function(uintptr_t function, uintptr_t call_site, bool enter)
     while (pt->function_depth > 0 && pt->function_depth <= THREAD_FUNCTION_DEPTH &&
            pt->functions[pt->function_depth - 1].address != function && is_active(pt, function))
         pop(t, pt);
-    if (pt->function_depth > THREAD_FUNCTION_DEPTH || is_active(pt, function))
+    if (pt->function_depth > THREAD_FUNCTION_DEPTH)
+        leave_deep(t, pt, function);
+    else if (is_active(pt, function))
         pop(t, pt);
 }
 

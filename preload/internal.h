@@ -63,6 +63,7 @@ struct preload_thread {
     bool was_recording;   /* over fork */
     uintptr_t readable[THREAD_READABLE_PAGES]; /* pages that text_look() found so, plus 1 */
     uint32_t region_depth, function_depth;
+    uint32_t function_unseen; /* up to that depth, beyond `functions`, no enter is in the window */
     uint32_t regions[THREAD_REGION_DEPTH];
     struct open_function functions[THREAD_FUNCTION_DEPTH];
     struct thread_timer timers[THREAD_TIMERS];

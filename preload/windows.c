@@ -101,6 +101,7 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     (void)recorder_emit_long(t, EV_WINDOW_OPEN, a, late, more, 1);
     atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
     images_record(t);
+    pt->function_unseen = pt->function_depth > THREAD_FUNCTION_DEPTH ? pt->function_depth : 0;
     emit_cut(t, pt, true);
     sampling_opened(t, pt);
     counters_opened(t, pt);

@@ -195,4 +195,35 @@ print(abs(f[f["depth"] == 0]["duration_ns"].sum() - total["deep"]) < 10, abs(f[f
 else
     skip 'functions() in Python' 'no python3 with h5py'
 fi
+# Deeper than what the toolkit remembers: each enter has its leave all the same. A window that opens down there has no enters
+# of what was open beyond, and no leaves of it.
+cat >abyss.c <<'END'
+#include <signal.h>
+#include <string.h>
+static int starts;
+void down(int n)
+{
+    if (n > 0)
+        down(n - 1);
+    else if (starts)
+        raise(SIGUSR1);
+    if (starts && n == 5)
+        down(0);
+    __asm__ volatile("");
+}
+__attribute__((no_instrument_function)) int main(int argc, char **argv)
+{
+    starts = argc > 1 && strcmp(argv[1], "start") == 0;
+    signal(SIGUSR1, SIG_IGN);
+    down(299);
+    return 0;
+}
+END
+cc "${flags[@]}" -o abyss abyss.c || exit 99
+traced deepest REGTRACE_FUNCTIONS=1 ./abyss
+is "$(count 'EV_FUNCTION_ENTER') $(count 'EV_FUNCTION_LEAVE')" '300 300' '300 calls deep: each enter has its leave'
+like "$("$REGTRACE" report "$T/deepest")" '^ +300 +[0-9.]+ [mu]s +[0-9.]+ [mu]s +100\.0% +abyss +down$' 'and so its time'
+unlike "$("$REGTRACE" report "$T/deepest")" 'without their other end' 'with nothing left over'
+traced opened REGTRACE_FUNCTIONS=1 REGTRACE_CONTROL=start:signal:SIGUSR1 ./abyss start
+is "$(count 'EV_FUNCTION_ENTER') $(count 'EV_FUNCTION_LEAVE')" '257 257' 'a window that opens there is balanced'
 done_testing
