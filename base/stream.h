@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define STREAM_MAGIC "RTSTRM1"
-#define STREAM_VERSION 1u
+#define STREAM_VERSION 2u
 #define STREAM_NONE UINT32_MAX
 #define STREAM_NO_WINDOW (-1)
 
@@ -103,12 +103,23 @@ struct stream_string {
 };
 
 /* A request from outside (regtrace ctl): the writer fills `kind`, `tid`, then adds one to requests_made
- * and interrupts the process; the process serves in order and adds one to requests_served. */
+ * and interrupts the process; the process takes them in order, adds one to requests_served, and when it has done what was
+ * asked it stores `result`, which names the request, so that none takes an older one's for its own. */
 #define STREAM_REQUESTS 256u
 struct stream_request {
-    uint32_t kind; /* 1 fire the interactive alarm */
-    int32_t tid;   /* -1 any: the main thread */
+    uint32_t kind;           /* 1 fire the interactive alarm */
+    int32_t tid;             /* -1 any: the main thread */
+    _Atomic uint64_t result; /* stream_result(); 0 none yet */
 };
+
+/* number: what requests_made was with it. Of the interactive alarms: those of this rank, those that were armed in the thread,
+ * and those that fired (the others count). More than 255 are 255. */
+static inline uint64_t stream_result(uint32_t number, unsigned alarms, unsigned armed,
+                                     unsigned fired)
+{
+    return (uint64_t)number << 32 | (uint64_t)(alarms < 255 ? alarms : 255) << 16 |
+           (uint64_t)(armed < 255 ? armed : 255) << 8 | (fired < 255 ? fired : 255);
+}
 
 struct stream_header {
     char magic[8];

@@ -61,6 +61,7 @@ struct preload_thread {
     uint32_t left_number; /* of the broadcast window that is open and that it left, 0 none */
     uint8_t kind;         /* of the open window: enum window_kind */
     bool was_recording;   /* over fork */
+    uint32_t asked;       /* interactive alarms that fired in this thread */
     uintptr_t readable[THREAD_READABLE_PAGES]; /* pages that text_look() found so, plus 1 */
     uint32_t region_depth, function_depth;
     uint32_t function_unseen; /* up to that depth, beyond `functions`, no enter is in the window */

@@ -337,6 +337,38 @@ void triggers_images_at_start(void)
         (void)dl_iterate_phdr(visit_start_image, &first);
 }
 
+static unsigned armed_interactives(const struct preload_thread *pt, uint32_t tid)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < interactives.count; i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, interactives.alarm[i]);
+        n += ctl_thread_armed(pt->automaton, a->chain) == interactives.alarm[i] &&
+             (a->tid == CTL_ANY_TID || a->tid == tid);
+    }
+    return n;
+}
+
+/* The answer is there before the program may end by what was fired. */
+static void serve_request(struct stream_header *h, uint32_t number)
+{
+    struct preload_thread *pt = thread_self();
+    unsigned armed = 0, fired = 0;
+    bool can = pt != NULL && pt->automaton != NULL && interactives.count != 0;
+    if (can) {
+        struct ctl_moment m = moment_now(0);
+        ctl_sync(pt->automaton, &m);
+        armed = armed_interactives(pt, recorder_self.tid);
+        uint32_t before = pt->asked;
+        ctl_hit(pt->automaton, interactives.alarm, interactives.count, &m);
+        fired = pt->asked - before;
+    }
+    atomic_store(&h->requests[(number - 1) % STREAM_REQUESTS].result,
+                 stream_result(number, interactives.count, armed, fired));
+    sys_futex_wake(&h->requests_served, 1);
+    if (can)
+        triggers_after_hit(pt);
+}
+
 /* Requests of `regtrace ctl`, in order; one that names another thread is passed on to it. */
 void trigger_requests(void)
 {
@@ -360,8 +392,7 @@ void trigger_requests(void)
         }
         if (!atomic_compare_exchange_strong(&h->requests_served, &served, served + 1))
             continue;
-        hit(thread_self(), interactives.alarm, interactives.count, 0);
-        sys_futex_wake(&h->requests_served, 1);
+        serve_request(h, served + 1);
     }
 }
 

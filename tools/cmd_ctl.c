@@ -202,14 +202,17 @@ static void ask_all(const struct wishes *w, struct target *t, size_t count)
     }
 }
 
-/* {"ok":true,"rank":0,...} as words: the writer's own answers are flat and hold no quoted commas. */
+/* {"ok":true,"rank":0,...} as words: the writer's own answers are flat, and no text in them holds a quote. */
 static void print_words(const struct target *t)
 {
     char text[ANSWER_ROOM];
     size_t n = 0;
-    for (const char *p = t->answer; *p != '\0' && n + 1 < sizeof text; p++)
+    bool quoted = false;
+    for (const char *p = t->answer; *p != '\0' && n + 1 < sizeof text; p++) {
+        quoted ^= *p == '"';
         if (strchr("{}\"", *p) == NULL)
-            text[n++] = *p == ',' ? ' ' : *p == ':' ? '=' : *p;
+            text[n++] = quoted ? *p : *p == ',' ? ' ' : *p == ':' ? '=' : *p;
+    }
     text[n] = '\0';
     const char *words = strncmp(text, "ok=true", 7) == 0 ? text + 7 : text;
     (void)printf("rank %d pid %u:%s%s\n", t->rank, t->pid, words[0] == ' ' ? "" : " ", words);
@@ -334,7 +337,11 @@ const struct command command_ctl = {
     .description = "DIR is the folder of a run that is going on. fire makes one firing of the "
                    "alarm \"interactive\" in each "
                    "rank asked for and returns when the ranks have done it: one request, one "
-                   "event. status prints "
+                   "event of each alarm that waits for it in that thread. fired says how many "
+                   "alarms fired, counted how many have count and are still to fire. Where no "
+                   "alarm waits, since the chain is over or has none of type interactive, that "
+                   "is an error: a chain that is to fire more than once has \",repeat\". "
+                   "status prints "
                    "what each rank's writer knows: chains still armed, threads that record, "
                    "windows, events stored and dropped.\n\n"
                    "The writer of each process listens on a Unix socket that only its user may "
@@ -344,6 +351,7 @@ const struct command command_ctl = {
     .examples =
         "regtrace run -o trace -control start:interactive:bcast,stop:interactive:bcast -- ./app &\n"
         "regtrace ctl trace fire\nregtrace ctl trace status --rank 0",
-    .exits = "0 every process asked has answered that it did it, 1 otherwise, 2 wrong usage.",
+    .exits = "0 every process asked has answered that it did it, 1 otherwise (with fire also where "
+             "no alarm waited in one of them), 2 wrong usage.",
     .main = ctl_main,
 };

@@ -82,11 +82,8 @@ static void remove_file(const char *base, const char *suffix)
     (void)unlink(path);
 }
 
-void control_close(struct control *c)
+static void leave_folder(struct control *c)
 {
-    for (int i = 0; i < CONTROL_PENDING; i++)
-        if (c->pending[i].used && c->pending[i].fd >= 0)
-            (void)close(c->pending[i].fd);
     if (c->listener >= 0) {
         (void)close(c->listener);
         (void)unlink(c->socket_path);
@@ -113,7 +110,7 @@ static void answer(struct control *c, int fd, const char *text)
 
 static void answer_error(struct control *c, int fd, const char *why)
 {
-    char text[256];
+    char text[320];
     (void)snprintf(text, sizeof text, "{\"ok\":false,\"error\":\"%s\"}\n", why);
     answer(c, fd, text);
 }
@@ -182,13 +179,17 @@ static void serve_fire(struct control *c, const struct stream *s, int fd, const 
     else if (free_place == NULL || made - atomic_load(&h->requests_served) >= STREAM_REQUESTS)
         answer_error(c, fd, "too many requests wait already");
     else {
-        h->requests[made % STREAM_REQUESTS] = (struct stream_request){.kind = 1, .tid = tid};
+        struct stream_request *r = &h->requests[made % STREAM_REQUESTS];
+        r->kind = 1;
+        r->tid = tid;
+        atomic_store(&r->result, 0);
         atomic_store(&h->requests_made, made + 1);
         (void)syscall(SYS_tgkill, (pid_t)c->pid, target, c->signal_number);
         *free_place =
             (struct control_pending){.fd = fd,
                                      .used = true,
                                      .target = made + 1,
+                                     .tid = tid,
                                      .deadline_ns = clock_monotonic_ns() + ANSWER_WITHIN_NS};
     }
 }
@@ -240,16 +241,44 @@ static void serve_file(struct control *c, const struct stream *s, uint64_t event
     serve_line(c, s, -1, line, events);
 }
 
-static void serve_pending(struct control *c, const struct stream *s)
+/* What a request did, as the process says. It did nothing where no alarm waited for it: an error. */
+static void answer_result(struct control *c, int fd, uint64_t result, int32_t tid)
 {
-    uint32_t served = atomic_load(&s->header->requests_served);
+    unsigned alarms = result >> 16 & 255, armed = result >> 8 & 255, fired = result & 255;
+    char text[256], thread[48] = "the main thread (with -tid T in another)";
+    if (tid >= 0)
+        (void)snprintf(thread, sizeof thread, "thread %d", tid);
+    if (alarms == 0) {
+        answer_error(c, fd,
+                     "nothing fired: the chains of this rank have no interactive alarm; a chain "
+                     "such as start:interactive must stand in -control");
+    } else if (fired == 0 && armed == 0) {
+        (void)snprintf(text, sizeof text,
+                       "nothing fired: no interactive alarm waits in %s now; a chain is over once "
+                       "it has fired unless it has ,repeat",
+                       thread);
+        answer_error(c, fd, text);
+    } else {
+        (void)snprintf(text, sizeof text, "{\"ok\":true,\"fired\":%u,\"counted\":%u}\n", fired,
+                       armed > fired ? armed - fired : 0);
+        answer(c, fd, text);
+    }
+}
+
+/* over: the process has ended, so nobody serves what is left. */
+static void serve_pending(struct control *c, const struct stream *s, bool over)
+{
     uint64_t now = clock_monotonic_ns();
     for (int i = 0; i < CONTROL_PENDING; i++) {
         struct control_pending *p = &c->pending[i];
         if (!p->used)
             continue;
-        if ((int32_t)(served - p->target) >= 0)
-            answer(c, p->fd, "{\"ok\":true,\"fired\":1}\n");
+        const struct stream_request *r = &s->header->requests[(p->target - 1) % STREAM_REQUESTS];
+        uint64_t result = atomic_load(&r->result);
+        if (result >> 32 == p->target)
+            answer_result(c, p->fd, result, p->tid);
+        else if (over)
+            answer_error(c, p->fd, "the process has ended without serving the request");
         else if (now > p->deadline_ns)
             answer_error(c, p->fd,
                          "the process did not answer within 5 s; the request stays queued");
@@ -264,5 +293,11 @@ void control_serve(struct control *c, const struct stream *s, uint64_t events, b
     serve_socket(c, s, events);
     if (files)
         serve_file(c, s, events);
-    serve_pending(c, s);
+    serve_pending(c, s, false);
+}
+
+void control_close(struct control *c, const struct stream *s)
+{
+    serve_pending(c, s, true);
+    leave_folder(c);
 }

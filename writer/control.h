@@ -18,7 +18,8 @@
 struct control_pending {
     int fd; /* of the client; -1: answer by file */
     bool used;
-    uint32_t target; /* requests_served must reach this */
+    uint32_t target; /* the number of the request */
+    int32_t tid;     /* -1: the main thread */
     uint64_t deadline_ns;
 };
 
@@ -34,7 +35,8 @@ struct control {
 /* Make the folder, the socket and the .path file. Without them (read-only folder) control is off: no error. */
 void control_open(struct control *c, const char *dir, const char *host, int32_t rank, uint32_t pid,
                   int signal_number);
-void control_close(struct control *c);
+/* Answers what is left. */
+void control_close(struct control *c, const struct stream *s);
 
 /* Accept and serve what is waiting; `files`: look for a request file too. `events`: rows so far, for status. */
 void control_serve(struct control *c, const struct stream *s, uint64_t events, bool files);

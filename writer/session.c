@@ -334,7 +334,7 @@ static int end_session(struct session *s, enum ending ending)
         rt_error_set(&e, "the file %s cannot be completed", s->claim.file);
         rc = finish_file(s, ending, &kept);
     }
-    control_close(&s->control);
+    control_close(&s->control, &s->stream);
     if (rc != 0) {
         fail(s, rc, e.text);
         (void)!claim_finish(&s->claim, CLAIM_FAILED, 0, &last);
@@ -454,7 +454,7 @@ int session_run(struct session *s, int stream_fd, const char *dir)
     if (rc == 0)
         return end_session(s, ending);
     fail(s, rc, e.text);
-    control_close(&s->control);
+    control_close(&s->control, &s->stream);
     if (s->claim.key[0] != '\0')
         (void)!claim_finish(&s->claim, CLAIM_FAILED, 0, &last);
     give_up_stream(s);

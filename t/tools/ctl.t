@@ -165,9 +165,56 @@ like "$out" 'armed_chains=2 .*threads=2 .*fired=0' 'both chains are armed, thoug
 "$REGTRACE" ctl "$T/armed" fire >/dev/null
 run 30 "$REGTRACE" ctl "$T/armed" status
 like "$out" 'armed_chains=1 .*fired=2' 'one has ended by its second event'
+run 30 "$REGTRACE" ctl "$T/armed" fire
+is "$status" 1 'a third request finds no alarm that waits: an error'
+like "$out" 'error=nothing fired: no interactive alarm waits in the main thread .*,repeat$' 'which names the remedy'
+run 30 "$REGTRACE" ctl --tid 1 "$T/armed" fire
+is "$status" 1 'nor does one wait in the thread that the chain does not name'
+like "$out" 'no interactive alarm waits in thread 1 now' 'and that thread is named'
+run 30 "$REGTRACE" ctl "$T/armed" status
+like "$out" 'fired=2' 'none of that is an event'
 touch stop
 wait $pid
 is "$?" 0 'the program ends as it would, armed or not'
+
+# A count is not an event yet; two chains that wait are two; by a request file as on this node; no alarm at all.
+rm -f stop ready
+"$REGTRACE" run -quiet -o "$T/counted" -control 'start:interactive:count2;stop:interactive:count3,repeat;stop:interactive:count3' -- ./p ready stop >p.out 2>&1 &
+pid=$!
+kill_at_end $pid
+wait_for 20 test -s ready
+wait_for 20 bash -c "ls $T/counted/ctl/*.path"
+for expected in 'fired=0 counted=3' 'fired=1 counted=2' 'fired=2 counted=0' 'fired=0 counted=1'; do
+    run 30 "$REGTRACE" ctl "$T/counted" fire
+    like "$status $out" "^0 .*: $expected\$" "alarms with counts: $expected"
+done
+touch stop
+wait $pid
+rm -f stop ready
+"$REGTRACE" run -quiet -o "$T/none" -control start:timeout:1000s -- ./p ready stop >p.out 2>&1 &
+pid=$!
+kill_at_end $pid
+wait_for 20 test -s ready
+wait_for 20 bash -c "ls $T/none/ctl/*.path"
+sed -i '1s/.*/elsewhere/' "$T"/none/ctl/*.path
+run 30 "$REGTRACE" ctl --json "$T/none" fire
+is "$status" 1 'chains without an interactive alarm: an error, by a request file too'
+like "$out" '"ok":false,"error":"nothing fired: the chains of this rank have no interactive alarm' 'and it says that'
+touch stop
+wait $pid
+
+# The request that ends the program is answered.
+rm -f stop ready
+"$REGTRACE" run -quiet -o "$T/last" -exit-on-stop -control start:interactive,stop:interactive -- ./p ready stop >p.out 2>&1 &
+pid=$!
+kill_at_end $pid
+wait_for 20 test -s ready
+wait_for 20 bash -c "ls $T/last/ctl/*.path"
+"$REGTRACE" ctl "$T/last" fire >/dev/null
+run 30 "$REGTRACE" ctl "$T/last" fire
+like "$status $out" '^0 .*: fired=1 counted=0$' 'so is the request by which -exit-on-stop ends it'
+wait $pid
+is "$?" 0 'and it ends well'
 
 if [ -n "$mpi" ]; then
     rm -f stop ready
