@@ -137,3 +137,35 @@ int identity_make_folder(const struct identity *id, const char *wanted, char *ou
     }
     return report(base, -EEXIST, e);
 }
+
+/* What open() with O_CREAT would say, without making the file. */
+static int look_at_place(const char *path, const char *run)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
+    if (n >= sizeof folder)
+        return -ENAMETOOLONG;
+    memcpy(folder, slash == NULL ? "." : path, n);
+    folder[n] = '\0';
+    if (slash != NULL && slash[1] == '\0')
+        return -EISDIR;
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
+        return 0;
+    return errno == ENOENT && strcmp(folder, run) == 0 ? 0 : -errno;
+}
+
+int folder_check_file(const char *path, const char *run, const char *option, struct rt_error *e)
+{
+    int rc = 0;
+    /* A pipe that nobody reads must not hold the program here. */
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        rc = errno == ENOENT ? look_at_place(path, run) : -errno;
+    else
+        (void)close(fd);
+    if (rc != 0)
+        rt_error_set(e, "%s: %.1000s cannot be written: %s; name a file in a folder that exists",
+                     option, path, strerror(-rc));
+    return rc;
+}

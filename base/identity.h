@@ -51,6 +51,11 @@ uint64_t identity_start_time(uint32_t pid);
 /* "regtrace-PROGRAM-JOB", the folder's name where none was asked for. */
 void identity_folder_name(const struct identity *id, char out[256]);
 
+/* Can lines be appended to this file later? Makes nothing, since a process with nothing to say leaves no file; a file in `run`, the
+ * folder of the run, may be there before that folder is. 0 or -errno with the reason; `option` is named in it. */
+RT_MUST_CHECK int folder_check_file(const char *path, const char *run, const char *option,
+                                    struct rt_error *e);
+
 /* The folder of the run: `wanted`, or regtrace-PROGRAM-JOB; an existing folder of another job gets -2, -3 ... .
  * Created (with its .regtrace subfolder, which names the job) if needed, atomically, so that all ranks of a job agree. The absolute
  * path goes to out[PATH_MAX]. -errno with the reason: read-only folder, no permission, name in use by a file. */

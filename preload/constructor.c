@@ -317,6 +317,8 @@ static bool set_up(void)
     if (rc == 0)
         rc = check_count(&e);
     if (rc == 0)
+        rc = controller_log_prepare(&e);
+    if (rc == 0)
         rc = make_automaton(&e);
     if (rc != 0) {
         refuse(&e);

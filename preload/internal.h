@@ -204,7 +204,8 @@ enum interrupt_code {
 };
 void process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code);
 
-/* One line a fired event into REGTRACE_CONTROLLER_LOG. */
+/* One line a fired event into REGTRACE_CONTROLLER_LOG; in the constructor: can that be? -errno with the reason. */
+RT_MUST_CHECK int controller_log_prepare(struct rt_error *e);
 void controller_log_fired(const struct ctl_fired *fired, bool ignored);
 
 #endif

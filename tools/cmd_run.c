@@ -195,6 +195,9 @@ static int check_all(struct run *r, struct rt_error *e)
         rc = run_check_counters(&r->options, e);
     if (rc == 0)
         rc = run_check_count(&r->options, e);
+    if (rc == 0 && r->options.text[OPT_controller_log][0] != '\0')
+        rc = folder_check_file(r->options.text[OPT_controller_log], r->options.text[OPT_dir],
+                               "-controller-log", e);
     if (rc == 0)
         rc = installed_library(r->library, e);
     if (rc == 0)

@@ -133,6 +133,12 @@ traced ends REGTRACE_CONTROL=start:signal:USR1,stop:signal:USR2 REGTRACE_EXIT_ON
 is "$status $out $(regions)" '0  two' 'REGTRACE_EXIT_ON_STOP: the program ends after its last window, with 0'
 traced repeats REGTRACE_CONTROL=start:signal:USR1,stop:signal:USR2,repeat:2 REGTRACE_EXIT_ON_STOP=1 ./p
 is "$status $out $(regions)" '9 handled 2 two' 'not after one that is not the last'
+traced nowhere REGTRACE_CONTROL='start:signal:USR1' REGTRACE_CONTROLLER_LOG="$T/no/such/fired" ./p
+is "$status $out" '2 ' 'a REGTRACE_CONTROLLER_LOG that cannot be written: the program is not started'
+like "$err" 'REGTRACE_CONTROLLER_LOG: .*/no/such/fired cannot be written: No such file or directory' 'with the reason'
+traced nothing REGTRACE_CONTROL='start:signal:URG' REGTRACE_CONTROLLER_LOG="$T/unborn" ./p
+[ ! -e "$T/unborn" ]
+ok $? 'nothing fired: no file of it'
 traced log REGTRACE_CONTROL='start:signal:USR1,stop:signal:USR2;stop:signal:USR1' REGTRACE_CONTROLLER_LOG="$T/fired" ./p
 is "$(sed -n 's/^rank 0 tid 0 event \(.*\) pass 0 icount .* requested - ip 0x[0-9a-f]* clock [0-9]*$/\1/p' fired | tr '\n' '|')" \
     'start alarm start:signal:USR1|stop alarm stop:signal:USR1|stop ignored alarm stop:signal:USR2|' 'REGTRACE_CONTROLLER_LOG: each fired event is a line'

@@ -55,6 +55,14 @@ is "$got" "$LIBREGTRACE:$T/other.so" 'what LD_PRELOAD held stays behind ours'
 got=$("$REGTRACE" run -quiet -o rel -control-file chains -control stop:timeout:9 -control stop:timeout:8 -buffer 1M -exit-on-stop \
     --controller_log=log -- env 2>&1)
 like "$got" 'chains' 'a control file that is not there is refused'
+for bad in "$T/nowhere/log" "$T/" /dev/null/log; do
+    run 30 "$REGTRACE" run -o "$T/refused" -controller-log "$bad" -control start:signal:USR1 -- touch "$T/started"
+    like "$status $err" "^2 .*-controller-log: $bad cannot be written: [A-Z]" "-controller-log $bad is refused"
+done
+[ ! -e "$T/started" ] && [ ! -e "$T/refused" ]
+ok $? 'before the program, and before its folder is made'
+run 30 "$REGTRACE" run -quiet -o "$T/within" -controller-log "$T/within/log" -control start:signal:USR1 -- sh -c 'exit 4'
+is "$status" 4 'in the folder of the run, which is not there yet, it is fine'
 : >"$T/chains"
 got=$("$REGTRACE" run -quiet -o rel -control-file chains -control stop:timeout:9 -control stop:timeout:8 -buffer 1M -exit-on-stop \
     --controller_log=log -- env)
