@@ -3,6 +3,7 @@
 #include "base/options.h"
 
 #include <errno.h>
+#include <regex.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -109,6 +110,31 @@ static bool is_choice(const char *choices, const char *value)
     return false;
 }
 
+static int check_regex(const struct option_row *row, const char *value, struct rt_error *e)
+{
+    regex_t re;
+    char why[128];
+    int rc = regcomp(&re, value, REG_EXTENDED | REG_NOSUB);
+    if (rc == 0) {
+        regfree(&re);
+        return 0;
+    }
+    (void)regerror(rc, &re, why, sizeof why);
+    rt_error_set(e, "%s (option -%s) is \"%s\", which is no extended regular expression: %s",
+                 row->variable, row->option, value, why);
+    return -EINVAL;
+}
+
+int option_matches(const char *pattern, const char *name)
+{
+    regex_t re;
+    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+        return -ENOMEM;
+    int rc = regexec(&re, name, 0, NULL, 0);
+    regfree(&re);
+    return rc == 0;
+}
+
 int option_check(const struct option_row *row, const char *value, uint64_t *number,
                  struct rt_error *e)
 {
@@ -136,6 +162,12 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
                          row->variable, row->option, value, OPTION_MAX_SIZE_LEAST >> 10);
             return -EINVAL;
         }
+        if (rc == 0 && strcmp(row->field, "sample_depth") == 0 &&
+            *number > OPTION_SAMPLE_DEPTH_MAX) {
+            rt_error_set(e, "%s (option -%s) is \"%s\": 0 to %u frames are legal", row->variable,
+                         row->option, value, OPTION_SAMPLE_DEPTH_MAX);
+            return -EINVAL;
+        }
         if (rc != 0)
             rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s, a whole number%s",
                          row->variable, row->option, value, row->values,
@@ -148,6 +180,8 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
                          value, row->values);
             rc = -EINVAL;
         }
+        if (strcmp(row->values, "REGEX") == 0 && value[0] != '\0')
+            rc = check_regex(row, value, e);
         break;
     case OPTION_LIST:
     case OPTION_LEGACY: break;

@@ -20,6 +20,9 @@ enum option_kind {
 /* Least -max-size: an empty file has some 100 KiB, and HDF5's chunk of compressed events a few. */
 #define OPTION_MAX_SIZE_LEAST (128u << 10)
 
+/* Most -sample-depth. */
+#define OPTION_SAMPLE_DEPTH_MAX 64u
+
 struct option_row {
     const char *field;    /* C name */
     const char *option;   /* of `regtrace run`, without dashes; - and _ are the same */
@@ -56,6 +59,10 @@ RT_MUST_CHECK int options_read(struct options *o, char *const *envp, struct rt_e
 /* Check one value as options_read() would. */
 RT_MUST_CHECK int option_check(const struct option_row *row, const char *value, uint64_t *number,
                                struct rt_error *e);
+
+/* Does a program of this base name match the value of -include or -exclude? 1 or 0; -ENOMEM (the expression itself has been
+ * checked by option_check). Not for handlers. */
+RT_MUST_CHECK int option_matches(const char *pattern, const char *name);
 
 /* Row by option name (dashes stripped by the caller; - and _ alike), NULL if unknown. */
 const struct option_row *option_find(const char *name);

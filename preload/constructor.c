@@ -13,7 +13,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,38 +99,18 @@ static bool is_plumbing(const char *name)
     return strncmp(name, "lt-regtrace", 11) == 0;
 }
 
-/* 1 matches, 0 not, -1 the expression is wrong (the text is in *e). */
-static int matches(const char *pattern, const char *variable, const char *text, struct rt_error *e)
-{
-    regex_t re;
-    int rc = regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB);
-    if (rc != 0) {
-        char why[128];
-        (void)regerror(rc, &re, why, sizeof why);
-        rt_error_set(e, "%s=\"%s\" is no extended regular expression: %s", variable, pattern, why);
-        return -1;
-    }
-    rc = regexec(&re, text, 0, NULL, 0);
-    regfree(&re);
-    return rc == 0;
-}
-
 static bool program_is_wanted(struct rt_error *e, bool *failed)
 {
     const char *include = process.options.text[OPT_include],
                *exclude = process.options.text[OPT_exclude];
     const char *name = process.id.program;
-    int m = 0;
-    if (exclude[0] != '\0' && (m = matches(exclude, "REGTRACE_EXCLUDE", name, e)) != 0) {
-        *failed = m < 0;
-        return false;
-    }
-    if (include[0] != '\0') {
-        m = matches(include, "REGTRACE_INCLUDE", name, e);
-        *failed = m < 0;
-        return m > 0;
-    }
-    return !is_plumbing(name);
+    int left_out = exclude[0] != '\0' ? option_matches(exclude, name) : 0;
+    int asked_for = include[0] != '\0' ? option_matches(include, name) : !is_plumbing(name);
+    *failed = left_out < 0 || asked_for < 0;
+    if (*failed)
+        rt_error_set(e, "REGTRACE_INCLUDE, REGTRACE_EXCLUDE: no memory to compare %s with them",
+                     name);
+    return !*failed && left_out == 0 && asked_for != 0;
 }
 
 static void say(const char *what, const char *text)

@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 
-#define DEPTH_MAX 64
+#define DEPTH_MAX OPTION_SAMPLE_DEPTH_MAX
 #define FURTHEST_FRAME ((uintptr_t)1 << 24) /* of one frame from the next: more is no frame */
 
 static struct pmu_sample_spec spec;
@@ -32,10 +32,6 @@ int sampling_prepare(struct rt_error *e)
     int rc = pmu_sample_parse(process.options.text[OPT_sample], &spec, e);
     if (rc == 0)
         rc = pmu_sample_probe(&spec, e);
-    if (rc == 0 && process.options.number[OPT_sample_depth] > DEPTH_MAX) {
-        rt_error_set(e, "REGTRACE_SAMPLE_DEPTH (option -sample-depth) is above %d", DEPTH_MAX);
-        rc = -EINVAL;
-    }
     if (rc != 0)
         spec.period = 0;
     return rc;

@@ -279,8 +279,12 @@ static int start(struct run *r, char **command, bool traced)
         return TOOL_USAGE;
     }
     int status = child_run(r->program.path, command);
+    const char *program = r->has_target                  ? r->target.name
+                          : r->launcher == LAUNCHER_NONE ? r->program.name
+                                                         : NULL;
     if (traced)
-        run_print_end(r->folder, &r->options, r->chains, status < 0 || r->folder_is_new, r->quiet);
+        run_print_end(r->folder, &r->options, r->chains, program, status < 0 || r->folder_is_new,
+                      r->quiet);
     if (status < 0) {
         message_error("run", "%s could not be started: %s", r->program.path, strerror(-status));
         return TOOL_USAGE;

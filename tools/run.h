@@ -93,9 +93,10 @@ _Noreturn void child_end_as(int status);
 
 /* --- run_end.c ------------------------------------------------------------------------------------------------ */
 
-/* Wait (up to -exit-wait) for writers that still close files, then print the folder and the log's lines; where nothing was
+/* `program`: base name of what was to be traced, NULL where a launcher starts what we could not find.
+ * Wait (up to -exit-wait) for writers that still close files, then print the folder and the log's lines; where nothing was
  * recorded, why that can be, by the options and the number of chains that they made. */
 void run_print_end(const char *folder, const struct options *o, unsigned chains,
-                   bool remove_if_empty, bool quiet);
+                   const char *program, bool remove_if_empty, bool quiet);
 
 #endif

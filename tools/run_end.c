@@ -102,8 +102,35 @@ static const char *nothing_reason(const struct options *o, unsigned chains)
                  "region and received no signal in it (-mpi 0 leaves MPI calls out); or ";
 }
 
+/* The option that keeps this program out, NULL: none. */
+static const struct option_row *leaves_out(const struct options *o, const char *program)
+{
+    const char *include = o->text[OPT_include], *exclude = o->text[OPT_exclude];
+    if (program != NULL && exclude[0] != '\0' && option_matches(exclude, program) == 1)
+        return &option_table[OPT_exclude];
+    if (program != NULL && include[0] != '\0' && option_matches(include, program) == 0)
+        return &option_table[OPT_include];
+    return NULL;
+}
+
+static void print_nothing(const struct options *o, unsigned chains, const char *program)
+{
+    const struct option_row *row = leaves_out(o, program);
+    if (row != NULL)
+        (void)fprintf(stderr,
+                      "regtrace: nothing was recorded: -%s \"%s\" leaves %s out (it is compared "
+                      "with the base name of the program), and nothing else that is traced "
+                      "recorded anything\n",
+                      row->option, o->text[row - option_table], program);
+    else
+        (void)fprintf(stderr,
+                      "regtrace: nothing was recorded: %sno traced program ran (regtrace doctor "
+                      "PROGRAM says whether it can be)\n",
+                      nothing_reason(o, chains));
+}
+
 void run_print_end(const char *folder, const struct options *o, unsigned chains,
-                   bool remove_if_empty, bool quiet)
+                   const char *program, bool remove_if_empty, bool quiet)
 {
     uint64_t wait_seconds = o->number[OPT_exit_wait];
     unsigned living, files = wait_for_writers(folder, wait_seconds, &living);
@@ -125,8 +152,5 @@ void run_print_end(const char *folder, const struct options *o, unsigned chains,
                       "%u (regtrace ctl %s status asks them)\n",
                       living, folder);
     else
-        (void)fprintf(stderr,
-                      "regtrace: nothing was recorded: %sno traced program ran (regtrace doctor "
-                      "PROGRAM says whether it can be)\n",
-                      nothing_reason(o, chains));
+        print_nothing(o, chains, program);
 }

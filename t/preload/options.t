@@ -73,7 +73,7 @@ traced wanted REGTRACE_INCLUDE=bash REGTRACE_CONTROL=start:signal:USR1 bash -c '
 is "$status $(files)" '4 1' 'unless it is included by name'
 traced wrong REGTRACE_INCLUDE='a(' ./p
 is "$status $out" '2 ' 'an expression that is none is refused'
-like "$err" 'REGTRACE_INCLUDE="a\(" is no extended regular expression: .*[a-z]' 'with the reason'
+like "$err" 'REGTRACE_INCLUDE .*is "a\(", which is no extended regular expression: .*[a-z]' 'with the reason'
 
 # Which processes.
 traced followed ./p fork

@@ -142,6 +142,19 @@ run 30 "$REGTRACE" run -controller-default-start 0 -o "$T/none" -- "$T/dynamic"
 like "$err" '-controller-default-start 0 opens no window' 'nor is a window spoken of that was not asked for'
 run 30 "$REGTRACE" run -control start:pcontrol:never -o "$T/none" -- "$T/dynamic"
 like "$err" 'no window opened, since nothing that the chains wait for came' 'a chain that opened none is'
+run 30 "$REGTRACE" run -signals 1 -exclude '^dyn' -o "$T/none" -- "$T/dynamic"
+like "$err" 'nothing was recorded: -exclude "\^dyn" leaves dynamic out' '-exclude leaves the program out: said'
+run 30 "$REGTRACE" run -include 'other' -o "$T/none" -- "$T/dynamic"
+like "$err" 'nothing was recorded: -include "other" leaves dynamic out' 'so does -include'
+run 30 "$REGTRACE" run -include '^dynamic$' -exclude other -o "$T/none" -- "$T/dynamic"
+unlike "$err" 'leaves dynamic out' 'and not where they do not'
+for bad in '-include a(' '-exclude a(' '-sample-depth 65'; do
+    # shellcheck disable=SC2086 # option and value
+    run 30 "$REGTRACE" run -sample cpu:10ms $bad -o "$T/none" -- touch "$T/started"
+    like "$status $err" "^2 regtrace run: REGTRACE_.*option ${bad% *}. is " "$bad is refused by regtrace run"
+done
+[ ! -e "$T/started" ]
+ok $? 'and nothing was started'
 mkdir "$T/mine" && touch "$T/mine/keep"
 run 30 "$REGTRACE" run -o "$T/mine" -- sh -c true
 [ -e "$T/mine/keep" ]
