@@ -7,11 +7,21 @@
 
 struct tally {
     unsigned done, live, failed, incomplete, damaged, missing;
+    struct progress progress;
 };
+
+/* The file's name is the library's, and stands until the next call. */
+static void show_step(void *context, const char *file, uint64_t rows, uint64_t total)
+{
+    struct tally *t = context;
+    t->progress.what = file;
+    progress_update(&t->progress, rows, total);
+}
 
 static void print_one(void *context, const struct rt_recovered *r)
 {
     struct tally *t = context;
+    progress_end(&t->progress);
     switch (r->result) {
     case RT_RECOVER_DONE:
     case RT_RECOVER_STREAM_GONE:
@@ -55,7 +65,10 @@ static int recover_main(int argc, char **argv)
     int code;
     if (!arguments_one_folder(&a, NULL, NULL, "DIR", &dir, &code))
         return code;
-    int rc = rt_recover_dir(dir, print_one, &t, &e);
+    const struct rt_recover_listener listener = {print_one, show_step, &t};
+    progress_begin(&t.progress, dir);
+    int rc = rt_recover_dir(dir, &listener, &e);
+    progress_end(&t.progress);
     if (rc != 0 && e.text[0] != '\0')
         message_error("recover", "%s", e.text);
     if (rc == 0 && t.done + t.live + t.missing == 0)

@@ -209,13 +209,14 @@ int report_collect(struct report *r, const struct rt_run *run, const struct rank
         rt_error_set(e, "no memory");
         return -ENOMEM;
     }
+    char what[64];
+    progress_begin(&p, "");
     for (size_t i = 0; i < count; i++) {
-        char what[64];
         (void)snprintf(what, sizeof what, "reading file %zu of %zu", i + 1, count);
-        progress_begin(&p, what);
+        p.what = what;
         collect_file(r, run, i, &p);
-        progress_end(&p);
     }
+    progress_end(&p);
     struct rt_processes processes;
     rt_run_processes(r->dir, &processes);
     r->living = processes.living;

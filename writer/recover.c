@@ -23,6 +23,7 @@
 
 struct recovery {
     const char *dir;
+    const struct rt_recover_listener *listener;
     char host[65], boot_id[40];
     struct claim *claims;
     size_t claim_count, claim_room;
@@ -41,6 +42,7 @@ struct patient {
     struct old_threads threads; /* without a stream */
     struct old_rows rows;
     struct rt_recovered *result;
+    const struct rt_recover_listener *listener;
 };
 
 static void collect(void *context, const struct claim *c)
@@ -188,6 +190,8 @@ static int copy_events(struct patient *p, struct rt_error *e)
         if (rc == 0)
             rc = rankfile_commit(&p->file, false);
         done += got;
+        if (rc == 0 && p->listener->step != NULL)
+            p->listener->step(p->listener->context, p->claim.file, done, total);
     }
     free(rows);
     p->result->from_file = done;
@@ -350,7 +354,8 @@ static bool nothing_recorded(const struct patient *p)
 static bool recover_one(struct recovery *r, const struct claim *c, struct rt_recovered *result)
 {
     struct rt_error e = {{0}};
-    struct patient p = {.claim = *c, .file = {.file = -1, .fd = -1}, .result = result};
+    struct patient p = {
+        .claim = *c, .file = {.file = -1, .fd = -1}, .result = result, .listener = r->listener};
     char path[PATH_MAX], fresh[PATH_MAX + 16];
     bool had_file = c->file[0] != '\0';
     (void)open_stream(&p, c->stream, &(struct rt_error){{0}});
@@ -413,7 +418,7 @@ static bool needs_recovery(const struct recovery *r, const struct claim *c,
 {
     (void)snprintf(result->file, sizeof result->file, "%s", c->file);
     if (c->state == CLAIM_CLOSED || c->state == CLAIM_RECOVERED) {
-        verify_file(r->dir, c->file, c, result);
+        verify_file(r->dir, c->file, c, r->listener, result);
         return false;
     }
     if (c->state == CLAIM_FAILED)
@@ -455,10 +460,9 @@ static int collect_claims(struct recovery *r, struct rt_error *e)
     return rc;
 }
 
-int rt_recover_dir(const char *dir, void (*report)(void *context, const struct rt_recovered *r),
-                   void *context, struct rt_error *e)
+int rt_recover_dir(const char *dir, const struct rt_recover_listener *listener, struct rt_error *e)
 {
-    struct recovery r = {.dir = dir};
+    struct recovery r = {.dir = dir, .listener = listener};
     claim_this_host(r.host, r.boot_id);
     schema_quiet_hdf5();
     int rc = collect_claims(&r, e);
@@ -475,10 +479,10 @@ int rt_recover_dir(const char *dir, void (*report)(void *context, const struct r
         } else if (result.result == RT_RECOVER_DONE || r.claims[i].file[0] == '\0')
             continue; /* complete, or a living process that has recorded nothing yet */
         failed |= result.result == RT_RECOVER_FAILED || result.result == RT_RECOVER_DAMAGED;
-        if (report != NULL)
-            report(context, &result);
+        if (listener->report != NULL)
+            listener->report(listener->context, &result);
     }
-    failed |= verify_others(dir, r.claims, r.claim_count, report, context);
+    failed |= verify_others(dir, r.claims, r.claim_count, listener);
     free(r.claims);
     rc = rt_index_build(dir, e);
     if (rc == -ENOENT && !failed)

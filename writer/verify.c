@@ -48,20 +48,25 @@ void verify_note(struct claim *c)
 }
 
 /* Every row of every table, as far as it can be told: compressed rows that have changed do not decompress. */
-static int read_whole(struct rt_rank *rank, uint64_t *rows, struct rt_error *e)
+static int read_whole(struct rt_rank *rank, const struct rt_recover_listener *listener,
+                      uint64_t *rows, struct rt_error *e)
 {
     struct rt_event *block = malloc(BLOCK * sizeof *block);
     size_t got = 1;
     int rc = block == NULL ? -ENOMEM : 0;
-    for (*rows = 0; rc == 0 && got > 0; *rows += got)
+    for (*rows = 0; rc == 0 && got > 0; *rows += got) {
         rc = rt_rank_read_events(rank, *rows, BLOCK, block, &got, e);
+        if (rc == 0 && listener->step != NULL)
+            listener->step(listener->context, rt_rank_info(rank)->file, *rows + got,
+                           rt_rank_info(rank)->event_count);
+    }
     free(block);
     return rc;
 }
 
 /* A file that was complete once: is it still? `c`: what its writer noted, NULL if nothing is known. */
 void verify_file(const char *dir, const char *file, const struct claim *c,
-                 struct rt_recovered *result)
+                 const struct rt_recover_listener *listener, struct rt_recovered *result)
 {
     char path[PATH_MAX];
     struct rt_error e = {{0}};
@@ -77,8 +82,8 @@ void verify_file(const char *dir, const char *file, const struct claim *c,
     if (c != NULL && c->summary.file_bytes > (uint64_t)st.st_size)
         rt_error_set(&e, "cut: it has %lld of %llu bytes", (long long)st.st_size,
                      (unsigned long long)c->summary.file_bytes);
-    else if (rt_rank_open_file(&rank, path, &e) == 0 && read_whole(rank, &rows, &e) == 0 &&
-             c != NULL && rows != c->events)
+    else if (rt_rank_open_file(&rank, path, &e) == 0 &&
+             read_whole(rank, listener, &rows, &e) == 0 && c != NULL && rows != c->events)
         rt_error_set(&e, "it holds %llu of %llu events", (unsigned long long)rows,
                      (unsigned long long)c->events);
     if (e.text[0] == '\0' && c != NULL && c->summary.checksum != 0 &&
@@ -98,7 +103,7 @@ void verify_file(const char *dir, const char *file, const struct claim *c,
 
 /* Rank files of which .regtrace/ knows nothing: copied here, or .regtrace/ is not complete. True: one is damaged. */
 bool verify_others(const char *dir, const struct claim *claims, size_t claim_count,
-                   void (*report)(void *context, const struct rt_recovered *r), void *context)
+                   const struct rt_recover_listener *listener)
 {
     struct rt_run *run;
     bool damaged = false;
@@ -110,10 +115,10 @@ bool verify_others(const char *dir, const struct claim *claims, size_t claim_cou
         for (size_t k = 0; k < claim_count && !known; k++)
             known = strcmp(claims[k].file, rt_run_file(run, i)) == 0;
         if (!known)
-            verify_file(dir, rt_run_file(run, i), NULL, &result);
+            verify_file(dir, rt_run_file(run, i), NULL, listener, &result);
         damaged |= result.result == RT_RECOVER_DAMAGED;
-        if (result.result == RT_RECOVER_DAMAGED && report != NULL)
-            report(context, &result);
+        if (result.result == RT_RECOVER_DAMAGED && listener->report != NULL)
+            listener->report(listener->context, &result);
     }
     rt_run_close(run);
     return damaged;

@@ -12,10 +12,10 @@ void verify_note(struct claim *c);
 /* Read `file` of the folder as a whole. result->result becomes RT_RECOVER_DAMAGED with the text, or RT_RECOVER_MISSING;
  * nothing is changed where it is as it was. `c`: the entry of its writer, NULL if there is none. */
 void verify_file(const char *dir, const char *file, const struct claim *c,
-                 struct rt_recovered *result);
+                 const struct rt_recover_listener *listener, struct rt_recovered *result);
 
 /* The same for rank files that no entry names; damaged ones are reported. True: there was one. */
 bool verify_others(const char *dir, const struct claim *claims, size_t claim_count,
-                   void (*report)(void *context, const struct rt_recovered *r), void *context);
+                   const struct rt_recover_listener *listener);
 
 #endif

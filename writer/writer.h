@@ -312,14 +312,20 @@ struct rt_recovered {
     char text[512];                  /* why, for FAILED and DAMAGED; else what is missing */
 };
 
+/* Who is told of it. Either may be NULL. step: so many rows of that file are done, of `total`. */
+struct rt_recover_listener {
+    void (*report)(void *context, const struct rt_recovered *r);
+    void (*step)(void *context, const char *file, uint64_t rows, uint64_t total);
+    void *context;
+};
+
 /* Finish what killed writers left in `dir`: read by SWMR into a new file, drain what the stream file still
  * holds, rename over the old one; a writer that never got to open its file counts too. Closed files and those
  * of living writers are left alone (`report` is called for the latter as RT_RECOVER_LIVE); closed ones are read as a
  * whole, and reported where that fails. Then builds regtrace.h5. 0 if every file is complete or live, -EIO if one
  * failed or is damaged, else -errno. */
-RT_MUST_CHECK int rt_recover_dir(const char *dir,
-                                 void (*report)(void *context, const struct rt_recovered *r),
-                                 void *context, struct rt_error *e);
+RT_MUST_CHECK int rt_recover_dir(const char *dir, const struct rt_recover_listener *listener,
+                                 struct rt_error *e);
 
 /* (Re)build DIR/regtrace.h5 from the closed rank files, atomically; files not closed are listed in /ranks and left
  * out of the virtual datasets. */

@@ -50,6 +50,7 @@ run 30 "$REGTRACE" report "$T/run"
 like "$out" 'regtrace recover' 'the report names the remedy'
 cp -r "$T/run" "$T/torn"
 cp -r "$T/run" "$T/rows"
+cp -r "$T/run" "$T/shown"
 run 60 "$REGTRACE" recover "$T/run"
 is "$status" 0 'recover'
 like "$out" '^rank-00000.h5: recovered, [0-9]+ events from the file and [0-9]+ from the stream' 'says what it found where'
@@ -59,6 +60,30 @@ r = json.load(sys.stdin)["ranks"][0]
 print(r["state"], [f["calls"] for f in r["functions"] if f["name"] == "MPI_Barrier"][0], r["lost"])')
 is "$calls" 'recovered 1200 0' 'every call is there, those after the kill too'
 ok_run 'check has nothing against it' "$REGTRACE" check "$T/run"
+# On a terminal, where it takes longer than a second: here a second is over each time that somebody looks at the clock.
+cat >clock.c <<'END'
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    static long looks;
+    long rc = syscall(SYS_clock_gettime, id, t);
+    t->tv_sec += id == CLOCK_MONOTONIC ? 2 * looks++ : 0;
+    return (int)rc;
+}
+END
+cc -shared -fPIC -o clock.so clock.c
+on_terminal() { script -qec "env LD_PRELOAD=$T/clock.so $*" /dev/null </dev/null | tr '\r' '\n' >terminal; }
+on_terminal "$REGTRACE" recover "$T/shown"
+like "$(cat terminal)" 'rank-00000.h5: +[0-9]+ %' 'recover shows on a terminal how far it is'
+like "$(cat terminal)" '^[^a-z0-9]*rank-00000.h5: recovered' 'and takes that away before it says what it did'
+on_terminal "$REGTRACE" recover "$T/shown"
+like "$(cat terminal)" 'rank-00000.h5: +100 %' 'also where it only reads what is complete'
+on_terminal "$REGTRACE" report "$T/shown"
+like "$(cat terminal)" 'reading file 1 of 1: +[0-9]+ %' 'and so does report'
+LD_PRELOAD=$T/clock.so "$REGTRACE" recover "$T/shown" >plain 2>&1 </dev/null
+unlike "$(cat plain)" '%' 'but nowhere else'
 # The stream is gone now, as after a reboot. In the copy a row of the tail is half written, in the chunk that the
 # thread says it has handed over as a whole.
 if [ "$PYTHON" != no ]; then

@@ -143,7 +143,8 @@ int fixture_recover(struct fixture *f, struct rt_recovered *r)
     pid_t pid = fork();
     if (pid == 0) {
         struct rt_error e = {{0}};
-        answer->rc = rt_recover_dir(f->dir, note, &answer->r, &e);
+        const struct rt_recover_listener listener = {.report = note, .context = &answer->r};
+        answer->rc = rt_recover_dir(f->dir, &listener, &e);
         _exit(0);
     }
     (void)fixture_wait(pid);
