@@ -74,6 +74,26 @@ static void share_room(struct ctl_builder *builder, const struct pinpoints *all,
     warn_short(builder, all, p, "warm-up", builder->region_warmup, p->warmup);
 }
 
+/* Of those that began before it, does the one that ends last reach into it? */
+static void warn_overlap(struct ctl_builder *builder, const struct pinpoints *all,
+                         const struct pinpoint *last, const struct pinpoint *p)
+{
+    if (last == NULL || p->start >= last->end)
+        return;
+    if (all->intervals)
+        builder_warn(builder,
+                     "file %.400s line %u: the interval that begins at %llu does so before that of "
+                     "line %u ends, at %llu; threads are in one window at a time",
+                     all->path, p->line, (unsigned long long)p->start, last->line,
+                     (unsigned long long)last->end);
+    else
+        builder_warn(builder,
+                     "file %.400s line %u: region %.*s begins before region %.*s of the same "
+                     "thread ends; a thread is in one window at a time",
+                     all->path, p->line, region_shown(p->id), p->id.at, region_shown(last->id),
+                     last->id.at);
+}
+
 static int place(struct ctl_builder *builder, struct pinpoints *all, struct rt_error *err)
 {
     struct pinpoint **order = calloc(all->count + 1, sizeof(struct pinpoint *));
@@ -84,15 +104,17 @@ static int place(struct ctl_builder *builder, struct pinpoints *all, struct rt_e
     for (size_t i = 0; i < all->count; i++)
         order[i] = &all->rows[i];
     qsort(order, all->count, sizeof *order, by_place);
+    const struct pinpoint *last = NULL;
     for (size_t i = 0; i < all->count; i++) {
         struct pinpoint *p = order[i];
         struct pinpoint *before = i > 0 && order[i - 1]->tid == p->tid ? order[i - 1] : NULL;
-        if (before != NULL && p->start < before->end)
-            builder_warn(builder,
-                         "file %.400s line %u: region %.*s begins before region %.*s of the same "
-                         "thread ends; a thread is in one window at a time",
-                         all->path, p->line, region_shown(p->id), p->id.at,
-                         region_shown(before->id), before->id.at);
+        if (before == NULL)
+            last = NULL;
+        warn_overlap(builder, all, last, p);
+        if (last == NULL || p->end > last->end)
+            last = p;
+        if (all->intervals)
+            continue;
         share_room(builder, all, before, p);
         if (before != NULL && p->start == before->end && p->end > p->start + 1)
             p->start++;
@@ -130,12 +152,11 @@ static void chain_text(char out[512], const struct pinpoint *p)
 int pinpoints_add(struct ctl_builder *builder, struct pinpoints *all, struct rt_error *err)
 {
     int status = place(builder, all, err);
-    for (size_t i = 0; i < all->count && status == 0; i++) {
+    for (size_t i = 0; i < all->count && status == 0 && !all->intervals; i++) {
         const struct pinpoint *p = &all->rows[i];
         char text[512], label[160];
         const struct region_note note = {label, p->id, p->weight, {"", 0}};
-        snprintf(label, sizeof label, "region %.*s weight %.*s", region_shown(p->id), p->id.at,
-                 region_shown(p->weight), p->weight.at);
+        region_label(label, sizeof label, "", p->id, p->weight);
         chain_text(text, p);
         status = region_chain_add(builder, all->path, p->line, &note, text, err);
     }

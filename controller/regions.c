@@ -143,6 +143,13 @@ int region_shown(struct span text)
     return (int)(text.length < 60 ? text.length : 60);
 }
 
+void region_label(char *label, size_t room, const char *before, struct span id, struct span weight)
+{
+    snprintf(label, room, "%sregion %.*s %sweight%s%.*s", before, region_shown(id), id.at,
+             weight.length == 0 ? "no " : "", weight.length == 0 ? "" : " ", region_shown(weight),
+             weight.at);
+}
+
 int region_chain_add(struct ctl_builder *builder, const char *path, unsigned line,
                      const struct region_note *note, const char *text, struct rt_error *err)
 {
@@ -172,6 +179,10 @@ static int keep_pinpoint(struct pinpoints *all, const struct region_line *line,
             line, line->text.at, err,
             "expected comment,thread-id,region-id,start-icount,end-icount,weight, found %u fields",
             line->count);
+    if (line->count == 5)
+        return line_fail(line, line->text.at + line->text.length, err,
+                         "found 5 fields, the weight is missing: write it behind a comma, such as "
+                         ",0.25, or a comma alone for a region that stands for itself");
     if (line->count > 6)
         return line_fail(
             line, line->fields[6].at, err,
@@ -191,10 +202,8 @@ static int keep_pinpoint(struct pinpoints *all, const struct region_line *line,
                          "end-icount %llu is not behind start-icount %llu",
                          (unsigned long long)p.end, (unsigned long long)p.start);
     p.id = line->fields[2];
-    if (line->count > 5) {
-        p.weight = line->fields[5];
-        status = region_fraction(line, 5, "weight", err);
-    }
+    p.weight = line->fields[5];
+    status = region_fraction(line, 5, "weight", err);
     return status != 0 ? status : pinpoints_keep(all, &p, err);
 }
 
@@ -237,8 +246,7 @@ static int loop_region_parse(const struct region_line *line, struct loop_region 
     }
     region->note = (struct region_note){region->label, id, line->fields[LP_WEIGHT],
                                         line->fields[LP_MULTIPLIER]};
-    snprintf(region->label, sizeof region->label, "%sregion %.*s weight %.*s", region_of,
-             region_shown(id), id.at, region_shown(region->note.weight), region->note.weight.at);
+    region_label(region->label, sizeof region->label, region_of, id, region->note.weight);
     int status = region_fraction(line, LP_WEIGHT, "weight", err);
     if (status == 0)
         status = region_fraction(line, LP_MULTIPLIER, "multiplier", err);
@@ -299,8 +307,8 @@ static int add_looppoint(struct ctl_builder *builder, const struct region_line *
 }
 
 /* start,duration: instructions of all threads. */
-static int add_interval(struct ctl_builder *builder, const struct region_line *line,
-                        struct rt_error *err)
+static int add_interval(struct ctl_builder *builder, struct pinpoints *all,
+                        const struct region_line *line, struct rt_error *err)
 {
     uint64_t start, duration;
     char text[160];
@@ -317,7 +325,11 @@ static int add_interval(struct ctl_builder *builder, const struct region_line *l
     snprintf(text, sizeof text, "start:icount:%llu:global:bcast,stop:icount:%llu:global:bcast",
              (unsigned long long)start, (unsigned long long)duration);
     const struct region_note note = {"interval", {"", 0}, {"", 0}, {"", 0}};
-    return region_chain_add(builder, line->path, line->line, &note, text, err);
+    status = region_chain_add(builder, line->path, line->line, &note, text, err);
+    const struct pinpoint p = {.line = line->line,
+                               .start = start,
+                               .end = start + duration < start ? UINT64_MAX : start + duration};
+    return status != 0 ? status : pinpoints_keep(all, &p, err);
 }
 
 static bool is_comment(struct span text)
@@ -331,7 +343,7 @@ static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format
                      const char *text, struct rt_error *err)
 {
     struct region_line line = {.path = path, .line = 1};
-    struct pinpoints pinpoints = {.path = path};
+    struct pinpoints pinpoints = {.path = path, .intervals = format == CTL_REGIONS_INTERVALS};
     unsigned regions = 0;
     int status = 0;
     for (const char *at = text;; line.line++) {
@@ -340,9 +352,10 @@ static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format
         if (!is_comment(trim(line.text))) {
             status = split_line(&line, err);
             if (status == 0)
-                status = format == CTL_REGIONS_PINPOINTS   ? keep_pinpoint(&pinpoints, &line, err)
-                         : format == CTL_REGIONS_LOOPPOINT ? add_looppoint(builder, &line, err)
-                                                           : add_interval(builder, &line, err);
+                status = format == CTL_REGIONS_PINPOINTS ? keep_pinpoint(&pinpoints, &line, err)
+                         : format == CTL_REGIONS_LOOPPOINT
+                             ? add_looppoint(builder, &line, err)
+                             : add_interval(builder, &pinpoints, &line, err);
             regions++;
         }
         if (status != 0 || at[length] == '\0')

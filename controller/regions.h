@@ -21,6 +21,7 @@ struct pinpoint {
 
 struct pinpoints {
     const char *path;
+    bool intervals; /* of all threads, with chains of their own: only held against each other */
     struct pinpoint *rows;
     size_t count, room;
 };
@@ -33,6 +34,9 @@ int pinpoints_add(struct ctl_builder *builder, struct pinpoints *all, struct rt_
 /* A chain of line `line`, with what it stands for. */
 int region_chain_add(struct ctl_builder *builder, const char *path, unsigned line,
                      const struct region_note *note, const char *text, struct rt_error *err);
+
+/* "region 7 weight 0.25", or "region 7 no weight". */
+void region_label(char *label, size_t room, const char *before, struct span id, struct span weight);
 
 /* How much of a span is shown. */
 int region_shown(struct span text);

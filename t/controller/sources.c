@@ -132,6 +132,9 @@ static const struct {
     {CTL_REGIONS_PINPOINTS, "c,0,1,2000,1000,0.5\n",
      "file F line 1, column 12: end-icount 1000 is not behind start-icount 2000"},
     {CTL_REGIONS_PINPOINTS, "c,0,1,2000\n", "file F line 1, column 1: expected comment,thread-id"},
+    {CTL_REGIONS_PINPOINTS, "#\nc,0,1,1000,2000\n",
+     "file F line 2, column 16: found 5 fields, the weight is missing: write it behind a comma"},
+    {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,\n", "start:icount:1000:tid0,stop:icount:1000:tid0\n"},
     {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,0.5,spare\n",
      "file F line 1, column 21: found 7 fields; "
      "comment,thread-id,region-id,start-icount,end-icount,"
@@ -258,7 +261,27 @@ static const struct {
      "start:icount:1000:tid0,stop:icount:200:tid0\nstart:icount:1100:tid0,stop:icount:200:tid0\n",
      "file F line 2: region 2 begins before region 1 of the same thread ends; a thread is in one "
      "window at a time\n"},
+    /* The second ends early, the first does not. */
+    {{NULL, NULL, NULL},
+     "c,0,1,1000,1900,1\nc,0,2,1100,1200,1\nc,0,3,1300,1400,1\n",
+     "start:icount:1000:tid0,stop:icount:900:tid0\nstart:icount:1100:tid0,stop:icount:100:tid0\n"
+     "start:icount:1300:tid0,stop:icount:100:tid0\n",
+     "file F line 2: region 2 begins before region 1 of the same thread ends; a thread is in one "
+     "window at a time\n"
+     "file F line 3: region 3 begins before region 1 of the same thread ends; a thread is in one "
+     "window at a time\n"},
 };
+
+static void check_intervals(const char *file, const char *warning, const char *what)
+{
+    struct rt_error err = {.text = ""};
+    struct warnings warnings = {.text = ""};
+    struct ctl_builder *builder = ctl_builder_create(warnings_collect, &warnings);
+    int status = ctl_builder_add_regions(builder, CTL_REGIONS_INTERVALS, "F", file, &err);
+    if (!ok(status == 0 && strcmp(warnings.text, warning) == 0, "%s", what))
+        diag("got %d '%s', warnings '%s'", status, err.text, warnings.text);
+    ctl_builder_free(builder);
+}
 
 static void check_around(size_t row)
 {
@@ -282,6 +305,20 @@ static void check_around(size_t row)
         diag("got '%s'\nwarnings '%s'", got, warnings.text);
     ctl_config_free(config);
     ctl_builder_free(builder);
+}
+
+static const char *label_of(const char *file)
+{
+    static char label[160];
+    struct rt_error err = {.text = ""};
+    struct ctl_config *config = NULL;
+    struct ctl_builder *builder = ctl_builder_create(NULL, NULL);
+    if (ctl_builder_add_regions(builder, CTL_REGIONS_PINPOINTS, "F", file, &err) == 0 &&
+        ctl_builder_finish(builder, NULL, &config, &err) == 0)
+        snprintf(label, sizeof label, "%s", ctl_config_chain(config, 0)->label);
+    ctl_config_free(config);
+    ctl_builder_free(builder);
+    return label;
 }
 
 static void check_label(void)
@@ -431,6 +468,13 @@ int main(void)
         check_regions(i);
     for (size_t i = 0; i < sizeof around / sizeof *around; i++)
         check_around(i);
+    ok(strcmp(label_of("c,0,17,5,9,\n"), "region 17 no weight") == 0,
+       "without a weight it says so");
+    check_intervals("100,50\n150,50\n", "", "intervals that touch");
+    check_intervals("120,50\n100,50\n",
+                    "file F line 1: the interval that begins at 120 does so before that of line 2 "
+                    "ends, at 150; threads are in one window at a time\n",
+                    "intervals that overlap are warned of, in any order");
     check_label();
     check_useless();
     check_file();
