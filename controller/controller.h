@@ -171,6 +171,9 @@ bool ctl_name_matches(const struct ctl_alarm *alarm, const char *name);
 
 /* ---- Making a config ---- */
 
+/* A timeout below this would be over before its handler has returned, and leave the program no time at all: refused. */
+#define CTL_TIMEOUT_LEAST_NS 100000u
+
 /* Nor can more alarms than this of each type that a process looks for among its alarms when something happens (pcontrol, signal,
  * interactive, image_load): where capabilities are given, such a config is refused. */
 #define CTL_SAME_TYPE_MAX 256u

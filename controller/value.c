@@ -224,20 +224,28 @@ static int value_timeout(struct parser *parser, struct span value, struct ctl_al
     }
     if (memchr(number.at, '.', number.length) != NULL)
         return parse_fail(parser, memchr(number.at, '.', number.length),
-                          "timeout expects an integer number of seconds, or one with 'ms' or 'us', "
-                          "as 500ms; found '%.*s'",
+                          "timeout expects an integer number of seconds, or one with 's', 'ms' or "
+                          "'us', as 500ms; found '%.*s'",
+                          (int)value.length, value.at);
+    size_t digits = strspn(number.at, "0123456789");
+    if (digits > 0 && digits < number.length && number.at[digits] != 'x')
+        return parse_fail(parser, number.at + digits,
+                          "timeout expects an integer number of seconds, or one with 's', 'ms' or "
+                          "'us', as 500ms; found '%.*s'",
                           (int)value.length, value.at);
     uint64_t amount;
     int status = parse_integer(parser, number, "timeout", &amount);
     if (status != 0)
         return status;
-    if (amount == 0)
-        return parse_fail(parser, value.at, "a timeout of 0 never waits; it must be at least 1us");
     alarm->value_kind = CTL_VALUE_NUMBER;
     /* Machinery adds it to a clock in signed nanoseconds. */
     if (__builtin_mul_overflow(amount, unit, &alarm->number) || alarm->number > INT64_MAX)
         return parse_fail(parser, value.at, "timeout '%.*s' is more than 292 years",
                           (int)value.length, value.at);
+    if (alarm->number < CTL_TIMEOUT_LEAST_NS)
+        return parse_fail(parser, value.at,
+                          "a timeout of '%.*s' is too short; it must be at least %uus",
+                          (int)value.length, value.at, CTL_TIMEOUT_LEAST_NS / 1000);
     return 0;
 }
 
@@ -303,7 +311,7 @@ static const struct {
     [CTL_PCONTROL] = {"a text, or level=N", value_pcontrol},
     [CTL_ENTER_FUNC] = {"the name of a function", value_name},
     [CTL_EXIT_FUNC] = {"the name of a function", value_name},
-    [CTL_TIMEOUT] = {"a number of seconds, or one with 'ms' or 'us'", value_timeout},
+    [CTL_TIMEOUT] = {"a number of seconds, or one with 's', 'ms' or 'us'", value_timeout},
     [CTL_SIGNAL] = {"a signal's number or name", value_signal},
     [CTL_IMAGE_LOAD] = {"a file name", value_name},
 };

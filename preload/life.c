@@ -296,6 +296,19 @@ void thread_named(const char *name)
         t->row->name = stream_string_id(&recorder_stream, name);
 }
 
+/* Why nothing came, of an alarm that was armed until the end. */
+static const char *unmatched(const struct ctl_alarm *alarm)
+{
+    switch (alarm->type) {
+    case CTL_TIMEOUT: return "the program ended before that time had passed";
+    case CTL_ICOUNT:
+    case CTL_UNIFORM: return "the program ended before so many instructions";
+    case CTL_INTERACTIVE: return "nobody asked by regtrace ctl";
+    case CTL_SIGNAL: return "the signal did not come";
+    default: return "nothing matched it";
+    }
+}
+
 static void report_never_fired(void *context, const struct ctl_alarm *alarm, enum ctl_unfired why,
                                uint64_t reached)
 {
@@ -307,7 +320,7 @@ static void report_never_fired(void *context, const struct ctl_alarm *alarm, enu
     const char *reason = why == CTL_NEVER_ARMED
                              ? "it was never armed: what stands before it did not happen"
                          : why == CTL_COUNT_SHORT ? "its count was not reached"
-                                                  : "nothing matched it";
+                                                  : unmatched(alarm);
     (void)snprintf(text, sizeof text, "%u\t%.300s\t%s\t%llu\t%llu", alarm->index, alarm->text,
                    reason, (unsigned long long)reached, (unsigned long long)alarm->count);
     (void)stream_meta_put(&recorder_stream, key, text);

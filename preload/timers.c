@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define SHORTEST_NS 100000u
-
 static struct thread_timer *free_timer(struct preload_thread *pt)
 {
     for (int i = 0; i < THREAD_TIMERS; i++)
@@ -37,10 +35,8 @@ static uint64_t timer_armed(struct preload_thread *pt, const struct ctl_arming *
         return CTL_UNKNOWN;
     }
     *t = (struct thread_timer){.alarm = arming->alarm, .generation = arming->generation};
-    /* A timer that is over before its handler has returned would leave the program no time at all. */
-    uint64_t distance = arming->distance < SHORTEST_NS ? SHORTEST_NS : arming->distance;
-    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(distance / 1000000000u),
-                                           .tv_nsec = (long)(distance % 1000000000u)}};
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(arming->distance / 1000000000u),
+                                           .tv_nsec = (long)(arming->distance % 1000000000u)}};
     if (sys_thread_timer(CLOCK_MONOTONIC, process.internal_signal,
                          INTERRUPT_TIMER << 16 | (int)(t - pt->timers), (uint32_t)sys_gettid(),
                          &t->id) != 0) {

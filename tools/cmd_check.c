@@ -84,13 +84,14 @@ static int check_run(const struct rt_run *run, bool allow_live, const struct win
     if (!span_is_there(&c, run))
         return TOOL_FAILURE;
     if (c.violations == 0) {
-        (void)printf("%s: %zu files%s%s, %" PRIu64 " facts compared, no violation\n",
-                     rt_run_dir(run), rt_run_count(run), windows->given ? ", " : "",
+        (void)printf("%s: %zu file%s%s%s, %" PRIu64 " facts compared, no violation\n",
+                     rt_run_dir(run), rt_run_count(run), rt_run_count(run) == 1 ? "" : "s",
+                     windows->given ? ", " : "",
                      windows->given ? window_span_text(span, windows) : "", c.facts);
         return TOOL_OK;
     }
-    (void)printf("%s: %zu files, %" PRIu64 " violations:", rt_run_dir(run), rt_run_count(run),
-                 c.violations);
+    (void)printf("%s: %zu file%s, %" PRIu64 " violation%s:", rt_run_dir(run), rt_run_count(run),
+                 rt_run_count(run) == 1 ? "" : "s", c.violations, c.violations == 1 ? "" : "s");
     for (int r = 0; r < CHECK_RULES; r++)
         if (c.by_rule[r] > 0)
             (void)printf(" %s %" PRIu64, check_rule_name((enum check_rule)r), c.by_rule[r]);

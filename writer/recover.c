@@ -2,6 +2,7 @@
  * recover: what killed writers left becomes complete files, from the old file and from the stream. */
 #include "writer/claim.h"
 #include "writer/identify.h"
+#include "writer/leftover.h"
 #include "writer/old_rows.h"
 #include "writer/old_threads.h"
 #include "writer/reader.h"
@@ -474,6 +475,7 @@ int rt_recover_dir(const char *dir, const struct rt_recover_listener *listener, 
     for (size_t i = 0; i < r.claim_count; i++) {
         struct rt_recovered result = {.result = RT_RECOVER_DONE};
         if (needs_recovery(&r, &r.claims[i], &result)) {
+            leftover_remove(dir, r.claims[i].pid, strcmp(r.claims[i].host, r.host) == 0);
             if (!recover_one(&r, &r.claims[i], &result))
                 continue;
         } else if (result.result == RT_RECOVER_DONE || r.claims[i].file[0] == '\0')

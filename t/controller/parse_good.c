@@ -80,6 +80,7 @@ static const struct {
     {"start:enter_func:\"ns::solve(int, char)\":count2", NULL},
     {"start:timeout:5,stop:timeout:500ms", NULL},
     {"start:timeout:250us,stop:timeout:3s", NULL},
+    {"start:timeout:100us,stop:timeout:0x10ms", NULL},
     {"start:signal:10,stop:signal:SIGUSR2", NULL},
     {"start:signal:USR1,stop:signal:SIGRTMIN+3", NULL},
     {"start:image_load:libplugin.so", NULL},

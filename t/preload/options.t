@@ -133,6 +133,11 @@ traced ends REGTRACE_CONTROL=start:signal:USR1,stop:signal:USR2 REGTRACE_EXIT_ON
 is "$status $out $(regions)" '0  two' 'REGTRACE_EXIT_ON_STOP: the program ends after its last window, with 0'
 traced repeats REGTRACE_CONTROL=start:signal:USR1,stop:signal:USR2,repeat:2 REGTRACE_EXIT_ON_STOP=1 ./p
 is "$status $out $(regions)" '9 handled 2 two' 'not after one that is not the last'
+traced waits REGTRACE_CONTROL='stop:timeout:1000s;start:signal:USR1,stop:interactive;precond:signal:URG' ./p
+report=$("$REGTRACE" report "$trace")
+like "$report" 'stop:timeout:1000s: the program ended before that time had passed' 'an alarm whose time did not come says so'
+like "$report" 'stop:interactive: nobody asked by regtrace ctl' 'one that nobody asked for too'
+like "$report" 'precond:signal:URG: the signal did not come' 'and one whose signal did not come'
 traced nowhere REGTRACE_CONTROL='start:signal:USR1' REGTRACE_CONTROLLER_LOG="$T/no/such/fired" ./p
 is "$status $out" '2 ' 'a REGTRACE_CONTROLLER_LOG that cannot be written: the program is not started'
 like "$err" 'REGTRACE_CONTROLLER_LOG: .*/no/such/fired cannot be written: No such file or directory' 'with the reason'

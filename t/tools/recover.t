@@ -29,7 +29,7 @@ LD_PRELOAD=$LIBREGTRACE REGTRACE_CONTROL=start:pcontrol:solve,stop:pcontrol:solv
 pid=$!
 kill_at_end $pid
 wait_for 30 bash -c "ls $T/run/ctl/*.path"
-sleep 1.5
+wait_for 60 bash -c "[ \$('$REGTRACE' dump '$T/run' 2>/dev/null | grep -c MPI_Barrier) -ge 1800 ]" # in the file, with its tail
 run 30 "$REGTRACE" recover "$T/run"
 is "$status" 0 'recover while the writer lives'
 like "$out" 'left alone, its writer is alive' 'leaves the file alone'
@@ -48,12 +48,15 @@ run 30 "$REGTRACE" check "$T/run"
 like "$out" 'closed: its writer is gone' 'check finds the file that was left'
 run 30 "$REGTRACE" report "$T/run"
 like "$out" 'regtrace recover' 'the report names the remedy'
+is "$(find "$T/run/ctl" -name '*.sock' -o -name '*.path' | wc -l)" 2 'a killed writer leaves its socket, and the file that names it'
 cp -r "$T/run" "$T/torn"
 cp -r "$T/run" "$T/rows"
 cp -r "$T/run" "$T/shown"
 run 60 "$REGTRACE" recover "$T/run"
 is "$status" 0 'recover'
 like "$out" '^rank-00000.h5: recovered, [0-9]+ events from the file and [0-9]+ from the stream' 'says what it found where'
+[ ! -e "$T/run/ctl" ]
+ok $? 'and takes away the socket that nobody listens at'
 calls=$("$REGTRACE" report --json "$T/run" | "${PYTHON:-python3}" -c '
 import json, sys
 r = json.load(sys.stdin)["ranks"][0]

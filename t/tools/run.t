@@ -174,7 +174,7 @@ sleep 0.1
 END
 run 30 "$REGTRACE" run -o "$T/outlives" -include lasts -control start:timeout:10ms -- sh hold.sh "$T/outlives"
 like "$err" "1 process recorded in $T/outlives" 'a process that ends after the launcher is waited for, though it has no file yet'
-is "$("$REGTRACE" check "$T/outlives" | sed 's/, [0-9]* facts.*,/,/')" "$T/outlives: 1 files, no violation" 'and its file is complete'
+is "$("$REGTRACE" check "$T/outlives" | sed 's/, [0-9]* facts.*,/,/')" "$T/outlives: 1 file, no violation" 'and its file is complete'
 export REGTRACE_RUN=same REGTRACE_INCLUDE=lasts REGTRACE_DIR=$T/follows REGTRACE_CONTROL=start:timeout:10ms
 LD_PRELOAD=$LIBREGTRACE ./lasts
 wait_for 20 test -e "$T/follows/rank-00000.h5"
@@ -231,10 +231,15 @@ if have_mpi openmpi; then
     run 120 "$REGTRACE" run -o "$T/mpmd" -control $chain -- mpirun.openmpi --oversubscribe -np 1 "$APPS/stencil.openmpi" : -np 2 "$APPS/stencil.openmpi"
     files=("$T"/mpmd/rank-*.h5)
     is "${#files[@]}" 3 'both contexts of mpirun A : B are traced'
+    run 120 "$REGTRACE" run -exit-on-stop -o "$T/ends" -control start:pcontrol:solve,stop:pcontrol:solved -- mpirun.openmpi -np 1 "$APPS/stencil.openmpi"
+    like "$status ${err//$'\n'/ }" '^1 .*finalize' 'a rank that -exit-on-stop ends makes mpirun say that it did not finalize, and return 1, as control.md says'
+    ok_run 'what it recorded is complete' "$REGTRACE" check "$T/ends"
     run 30 "$REGTRACE" run -o "$T/s" -- mpirun.openmpi -np 1 "$T/static"
     is "$status" 2 'a static program behind mpirun is refused'
 else
     skip 'both contexts are traced' 'no openmpi here'
+    skip '-exit-on-stop under mpirun' 'no openmpi here'
+    skip 'what it recorded is complete' 'no openmpi here'
     skip 'a static program behind mpirun is refused' 'no openmpi here'
 fi
 
