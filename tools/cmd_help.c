@@ -4,11 +4,23 @@
 
 #include <string.h>
 
+static int print_option(const struct command *c, const char *values, const char *takes)
+{
+    bool found = c != NULL && (values != NULL ? help_print_values(stdout, c, values)
+                                              : help_print_takes(stdout, c, takes));
+    if (found)
+        return output_finish("help", TOOL_OK);
+    message_error("help", "no option %s of %s (regtrace help --values -pmu run, for example)",
+                  values != NULL ? values : takes,
+                  c != NULL ? c->name : "a subcommand, which is not named");
+    return TOOL_USAGE;
+}
+
 static int help_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_help, .count = argc, .words = argv, .next = 1};
     const struct command *c = NULL;
-    const char *values = NULL;
+    const char *values = NULL, *takes = NULL;
     bool man = false, words = false;
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
@@ -18,6 +30,8 @@ static int help_main(int argc, char **argv)
             words |= strcmp(a.option->name, "words") == 0;
             if (strcmp(a.option->name, "values") == 0)
                 values = a.value;
+            if (strcmp(a.option->name, "takes") == 0)
+                takes = a.value;
             continue;
         }
         c = command_find(a.value);
@@ -27,13 +41,8 @@ static int help_main(int argc, char **argv)
             return TOOL_USAGE;
         }
     }
-    if (values != NULL && (c == NULL || !help_print_values(stdout, c, values))) {
-        message_error("help", "no option %s of %s (regtrace help --values -pmu run, for example)",
-                      values, c != NULL ? c->name : "a subcommand, which is not named");
-        return TOOL_USAGE;
-    }
-    if (values != NULL)
-        return output_finish("help", TOOL_OK);
+    if (values != NULL || takes != NULL)
+        return print_option(c, values, takes);
     if (words)
         help_print_words(stdout, c);
     else if (man)
@@ -52,13 +61,14 @@ static const struct command_option help_options[] = {
      "the legal values of that option of the subcommand, one a line, where "
      "they are a closed set",
      0},
+    {"takes", "OPTION", "what that option of the subcommand takes, as its help has it", 0},
     {NULL, NULL, NULL, 0},
 };
 
 const struct command command_help = {
     .name = "help",
     .summary = "say what a subcommand does and takes",
-    .synopsis = "[--man | --words | --values OPTION] [subcommand]",
+    .synopsis = "[--man | --words | --values OPTION | --takes OPTION] [subcommand]",
     .description = "Prints the help of a subcommand, or the list of all. The manual pages and the "
                    "shell completion "
                    "are made from the same tables.",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * --help texts and completion words, made from the tables. */
+#include "controller/controller.h"
 #include "tools/tools.h"
 
 #include <string.h>
@@ -113,6 +114,35 @@ static void print_values(FILE *out, const char *values)
     }
 }
 
+/* Of a chain: how its pieces begin, and ":type" for what stands behind an event. Those that this build has no trigger for are left
+ * out. */
+static void print_chain_words(FILE *out)
+{
+    const struct ctl_capabilities built = ctl_capabilities_of_build();
+    for (int i = 0; i < CTL_EVENT_COUNT; i++)
+        (void)fprintf(out, "%s:\n", ctl_event_name((enum ctl_event)i));
+    (void)fputs("uniform:\nname:\nwaitfor:\nrepeat\n", out);
+    for (int i = 0; i < CTL_UNIFORM; i++)
+        if (built.unavailable_reason[i] == NULL)
+            (void)fprintf(out, ":%s\n", ctl_type_name((enum ctl_type)i));
+}
+
+bool help_print_takes(FILE *out, const struct command *c, const char *option)
+{
+    option += strspn(option, "-");
+    const struct option_row *r = c->run_options ? option_find(option) : NULL;
+    const char *value = r != NULL && !option_row_is_switch(r) ? r->values : "";
+    bool found = r != NULL;
+    for (const struct command_option *o = c->options; o->name != NULL; o++)
+        if (strcmp(o->name, option) == 0 || (option[0] == o->letter && option[1] == '\0')) {
+            value = o->value != NULL ? o->value : "";
+            found = true;
+        }
+    if (value[0] != '\0')
+        (void)fprintf(out, "%s\n", value);
+    return found;
+}
+
 bool help_print_values(FILE *out, const struct command *c, const char *option)
 {
     option += strspn(option, "-");
@@ -122,7 +152,9 @@ bool help_print_values(FILE *out, const struct command *c, const char *option)
             return true;
         }
     const struct option_row *r = c->run_options ? option_find(option) : NULL;
-    if (r != NULL)
+    if (r != NULL && strcmp(r->values, "CHAIN") == 0)
+        print_chain_words(out);
+    else if (r != NULL)
         print_values(out, r->values);
     return r != NULL;
 }

@@ -143,6 +143,8 @@ void help_print(FILE *out, const struct command *c);
 void help_print_man(FILE *out, const struct command *c);   /* c == NULL: regtrace(1) itself */
 void help_print_words(FILE *out, const struct command *c); /* completion: one word a line */
 /* The legal values of an option ("-pmu") where they are a closed set, one a line; false: the subcommand has no such option. */
+/* What stands for the value of an option in the help, "FILE"; nothing for a switch. False likewise. */
+bool help_print_takes(FILE *out, const struct command *c, const char *option);
 bool help_print_values(FILE *out, const struct command *c, const char *option);
 
 const char *tool_version(void);
