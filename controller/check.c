@@ -112,23 +112,34 @@ static int resolve_names(struct ctl_builder *builder, struct named *names, struc
     return 0;
 }
 
-/* Chains that wait for each other would never start. */
-static int check_circles(struct ctl_builder *builder, struct rt_error *err)
+static int circle(const struct ctl_builder *builder, size_t chain, struct rt_error *err)
 {
+    const struct built_chain *built = &builder->chains[chain];
+    bool itself = built->chain.waitfor == chain;
+    return fail_at(builder, chain, built->waitfor_at, err,
+                   itself ? "the chain waits for itself%s" : "this chain waits for itself, by '%s'",
+                   itself ? "" : built->waitfor_name);
+}
+
+/* Chains that wait for each other would never start. seen: by chain, from which chain on it was come by, plus 1: each is walked
+ * over once, since intervals make rows of thousands. */
+static int check_circles(struct ctl_builder *builder, size_t *seen, struct rt_error *err)
+{
+    size_t first = SIZE_MAX; /* of those in a circle */
     for (size_t i = 0; i < builder->chain_count; i++) {
         size_t at = i;
-        for (size_t steps = 0; builder->chains[at].chain.waitfor != CTL_NO_ALARM; steps++) {
+        while (seen[at] == 0 && builder->chains[at].chain.waitfor != CTL_NO_ALARM) {
+            seen[at] = i + 1;
             at = builder->chains[at].chain.waitfor;
-            if (at == i)
-                return fail_at(builder, i, builder->chains[i].waitfor_at, err,
-                               steps == 0 ? "the chain waits for itself%s"
-                                          : "this chain waits for itself, by '%s'",
-                               steps == 0 ? "" : builder->chains[i].waitfor_name);
-            if (steps > builder->chain_count)
-                break; /* a circle further on; found when i is in it */
+        }
+        if (seen[at] != i + 1)
+            continue;
+        for (size_t start = at, more = 1; more != 0; more = at != start) {
+            first = at < first ? at : first;
+            at = builder->chains[at].chain.waitfor;
         }
     }
-    return 0;
+    return first != SIZE_MAX ? circle(builder, first, err) : 0;
 }
 
 static const struct ctl_alarm *uniform_of(const struct ctl_builder *builder, size_t chain)
@@ -207,8 +218,14 @@ int check_chains(struct ctl_builder *builder, const struct ctl_capabilities *cap
     }
     int status = resolve_names(builder, names, err);
     free(names);
+    size_t *seen = status == 0 ? calloc(builder->chain_count + 1, sizeof *seen) : NULL;
+    if (status == 0 && seen == NULL) {
+        rt_error_set(err, "out of memory");
+        return -ENOMEM;
+    }
     if (status == 0)
-        status = check_circles(builder, err);
+        status = check_circles(builder, seen, err);
+    free(seen);
     if (status == 0)
         status = check_uniform(builder, err);
     if (status == 0 && capabilities != NULL)

@@ -306,8 +306,8 @@ void ctl_never_fired(struct ctl_shared *head, ctl_unfired_function *callback, vo
             continue;
         uint64_t reached = best_progress(shared, alarm);
         enum ctl_unfired why = CTL_NEVER_HIT;
-        if (!ctl_config_alarm_reachable(shared->config, i))
-            why = ctl_alarm_on_rank(alarm, shared->config->rank) ? CTL_NEVER_ARMED : CTL_OTHER_RANK;
+        if (!ctl_alarm_on_rank(alarm, shared->config->rank))
+            why = CTL_OTHER_RANK;
         else if (!__atomic_load_n(&shared->armed[i], __ATOMIC_RELAXED))
             why = CTL_NEVER_ARMED;
         else if (reached != 0)

@@ -80,18 +80,11 @@ static void warn_overlap(struct ctl_builder *builder, const struct pinpoints *al
 {
     if (last == NULL || p->start >= last->end)
         return;
-    if (all->intervals)
-        builder_warn(builder,
-                     "file %.400s line %u: the interval that begins at %llu does so before that of "
-                     "line %u ends, at %llu; threads are in one window at a time",
-                     all->path, p->line, (unsigned long long)p->start, last->line,
-                     (unsigned long long)last->end);
-    else
-        builder_warn(builder,
-                     "file %.400s line %u: region %.*s begins before region %.*s of the same "
-                     "thread ends; a thread is in one window at a time",
-                     all->path, p->line, region_shown(p->id), p->id.at, region_shown(last->id),
-                     last->id.at);
+    builder_warn(builder,
+                 "file %.400s line %u: region %.*s begins before region %.*s of the same "
+                 "thread ends; a thread is in one window at a time",
+                 all->path, p->line, region_shown(p->id), p->id.at, region_shown(last->id),
+                 last->id.at);
 }
 
 static int place(struct ctl_builder *builder, struct pinpoints *all, struct rt_error *err)
@@ -113,8 +106,6 @@ static int place(struct ctl_builder *builder, struct pinpoints *all, struct rt_e
         warn_overlap(builder, all, last, p);
         if (last == NULL || p->end > last->end)
             last = p;
-        if (all->intervals)
-            continue;
         share_room(builder, all, before, p);
         if (before != NULL && p->start == before->end && p->end > p->start + 1)
             p->start++;
@@ -152,7 +143,7 @@ static void chain_text(char out[512], const struct pinpoint *p)
 int pinpoints_add(struct ctl_builder *builder, struct pinpoints *all, struct rt_error *err)
 {
     int status = place(builder, all, err);
-    for (size_t i = 0; i < all->count && status == 0 && !all->intervals; i++) {
+    for (size_t i = 0; i < all->count && status == 0; i++) {
         const struct pinpoint *p = &all->rows[i];
         char text[512], label[160];
         const struct region_note note = {label, p->id, p->weight, {"", 0}};

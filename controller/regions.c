@@ -306,30 +306,22 @@ static int add_looppoint(struct ctl_builder *builder, const struct region_line *
     return status != 0 ? status : add_loop_end(builder, line, &region, LP_END, err);
 }
 
-/* start,duration: instructions of all threads. */
-static int add_interval(struct ctl_builder *builder, struct pinpoints *all,
-                        const struct region_line *line, struct rt_error *err)
+/* start,duration */
+static int keep_interval(struct intervals *all, const struct region_line *line,
+                         struct rt_error *err)
 {
-    uint64_t start, duration;
-    char text[160];
+    struct interval row = {.line = line->line};
     if (line->count != 2)
         return line_fail(line, line->text.at, err, "expected start,duration, found %u fields",
                          line->count);
-    int status = region_integer(line, 0, "start", &start, err);
+    int status = region_integer(line, 0, "start", &row.start, err);
     if (status == 0)
-        status = region_integer(line, 1, "duration", &duration, err);
+        status = region_integer(line, 1, "duration", &row.duration, err);
     if (status != 0)
         return status;
-    if (duration == 0)
+    if (row.duration == 0)
         return line_fail(line, line->fields[1].at, err, "the duration is 0; it must be at least 1");
-    snprintf(text, sizeof text, "start:icount:%llu:global:bcast,stop:icount:%llu:global:bcast",
-             (unsigned long long)start, (unsigned long long)duration);
-    const struct region_note note = {"interval", {"", 0}, {"", 0}, {"", 0}};
-    status = region_chain_add(builder, line->path, line->line, &note, text, err);
-    const struct pinpoint p = {.line = line->line,
-                               .start = start,
-                               .end = start + duration < start ? UINT64_MAX : start + duration};
-    return status != 0 ? status : pinpoints_keep(all, &p, err);
+    return intervals_keep(all, &row, err);
 }
 
 static bool is_comment(struct span text)
@@ -343,7 +335,8 @@ static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format
                      const char *text, struct rt_error *err)
 {
     struct region_line line = {.path = path, .line = 1};
-    struct pinpoints pinpoints = {.path = path, .intervals = format == CTL_REGIONS_INTERVALS};
+    struct pinpoints pinpoints = {.path = path};
+    struct intervals intervals = {.path = path};
     unsigned regions = 0;
     int status = 0;
     for (const char *at = text;; line.line++) {
@@ -352,10 +345,9 @@ static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format
         if (!is_comment(trim(line.text))) {
             status = split_line(&line, err);
             if (status == 0)
-                status = format == CTL_REGIONS_PINPOINTS ? keep_pinpoint(&pinpoints, &line, err)
-                         : format == CTL_REGIONS_LOOPPOINT
-                             ? add_looppoint(builder, &line, err)
-                             : add_interval(builder, &pinpoints, &line, err);
+                status = format == CTL_REGIONS_PINPOINTS   ? keep_pinpoint(&pinpoints, &line, err)
+                         : format == CTL_REGIONS_LOOPPOINT ? add_looppoint(builder, &line, err)
+                                                           : keep_interval(&intervals, &line, err);
             regions++;
         }
         if (status != 0 || at[length] == '\0')
@@ -364,7 +356,10 @@ static int add_lines(struct ctl_builder *builder, enum ctl_regions_format format
     }
     if (status == 0 && pinpoints.count != 0)
         status = pinpoints_add(builder, &pinpoints, err);
+    if (status == 0 && intervals.count != 0)
+        status = intervals_add(builder, &intervals, err);
     free(pinpoints.rows);
+    free(intervals.rows);
     if (status != 0 || regions != 0)
         return status;
     line.line = 1;

@@ -21,7 +21,6 @@ struct pinpoint {
 
 struct pinpoints {
     const char *path;
-    bool intervals; /* of all threads, with chains of their own: only held against each other */
     struct pinpoint *rows;
     size_t count, room;
 };
@@ -30,6 +29,25 @@ struct pinpoints {
 int pinpoints_keep(struct pinpoints *all, const struct pinpoint *row, struct rt_error *err);
 /* Add their chains, in the order of the file. 0, -EINVAL or -ENOMEM; the caller drops what was added. */
 int pinpoints_add(struct ctl_builder *builder, struct pinpoints *all, struct rt_error *err);
+
+/* One line of DynamoRIO's intervals: instructions of all threads. */
+struct interval {
+    unsigned line;
+    uint64_t start, duration;
+    uint64_t distance; /* from the end of the one before, else from the start of the program */
+    const struct interval *after;
+    bool awaited;
+};
+
+struct intervals {
+    const char *path;
+    struct interval *rows;
+    size_t count, room;
+};
+
+/* As with pinpoints. */
+int intervals_keep(struct intervals *all, const struct interval *row, struct rt_error *err);
+int intervals_add(struct ctl_builder *builder, struct intervals *all, struct rt_error *err);
 
 /* A chain of line `line`, with what it stands for. */
 int region_chain_add(struct ctl_builder *builder, const char *path, unsigned line,

@@ -391,11 +391,13 @@ __attribute__((constructor)) static void regtrace_constructor(void)
         log_line(
             LOG_WARNING,
             "no real-time signal is free: timeout, interactive and broadcast timers do not work");
+    /* Asked before: from the thread's beginning on it may be stepped. */
+    bool images = ctl_config_uses(process.config, CTL_IMAGE_LOAD);
     process.traced = true;
     if (process_wants_early_start())
         (void)thread_self();
     counting_measure_own();
-    if (ctl_config_uses(process.config, CTL_IMAGE_LOAD))
+    if (images)
         triggers_images_at_start();
     errno = keep;
 }

@@ -41,14 +41,20 @@ uint64_t counting_now(const struct preload_thread *pt)
 
 static void arm_nearest(struct counting *c)
 {
-    uint64_t nearest = PMU_NEVER;
-    bool exact = false;
-    for (uint32_t i = 0; i < c->count; i++) {
-        const struct deadline *d = &c->deadlines[i];
-        exact = d->at < nearest ? d->exact : exact || (d->exact && d->at == nearest);
-        nearest = d->at < nearest ? d->at : nearest;
-    }
-    pmu_thread_arm(&c->counter, c->held ? PMU_NEVER : nearest, exact);
+    const struct deadline *first = deadlines_first(&c->waiting);
+    bool waits = first != NULL && !c->held;
+    pmu_thread_arm(&c->counter, waits ? first->at : PMU_NEVER,
+                   waits && deadlines_first_is_exact(&c->waiting));
+}
+
+/* After a change: nothing where the counter is armed for that already. It asks the kernel, and of thousands of deadlines nearly all
+ * come and go behind the nearest. */
+static void arm_if_changed(struct counting *c)
+{
+    const struct deadline *first = deadlines_first(&c->waiting);
+    if (first == NULL || c->held || first->at != c->counter.target || first->exact ||
+        c->counter.exact)
+        arm_nearest(c);
 }
 
 /* Everything since the count `since` was ours. */
@@ -98,6 +104,7 @@ static uint64_t quantum(uint64_t left, uint16_t alarm)
     uint64_t least = distance / (256 * threads);
     least = least > QUANTUM_MOST_AT_END ? QUANTUM_MOST_AT_END : least;
     least = least < QUANTUM_LEAST ? QUANTUM_LEAST : least;
+    least = least > left ? left : least;
     return share < least ? least : share;
 }
 
@@ -112,66 +119,59 @@ static bool all_are_to_report(uint64_t left, uint64_t told, uint16_t alarm)
     return false;
 }
 
+size_t counting_room(void)
+{
+    return process.pmu != NULL ? deadlines_size(ctl_config_chain_count(process.config)) : 0;
+}
+
+static uint64_t add(uint64_t base, uint64_t distance)
+{
+    uint64_t sum;
+    /* Never reached, and not PMU_NEVER: it stays armed. */
+    return __builtin_add_overflow(base, distance, &sum) || sum == PMU_NEVER ? PMU_NEVER - 1 : sum;
+}
+
 uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *arming)
 {
     struct counting *c = &pt->counting;
-    uint64_t now = counting_now(pt);
-    if (now == CTL_UNKNOWN)
+    const struct ctl_alarm *alarm = ctl_config_alarm(process.config, arming->alarm);
+    if (c->counter.backend == NULL || alarm == NULL || alarm->chain >= c->waiting.room)
         return CTL_UNKNOWN;
-    if (c->count == COUNTING_DEADLINES) {
-        counting_failed("a thread has more icount alarms armed than it can wait for (32)");
-        return CTL_UNKNOWN;
-    }
-    uint64_t base = arming->base != CTL_UNKNOWN ? arming->base : now;
+    uint64_t base = arming->base, now = 0;
+    if (base == CTL_UNKNOWN || arming->global)
+        now = counting_now(pt);
+    if (base == CTL_UNKNOWN)
+        base = now;
     c->armings++;
-    c->deadlines[c->count++] = (struct deadline){
-        .at = arming->global ? now + quantum(arming->distance, arming->alarm)
-                             : base + arming->distance,
-        .reported = now,
-        .alarm = arming->alarm,
-        .global = arming->global,
-        .exact = ctl_config_alarm(process.config, arming->alarm)->exact,
-        .closes = arming->closes,
-        .generation = arming->generation,
-    };
-    arm_nearest(c);
+    deadlines_put(&c->waiting,
+                  &(struct deadline){
+                      .at = arming->global ? now + quantum(arming->distance, arming->alarm)
+                                           : add(base, arming->distance),
+                      .reported = now,
+                      .alarm = arming->alarm,
+                      .chain = alarm->chain,
+                      .global = arming->global,
+                      .exact = alarm->exact,
+                      .closes = arming->closes,
+                      .generation = arming->generation,
+                  });
+    if (alarm->exact)
+        arm_nearest(c); /* at the same count as one that is not, perhaps */
+    else
+        arm_if_changed(c);
     return base;
-}
-
-static struct deadline take(struct counting *c, uint32_t i)
-{
-    struct deadline d = c->deadlines[i];
-    c->deadlines[i] = c->deadlines[--c->count];
-    return d;
 }
 
 void counting_disarmed(struct preload_thread *pt, uint16_t alarm)
 {
     struct counting *c = &pt->counting;
-    for (uint32_t i = c->count; i-- > 0;)
-        if (c->deadlines[i].alarm == alarm)
-            (void)take(c, i);
+    uint16_t chain = ctl_config_alarm(process.config, alarm)->chain;
+    const struct deadline *d = deadlines_of(&c->waiting, chain);
+    if (d == NULL || d->alarm != alarm)
+        return;
+    (void)deadlines_take(&c->waiting, chain, NULL);
     if (c->counter.backend != NULL)
-        arm_nearest(c);
-}
-
-/* At one count what ends a window comes first, so that the next can begin there; else the chains come in their order. */
-static bool is_before(const struct deadline *a, const struct deadline *b)
-{
-    if (a->at != b->at)
-        return a->at < b->at;
-    return a->closes != b->closes ? a->closes : a->alarm < b->alarm;
-}
-
-/* The first that is due; c->count where none is. */
-static uint32_t due(const struct counting *c, uint64_t now)
-{
-    uint32_t found = c->count;
-    for (uint32_t i = 0; i < c->count; i++)
-        if (c->deadlines[i].at <= now &&
-            (found == c->count || is_before(&c->deadlines[i], &c->deadlines[found])))
-            found = i;
-    return found;
+        arm_if_changed(c);
 }
 
 static void advance(struct preload_thread *pt, struct deadline d, const struct ctl_moment *m)
@@ -179,11 +179,11 @@ static void advance(struct preload_thread *pt, struct deadline d, const struct c
     struct counting *c = &pt->counting;
     uint32_t before = c->armings;
     uint64_t told = m->icount - d.reported, left = ctl_advance(pt->automaton, d.alarm, told, m);
-    if (left == 0 || c->armings != before || c->count == COUNTING_DEADLINES)
+    if (left == 0 || c->armings != before)
         return; /* it fired; what is armed now has told us so itself */
     d.reported = m->icount;
     d.at = m->icount + quantum(left, d.alarm);
-    c->deadlines[c->count++] = d;
+    deadlines_put(&c->waiting, &d);
     if (all_are_to_report(left, told, d.alarm))
         timers_sync_needed(NULL);
 }
@@ -230,14 +230,18 @@ void counting_report(struct preload_thread *pt, const struct ctl_moment *m)
 {
     struct counting *c = &pt->counting;
     bool any = false;
-    if (c->counter.backend == NULL || c->held)
+    if (c->counter.backend == NULL || c->held || c->waiting.globals == 0)
         return;
     uint64_t mask = sys_block_signals();
-    for (uint32_t i = c->count; i-- > 0;)
-        if (i < c->count && c->deadlines[i].global && c->deadlines[i].reported < m->icount) {
-            advance(pt, take(c, i), m);
-            any = true;
-        }
+    for (uint32_t chain = 0; chain < c->waiting.room && c->waiting.globals != 0; chain++) {
+        const struct deadline *waiting = deadlines_of(&c->waiting, (uint16_t)chain);
+        struct deadline d;
+        if (waiting == NULL || !waiting->global || waiting->reported >= m->icount ||
+            !deadlines_take(&c->waiting, (uint16_t)chain, &d))
+            continue;
+        advance(pt, d, m);
+        any = true;
+    }
     sys_restore_signals(mask);
     if (any) {
         triggers_after_hit(pt);
@@ -257,8 +261,11 @@ void counting_overflow(struct preload_thread *pt, uintptr_t ip)
     if (thread_self() != pt) /* a forked child's first event makes its stream */
         return;
     uint64_t mask = sys_block_signals();
-    for (uint32_t i = due(c, now); i < c->count && pt->automaton != NULL; i = due(c, now)) {
-        struct deadline d = take(c, i);
+    const struct deadline *first;
+    while ((first = deadlines_first(&c->waiting)) != NULL && first->at <= now &&
+           pt->automaton != NULL) {
+        struct deadline d = *first;
+        (void)deadlines_take(&c->waiting, d.chain, NULL);
         if (d.global)
             advance(pt, d, &m);
         else
@@ -295,7 +302,7 @@ void counting_hold(struct preload_thread *pt, bool held)
 void counting_forked(struct preload_thread *pt)
 {
     struct counting *c = &pt->counting;
-    c->count = 0; /* the automaton arms them anew */
+    deadlines_clear(&c->waiting); /* the automaton arms them anew */
     if (c->counter.backend != NULL)
         pmu_thread_forked(&c->counter, process.internal_signal, (uint32_t)sys_gettid());
 }

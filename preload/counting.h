@@ -5,6 +5,9 @@
 
 #include "preload/internal.h"
 
+/* Bytes that a thread needs for the counts it will wait for: zeroed, aligned to 8, for deadlines_init(). */
+size_t counting_room(void);
+
 /* Begin to count; nothing where no counter was chosen. counting_started(): what was executed since then was ours. */
 void counting_begin(struct preload_thread *pt, struct recorder_thread *t);
 void counting_started(struct preload_thread *pt);

@@ -5,12 +5,12 @@
 
 #include "controller/controller.h"
 #include "pmu/pmu.h"
+#include "preload/deadlines.h"
 #include "preload/preload.h"
 
 #define THREAD_FUNCTION_DEPTH 256
 #define THREAD_REGION_DEPTH 32
 #define THREAD_TIMERS 16
-#define COUNTING_DEADLINES 32
 
 /* A function of a -finstrument-functions program that is active on this thread. */
 struct open_function {
@@ -27,29 +27,16 @@ struct thread_timer {
     uint32_t generation;
 };
 
-/* A count that an icount or uniform alarm waits for. */
-struct deadline {
-    uint64_t at; /* absolute count of the thread */
-    uint64_t
-        reported; /* of a count that all threads share: how far this thread has told its part */
-    uint32_t generation;
-    uint16_t alarm;
-    bool global;
-    bool exact;
-    bool closes;
-};
-
 struct counting {
     struct pmu_thread counter;
-    uint32_t count;   /* of deadlines */
     uint32_t armings; /* so far */
     bool held;
     bool own; /* our code runs, since the count own_since: for counters that count it as well */
     uint64_t own_since;
-    struct deadline deadlines[COUNTING_DEADLINES];
+    struct deadlines waiting;
 };
 
-/* One mapping a thread: this, then the automaton's memory. */
+/* One mapping a thread: this, then the automaton's memory, then the deadlines. */
 #define THREAD_READABLE_PAGES 8u
 #define TEXT_PAGE ((uintptr_t)4096)
 

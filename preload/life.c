@@ -185,7 +185,7 @@ static struct preload_thread *make_thread(struct recorder_thread *t)
 {
     size_t head =
         (sizeof(struct preload_thread) + CTL_ALIGNMENT - 1) / CTL_ALIGNMENT * CTL_ALIGNMENT;
-    size_t bytes = head + ctl_thread_size(process.config);
+    size_t size = ctl_thread_size(process.config), bytes = head + size + counting_room();
     long p = sys_call6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p < 0 && p > -4096)
@@ -193,6 +193,9 @@ static struct preload_thread *make_thread(struct recorder_thread *t)
     struct preload_thread *pt = (struct preload_thread *)p; /* NOLINT: the kernel's address */
     pt->bytes = bytes;
     t->window_state = pt;
+    if (process.pmu != NULL)
+        deadlines_init(&pt->counting.waiting, (char *)pt + head + size,
+                       ctl_config_chain_count(process.config));
     counting_begin(pt, t);
     struct ctl_moment m = moment_now(0);
     m.icount = m.icount != CTL_UNKNOWN ? 0 : CTL_UNKNOWN;

@@ -79,7 +79,7 @@ void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm)
     for (int i = 0; i < THREAD_TIMERS; i++)
         if (pt->timers[i].used && pt->timers[i].alarm == alarm)
             delete_timer(&pt->timers[i]);
-    if (pt->counting.count != 0)
+    if (pt->counting.waiting.count != 0)
         counting_disarmed(pt, alarm);
 }
 

@@ -59,6 +59,19 @@ void triggers_prepare(const struct ctl_config *config)
     functions_resolve();
 }
 
+/* Of thousands of chains, those of a file of regions, each edge would look through all in all threads: a hundred times a second
+ * is often enough to be shown. */
+static bool looks_now(unsigned chains)
+{
+    enum { FEW = 256, PAUSE_NS = 10000000 };
+    static _Atomic uint64_t last;
+    uint64_t before = atomic_load_explicit(&last, memory_order_relaxed), now;
+    if (chains <= FEW)
+        return true;
+    now = clock_monotonic_ns();
+    return now - before >= PAUSE_NS && atomic_compare_exchange_strong(&last, &before, now);
+}
+
 /* For `regtrace ctl status`: chains that have an alarm armed in any thread. Where this thread has all of them armed, and that
  * is what is known already, the others need not be looked at. */
 void triggers_count_armed(const struct preload_thread *pt)
@@ -70,7 +83,7 @@ void triggers_count_armed(const struct preload_thread *pt)
     if (atomic_load_explicit(known, memory_order_relaxed) == chains && pt != NULL)
         while (c < chains && ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM)
             c++;
-    if (c < chains)
+    if (c < chains && looks_now(chains))
         ctl_chains_armed(process.shared, known);
 }
 

@@ -182,8 +182,14 @@ static const struct {
      "c,global,1,40,app,1030,1,401060,app,1060,99999999999999999999,7,1000,0.5,3.0,simulation\n",
      "end-count '99999999999999999999' does not fit 64 bits"},
     {CTL_REGIONS_INTERVALS, "#start,duration\n1000,50\n 5000 , 60\n",
-     "start:icount:1000:global:bcast,stop:icount:50:global:bcast\n"
-     "start:icount:5000:global:bcast,stop:icount:60:global:bcast\n"},
+     "start:icount:1000:global:bcast,stop:icount:50:global:bcast,name:interval-2\n"
+     "start:icount:3950:global:bcast,stop:icount:60:global:bcast,waitfor:interval-2\n"},
+    /* Not in order; one touches the one before it, one begins inside another. */
+    {CTL_REGIONS_INTERVALS, "300,50\n0,100\n320,10\n100,7\n",
+     "start:icount:193:global:bcast,stop:icount:50:global:bcast,waitfor:interval-4\n"
+     "start:icount:0:global:bcast,stop:icount:100:global:bcast,name:interval-2\n"
+     "start:icount:320:global:bcast,stop:icount:10:global:bcast\n"
+     "start:icount:0:global:bcast,stop:icount:7:global:bcast,name:interval-4,waitfor:interval-2\n"},
     {CTL_REGIONS_INTERVALS, "1000,0\n", "column 6: the duration is 0"},
     {CTL_REGIONS_INTERVALS, "1000\n", "expected start,duration, found 1 fields"},
 };
