@@ -400,6 +400,10 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     if (images)
         triggers_images_at_start();
     errno = keep;
+    process.activated = true;
+    struct preload_thread *counted = thread_count_from_here();
+    if (counted != NULL)
+        pmu_go(&counted->counting.counter);
 }
 
 __attribute__((destructor)) static void regtrace_destructor(void)

@@ -39,6 +39,11 @@ uint64_t counting_now(const struct preload_thread *pt)
     return pt == NULL ? CTL_UNKNOWN : pmu_thread_count(&pt->counting.counter);
 }
 
+uint64_t counting_known(const struct preload_thread *pt)
+{
+    return pt == NULL || pt->counting.late ? CTL_UNKNOWN : counting_now(pt);
+}
+
 static void arm_nearest(struct counting *c)
 {
     const struct deadline *first = deadlines_first(&c->waiting);

@@ -16,8 +16,10 @@ void counting_started(struct preload_thread *pt);
  * runs at its own speed, and its total is not known. */
 void counting_retire(struct preload_thread *pt);
 
-/* CTL_UNKNOWN where the thread is not counted, or no longer. */
+/* What alarms count by; CTL_UNKNOWN where the thread is not counted, or no longer. */
 uint64_t counting_now(const struct preload_thread *pt);
+/* What is recorded: CTL_UNKNOWN also where it has not been counted from its beginning. */
+uint64_t counting_known(const struct preload_thread *pt);
 
 /* Callbacks of the automaton for icount and uniform alarms. */
 uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *arming);

@@ -128,13 +128,12 @@ void process_before_exec(const char *path)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    if (!process.traced || !recorder_is_on() || pt == NULL)
+    if (!process.traced || !recorder_is_on() || pt == NULL || pt->automaton == NULL)
         return;
     (void)recorder_active(t);
     pt->was_recording = t->recording != 0;
     (void)recorder_emit(t, EV_EXEC, stream_string_id(&recorder_stream, path), 0);
-    windows_close_thread(t, CLOSE_EXEC);
-    totals_note(t, pt);
+    windows_close_thread(t, CLOSE_EXEC, totals_note(t, pt));
     totals_finish();
     recorder_flush(t);
     atomic_store(&recorder_stream.header->state, STREAM_EXECED);
@@ -145,7 +144,7 @@ void process_exec_failed(void)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    if (!process.traced || !recorder_is_on() || pt == NULL)
+    if (!process.traced || !recorder_is_on() || pt == NULL || pt->automaton == NULL)
         return;
     atomic_store(&recorder_stream.header->state, STREAM_LIVE);
     if (pt->was_recording)

@@ -31,7 +31,8 @@ struct counting {
     struct pmu_thread counter;
     uint32_t armings; /* so far */
     bool held;
-    bool own; /* our code runs, since the count own_since: for counters that count it as well */
+    bool late; /* begun somewhere on its way: what it counts is no count of the whole thread */
+    bool own;  /* our code runs, since the count own_since: for counters that count it as well */
     uint64_t own_since;
     struct deadlines waiting;
 };
@@ -63,7 +64,8 @@ struct preload_thread {
     int32_t called_window;                    /* in this window; STREAM_NO_WINDOW: none */
     struct pmu_reading reset[PMU_COUNTERS];   /* at the last stats-reset */
     bool sampling_held;
-    struct ctl_thread *automaton;
+    struct ctl_thread *automaton; /* NULL: the thread is counted, and not attached yet */
+    void *automaton_memory;
 };
 
 enum window_kind { WINDOW_REGION = 0, WINDOW_WARMUP = 1, WINDOW_PROLOG = 2, WINDOW_EPILOG = 3 };
@@ -80,6 +82,12 @@ enum {
 
 /* The calling thread's state, attached and started if it is not; NULL when this process records nothing (any more). */
 struct preload_thread *thread_self(void);
+
+/* The thread is counted from here on, and attached when it first records; nothing where no counter was chosen, or no count can
+ * ever be shown (NULL). Of the main thread at the end of the constructor, of others when they begin. */
+struct preload_thread *thread_count_from_here(void);
+/* It ends without ever having been attached. */
+void thread_count_ends(void);
 
 /* Streams and writers are made when something is to be recorded, not before. True: recording is on. */
 bool process_ensure_started(void);
@@ -105,10 +113,10 @@ bool process_find_program(const char *name, char path[PATH_MAX]);
 /* MPI is linked, or an alarm needs no MPI: the writer starts in the constructor. */
 bool process_wants_early_start(void);
 bool process_links_mpi(void);
-/* Instructions of whole threads, into their rows of the stream: totals.c. begin: once its counter runs; note: now; end: before
- * its counter is closed; finish: of those that outlive the program. */
+/* Instructions of whole threads, into their rows of the stream: totals.c. begin: once its counter runs; note: now, which it returns (CTL_UNKNOWN: not known); end:
+ * before its counter is closed; finish: of those that outlive the program. */
 void totals_begin(struct recorder_thread *t, struct preload_thread *pt);
-void totals_note(struct recorder_thread *t, const struct preload_thread *pt);
+uint64_t totals_note(struct recorder_thread *t, const struct preload_thread *pt);
 void totals_end(struct recorder_thread *t, const struct preload_thread *pt);
 void totals_retire(struct recorder_thread *t, const struct preload_thread *pt);
 void totals_finish(void);

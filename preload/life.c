@@ -181,7 +181,8 @@ struct ctl_moment moment_now(uintptr_t ip)
         .icount = counting_now(recorder_self.window_state), .clock = clock_ticks(), .ip = ip};
 }
 
-static struct preload_thread *make_thread(struct recorder_thread *t)
+/* Its memory, and its counter from here on. */
+static struct preload_thread *make_counter(struct recorder_thread *t)
 {
     size_t head =
         (sizeof(struct preload_thread) + CTL_ALIGNMENT - 1) / CTL_ALIGNMENT * CTL_ALIGNMENT;
@@ -192,21 +193,64 @@ static struct preload_thread *make_thread(struct recorder_thread *t)
         return NULL;
     struct preload_thread *pt = (struct preload_thread *)p; /* NOLINT: the kernel's address */
     pt->bytes = bytes;
+    pt->automaton_memory = (char *)pt + head;
     t->window_state = pt;
     if (process.pmu != NULL)
         deadlines_init(&pt->counting.waiting, (char *)pt + head + size,
                        ctl_config_chain_count(process.config));
     counting_begin(pt, t);
+    return pt;
+}
+
+/* at_begin: the program has executed nothing yet on this thread. Else its counter runs since then, or it comes too late. */
+static struct preload_thread *make_thread(struct recorder_thread *t, bool at_begin)
+{
+    struct preload_thread *pt = t->window_state;
+    bool counted = pt != NULL;
+    if (!counted && (pt = make_counter(t)) == NULL)
+        return NULL;
+    pt->counting.late = !counted && !at_begin;
     struct ctl_moment m = moment_now(0);
-    m.icount = m.icount != CTL_UNKNOWN ? 0 : CTL_UNKNOWN;
+    if (!counted && m.icount != CTL_UNKNOWN)
+        m.icount = 0;
     /* Callbacks of the automaton find the thread through recorder_self.window_state. */
-    pt->automaton = ctl_thread_init(process.shared, (char *)pt + head, t->tid, &m);
+    pt->automaton = ctl_thread_init(process.shared, pt->automaton_memory, t->tid, &m);
     t->automaton = pt->automaton;
     triggers_count_armed(pt);
-    counting_started(pt);
+    if (!counted)
+        counting_started(pt);
     totals_begin(t, pt);
     counting_retire(pt);
     return pt;
+}
+
+struct preload_thread *thread_count_from_here(void)
+{
+    struct recorder_thread *t = &recorder_self;
+    bool asked = strcmp(process.options.text[OPT_pmu], "auto") != 0;
+    if (process.pmu == NULL || process.internal_signal == 0 || t->window_state != NULL ||
+        t->attached != 0 || (process_is_idle() && !asked) || atomic_load(&process_start_state) == 3)
+        return NULL;
+    uint64_t mask = sys_block_signals();
+    struct preload_thread *pt = make_counter(t);
+    if (pt != NULL)
+        counting_started(pt);
+    sys_restore_signals(mask);
+    return pt;
+}
+
+void thread_count_ends(void)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    if (t->attached != 0 || pt == NULL || pt->automaton != NULL)
+        return;
+    uint64_t mask = sys_block_signals();
+    pmu_thread_end(&pt->counting.counter);
+    t->counted = 0;
+    t->window_state = NULL;
+    sys_restore_signals(mask);
+    (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
 }
 
 /* A child made by a raw system call comes to its first event; false: nothing can be recorded here. */
@@ -218,21 +262,13 @@ RT_COLD static bool follow_unseen_fork(const struct recorder_thread *t)
     return process.traced;
 }
 
-struct preload_thread *thread_self(void)
+static struct preload_thread *attach(struct recorder_thread *t)
 {
-    struct recorder_thread *t = &recorder_self;
-    if (RT_UNLIKELY(recorder_was_forked()) && !follow_unseen_fork(t))
-        return NULL;
-    if (RT_LIKELY(t->window_state != NULL && t->attached == 1))
-        return t->window_state;
-    if (t->attached == 2 || t->in_toolkit || process_is_idle_now() || !process_ensure_started())
-        return NULL;
-    int keep = errno;
     uint64_t mask = sys_block_signals();
     struct preload_thread *pt = t->window_state;
     if (t->attached == 0 && recorder_thread_attach(t, false)) {
-        if (pt == NULL)
-            pt = make_thread(t);
+        if (pt == NULL || pt->automaton == NULL)
+            pt = make_thread(t, !process.activated && (uint32_t)sys_gettid() == process.pid);
         else {
             process_adopt_regions(pt);
             windows_after_fork(t, pt); /* the thread that forked, now in the child */
@@ -243,24 +279,45 @@ struct preload_thread *thread_self(void)
         threads_watch_end();
     }
     sys_restore_signals(mask);
-    if (pt != NULL)
+    return t->attached == 1 ? pt : NULL;
+}
+
+struct preload_thread *thread_self(void)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (RT_UNLIKELY(recorder_was_forked()) && !follow_unseen_fork(t))
+        return NULL;
+    if (RT_LIKELY(t->window_state != NULL && t->attached == 1))
+        return t->window_state;
+    if (t->attached == 2 || t->in_toolkit || process_is_idle_now())
+        return NULL;
+    int keep = errno;
+    bool counted = t->window_state != NULL;
+    unsigned own = counting_own_begin();
+    struct preload_thread *pt = process_ensure_started() ? attach(t) : NULL;
+    counting_own_end(own);
+    if (!counted && pt != NULL)
         pmu_go(&pt->counting.counter);
     errno = keep;
-    return t->attached == 1 ? pt : NULL;
+    return pt;
 }
 
 void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->attached != 0 || !recorder_is_on())
+    if (!process.traced || t->attached != 0)
         return;
+    if (!recorder_is_on()) {
+        (void)thread_count_from_here();
+        return;
+    }
     uint64_t mask = sys_block_signals();
     if (recorder_thread_attach(t, helper)) {
         if (t->row != NULL) {
             t->row->start_routine = start_routine;
             t->row->start_image = stream_string_id(&recorder_stream, start_image);
         }
-        (void)make_thread(t);
+        (void)make_thread(t, true);
     }
     sys_restore_signals(mask);
     (void)recorder_active(t);
@@ -270,10 +327,12 @@ void thread_finish(void)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    if (t->attached != 1 || pt == NULL)
+    if (t->attached != 1 || pt == NULL) {
+        thread_count_ends();
         return;
+    }
     (void)recorder_active(t);
-    windows_close_thread(t, CLOSE_THREAD_END);
+    windows_close_thread(t, CLOSE_THREAD_END, totals_note(t, pt));
     uint64_t mask = sys_block_signals();
     timers_thread_end(pt);
     sampling_thread_end(pt);
@@ -423,9 +482,8 @@ void process_finish(unsigned reason, bool wait)
     struct recorder_thread *t = &recorder_self;
     t->in_toolkit++;
     struct preload_thread *pt = t->window_state;
-    if (pt != NULL)
-        totals_note(t, pt); /* what we do from here on is not the program's */
-    windows_close_thread(t, reason);
+    /* What we do from here on is not the program's. */
+    windows_close_thread(t, reason, totals_note(t, pt));
     if (pt != NULL)
         timers_thread_end(pt);
     totals_finish();

@@ -22,7 +22,8 @@ struct ctl_shared;
 
 /* One per process; written in the constructor, in forked children and by MPI's hooks. */
 struct process {
-    bool traced; /* false: every wrapper passes straight through, for good */
+    bool activated; /* the constructor is over: a thread that is seen first is on its way */
+    bool traced;    /* false: every wrapper passes straight through, for good */
     bool writer_started;
     bool links_mpi;
     bool child;          /* a traced process forked or started this one */
@@ -106,7 +107,7 @@ bool trigger_wants_images(void);
 /* Lazily follow broadcast edges: installed as recorder_sync. */
 uint32_t windows_sync(struct recorder_thread *t);
 void windows_thread_start(struct recorder_thread *t);
-void windows_close_thread(struct recorder_thread *t, unsigned reason);
+void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t icount);
 
 /* Start or stop by our own header or by a preset: like a fired alarm without a chain. */
 void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip);

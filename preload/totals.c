@@ -15,7 +15,7 @@
 void totals_begin(struct recorder_thread *t, struct preload_thread *pt)
 {
     const struct pmu_thread *c = &pt->counting.counter;
-    if (t->row == NULL || c->backend == NULL)
+    if (t->row == NULL || c->backend == NULL || pt->counting.late)
         return;
     t->row->excluded = c->excluded;
     atomic_store(&t->row->counter, c->backend->kernels ? c->fd + 1 : 0);
@@ -37,11 +37,12 @@ static void say_share(const struct pmu_thread *c)
         text);
 }
 
-void totals_note(struct recorder_thread *t, const struct preload_thread *pt)
+uint64_t totals_note(struct recorder_thread *t, const struct preload_thread *pt)
 {
-    uint64_t count = counting_now(pt);
+    uint64_t count = counting_known(pt);
     if (t->row != NULL && count != CTL_UNKNOWN)
         atomic_store_explicit(&t->row->instructions, count, memory_order_relaxed);
+    return count;
 }
 
 /* The thread goes on without being counted: its total is not known. */
@@ -57,7 +58,6 @@ void totals_retire(struct recorder_thread *t, const struct preload_thread *pt)
 /* Before the counter is closed: nobody reads it any more. */
 void totals_end(struct recorder_thread *t, const struct preload_thread *pt)
 {
-    totals_note(t, pt);
     say_share(&pt->counting.counter);
     if (t->row != NULL)
         atomic_store(&t->row->counter, 0);

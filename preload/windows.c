@@ -94,7 +94,8 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     uint64_t from = seen_begin && t->row->started > e->clock ? t->row->started : e->clock;
     uint64_t late = firing || now < from ? 0 : now - from;
     uint64_t a = (uint32_t)ordinal | (uint64_t)bcast << 32 | (uint64_t)firing << 33;
-    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : counting_now(pt),
+    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN,
+                        firing ? e->actual : counting_known(pt),
                         (uint64_t)e->alarm | (uint64_t)e->kind << 16};
     pt->kind = e->kind;
     recorder_set_window(t, ordinal, 1);
@@ -115,7 +116,8 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     emit_cut(t, pt, false);
     uint64_t now = clock_ticks();
     uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
-    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN, firing ? e->actual : counting_now(pt),
+    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN,
+                        firing ? e->actual : counting_known(pt),
                         (uint64_t)e->alarm | (uint64_t)pt->kind << 16};
     uint64_t a = (uint32_t)t->window | (uint64_t)e->reason << 32;
     (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);
@@ -341,9 +343,12 @@ static void mark_event(struct recorder_thread *t, const struct ctl_fired *f)
 }
 
 static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt,
-                            const struct ctl_fired *f, bool api)
+                            const struct ctl_fired *fired, bool api)
 {
+    struct ctl_fired known = *fired, *f = &known;
     bool start = false;
+    if (pt->counting.late) /* counts from somewhere on the thread's way are shown to nobody */
+        f->requested = f->moment.icount = CTL_UNKNOWN;
     int kind = f->precond ? -1 : window_kind(f->event, &start);
     bool bcast = f->bcast || f->default_start;
     follow(t, pt);
@@ -393,7 +398,7 @@ void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip
     sys_restore_signals(mask);
 }
 
-void windows_close_thread(struct recorder_thread *t, unsigned reason)
+void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t icount)
 {
     struct preload_thread *pt = t->window_state;
     if (pt == NULL || !recorder_is_on())
@@ -406,7 +411,7 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason)
     }
     struct edge e = {.clock = clock_ticks(),
                      .requested = CTL_UNKNOWN,
-                     .actual = CTL_UNKNOWN,
+                     .actual = icount,
                      .alarm = NO_ALARM,
                      .kind = pt->kind,
                      .reason = (uint8_t)reason};
@@ -443,7 +448,8 @@ void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
     e.kind = pt->kind;
     if (!pt->was_recording)
         return;
-    e.requested = e.actual = CTL_UNKNOWN;
+    e.requested = CTL_UNKNOWN;
+    e.actual = counting_known(pt);
     if (before_fork.shared) {
         pt->was_recording = false;
         (void)start_broadcast(t, pt, &e, false);
@@ -456,7 +462,7 @@ void windows_reopen(struct recorder_thread *t, struct preload_thread *pt)
 {
     struct edge e = {.clock = clock_ticks(),
                      .requested = CTL_UNKNOWN,
-                     .actual = CTL_UNKNOWN,
+                     .actual = counting_known(pt),
                      .alarm = NO_ALARM,
                      .kind = pt->kind};
     pt->was_recording = false;
