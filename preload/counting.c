@@ -215,7 +215,7 @@ void counting_retire(struct preload_thread *pt)
     struct recorder_thread *t = &recorder_self;
     struct counting *c = &pt->counting;
     /* Without chains windows are opened and closed by named calls alone: any may come. */
-    if (c->counter.backend == NULL || c->count != 0 || t->recording != 0 || pt->automaton == NULL ||
+    if (c->counter.backend == NULL || c->waiting.count != 0 || t->recording != 0 || pt->automaton == NULL ||
         ctl_config_chain_count(process.config) == 0 || totals_are_wanted() ||
         c->counter.step.blocked || !ctl_thread_is_over(pt->automaton))
         return;
