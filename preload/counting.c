@@ -41,7 +41,9 @@ uint64_t counting_now(const struct preload_thread *pt)
 
 uint64_t counting_known(const struct preload_thread *pt)
 {
-    return pt == NULL || pt->counting.late ? CTL_UNKNOWN : counting_now(pt);
+    if (pt == NULL || pt->counting.late)
+        return CTL_UNKNOWN;
+    return pt->counting.own ? pt->counting.own_since : counting_now(pt);
 }
 
 static void arm_nearest(struct counting *c)

@@ -18,7 +18,8 @@ void counting_retire(struct preload_thread *pt);
 
 /* What alarms count by; CTL_UNKNOWN where the thread is not counted, or no longer. */
 uint64_t counting_now(const struct preload_thread *pt);
-/* What is recorded: CTL_UNKNOWN also where it has not been counted from its beginning. */
+/* What is recorded: CTL_UNKNOWN also where it has not been counted from its beginning. It stands still while our code runs, which a
+ * counter counts first and takes out afterwards. */
 uint64_t counting_known(const struct preload_thread *pt);
 
 /* Callbacks of the automaton for icount and uniform alarms. */

@@ -211,8 +211,8 @@ static struct preload_thread *make_thread(struct recorder_thread *t, bool at_beg
         return NULL;
     pt->counting.late = !counted && !at_begin;
     struct ctl_moment m = moment_now(0);
-    if (!counted && m.icount != CTL_UNKNOWN)
-        m.icount = 0;
+    if (m.icount != CTL_UNKNOWN)
+        m.icount = counted ? counting_known(pt) : 0;
     /* Callbacks of the automaton find the thread through recorder_self.window_state. */
     pt->automaton = ctl_thread_init(process.shared, pt->automaton_memory, t->tid, &m);
     t->automaton = pt->automaton;

@@ -41,10 +41,12 @@ is "$(awk '$1 == "window" {print $4}' <<<"$few" | paste -sd' ')" "$(awk '$1 == "
     "windows that are ended by a thread's end and the program's end at their totals"
 
 few=$(counts thread 5000) many=$(counts thread 7000)
-is "$(awk '/window 1/ {print $3}' <<<"$few"$'\n'"$many" | paste -sd' ' | awk '{print $2 - $1}')" 4000 "a thread that was there before: its own loop is counted"
-# Where they wait for each other, system calls come as they come.
-is "$(awk '/window 0/ {print $3}' <<<"$few")" "$(counts thread 5000 ';precond:icount:1' | awk '/window 0/ {print $3}')" \
-    "and what the main thread had executed, as in a run that records from the start"
+# Where the two wait for each other, system calls come as they come.
+near() { awk -v a="$1" -v b="$2" 'BEGIN {print (a >= b - 300 && a <= b + 300 ? b : a)}'; }
+is "$(near "$(awk '/window 1/ {print $3}' <<<"$few"$'\n'"$many" | paste -sd' ' | awk '{print $2 - $1}')" 4000)" 4000 \
+    "a thread that was there before: its own loop is counted"
+early=$(counts thread 5000 ';precond:icount:1' | awk '/window 0/ {print $3}')
+is "$(near "$(awk '/window 0/ {print $3}' <<<"$few")" "$early")" "$early" "and what the main thread had executed, as in a run that records from the start"
 
 few=$(counts forks 5000)
 is "$(grep -c None <<<"$few")" 0 "a window that goes on in a child knows its counts" || diag "$few"
