@@ -86,7 +86,9 @@ void counting_measure_own(void)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    if (pt == NULL || pt->counting.counter.backend == NULL || pt->counting.counter.backend->steps)
+    /* A thread that is attached later is not measured: nothing is started for that. */
+    if (pt == NULL || pt->automaton == NULL || pt->counting.counter.backend == NULL ||
+        pt->counting.counter.backend->steps)
         return;
     uint64_t mask = sys_block_signals();
     uint64_t since = counting_now(pt);
@@ -217,9 +219,9 @@ void counting_retire(struct preload_thread *pt)
     struct recorder_thread *t = &recorder_self;
     struct counting *c = &pt->counting;
     /* Without chains windows are opened and closed by named calls alone: any may come. */
-    if (c->counter.backend == NULL || c->waiting.count != 0 || t->recording != 0 || pt->automaton == NULL ||
-        ctl_config_chain_count(process.config) == 0 || totals_are_wanted() ||
-        c->counter.step.blocked || !ctl_thread_is_over(pt->automaton))
+    if (c->counter.backend == NULL || c->waiting.count != 0 || t->recording != 0 ||
+        pt->automaton == NULL || ctl_config_chain_count(process.config) == 0 ||
+        totals_are_wanted() || c->counter.step.blocked || !ctl_thread_is_over(pt->automaton))
         return;
     uint64_t mask = sys_block_signals();
     totals_retire(t, pt);
