@@ -127,6 +127,8 @@ bool process_nothing_recorded(void);
 
 /* Warning i about the chains, NULL past the last. */
 const char *process_chain_warning(unsigned i);
+/* At the end of the program: until the file is closed, the writer is gone, or REGTRACE_EXIT_WAIT is over. */
+void process_wait_for_writer(void);
 bool writer_is_alive(void);
 /* "; limits: ..." where this process may have too little for a writer, else "". */
 void writer_limits(char *text, size_t room);

@@ -399,56 +399,6 @@ static void report_skipped(void)
     (void)stream_meta_put(&recorder_stream, "mpi_completions_skipped", text);
 }
 
-static void report_dead_writer(uint32_t state)
-{
-    char few[256];
-    writer_limits(few, sizeof few);
-    const char *detail = few[0] != '\0' ? few + 2 : NULL;
-    if (state == WRITER_STARTING) { /* nobody knows of the stream */
-        (void)unlink(process.stream_path);
-        log_detail(LOG_ERROR,
-                   "nothing is recorded: the writer of this process ended as soon as it had begun",
-                   detail);
-    } else if (detail != NULL) {
-        log_detail(LOG_ERROR,
-                   "the writer of this process was killed, or had too little to work with; "
-                   "`regtrace recover` finishes its file",
-                   detail);
-    } else {
-        log_line(LOG_ERROR,
-                 "the writer of this process was killed: `regtrace recover` finishes its file");
-    }
-}
-
-/* A short sleep between looks: the writer has no reason to signal us. */
-static void wait_for_writer(void)
-{
-    struct stream_header *h = recorder_stream.header;
-    uint64_t limit = clock_monotonic_ns() + process.options.number[OPT_exit_wait] * 1000000000u;
-    long nap = 200000;
-    while (clock_monotonic_ns() < limit) {
-        uint32_t w = atomic_load(&h->writer_state);
-        if (w == WRITER_CLOSED)
-            return;
-        if (w == WRITER_FAILED) {
-            if (!log_has_lines())
-                log_line(LOG_ERROR, "recording has ended early, and the log could not be written "
-                                    "either: is the disk full?");
-            return;
-        }
-        if (!writer_is_alive()) {
-            report_dead_writer(atomic_load(&h->writer_state));
-            return;
-        }
-        recorder_wake_writer();
-        struct timespec ts = {.tv_nsec = nap};
-        (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
-        nap = nap < 5000000 ? nap * 3 / 2 : nap;
-    }
-    log_line(LOG_WARNING,
-             "the writer has not closed its file within REGTRACE_EXIT_WAIT; it goes on by itself");
-}
-
 static bool others_live(void)
 {
     struct stream_header *h = recorder_stream.header;
@@ -502,7 +452,7 @@ void process_finish(unsigned reason, bool wait)
     int cancel;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (wait)
-        wait_for_writer();
+        process_wait_for_writer();
     (void)pthread_setcancelstate(cancel, NULL);
     t->in_toolkit--;
     errno = keep;
