@@ -3,6 +3,8 @@
 #ifndef REGTRACE_PMU_EVENTS_H
 #define REGTRACE_PMU_EVENTS_H
 
+#include "base/nearest.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,16 +31,5 @@ bool events_pfm_about(struct event_answer *a);
 
 /* One native event of a preset: a term more, with its full name. False with the reason. */
 bool events_pfm_term(const char *name, int sign, struct event_answer *a, char *full, size_t room);
-
-/* Of many names those that are most like one, at most three: events_near_text() gives ", nearest are A, B, C" or "". */
-struct events_near {
-    const char *wanted;
-    struct events_near_name {
-        unsigned distance;
-        char name[96];
-    } best[3];
-};
-void events_near_look(struct events_near *n, const char *name);
-void events_near_text(const struct events_near *n, char *out, size_t room);
 
 #endif

@@ -36,7 +36,7 @@ static const char *reason(void)
 static void refuse_name(const char *name, bool exists, struct event_answer *a)
 {
     char near[400];
-    struct events_near names = {.wanted = name};
+    struct near_names names = {.wanted = name};
     if (reason()[0] != '\0') {
         (void)snprintf(a->text, sizeof a->text, "PAPI counts nothing here: %s", reason());
         return;
@@ -45,9 +45,9 @@ static void refuse_name(const char *name, bool exists, struct event_answer *a)
          rc == PAPI_OK; rc = PAPI_enum_event(&code, PAPI_PRESET_ENUM_AVAIL)) {
         char text[PAPI_MAX_STR_LEN] = "";
         if (PAPI_query_event(code) == PAPI_OK && PAPI_event_code_to_name(code, text) == PAPI_OK)
-            events_near_look(&names, text);
+            near_names_look(&names, text);
     }
-    events_near_text(&names, near, sizeof near);
+    near_names_text(&names, near, sizeof near);
     (void)snprintf(a->text, sizeof a->text, "%s%s",
                    exists ? "PAPI cannot make it of this processor's events"
                           : "PAPI has no event of that name",

@@ -30,7 +30,7 @@ static void look_for_near(const char *name, char *out, size_t room)
     char wanted[96], full[160];
     const char *unit_end = strstr(name, "::"), *event = unit_end != NULL ? unit_end + 2 : name;
     (void)snprintf(wanted, sizeof wanted, "%.*s", (int)strcspn(event, ":"), event);
-    struct events_near near = {.wanted = wanted};
+    struct near_names near = {.wanted = wanted};
     for (int u = 0; u < PFM_PMU_MAX; u++) {
         pfm_pmu_info_t unit;
         if (!unit_is_present(u, &unit) || unit.type == PFM_PMU_TYPE_UNCORE)
@@ -38,7 +38,7 @@ static void look_for_near(const char *name, char *out, size_t room)
         for (int i = unit.first_event; i >= 0; i = pfm_get_event_next(i)) {
             pfm_event_info_t info = {.size = sizeof info};
             if (pfm_get_event_info(i, PFM_OS_PERF_EVENT, &info) == PFM_SUCCESS)
-                events_near_look(&near, info.name);
+                near_names_look(&near, info.name);
         }
     }
     /* With its unit each can be typed as it is shown. */
@@ -54,7 +54,7 @@ static void look_for_near(const char *name, char *out, size_t room)
             }
         }
     }
-    events_near_text(&near, out, room);
+    near_names_text(&near, out, room);
 }
 
 static bool encode(const char *name, int sign, struct event_answer *a, char *full, size_t room)

@@ -29,7 +29,7 @@ fi
 
 if command -v cppcheck >/dev/null; then
     is "$(cppcheck -q --enable=warning,portability --std=c17 -I. --suppressions-list=t/style/cppcheck.suppress \
-        --template='{file}:{line}: {id}: {message}' -j2 base controller pmu mpi writer preload tools 2>&1)" "" "cppcheck"
+        --template='{file}:{line}: {id}: {message}' -j2 base controller pmu isa mpi writer preload tools 2>&1)" "" "cppcheck"
     printf 'int main(void)\n{\n    int a[2];\n    return a[2];\n}\n' >"$T/b.c"
     isnt "$(cppcheck -q "$T/b.c" 2>&1)" "" "cppcheck would find a fault"
 else

@@ -10,7 +10,7 @@ mapfile -t code < <(tree_files | grep -E '\.(c|h|cc|S|py|f90|t|sh|am|def|list)$|
 mapfile -t c < <(printf '%s\n' "${code[@]}" | grep -E '\.(c|h|cc)$')
 
 if command -v clang-format >/dev/null; then
-    for folder in base controller pmu mpi writer preload tools share t; do
+    for folder in base controller pmu isa mpi writer preload tools share t; do
         mapfile -t some < <(printf '%s\n' "${c[@]}" | grep "^$folder/")
         [ ${#some[@]} -gt 0 ] || continue
         wrong=$(clang-format --dry-run -Werror "${some[@]}" 2>&1 | sed -n 's/^\([^:]*\):.*error:.*/\1/p' | sort | uniq -c)

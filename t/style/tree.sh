@@ -10,7 +10,7 @@ tree_files() {
             [ -e "$REGTRACE_SOURCE/$f" ] && echo "$f"
         done
     else
-        (cd "$REGTRACE_SOURCE" && find COPYING bootstrap ./*.md configure.ac Makefile.am base controller mpi writer preload tools share t \
+        (cd "$REGTRACE_SOURCE" && find COPYING bootstrap ./*.md configure.ac Makefile.am base controller isa mpi pmu writer preload tools share t \
             -type f ! -name '*.o' ! -name '*.lo' ! -path '*/__pycache__/*' ! -path '*/.libs/*' ! -path '*/.deps/*' \
             ! -name '*.log' ! -name '*.trs' ! -name .dirstamp | sed 's|^\./||')
     fi

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which names are most like a misspelt one. */
-#include "pmu/events.h"
+#include "base/nearest.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,10 +31,13 @@ static unsigned distance(const char *a, const char *b)
     return row[n];
 }
 
-void events_near_look(struct events_near *n, const char *name)
+void near_names_look(struct near_names *n, const char *name)
 {
     const size_t last = sizeof n->best / sizeof *n->best - 1;
     unsigned d = distance(n->wanted, name);
+    for (size_t i = 0; i <= last; i++)
+        if (strncmp(n->best[i].name, name, sizeof n->best[i].name - 1) == 0)
+            return; /* of C++ functions there are several with one name */
     for (size_t i = 0; i <= last; i++) {
         if (n->best[i].name[0] != '\0' && n->best[i].distance <= d)
             continue;
@@ -44,7 +48,7 @@ void events_near_look(struct events_near *n, const char *name)
     }
 }
 
-void events_near_text(const struct events_near *n, char *out, size_t room)
+void near_names_text(const struct near_names *n, char *out, size_t room)
 {
     size_t used = 0;
     out[0] = '\0';
