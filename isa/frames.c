@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Where functions begin and end, and where exceptions land, by .eh_frame and the language-specific data (LSB 5.0, "Exception
- * Frames"; DWARF 4, 7.6 for LEB128). Stripping keeps both. Found by PT_GNU_EH_FRAME. */
+ * Frames"; DWARF 4, 7.6 for LEB128). Stripping keeps both. */
 #include "isa/image.h"
 
 #include <errno.h>
@@ -204,9 +204,29 @@ static int by_start(const void *a, const void *b)
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
-int image_read_frames(struct image *m, struct rt_error *e)
+/* Static programs come without PT_GNU_EH_FRAME: the section of that name, where there are headers of sections. */
+static uint64_t frames_by_section(const struct image *m)
 {
-    (void)e;
+    Elf64_Ehdr h;
+    Elf64_Shdr s, names;
+    memcpy(&h, m->file, sizeof h);
+    if (h.e_shentsize != sizeof s || h.e_shoff > m->bytes || h.e_shstrndx >= h.e_shnum ||
+        h.e_shnum > (m->bytes - h.e_shoff) / sizeof s)
+        return 0;
+    memcpy(&names, m->file + h.e_shoff + h.e_shstrndx * sizeof s, sizeof s);
+    for (unsigned i = 0; i < h.e_shnum; i++) {
+        static const char wanted[] = ".eh_frame";
+        memcpy(&s, m->file + h.e_shoff + i * sizeof s, sizeof s);
+        uint64_t name = names.sh_offset + s.sh_name;
+        if (name < m->bytes && m->bytes - name >= sizeof wanted &&
+            memcmp(m->file + name, wanted, sizeof wanted) == 0)
+            return s.sh_addr;
+    }
+    return 0;
+}
+
+static uint64_t frames_by_header(const struct image *m)
+{
     Elf64_Ehdr h;
     memcpy(&h, m->file, sizeof h);
     for (unsigned i = 0; i < h.e_phnum; i++) {
@@ -219,12 +239,20 @@ int image_read_frames(struct image *m, struct rt_error *e)
         uint64_t version = take(&r, 1), encoding = take(&r, 1);
         (void)take(&r, 2);
         uint64_t frames = take_pointer(&r, (uint8_t)encoding, p.p_vaddr);
-        s = image_segment_of(m, frames);
-        if (r.bad || version != 1 || s == NULL)
-            continue;
-        if (read_records(m, frames, s->address + s->size) != 0)
-            return -ENOMEM;
+        return r.bad || version != 1 ? 0 : frames;
     }
+    return 0;
+}
+
+int image_read_frames(struct image *m, struct rt_error *e)
+{
+    (void)e;
+    uint64_t frames = frames_by_header(m);
+    if (frames == 0)
+        frames = frames_by_section(m);
+    const struct image_segment *s = image_segment_of(m, frames);
+    if (frames != 0 && s != NULL && read_records(m, frames, s->address + s->size) != 0)
+        return -ENOMEM;
     if (m->range_count != 0)
         qsort(m->ranges, m->range_count, sizeof *m->ranges, by_start);
     return 0;

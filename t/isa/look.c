@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Prints what isa/ sees of an image, for tests that compare it with what other programs see. */
+#include "isa/decode.h"
 #include "isa/image.h"
 
 #include "base/nearest.h"
@@ -44,6 +45,55 @@ static void show_matches(const struct image *m, const char *wanted)
     }
 }
 
+static void show_starts(const struct code *c)
+{
+    for (size_t i = 0; i < c->segment_count; i++)
+        for (uint64_t at = 0; at < c->segments[i].size; at++)
+            if (code_is_sure(c, c->segments[i].address + at))
+                printf("%" PRIx64 "\n", c->segments[i].address + at);
+}
+
+static void show_counts(const struct code *c)
+{
+    const struct code_counts *n = &c->counts;
+    unsigned wild = 0;
+    for (size_t i = 0; i < c->range_count; i++)
+        wild += c->ranges[i].wild;
+    printf("bytes=%" PRIu64 " sure=%" PRIu64 " padding=%" PRIu64 " data=%" PRIu64 " unsure=%" PRIu64
+           " tables=%" PRIu64 " unresolved=%" PRIu64 " ranges=%zu wild=%u\n",
+           n->bytes, n->sure, n->padding, n->data, n->unsure, n->tables, n->unresolved,
+           c->range_count, wild);
+}
+
+/* Runs of unsure bytes. */
+static void show_unsure(const struct code *c)
+{
+    for (size_t i = 0; i < c->segment_count; i++) {
+        const struct code_segment *s = &c->segments[i];
+        for (uint64_t at = 0, from; at < s->size; at++) {
+            for (from = at; at < s->size && (s->flags[at] & CODE_UNSURE) != 0;)
+                at++;
+            if (at > from)
+                printf("%" PRIx64 " %" PRIu64 "\n", s->address + from, at - from);
+        }
+    }
+}
+
+static int show_code(const struct image *m, const char *what)
+{
+    struct code *c = code_open(m);
+    if (c == NULL)
+        return 1;
+    if (strcmp(what, "starts") == 0)
+        show_starts(c);
+    else if (strcmp(what, "unsure") == 0)
+        show_unsure(c);
+    else
+        show_counts(c);
+    code_close(c);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct rt_error e = {""};
@@ -65,6 +115,8 @@ int main(int argc, char **argv)
     else if (strcmp(argv[1], "build-id") == 0)
         for (unsigned i = 0; i < m->build_id_bytes; i++)
             printf("%02x%s", m->build_id[i], i + 1 == m->build_id_bytes ? "\n" : "");
+    else if (show_code(m, argv[1]) != 0)
+        fprintf(stderr, "no memory\n");
     image_close(m);
     return 0;
 }

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The map of an image's code: made, asked, and what is known of it before anything is decoded. */
+#include "isa/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void code_add(struct code *c, struct addresses *list, uint64_t address)
+{
+    if (image_grow((void **)&list->at, list->count, sizeof address) != 0)
+        c->no_memory = true;
+    else
+        list->at[list->count++] = address;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void code_sort(struct addresses *list)
+{
+    size_t kept = 0;
+    if (list->count == 0)
+        return;
+    qsort(list->at, list->count, sizeof *list->at, by_address);
+    for (size_t i = 0; i < list->count; i++)
+        if (kept == 0 || list->at[kept - 1] != list->at[i])
+            list->at[kept++] = list->at[i];
+    /* What was added in powers of two goes on so. */
+    size_t room = 1;
+    while (room < kept)
+        room *= 2;
+    uint64_t *smaller = realloc(list->at, room * sizeof *list->at);
+    if (smaller != NULL)
+        list->at = smaller;
+    list->count = kept;
+}
+
+uint8_t *code_at(const struct code *c, uint64_t address)
+{
+    for (size_t i = 0; i < c->segment_count; i++)
+        if (address - c->segments[i].address < c->segments[i].size)
+            return &c->segments[i].flags[address - c->segments[i].address];
+    return NULL;
+}
+
+bool code_is_sure(const struct code *c, uint64_t address)
+{
+    const uint8_t *f = code_at(c, address);
+    return f != NULL && (*f & (CODE_START | CODE_UNSURE | CODE_PADDING)) == CODE_START;
+}
+
+struct code_range *code_range_of(const struct code *c, uint64_t address)
+{
+    size_t low = 0, high = c->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->ranges[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && address < c->ranges[low - 1].end ? &c->ranges[low - 1] : NULL;
+}
+
+uint64_t code_before(const struct code *c, uint64_t at, uint64_t floor)
+{
+    for (uint64_t back = 1; back <= 15 && at - floor >= back; back++) {
+        const uint8_t *f = code_at(c, at - back);
+        if (f == NULL || (*f & (CODE_START | CODE_BODY)) == 0)
+            return 0;
+        if ((*f & CODE_START) != 0)
+            return at - back;
+    }
+    return 0;
+}
+
+/* --- one instruction ------------------------------------------------------------------------------------------------------ */
+
+/* By opcode (Intel's manual, volume 2, appendix A): the quick decoder does not say what an instruction does. */
+static enum flow flow_plain(const ZydisDecodedInstruction *z)
+{
+    uint8_t op = z->opcode;
+    if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3))
+        return FLOW_BRANCH;
+    if (op == 0xff && z->raw.modrm.reg >= 2 && z->raw.modrm.reg <= 5)
+        return z->raw.modrm.reg <= 3 ? FLOW_CALL_POINTER : FLOW_JUMP_POINTER;
+    if (op == 0xc7 && z->raw.modrm.reg == 7) /* xbegin: on, or to where it aborts */
+        return FLOW_BRANCH;
+    switch (op) {
+    case 0xe8: return FLOW_CALL;
+    case 0xe9:
+    case 0xeb: return FLOW_JUMP;
+    case 0xc2:
+    case 0xc3:
+    case 0xca:
+    case 0xcb:
+    case 0xcf: return FLOW_RETURN;
+    case 0xf4: return FLOW_END;
+    default: return FLOW_NEXT;
+    }
+}
+
+static enum flow flow_of(const ZydisDecodedInstruction *z)
+{
+    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+        return FLOW_NEXT;
+    if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
+        return flow_plain(z);
+    if (z->opcode_map != ZYDIS_OPCODE_MAP_0F)
+        return FLOW_NEXT;
+    if (z->opcode >= 0x80 && z->opcode <= 0x8f)
+        return FLOW_BRANCH;
+    return z->opcode == 0x0b || z->opcode == 0xb9 || z->opcode == 0xff ? FLOW_END : FLOW_NEXT;
+}
+
+bool code_decode(const struct code *c, uint64_t at, struct instruction *i)
+{
+    const struct image_segment *s = image_segment_of(c->image, at);
+    if (s == NULL || !s->code)
+        return false;
+    uint64_t left = s->size - (at - s->address);
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&c->quick, NULL, s->bytes + (at - s->address),
+                                                    left < 15 ? left : 15, &i->z)))
+        return false;
+    i->at = at;
+    i->next = at + i->z.length;
+    i->flow = flow_of(&i->z);
+    i->target = i->flow == FLOW_BRANCH || i->flow == FLOW_JUMP || i->flow == FLOW_CALL
+                    ? i->next + (uint64_t)i->z.raw.imm[0].value.s
+                    : 0;
+    i->relative = (i->z.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i->z.raw.modrm.mod == 0 &&
+                  i->z.raw.modrm.rm == 5 && i->z.raw.disp.size == 32;
+    i->memory = i->relative ? i->next + (uint64_t)i->z.raw.disp.value : 0;
+    return true;
+}
+
+/* --- what is known beforehand --------------------------------------------------------------------------------------------- */
+
+static bool is_function(const struct image_symbol *s)
+{
+    return s->type == STT_FUNC || s->type == STT_GNU_IFUNC;
+}
+
+/* Functions of the C and C++ run-time libraries that never come back. */
+static bool never_returns(const char *name)
+{
+    static const char *const names[] = {
+        "abort",
+        "exit",
+        "_exit",
+        "_Exit",
+        "quick_exit",
+        "longjmp",
+        "_longjmp",
+        "siglongjmp",
+        "__longjmp_chk",
+        "pthread_exit",
+        "__assert_fail",
+        "__stack_chk_fail",
+        "__fortify_fail",
+        "__chk_fail",
+        "__libc_fatal",
+        "_Unwind_Resume",
+        "__cxa_throw",
+        "__cxa_rethrow",
+        "_ZSt9terminatev",
+        "__cxa_call_unexpected",
+        "__libc_start_main",
+        "__cxa_bad_cast",
+        "err",
+        "errx",
+        "__cxa_throw_bad_array_new_length",
+        "_gfortran_stop_string",
+        "_gfortran_error_stop_string",
+        "_gfortran_os_error_at",
+        "_gfortran_runtime_error",
+        "_gfortran_runtime_error_at",
+        "__clang_call_terminate",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "_ZSt", 4) == 0 && strstr(name, "__throw_") != NULL;
+}
+
+static void mark_symbols(struct code *c)
+{
+    for (size_t i = 0; i < c->image->symbol_count; i++) {
+        const struct image_symbol *s = &c->image->symbols[i];
+        uint8_t *f = code_at(c, s->address);
+        if (f == NULL || !is_function(s))
+            continue;
+        *f |= CODE_ENTRY | CODE_TARGET;
+        if (never_returns(s->name))
+            *f |= CODE_NORETURN;
+    }
+}
+
+static bool add_range(struct code *c, uint64_t start, uint64_t end)
+{
+    if (image_grow((void **)&c->ranges, c->range_count, sizeof *c->ranges) != 0)
+        return false;
+    c->ranges[c->range_count++] = (struct code_range){.start = start, .end = end};
+    return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct code_range *x = a, *y = b;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Frames; and between them functions that have a size. */
+static bool make_ranges(struct code *c)
+{
+    const struct image *m = c->image;
+    for (size_t i = 0; i < m->range_count; i++)
+        if (!add_range(c, m->ranges[i].start, m->ranges[i].end))
+            return false;
+    size_t frames = c->range_count, next = 0;
+    uint64_t end = 0;
+    for (size_t i = 0; i < m->symbol_count; i++) {
+        const struct image_symbol *s = &m->symbols[i];
+        if (!is_function(s) || s->size == 0 || s->address < end || code_at(c, s->address) == NULL ||
+            image_range_of(m, s->address) != NULL)
+            continue;
+        while (next < frames && c->ranges[next].start < s->address)
+            next++;
+        end = s->address + s->size;
+        if (next < frames && end > c->ranges[next].start)
+            end = c->ranges[next].start;
+        if (!add_range(c, s->address, end))
+            return false;
+    }
+    if (c->range_count != 0)
+        qsort(c->ranges, c->range_count, sizeof *c->ranges, by_start);
+    return true;
+}
+
+static void follow_known(struct code *c)
+{
+    const struct image *m = c->image;
+    mark_symbols(c);
+    for (size_t i = 0; i < m->range_count; i++) {
+        uint8_t *f = code_at(c, m->ranges[i].start);
+        if (f != NULL)
+            *f |= CODE_ENTRY | CODE_TARGET;
+    }
+    code_follow(c, m->entry);
+    for (size_t i = 0; i < m->range_count; i++)
+        code_follow(c, m->ranges[i].start);
+    for (size_t i = 0; i < m->symbol_count; i++)
+        if (is_function(&m->symbols[i]))
+            code_follow(c, m->symbols[i].address);
+    for (size_t i = 0; i < m->landing_pad_count; i++)
+        code_follow(c, m->landing_pads[i]);
+    for (size_t i = 0; i < m->pointer_count; i++)
+        if (m->pointers[i].place == 0)
+            code_follow(c, m->pointers[i].value);
+}
+
+static void add_word(struct code *c, uint64_t value)
+{
+    const struct code_range *r = code_at(c, value) != NULL ? code_range_of(c, value) : NULL;
+    if (r != NULL && value != r->start)
+        code_add(c, &c->words, value);
+}
+
+/* Where labels' addresses are kept. At a fixed address nothing tells pointers from numbers. */
+static void find_words(struct code *c)
+{
+    const struct image *m = c->image;
+    for (size_t i = 0; i < m->pointer_count; i++)
+        add_word(c, m->pointers[i].value);
+    for (size_t i = 0; i < m->segment_count && !m->dynamic_type; i++) {
+        const struct image_segment *s = &m->segments[i];
+        uint64_t value;
+        for (uint64_t at = -s->address & 7; !s->code && at + 8 <= s->size; at += 8) {
+            memcpy(&value, s->bytes + at, 8);
+            add_word(c, value);
+        }
+    }
+    code_sort(&c->words);
+}
+
+static bool make_segments(struct code *c)
+{
+    for (size_t i = 0; i < c->image->segment_count; i++) {
+        const struct image_segment *s = &c->image->segments[i];
+        if (!s->code)
+            continue;
+        if (image_grow((void **)&c->segments, c->segment_count, sizeof *c->segments) != 0)
+            return false;
+        uint8_t *flags = calloc(1, s->size);
+        if (flags == NULL)
+            return false;
+        c->segments[c->segment_count++] =
+            (struct code_segment){.address = s->address, .size = s->size, .flags = flags};
+    }
+    return true;
+}
+
+struct code *code_open(const struct image *m)
+{
+    struct code *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    c->image = m;
+    (void)ZydisDecoderInit(&c->quick, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    (void)ZydisDecoderEnableMode(&c->quick, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+    if (!make_segments(c) || !make_ranges(c)) {
+        code_close(c);
+        return NULL;
+    }
+    find_words(c);
+    follow_known(c);
+    while (code_follow_tables(c))
+        continue;
+    code_sweep(c);
+    if (c->no_memory) {
+        code_close(c);
+        return NULL;
+    }
+    return c;
+}
+
+void code_close(struct code *c)
+{
+    if (c == NULL)
+        return;
+    for (size_t i = 0; i < c->segment_count; i++)
+        free(c->segments[i].flags);
+    free(c->segments);
+    free(c->ranges);
+    free(c->indirect.at);
+    free(c->data_refs.at);
+    free(c->code_refs.at);
+    free(c->maybe.at);
+    free(c->words.at);
+    free(c->lea_list);
+    free(c);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where instructions begin in an image: what may be patched, and what may be data and is left alone.
+ *
+ * An instruction is sure when control flow reaches it from a place that is known to be code: entry point, start of a range of
+ * .eh_frame, function symbol, landing pad, stub of the PLT, jump table whose bounds are seen. What only a guess leads to
+ * (an address that lies about in data, the place behind a call that takes its address, an endbr64 where nothing is known) is
+ * followed on trial: one contradiction with what is known, one byte that is no instruction, and all that it led to is unsure. Bytes
+ * that nothing reaches are unsure. Whatever is unsure is never offered as a site, but where it branches to counts. */
+#ifndef REGTRACE_ISA_DECODE_H
+#define REGTRACE_ISA_DECODE_H
+
+#include "isa/image.h"
+
+#include <Zydis/Zydis.h>
+
+/* Of each byte of the executable segments. */
+enum {
+    CODE_START = 1,      /* an instruction begins here */
+    CODE_BODY = 2,       /* inside of one */
+    CODE_TARGET = 4,     /* something may jump here, as far as anything is known */
+    CODE_ENTRY = 8,      /* a function begins here */
+    CODE_UNSURE = 16,    /* may be data */
+    CODE_DATA = 32,      /* is data: of a jump table in the text */
+    CODE_PADDING = 64,   /* nothing reaches it, and it does nothing */
+    CODE_NORETURN = 128, /* the function that begins here does not return */
+};
+
+enum flow {
+    FLOW_NEXT,
+    FLOW_BRANCH, /* conditional, to target or on */
+    FLOW_JUMP,
+    FLOW_CALL,
+    FLOW_JUMP_POINTER, /* through a register or memory */
+    FLOW_CALL_POINTER,
+    FLOW_RETURN,
+    FLOW_END, /* ud2, hlt: on to nowhere */
+};
+
+struct instruction {
+    uint64_t at, next;
+    enum flow flow;
+    uint64_t target; /* of FLOW_BRANCH, _JUMP, _CALL */
+    bool
+        relative; /* to its own address: `memory` is what it reads, writes or, with lea, computes */
+    uint64_t memory;
+    ZydisDecodedInstruction z; /* of the quick decoder: no meaning, but all raw fields */
+};
+
+struct code_range {
+    uint64_t start, end;
+    bool wild; /* something in it may jump to places that were not found */
+};
+
+struct code_segment {
+    uint64_t address, size;
+    uint8_t *flags;
+};
+
+struct addresses {
+    uint64_t *at;
+    size_t count;
+};
+
+/* lea: an instruction that computes an address relative to its own. */
+struct lea {
+    uint64_t at, value;
+};
+
+struct code_counts {
+    uint64_t bytes, sure, padding, data, unsure; /* bytes of all executable segments */
+    uint64_t tables, unresolved; /* jump tables followed; jumps whose targets are not known */
+};
+
+struct code {
+    const struct image *image;
+    ZydisDecoder quick;
+    struct code_segment *segments;
+    size_t segment_count;
+    struct code_range *ranges; /* by start: frames, and functions with a size that have none */
+    size_t range_count;
+    struct addresses indirect;  /* jumps through registers and memory, not looked at yet */
+    struct addresses data_refs; /* addresses that instructions compute or read, of data */
+    struct addresses code_refs; /* and of code */
+    struct lea *lea_list;
+    size_t lea_count;
+    struct addresses words; /* of data, that are addresses inside of ranges */
+    struct addresses maybe; /* behind calls that may not return there */
+    struct code_counts counts;
+    bool no_memory;
+};
+
+/* NULL: no memory. */
+struct code *code_open(const struct image *m) RT_MUST_CHECK;
+void code_close(struct code *c);
+
+/* The flags of a byte; NULL outside of executable segments. */
+uint8_t *code_at(const struct code *c, uint64_t address);
+/* A sure instruction begins here. */
+bool code_is_sure(const struct code *c, uint64_t address);
+struct code_range *code_range_of(const struct code *c, uint64_t address);
+
+/* The instruction at that address, sure or not; false: none can be. */
+bool code_decode(const struct code *c, uint64_t at, struct instruction *i);
+/* The instruction before that one, as it lies in memory, not before `floor`; 0: none. */
+uint64_t code_before(const struct code *c, uint64_t at, uint64_t floor);
+
+/* --- parts ---------------------------------------------------------------------------------------------------------------- */
+
+/* Follow what is known to be code. */
+void code_follow(struct code *c, uint64_t root);
+/* Follow a guess; false, and nothing is sure that was not before, where it leads to a contradiction. */
+bool code_try(struct code *c, uint64_t root);
+/* Targets of the jumps in c->indirect; true where something new was followed. */
+bool code_follow_tables(struct code *c);
+/* What is left: guesses, padding, ranges in which jumps may land anywhere. */
+void code_sweep(struct code *c);
+void code_add(struct code *c, struct addresses *list, uint64_t address);
+void code_sort(struct addresses *list); /* and drops what is there twice */
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Recursive descent: from a place that is code, or may be, to all that control flow reaches from there. */
+#include "isa/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct walk {
+    struct code *c;
+    struct addresses todo, done;
+    bool trial, contradiction;
+};
+
+/* One straight run of instructions. */
+struct run {
+    uint64_t begin;
+    uint64_t behind_call; /* of its last call, which may not have returned; 0: none yet */
+    size_t todo;          /* what was to do by then */
+};
+
+static void aim(struct walk *w, uint64_t target)
+{
+    uint8_t *f = code_at(w->c, target);
+    if (f == NULL)
+        return;
+    *f |= CODE_TARGET;
+    if ((*f & CODE_START) == 0)
+        code_add(w->c, &w->todo, target);
+}
+
+/* The bytes of an instruction are those of no other, nor of a table. */
+static bool is_free(const struct code *c, const struct instruction *i)
+{
+    for (uint64_t at = i->at; at < i->next; at++) {
+        const uint8_t *f = code_at(c, at);
+        if (f == NULL || (*f & CODE_DATA) != 0 ||
+            (*f & (at == i->at ? CODE_BODY : CODE_START)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* What programs of users hardly ever do: what decodes so on a guess is data. Zeros are add %al,(%rax). */
+static bool is_odd(const struct instruction *i)
+{
+    const ZydisDecodedInstruction *z = &i->z;
+    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+        z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+        return false;
+    switch (z->opcode) {
+    case 0x00: return z->raw.modrm.mod == 0 && z->raw.modrm.reg == 0 && z->raw.modrm.rm == 0;
+    case 0x6c:
+    case 0x6d:
+    case 0x6e:
+    case 0x6f: /* input and output */
+    case 0xe4:
+    case 0xe5:
+    case 0xe6:
+    case 0xe7:
+    case 0xec:
+    case 0xed:
+    case 0xee:
+    case 0xef:
+    case 0xca:
+    case 0xcb:
+    case 0xcf:
+    case 0xf4:
+    case 0xfa:
+    case 0xfb: /* far returns, hlt, cli, sti */
+    case 0x8e: /* segment registers */ return true;
+    case 0xff: return z->raw.modrm.reg == 3 || z->raw.modrm.reg == 5;
+    default: return false;
+    }
+}
+
+/* Two instructions share bytes and each is reached: neither is sure. Those behind them are in step again, or decided likewise. */
+static void dispute(const struct code *c, uint64_t at, uint64_t next)
+{
+    for (uint64_t b = at; b < next; b++) {
+        uint8_t *f = code_at(c, b);
+        uint64_t start = f != NULL && (*f & CODE_BODY) != 0 ? code_before(c, b, 0) : b;
+        if (f != NULL)
+            *f |= CODE_UNSURE;
+        if (start != b && (f = code_at(c, start)) != NULL)
+            *f |= CODE_UNSURE;
+    }
+}
+
+static void take(struct walk *w, const struct instruction *i)
+{
+    uint8_t *f = code_at(w->c, i->at);
+    *f = (uint8_t)((*f | CODE_START) & ~(CODE_UNSURE | CODE_PADDING));
+    for (unsigned n = 1; n < i->z.length; n++)
+        f[n] = (uint8_t)((f[n] | CODE_BODY) & ~(CODE_UNSURE | CODE_PADDING));
+    if (w->trial)
+        code_add(w->c, &w->done, i->at);
+}
+
+static void drop(const struct code *c, uint64_t at)
+{
+    uint8_t *f = code_at(c, at);
+    *f = (uint8_t)((*f & ~CODE_START) | CODE_UNSURE);
+    for (f++; (f = code_at(c, ++at)) != NULL && (*f & (CODE_BODY | CODE_START)) == CODE_BODY;)
+        *f = (uint8_t)((*f & ~CODE_BODY) | CODE_UNSURE);
+}
+
+/* What instructions name: data that tables may be bounded by, and code that somebody may call. */
+static void note_references(struct walk *w, const struct instruction *i)
+{
+    struct code *c = w->c;
+    uint64_t value = i->memory;
+    bool is_lea = i->z.opcode == 0x8d && i->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+                  i->z.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+    if (i->relative && is_lea) {
+        if (image_grow((void **)&c->lea_list, c->lea_count, sizeof *c->lea_list) != 0)
+            c->no_memory = true;
+        else
+            c->lea_list[c->lea_count++] = (struct lea){i->at, i->memory};
+    }
+    if (!i->relative) {
+        /* At a fixed address: immediates and displacements of 32 bits. */
+        if (c->image->dynamic_type || i->flow != FLOW_NEXT)
+            return;
+        is_lea = i->z.raw.imm[0].size == 32;
+        value = is_lea                     ? i->z.raw.imm[0].value.u & UINT32_MAX
+                : i->z.raw.disp.size == 32 ? (uint64_t)i->z.raw.disp.value
+                                           : 0;
+    }
+    if (value == 0 || image_segment_of(c->image, value) == NULL)
+        return;
+    if (code_at(c, value) == NULL || !is_lea)
+        code_add(c, &c->data_refs, value);
+    else if ((*code_at(c, value) & CODE_START) == 0)
+        code_add(c, &c->code_refs, value);
+}
+
+static bool comes_back(const struct code *c, const struct instruction *i)
+{
+    const uint8_t *f = i->flow == FLOW_CALL ? code_at(c, i->target) : NULL;
+    if (i->flow == FLOW_CALL_POINTER && i->relative) {
+        /* As -fno-plt calls. */
+        const char *name = image_slot_name(c->image, i->memory);
+        return name == NULL ||
+               (strcmp(name, "abort") != 0 && strcmp(name, "exit") != 0 &&
+                strcmp(name, "__stack_chk_fail") != 0 && strcmp(name, "_Unwind_Resume") != 0);
+    }
+    return f == NULL || (*f & CODE_NORETURN) == 0;
+}
+
+/* A call to a place of its own function is made to learn an address; what lies behind it may be a text. */
+static bool calls_itself(const struct code *c, const struct instruction *i,
+                         const struct code_range *r)
+{
+    const uint8_t *f = code_at(c, i->target);
+    if (i->flow != FLOW_CALL || i->target <= i->at || f == NULL || (*f & CODE_ENTRY) != 0)
+        return false;
+    return r != NULL ? i->target < r->end : i->target - i->next < 256;
+}
+
+/* The instruction goes on behind itself. */
+static bool goes_on(struct walk *w, const struct instruction *i, struct run *run,
+                    const struct code_range *range)
+{
+    switch (i->flow) {
+    case FLOW_NEXT: return true;
+    case FLOW_BRANCH: aim(w, i->target); return true;
+    case FLOW_JUMP: aim(w, i->target); return false;
+    case FLOW_JUMP_POINTER: code_add(w->c, &w->c->indirect, i->at); return false;
+    case FLOW_RETURN:
+    case FLOW_END: return false;
+    case FLOW_CALL:
+    case FLOW_CALL_POINTER:
+        if (i->flow == FLOW_CALL)
+            aim(w, i->target);
+        if (calls_itself(w->c, i, range)) {
+            code_add(w->c, &w->c->maybe, i->next);
+            return false;
+        }
+        run->behind_call = i->next;
+        run->todo = w->todo.count;
+        return comes_back(w->c, i);
+    }
+    return false;
+}
+
+/* The run cannot be as it was read. Behind a call it is the call that did not return; else all of it is in doubt. */
+static void give_up(struct walk *w, const struct run *run, uint64_t at)
+{
+    if (run->behind_call != 0)
+        w->todo.count = run->todo;
+    else if (w->trial)
+        w->contradiction = true;
+    for (uint64_t b = run->behind_call != 0 ? run->behind_call : run->begin; b < at; b++) {
+        uint8_t *f = code_at(w->c, b);
+        if (f == NULL || (*f & CODE_START) == 0)
+            continue;
+        if (run->behind_call != 0)
+            drop(w->c, b);
+        else
+            *f |= CODE_UNSURE;
+    }
+}
+
+static void walk_run(struct walk *w, uint64_t at)
+{
+    struct code *c = w->c;
+    const struct code_range *range = code_range_of(c, at);
+    struct run run = {.begin = at};
+    for (;;) {
+        struct instruction i;
+        const uint8_t *f = code_at(c, at);
+        if (f != NULL && (*f & CODE_START) != 0)
+            return;
+        /* The call did not return; or into the next function, which is followed by itself. */
+        if (range != NULL && at == range->end &&
+            (at == run.behind_call || (f != NULL && (*f & CODE_ENTRY) != 0)))
+            return;
+        if (f == NULL || !code_decode(c, at, &i) || (range != NULL && i.next > range->end)) {
+            give_up(w, &run, at);
+            return;
+        }
+        if (w->trial && is_odd(&i)) {
+            give_up(w, &run, at);
+            return;
+        }
+        if (!is_free(c, &i)) {
+            if (!w->trial && run.behind_call == 0)
+                dispute(c, i.at, i.next);
+            give_up(w, &run, at);
+            return;
+        }
+        take(w, &i);
+        note_references(w, &i);
+        if (!goes_on(w, &i, &run, range))
+            return;
+        at = i.next;
+    }
+}
+
+static bool walk(struct code *c, uint64_t root, bool trial)
+{
+    struct walk w = {.c = c, .trial = trial};
+    size_t indirect = c->indirect.count, maybe = c->maybe.count;
+    aim(&w, root);
+    while (w.todo.count > 0 && !w.contradiction && !c->no_memory)
+        walk_run(&w, w.todo.at[--w.todo.count]);
+    if (w.contradiction) {
+        for (size_t i = 0; i < w.done.count; i++)
+            drop(c, w.done.at[i]);
+        c->indirect.count = indirect;
+        c->maybe.count = maybe;
+    }
+    free(w.todo.at);
+    free(w.done.at);
+    return !w.contradiction;
+}
+
+void code_follow(struct code *c, uint64_t root)
+{
+    (void)walk(c, root, false);
+}
+
+bool code_try(struct code *c, uint64_t root)
+{
+    const uint8_t *f = code_at(c, root);
+    if (f == NULL || (*f & (CODE_BODY | CODE_DATA)) != 0)
+        return false;
+    return walk(c, root, true);
+}

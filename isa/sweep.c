@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The rest of the code: guesses are tried, padding is told from what is not known, and where jumps may land anywhere is noted. */
+#include "isa/decode.h"
+
+#include <string.h>
+
+static bool is_marked(const struct code *c, uint64_t at)
+{
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    const uint8_t *p = image_at(c->image, at, sizeof endbr64);
+    return p != NULL && memcmp(p, endbr64, sizeof endbr64) == 0;
+}
+
+/* An address that an instruction computes or that lies in data is a function's or that of data in the text (tables of
+ * hand-written code). Frames say which functions there are; then only what is marked is one more, and labels inside of them. */
+static void try_address(struct code *c, uint64_t at, bool may_be_function)
+{
+    if (code_at(c, at) != NULL &&
+        ((may_be_function && c->image->range_count == 0) ||
+         (may_be_function && code_range_of(c, at) != NULL) || is_marked(c, at)))
+        (void)code_try(c, at);
+}
+
+/* Words of a program at a fixed address, where jumps' targets are not known. */
+static void try_words(struct code *c)
+{
+    for (size_t i = 0; i < c->words.count; i++) {
+        const struct code_range *r = code_range_of(c, c->words.at[i]);
+        if (r != NULL && r->wild)
+            (void)code_try(c, c->words.at[i]);
+    }
+}
+
+static void try_pointers(struct code *c)
+{
+    const struct image *m = c->image;
+    for (size_t i = 0; i < m->pointer_count; i++)
+        try_address(c, m->pointers[i].value, true);
+    for (size_t i = 0; i < m->slot_count; i++) {
+        const uint8_t *p = image_at(m, m->slots[i].place, 8);
+        uint64_t value = 0;
+        if (p != NULL)
+            memcpy(&value, p, 8);
+        if (value != 0)
+            try_address(c, value, true);
+    }
+}
+
+/* endbr64 marks what may be jumped to; four bytes that are hardly ever data. */
+static void try_marks(struct code *c)
+{
+    for (size_t i = 0; i < c->segment_count; i++) {
+        uint64_t first = c->segments[i].address, end = first + c->segments[i].size;
+        for (uint64_t at = (first + 15) & ~UINT64_C(15); at + 4 <= end; at += 16)
+            if (is_marked(c, at))
+                (void)code_try(c, at);
+    }
+}
+
+/* nop, xchg %ax,%ax, and the long forms of 0f 1f; int3; and what linkers fill with. */
+static bool does_nothing(const struct code *c, uint64_t at, uint64_t *next)
+{
+    struct instruction i;
+    const uint8_t *p = image_at(c->image, at, 1);
+    if (p == NULL || !code_decode(c, at, &i))
+        return false;
+    *next = i.next;
+    return *p == 0xcc || (i.z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && i.z.opcode == 0x90) ||
+           (i.z.opcode_map == ZYDIS_OPCODE_MAP_0F && i.z.opcode == 0x1f) ||
+           (i.z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && i.z.opcode == 0x8d &&
+            i.z.raw.modrm.mod == 2 && i.z.raw.disp.value == 0);
+}
+
+static void mark(struct code *c, uint64_t from, uint64_t to, uint8_t flags)
+{
+    for (; from < to; from++)
+        *code_at(c, from) |= flags;
+}
+
+/* Bytes between instructions. Padding ends where it stops doing nothing; what then begins is unsure up to the gap's end, and its
+ * branches may be true ones. False: something is in it that may be code. */
+static bool settle_gap(struct code *c, uint64_t from, uint64_t to)
+{
+    uint64_t at = from, next = from;
+    while (at < to && does_nothing(c, at, &next) && next <= to)
+        at = next;
+    if (at < to) { /* zeros between functions: as `add %al,(%rax)` they would do something */
+        uint64_t zero = at;
+        while (zero < to && *image_at(c->image, zero, 1) == 0)
+            zero++;
+        at = zero == to ? to : at;
+    }
+    mark(c, from, at, CODE_PADDING);
+    if (at == to)
+        return true;
+    mark(c, at, to, CODE_UNSURE);
+    for (struct instruction i; at < to; at = i.next) {
+        if (!code_decode(c, at, &i)) {
+            i.next = at + 1;
+            continue;
+        }
+        uint8_t *f = i.target != 0 ? code_at(c, i.target) : NULL;
+        if (f != NULL)
+            *f |= CODE_TARGET;
+    }
+    return false;
+}
+
+static void settle(struct code *c, const struct code_segment *s)
+{
+    for (uint64_t at = 0; at < s->size;) {
+        const uint8_t known = CODE_START | CODE_BODY | CODE_DATA;
+        if ((s->flags[at] & known) != 0) {
+            at++;
+            continue;
+        }
+        uint64_t from = at;
+        while (at < s->size && (s->flags[at] & known) == 0)
+            at++;
+        struct code_range *r = code_range_of(c, s->address + from);
+        if (!settle_gap(c, s->address + from, s->address + at) && r != NULL)
+            r->wild = true;
+    }
+}
+
+static void count(struct code *c)
+{
+    struct code_counts *n = &c->counts;
+    for (size_t i = 0; i < c->segment_count; i++) {
+        const struct code_segment *s = &c->segments[i];
+        bool sure = false;
+        n->bytes += s->size;
+        for (uint64_t at = 0; at < s->size; at++) {
+            uint8_t f = s->flags[at];
+            if ((f & CODE_START) != 0)
+                sure = (f & CODE_UNSURE) == 0;
+            if ((f & CODE_DATA) != 0)
+                n->data++;
+            else if ((f & CODE_PADDING) != 0)
+                n->padding++;
+            else if ((f & (CODE_START | CODE_BODY)) != 0 && sure)
+                n->sure++;
+            else
+                n->unsure++;
+        }
+    }
+}
+
+void code_sweep(struct code *c)
+{
+    code_sort(&c->code_refs);
+    code_sort(&c->maybe);
+    try_pointers(c);
+    for (size_t i = 0; i < c->code_refs.count; i++)
+        try_address(c, c->code_refs.at[i], false);
+    try_words(c);
+    for (size_t i = 0; i < c->maybe.count; i++)
+        (void)code_try(c, c->maybe.at[i]);
+    try_marks(c);
+    while (code_follow_tables(c))
+        continue;
+    for (size_t i = 0; i < c->segment_count; i++)
+        settle(c, &c->segments[i]);
+    count(c);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Jump tables: where jumps through registers and memory go, as compilers and people write them.
+ *
+ *   jmp *T(,%r,8), or mov T(,%r,8),%q; jmp *%q          at a fixed address: T has addresses
+ *   lea T(%rip),%q; movslq (%q,%r,4),%r; add %q,%r; jmp *%r   T has 32-bit distances from T
+ *
+ * How many entries there are is known from the comparison before (cmp $N; ja). Without one the table ends where an entry leaves
+ * the function or would land inside of an instruction, or where the next thing begins that an instruction names. */
+#include "isa/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOK_BACK = 80, MOST_ENTRIES = 8192 };
+
+struct table {
+    uint64_t at;
+    uint64_t base;    /* what distances count from; most often the table itself */
+    uint64_t entries; /* as compared before; 0: not known */
+    bool absolute;
+};
+
+struct jump {
+    const struct instruction *i;
+    const struct code_range *range;
+    bool table_like; /* what is jumped to was computed */
+    bool found;
+};
+
+/* The end of what may be one table: the next thing named by an instruction. */
+static uint64_t barrier(const struct code *c, uint64_t table)
+{
+    size_t low = 0, high = c->data_refs.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->data_refs.at[middle] <= table)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < c->data_refs.count ? c->data_refs.at[low] : UINT64_MAX;
+}
+
+/* Entry n; false where there is none in the file. */
+static bool entry(const struct code *c, const struct table *t, uint64_t n, uint64_t *target)
+{
+    unsigned size = t->absolute ? 8 : 4;
+    const uint8_t *p = image_at(c->image, t->at + n * size, size);
+    int32_t distance;
+    if (p == NULL)
+        return false;
+    if (t->absolute) {
+        memcpy(target, p, 8);
+    } else {
+        memcpy(&distance, p, 4);
+        *target = t->base + (uint64_t)(int64_t)distance;
+    }
+    return true;
+}
+
+/* It can be a target: at no place that is known to be inside of an instruction, and in that function or, where the number of
+ * entries is known, in another part of one (GCC moves what is rare elsewhere). */
+static bool plausible(const struct code *c, const struct jump *j, uint64_t target, bool bounded)
+{
+    const uint8_t *f = code_at(c, target);
+    if (f == NULL || (*f & (CODE_BODY | CODE_DATA)) != 0)
+        return false;
+    if (j->range == NULL)
+        return bounded;
+    if (target >= j->range->start && target < j->range->end)
+        return true;
+    return bounded && code_range_of(c, target) != NULL;
+}
+
+static uint64_t count_entries(const struct code *c, const struct jump *j, const struct table *t)
+{
+    uint64_t target, n = 0, size = t->absolute ? 8 : 4, end = barrier(c, t->at);
+    if (t->entries != 0) {
+        while (n < t->entries && entry(c, t, n, &target) && plausible(c, j, target, true))
+            n++;
+        if (n == t->entries)
+            return n;
+    }
+    for (n = 0; n < MOST_ENTRIES && t->at + n * size < end && entry(c, t, n, &target); n++)
+        if (!plausible(c, j, target, false))
+            break;
+    return n > 1 ? n : 0;
+}
+
+static bool follow_table(struct code *c, struct jump *j, const struct table *t)
+{
+    uint64_t n = count_entries(c, j, t), target, size = t->absolute ? 8 : 4;
+    for (uint64_t at = t->at; at < t->at + n * size; at++) {
+        uint8_t *f = code_at(c, at);
+        if (f != NULL && (*f & (CODE_START | CODE_BODY)) == 0)
+            *f |= CODE_DATA;
+    }
+    for (uint64_t i = 0; i < n && entry(c, t, i, &target); i++) {
+        if (n == t->entries)
+            code_follow(c, target);
+        else
+            (void)code_try(c, target);
+    }
+    /* The comparison may have been of something else. Whole addresses inside of the function tell themselves. */
+    for (uint64_t i = n; n != 0 && t->absolute && entry(c, t, i, &target); i++)
+        if (!plausible(c, j, target, false) || !code_try(c, target))
+            break;
+    c->counts.tables += n != 0;
+    return n != 0;
+}
+
+static bool is_lea(const struct instruction *i)
+{
+    return i->relative && i->z.opcode == 0x8d && i->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+}
+
+/* cmp $N, or and $N, with a register or memory. */
+static bool compares(const struct instruction *i, uint64_t *limit)
+{
+    const ZydisDecodedInstruction *z = &i->z;
+    if (z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT || z->raw.imm[0].size == 0)
+        return false;
+    bool group = (z->opcode == 0x80 || z->opcode == 0x81 || z->opcode == 0x83) &&
+                 (z->raw.modrm.reg == 7 || z->raw.modrm.reg == 4);
+    *limit = z->raw.imm[0].value.u;
+    return (group || z->opcode == 0x3c || z->opcode == 0x3d) && *limit < MOST_ENTRIES;
+}
+
+/* A load of the table at a fixed address: a 32-bit displacement, an index times 8, no base. */
+static bool loads_absolute(const struct code *c, const struct instruction *i)
+{
+    return !c->image->dynamic_type && (i->z.attributes & ZYDIS_ATTRIB_HAS_SIB) != 0 &&
+           i->z.raw.sib.scale == 3 && i->z.raw.sib.base == 5 && i->z.raw.modrm.mod == 0 &&
+           image_segment_of(c->image, (uint64_t)i->z.raw.disp.value) != NULL;
+}
+
+/* The register that an instruction writes, of those that end up in a jump; 16: another. */
+static unsigned writes(const struct instruction *i, bool *computes)
+{
+    const ZydisDecodedInstruction *z = &i->z;
+    unsigned r = (unsigned)(z->raw.rex.R << 3 | z->raw.modrm.reg),
+             b = (unsigned)(z->raw.rex.B << 3 | z->raw.modrm.rm);
+    bool memory = z->raw.modrm.mod != 3, sib = (z->attributes & ZYDIS_ATTRIB_HAS_SIB) != 0;
+    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+        z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+        return 16;
+    if (z->opcode >= 0xb8 &&
+        z->opcode <= 0xbf) { /* mov $label; of a weak function that is not there 0 */
+        *computes = z->raw.imm[0].value.u != 0;
+        return (unsigned)(z->raw.rex.B << 3 | (z->opcode & 7));
+    }
+    switch (z->opcode) {
+    case 0x8b: /* mov; from a table where there is an index */
+        *computes = memory && sib && z->raw.sib.index != 4;
+        return r;
+    case 0x03:
+    case 0x63:
+    case 0x2b: /* add, movslq, sub */
+    case 0x8d: /* lea */ *computes = true; return r;
+    case 0x01:
+    case 0x29:
+    case 0x81:
+    case 0x83:
+        *computes = true;
+        return memory || (z->raw.modrm.reg == 7 && z->opcode >= 0x80) ? 16 : b;
+    case 0x89: *computes = false; return memory ? 16 : b;
+    default: return 16;
+    }
+}
+
+static void look_back(struct code *c, struct jump *j)
+{
+    const ZydisDecodedInstruction *z = &j->i->z;
+    unsigned wanted = z->raw.modrm.mod == 3 ? (unsigned)(z->raw.rex.B << 3 | z->raw.modrm.rm) : 16;
+    struct table candidates[6], absolute = {.absolute = true};
+    unsigned n = 0;
+    uint64_t entries = 0, limit, floor = j->range != NULL ? j->range->start : 0;
+    bool written = false, computes = false, branch = false;
+    struct instruction i = *j->i;
+    if (loads_absolute(c, &i))
+        absolute.at = (uint64_t)i.z.raw.disp.value;
+    j->table_like = wanted == 16;
+    for (unsigned steps = 0; steps < LOOK_BACK; steps++) {
+        uint64_t before = code_before(c, i.at, floor);
+        if (before == 0 || !code_decode(c, before, &i))
+            break;
+        if (wanted < 16 && !written && writes(&i, &computes) == wanted) {
+            written = true;
+            j->table_like = computes;
+            if (loads_absolute(c, &i))
+                absolute.at = (uint64_t)i.z.raw.disp.value;
+        }
+        if (is_lea(&i) && n < sizeof candidates / sizeof *candidates)
+            candidates[n++] = (struct table){.at = i.memory, .base = i.memory};
+        branch = branch || i.flow == FLOW_BRANCH;
+        if (entries == 0 && compares(&i, &limit) && (branch || i.z.raw.modrm.reg == 4))
+            entries = limit + 1;
+    }
+    absolute.entries = entries;
+    if (absolute.at != 0)
+        j->found = follow_table(c, j, &absolute);
+    for (unsigned k = 0; k < n && !j->found && j->table_like; k++) {
+        candidates[k].entries = entries;
+        j->found = follow_table(c, j, &candidates[k]);
+    }
+}
+
+/* The address of the table may have been computed at the function's begin, far away; and distances may count from a label. */
+static void look_everywhere(struct code *c, struct jump *j)
+{
+    size_t low = 0, high = c->lea_count, end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->lea_list[middle].at < j->range->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (end = low; end < c->lea_count && c->lea_list[end].at < j->range->end; end++)
+        continue;
+    for (size_t k = low; k < end; k++) {
+        struct table t = {.at = c->lea_list[k].value, .base = c->lea_list[k].value};
+        if ((t.at & 3) != 0 || code_at(c, t.at) != NULL)
+            continue;
+        if (count_entries(c, j, &t) >= 3)
+            j->found = follow_table(c, j, &t) || j->found;
+        for (size_t l = low, tried = 0; l < end && tried < 16; l++) {
+            t.base = c->lea_list[l].value;
+            if (t.base < j->range->start || t.base >= j->range->end)
+                continue;
+            tried++;
+            if (count_entries(c, j, &t) >= 6 && follow_table(c, j, &t)) {
+                j->found = true;
+                break;
+            }
+        }
+    }
+}
+
+/* Labels whose addresses a program keeps (computed goto), in words that the dynamic linker adjusts or at a fixed address. */
+static void look_in_words(struct code *c, struct jump *j)
+{
+    unsigned inside = 0;
+    size_t low = 0, high = c->words.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->words.at[middle] <= j->range->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < c->words.count && c->words.at[low] < j->range->end; low++)
+        inside += code_try(c, c->words.at[low]);
+    j->found = j->found || inside > 1;
+}
+
+/* jmp *word(%rip): a function that the dynamic linker or the program stores there; or a label of this one. */
+static void look_at_word(struct code *c, const struct instruction *i)
+{
+    struct code_range *r = code_range_of(c, i->at);
+    const uint8_t *p = image_at(c->image, i->memory, 8);
+    uint64_t value = 0;
+    if (p != NULL && r != NULL)
+        memcpy(&value, p, 8);
+    if (r != NULL && value > r->start && value < r->end &&
+        image_slot_name(c->image, i->memory) == NULL) {
+        (void)code_try(c, value);
+        r->wild = true;
+    }
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct lea *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+bool code_follow_tables(struct code *c)
+{
+    size_t count = c->indirect.count;
+    uint64_t tables = c->counts.tables;
+    code_sort(&c->data_refs);
+    if (c->lea_count != 0)
+        qsort(c->lea_list, c->lea_count, sizeof *c->lea_list, by_place);
+    for (size_t k = 0; k < count; k++) {
+        struct instruction i;
+        if (!code_decode(c, c->indirect.at[k], &i))
+            continue;
+        if (i.relative) {
+            look_at_word(c, &i);
+            continue;
+        }
+        struct jump j = {.i = &i, .range = code_range_of(c, i.at)};
+        /* A function of a table in memory: jmp *24(%rax). */
+        if (i.z.raw.modrm.mod != 3 && (i.z.attributes & ZYDIS_ATTRIB_HAS_SIB) == 0)
+            continue;
+        look_back(c, &j);
+        if (j.table_like && !j.found && j.range != NULL)
+            look_in_words(c, &j);
+        if (j.table_like && !j.found && j.range != NULL)
+            look_everywhere(c, &j);
+        if (!j.table_like || j.found)
+            continue;
+        c->counts.unresolved++;
+        struct code_range *range = code_range_of(c, i.at);
+        if (range != NULL)
+            range->wild = true;
+    }
+    memmove(c->indirect.at, c->indirect.at + count,
+            (c->indirect.count - count) * sizeof *c->indirect.at);
+    c->indirect.count -= count;
+    return c->indirect.count != 0 || c->counts.tables != tables;
+}
