@@ -116,14 +116,10 @@ static enum flow flow_of(const ZydisDecodedInstruction *z)
     return z->opcode == 0x0b || z->opcode == 0xb9 || z->opcode == 0xff ? FLOW_END : FLOW_NEXT;
 }
 
-bool code_decode(const struct code *c, uint64_t at, struct instruction *i)
+bool instruction_read(const ZydisDecoder *decoder, const uint8_t *bytes, size_t n, uint64_t at,
+                      struct instruction *i)
 {
-    const struct image_segment *s = image_segment_of(c->image, at);
-    if (s == NULL || !s->code)
-        return false;
-    uint64_t left = s->size - (at - s->address);
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&c->quick, NULL, s->bytes + (at - s->address),
-                                                    left < 15 ? left : 15, &i->z)))
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(decoder, NULL, bytes, n < 15 ? n : 15, &i->z)))
         return false;
     i->at = at;
     i->next = at + i->z.length;
@@ -135,6 +131,21 @@ bool code_decode(const struct code *c, uint64_t at, struct instruction *i)
                   i->z.raw.modrm.rm == 5 && i->z.raw.disp.size == 32;
     i->memory = i->relative ? i->next + (uint64_t)i->z.raw.disp.value : 0;
     return true;
+}
+
+bool code_decode(const struct code *c, uint64_t at, struct instruction *i)
+{
+    const struct image_segment *s = image_segment_of(c->image, at);
+    if (s == NULL || !s->code)
+        return false;
+    return instruction_read(&c->quick, s->bytes + (at - s->address), s->size - (at - s->address),
+                            at, i);
+}
+
+void instruction_reader(ZydisDecoder *decoder)
+{
+    (void)ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    (void)ZydisDecoderEnableMode(decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
 }
 
 /* --- what is known beforehand --------------------------------------------------------------------------------------------- */
@@ -309,8 +320,7 @@ struct code *code_open(const struct image *m)
     if (c == NULL)
         return NULL;
     c->image = m;
-    (void)ZydisDecoderInit(&c->quick, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    (void)ZydisDecoderEnableMode(&c->quick, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+    instruction_reader(&c->quick);
     if (!make_segments(c) || !make_ranges(c)) {
         code_close(c);
         return NULL;

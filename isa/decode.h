@@ -89,6 +89,11 @@ struct code {
     bool no_memory;
 };
 
+/* The quick decoder, and one instruction by it: of at most n bytes, as if it were at that address. False: there is none. */
+void instruction_reader(ZydisDecoder *decoder);
+bool instruction_read(const ZydisDecoder *decoder, const uint8_t *bytes, size_t n, uint64_t at,
+                      struct instruction *i);
+
 /* NULL: no memory. */
 struct code *code_open(const struct image *m) RT_MUST_CHECK;
 void code_close(struct code *c);
