@@ -202,9 +202,11 @@ static void mark_symbols(struct code *c)
     for (size_t i = 0; i < c->image->symbol_count; i++) {
         const struct image_symbol *s = &c->image->symbols[i];
         uint8_t *f = code_at(c, s->address);
+        if (f != NULL)
+            *f |= CODE_TARGET;
         if (f == NULL || !is_function(s))
             continue;
-        *f |= CODE_ENTRY | CODE_TARGET;
+        *f |= CODE_ENTRY;
         if (never_returns(s->name))
             *f |= CODE_NORETURN;
     }

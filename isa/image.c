@@ -136,7 +136,7 @@ static int read_headers(struct image *m, struct rt_error *e)
     return 0;
 }
 
-struct image *image_open(const char *path, struct rt_error *e)
+struct image *image_peek(const char *path, struct rt_error *e)
 {
     struct image *m = calloc(1, sizeof *m);
     if (m == NULL)
@@ -146,15 +146,30 @@ struct image *image_open(const char *path, struct rt_error *e)
     if (rc == 0)
         rc = read_headers(m, e);
     if (rc == 0)
-        rc = image_read_dynamic(m, e);
+        return m;
+    image_close(m);
+    errno = -rc;
+    return NULL;
+}
+
+int image_read(struct image *m, struct rt_error *e)
+{
+    int rc = image_read_dynamic(m, e);
     if (rc == 0)
         rc = image_read_symbols(m, e);
     if (rc == 0)
         rc = image_read_frames(m, e);
+    if (rc == -ENOMEM)
+        rt_error_set(e, "%s: no memory", m->path);
+    return rc;
+}
+
+struct image *image_open(const char *path, struct rt_error *e)
+{
+    struct image *m = image_peek(path, e);
+    int rc = m != NULL ? image_read(m, e) : 0;
     if (rc == 0)
         return m;
-    if (rc == -ENOMEM)
-        rt_error_set(e, "%s: no memory", path);
     image_close(m);
     errno = -rc;
     return NULL;

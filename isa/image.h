@@ -79,6 +79,9 @@ struct image {
 
 /* NULL with the reason: no file, no ELF of this machine, damaged. */
 struct image *image_open(const char *path, struct rt_error *e) RT_MUST_CHECK;
+/* Headers and build id alone; image_read() does the rest, which takes its time. */
+struct image *image_peek(const char *path, struct rt_error *e) RT_MUST_CHECK;
+int image_read(struct image *m, struct rt_error *e) RT_MUST_CHECK;
 void image_close(struct image *m);
 
 /* What the file has at that address; NULL where fewer than n bytes of a segment are there. */

@@ -146,6 +146,16 @@ static void count(struct code *c)
     }
 }
 
+/* Whoever has an address may jump there. */
+static void mark_targets(struct code *c, const struct addresses *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        uint8_t *f = code_at(c, list->at[i]);
+        if (f != NULL)
+            *f |= CODE_TARGET;
+    }
+}
+
 void code_sweep(struct code *c)
 {
     code_sort(&c->code_refs);
@@ -159,6 +169,8 @@ void code_sweep(struct code *c)
     try_marks(c);
     while (code_follow_tables(c))
         continue;
+    mark_targets(c, &c->code_refs);
+    mark_targets(c, &c->words);
     for (size_t i = 0; i < c->segment_count; i++)
         settle(c, &c->segments[i]);
     count(c);

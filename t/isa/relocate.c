@@ -251,9 +251,11 @@ static void check_calls(uint8_t *code, uint8_t *elsewhere)
     };
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
         uint8_t bytes[15];
+        if (slowdown() > 1 && k > 0) {
+            skip(calls[k].name, "valgrind does not know calls with prefixes");
+            continue;
+        }
         memcpy(bytes, calls[k].bytes, sizeof bytes);
-        if (bytes[1] == 0x93) /* not a distance that check_call fills in */
-            bytes[5] = 0, bytes[2] = 8;
         check_call(code, elsewhere, bytes, calls[k].n, calls[k].name);
     }
 }

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which places a request names: by the names of functions, or by what instructions are. */
+#include "isa/site.h"
+
+#include "base/nearest.h"
+
+#include <inttypes.h>
+
+/* --- by name -------------------------------------------------------------------------------------------------------------- */
+
+static bool is_function(const struct image_symbol *s)
+{
+    return s->type == STT_FUNC || s->type == STT_GNU_IFUNC;
+}
+
+/* The functions whose addresses the resolver of an indirect one computes. */
+static void add_implementations(struct plan *p, const struct image_symbol *s,
+                                void (*add)(struct plan *, const struct image_symbol *, uint8_t))
+{
+    const struct code *c = p->code;
+    unsigned found = 0;
+    for (size_t i = 0; i < c->lea_count; i++) {
+        const struct lea *l = &c->lea_list[i];
+        const uint8_t *f = code_at(c, l->value);
+        if (l->at - s->address >= s->size || f == NULL || (*f & CODE_ENTRY) == 0)
+            continue;
+        const struct code_range *r = code_range_of(c, l->value);
+        struct image_symbol one = {.address = l->value,
+                                   .size = r != NULL ? r->end - l->value : 0,
+                                   .name = s->name,
+                                   .type = STT_FUNC};
+        add(p, &one, ISA_SITE_INDIRECT);
+        found++;
+    }
+    (void)plan_say(p, "'%s' is chosen when the program is loaded, from %u functions here", s->name,
+                   found);
+}
+
+static void say_no_such_name(struct plan *p, const struct request *q, bool called)
+{
+    struct near_names near = {.wanted = q->name};
+    char text[400];
+    if (called) {
+        (void)plan_say(p, "'%s' is called here, but is in another image", q->name);
+        return;
+    }
+    image_name_nearest(p->code->image, &near);
+    near_names_text(&near, text, sizeof text);
+    (void)plan_say(p, "no function '%s'%s", q->name, text);
+}
+
+static void for_named(struct plan *p, const struct request *q,
+                      void (*add)(struct plan *, const struct image_symbol *, uint8_t))
+{
+    const struct image *m = p->code->image;
+    bool found = false, called = false;
+    for (size_t i = 0; i < m->symbol_count; i++) {
+        const struct image_symbol *s = &m->symbols[i];
+        bool counts = is_function(s) || (q->kind == REQUEST_SYMBOL && s->type == STT_NOTYPE);
+        if (!counts || image_name_match(s, q->name) == NAME_NO)
+            continue;
+        if (s->origin == IMAGE_PLT) {
+            called = true;
+            continue;
+        }
+        found = true;
+        if (s->type == STT_GNU_IFUNC && q->kind != REQUEST_SYMBOL)
+            add_implementations(p, s, add);
+        else
+            add(p, s, 0);
+    }
+    if (!found)
+        say_no_such_name(p, q, called);
+}
+
+static void add_entry(struct plan *p, const struct image_symbol *s, uint8_t flags)
+{
+    plan_add_site(p, s->address, flags);
+}
+
+static void add_rets(struct plan *p, const struct image_symbol *s, uint8_t flags)
+{
+    struct instruction i;
+    for (uint64_t at = s->address; at < s->address + s->size; at++)
+        if (code_is_sure(p->code, at) && code_decode(p->code, at, &i) && i.flow == FLOW_RETURN)
+            plan_add_site(p, at, flags);
+}
+
+static void add_place(struct plan *p, const struct request *q)
+{
+    const struct image *m = p->code->image;
+    size_t before = p->site_count;
+    for (size_t i = 0; i < m->symbol_count; i++) {
+        const struct image_symbol *s = &m->symbols[i];
+        if (s->origin != IMAGE_PLT && s->type != STT_OBJECT &&
+            code_at(p->code, s->address) != NULL && image_name_match(s, q->name) != NAME_NO)
+            plan_add_site(p, s->address + q->number, 0);
+    }
+    if (p->site_count == before)
+        say_no_such_name(p, q, false);
+}
+
+/* --- behind calls --------------------------------------------------------------------------------------------------------- */
+
+static bool is_callee(const struct plan *p, uint64_t address)
+{
+    for (size_t i = 0; i < p->callees.count; i++)
+        if (p->callees.at[i] == address)
+            return true;
+    return false;
+}
+
+static bool calls_wanted(const struct plan *p, const struct request *q, const struct instruction *i)
+{
+    if (i->flow != FLOW_CALL && i->flow != FLOW_CALL_POINTER)
+        return false;
+    if (q->name[0] == '\0' || (i->flow == FLOW_CALL && is_callee(p, i->target)))
+        return true;
+    const char *name = i->relative ? image_slot_name(p->code->image, i->memory) : NULL;
+    struct image_symbol slot = {.name = name, .version = ""};
+    return name != NULL && image_name_match(&slot, q->name) != NAME_NO;
+}
+
+/* Behind calls of the wanted functions, of stubs that lead to them, and through slots that will hold them. */
+static void add_returns(struct plan *p, const struct request *q)
+{
+    const struct code *c = p->code;
+    for (size_t k = 0; k < c->image->symbol_count && q->name[0] != '\0'; k++) {
+        const struct image_symbol *s = &c->image->symbols[k];
+        if (!is_function(s) || image_name_match(s, q->name) == NAME_NO)
+            continue;
+        if (image_grow((void **)&p->callees.at, p->callees.count, sizeof *p->callees.at) != 0)
+            p->no_memory = true;
+        else
+            p->callees.at[p->callees.count++] = s->address;
+    }
+    for (size_t k = 0; k < c->segment_count; k++)
+        for (uint64_t n = 0; n < c->segments[k].size; n++) {
+            struct instruction i;
+            uint64_t at = c->segments[k].address + n;
+            /* Behind a call that does not return there is nothing. */
+            if (code_is_sure(c, at) && code_decode(c, at, &i) && calls_wanted(p, q, &i) &&
+                code_is_sure(c, i.next))
+                plan_add_site(p, i.next, 0);
+        }
+}
+
+void plan_find_named(struct plan *p, const struct request *q)
+{
+    switch (q->kind) {
+    case REQUEST_ENTER: for_named(p, q, add_entry); break;
+    case REQUEST_RETS: for_named(p, q, add_rets); break;
+    case REQUEST_RETURNS: add_returns(p, q); break;
+    case REQUEST_SYMBOL: add_place(p, q); break;
+    case REQUEST_ADDRESS: plan_add_site(p, q->number, 0); break;
+    case REQUEST_OFFSET: plan_add_site(p, p->code->image->base + q->number, 0); break;
+    default: plan_scan(p, q);
+    }
+}
+
+/* --- by what instructions are ----------------------------------------------------------------------------------------------- */
+
+static bool matches_bytes(const struct request *q, const uint8_t *b, size_t n)
+{
+    static const uint8_t mark[] = {0x64, 0x67, 0x90};
+    uint32_t value;
+    switch (q->kind) {
+    case REQUEST_SSC:
+        if (n < 8 || b[0] != 0xbb || memcmp(b + 5, mark, sizeof mark) != 0)
+            return false;
+        memcpy(&value, b + 1, 4);
+        return value == q->number;
+    case REQUEST_INT3: return b[0] == 0xcc;
+    case REQUEST_CPUID: return n >= 2 && b[0] == 0x0f && b[1] == 0xa2;
+    case REQUEST_MAGIC:
+        return (n >= 2 && b[0] == 0x87 && b[1] == 0xdb) ||
+               (n >= 3 && b[0] == 0x66 && b[1] == 0x87 && b[2] == 0xdb);
+    case REQUEST_ITEXT: return n >= q->byte_count && memcmp(b, q->bytes, q->byte_count) == 0;
+    default: return false;
+    }
+}
+
+static bool matches_meaning(const ZydisDecoder *full, const struct request *q, const uint8_t *b,
+                            size_t n, unsigned *length)
+{
+    ZydisDecodedInstruction z;
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(full, NULL, b, n < 15 ? n : 15, &z)))
+        return false;
+    *length = z.length;
+    return q->number ==
+           (q->kind == REQUEST_EXTENSION ? (uint64_t)z.meta.isa_ext : (uint64_t)z.meta.category);
+}
+
+/* What begins with these bytes is as long as that. */
+static bool is_whole(const struct code *c, const struct request *q, uint64_t at)
+{
+    struct instruction i;
+    if (q->kind == REQUEST_SSC)
+        return code_is_sure(c, at + 5);
+    return q->kind != REQUEST_ITEXT || (code_decode(c, at, &i) && i.z.length == q->byte_count);
+}
+
+void plan_scan(struct plan *p, const struct request *q)
+{
+    const struct code *c = p->code;
+    bool meaning = q->kind == REQUEST_EXTENSION || q->kind == REQUEST_CATEGORY;
+    ZydisDecoder full;
+    (void)ZydisDecoderInit(&full, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    for (size_t k = 0; k < c->segment_count; k++) {
+        const struct code_segment *s = &c->segments[k];
+        const uint8_t *bytes = image_at(c->image, s->address, s->size);
+        for (uint64_t at = 0; bytes != NULL && at < s->size;) {
+            uint8_t f = s->flags[at];
+            bool sure = (f & (CODE_START | CODE_UNSURE | CODE_PADDING)) == CODE_START,
+                 unsure = (f & CODE_UNSURE) != 0;
+            unsigned length = 1;
+            if ((sure || unsure) &&
+                (meaning ? matches_meaning(&full, q, bytes + at, s->size - at, &length)
+                         : matches_bytes(q, bytes + at, s->size - at))) {
+                if (sure && is_whole(c, q, s->address + at))
+                    plan_add_site(p, s->address + at, 0);
+                p->unsure += unsure;
+            }
+            at += length;
+        }
+    }
+    if (p->unsure != 0)
+        (void)plan_say(p, "%" PRIu64 " more places match, but may be data: left alone", p->unsure);
+}

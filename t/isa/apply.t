@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Plans applied to a library while nobody runs in it: t/isa/apply.c says what is compared.
+. "$(dirname "$0")/../lib.sh"
+APPLY=$REGTRACE_BUILD/t/isa/apply
+SITES=$REGTRACE_BUILD/isa/regtrace-sites
+[ -x "$SITES" ] || skip_all "this build has no isa/ (configure says why)"
+libm=$(ldconfig -p | awk '/libm\.so\.6/ && /x86-64/ { print $NF; exit }')
+[ -n "$libm" ] || skip_all "no libm"
+libm=$(readlink -f "$libm")
+
+# applies REQUEST [int3]: each of the program's own checks is one of ours.
+applies() {
+    local plan line
+    plan=$("$SITES" --cache "$T/cache" "$libm" "$1" | awk -F'\t' '$1 == "plan" { print $6 }')
+    run 120 "$APPLY" "$plan" ${2+"$2"}
+    is "$status" 0 "$1 ${2:-}: the program ends well"
+    diag "$1: $(grep 'by jumps' <<<"$out")"
+    is "$(grep -c '^ok' <<<"$out"),$(grep '^not ok' <<<"$out")" "7," "$1 ${2:-}: results and counts" || diag "$out"
+}
+for category in COND_BR CALL RET DATAXFER SSE AVX LOGICAL UNCOND_BR PUSH BINARY; do
+    applies isa_category:$category
+done
+applies isa_category:COND_BR int3
+applies isa_category:CALL int3
+applies isa_extension:X87
+applies isa_extension:SSE2
+applies isa_extension:BASE
+applies returns:
+for name in sin exp pow tgamma; do applies enter:$name; done
+done_testing
