@@ -5,7 +5,7 @@
  * stdout, a line each, fields separated by tabs:
  *
  *   plan  REQUEST SITES REFUSED UNSURE FILE   the plan is in that file (isa/isa.h says what a plan is)
- *   plan  REQUEST SITES REFUSED UNSURE =N     no folder to keep it in: N bytes follow, and a newline
+ *   plan  REQUEST SITES REFUSED UNSURE =N     no folder to keep it in: N bytes follow this line, then a newline
  *   say   REQUEST TEXT                        something that the user is to know: nearest names, places left alone
  *   !     REQUEST REASON                      it cannot be had
  *   end                                       always the last
@@ -96,6 +96,11 @@ static void print_plan(const struct isa_plan *h, const char *text, const char *w
     (void)printf("\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, h->sites.count, h->refused, h->unsure);
     print_field(where);
     (void)putchar('\n');
+}
+
+/* What stands behind the request in a plan's text. */
+static void print_remarks(const struct isa_plan *h, const char *text)
+{
     for (const char *t = text; (t += strlen(t) + 1) < text + h->text.count;) {
         (void)fputs("say", stdout);
         print_field(text);
@@ -122,6 +127,7 @@ static bool hand_out(struct job *j, const struct plan *p, const char *request)
         print_sites(p);
     else if (!kept)
         (void)(fwrite(bytes, 1, n, stdout), putchar('\n'));
+    print_remarks(&h, (const char *)bytes + h.text.offset);
     free(bytes);
     return true;
 }
@@ -141,6 +147,7 @@ static bool from_cache(const struct job *j, const char *request)
     if (read_all) {
         memcpy(&h, bytes, sizeof h);
         print_plan(&h, bytes + h.text.offset, path);
+        print_remarks(&h, bytes + h.text.offset);
     }
     free(bytes);
     if (fd >= 0)
