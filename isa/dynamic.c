@@ -239,9 +239,10 @@ int image_read_dynamic(struct image *m, struct rt_error *e)
         rc = take_relr(m, tag[DT_RELR], tag[DT_RELRSZ]);
     /* Where they run before main; called by the dynamic linker. */
     uint64_t value = 0;
-    for (uint64_t at = 0; rc == 0 && at + 8 <= tag[DT_INIT_ARRAYSZ]; at += 8)
-        if (!m->dynamic_type && read_word(m, tag[DT_INIT_ARRAY] + at, &value, 8))
-            rc = add_pointer(m, tag[DT_INIT_ARRAY] + at, value);
+    for (uint64_t at = 0; rc == 0 && !m->dynamic_type && at + 8 <= tag[DT_INIT_ARRAYSZ] &&
+                          read_word(m, tag[DT_INIT_ARRAY] + at, &value, 8);
+         at += 8)
+        rc = add_pointer(m, tag[DT_INIT_ARRAY] + at, value);
     if (rc == 0)
         rc = add_pointer(m, 0, tag[DT_INIT]);
     if (rc == 0)

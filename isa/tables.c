@@ -306,8 +306,9 @@ bool code_follow_tables(struct code *c)
         if (range != NULL)
             range->wild = true;
     }
-    memmove(c->indirect.at, c->indirect.at + count,
-            (c->indirect.count - count) * sizeof *c->indirect.at);
+    if (count != 0)
+        memmove(c->indirect.at, c->indirect.at + count,
+                (c->indirect.count - count) * sizeof *c->indirect.at);
     c->indirect.count -= count;
     return c->indirect.count != 0 || c->counts.tables != tables;
 }
