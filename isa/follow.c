@@ -31,12 +31,12 @@ static void aim(struct walk *w, uint64_t target)
 /* The bytes of an instruction are those of no other, nor of a table. */
 static bool is_free(const struct code *c, const struct instruction *i)
 {
-    for (uint64_t at = i->at; at < i->next; at++) {
-        const uint8_t *f = code_at(c, at);
-        if (f == NULL || (*f & CODE_DATA) != 0 ||
-            (*f & (at == i->at ? CODE_BODY : CODE_START)) != 0)
+    const uint8_t *f = code_at(c, i->at), *last = code_at(c, i->next - 1);
+    if (f == NULL || last == NULL || (*f & (CODE_DATA | CODE_BODY)) != 0)
+        return false;
+    for (const uint8_t *b = f + 1; b <= last; b++)
+        if ((*b & (CODE_DATA | CODE_START)) != 0)
             return false;
-    }
     return true;
 }
 

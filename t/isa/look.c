@@ -79,6 +79,32 @@ static void show_unsure(const struct code *c)
     }
 }
 
+/* Offsets in the file, a line each, of instructions that were executed: how many are sure, and which are not. */
+static void show_trail(const struct code *c)
+{
+    unsigned sure = 0, unsure = 0, wrong = 0;
+    uint64_t offset;
+    while (scanf("%" SCNx64, &offset) == 1) {
+        uint64_t at = 0;
+        for (size_t i = 0; i < c->image->segment_count; i++) {
+            const struct image_segment *s = &c->image->segments[i];
+            uint64_t begin = (uint64_t)(s->bytes - c->image->file);
+            if (offset - begin < s->size && s->code)
+                at = s->address + offset - begin;
+        }
+        const uint8_t *f = code_at(c, at);
+        if (f != NULL && code_is_sure(c, at)) {
+            sure++;
+            continue;
+        }
+        bool inside = f == NULL || (*f & (CODE_START | CODE_BODY | CODE_UNSURE)) == CODE_BODY;
+        wrong += inside;
+        unsure += !inside;
+        printf("%s %" PRIx64 "\n", inside ? "inside" : "unsure", at);
+    }
+    printf("sure=%u unsure=%u inside=%u\n", sure, unsure, wrong);
+}
+
 static int show_code(const struct image *m, const char *what)
 {
     struct code *c = code_open(m);
@@ -88,6 +114,8 @@ static int show_code(const struct image *m, const char *what)
         show_starts(c);
     else if (strcmp(what, "unsure") == 0)
         show_unsure(c);
+    else if (strcmp(what, "trail") == 0)
+        show_trail(c);
     else
         show_counts(c);
     code_close(c);
