@@ -102,6 +102,13 @@ like "$(say "$libc" enter:memcpy)" "^'memcpy' is chosen when the program is load
 ok_run "compiles names" g++ -O1 -o names "$src/names.cc"
 is "$(sites names enter:outer::solve | sort)" "$(nm names | awk '/_ZN5outer5solveE/ { print $1 }' | sed 's/^0*//' | sort)" "overloads of a C++ function"
 
+for how in -pie -no-pie; do
+    ok_run "compiles names $how" g++ -O1 $how -o main "$src/names.cc"
+    want=$(labels main main)
+    strip main
+    is "$(sites main enter:main)" "$want" "main of a stripped program, $how"
+done
+
 # --- plans and where they are kept --------------------------------------------------------------------------------------------------
 run 60 "$SITES" "$libm" enter:sin isa_category:COND_BR
 is "$status" 0 "plans are made"
