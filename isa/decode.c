@@ -262,7 +262,8 @@ static void follow_known(struct code *c)
         if (f != NULL)
             *f |= CODE_ENTRY | CODE_TARGET;
     }
-    code_follow(c, m->entry);
+    if (m->entry != 0) /* a library has none */
+        code_follow(c, m->entry);
     for (size_t i = 0; i < m->range_count; i++)
         code_follow(c, m->ranges[i].start);
     for (size_t i = 0; i < m->symbol_count; i++)

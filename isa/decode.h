@@ -109,6 +109,9 @@ bool code_decode(const struct code *c, uint64_t at, struct instruction *i);
 /* The instruction before that one, as it lies in memory, not before `floor`; 0: none. */
 uint64_t code_before(const struct code *c, uint64_t at, uint64_t floor);
 
+/* main of a program, by its entry code, whether it is known to be code or not. 0: not found. */
+uint64_t code_find_main(const struct code *c);
+
 /* --- parts ---------------------------------------------------------------------------------------------------------------- */
 
 /* Follow what is known to be code. */

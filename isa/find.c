@@ -49,38 +49,6 @@ static void say_no_such_name(struct plan *p, const struct request *q, bool calle
     (void)plan_say(p, "no function '%s'%s", q->name, text);
 }
 
-static bool is_start_main(const struct code *c, const struct instruction *i)
-{
-    static const char wanted[] = "__libc_start_main";
-    const struct image *m = c->image;
-    const char *name = i->relative ? image_slot_name(m, i->memory) : NULL;
-    for (size_t k = 0; k < m->symbol_count && name == NULL && i->flow == FLOW_CALL; k++)
-        if (m->symbols[k].address == i->target)
-            name = m->symbols[k].name;
-    return name != NULL && strcmp(name, wanted) == 0;
-}
-
-/* Of a stripped program: what its entry code hands to __libc_start_main in rdi (psABI x86-64). 0: not found. */
-static uint64_t find_main(const struct code *c)
-{
-    struct instruction i;
-    uint64_t at = c->image->entry, value = 0;
-    for (unsigned n = 0; n < 24 && code_is_sure(c, at) && code_decode(c, at, &i);
-         n++, at = i.next) {
-        const ZydisDecodedInstruction *z = &i.z;
-        bool plain = z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
-        if (plain && z->opcode == 0x8d && i.relative && z->raw.modrm.reg == 7 && z->raw.rex.R == 0)
-            value = i.memory;
-        else if (plain && ((z->opcode == 0xbf && z->raw.rex.B == 0) ||
-                           (z->opcode == 0xc7 && z->raw.modrm.mod == 3 && z->raw.modrm.rm == 7 &&
-                            z->raw.rex.B == 0)))
-            value = z->raw.imm[0].value.u;
-        else if (i.flow == FLOW_CALL || i.flow == FLOW_CALL_POINTER)
-            return is_start_main(c, &i) && code_is_sure(c, value) ? value : 0;
-    }
-    return 0;
-}
-
 static void for_named(struct plan *p, const struct request *q,
                       void (*add)(struct plan *, const struct image_symbol *, uint8_t))
 {
@@ -101,11 +69,11 @@ static void for_named(struct plan *p, const struct request *q,
         else
             add(p, s, 0);
     }
-    uint64_t main = found || called || strcmp(q->name, "main") != 0 ? 0 : find_main(p->code);
+    uint64_t main = found || called || strcmp(q->name, "main") != 0 ? 0 : code_find_main(p->code);
     const struct code_range *r = code_range_of(p->code, main);
     const struct image_symbol it = {
         .address = main, .size = r != NULL ? r->end - main : 0, .name = "main"};
-    if (main != 0)
+    if (main != 0 && code_is_sure(p->code, main))
         add(p, &it, 0);
     else if (!found)
         say_no_such_name(p, q, called);

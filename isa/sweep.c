@@ -160,6 +160,11 @@ void code_sweep(struct code *c)
 {
     code_sort(&c->code_refs);
     code_sort(&c->maybe);
+    uint64_t main = code_find_main(c);
+    if (main != 0)
+        code_follow(c, main);
+    while (code_follow_tables(c))
+        continue;
     try_pointers(c);
     for (size_t i = 0; i < c->code_refs.count; i++)
         try_address(c, c->code_refs.at[i], false);

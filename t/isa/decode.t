@@ -64,6 +64,9 @@ for compiler in gcc clang; do
 done
 compiled names-O0 g++ -O0 "$src/names.cc"
 compiled names-O3 g++ -O3 "$src/names.cc"
+# Headers and constants in the segment of the code, as linkers made it before 2018.
+ok_run "compiles a library in one segment" gcc -O2 -fPIC -shared -Wl,-z,noseparate-code -o together.so "$src/switches.c"
+agrees "a library in one segment" together.so 400
 compiled static-pie gcc -O2 -static-pie "$src/switches.c"
 
 # --- hand-written ---------------------------------------------------------------------------------------------------------

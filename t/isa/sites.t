@@ -107,6 +107,10 @@ for how in -pie -no-pie; do
     want=$(labels main main)
     strip main
     is "$(sites main enter:main)" "$want" "main of a stripped program, $how"
+    gcc -O1 $how -fno-asynchronous-unwind-tables -fno-unwind-tables -o main "$src/switches.c"
+    want=$(labels main main)
+    strip main
+    is "$(sites main enter:main)" "$want" "and of one without frames"
 done
 
 # --- plans and where they are kept --------------------------------------------------------------------------------------------------
