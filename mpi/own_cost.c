@@ -42,8 +42,10 @@ void mpi_measure_own(uint64_t (*read)(const void *context), const void *context)
 {
     static uint32_t found[MPI_OWN_UNKNOWN + 1];
     uint64_t bare = calls_for((void (*)(void))nothing, read, context);
-    for (const struct mpi_measured *m = __start_regtrace_measured; m < __stop_regtrace_measured;
-         m++) {
+    size_t count = ((uintptr_t)__stop_regtrace_measured - (uintptr_t)__start_regtrace_measured) /
+                   sizeof(struct mpi_measured);
+    for (size_t i = 0; i < count; i++) {
+        const struct mpi_measured *m = &__start_regtrace_measured[i];
         void **real = &mpi_real[0][m->function];
         void *keep = __atomic_load_n(real, __ATOMIC_RELAXED);
         __atomic_store_n(real, (void *)(uintptr_t)nothing, __ATOMIC_RELAXED);

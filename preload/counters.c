@@ -70,6 +70,15 @@ void counters_opened(struct recorder_thread *t, struct preload_thread *pt)
         t->counted |= RECORDER_COUNTED_CALLS;
 }
 
+void counters_again(const struct recorder_thread *t, struct preload_thread *pt)
+{
+    if (pt->counters.count == 0)
+        return;
+    pmu_counters_read(&pt->counters, pt->reset);
+    if (t->recording != 0)
+        memcpy(pt->counted, pt->reset, sizeof pt->counted);
+}
+
 void counters_closed(struct recorder_thread *t, const struct preload_thread *pt)
 {
     struct pmu_reading now[PMU_COUNTERS];

@@ -14,6 +14,8 @@ const struct pmu_counter_set *counters_set(void);
 void counters_ready(struct preload_thread *pt);
 /* The thread's window has opened, or is about to close: signals are blocked. */
 void counters_opened(struct recorder_thread *t, struct preload_thread *pt);
+/* Before main, in a window or in none: what our code has executed so far is not the program's. */
+void counters_again(const struct recorder_thread *t, struct preload_thread *pt);
 void counters_closed(struct recorder_thread *t, const struct preload_thread *pt);
 /* Also in the child of fork. */
 void counters_thread_end(struct recorder_thread *t, struct preload_thread *pt);

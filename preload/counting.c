@@ -4,6 +4,7 @@
  * An alarm fires when its count is reached or passed, never before: what the counter says early (our own instructions are
  * taken out afterwards, and a counter's distance is not) is armed again. */
 #include "preload/counting.h"
+#include "preload/counters.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -94,9 +95,12 @@ void counting_measure_own(void)
     uint64_t since = counting_now(pt);
     uint32_t recording = t->recording;
     (void)recorder_active(t);
+    sampling_hold(pt, true);
     t->recording = 0; /* what is measured is what calls cost outside windows */
     mpi_measure_own(read_count, &pt->counting.counter);
     t->recording = recording;
+    sampling_hold(pt, false);
+    counters_again(t, pt);
     leave(&pt->counting, since);
     sys_restore_signals(mask);
 }

@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "preload/counting.h"
 #include "preload/environment.h"
+#include "preload/sampling.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -33,6 +34,19 @@ static int exec_really(const struct exec_call *c, char *const envp[])
     return -1;
 }
 
+/* A counter that overflows on the last steps to exec leaves a signal pending, which would end the new program: that has no
+ * handler for it yet. Other threads' signals end with them. */
+static bool hold_counters(bool held)
+{
+    struct preload_thread *pt = recorder_self.window_state;
+    if (pt == NULL || (pt->counting.counter.backend != NULL && pt->counting.counter.backend->steps))
+        return false;
+    bool before = pt->counting.held;
+    counting_hold(pt, held);
+    sampling_hold(pt, held);
+    return before;
+}
+
 static int exec_common(const struct exec_call *c)
 {
     if (processes_vfork_depth == 0 && !process.traced)
@@ -40,18 +54,20 @@ static int exec_common(const struct exec_call *c)
     size_t room = environment_room(c->envp);
     char **list = __builtin_alloca(room * sizeof *list);
     char *const *envp = environment_complete(c->envp, list, room);
-    bool borrower = processes_is_borrower();
+    bool borrower = processes_is_borrower(), held = false;
     struct signals_inherited saved;
     unsigned own = 0;
     if (!borrower) {
         own = counting_own_begin();
         process_before_exec(c->path);
+        held = hold_counters(true);
     }
     signals_before_exec(&saved);
     int rc = exec_really(c, envp);
     int keep = errno;
     signals_after_exec(&saved);
     if (!borrower) {
+        (void)hold_counters(held);
         process_exec_failed();
         counting_own_end(own);
     }

@@ -143,6 +143,8 @@ bool process_nothing_recorded(void)
         return false;
     if (!process.id.launched && ctl_config_chain_count(process.config) != 0)
         return false; /* a run of its own: its owner wants to know which alarms never fired */
+    if (process.options.number[OPT_default_start] == 0 && atomic_load(&h->windows_opened) != 0)
+        return false; /* somebody asked for that window, if only to see how long it was */
     uint32_t n = atomic_load(&h->thread_count);
     for (uint32_t i = 0; i < n && i < h->thread_capacity; i++) {
         const struct stream_thread *row = &stream_threads(&recorder_stream)[i];

@@ -22,7 +22,7 @@ for how in '-Sn 8' '-Ss 64' '-Sv 200000' '-Sd 20000'; do
     limited $how
     is "$(recorded)" 1500 "ulimit $how, which the writer may lift: all is recorded" || diag "$log"
 done
-for open in 12 8 5; do
+for open in 9 8 5; do
     limited -n $open
     like "$log" "the writer cannot be started: .*Too many open files; limits: open files .ulimit -n. $open\$" "ulimit -n $open: the reason"
     is "$(recorded)" 0 "and nothing was recorded"

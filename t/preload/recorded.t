@@ -312,4 +312,16 @@ if [ -n "$PYTHON" ]; then
 else
     skip "titles and labels in Python" "no python3 with h5py"
 fi
+# A window of regtrace_start() in which nothing happened is recorded all the same.
+cat >"$T/lonely.c" <<'END'
+#include <regtrace.h>
+int main(void)
+{
+    regtrace_start(0);
+    return 0;
+}
+END
+cc -I "$REGTRACE_SOURCE/share/include" -o "$T/lonely.out" "$T/lonely.c"
+traced lonely REGTRACE_DEFAULT_START=0 "$T/lonely.out"
+is "$(count 'window opens') $(count 'window closes.*end of program')" "1 1" "a window that the program opens and leaves open is recorded"
 done_testing

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # regtrace doctor: the main job works here; what is broken is found and named.
 . "$(dirname "$0")/../lib.sh"
+export TMPDIR=$T/tmp # doctors of other runs try things in /tmp
+mkdir "$TMPDIR"
 cd "$T" || exit 99
 
 run 120 "$REGTRACE" doctor
@@ -99,6 +101,5 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=40m none small 2>/dev/null; then
 else
     skip 'little memory for streams' 'needs root and mount'
 fi
-left=("${TMPDIR:-/tmp}"/regtrace-doctor-*)
-is "${left[0]}" "${TMPDIR:-/tmp}/regtrace-doctor-*" 'the trials leave nothing behind'
+is "$(ls -A "$TMPDIR")" "" 'the trials leave nothing behind'
 done_testing
