@@ -68,7 +68,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
     frame = frame() if callable(frame) else frame
     text = row[2].replace("start/stop `_icount`, `_requested`",
                           "start_icount, stop_icount, start_requested, stop_requested")
-    words = set(re.findall(r"\b[a-z_]+\b", re.sub(r";.*", "", text)))
+    words = set(re.findall(r"\b[a-z_][a-z_0-9]*\b", re.sub(r";.*", "", text)))
     columns = set(frame.columns) - {"rank", "process", "thread", "window"}
     missing = columns - words - {"start_routine"}
     extra = words - set(frame.columns) - {"and"}
