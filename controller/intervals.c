@@ -11,16 +11,10 @@
 
 int intervals_keep(struct intervals *all, const struct interval *row, struct rt_error *err)
 {
-    if (all->count == all->room) {
-        size_t room = 2 * all->room + 64;
-        struct interval *more = realloc(all->rows, room * sizeof *more);
-        if (more == NULL) {
-            rt_error_set(err, "out of memory");
-            return -ENOMEM;
-        }
-        all->rows = more;
-        all->room = room;
-    }
+    struct interval *rows = region_rows(all->rows, all->count, &all->room, sizeof *rows, err);
+    if (rows == NULL)
+        return -ENOMEM;
+    all->rows = rows;
     all->rows[all->count++] = *row;
     return 0;
 }
@@ -46,6 +40,7 @@ static int place(struct ctl_builder *builder, struct intervals *all, struct rt_e
     qsort(order, all->count, sizeof *order, by_place);
     for (size_t i = 0; i < all->count; i++) {
         struct interval *row = order[i];
+        row->distance = row->start;
         uint64_t end = before == NULL ? 0 : before->start + before->duration;
         if (before != NULL && (end < before->start || row->start < end)) {
             builder_warn(
@@ -68,8 +63,6 @@ static int place(struct ctl_builder *builder, struct intervals *all, struct rt_e
 
 int intervals_add(struct ctl_builder *builder, struct intervals *all, struct rt_error *err)
 {
-    for (size_t i = 0; i < all->count; i++)
-        all->rows[i].distance = all->rows[i].start;
     int status = place(builder, all, err);
     for (size_t i = 0; i < all->count && status == 0; i++) {
         const struct interval *row = &all->rows[i];

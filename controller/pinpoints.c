@@ -13,16 +13,10 @@
 
 int pinpoints_keep(struct pinpoints *all, const struct pinpoint *row, struct rt_error *err)
 {
-    if (all->count == all->room) {
-        size_t room = 2 * all->room + 64;
-        struct pinpoint *more = realloc(all->rows, room * sizeof *more);
-        if (more == NULL) {
-            rt_error_set(err, "out of memory");
-            return -ENOMEM;
-        }
-        all->rows = more;
-        all->room = room;
-    }
+    struct pinpoint *rows = region_rows(all->rows, all->count, &all->room, sizeof *rows, err);
+    if (rows == NULL)
+        return -ENOMEM;
+    all->rows = rows;
     all->rows[all->count++] = *row;
     return 0;
 }

@@ -169,6 +169,19 @@ int region_chain_add(struct ctl_builder *builder, const char *path, unsigned lin
     return -ENOMEM; /* the caller drops the chains of the file */
 }
 
+void *region_rows(void *rows, size_t count, size_t *room, size_t size, struct rt_error *err)
+{
+    if (count < *room)
+        return rows;
+    size_t wanted = 2 * *room + 64;
+    void *more = realloc(rows, wanted * size);
+    if (more != NULL)
+        *room = wanted;
+    else
+        rt_error_set(err, "out of memory");
+    return more;
+}
+
 /* comment,thread-id,region-id,start-icount,end-icount,weight */
 static int keep_pinpoint(struct pinpoints *all, const struct region_line *line,
                          struct rt_error *err)

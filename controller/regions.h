@@ -19,6 +19,9 @@ struct pinpoint {
     uint64_t warmup, prolog, epilog; /* instructions that there is room for */
 };
 
+/* Lines are kept as they come: `rows` with room for one more behind `count`; NULL with the text, and the old ones stay. */
+void *region_rows(void *rows, size_t count, size_t *room, size_t size, struct rt_error *err);
+
 struct pinpoints {
     const char *path;
     struct pinpoint *rows;

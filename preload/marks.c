@@ -8,7 +8,6 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 enum { ROOM = 256 << 10, TEXT_AT = sizeof(struct mark_meaning) };
 
@@ -78,7 +77,7 @@ static struct mark_meaning *keep(const struct mark_meaning *wanted, const char *
         return NULL;
     uint64_t mask = sys_block_signals();
     while (atomic_exchange_explicit(&appending, 1, memory_order_acquire) != 0)
-        (void)sys_call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        sys_relax();
     struct mark_meaning *m = find(to, wanted, text);
     m = m != NULL ? m : append(to, wanted, text);
     atomic_store_explicit(&appending, 0, memory_order_release);

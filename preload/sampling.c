@@ -12,7 +12,6 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 
-#define DEPTH_MAX OPTION_SAMPLE_DEPTH_MAX
 #define FURTHEST_FRAME ((uintptr_t)1 << 24) /* of one frame from the next: more is no frame */
 
 static struct pmu_sample_spec spec;
@@ -163,7 +162,7 @@ void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *
     /* In a forked child this may be the first thing to record. */
     if (context == NULL || (!recorder_is_on() && thread_self() == NULL) || !recorder_active(t))
         return;
-    uintptr_t callers[DEPTH_MAX + 2];
+    uintptr_t callers[OPTION_SAMPLE_DEPTH_MAX + 2];
     uint32_t most = (uint32_t)process.options.number[OPT_sample_depth];
     uint32_t n = most != 0 ? walk(context, callers, most) : 0;
     callers[n] = 0;
