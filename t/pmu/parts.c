@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -216,6 +215,15 @@ static int spawned(void)
     return WEXITSTATUS(a) == 3 && c == 'x' && pclose(f) == 0 ? 0 : 1;
 }
 
+/* Not strcmp(): it takes another way where a string lies at the end of a page, and where argv lies follows from the size of
+ * the environment, which differs between the runs that are compared. */
+static int is(const volatile char *a, const char *b)
+{
+    while (*a == *b && *b != '\0')
+        a++, b++;
+    return *a == *b;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -225,7 +233,7 @@ int main(int argc, char **argv)
                  {"forks", forks}, {"masked", masked},   {"repeats", repeats}, {"flags", flags},
                  {"long", longer}, {"spawned", spawned}, {"traps", traps}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && argc > 1; i++)
-        if (strcmp(argv[1], parts[i].name) == 0)
+        if (is(argv[1], parts[i].name))
             return parts[i].run();
     return 2;
 }

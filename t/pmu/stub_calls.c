@@ -3,7 +3,6 @@
  * what tracing them executes must not be counted. */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "share/include/regtrace.h"
 
@@ -39,10 +38,11 @@ int main(int argc, char **argv)
         return 2;
     long n = atol(argv[2]);
     regtrace_region_begin("first");
-    if (strcmp(argv[1], "mpi") == 0)
+    /* Not strcmp(), whose way follows from where argv lies. */
+    if (argv[1][0] == 'm')
         for (long i = 0; i < n; i++)
             (void)MPI_Send(&word, 1, 0x209, -2, 1, 0x101);
-    else if (strcmp(argv[1], "kinds") == 0)
+    else if (argv[1][0] == 'k')
         for (long i = 0; i < n; i++)
             call_kinds(&word);
     else
