@@ -27,6 +27,15 @@ for part in a b c e f i k l n s u v w; do
     is "$status $out" "$bare" "ends.c, part $part: the same end and output as without us"
 done
 
+# A stack that is full at every place of a page, where our handler has no more room or not even its frame.
+died=""
+for room in {1..4100..100}; do
+    run 60 setarch -R env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/full-$room" REGTRACE_PMU=step REGTRACE_CONTROL=start:icount:100 \
+        T_ROOM="$(printf "%${room}d" 0)" "$REGTRACE_BUILD/t/pmu/ends" s
+    [ "$status" = 5 ] || died+=" $room:$status"
+done
+is "$died" "" "the handler of a full stack is called, wherever the stack ends"
+
 # Every thread is counted, whether an alarm waits for a count or not.
 run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/whole" REGTRACE_PMU=step "$REGTRACE_BUILD/t/pmu/stub_calls" mpi 3
 is "$status" 0 "no alarm asks for a count: the program runs all the same"
