@@ -136,7 +136,8 @@ done_testing() {
         while [ -n "$(ls -A "$rt_streams" 2>/dev/null)" ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done
         if [ -n "$(ls -A "$rt_streams" 2>/dev/null)" ]; then
             ok 1 "no stream is left in memory"
-            diag "$(ls -l "$rt_streams")"
+            diag "$(date +%T; ls -l --time-style=full-iso "$rt_streams")"
+            diag "writers alive: $(pgrep -a regtrace-writer)"
         fi
     fi
     if [ -z "$rt_planned" ]; then
