@@ -10,7 +10,6 @@
 
 #define THREAD_FUNCTION_DEPTH 256
 #define THREAD_REGION_DEPTH 32
-#define THREAD_TIMERS 16
 
 /* A function of a -finstrument-functions program that is active on this thread. */
 struct open_function {
@@ -19,7 +18,7 @@ struct open_function {
         stack; /* of the caller's frame: a higher one later means that this one was left by longjmp */
 };
 
-/* A timeout that is armed: kernel timer, the alarm it is for. */
+/* The timeout that is armed in a chain: kernel timer, the alarm it is for. */
 struct thread_timer {
     int id; /* kernel's, valid when used */
     bool used;
@@ -37,7 +36,7 @@ struct counting {
     struct deadlines waiting;
 };
 
-/* One mapping a thread: this, then the automaton's memory, then the deadlines. */
+/* One mapping a thread: this, then the automaton's memory, then the deadlines, then the timers. */
 #define THREAD_READABLE_PAGES 8u
 #define TEXT_PAGE ((uintptr_t)4096)
 
@@ -55,7 +54,8 @@ struct preload_thread {
     uint32_t function_unseen; /* up to that depth, beyond `functions`, no enter is in the window */
     uint32_t regions[THREAD_REGION_DEPTH];
     struct open_function functions[THREAD_FUNCTION_DEPTH];
-    struct thread_timer timers[THREAD_TIMERS];
+    uint32_t timer_count;        /* of the chains, where one has a timeout, else 0 */
+    struct thread_timer *timers; /* by chain */
     struct counting counting;
     struct pmu_sampler sampler;
     struct pmu_counters counters;
@@ -143,6 +143,9 @@ void windows_fired(void *context, const struct ctl_fired *fired);
 uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming);
 void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm);
 void timers_sync_needed(void *context);
+/* Bytes that a thread needs for its timers: zeroed, aligned to 8, for timers_begin(). */
+size_t timers_room(void);
+void timers_begin(struct preload_thread *pt, void *memory);
 void timers_thread_end(struct preload_thread *pt);
 /* In a forked child: the parent's timers do not exist here. */
 void timers_forget(struct preload_thread *pt);

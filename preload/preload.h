@@ -96,7 +96,7 @@ void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id
 void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip);
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter);
 void trigger_requests(void);         /* serve what `regtrace ctl` asked for */
-void trigger_timers(int timer_code); /* a timeout is over: code = alarm index */
+void trigger_timers(int timer_code); /* a timeout is over: code = chain */
 
 /* Does any chain name this signal? Then its disposition must pass through us even where the program has no handler. */
 bool trigger_wants_signal(int signal_number);

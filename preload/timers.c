@@ -9,44 +9,26 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-static struct thread_timer *free_timer(struct preload_thread *pt)
+size_t timers_room(void)
 {
-    for (int i = 0; i < THREAD_TIMERS; i++)
-        if (!pt->timers[i].used)
-            return &pt->timers[i];
-    return NULL;
+    return ctl_config_uses(process.config, CTL_TIMEOUT)
+               ? ctl_config_chain_count(process.config) * sizeof(struct thread_timer)
+               : 0;
+}
+
+void timers_begin(struct preload_thread *pt, void *memory)
+{
+    pt->timers = memory;
+    pt->timer_count = (uint32_t)(timers_room() / sizeof *pt->timers);
 }
 
 /* Once a process: the alarm will not fire, and that must not pass unseen. */
-static void timer_failed(const char *why)
+static void timer_failed(void)
 {
     static _Atomic bool said;
     if (!atomic_exchange(&said, true))
-        log_line(LOG_ERROR, why);
-}
-
-static uint64_t timer_armed(struct preload_thread *pt, const struct ctl_arming *arming)
-{
-    if (process.internal_signal == 0)
-        return CTL_UNKNOWN;
-    struct thread_timer *t = free_timer(pt);
-    if (t == NULL) {
-        timer_failed("a thread has more timeout alarms armed than it can have timers (16)");
-        return CTL_UNKNOWN;
-    }
-    *t = (struct thread_timer){.alarm = arming->alarm, .generation = arming->generation};
-    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(arming->distance / 1000000000u),
-                                           .tv_nsec = (long)(arming->distance % 1000000000u)}};
-    if (sys_thread_timer(CLOCK_MONOTONIC, process.internal_signal,
-                         INTERRUPT_TIMER << 16 | (int)(t - pt->timers), (uint32_t)sys_gettid(),
-                         &t->id) != 0) {
-        timer_failed(
-            "the kernel gives no timer for a timeout alarm (ulimit -i, RLIMIT_SIGPENDING)");
-        return CTL_UNKNOWN;
-    }
-    t->used = true;
-    (void)sys_call6(SYS_timer_settime, t->id, 0, (long)&when, 0, 0, 0);
-    return CTL_UNKNOWN;
+        log_line(LOG_ERROR,
+                 "the kernel gives no timer for a timeout alarm (ulimit -i, RLIMIT_SIGPENDING)");
 }
 
 static void delete_timer(struct thread_timer *t)
@@ -54,6 +36,26 @@ static void delete_timer(struct thread_timer *t)
     if (t->used)
         (void)sys_call6(SYS_timer_delete, t->id, 0, 0, 0, 0, 0);
     t->used = false;
+}
+
+static uint64_t timer_armed(struct preload_thread *pt, const struct ctl_arming *arming,
+                            uint16_t chain)
+{
+    if (process.internal_signal == 0 || chain >= pt->timer_count)
+        return CTL_UNKNOWN;
+    struct thread_timer *t = &pt->timers[chain];
+    delete_timer(t);
+    *t = (struct thread_timer){.alarm = arming->alarm, .generation = arming->generation};
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(arming->distance / 1000000000u),
+                                           .tv_nsec = (long)(arming->distance % 1000000000u)}};
+    if (sys_thread_timer(CLOCK_MONOTONIC, process.internal_signal, INTERRUPT_TIMER << 16 | chain,
+                         (uint32_t)sys_gettid(), &t->id) != 0) {
+        timer_failed();
+        return CTL_UNKNOWN;
+    }
+    t->used = true;
+    (void)sys_call6(SYS_timer_settime, t->id, 0, (long)&when, 0, 0, 0);
+    return CTL_UNKNOWN;
 }
 
 uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming)
@@ -66,7 +68,7 @@ uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *armin
         return CTL_UNKNOWN;
     if (alarm->type == CTL_ICOUNT || alarm->type == CTL_UNIFORM)
         return counting_armed(pt, arming);
-    return alarm->type == CTL_TIMEOUT ? timer_armed(pt, arming) : CTL_UNKNOWN;
+    return alarm->type == CTL_TIMEOUT ? timer_armed(pt, arming, alarm->chain) : CTL_UNKNOWN;
 }
 
 void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm)
@@ -76,22 +78,22 @@ void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm)
     struct preload_thread *pt = recorder_self.window_state;
     if (pt == NULL)
         return;
-    for (int i = 0; i < THREAD_TIMERS; i++)
-        if (pt->timers[i].used && pt->timers[i].alarm == alarm)
-            delete_timer(&pt->timers[i]);
+    uint16_t chain = ctl_config_alarm(process.config, alarm)->chain;
+    if (chain < pt->timer_count && pt->timers[chain].alarm == alarm)
+        delete_timer(&pt->timers[chain]);
     if (pt->counting.waiting.count != 0)
         counting_disarmed(pt, alarm);
 }
 
 void timers_thread_end(struct preload_thread *pt)
 {
-    for (int i = 0; i < THREAD_TIMERS; i++)
+    for (uint32_t i = 0; i < pt->timer_count; i++)
         delete_timer(&pt->timers[i]);
 }
 
 void timers_forget(struct preload_thread *pt)
 {
-    for (int i = 0; i < THREAD_TIMERS; i++)
+    for (uint32_t i = 0; i < pt->timer_count; i++)
         pt->timers[i].used = false;
 }
 
@@ -99,8 +101,8 @@ void trigger_timers(int timer_code)
 {
     /* In a forked child this may be the first thing to record. */
     struct preload_thread *pt = thread_self();
-    int i = timer_code & 0xffff;
-    if (pt == NULL || i >= THREAD_TIMERS || !pt->timers[i].used || pt->automaton == NULL)
+    uint32_t i = (uint32_t)timer_code & 0xffff;
+    if (pt == NULL || i >= pt->timer_count || !pt->timers[i].used || pt->automaton == NULL)
         return;
     struct thread_timer t = pt->timers[i];
     uint64_t mask = sys_block_signals();

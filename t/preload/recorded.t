@@ -197,7 +197,7 @@ touch "$T/enough"
 wait $pid
 is "$?" 0 'the program ends as it would'
 
-# Timers are given back when they have fired: a thread has no more than 16 of them.
+# Timers are given back when they have fired.
 cat >"$T/timers.c" <<'END'
 #include <pthread.h>
 #include <unistd.h>
@@ -223,6 +223,8 @@ windows=$(count 'alarm fires.*event="start"')
 [ "$windows" -gt 20 ]
 ok $? "four threads' timers open many windows for all" || diag "$windows"
 is "$(cat "$trace/regtrace.log" 2>/dev/null)" "" "and none of them runs out"
+traced chains REGTRACE_CONTROL="$(printf 'start:timeout:%sms:tid0;' {50..89}; echo start:pcontrol:never)" "$T/timers.out"
+is "$(count 'alarm fires.*event="start"') $(cat "$trace/regtrace.log" 2>/dev/null)" "40 " "forty chains wait for times of their own"
 # A handler may find the program amid setenv(), which has freed the list that environ still points to.
 cat >"$T/amid.c" <<'EOF'
 #include <regtrace.h>
