@@ -172,7 +172,10 @@ struct pmu_sample_spec {
     uint64_t period; /* ns of CPU time, or events; 0: nothing is sampled */
     struct pmu_code code;
     bool by_time;
-    char unit[PMU_NAME];          /* "ns of CPU time", or the event's name */
+    bool in_windows,
+        in_gaps;         /* :windows (also where nothing is said), :gaps between them, :always */
+    uint32_t name_bytes; /* of the event in the text */
+    char unit[PMU_NAME]; /* "ns of CPU time", or the event's name */
     char meaning[PMU_NAME + 256]; /* what is counted for it */
 };
 
@@ -183,15 +186,16 @@ struct pmu_sampler {
     const struct pmu_sample_spec *spec;
 };
 
-/* "EVENT:PERIOD", "" for none. -EINVAL with the text, which names what is legal. read: without its codes, for
+/* "EVENT:PERIOD[:windows|gaps|always]", "" for none. -EINVAL with the text, which names what is legal. read: without its codes, for
  * those who look at a recorded run. */
 RT_MUST_CHECK int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec,
                                    struct rt_error *err);
 RT_MUST_CHECK int pmu_sample_read(const char *text, struct pmu_sample_spec *spec,
                                   struct rt_error *err);
 
-/* Can it be had here? 0, or -errno with the reason and the remedy. */
-RT_MUST_CHECK int pmu_sample_probe(const struct pmu_sample_spec *spec, struct rt_error *err);
+/* Can it be had here? 0, or -errno with the reason and the remedy. one_window: the whole run is one, so there are no gaps. */
+RT_MUST_CHECK int pmu_sample_probe(const struct pmu_sample_spec *spec, bool one_window,
+                                   struct rt_error *err);
 
 /* On the calling thread; it does not run yet. A timer's signal carries `code` in si_value. 0 or -errno. */
 RT_MUST_CHECK int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec,

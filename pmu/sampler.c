@@ -20,10 +20,10 @@
 static int bad(struct rt_error *err, const char *text, const char *why)
 {
     rt_error_set(err,
-                 "REGTRACE_SAMPLE (option -sample) is \"%s\": %s; legal is EVENT:PERIOD, for "
-                 "instance cpu:10ms, instructions:1000000, cycles:1M, page-faults:1, r01c2:100000 "
-                 "or an event "
-                 "of PAPI or libpfm4 (PAPI_L1_DCM:10000)",
+                 "REGTRACE_SAMPLE (option -sample) is \"%s\": %s; legal is "
+                 "EVENT:PERIOD[:windows|gaps|always], for instance cpu:10ms, cpu:10ms:gaps, "
+                 "instructions:1000000, cycles:1M, page-faults:1, r01c2:100000 or an event of PAPI "
+                 "or libpfm4 (PAPI_L1_DCM:10000)",
                  text, why);
     return -EINVAL;
 }
@@ -43,11 +43,14 @@ static uint64_t unit_of(const char *suffix, bool time)
     return 0;
 }
 
-static int read_period(const char *text, const char *from, struct pmu_sample_spec *spec,
-                       struct rt_error *err)
+static int read_period(const char *text, const char *from, size_t bytes,
+                       struct pmu_sample_spec *spec, struct rt_error *err)
 {
     uint64_t n = 0;
-    const char *at = from;
+    char copy[32];
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)bytes, from);
+    const char *at = copy;
+    from = copy;
     for (; *at >= '0' && *at <= '9'; at++)
         if (__builtin_mul_overflow(n, 10, &n) ||
             __builtin_add_overflow(n, (uint64_t)(*at - '0'), &n))
@@ -68,20 +71,32 @@ static int read_period(const char *text, const char *from, struct pmu_sample_spe
     return 0;
 }
 
+/* Takes the last word off where it says where to sample. */
+static size_t read_where(const char *text, struct pmu_sample_spec *spec)
+{
+    const char *colon = strrchr(text, ':');
+    const char *word = colon != NULL ? colon + 1 : "";
+    spec->in_gaps = strcmp(word, "gaps") == 0 || strcmp(word, "always") == 0;
+    spec->in_windows = strcmp(word, "gaps") != 0;
+    return spec->in_gaps || strcmp(word, "windows") == 0 ? (size_t)(colon - text) : strlen(text);
+}
+
 int pmu_sample_read(const char *text, struct pmu_sample_spec *spec, struct rt_error *err)
 {
     *spec = (struct pmu_sample_spec){0};
     if (text[0] == '\0')
         return 0;
+    size_t end = read_where(text, spec);
     /* Names of libpfm4 have colons. */
-    const char *colon = strrchr(text, ':');
+    const char *colon = memrchr(text, ':', end);
     size_t n = colon != NULL ? (size_t)(colon - text) : 0;
     if (n == 0)
         return bad(err, text, "an event or its period is missing");
+    spec->name_bytes = (uint32_t)n;
     spec->by_time = n == 3 && strncmp(text, "cpu", n) == 0;
     (void)snprintf(spec->unit, sizeof spec->unit, "%.*s", (int)(spec->by_time ? 14 : n),
                    spec->by_time ? "ns of CPU time" : text);
-    return read_period(text, colon + 1, spec, err);
+    return read_period(text, colon + 1, end - n - 1, spec, err);
 }
 
 int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_error *err)
@@ -94,7 +109,7 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
     if (rc != 0)
         return rc;
     if (read.period != 0 && !read.by_time) {
-        if (!pmu_event_find(text, (size_t)(strrchr(text, ':') - text), &event, &why)) {
+        if (!pmu_event_find(text, read.name_bytes, &event, &why)) {
             rt_error_prefix(&why, "there is no such event here");
             return bad(err, text, why.text);
         }
@@ -121,8 +136,14 @@ static struct perf_event_attr event_of(const struct pmu_sample_spec *spec)
     return attr;
 }
 
-int pmu_sample_probe(const struct pmu_sample_spec *spec, struct rt_error *err)
+int pmu_sample_probe(const struct pmu_sample_spec *spec, bool one_window, struct rt_error *err)
 {
+    if (spec->in_gaps && !spec->in_windows && one_window) {
+        rt_error_set(err, "REGTRACE_SAMPLE (option -sample) asks for samples between windows "
+                          "(:gaps), and the whole run is one window: give chains (-control), or "
+                          "no window at all (-controller-default-start 0)");
+        return -EINVAL;
+    }
     if (spec->period == 0 || spec->by_time)
         return 0;
     struct perf_event_attr attr = pmu_perf_attr(spec->code);

@@ -333,7 +333,8 @@ static void decide_folder(void)
 bool process_is_idle(void)
 {
     return ctl_config_chain_count(process.config) == 0 &&
-           !ctl_config_default_start(process.config) && process.options.number[OPT_count] == 0;
+           !ctl_config_default_start(process.config) && process.options.number[OPT_count] == 0 &&
+           !sampling_in_gaps();
 }
 
 bool process_is_idle_now(void)

@@ -106,8 +106,8 @@ void process_after_fork_child(void)
     ctl_fork_child(process.shared, pt != NULL ? pt->automaton : NULL, &fork_mask, &m);
     if (!process.follow)
         process.traced = false;
-    else if (pt != NULL && pt->was_recording)
-        sampling_resume(pt);
+    else if (pt != NULL)
+        sampling_resume(pt, pt->was_recording);
     if (pt != NULL)
         pmu_go(&pt->counting.counter);
 }

@@ -63,7 +63,7 @@ struct preload_thread {
     struct pmu_reading called[PMU_COUNTERS];  /* when the outermost MPI call began */
     int32_t called_window;                    /* in this window; STREAM_NO_WINDOW: none */
     struct pmu_reading reset[PMU_COUNTERS];   /* at the last stats-reset */
-    bool sampling_held;
+    bool sampling_held, sampling_runs;
     struct ctl_thread *automaton; /* NULL: the thread is counted, and not attached yet */
     void *automaton_memory;
 };

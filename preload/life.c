@@ -223,6 +223,7 @@ static struct preload_thread *make_thread(struct recorder_thread *t, bool at_beg
         counting_started(pt);
     totals_begin(t, pt);
     counting_retire(pt);
+    sampling_gap(t, pt);
     return pt;
 }
 

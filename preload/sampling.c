@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/images.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,7 +31,10 @@ int sampling_prepare(struct rt_error *e)
 {
     int rc = pmu_sample_parse(process.options.text[OPT_sample], &spec, e);
     if (rc == 0)
-        rc = pmu_sample_probe(&spec, e);
+        rc = pmu_sample_probe(&spec,
+                              ctl_config_chain_count(process.config) == 0 &&
+                                  ctl_config_default_start(process.config),
+                              e);
     if (rc != 0)
         spec.period = 0;
     return rc;
@@ -47,11 +51,31 @@ static void make_sampler(struct preload_thread *pt, uint32_t kernel_tid)
                             "(ulimit -i, ulimit -n)");
 }
 
-static void run_sampler(struct preload_thread *pt, uint32_t kernel_tid)
+static bool is_wanted(bool in_window)
 {
-    make_sampler(pt, kernel_tid);
-    if (pt->sampler.made && !pt->sampling_held)
-        pmu_sampler_run(&pt->sampler, true);
+    return spec.period != 0 && (in_window ? spec.in_windows : spec.in_gaps);
+}
+
+bool sampling_in_gaps(void)
+{
+    return is_wanted(false);
+}
+
+static void run(struct preload_thread *pt, bool on)
+{
+    if (on == pt->sampling_runs || !pt->sampler.made)
+        return;
+    pmu_sampler_run(&pt->sampler, on);
+    pt->sampling_runs = on;
+}
+
+/* From here on the thread is in a window, or in none. */
+static void settle(struct preload_thread *pt, bool in_window, uint32_t kernel_tid)
+{
+    bool on = is_wanted(in_window) && !pt->sampling_held && process.internal_signal != 0;
+    if (on)
+        make_sampler(pt, kernel_tid);
+    run(pt, on);
 }
 
 void sampling_ready(const struct recorder_thread *t, struct preload_thread *pt)
@@ -62,15 +86,21 @@ void sampling_ready(const struct recorder_thread *t, struct preload_thread *pt)
 
 void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
 {
-    if (!sampling_is_on() || process.internal_signal == 0 || t->row == NULL)
-        return;
-    run_sampler(pt, t->row->kernel_tid);
+    if (t->row != NULL)
+        settle(pt, true, t->row->kernel_tid);
 }
 
-void sampling_closed(struct preload_thread *pt)
+void sampling_closes(struct preload_thread *pt)
 {
-    if (pt->sampler.made)
-        pmu_sampler_run(&pt->sampler, false);
+    if (!is_wanted(false))
+        run(pt, false);
+}
+
+/* Threads that MPI makes have no part in gaps. */
+void sampling_gap(const struct recorder_thread *t, struct preload_thread *pt)
+{
+    if (t->row != NULL && !ctl_is_helper(t->tid))
+        settle(pt, false, t->row->kernel_tid);
 }
 
 void sampling_hold(struct preload_thread *pt, bool held)
@@ -79,7 +109,7 @@ void sampling_hold(struct preload_thread *pt, bool held)
         return;
     pt->sampling_held = held;
     if (pt->sampler.made)
-        pmu_sampler_run(&pt->sampler, !held && recorder_self.recording != 0);
+        run(pt, !held && is_wanted(recorder_self.recording != 0));
 }
 
 void sampling_thread_end(struct preload_thread *pt)
@@ -90,12 +120,12 @@ void sampling_thread_end(struct preload_thread *pt)
 void sampling_forked(struct preload_thread *pt)
 {
     pmu_sampler_forked(&pt->sampler);
+    pt->sampling_runs = false;
 }
 
-void sampling_resume(struct preload_thread *pt)
+void sampling_resume(struct preload_thread *pt, bool in_window)
 {
-    if (sampling_is_on() && process.internal_signal != 0)
-        run_sampler(pt, (uint32_t)sys_gettid());
+    settle(pt, in_window, (uint32_t)sys_gettid());
 }
 
 bool sampling_is_due(const siginfo_t *info)
@@ -160,8 +190,13 @@ void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *
 {
     struct recorder_thread *t = &recorder_self;
     /* In a forked child this may be the first thing to record. */
-    if (context == NULL || (!recorder_is_on() && thread_self() == NULL) || !recorder_active(t))
+    if (context == NULL || (!recorder_is_on() && thread_self() == NULL))
         return;
+    bool in_window = recorder_active(t) != 0;
+    if (!is_wanted(in_window))
+        return;
+    if (!in_window)
+        images_record(t);
     uintptr_t callers[OPTION_SAMPLE_DEPTH_MAX + 2];
     uint32_t most = (uint32_t)process.options.number[OPT_sample_depth];
     uint32_t n = most != 0 ? walk(context, callers, most) : 0;

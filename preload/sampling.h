@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samples inside windows (REGTRACE_SAMPLE): where each thread is, every so often of its own time or events. On the thread
+ * Samples (REGTRACE_SAMPLE), in windows or between them: where each thread is, every so often of its own time or events. On the thread
  * concerned; sampling_prepare() not from handlers. */
 #ifndef REGTRACE_PRELOAD_SAMPLING_H
 #define REGTRACE_PRELOAD_SAMPLING_H
@@ -13,9 +13,12 @@ const struct pmu_sample_spec *sampling_spec(void);
 
 /* Before the thread's window opens: what takes long the first time. */
 void sampling_ready(const struct recorder_thread *t, struct preload_thread *pt);
-/* The thread's window has opened, or is about to close. Signals are blocked. */
+/* The thread's window has opened, or is about to close; it is in none, since that or since its begin. Signals are blocked. */
 void sampling_opened(struct recorder_thread *t, struct preload_thread *pt);
-void sampling_closed(struct preload_thread *pt);
+void sampling_closes(struct preload_thread *pt);
+void sampling_gap(const struct recorder_thread *t, struct preload_thread *pt);
+/* Are samples between windows asked for? */
+bool sampling_in_gaps(void);
 
 /* None while it is held (inside MPI_Init). */
 void sampling_hold(struct preload_thread *pt, bool held);
@@ -25,8 +28,8 @@ bool sampling_is_due(const siginfo_t *info);
 void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context);
 
 void sampling_thread_end(struct preload_thread *pt);
-/* In the child of fork; and where its parent's window goes on in it: its first sample makes it record. */
+/* In the child of fork; and when it goes on as its parent was, in a window or in none: its first sample makes it record. */
 void sampling_forked(struct preload_thread *pt);
-void sampling_resume(struct preload_thread *pt);
+void sampling_resume(struct preload_thread *pt, bool in_window);
 
 #endif

@@ -112,7 +112,7 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
                          const struct edge *e)
 {
     counters_closed(t, pt);
-    sampling_closed(pt);
+    sampling_closes(pt);
     emit_cut(t, pt, false);
     uint64_t now = clock_ticks();
     uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
@@ -123,6 +123,7 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);
     recorder_set_window(t, STREAM_NO_WINDOW, 0);
     atomic_fetch_sub_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
+    sampling_gap(t, pt);
 }
 
 /* This thread has stopped for itself alone while a broadcast window is open: the next broadcast start is for it too. */

@@ -186,13 +186,15 @@ static int make_folder(struct run *r, struct rt_error *e)
 static int check_all(struct run *r, struct rt_error *e)
 {
     struct ctl_config *config = NULL;
+    bool one_window = false;
     int rc = run_parse_chains(&r->options, false, !speaks(r) || r->quiet, &config, e);
     if (rc == 0) {
         r->chains = ctl_config_chain_count(config);
+        one_window = r->chains == 0 && ctl_config_default_start(config);
         ctl_config_free(config);
     }
     if (rc == 0)
-        rc = run_check_counters(&r->options, e);
+        rc = run_check_counters(&r->options, one_window, e);
     if (rc == 0)
         rc = run_check_count(&r->options, e);
     if (rc == 0 && r->options.text[OPT_controller_log][0] != '\0')

@@ -83,12 +83,12 @@ int run_parse_chains(const struct options *o, bool only_language, bool quiet,
     return rc;
 }
 
-int run_check_counters(const struct options *o, struct rt_error *e)
+int run_check_counters(const struct options *o, bool one_window, struct rt_error *e)
 {
     struct pmu_sample_spec spec;
     int rc = pmu_sample_parse(o->text[OPT_sample], &spec, e);
     if (rc == 0)
-        rc = pmu_sample_probe(&spec, e);
+        rc = pmu_sample_probe(&spec, one_window, e);
     struct pmu_counter_set set;
     if (rc == 0)
         rc = pmu_counters_parse(o->text[OPT_events], &set, e);

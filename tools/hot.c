@@ -146,21 +146,35 @@ static struct pmu_sample_spec spec_of(const struct hot *h)
     return spec;
 }
 
+static const char *where_of(const struct pmu_sample_spec *spec)
+{
+    return !spec->in_gaps     ? "inside windows"
+           : spec->in_windows ? "inside windows and between them"
+                              : "between windows";
+}
+
 void hot_print_text(FILE *out, const struct hot *h, size_t top)
 {
     struct pmu_sample_spec spec = spec_of(h);
-    char total[32];
+    char total[32], within[32];
     if (h->sample_count == 0) {
         (void)fputs(h->asked[0] == '\0' ? "No samples: the run was not sampled "
                                           "(REGTRACE_SAMPLE=cpu:10ms, or -sample).\n"
+                    : spec.in_gaps      ? "No samples fell where they were asked for.\n"
                                         : "No samples fell into its windows.\n",
                     out);
         return;
     }
     amount(&spec, h->weight, total);
-    (void)fprintf(out, "Samples %s inside windows: %llu, of %llu periods, %s%s%s\n", h->asked,
-                  (unsigned long long)h->sample_count, (unsigned long long)h->weight, total,
-                  spec.by_time ? "" : " ", spec.by_time ? " of CPU time" : spec.unit);
+    amount(&spec, h->weight_in_windows, within);
+    const char *word = strrchr(h->asked, ':');
+    size_t asked = word != NULL && word[1] > '9' ? (size_t)(word - h->asked) : strlen(h->asked);
+    (void)fprintf(out, "Samples %.*s %s: %llu, of %llu periods, %s%s%s", (int)asked, h->asked,
+                  where_of(&spec), (unsigned long long)h->sample_count,
+                  (unsigned long long)h->weight, total, spec.by_time ? "" : " ",
+                  spec.by_time ? " of CPU time" : spec.unit);
+    (void)fprintf(out, spec.in_windows && spec.in_gaps ? ", %s of it inside windows\n" : "\n",
+                  within);
     addresses_print_lacks(out, &h->at);
     print_rows(out, h, &spec, false, top);
     print_rows(out, h, &spec, true, top);
@@ -204,6 +218,7 @@ void hot_print_json(FILE *out, const struct hot *h)
     json_text(&j, "unit", spec.unit);
     json_uint(&j, "samples", h->sample_count);
     json_uint(&j, "periods", h->weight);
+    json_uint(&j, "periods_in_windows", h->weight_in_windows);
     json_array_begin(&j, "changed_images");
     for (size_t i = 0; i < h->at.image_count; i++)
         if (h->at.images[i].problem == ADDRESS_CHANGED)

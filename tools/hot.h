@@ -36,9 +36,9 @@ struct hot {
     uint64_t sample_count, sample_room;
     struct hot_row *functions, *lines;
     size_t function_count, line_count;
-    uint64_t weight;  /* periods in all samples */
-    char asked[96];   /* REGTRACE_SAMPLE of the run, "" where it did not sample */
-    bool has_callers; /* some sample has */
+    uint64_t weight, weight_in_windows; /* periods in all samples */
+    char asked[96];                     /* REGTRACE_SAMPLE of the run, "" where it did not sample */
+    bool has_callers;                   /* some sample has */
 };
 
 /* Add the samples of an opened rank in these windows. 0, -ENOMEM, or -errno of the file with the text. */

@@ -86,6 +86,7 @@ static int begin_sample(struct reading *r, const struct rt_event *e)
     *o = (struct open_sample){e->thread, h->sample_count, callers};
     h->samples[h->sample_count++] = (struct hot_sample){h->frame_count, 1, weight};
     h->weight += weight;
+    h->weight_in_windows += e->window >= 0 ? weight : 0;
     h->has_callers |= callers != 0;
     if (add_frame(r, e->a, e->clock, &place) != 0)
         return -ENOMEM;

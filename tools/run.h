@@ -67,8 +67,9 @@ bool installed_events(char out[PATH_MAX]);
 RT_MUST_CHECK int run_parse_chains(const struct options *o, bool only_language, bool quiet,
                                    struct ctl_config **config, struct rt_error *e);
 
-/* Can the samples and counters that these options ask for be had here, all at once? 0 or -errno with the text. */
-RT_MUST_CHECK int run_check_counters(const struct options *o, struct rt_error *e);
+/* Can the samples and counters that these options ask for be had here, all at once? one_window: no chain, the run is one
+ * window. 0 or -errno with the text. */
+RT_MUST_CHECK int run_check_counters(const struct options *o, bool one_window, struct rt_error *e);
 
 /* Can this machine count what -count asks for? 0, or -EINVAL with the reason and the remedy. */
 RT_MUST_CHECK int run_check_count(const struct options *o, struct rt_error *e);

@@ -57,6 +57,43 @@ sampled bcast REGTRACE_CONTROL=start:signal:SIGUSR1:bcast,stop:signal:SIGUSR2:bc
 [ "$(of one_part with_callees)" -gt 20 ]
 ok $? "threads that only compute are sampled in a window that another opens" || diag "$hot"
 
+sampled gaps REGTRACE_SAMPLE=cpu:1ms:gaps work 12
+cpu=${said#cpu }
+is "$(of innermost self)" 0 "gaps: none of what runs inside the window"
+near "$(of unseen self)" $((2 * cpu)) 20
+ok $? "and what runs outside, as long as it does" || diag "$(of unseen self) of twice $cpu"
+like "$hot" '"periods_in_windows": 0,' "the report knows of no window's"
+run 60 "$REGTRACE" report --hot "$trace"
+like "$out" 'Samples cpu:1ms between windows: [0-9]+, of [0-9]+ periods, [0-9.]+ ms of CPU time$' "and says where they were taken"
+
+sampled always REGTRACE_SAMPLE=cpu:1ms:always work 12
+cpu=${said#cpu }
+near "$(of innermost self)" "$cpu" 12
+ok $? "always: what runs inside the window" || diag "$(of innermost self) of $cpu"
+near "$(of unseen self)" $((2 * cpu)) 20
+ok $? "and outside" || diag "$(of unseen self) of twice $cpu"
+is "$(sed -nE 's/^ *"periods_in_windows": ([0-9]+),$/\1/p' <<<"$hot")" "$(of innermost self)" "the report tells them apart"
+run 60 "$REGTRACE" report --hot --window 0 "$trace"
+like "$out" 'Samples cpu:1ms inside windows and between them: .*, ([0-9.]+ ms) of CPU time, \1 of it inside windows$' "--window takes those of one alone"
+run 60 "$REGTRACE" dump --json "$trace"
+is "$(grep EV_SAMPLE <<<"$out" | grep -c '"window": *null')" "$(grep EV_SAMPLE <<<"$out" | grep -cv '"window": *0[,}]')" "the others are in no window"
+
+sampled nowhere REGTRACE_CONTROL= REGTRACE_DEFAULT_START=0 REGTRACE_SAMPLE=cpu:1ms:gaps threads 4
+[ "$(of one_part with_callees)" -gt 20 ] && [ "$(of three_parts with_callees)" -gt 20 ]
+ok $? "a run without any window is sampled, in all threads" || diag "$hot"
+sampled orphan REGTRACE_SAMPLE=cpu:1ms:gaps fork 8
+[ "$(of three_parts with_callees)" = 0 ]
+ok $? "a child goes on in its parent's window, which is no gap" || diag "$hot"
+sampled late REGTRACE_CONTROL=start:signal:SIGURG REGTRACE_SAMPLE=cpu:1ms:gaps fork 8
+files=("$trace"/rank-*.h5)
+[ "${#files[@]}" = 2 ] && [ "$(of three_parts with_callees)" -gt 20 ]
+ok $? "and is sampled where it is in none" || diag "$hot"
+run 60 "$REGTRACE" run -o "$T/refused" -sample cpu:1ms:gaps -- "$P" work 1
+is "$status" 2 "gaps of a run that is one window are refused"
+like "$err" 'the whole run is one window: give chains' "with the remedy"
+run 60 "$REGTRACE" run -o "$T/refused" -sample cpu:1ms:gap -- "$P" work 1
+like "$err" 'legal is EVENT:PERIOD.:windows.gaps.always' "a wrong place is refused with what is legal"
+
 sampled child fork 8
 is "$said" 'child 0' "the child ends well"
 files=("$trace"/rank-*.h5)
