@@ -28,9 +28,6 @@ bool pmu_event_find(const char *text, size_t length, struct pmu_event *out, stru
 void pmu_events_expect(const char *list);
 /* "PAPI: arm_ac57::INST_RETIRED (type 4 config 0x8)" */
 void pmu_event_describe(const struct pmu_event *e, char *out, size_t room);
-/* Run the program and have all that it prints, which ends in a line "end". 0 or -errno. */
-RT_MUST_CHECK int pmu_ask(const char *program, const char *const *arguments,
-                          char *const *environment, char *out, size_t room, struct rt_error *why);
 
 struct perf_event_attr pmu_perf_attr(struct pmu_code code);
 /* What the chosen back end, perf or papi, counts. */

@@ -3,6 +3,8 @@
  * for the rest, and what it said is kept and can be handed on. */
 #include "pmu/internal.h"
 
+#include "base/ask.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,13 +178,14 @@ static void ask(const char *const *names, unsigned count, struct rt_error *why)
     char path[PATH_MAX];
     const char *arguments[PMU_COUNTERS + 2] = {path};
     char *text = malloc(ANSWER_ROOM);
+    size_t length;
     if (find_program == NULL || !find_program(path))
         rt_error_set(why, "regtrace-events, the program that knows the names of PAPI and libpfm4, "
                           "is not beside the library");
     else if (text != NULL) {
         for (unsigned i = 0; i < count && i < PMU_COUNTERS; i++)
             arguments[i + 1] = names[i];
-        if (pmu_ask(path, arguments, program_environment, text, ANSWER_ROOM, why) == 0)
+        if (ask_program(path, arguments, program_environment, text, ANSWER_ROOM, &length, why) == 0)
             take_answers(text, '\n', "\t");
     }
     free(text);
@@ -279,13 +282,14 @@ bool pmu_names_about(char *papi, char *pfm, size_t room)
     const char *arguments[] = {path, "--about", NULL};
     struct rt_error why = {{0}};
     bool found = false;
+    size_t length;
     (void)snprintf(
         papi, room,
         "regtrace-events is not beside libregtrace.so, nor in ../libexec/regtrace from there");
     pfm[0] = '\0';
     if (find_program == NULL || !find_program(path))
         return false;
-    if (pmu_ask(path, arguments, program_environment, text, sizeof text, &why) != 0) {
+    if (ask_program(path, arguments, program_environment, text, sizeof text, &length, &why) != 0) {
         (void)snprintf(papi, room, "%s", why.text);
         return false;
     }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Running regtrace-events, and what it prints.
- *
- * Before main of the traced program, which is to see nothing of it (base/apart.h). Its end is seen by the end of its output. */
-#include "pmu/internal.h"
+ * Running a program of the toolkit's, and what it prints. Its end is seen by the end of its output. */
+#include "base/ask.h"
 
 #include "base/apart.h"
 
@@ -10,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,7 +38,7 @@ static int64_t now_ms(void)
 }
 
 /* Up to its end. Whoever does not end in time is killed: as long as it has the pipe its pid is its own. */
-static int read_all(int fd, int pid, char *out, size_t room)
+static int read_all(int fd, int pid, char *out, size_t room, size_t *length)
 {
     size_t n = 0;
     int64_t end = now_ms() + LIMIT_MS, left;
@@ -51,6 +50,7 @@ static int read_all(int fd, int pid, char *out, size_t room)
         ssize_t got = rc > 0 ? read(fd, out + n, room - 1 - n) : -1;
         if (rc > 0 && got == 0) {
             out[n] = '\0';
+            *length = n;
             return 0;
         }
         if (got > 0)
@@ -62,7 +62,7 @@ static int read_all(int fd, int pid, char *out, size_t room)
     return -ETIMEDOUT;
 }
 
-static int exchange(struct asked *a, char *out, size_t room)
+static int exchange(struct asked *a, char *out, size_t room, size_t *length)
 {
     int ends[2];
     a->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -77,25 +77,25 @@ static int exchange(struct asked *a, char *out, size_t room)
     int pid = apart_start(become, a);
     (void)close(a->null_fd);
     (void)close(ends[1]);
-    int rc = pid < 0 ? pid : read_all(ends[0], pid, out, room);
+    int rc = pid < 0 ? pid : read_all(ends[0], pid, out, room, length);
     (void)close(ends[0]);
     return rc;
 }
 
-int pmu_ask(const char *program, const char *const *arguments, char *const *environment, char *out,
-            size_t room, struct rt_error *why)
+int ask_program(const char *program, const char *const *arguments, char *const *environment,
+                char *out, size_t room, size_t *length, struct rt_error *why)
 {
     static char *kept[ENVIRONMENT_MAX + 1];
     struct asked a = {.program = program, .arguments = arguments, .environment = kept};
     apart_environment(environment, kept, ENVIRONMENT_MAX);
     out[0] = '\0';
-    int rc = exchange(&a, out, room);
-    size_t length = strlen(out);
+    *length = 0;
+    int rc = exchange(&a, out, room, length);
     if (rc == -ETIMEDOUT)
         rt_error_set(why, "%s has not answered within %d s", program, LIMIT_MS / 1000);
     else if (rc != 0)
         rt_error_set(why, "%s cannot be started: %s", program, strerror(-rc));
-    else if (length < 4 || strcmp(out + length - 4, "end\n") != 0) {
+    else if (*length < 4 || strcmp(out + *length - 4, "end\n") != 0) {
         rt_error_set(why, "%s ended early: is a library of its missing? (ldd shows it)", program);
         rc = -EPROTO;
     }
