@@ -49,6 +49,13 @@ static void say_no_such_name(struct plan *p, const struct request *q, bool calle
     (void)plan_say(p, "no function '%s'%s", q->name, text);
 }
 
+/* main is asked for, and known without a symbol; else 0. */
+static uint64_t unnamed_main(const struct plan *p, const struct request *q)
+{
+    uint64_t main = strcmp(q->name, "main") == 0 ? code_find_main(p->code) : 0;
+    return main != 0 && code_is_sure(p->code, main) ? main : 0;
+}
+
 static void for_named(struct plan *p, const struct request *q,
                       void (*add)(struct plan *, const struct image_symbol *, uint8_t))
 {
@@ -69,14 +76,25 @@ static void for_named(struct plan *p, const struct request *q,
         else
             add(p, s, 0);
     }
-    uint64_t main = found || called || strcmp(q->name, "main") != 0 ? 0 : code_find_main(p->code);
+    uint64_t main = found || called ? 0 : unnamed_main(p, q);
     const struct code_range *r = code_range_of(p->code, main);
     const struct image_symbol it = {
         .address = main, .size = r != NULL ? r->end - main : 0, .name = "main"};
-    if (main != 0 && code_is_sure(p->code, main))
+    if (main != 0)
         add(p, &it, 0);
     else if (!found)
         say_no_such_name(p, q, called);
+}
+
+bool request_is_elsewhere(const struct request *q, const struct image *m)
+{
+    bool named = q->kind == REQUEST_ENTER || q->kind == REQUEST_RETS || q->kind == REQUEST_SYMBOL;
+    if (!named || strcmp(q->name, "main") == 0)
+        return false;
+    for (size_t i = 0; i < m->symbol_count; i++)
+        if (image_name_match(&m->symbols[i], q->name) != NAME_NO)
+            return false;
+    return true;
 }
 
 static void add_entry(struct plan *p, const struct image_symbol *s, uint8_t flags)
@@ -102,7 +120,10 @@ static void add_place(struct plan *p, const struct request *q)
             code_at(p->code, s->address) != NULL && image_name_match(s, q->name) != NAME_NO)
             plan_add_site(p, s->address + q->number, 0);
     }
-    if (p->site_count == before)
+    uint64_t main = p->site_count == before ? unnamed_main(p, q) : 0;
+    if (main != 0)
+        plan_add_site(p, main + q->number, 0);
+    else if (p->site_count == before)
         say_no_such_name(p, q, false);
 }
 

@@ -34,6 +34,9 @@ struct request {
 /* 0, or -EINVAL with what is wrong with it. The text must live as long. */
 int request_read(struct request *q, const char *text, struct rt_error *e) RT_MUST_CHECK;
 
+/* It is by a name that the image's symbols do not have: the answer needs no instruction of it. (main is found without.) */
+bool request_is_elsewhere(const struct request *q, const struct image *m);
+
 /* A plan in the making. */
 struct plan {
     const struct code *code;

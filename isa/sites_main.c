@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "Usage: regtrace-sites [--cache FOLDER | --no-cache] [--text] IMAGE REQUEST...\n"
+    "Usage: regtrace-sites [--cache FOLDER | --no-cache] [--text] IMAGE REQUEST... [-- IMAGE "
+    "REQUEST...]...\n"
     "Says where an image is to be patched. For regtrace's own use.\n"
     "Requests: enter:NAME rets:NAME returns:[NAME] symbol:NAME[+OFFSET] address:N offset:N ssc:HEX "
     "int3 magic\n"
@@ -32,6 +33,7 @@ static const char usage[] =
 
 struct job {
     struct image *image;
+    bool read;         /* the image's symbols are */
     struct code *code; /* made when first needed */
     struct cache cache;
     bool text;
@@ -156,12 +158,15 @@ static bool from_cache(const struct job *j, const char *request)
 }
 
 /* The image is decoded once, for the first request that needs it. */
-static bool prepare(struct job *j, struct rt_error *e)
+static bool prepare(struct job *j, const struct request *q, struct rt_error *e)
 {
     if (j->code != NULL)
         return true;
-    if (image_read(j->image, e) != 0)
+    if (!j->read && image_read(j->image, e) != 0)
         return false;
+    j->read = true;
+    if (request_is_elsewhere(q, j->image))
+        return true;
     j->code = code_open(j->image);
     if (j->code == NULL)
         rt_error_set(e, "%s: no memory", j->image->path);
@@ -181,8 +186,9 @@ static bool answer(struct job *j, const char *request)
         return true;
     cache_lock(&j->cache, j->image);
     bool done = from_cache(j, request); /* by who had the lock */
-    if (!done && prepare(j, &e)) {
-        int rc = plan_make(&p, j->code, &q);
+    if (!done && prepare(j, &q, &e)) {
+        const struct code names = {.image = j->image};
+        int rc = plan_make(&p, j->code != NULL ? j->code : &names, &q);
         done = rc == 0 && hand_out(j, &p, request);
         if (!done)
             rt_error_set(&e, "%s", rc == -ENAMETOOLONG ? "it is too long" : "no memory");
@@ -194,10 +200,32 @@ static bool answer(struct job *j, const char *request)
     return done;
 }
 
+/* All requests of one image: what stands before the next "--". */
+static bool answer_all(struct job *j, char **words, int count)
+{
+    struct rt_error e = {""};
+    bool all = true;
+    j->code = NULL;
+    j->read = false;
+    j->image = image_peek(words[0], &e);
+    for (int k = 1; k < count; k++) {
+        if (j->image == NULL)
+            refuse(words[k], e.text);
+        all = j->image != NULL && answer(j, words[k]) && all;
+    }
+    code_close(j->code);
+    image_close(j->image);
+    return all;
+}
+
+static bool is_end(const char *word)
+{
+    return word == NULL || strcmp(word, "--") == 0;
+}
+
 int main(int argc, char **argv)
 {
     struct job j = {.cache = {.lock = -1}};
-    struct rt_error e = {""};
     const char *folder = NULL;
     bool cached = true, all = true;
     int i = 1;
@@ -218,14 +246,11 @@ int main(int argc, char **argv)
     }
     if (cached && !j.text)
         cache_open(&j.cache, folder);
-    j.image = image_peek(argv[i], &e);
-    for (int k = i + 1; k < argc; k++) {
-        if (j.image == NULL)
-            refuse(argv[k], e.text);
-        all = j.image != NULL && answer(&j, argv[k]) && all;
+    for (int from = i; from < argc; from = i + 1) {
+        for (i = from; !is_end(argv[i]);)
+            i++;
+        all = (i == from || answer_all(&j, argv + from, i - from)) && all;
     }
-    code_close(j.code);
-    image_close(j.image);
     (void)puts("end");
     return fflush(stdout) == 0 && all ? 0 : 1;
 }
