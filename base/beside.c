@@ -14,7 +14,9 @@ bool beside_library(const char *library, const char *name, char path[PATH_MAX])
                                          "../../writer/",
                                          "../writer/",
                                          "../../pmu/",
-                                         "../pmu/"};
+                                         "../pmu/",
+                                         "../../isa/",
+                                         "../isa/"};
     const char *slash = strrchr(library, '/');
     int folder = slash != NULL ? (int)(slash - library) : 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {

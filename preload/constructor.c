@@ -4,6 +4,7 @@
 #include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/images.h"
+#include "preload/probes.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -139,6 +140,12 @@ static void chain_warning(void *ctx, const char *text)
     (void)ctx;
     if (warning_count < WARNINGS_KEPT)
         (void)snprintf(warnings[warning_count++], sizeof warnings[0], "%s", text);
+}
+
+void process_warn(const char *text)
+{
+    chain_warning(NULL, text);
+    say("warning: ", text);
 }
 
 const char *process_chain_warning(unsigned i)
@@ -295,6 +302,9 @@ static bool set_up(void)
         rc = counters_prepare(&e);
     if (rc == 0)
         rc = check_count(&e);
+    process.steps = wants_steps();
+    if (rc == 0)
+        rc = probes_prepare(&e);
     if (rc == 0)
         rc = controller_log_prepare(&e);
     if (rc == 0)
@@ -305,7 +315,6 @@ static bool set_up(void)
     }
     images_note_all();
     process.follow = process.options.number[OPT_follow] != 0;
-    process.steps = wants_steps();
     const struct pmu_sample_spec *sampled = sampling_spec();
     process.overflows = (process.pmu != NULL && process.pmu->kernels && counts_for_sure()) ||
                         (sampled->period != 0 && !sampled->by_time);
@@ -400,6 +409,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     counting_measure_own();
     if (images)
         triggers_images_at_start();
+    probes_begin();
     errno = keep;
     process.activated = true;
     struct preload_thread *counted = thread_count_from_here();

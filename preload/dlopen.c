@@ -8,6 +8,7 @@
  * at the next image's start or dlclose; dlmopen's namespaces, which hold a C library of their own, are not seen. */
 #include "preload/images.h"
 #include "preload/interpose.h"
+#include "preload/probes.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -144,5 +145,6 @@ PRELOAD_EXPORT int dlclose(void *handle)
 {
     int rc = NEXT(dlclose)(handle);
     notice_images();
+    probes_images_gone();
     return rc;
 }

@@ -4,6 +4,7 @@
 #include "preload/counting.h"
 #include "preload/images.h"
 #include "preload/marks.h"
+#include "preload/probes.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -77,6 +78,7 @@ void process_after_fork_child(void)
     bool again = pt != NULL && t->attached == 0;
     windows_forked(pt, again);
     images_forked();
+    probes_forked();
     if (pt != NULL) {
         if (!again)
             pt->was_recording = t->recording != 0;

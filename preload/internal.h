@@ -125,8 +125,9 @@ bool totals_are_there(void);
 /* At the end: nothing but the edges of a default window is in the stream, so no file is to be left. */
 bool process_nothing_recorded(void);
 
-/* Warning i about the chains, NULL past the last. */
+/* Warning i about the chains, NULL past the last; one more, said at once too. In the constructor. */
 const char *process_chain_warning(unsigned i);
+void process_warn(const char *text);
 /* At the end of the program: until the file is closed, the writer is gone, or REGTRACE_EXIT_WAIT is over. */
 void process_wait_for_writer(void);
 bool writer_is_alive(void);

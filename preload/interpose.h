@@ -37,8 +37,8 @@ extern __thread uint32_t processes_vfork_depth
 /* This process shares its memory, or was made by a raw clone: it must change nothing of ours. One system call. */
 bool processes_is_borrower(void);
 
-/* The program's view of the internal signal: it blocked it (we did not). Per thread. */
-extern __thread bool signals_internal_blocked
+/* Bits of signals that the program blocked and we did not. Per thread. */
+extern __thread uint64_t signals_hidden
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Program handlers that ran on this thread, and interruptions by us: tell who broke a wait off. */
@@ -52,13 +52,15 @@ extern __thread struct signals_seen signals_seen
  * signals that an alarm names, and the internal signal's bit in the mask, included. Keeps errno. */
 struct signals_inherited {
     uint64_t ignored; /* bit n - 1: made ignored for the time */
-    bool blocked;     /* the internal signal was blocked for the time */
+    uint64_t hidden;  /* those of signals_hidden that were blocked for the time */
 };
 void signals_before_exec(struct signals_inherited *saved);
 void signals_after_exec(const struct signals_inherited *saved);
 
 /* From a handler: what would have happened had nobody handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
+/* A SIGTRAP that is none of ours goes the way of other signals, under the mask that the program had; SIGTRAP itself stays open. */
+void signals_hand_on(int signo, siginfo_t *info, void *context);
 
 /* Over fork, innermost: nobody else changes dispositions. */
 void signals_before_fork(void);
@@ -74,9 +76,12 @@ void signals_adopt_mask(void);
 /* Did we send it, or a timer of ours, or our writer for `regtrace ctl`? */
 bool signals_is_internal(int signo, const siginfo_t *info);
 
-/* The set to hand to the kernel: without the internal signal, in *copy; NULL for NULL. *named (may be NULL): it was in
- * the set. A set that names it among few means that very signal: then it is given up first. */
-const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, bool *named);
+/* Signals that are to reach us whatever the program blocks: the internal one, and SIGTRAP where probes are. */
+uint64_t signals_kept_bits(void);
+
+/* The set to hand to the kernel: without those signals, in *copy; NULL for NULL. *named (may be NULL): those that were in
+ * the set. A set that names the internal one among few means that very signal: then it is given up first. */
+const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *named);
 
 void threads_prepare(void);
 void processes_prepare(void);

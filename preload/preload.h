@@ -32,6 +32,7 @@ struct process {
     uint32_t pid; /* the pid that owns this state: a differing getpid() means an unseen fork */
     const struct pmu_backend *pmu; /* counts instructions; NULL: nothing does */
     bool steps;                    /* threads may be stepped by the trap flag: SIGTRAP is ours */
+    bool probes;                   /* places of the program are patched: SIGTRAP is ours */
     bool overflows;      /* counters of the kernel's interrupt threads: SIGIO may be ours */
     int internal_signal; /* with which we interrupt our own threads; 0 = none reserved */
     struct identity id;
@@ -95,6 +96,7 @@ void trigger_signal(int signal_number, uintptr_t ip);
 void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id);
 void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip);
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter);
+void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip); /* in index order */
 void trigger_requests(void);         /* serve what `regtrace ctl` asked for */
 void trigger_timers(int timer_code); /* a timeout is over: code = chain */
 

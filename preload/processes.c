@@ -168,7 +168,7 @@ PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *
 /* The child runs on this thread's memory: everything of ours is switched off in it, and put back by the parent. */
 struct vfork_state {
     uint32_t attached, recording;
-    bool blocked;
+    uint64_t hidden;
 };
 static __thread struct vfork_state before_vfork;
 
@@ -180,7 +180,7 @@ void vfork_prepare(void)
     struct recorder_thread *t = &recorder_self;
     if (processes_vfork_depth++ != 0)
         return;
-    before_vfork = (struct vfork_state){t->attached, t->recording, signals_internal_blocked};
+    before_vfork = (struct vfork_state){t->attached, t->recording, signals_hidden};
     t->attached = 2;
     t->recording = 0;
     t->in_toolkit++;
@@ -194,7 +194,7 @@ long vfork_parent(long result)
         t->in_toolkit--;
         t->attached = before_vfork.attached;
         t->recording = before_vfork.recording;
-        signals_internal_blocked = before_vfork.blocked;
+        signals_hidden = before_vfork.hidden;
         child_made((pid_t)result);
     }
     if (result < 0) {

@@ -3,6 +3,7 @@
 #include "preload/interpose.h"
 
 #include "base/sys.h"
+#include "preload/counting.h"
 #include "preload/internal.h"
 
 #include <string.h>
@@ -17,6 +18,17 @@ uintptr_t signals_ip_of(const void *context)
 #else
     return (uintptr_t)uc->uc_mcontext.pc;
 #endif
+}
+
+void signals_hand_on(int signo, siginfo_t *info, void *context)
+{
+    const ucontext_t *uc = context;
+    uint64_t mask;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    uint64_t all = sys_block_signals();
+    sys_restore_signals(mask | UINT64_C(1) << (SIGTRAP - 1));
+    signals_handler(signo, info, context);
+    sys_restore_signals(all);
 }
 
 static bool default_is_nothing(int signo)

@@ -2,6 +2,7 @@
  * The internal signal is kept out of the masks that the program sets and of what it waits for, and shown where
  * the program asks what it blocked. Waits without a time limit that only we broke off go on. */
 #include "preload/interpose.h"
+#include "preload/probes.h"
 
 #include "base/sys.h"
 
@@ -29,9 +30,9 @@ static bool is_nearly_full(const sigset_t *set)
 /* Blocked by whoever started us: it is kept out of the mask, and shown in it. */
 void signals_adopt_mask(void)
 {
-    uint64_t ours = signals_kept_out != 0 ? UINT64_C(1) << (signals_kept_out - 1) : 0, old = 0;
+    uint64_t ours = signals_kept_bits(), old = 0;
     (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&old, sizeof ours, 0, 0);
-    signals_internal_blocked = (old & ours) != 0;
+    signals_hidden = old & ours;
 }
 
 /* Where ours is shared with the program, which blocks it and waits for it: what came is not the program's. Done as our handler
@@ -48,45 +49,62 @@ static bool took_ours(int signo, siginfo_t *info)
     return true;
 }
 
-const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, bool *named)
+uint64_t signals_kept_bits(void)
 {
+    int internal = signals_kept_out;
+    return (internal != 0 ? UINT64_C(1) << (internal - 1) : 0) |
+           (process.probes ? UINT64_C(1) << (SIGTRAP - 1) : 0);
+}
+
+const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *named)
+{
+    uint64_t bits, found;
+    int internal = signals_kept_out;
     if (named != NULL)
-        *named = false;
+        *named = 0;
     if (set == NULL)
         return NULL;
     *copy = *set;
-    int internal = signals_kept_out;
-    if (internal == 0 || sigismember(set, internal) != 1)
+    memcpy(&bits, set, sizeof bits);
+    found = bits & signals_kept_bits();
+    if (found == 0)
         return copy;
-    if (processes_vfork_depth == 0 && !is_nearly_full(set)) {
+    if (internal != 0 && (found >> (internal - 1) & 1) != 0 && processes_vfork_depth == 0 &&
+        !is_nearly_full(set)) {
         signals_give_up_internal(internal);
-        return copy;
+        found &= ~(UINT64_C(1) << (internal - 1));
     }
-    (void)sigdelset(copy, internal);
+    bits &= ~found;
+    memcpy(copy, &bits, sizeof bits);
     if (named != NULL)
-        *named = true;
+        *named = found;
     return copy;
 }
 
-static void note_mask(int how, bool named)
+static void note_mask(int how, uint64_t named)
 {
-    if (how == SIG_SETMASK)
-        signals_internal_blocked = named;
-    else if (named)
-        signals_internal_blocked = how == SIG_BLOCK;
+    uint64_t before = signals_hidden;
+    signals_hidden = how == SIG_SETMASK ? named
+                     : how == SIG_BLOCK ? before | named
+                                        : before & ~named;
+    if (RT_UNLIKELY((before & ~signals_hidden) != 0))
+        probes_unblocked();
 }
 
-static void show_mask(sigset_t *old, bool was_blocked)
+static void show_mask(sigset_t *old, uint64_t hidden)
 {
-    if (old != NULL && was_blocked && signals_kept_out != 0)
-        (void)sigaddset(old, signals_kept_out);
+    uint64_t bits;
+    if (old == NULL || hidden == 0)
+        return;
+    memcpy(&bits, old, sizeof bits);
+    bits |= hidden & signals_kept_bits();
+    memcpy(old, &bits, sizeof bits);
 }
 
 PRELOAD_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
     sigset_t copy;
-    bool before = signals_internal_blocked;
-    bool named;
+    uint64_t before = signals_hidden, named;
     const sigset_t *own = signals_own_set(set, &copy, &named);
     int rc = NEXT(pthread_sigmask)(how, own, old);
     if (rc == 0) {
@@ -100,8 +118,7 @@ PRELOAD_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 PRELOAD_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
     sigset_t copy;
-    bool before = signals_internal_blocked;
-    bool named;
+    uint64_t before = signals_hidden, named;
     const sigset_t *own = signals_own_set(set, &copy, &named);
     int rc = NEXT(sigprocmask)(how, own, old);
     if (rc == 0) {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/counting.h"
+#include "preload/probes.h"
 #include "preload/sampling.h"
 #include "preload/valgrind.h"
 
@@ -35,7 +36,7 @@ static _Atomic uint32_t installed;
 static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal signal */
 
 int signals_kept_out;
-__thread bool signals_internal_blocked;
+__thread uint64_t signals_hidden;
 __thread struct signals_seen signals_seen;
 static __thread uint64_t fork_mask;
 
@@ -77,7 +78,8 @@ void signals_forked(void)
 
 static bool is_ours(const struct sigaction *a)
 {
-    return a->sa_sigaction == signals_handler || a->sa_sigaction == counting_trapped;
+    return a->sa_sigaction == signals_handler || a->sa_sigaction == counting_trapped ||
+           a->sa_sigaction == probes_trapped;
 }
 
 static uintptr_t handler_of(const struct sigaction *a)
@@ -112,7 +114,7 @@ static void show(int signo, struct sigaction *a)
 /* Signals that come to us whatever the program does with them: an alarm names it, or we sent it once and may again. */
 static bool always_ours(int signo)
 {
-    return trigger_wants_signal(signo) || (signo == SIGTRAP && process.steps) ||
+    return trigger_wants_signal(signo) || (signo == SIGTRAP && (process.steps || process.probes)) ||
            (signo == SIGIO && process.overflows) ||
            (atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) != 0;
 }
@@ -133,10 +135,10 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     bool function = is_function(handler_of(wanted));
     if (signals_kept_out != 0)
         (void)sigdelset(&a.sa_mask, signals_kept_out);
-    if (process.steps)
-        (void)sigdelset(&a.sa_mask, SIGTRAP); /* blocked, a step in the handler would kill */
-    if (signo == SIGTRAP && process.steps)
-        return counting_trap_action();
+    if (process.steps || process.probes)
+        (void)sigdelset(&a.sa_mask, SIGTRAP); /* blocked, a trap in the handler would kill */
+    if (signo == SIGTRAP && (process.steps || process.probes))
+        return process.steps ? counting_trap_action() : probes_action();
     if (!function && !named)
         return a;
     a.sa_sigaction = signals_handler;
@@ -320,7 +322,7 @@ static void record_and_run(uintptr_t handler, struct received *r, int *keep)
 /* The internal signal, sent by somebody else while it is still ours: from now on it is the program's. */
 RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
 {
-    bool blocked = signals_internal_blocked;
+    bool blocked = (signals_hidden & bit(signo)) != 0;
     signals_give_up_internal(signo); /* its disposition is the default still: nobody set one */
     if (!blocked) {
         signals_default_action(signo, info, context);
@@ -469,11 +471,10 @@ void signals_before_exec(struct signals_inherited *saved)
         if (NEXT(sigaction)(n, &a, NULL) == 0)
             saved->ignored |= bit(n);
     }
-    if (signals_internal_blocked && signals_kept_out != 0) {
-        uint64_t ours = bit(signals_kept_out);
-        (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&ours, 0, sizeof ours, 0, 0);
-        saved->blocked = true;
-    }
+    saved->hidden = signals_hidden & signals_kept_bits();
+    if (saved->hidden != 0)
+        (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&saved->hidden, 0,
+                        sizeof saved->hidden, 0, 0);
     errno = keep;
 }
 
@@ -489,9 +490,8 @@ void signals_after_exec(const struct signals_inherited *saved)
         a = kernel_action(n, &ignore);
         (void)NEXT(sigaction)(n, &a, NULL);
     }
-    if (saved->blocked) {
-        uint64_t ours = bit(signals_kept_out);
-        (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, 0, sizeof ours, 0, 0);
-    }
+    if (saved->hidden != 0)
+        (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&saved->hidden, 0,
+                        sizeof saved->hidden, 0, 0);
     errno = keep;
 }

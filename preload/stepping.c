@@ -150,17 +150,6 @@ static void go_on(struct pmu_thread *c, enum pmu_trap r, void *context)
         run_with_room(context, due, context);
 }
 
-/* What is not of a step goes to the program, under the mask that it had. */
-static void hand_on(int signo, siginfo_t *info, ucontext_t *uc)
-{
-    uint64_t mask;
-    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
-    uint64_t all = sys_block_signals();
-    sys_restore_signals(mask | UINT64_C(1) << (SIGTRAP - 1));
-    signals_handler(signo, info, uc);
-    sys_restore_signals(all);
-}
-
 void counting_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
@@ -172,7 +161,7 @@ void counting_trapped(int signo, siginfo_t *info, void *context)
     enum pmu_trap r = pmu_step_trap(c, info, context);
     if (r == PMU_TRAP_FOREIGN) {
         if (pmu_step_lets_through(c, info))
-            hand_on(signo, info, context);
+            signals_hand_on(signo, info, context);
     } else {
         go_on(c, r, context);
     }

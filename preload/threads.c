@@ -24,8 +24,9 @@
 /* What a new thread needs of its creator; the new thread gives it back before the program's routine runs. */
 struct thread_start {
     _Atomic uint32_t taken;
-    bool mapped;          /* by mmap: the pool was full */
-    bool helper, blocked; /* blocked: the program's view of the internal signal, inherited */
+    bool mapped; /* by mmap: the pool was full */
+    bool helper;
+    uint64_t hidden; /* signals_hidden of the thread that makes it, inherited */
     uint32_t claimed;
     union {
         void *(*posix)(void *);
@@ -175,7 +176,7 @@ static struct thread_start *start_prepare(uintptr_t routine, void *argument)
     s->argument = argument;
     s->image = image_of(routine);
     s->helper = is_helper_image(s->image);
-    s->blocked = signals_internal_blocked;
+    s->hidden = signals_hidden;
     s->claimed = recorder_tid_claim(s->helper) + 1;
     return s;
 }
@@ -193,13 +194,12 @@ static struct thread_start start_begin(void *p)
     struct thread_start s;
     memcpy(&s, given, sizeof s);
     start_give(given);
-    signals_internal_blocked = s.blocked;
-    if (signals_kept_out != 0) {
-        uint64_t ours = UINT64_C(1) << (signals_kept_out - 1), old = 0;
+    signals_hidden = s.hidden;
+    uint64_t ours = signals_kept_bits(), old = 0;
+    if (ours != 0) {
         (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&old, sizeof ours, 0,
                         0);
-        if (old & ours)
-            signals_internal_blocked = true;
+        signals_hidden |= old & ours;
     }
     recorder_self.claimed = s.claimed;
     threads_watch_end();

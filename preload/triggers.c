@@ -3,6 +3,7 @@
 #include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/images.h"
+#include "preload/probes.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -294,9 +295,15 @@ void trigger_signal(int signal_number, uintptr_t ip)
     hit(thread_self(), match, n, ip);
 }
 
+void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip)
+{
+    if (process.traced)
+        hit(thread_self(), alarms, n, ip);
+}
+
 bool trigger_wants_images(void)
 {
-    return images.count != 0 || functions_wanted() || images_are_noted();
+    return images.count != 0 || process.probes || functions_wanted() || images_are_noted();
 }
 
 static const char *base_name(const char *path)
@@ -326,6 +333,7 @@ void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id
     if (!process.traced || recorder_self.in_toolkit)
         return;
     image_note(path, base, build_id);
+    probes_images_loaded();
     image_is_here(path, base, build_id);
 }
 

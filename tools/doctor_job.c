@@ -47,6 +47,32 @@ static void look_loader(struct finding *f)
                     "a program with the library preloaded runs and ends as without it");
 }
 
+/* A place in a program that comes to it. The chain never fires, so nothing is recorded. */
+static void look_probes(struct finding *f)
+{
+#if defined(__x86_64__)
+    char path[PATH_MAX], preload[PATH_MAX + 16], out[800];
+    struct rt_error e = {{0}};
+    if (installed_library(path, &e) != 0) {
+        finding_set(f, FINDING_NOTE, "not tried: there is no library");
+        return;
+    }
+    (void)snprintf(preload, sizeof preload, "LD_PRELOAD=%s", path);
+    const char *const variables[] = {preload, "REGTRACE_CONTROL=start:address:main:count1000000",
+                                     "REGTRACE_PMU=none", NULL};
+    char *const argv[] = {(char *)(uintptr_t) "true", NULL};
+    int rc = doctor_run(argv, variables, out, sizeof out);
+    out[strcspn(out, "\n")] = '\0';
+    if (rc == 0 && out[0] == '\0')
+        finding_set(f, FINDING_OK, "alarms that name places and functions of a program work");
+    else
+        finding_set(f, FINDING_NOTE, "alarms that name places of a program: %s (status %d)",
+                    out[0] != '\0' ? out : "no message", rc);
+#else
+    finding_set(f, FINDING_NOTE, "alarms that name places of a program are for x86-64 alone");
+#endif
+}
+
 static void look_writer(struct finding *f)
 {
     char library[PATH_MAX], path[PATH_MAX];
@@ -197,8 +223,7 @@ static void look_python(struct finding *f)
 }
 
 const struct examination examinations_job[] = {
-    {"library", look_library},   {"loader", look_loader},
-    {"writer", look_writer},     {"trial", look_trial},
-    {"MPI", look_mpi_libraries}, {"launchers", look_launchers},
-    {"Python", look_python},     {NULL, NULL},
+    {"library", look_library},     {"loader", look_loader}, {"writer", look_writer},
+    {"probes", look_probes},       {"trial", look_trial},   {"MPI", look_mpi_libraries},
+    {"launchers", look_launchers}, {"Python", look_python}, {NULL, NULL},
 };

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Asking regtrace-sites for plans (isa/sites_main.c has the lines of its answer). */
+#include "preload/probe_sites.h"
+
+#include "base/ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define QUESTIONS_MAX 1000u
+#define ANSWER_ROOM                                                                                \
+    ((size_t)256 << 20) /* of address space: plans come inline where no folder can keep them */
+
+/* Tables lie inside; what is in them is regtrace-sites' own, which has looked at what it keeps. */
+static bool table_fits(const struct isa_plan *p, const struct isa_table *t, size_t size)
+{
+    return t->offset <= p->bytes && t->count <= (p->bytes - t->offset) / size;
+}
+
+static bool is_plan(const struct isa_plan *p, size_t bytes)
+{
+    return bytes >= sizeof *p && memcmp(p->magic, ISA_PLAN_MAGIC, sizeof ISA_PLAN_MAGIC) == 0 &&
+           p->version == ISA_PLAN_VERSION && p->bytes == bytes &&
+           table_fits(p, &p->sites, sizeof(struct isa_site)) && table_fits(p, &p->code, 1) &&
+           table_fits(p, &p->fixups, sizeof(struct isa_fixup)) &&
+           table_fits(p, &p->steps, sizeof(struct isa_step)) && table_fits(p, &p->text, 1);
+}
+
+static void take_plan(struct probe_answer *a, const void *bytes, size_t n)
+{
+    if (is_plan(bytes, n)) {
+        a->plan = bytes;
+        a->bytes = n;
+        return;
+    }
+    (void)munmap((void *)(uintptr_t)bytes, n);
+    (void)snprintf(a->reason, sizeof a->reason, "regtrace-sites is of another version");
+}
+
+static void map_plan(struct probe_answer *a, const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *p = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0
+                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                  : MAP_FAILED;
+    if (fd >= 0)
+        (void)close(fd);
+    if (p != MAP_FAILED)
+        take_plan(a, p, (size_t)st.st_size);
+    else
+        (void)snprintf(a->reason, sizeof a->reason, "its plan %.400s cannot be read: %s", path,
+                       strerror(errno));
+}
+
+static void copy_plan(struct probe_answer *a, const char *bytes, size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        (void)snprintf(a->reason, sizeof a->reason, "no memory");
+        return;
+    }
+    memcpy(p, bytes, n);
+    take_plan(a, p, n);
+}
+
+/* Field n of a line whose tabs have become NULs. */
+static const char *field(const char *line, const char *end, unsigned n)
+{
+    while (n-- > 0 && line < end)
+        line += strlen(line) + 1;
+    return line < end ? line : "";
+}
+
+/* One line; what follows it belongs to it where a plan comes inline. Behind it all. */
+static char *take_line(char *line, char *end, struct probe_answer *answers, unsigned count,
+                       unsigned *next)
+{
+    char *stop = memchr(line, '\n', (size_t)(end - line));
+    if (stop == NULL)
+        return end;
+    *stop = '\0';
+    for (char *c = line; c < stop; c++)
+        *c = *c == '\t' ? '\0' : *c;
+    bool plan = strcmp(line, "plan") == 0, first = plan || strcmp(line, "!") == 0;
+    if (first ? *next == count : *next == 0)
+        return stop + 1;
+    *next += first;
+    struct probe_answer *a = &answers[*next - 1];
+    if (plan && field(line, stop, 5)[0] == '=') {
+        size_t n = strtoull(field(line, stop, 5) + 1, NULL, 10);
+        if (n >= (size_t)(end - stop))
+            return end;
+        copy_plan(a, stop + 1, n);
+        return stop + 1 + n + 1;
+    }
+    if (plan)
+        map_plan(a, field(line, stop, 5));
+    else if (first || strcmp(line, "say") == 0)
+        (void)snprintf(a->reason, sizeof a->reason, "%.500s", field(line, stop, 2));
+    return stop + 1;
+}
+
+bool probe_can_ask(char path[PATH_MAX])
+{
+    return process_find_program("regtrace-sites", path);
+}
+
+static int ask(bool kept, const struct probe_question *questions, unsigned count, char *out,
+               size_t *length, struct rt_error *e)
+{
+    static const char *arguments[3 * QUESTIONS_MAX + 3];
+    char path[PATH_MAX];
+    unsigned n = 0;
+    if (!probe_can_ask(path)) {
+        rt_error_set(e,
+                     "regtrace-sites, the program that finds places in machine code, is not there: "
+                     "%s (it is built where Zydis and elfutils are)",
+                     path);
+        return -ENOENT;
+    }
+    arguments[n++] = path;
+    if (!kept)
+        arguments[n++] = "--no-cache";
+    for (unsigned i = 0; i < count; i++) {
+        if (i == 0 || questions[i].image != questions[i - 1].image) {
+            if (i != 0)
+                arguments[n++] = "--";
+            arguments[n++] = questions[i].image->path;
+        }
+        arguments[n++] = questions[i].request;
+    }
+    arguments[n] = NULL;
+    return ask_program(path, arguments, environ, out, ANSWER_ROOM, length, e);
+}
+
+int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
+              struct probe_answer *answers, struct rt_error *e)
+{
+    size_t length = 0;
+    if (count > QUESTIONS_MAX) {
+        rt_error_set(e, "too much is asked of regtrace-sites at once");
+        return -E2BIG;
+    }
+    char *out = mmap(NULL, ANSWER_ROOM, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (out == MAP_FAILED) {
+        rt_error_set(e, "no memory for the answers of regtrace-sites");
+        return -ENOMEM;
+    }
+    memset(answers, 0, count * sizeof *answers);
+    int rc = ask(kept, questions, count, out, &length, e);
+    unsigned next = 0;
+    for (char *line = out, *end = out + length; rc == 0 && line < end;)
+        line = take_line(line, end, answers, count, &next);
+    (void)munmap(out, ANSWER_ROOM);
+    if (rc == 0 && next != count) {
+        rt_error_set(e, "regtrace-sites has not answered all of what it was asked");
+        rc = -EPROTO;
+    }
+    return rc;
+}
+
+void probe_answer_free(struct probe_answer *a)
+{
+    if (a->plan != NULL)
+        (void)munmap((void *)(uintptr_t)a->plan, a->bytes);
+    a->plan = NULL;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The images of this process, as probes see them. */
+#include "preload/probe_sites.h"
+
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KNOWN_MAX 4096u
+
+/* Images that have been handed out. */
+static struct known {
+    uintptr_t bias, from;
+    bool here;
+} known[KNOWN_MAX];
+static unsigned known_count;
+
+struct look {
+    struct probe_image *images;
+    unsigned count, room;
+    bool began;
+};
+
+static struct known *find_known(uintptr_t bias, uintptr_t from)
+{
+    for (unsigned i = 0; i < known_count; i++)
+        if (known[i].bias == bias && known[i].from == from)
+            return &known[i];
+    return NULL;
+}
+
+const char *probe_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Symbols that are taken from elsewhere stand before those that can be found here, which DT_GNU_HASH counts from. */
+static bool imports(const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic, const char *name)
+{
+    const ElfW(Sym) *symbols = NULL;
+    const char *strings = NULL;
+    const uint32_t *hash = NULL;
+    uintptr_t bias = info->dlpi_addr;
+    for (; dynamic->d_tag != DT_NULL; dynamic++) {
+        uintptr_t at = dynamic->d_un.d_ptr + (dynamic->d_un.d_ptr < bias ? bias : 0);
+        if (dynamic->d_tag == DT_SYMTAB)
+            symbols = (const ElfW(Sym) *)at; /* NOLINT: the dynamic linker's word */
+        else if (dynamic->d_tag == DT_STRTAB)
+            strings = (const char *)at; /* NOLINT */
+        else if (dynamic->d_tag == DT_GNU_HASH)
+            hash = (const uint32_t *)at; /* NOLINT */
+    }
+    for (uint32_t i = 1; symbols != NULL && strings != NULL && hash != NULL && i < hash[1]; i++)
+        if (symbols[i].st_shndx == SHN_UNDEF && strcmp(strings + symbols[i].st_name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Its functions say themselves when they are entered: compiled with -finstrument-functions. */
+static bool is_instrumented(const struct dl_phdr_info *info)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_DYNAMIC &&
+            imports(info, (const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr), /* NOLINT */
+                    "__cyg_profile_func_enter"))
+            return true;
+    }
+    return false;
+}
+
+/* It runs with all signals blocked at times, and an int3 would kill then: the C library and the dynamic linker, and what comes
+ * in between where the C library gives back memory of a thread that ends (UCX hooks that, allocators stand in for it). */
+static bool runs_masked(const char *path)
+{
+    static const char *const names[] = {"libc.so",     "libc-",      "libpthread", "ld-linux",
+                                        "ld-",         "libucm.so",  "libucs.so",  "libjemalloc",
+                                        "libtcmalloc", "libmimalloc"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(probe_base_name(path), names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static void extent(const struct dl_phdr_info *info, uintptr_t *from, uintptr_t *to)
+{
+    *from = UINTPTR_MAX;
+    *to = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + p->p_vaddr;
+        if (p->p_type != PT_LOAD)
+            continue;
+        *from = at < *from ? at : *from;
+        *to = at + p->p_memsz > *to ? at + p->p_memsz : *to;
+    }
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    struct look *l = context;
+    uintptr_t from, to, ours = (uintptr_t)&visit;
+    extent(info, &from, &to);
+    bool program = !l->began;
+    l->began = true;
+    const char *path = program ? process.id.executable : info->dlpi_name;
+    if (l->count == l->room || known_count == KNOWN_MAX || path == NULL ||
+        (!program && strchr(path, '/') == NULL) || (ours >= from && ours < to))
+        return 0;
+    if (find_known(info->dlpi_addr, from) != NULL)
+        return 0;
+    known[known_count++] = (struct known){.bias = info->dlpi_addr, .from = from};
+    struct probe_image *m = &l->images[l->count++];
+    *m = (struct probe_image){.bias = info->dlpi_addr,
+                              .from = from,
+                              .to = to,
+                              .is_program = program,
+                              .no_int3 = runs_masked(path),
+                              .instrumented = is_instrumented(info)};
+    (void)snprintf(m->path, sizeof m->path, "%s", path);
+    return 0;
+}
+
+unsigned probe_images(struct probe_image *images, unsigned room)
+{
+    struct look l = {.images = images, .room = room};
+    (void)dl_iterate_phdr(visit, &l);
+    return l.count;
+}
+
+static int note_here(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    (void)context;
+    uintptr_t from, to;
+    extent(info, &from, &to);
+    struct known *k = find_known(info->dlpi_addr, from);
+    if (k != NULL)
+        k->here = true;
+    return 0;
+}
+
+void probe_images_forget(void)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < known_count; i++)
+        known[i].here = false;
+    (void)dl_iterate_phdr(note_here, NULL);
+    for (unsigned i = 0; i < known_count; i++)
+        if (known[i].here)
+            known[n++] = known[i];
+    known_count = n;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Plans put into the memory of this process: copies of instructions near their image, and the first bytes of sites. */
+#include "preload/probe_sites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE ((uintptr_t)4096)
+#define REACH ((uintptr_t)0x7f000000) /* of a 32-bit distance, with room to spare */
+#define STRIDE ((uintptr_t)1 << 20)
+#define COPY_ALIGNMENT 16u
+#define INT3 0xcc
+
+/* Every instruction's copy reaches whatever the image reaches by 32 bits. MAP_FAILED: there is no room. */
+static void *map_near(const struct probe_image *image, size_t bytes)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    uintptr_t end = (image->to + PAGE - 1) & ~(PAGE - 1), size = end - image->from;
+    for (uintptr_t away = 0; size + away + bytes < REACH; away += STRIDE) {
+        const uintptr_t places[] = {end + away, (image->from & ~(PAGE - 1)) - away - bytes};
+        for (int i = 0; i < 2; i++) {
+            void *at = (void *)(places[i] & ~(PAGE - 1)); /* NOLINT: an address of our choice */
+            void *p = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+            if (p == at)
+                return p;
+            if (p != MAP_FAILED)
+                (void)munmap(p, bytes); /* a kernel that does not know the flag */
+        }
+    }
+    return MAP_FAILED;
+}
+
+static const uint8_t *table(const struct isa_plan *p, const struct isa_table *t)
+{
+    return (const uint8_t *)p + t->offset;
+}
+
+/* The copy of one instruction, written to `to` and to run there. False: something is out of reach, or the plan is none. */
+static bool make_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias,
+                      uint8_t *to)
+{
+    if (c->code + (uint64_t)c->bytes > p->code.count ||
+        c->fixups + (uint64_t)c->fixup_count > p->fixups.count)
+        return false;
+    memcpy(to, table(p, &p->code) + c->code, c->bytes);
+    for (unsigned i = 0; i < c->fixup_count; i++) {
+        struct isa_fixup f;
+        memcpy(&f, table(p, &p->fixups) + (c->fixups + i) * sizeof f, sizeof f);
+        if (f.at + 4u > c->bytes || !isa_fixup_apply(&f, to, (uintptr_t)to, bias))
+            return false;
+    }
+    return true;
+}
+
+static size_t room_of(const struct isa_copy *c)
+{
+    return (c->bytes + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
+}
+
+static struct isa_site site_of(const struct isa_plan *p, size_t i)
+{
+    struct isa_site s;
+    memcpy(&s, table(p, &p->sites) + i * sizeof s, sizeof s);
+    return s;
+}
+
+static bool place_one(const struct probe_image *image, const struct isa_plan *p,
+                      const struct isa_site *s, uint16_t alarm, uint8_t **to,
+                      struct probe_site *row)
+{
+    bool own = (s->flags & ISA_SITE_OWN) != 0;
+    *row = (struct probe_site){.at = s->address + image->bias + s->patch,
+                               .alarm = alarm,
+                               .displaced = s->one.displaced,
+                               .flags = s->flags,
+                               .behind = s->patch,
+                               .byte = INT3};
+    if ((s->flags & ISA_SITE_REFUSED) != 0 || (!own && s->one.displaced == 0) ||
+        s->bytes >= p->code.count)
+        return false;
+    if (own)
+        return true;
+    row->byte = table(p, &p->code)[s->bytes];
+    row->copy = *to;
+    if (!make_copy(p, &s->one, image->bias, *to))
+        return false;
+    *to += room_of(&s->one);
+    return true;
+}
+
+int probe_place(const struct probe_image *image, const struct isa_plan *plan, uint16_t alarm,
+                struct probe_sites *to, uint64_t *refused, struct rt_error *e)
+{
+    size_t n = plan->sites.count, bytes = PAGE;
+    for (size_t i = 0; i < n; i++)
+        bytes += room_of(&(struct isa_copy){.bytes = site_of(plan, i).one.bytes});
+    bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
+    struct probe_site *rows = realloc(to->rows, (to->count + n + 1) * sizeof *rows);
+    if (rows == NULL) {
+        rt_error_set(e, "no memory for %zu probes", n);
+        return -ENOMEM;
+    }
+    to->rows = rows;
+    uint8_t *code = map_near(image, bytes), *at = code;
+    if (code == MAP_FAILED) {
+        rt_error_set(e, "there is no free memory within 2 GiB of %s for its probes", image->path);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct isa_site s = site_of(plan, i);
+        if (place_one(image, plan, &s, alarm, &at, &to->rows[to->count]))
+            to->count++;
+        else
+            (*refused)++;
+    }
+    if (mprotect(code, bytes, PROT_READ | PROT_EXEC) != 0) {
+        rt_error_set(e, "memory cannot be made executable here: %s", strerror(errno));
+        return -errno;
+    }
+    return 0;
+}
+
+/* By /proc/self/mem the kernel writes where the mapping itself may not be written, and copies the page first. */
+static bool write_byte(int fd, uintptr_t at, uint8_t byte)
+{
+    if (fd >= 0 && pwrite(fd, &byte, 1, (off_t)at) == 1)
+        return true;
+    void *page = (void *)(at & ~(PAGE - 1)); /* NOLINT: an address of the program's */
+    if (mprotect(page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+        return false;
+    *(volatile uint8_t *)at = byte; /* NOLINT */
+    (void)mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+    return true;
+}
+
+int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed)
+{
+    int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC), rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        const struct probe_site *s = &rows[i];
+        uint8_t now = *(const volatile uint8_t *)s->at; /* NOLINT: the program's text */
+        bool done = i > 0 && rows[i - 1].at == s->at;   /* for another alarm */
+        if (done || s->copy == NULL)
+            continue;
+        if (now != s->byte)
+            (*changed)++;
+        else if (!write_byte(fd, s->at, INT3))
+            rc = -EACCES;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A thread comes to a place that has a probe. */
+#include "preload/probes.h"
+
+#include "base/sys.h"
+#include "preload/counting.h"
+#include "preload/interpose.h"
+#include "preload/probe_sites.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#define ALARMS_MAX 256u /* at one place */
+#define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
+
+/* The first row of that address, NULL: none. */
+static const struct probe_site *find(const struct probe_sites *s, uintptr_t at)
+{
+    size_t low = 0, high = s != NULL ? s->count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->rows[middle].at < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return s != NULL && low < s->count && s->rows[low].at == at ? &s->rows[low] : NULL;
+}
+
+#if defined(__x86_64__)
+
+/* What registers must hold where the instruction alone does not say it all. */
+static bool says_it(const struct ctl_alarm *a, const struct probe_site *site, const ucontext_t *uc)
+{
+    const greg_t *r = uc->uc_mcontext.gregs;
+    uint32_t ax = (uint32_t)r[REG_RAX], bx = (uint32_t)r[REG_RBX];
+    if (a->type == CTL_CPUID)
+        return (uint64_t)r[REG_RAX] == (a->number << 16 | 0x4711);
+    if (a->type != CTL_MAGIC)
+        return true;
+    if (site->displaced == 3) /* xchg %bx,%bx */
+        return r[REG_RAX] == 4 && (uint64_t)r[REG_RBX] == a->number &&
+               (uint64_t)r[REG_RCX] == a->second;
+    return ax == a->number && bx == a->second;
+}
+
+struct coming {
+    const struct probe_sites *all;
+    const struct probe_site *first;
+    ucontext_t *context;
+};
+
+static void fire(void *p)
+{
+    const struct coming *c = p;
+    uint16_t alarms[ALARMS_MAX];
+    unsigned n = 0;
+    for (const struct probe_site *s = c->first;
+         s < c->all->rows + c->all->count && s->at == c->first->at && n < ALARMS_MAX; s++)
+        if (says_it(ctl_config_alarm(process.config, s->alarm), s, c->context))
+            alarms[n++] = s->alarm;
+    if (n != 0)
+        trigger_probe(alarms, n, c->first->at - c->first->behind);
+}
+
+/* The thread goes on in the copy. Whoever enters that of a call has pushed the address behind the call. */
+static void go_on(const struct probe_site *s, ucontext_t *uc)
+{
+    greg_t *r = uc->uc_mcontext.gregs;
+    if (s->copy == NULL)
+        return; /* the program's own int3: it stands behind it already */
+    if ((s->flags & ISA_SITE_CALL) != 0) {
+        r[REG_RSP] -= 8;
+        *(uint64_t *)r[REG_RSP] = s->at + s->displaced; /* NOLINT: the thread's stack */
+    }
+    r[REG_RIP] = (greg_t)(uintptr_t)s->copy;
+}
+
+/* SIGTRAP sent to a thread that has blocked it, as it thinks. */
+static __thread bool withheld;
+
+void probes_unblocked(void)
+{
+    if (!withheld || (signals_hidden & TRAP_BIT) != 0)
+        return;
+    withheld = false;
+    (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
+}
+
+void probes_trapped(int signo, siginfo_t *info, void *context)
+{
+    int keep = errno;
+    struct coming c = {.all = probe_sites_now(), .context = context};
+    if (info->si_code == SI_KERNEL)
+        c.first = find(c.all, (uintptr_t)c.context->uc_mcontext.gregs[REG_RIP] - 1);
+    if (c.first == NULL) {
+        bool sent_while_blocked = info->si_code <= 0 && (signals_hidden & TRAP_BIT) != 0;
+        withheld = withheld || sent_while_blocked;
+        if (!sent_while_blocked)
+            signals_hand_on(signo, info, context);
+        errno = keep;
+        return;
+    }
+    if (process.traced && processes_vfork_depth == 0 && recorder_self.in_toolkit == 0) {
+        unsigned own = counting_own_begin_if(true);
+        run_with_room(context, fire, &c);
+        counting_own_end(own);
+    }
+    go_on(c.first, context);
+    errno = keep;
+}
+
+#else
+
+void probes_trapped(int signo, siginfo_t *info, void *context)
+{
+    signals_handler(signo, info, context);
+}
+
+void probes_unblocked(void)
+{
+}
+
+#endif
+
+/* On the stack where the thread is, as for steps: see counting_trap_action(). */
+struct sigaction probes_action(void)
+{
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_sigaction = probes_trapped;
+    a.sa_flags = SA_SIGINFO | SA_RESTART;
+    (void)sigfillset(&a.sa_mask);
+    (void)sigdelset(&a.sa_mask, SIGSEGV);
+    return a;
+}

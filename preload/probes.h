@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Probes: the alarms that name places of the program (address, ssc, itext, isa_extension, isa_category, int3, magic, cpuid) or
+ * functions (enter_func). x86-64.
+ *
+ * regtrace-sites says where an image is to be patched (isa/isa.h); an int3 is put there, and its handler fires the alarms and lets
+ * the thread go on in a copy of the instruction. */
+#ifndef REGTRACE_PRELOAD_PROBES_H
+#define REGTRACE_PRELOAD_PROBES_H
+
+#include "preload/internal.h"
+
+#include <signal.h>
+
+/* Asks for the places of the images that are there. In the constructor, before anything is patched. 0, or -errno with the text: no
+ * program to ask, places that cannot be patched. */
+RT_MUST_CHECK int probes_prepare(struct rt_error *e);
+/* From here on they are hit; SIGTRAP comes to us. */
+void probes_begin(void);
+/* Images may have come, whose code has not run, or gone. Not from handlers. */
+void probes_images_loaded(void);
+void probes_images_gone(void);
+/* In the child of fork. */
+void probes_forked(void);
+
+/* The program has unblocked a signal that was kept out of its mask: what came for it meanwhile is given to it. */
+void probes_unblocked(void);
+
+/* The kernel's action for SIGTRAP where probes are on. */
+struct sigaction probes_action(void);
+void probes_trapped(int signo, siginfo_t *info, void *context);
+
+#endif

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# enter_func in programs that were not compiled for it: however a function is reached, as often as the program itself counts.
+. "$(dirname "$0")/../lib.sh"
+P=$T/called plugin=$T/plugin.so
+export XDG_CACHE_HOME=$T/cache
+[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
+c++ -O2 -o "$P" "$REGTRACE_SOURCE/t/probes/called.cc" -ldl && cc -O2 -shared -fPIC -o "$plugin" "$REGTRACE_SOURCE/t/probes/plugin.c" || exit 1
+
+# enters ALARM PART [ARGUMENT]: as often as the program says.
+enters() {
+    local alarm=$1
+    shift
+    rm -rf "$T/run" "$T/log"
+    run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL="precond:$alarm,repeat" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" "$@"
+    is "$status $(grep -c ' event precond ' "$T/log" 2>/dev/null)" "0 $out" "$alarm, $*: as often as the program says" || diag "$err"
+    [ "$out" -gt 0 ]
+    ok $? "which is more than never" || diag "$out"
+}
+
+enters enter_func:over overloads
+enters 'enter_func:"second::over"' qualified
+enters enter_func:recursive deep
+enters enter_func:thrown exceptions
+enters enter_func:called ways
+enters enter_func:called traps
+enters enter_func:called forks
+enters enter_func:called leaps
+enters enter_func:plugged plugin "$plugin"
+enters address:at_plugged plugin "$plugin"
+enters address:plugin.so+0x"$(nm "$plugin" | awk '$3 == "at_plugged" {print $1}')" plugin "$plugin"
+rm -f "$T/log"
+run 60 env REGTRACE_DIR="$T/begin" REGTRACE_CONTROL=precond:address:at_begin,repeat REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" plugin "$plugin"
+is "$(grep -c ' event precond ' "$T/log")" 2 "an image that is loaded later has its probes before its own constructors run"
+
+# All of a window, by functions alone.
+run 60 "$REGTRACE" run -quiet -o "$T/window" -control start:enter_func:recursive:count3,stop:enter_func:recursive:count2,repeat -- "$P" deep
+is "$status" 0 "windows by functions: the program runs" || diag "$err"
+ok_run "what is recorded holds" "$REGTRACE" check "$T/window"
+is "$("$REGTRACE" report --json "$T/window" | grep -c '"ordinal"')" 2 "ten entries make two windows"
+
+# Names that are wrong, and places where an int3 would kill.
+run 60 "$REGTRACE" run -quiet -o "$T/wrong" -control start:enter_func:recursiv -- "$P" deep
+is "$status|$out" "0|10" "a misspelt name: the program runs"
+like "$err" "no function 'recursiv'; nearest are recursive" "and the nearest names are said"
+for alarm in enter_func:malloc address:rand; do
+    run 60 "$REGTRACE" run -quiet -o "$T/libc" -control start:$alarm -- "$P" deep
+    is "$status|$out" "2|" "$alarm is refused before the program runs"
+    like "$err" "it is in libc.so.6, which runs with SIGTRAP blocked at times" "with the reason"
+done
+done_testing
