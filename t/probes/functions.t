@@ -44,6 +44,9 @@ is "$("$REGTRACE" report --json "$T/window" | grep -c '"ordinal"')" 2 "ten entri
 run 60 "$REGTRACE" run -quiet -o "$T/wrong" -control start:enter_func:recursiv -- "$P" deep
 is "$status|$out" "0|10" "a misspelt name: the program runs"
 like "$err" "no function 'recursiv'; nearest are recursive" "and the nearest names are said"
+run 60 env REGTRACE_DIR="$T/child" REGTRACE_CONTROL=start:enter_func:Py_BytesMain LD_PRELOAD="$LIBREGTRACE" \
+    "$PYTHON" -c 'import subprocess; subprocess.run(["true"])'
+is "$(grep -c warning <<<"$err")" 0 "and not again in programs that traced ones start, which may be others" || diag "$err"
 for alarm in enter_func:malloc address:rand; do
     run 60 "$REGTRACE" run -quiet -o "$T/libc" -control start:$alarm -- "$P" deep
     is "$status|$out" "2|" "$alarm is refused before the program runs"
