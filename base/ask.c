@@ -53,8 +53,10 @@ static int read_all(int fd, int pid, char *out, size_t room, size_t *length)
             *length = n;
             return 0;
         }
-        if (got > 0)
+        if (got > 0) {
             n += (size_t)got;
+            end = now_ms() + LIMIT_MS;
+        }
         if (n == room - 1)
             break;
     }

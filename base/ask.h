@@ -6,8 +6,8 @@
 #include "base/error.h"
 
 /* Runs it to its end and takes what it prints, with a NUL behind it: *length bytes, whose last line is "end". Its environment is
- * this one without what is preloaded. 0, or -errno with the reason: -EPROTO where it ended early, -ETIMEDOUT after 30 s, or
- * where it printed more than there is room for. One at a time; not from handlers. */
+ * this one without what is preloaded. 0, or -errno with the reason: -EPROTO where it ended early, -ETIMEDOUT after 30 s
+ * without output, or where it printed more than there is room for. One at a time; not from handlers. */
 RT_MUST_CHECK int ask_program(const char *program, const char *const *arguments,
                               char *const *environment, char *out, size_t room, size_t *length,
                               struct rt_error *why);

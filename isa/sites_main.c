@@ -215,6 +215,7 @@ static bool answer_all(struct job *j, char **words, int count)
     }
     code_close(j->code);
     image_close(j->image);
+    (void)fflush(stdout); /* whoever waits sees that it goes on */
     return all;
 }
 

@@ -25,11 +25,13 @@
 /* What is asked of each image, by alarm. */
 struct wish {
     uint16_t alarm;
-    bool found;        /* somewhere */
-    bool one_image;    /* the first that has it is the one meant */
-    bool kept;         /* what instructions are is looked up in the whole image: plans are kept */
-    char masked[128];  /* the image that has it, but runs with SIGTRAP blocked */
-    char nearest[512]; /* what the program had to say */
+    bool found;       /* somewhere */
+    bool one_image;   /* the first that has it is the one meant */
+    bool kept;        /* what instructions are is looked up in the whole image: plans are kept */
+    char masked[128]; /* the image that has it, but runs with SIGTRAP blocked */
+    uint64_t refused; /* places that cannot be patched */
+    char refused_in[128]; /* the first image with one */
+    char nearest[512];    /* what the program had to say */
 };
 
 static struct wish *wishes;
@@ -136,9 +138,7 @@ static void warn(const struct ctl_alarm *a, const char *what, const char *where)
 static int take(const struct probe_image *image, struct wish *w, const struct probe_answer *answer,
                 struct probe_sites *to, struct rt_error *e)
 {
-    const struct ctl_alarm *a = ctl_config_alarm(process.config, w->alarm);
     uint64_t refused = 0;
-    char text[128];
     if (image->is_program)
         (void)snprintf(w->nearest, sizeof w->nearest, "%s", answer->reason);
     if (answer->plan == NULL || answer->plan->sites.count == 0 || (w->one_image && w->found))
@@ -148,15 +148,10 @@ static int take(const struct probe_image *image, struct wish *w, const struct pr
         return 0;
     }
     w->found = true;
-    size_t before = to->count;
     int rc = probe_place(image, answer->plan, w->alarm, to, &refused, e);
-    (void)snprintf(text, sizeof text, "%" PRIu64 " places cannot be patched in ", refused);
-    if (rc == 0 && refused != 0)
-        warn(a, text, image->path);
-    if (rc == 0 && refused != 0 && !w->kept && to->count == before) {
-        rt_error_set(e, "%s: the instruction there cannot be patched in %s", a->text, image->path);
-        return -ENOTSUP;
-    }
+    if (refused != 0 && w->refused == 0)
+        (void)snprintf(w->refused_in, sizeof w->refused_in, "%s", probe_base_name(image->path));
+    w->refused += refused;
     return rc;
 }
 
@@ -240,32 +235,36 @@ static bool is_missing(const struct wish *w, bool instrumented)
     return !w->found && !w->kept && !(type == CTL_ENTER_FUNC && instrumented);
 }
 
-static int say_unresolved(bool instrumented, struct rt_error *e)
+/* Warnings alone: the same chains are for every program of a job, and each is to run. */
+static void say_missing(const struct wish *w)
+{
+    const struct ctl_alarm *a = ctl_config_alarm(process.config, w->alarm);
+    if (w->masked[0] != '\0')
+        warn(a, w->masked,
+             " has it, which runs with SIGTRAP blocked at times: places there are left alone");
+    else
+        warn(a, w->nearest[0] != '\0' ? w->nearest : "there is no such place",
+             " (in the program; an image that is loaded later may have it)");
+}
+
+static void say_unresolved(bool instrumented)
 {
     unsigned missing = 0;
-    char text[64];
+    char text[256];
     for (unsigned i = 0; i < wish_count; i++) {
         const struct wish *w = &wishes[i];
-        const struct ctl_alarm *a = ctl_config_alarm(process.config, w->alarm);
-        if (!is_missing(w, instrumented))
-            continue;
-        if (w->masked[0] != '\0') {
-            rt_error_set(
-                e,
-                "%s: it is in %s, which runs with SIGTRAP blocked at times: only jumps would be "
-                "safe there, and those are not available in this build",
-                a->text, w->masked);
-            return -ENOTSUP;
-        }
-        if (missing++ < MISSING_SAID)
-            warn(a, w->nearest[0] != '\0' ? w->nearest : "there is no such place",
-                 " (in the program; an image that is loaded later may have it)");
+        if (is_missing(w, instrumented) && missing++ < MISSING_SAID)
+            say_missing(w);
+        (void)snprintf(text, sizeof text,
+                       "%" PRIu64 " places cannot be patched and are left alone, the first in %s",
+                       w->refused, w->refused_in);
+        if (w->refused != 0)
+            warn(ctl_config_alarm(process.config, w->alarm), text, "");
     }
     (void)snprintf(text, sizeof text, "%u more places are not in what is loaded so far",
                    missing - MISSING_SAID);
     if (missing > MISSING_SAID)
         process_warn(text);
-    return 0;
 }
 
 /* In all images that have not been looked at. */
@@ -307,10 +306,9 @@ int probes_prepare(struct rt_error *e)
     int rc = make_wishes(e);
     if (rc == 0)
         rc = find_all(&found, &instrumented, e);
-    if (rc == 0)
-        rc = say_unresolved(instrumented, e);
     if (rc != 0)
         return rc;
+    say_unresolved(instrumented);
     publish(&found);
     process.probes = true;
     return 0;

@@ -148,7 +148,7 @@ traced log REGTRACE_CONTROL='start:signal:USR1,stop:signal:USR2;stop:signal:USR1
 is "$(sed -n 's/^rank 0 tid 0 event \(.*\) pass 0 icount .* requested - ip 0x[0-9a-f]* clock [0-9]*$/\1/p' fired | tr '\n' '|')" \
     'start alarm start:signal:USR1|stop alarm stop:signal:USR1|stop ignored alarm stop:signal:USR2|' 'REGTRACE_CONTROLLER_LOG: each fired event is a line'
 is "$("$REGTRACE" report --json "$trace" | grep -oE '"(fired|ignored)": [0-9]+' | xargs)" 'fired: 3 ignored: 1' 'report --json counts them, and those that changed nothing'
-for chain in start:sginal:USR1 start:address:malloc; do
+for chain in start:sginal:USR1 start:signal:NIX; do
     traced refused REGTRACE_CONTROL=$chain ./p
     is "$status $out" '2 ' "$chain: refused before main"
     like "$err" 'not started \(REGTRACE_ON_ERROR=continue runs it untraced\)' "$chain: with the way out"

@@ -40,7 +40,7 @@ is "$status" 0 "windows by functions: the program runs" || diag "$err"
 ok_run "what is recorded holds" "$REGTRACE" check "$T/window"
 is "$("$REGTRACE" report --json "$T/window" | grep -c '"ordinal"')" 2 "ten entries make two windows"
 
-# Names that are wrong, and places where an int3 would kill.
+# Names that are wrong, and places where an int3 would kill: the program runs, as others of the job do that have them.
 run 60 "$REGTRACE" run -quiet -o "$T/wrong" -control start:enter_func:recursiv -- "$P" deep
 is "$status|$out" "0|10" "a misspelt name: the program runs"
 like "$err" "no function 'recursiv'; nearest are recursive" "and the nearest names are said"
@@ -49,7 +49,7 @@ run 60 env REGTRACE_DIR="$T/child" REGTRACE_CONTROL=start:enter_func:Py_BytesMai
 is "$(grep -c warning <<<"$err")" 0 "and not again in programs that traced ones start, which may be others" || diag "$err"
 for alarm in enter_func:malloc address:rand; do
     run 60 "$REGTRACE" run -quiet -o "$T/libc" -control start:$alarm -- "$P" deep
-    is "$status|$out" "2|" "$alarm is refused before the program runs"
-    like "$err" "it is in libc.so.6, which runs with SIGTRAP blocked at times" "with the reason"
+    is "$status|$out" "0|10" "$alarm: the program runs"
+    like "$err" "$alarm: (libc.so.6|ld-linux[^ ]*) has it, which runs with SIGTRAP blocked at times: places there are left alone" "and it is said"
 done
 done_testing
