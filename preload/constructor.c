@@ -145,7 +145,8 @@ static void chain_warning(void *ctx, const char *text)
 void process_warn(const char *text)
 {
     chain_warning(NULL, text);
-    if (identity_env(environ, "REGTRACE_PARENT") == NULL) /* else a traced process has started this one */
+    if (identity_env(environ, "REGTRACE_PARENT") ==
+        NULL) /* else a traced process has started this one */
         say("warning: ", text);
 }
 
