@@ -71,12 +71,14 @@ static bool is_instrumented(const struct dl_phdr_info *info)
 }
 
 /* It runs with all signals blocked at times, and an int3 would kill then: the C library and the dynamic linker, and what comes
- * in between where the C library gives back memory of a thread that ends (UCX hooks that, allocators stand in for it). */
+ * in between where the C library gives back the memory of a thread that ends: UCX, Open MPI and libfabric patch munmap and
+ * madvise for their own use, allocators stand in for free. */
 static bool runs_masked(const char *path)
 {
-    static const char *const names[] = {"libc.so",     "libc-",      "libpthread", "ld-linux",
-                                        "ld-",         "libucm.so",  "libucs.so",  "libjemalloc",
-                                        "libtcmalloc", "libmimalloc"};
+    static const char *const names[] = {"libc.so",    "libc-",     "libpthread",  "ld-linux",
+                                        "ld-",        "libucm.so", "libucs.so",   "libopen-pal",
+                                        "mca_rcache", "libfabric", "libjemalloc", "libtcmalloc",
+                                        "libmimalloc"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(probe_base_name(path), names[i], strlen(names[i])) == 0)
             return true;
