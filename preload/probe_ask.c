@@ -109,7 +109,12 @@ static char *take_line(char *line, char *end, struct probe_answer *answers, unsi
 
 bool probe_can_ask(char path[PATH_MAX])
 {
+#if defined(__x86_64__)
     return process_find_program("regtrace-sites", path);
+#else
+    path[0] = '\0';
+    return false;
+#endif
 }
 
 static int ask(bool kept, const struct probe_question *questions, unsigned count, char *out,

@@ -60,7 +60,7 @@ struct probe_question {
  * could be asked. */
 RT_MUST_CHECK int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
                             struct probe_answer *answers, struct rt_error *e);
-/* Is regtrace-sites there? */
+/* Is regtrace-sites there? Never where the processor is not an x86-64. */
 bool probe_can_ask(char path[PATH_MAX]);
 void probe_answer_free(struct probe_answer *a);
 

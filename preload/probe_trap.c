@@ -15,6 +15,8 @@
 #define ALARMS_MAX 256u /* at one place */
 #define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
 
+#if defined(__x86_64__)
+
 /* The first row of that address, NULL: none. */
 static const struct probe_site *find(const struct probe_sites *s, uintptr_t at)
 {
@@ -28,8 +30,6 @@ static const struct probe_site *find(const struct probe_sites *s, uintptr_t at)
     }
     return s != NULL && low < s->count && s->rows[low].at == at ? &s->rows[low] : NULL;
 }
-
-#if defined(__x86_64__)
 
 /* What registers must hold where the instruction alone does not say it all. */
 static bool says_it(const struct ctl_alarm *a, const struct probe_site *site, const ucontext_t *uc)
