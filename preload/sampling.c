@@ -96,10 +96,10 @@ void sampling_closes(struct preload_thread *pt)
         run(pt, false);
 }
 
-/* Threads that MPI makes have no part in gaps. */
+/* A thread may have begun in a window. Those that MPI makes have no part in gaps. */
 void sampling_gap(const struct recorder_thread *t, struct preload_thread *pt)
 {
-    if (t->row != NULL && !ctl_is_helper(t->tid))
+    if (t->row != NULL && !t->recording && !ctl_is_helper(t->tid))
         settle(pt, false, t->row->kernel_tid);
 }
 

@@ -57,6 +57,10 @@ sampled bcast REGTRACE_CONTROL=start:signal:SIGUSR1:bcast,stop:signal:SIGUSR2:bc
 [ "$(of one_part with_callees)" -gt 20 ]
 ok $? "threads that only compute are sampled in a window that another opens" || diag "$hot"
 
+sampled whole REGTRACE_CONTROL= threads 12
+[ "$(of one_part with_callees)" -gt 20 ] && [ "$(of three_parts with_callees)" -gt 20 ]
+ok $? "without chains every thread is sampled from its begin" || diag "$hot"
+
 sampled gaps REGTRACE_SAMPLE=cpu:1ms:gaps work 12
 cpu=${said#cpu }
 is "$(of innermost self)" 0 "gaps: none of what runs inside the window"
