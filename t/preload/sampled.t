@@ -64,7 +64,7 @@ ok $? "without chains every thread is sampled from its begin" || diag "$hot"
 sampled gaps REGTRACE_SAMPLE=cpu:1ms:gaps work 12
 cpu=${said#cpu }
 is "$(of innermost self)" 0 "gaps: none of what runs inside the window"
-near "$(of unseen self)" $((2 * cpu)) 20
+near "$(of unseen self)" $((2 * cpu)) 45
 ok $? "and what runs outside, as long as it does" || diag "$(of unseen self) of twice $cpu"
 like "$hot" '"periods_in_windows": 0,' "the report knows of no window's"
 run 60 "$REGTRACE" report --hot "$trace"
@@ -74,7 +74,7 @@ sampled always REGTRACE_SAMPLE=cpu:1ms:always work 12
 cpu=${said#cpu }
 near "$(of innermost self)" "$cpu" 12
 ok $? "always: what runs inside the window" || diag "$(of innermost self) of $cpu"
-near "$(of unseen self)" $((2 * cpu)) 20
+near "$(of unseen self)" $((2 * cpu)) 45
 ok $? "and outside" || diag "$(of unseen self) of twice $cpu"
 is "$(sed -nE 's/^ *"periods_in_windows": ([0-9]+),$/\1/p' <<<"$hot")" "$(of innermost self)" "the report tells them apart"
 run 60 "$REGTRACE" report --hot --window 0 "$trace"
