@@ -3,6 +3,8 @@
 #ifndef REGTRACE_BASE_CLOCK_H
 #define REGTRACE_BASE_CLOCK_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -11,7 +13,7 @@
  * else CLOCK_MONOTONIC in ns. Decided once by clock_init(). */
 enum clock_source { CLOCK_SOURCE_TSC = 0, CLOCK_SOURCE_CNTVCT = 1, CLOCK_SOURCE_MONOTONIC = 2 };
 
-extern enum clock_source clock_source; /* read-only after clock_init() */
+extern enum clock_source clock_source RT_HIDDEN; /* read-only after clock_init() */
 
 /* Choose the source (CPUID leaf 0x80000007, bit 8; REGTRACE_CLOCK=monotonic forces the fallback). */
 void clock_init(bool force_monotonic);

@@ -8,6 +8,8 @@
 
 #define RT_MUST_CHECK __attribute__((warn_unused_result))
 #define RT_COLD __attribute__((cold, noinline))
+/* Declared so, data is reached without the global offset table. */
+#define RT_HIDDEN __attribute__((visibility("hidden")))
 #define RT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define RT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

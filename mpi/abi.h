@@ -23,7 +23,7 @@ struct mpi_abi {
 };
 
 /* Filled by mpi_abi_find(); all zero before. */
-extern struct mpi_abi mpi_abi;
+extern struct mpi_abi mpi_abi RT_HIDDEN;
 
 /* Look which library is loaded; cheap once found. Not from signal handlers. */
 const struct mpi_abi *mpi_abi_find(void);

@@ -14,6 +14,7 @@
 
 struct mpi_hooks mpi_hooks;
 uint32_t mpi_recorded = 1;
+_Atomic uint32_t mpi_asleep;
 _Atomic uint64_t mpi_completions_skipped;
 void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS];
 

@@ -9,84 +9,8 @@ import os
 import re
 import sys
 
-HANDLE = {"comm": "MPI_HANDLE_COMM", "type": "MPI_HANDLE_TYPE", "request": "MPI_HANDLE_REQUEST"}
-WIDE = {"count64", "aint", "offset"}
-KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "function", "group", "win", "file", "info",
-         "op", "errhandler", "message", "session"})
-ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
-         "special", "fortran"}
-
-
-# What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
-CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
-
-
-class Function:
-    def __init__(self, number, line, where):
-        m = re.fullmatch(r"(\w+)\(([^)]*)\)(?: -> (\w+))?(?: ; (.*))?", line)
-        if not m:
-            sys.exit(f"{where}: cannot read: {line}")
-        self.number = number
-        self.name = m.group(1)
-        self.result = m.group(3) or "int"
-        self.arguments = [tuple(a.split(":")) for a in m.group(2).split(", ")] if m.group(2) else []
-        self.roles = {}
-        for role in (m.group(4) or "").split():
-            key, _, value = role.partition("=")
-            if key not in ROLES or key in self.roles:
-                sys.exit(f"{where}: bad or double role {key}")
-            self.roles[key] = value
-        for argument in self.arguments:
-            if len(argument) != 2 or re.sub(r"[*]$|\[\]$", "", argument[1]) not in KINDS:
-                sys.exit(f"{where}: bad argument {argument}")
-        self.index = {name: i for i, (name, _) in enumerate(self.arguments)}
-        for role in ("peer", "tag", "comm", "request", "uses", "newcomm", "frees"):
-            if role in self.roles and self.roles[role].lstrip("*") not in self.index:
-                sys.exit(f"{where}: {role} names no argument")
-        self.large = self.name.endswith("_c")
-
-    @property
-    def c_name(self):
-        return "MPI_" + self.name
-
-    @property
-    def special(self):
-        return "special" in self.roles
-
-    def fortran_arguments(self):
-        """Number of words: arguments, ierror, hidden lengths of strings."""
-        arguments = self.arguments
-        if self.roles.get("fortran"):
-            wanted = self.roles["fortran"].split(",")
-            arguments = [a for a in arguments if a[0] in wanted]
-        return len(arguments) + 1 + sum(kind.startswith("string") for _, kind in arguments)
-
-    def fortran_names(self):
-        """(row, entry point, further names of the same) of the Fortran bindings."""
-        low = self.c_name.lower()
-        if self.large:
-            low = low[:-2]
-            return [(2, low + "_f08_large_", []), (3, low + "_f08ts_large_", [])]
-        names = [(1, low + "_", [low, low + "__", low.upper()]), (2, low + "_f08_", []), (3, low + "_f08ts_", [])]
-        if self.name in CPTR:
-            low += "_cptr"
-            names.append((4, low + "_", [low, low + "__", low.upper()]))
-        return names
-
-
-def read_list(path):
-    functions = []
-    with open(path, encoding="utf-8") as lines:
-        for n, line in enumerate(lines, 1):
-            line = line.strip()
-            if line and not line.startswith("#"):
-                functions.append(Function(len(functions), line, f"{path}:{n}"))
-    names = [f.name for f in functions]
-    if len(set(names)) != len(names):
-        sys.exit(f"{path}: a function stands twice")
-    if len(functions) > 768:
-        sys.exit(f"{path}: numbers end at 767 (base/event.h)")
-    return functions
+sys.dont_write_bytecode = True  # the source folder stays as it is
+from function_list import HANDLE, WIDE, read_list  # noqa: E402
 
 
 class Body:
@@ -273,6 +197,14 @@ def follows(body):
     return [], []
 
 
+def jump_if_asleep(f, row, arguments):
+    """Of a wrapper that has nothing to follow while nothing can be recorded."""
+    if any(follows(Body(f, False))):
+        return ""
+    passed = ", " + arguments if arguments else ""
+    return f"    MPI_JUMP_IF_ASLEEP({row}, MPI_NUMBER_{f.name}, real_{f.name}{passed});\n"
+
+
 def indent(lines, by="    "):
     return "".join(by + line + "\n" for line in lines)
 
@@ -323,10 +255,14 @@ def c_wrapper(f):
     out += f"RT_COLD RECORDER_ENTRY static int counted_{f.name}({origin}{parameters(n) if n else ''})\n{{\n"
     out += indent([f"const unsigned own = mpi_hooks.own_begin({number});", f"int result = other_{f.name}(from, {everything}true);",
                    "MPI_OWN_END(own);", "return result;"]) + "}\n\n"
-    out += f"MPI_ENTRY int {f.c_name}({parameters(n)})\n{{\n" + indent(["struct recorder_thread *t = &recorder_self;"])
+    asleep = jump_if_asleep(f, 0, rest)
+    out += f"MPI_AWAKE int awake_{f.name}" if asleep else f"MPI_ENTRY int {f.c_name}"
+    out += f"({parameters(n)})\n{{\n" + indent(["struct recorder_thread *t = &recorder_self;"])
     out += indent(["if (MPI_IS_NESTED(t))", f"    return t->counted != 0 ? counted_{f.name}({origin_here}{rest})",
                    f"                           : nested_{f.name}({origin_here}{rest});", find])
     out += call("0", "MPI_FRAME()", f"real({rest})", f"recorded_{f.name}({rest})")
+    if asleep:
+        out += f"MPI_ENTRY int {f.c_name}({parameters(n)})\n{{\n{asleep}    return awake_{f.name}({rest});\n}}\n\n"
     # By a name that no other library's MPI_X can stand before: mpi/own_cost.c calls it.
     out += f'static int entry_{f.name}({types(n)}) __attribute__((alias("{f.c_name}")));\n'
     return out + f"MPI_MEASURED(entry_{f.name}, {number});\n\n"
@@ -369,7 +305,7 @@ def fortran_wrapper(f):
     out += indent(["mpi_count_end(t, depth);", f"mpi_close_recorded(t, depth, {entry}, {body.leave});", "MPI_OWN_END(own);"])
     out += "}\n\n"
     for row, name, aliases in f.fortran_names():
-        out += f"MPI_ENTRY void {name}({parameters(n)})\n{{\n"
+        out += f"MPI_ENTRY void {name}({parameters(n)})\n{{\n" + jump_if_asleep(f, row, everything)
         row_descriptor = ("true, " if row == 3 else "false, ") if descriptor else ""
         out += indent([f'real_{f.name} *real = (real_{f.name} *)mpi_real_function({row}, {number}, "{name}");',
                        f"call_{f.name}(real, MPI_ORIGIN(), {row_descriptor}{everything});"])

@@ -52,11 +52,16 @@ struct mpi_hooks {
     void (*call_begin)(struct recorder_thread *t);
     void (*call_end)(struct recorder_thread *t);
 };
-extern struct mpi_hooks mpi_hooks;
+extern struct mpi_hooks mpi_hooks RT_HIDDEN;
 
 /* 0: calls are not recorded in windows (REGTRACE_RECORD_MPI=0), hooks still run. Default 1. Set
  * before main. */
-extern uint32_t mpi_recorded;
+extern uint32_t mpi_recorded RT_HIDDEN;
+
+/* 1: nothing can be recorded, counted or closed; calls go straight to the library, but those that end communicators and
+ * requests or make persistent ones. Such calls are not known as open: a window that opens inside one has no enter of it.
+ * Cleared, by any thread, before anything is recorded. Default 0. */
+extern _Atomic uint32_t mpi_asleep RT_HIDDEN;
 
 /* Copy the string at `address` of this process into `buffer` of n bytes, NUL-terminated. Returns
  * its length (cut at n - 1), or -1 where the memory cannot be read before a NUL or n - 1 bytes are
@@ -92,7 +97,7 @@ void mpi_measure_own(uint64_t (*read)(const void *context), const void *context)
 void mpi_after_fork(void);
 
 /* MPI_Init or MPI_Session_init has succeeded: before that nothing may be asked of the library. */
-extern _Atomic bool mpi_is_up;
+extern _Atomic bool mpi_is_up RT_HIDDEN;
 
 /* Requests whose completion could not be recorded for lack of memory. */
 extern _Atomic uint64_t mpi_completions_skipped;

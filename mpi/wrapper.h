@@ -21,7 +21,7 @@ typedef uint64_t mpi_word;
 /* Real functions as resolved so far; [0] C, [1] mpif.h, [2] mpi_f08, [3] mpi_f08 with descriptors.
  */
 #define MPI_REAL_ROWS 5
-extern void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS];
+extern void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS] RT_HIDDEN;
 
 /* Resolve and keep: the next definition of `name` behind us, else of its PMPI_ or pmpi_ twin; where
  * the library has neither, a function that returns MPI_ERR_OTHER. Never NULL. */
@@ -32,6 +32,23 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
     void *real = __atomic_load_n(&mpi_real[row][function], __ATOMIC_RELAXED);
     return RT_LIKELY(real != NULL) ? real : mpi_resolve(row, function, name);
 }
+
+/* The first of a wrapper: while nothing can ever be recorded it jumps to the real function, where that is known, with nothing
+ * saved; else to the rest, which has to see the wrapper's own frame and return address. Hence a jump, or inlined where compilers
+ * make none. */
+#ifdef __OPTIMIZE__
+#define MPI_AWAKE __attribute__((noinline)) RECORDER_ENTRY static
+#else
+#define MPI_AWAKE MPI_INLINE
+#endif
+#define MPI_JUMP_IF_ASLEEP(row, function, type, ...)                                               \
+    do {                                                                                           \
+        if (RT_UNLIKELY(atomic_load_explicit(&mpi_asleep, memory_order_relaxed) != 0)) {           \
+            type *real_ = (type *)__atomic_load_n(&mpi_real[row][function], __ATOMIC_RELAXED);     \
+            if (RT_LIKELY(real_ != NULL))                                                          \
+                return real_(__VA_ARGS__);                                                         \
+        }                                                                                          \
+    } while (0)
 
 /* --- whose instructions ------------------------------------------------------------------------- */
 

@@ -353,6 +353,12 @@ bool process_is_idle_now(void)
     return process_is_idle() && !atomic_load_explicit(&process.forced, memory_order_relaxed);
 }
 
+void process_force(void)
+{
+    atomic_store(&process.forced, true);
+    atomic_store(&mpi_asleep, 0);
+}
+
 bool process_links_mpi(void)
 {
     return preload_next("PMPI_Init") != NULL;
@@ -399,6 +405,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     process_install_mpi_hooks();
     counting_prepare();
     mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];
+    atomic_store(&mpi_asleep, process_is_idle());
     if (signals_install() != 0)
         log_line(
             LOG_WARNING,

@@ -98,6 +98,8 @@ extern _Atomic uint32_t process_start_state;
 /* Nothing can ever be recorded but by our named calls: no chain, no default start. _now: nor was it asked by them. */
 bool process_is_idle(void);
 bool process_is_idle_now(void);
+/* Something is about to be recorded after all: the process is idle no more. */
+void process_force(void);
 
 /* Call it on 256 KiB of our own: the caller may be on a tiny alternate stack. One at a time. */
 bool run_on_own_stack(bool (*function)(void));

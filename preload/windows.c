@@ -383,7 +383,7 @@ void windows_fired(void *context, const struct ctl_fired *f)
 
 void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip)
 {
-    atomic_store(&process.forced, true);
+    process_force();
     struct preload_thread *pt = thread_self();
     if (pt == NULL || !recorder_is_on())
         return;

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# While nothing can be recorded the wrappers jump to the library: it is called by the program itself. A named call ends that, and what
+# was made before is known then.
+. "$(dirname "$0")/../lib.sh"
+cd "$T" || exit 99
+[ -n "$(mpis)" ] || skip_all 'no MPI here'
+
+cat >tool.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+int MPI_Barrier(MPI_Comm comm)
+{
+    Dl_info info;
+    const char *who = dladdr(__builtin_return_address(0), &info) != 0 ? info.dli_fname : "nobody";
+    printf("called by %s\n", strstr(who, "libregtrace") != NULL ? "us" : "the program");
+    return PMPI_Barrier(comm);
+}
+END
+cat >program.c <<'END'
+#include <mpi.h>
+#include <regtrace.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int in = 0, out = 7;
+    MPI_Comm twin;
+    MPI_Request r;
+    MPI_Comm_dup(MPI_COMM_SELF, &twin);
+    MPI_Recv_init(&in, 1, MPI_INT, MPI_ANY_SOURCE, 3, twin, &r);
+    MPI_Barrier(MPI_COMM_SELF); /* finds the real function */
+    MPI_Barrier(MPI_COMM_SELF);
+    if (argc > 1) {
+        regtrace_start(0);
+        MPI_Barrier(MPI_COMM_SELF);
+        MPI_Start(&r);
+        MPI_Send(&out, 1, MPI_INT, 0, 3, twin);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        regtrace_stop(0);
+        MPI_Barrier(MPI_COMM_SELF);
+    }
+    MPI_Request_free(&r);
+    MPI_Comm_free(&twin);
+    return MPI_Finalize();
+}
+END
+for mpi in $(mpis); do
+    mpicc.$mpi -shared -fPIC -o tool.$mpi.so tool.c -ldl &&
+        mpicc.$mpi -I"$REGTRACE_SOURCE/share/include" -o program.$mpi program.c
+    is "$?" 0 "$mpi: a tool and a program"
+    pair="$LIBREGTRACE $T/tool.$mpi.so"
+    run 60 env REGTRACE_DEFAULT_START=0 REGTRACE_DIR="$T/none.$mpi" LD_PRELOAD="$pair" ./program.$mpi
+    is "$out" "called by us
+called by the program" "$mpi: idle: the second call comes from the program"
+    is "$(ls "$T/none.$mpi" 2>/dev/null)" "" "$mpi: and nothing is recorded"
+    run 60 env REGTRACE_DEFAULT_START=0 REGTRACE_DIR="$T/run.$mpi" LD_PRELOAD="$pair" ./program.$mpi start
+    is "$out" "called by us
+called by the program
+called by us
+called by us" "$mpi: a named call wakes the wrappers"
+    is "$("$REGTRACE" dump --code MPI_Barrier "$T/run.$mpi" | grep -c 'MPI_Barrier.*[Ee]nter')" 1 "$mpi: and what comes after it is recorded"
+    like "$("$REGTRACE" dump "$T/run.$mpi")" 'EV_MPI_COMPLETE .*source=0 tag=3' "$mpi: with the receive that was made before"
+    ok_run "$mpi: it holds" "$REGTRACE" check "$T/run.$mpi"
+    run 60 env REGTRACE_CONTROL=start:pcontrol:never REGTRACE_DIR="$T/chain.$mpi" LD_PRELOAD="$pair" ./program.$mpi
+    is "$out" "called by us
+called by us" "$mpi: a chain that may open a window: they stay awake"
+done
+done_testing
