@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fuzz target: any bytes through every door of the parser; what is accepted is parsed again from
- * its canonical text, explained, and driven with pseudo-random executions.
- *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -std=gnu17 -I.
- * t/controller/fuzz_parse.c \ controller/[a-z]*.c base/error.c -o /tmp/fuzz_parse &&
- * /tmp/fuzz_parse -max_total_time=600 t/controller/corpus
+ * its canonical text, explained, and driven with pseudo-random executions. t/controller/fuzz_long.t builds it for
+ * libFuzzer and runs it.
  *
  * Input: the first byte picks the door, then a text up to a NUL byte, then bytes that drive the
  * automaton. */
