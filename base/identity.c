@@ -201,11 +201,15 @@ void identity_read(struct identity *id, char *const *envp, const char *run_id)
         id->boot_id[strcspn(id->boot_id, "\n")] = '\0';
     ssize_t n = readlink("/proc/self/exe", id->executable, sizeof id->executable - 1);
     id->executable[n > 0 ? n : 0] = '\0';
-    const char *slash = strrchr(id->executable, '/');
-    (void)snprintf(id->program, sizeof id->program, "%.63s",
-                   slash != NULL ? slash + 1 : id->executable);
+    (void)snprintf(id->program, sizeof id->program, "%.63s", identity_base_name(id->executable));
     read_rank(id, envp);
     read_job(id, envp, run_id);
+}
+
+const char *identity_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
 }
 
 bool identity_speaks(const struct identity *id)

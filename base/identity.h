@@ -48,6 +48,9 @@ bool identity_look(uint32_t pid, struct process_stat *out);
 /* Start time of a process, 0 when it is gone (or dead and not yet waited for). */
 uint64_t identity_start_time(uint32_t pid);
 
+/* What follows the last slash; all of a path without one. */
+const char *identity_base_name(const char *path);
+
 /* "regtrace-PROGRAM-JOB", the folder's name where none was asked for. */
 void identity_folder_name(const struct identity *id, char out[256]);
 

@@ -50,19 +50,19 @@ void sys_restore_signals(uint64_t mask)
     (void)sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
 }
 
-static const uint64_t file_size_signal = UINT64_C(1) << (SIGXFSZ - 1);
+#define FILE_SIZE_SIGNAL sys_signal_bit(SIGXFSZ)
 
 static int file_size_pending(void)
 {
     uint64_t pending = 0;
     (void)sys_call6(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
-    return (pending & file_size_signal) != 0;
+    return (pending & FILE_SIZE_SIGNAL) != 0;
 }
 
 struct sys_file_guard sys_file_guard_begin(void)
 {
     struct sys_file_guard g = {0};
-    uint64_t set = file_size_signal;
+    uint64_t set = FILE_SIZE_SIGNAL;
     (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&set, (long)&g.mask, sizeof set, 0, 0);
     g.pending = file_size_pending();
     return g;
@@ -70,7 +70,7 @@ struct sys_file_guard sys_file_guard_begin(void)
 
 void sys_file_guard_end(const struct sys_file_guard *g)
 {
-    uint64_t set = file_size_signal;
+    uint64_t set = FILE_SIZE_SIGNAL;
     struct timespec now = {0};
     if (!g->pending && file_size_pending())
         (void)sys_call6(SYS_rt_sigtimedwait, (long)&set, 0, (long)&now, sizeof set, 0, 0);

@@ -17,6 +17,12 @@ long sys_call6(long number, long a, long b, long c, long d, long e, long f);
 uint64_t sys_block_signals(void);
 void sys_restore_signals(uint64_t mask);
 
+/* Of the kernel's 64-bit masks. */
+static inline uint64_t sys_signal_bit(int signo)
+{
+    return UINT64_C(1) << (signo - 1);
+}
+
 pid_t sys_gettid(void);
 pid_t sys_getpid(void);
 

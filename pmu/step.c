@@ -19,8 +19,8 @@
 #define POPF_SETS UINT64_C(0x244cd5) /* what popf changes in user mode, but for the trap flag */
 #define SLOT_BYTES 8u
 #define SLOT_SYSCALL 40u
-#define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
-#define NEVER_BLOCKED (TRAP_BIT | UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1))
+#define TRAP_BIT sys_signal_bit(SIGTRAP)
+#define NEVER_BLOCKED (TRAP_BIT | sys_signal_bit(SIGKILL) | sys_signal_bit(SIGSTOP))
 
 extern const unsigned char pmu_step_slots[], pmu_step_slots_end[];
 

@@ -84,11 +84,8 @@ void counting_program_end(struct pmu_inside inside);
 struct pmu_inside counting_handler_begin(void *context);
 void counting_handler_end(void *context, struct pmu_inside inside);
 
-/* The handler of SIGTRAP. */
+/* The handler of SIGTRAP: see signals_trap_action(). */
 void counting_trapped(int signo, siginfo_t *info, void *context);
-
-/* How that is installed. */
-struct sigaction counting_trap_action(void);
 
 /* The handler of everything else. signals.c */
 void signals_handler(int signo, siginfo_t *info, void *context);

@@ -59,6 +59,10 @@ void signals_after_exec(const struct signals_inherited *saved);
 
 /* From a handler: what would have happened had nobody handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
+/* How our handler of SIGTRAP is installed. On the stack where the thread is: an alternate one may be tiny. Where a thread's
+ * stack ends we fault in place of the program, whose handler then gets to know: blocked, the fault would kill. The program's
+ * own flags and mask are not the kernel's to apply here. */
+struct sigaction signals_trap_action(void (*handler)(int, siginfo_t *, void *));
 /* A SIGTRAP that is none of ours goes the way of other signals, under the mask that the program had; SIGTRAP itself stays open. */
 void signals_hand_on(int signo, siginfo_t *info, void *context);
 

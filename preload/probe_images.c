@@ -2,8 +2,12 @@
  * The images of this process, as probes see them. */
 #include "preload/probe_sites.h"
 
+#include "base/identity.h"
+
+#include <errno.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KNOWN_MAX 4096u
@@ -17,9 +21,11 @@ static unsigned known_count;
 
 struct look {
     struct probe_image *images;
-    unsigned count, room;
+    unsigned count, room; /* without room they are counted alone */
     bool began;
 };
+
+static unsigned long long last_subs; /* dl_iterate_phdr(3): how many images have gone */
 
 static struct known *find_known(uintptr_t bias, uintptr_t from)
 {
@@ -27,12 +33,6 @@ static struct known *find_known(uintptr_t bias, uintptr_t from)
         if (known[i].bias == bias && known[i].from == from)
             return &known[i];
     return NULL;
-}
-
-const char *probe_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 /* Symbols that are taken from elsewhere stand before those that can be found here, which DT_GNU_HASH counts from. */
@@ -80,7 +80,7 @@ static bool runs_masked(const char *path)
                                         "mca_rcache", "libfabric", "libjemalloc", "libtcmalloc",
                                         "libmimalloc"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(probe_base_name(path), names[i], strlen(names[i])) == 0)
+        if (strncmp(identity_base_name(path), names[i], strlen(names[i])) == 0)
             return true;
     return false;
 }
@@ -108,10 +108,12 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
     bool program = !l->began;
     l->began = true;
     const char *path = program ? process.id.executable : info->dlpi_name;
-    if (l->count == l->room || known_count == KNOWN_MAX || path == NULL ||
-        (!program && strchr(path, '/') == NULL) || (ours >= from && ours < to))
+    if (path == NULL || (!program && strchr(path, '/') == NULL) || (ours >= from && ours < to) ||
+        find_known(info->dlpi_addr, from) != NULL)
         return 0;
-    if (find_known(info->dlpi_addr, from) != NULL)
+    if (l->images == NULL)
+        l->count++;
+    if (l->count >= l->room || known_count == KNOWN_MAX)
         return 0;
     known[known_count++] = (struct known){.bias = info->dlpi_addr, .from = from};
     struct probe_image *m = &l->images[l->count++];
@@ -125,11 +127,27 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-unsigned probe_images(struct probe_image *images, unsigned room)
+/* Between the two walks another thread may load something: it looks again itself. */
+long probe_images(struct probe_image **images)
 {
-    struct look l = {.images = images, .room = room};
+    struct look l = {0};
+    *images = NULL;
     (void)dl_iterate_phdr(visit, &l);
+    if (l.count == 0)
+        return 0;
+    l = (struct look){.images = calloc(l.count, sizeof *l.images), .room = l.count};
+    if (l.images == NULL)
+        return -ENOMEM;
+    (void)dl_iterate_phdr(visit, &l);
+    *images = l.images;
     return l.count;
+}
+
+static int read_subs(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    *(unsigned long long *)context = info->dlpi_subs;
+    return 1;
 }
 
 static int note_here(struct dl_phdr_info *info, size_t size, void *context)
@@ -144,9 +162,14 @@ static int note_here(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-void probe_images_forget(void)
+bool probe_images_forget(void)
 {
     unsigned n = 0;
+    unsigned long long subs = 0;
+    (void)dl_iterate_phdr(read_subs, &subs);
+    if (subs == last_subs)
+        return false;
+    last_subs = subs;
     for (unsigned i = 0; i < known_count; i++)
         known[i].here = false;
     (void)dl_iterate_phdr(note_here, NULL);
@@ -154,4 +177,5 @@ void probe_images_forget(void)
         if (known[i].here)
             known[n++] = known[i];
     known_count = n;
+    return true;
 }

@@ -69,12 +69,10 @@ static struct isa_site site_of(const struct isa_plan *p, size_t i)
 }
 
 static bool place_one(const struct probe_image *image, const struct isa_plan *p,
-                      const struct isa_site *s, uint16_t alarm, uint8_t **to,
-                      struct probe_site *row)
+                      const struct isa_site *s, uint8_t **to, struct probe_site *row)
 {
     bool own = (s->flags & ISA_SITE_OWN) != 0;
     *row = (struct probe_site){.at = s->address + image->bias + s->patch,
-                               .alarm = alarm,
                                .displaced = s->one.displaced,
                                .flags = s->flags,
                                .behind = s->patch,
@@ -92,14 +90,15 @@ static bool place_one(const struct probe_image *image, const struct isa_plan *p,
     return true;
 }
 
-int probe_place(const struct probe_image *image, const struct isa_plan *plan, uint16_t alarm,
-                struct probe_sites *to, uint64_t *refused, struct rt_error *e)
+int probe_place(const struct probe_image *image, const struct isa_plan *plan,
+                const uint16_t *alarms, unsigned alarm_count, struct probe_sites *to,
+                uint64_t *refused, struct rt_error *e)
 {
     size_t n = plan->sites.count, bytes = PAGE;
     for (size_t i = 0; i < n; i++)
         bytes += room_of(&(struct isa_copy){.bytes = site_of(plan, i).one.bytes});
     bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
-    struct probe_site *rows = realloc(to->rows, (to->count + n + 1) * sizeof *rows);
+    struct probe_site *rows = realloc(to->rows, (to->count + n * alarm_count + 1) * sizeof *rows);
     if (rows == NULL) {
         rt_error_set(e, "no memory for %zu probes", n);
         return -ENOMEM;
@@ -112,10 +111,13 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan, ui
     }
     for (size_t i = 0; i < n; i++) {
         struct isa_site s = site_of(plan, i);
-        if (place_one(image, plan, &s, alarm, &at, &to->rows[to->count]))
-            to->count++;
-        else
-            (*refused)++;
+        struct probe_site row;
+        bool placed = place_one(image, plan, &s, &at, &row);
+        *refused += !placed;
+        for (unsigned k = 0; placed && k < alarm_count; k++) {
+            row.alarm = alarms[k];
+            rows[to->count++] = row;
+        }
     }
     if (mprotect(code, bytes, PROT_READ | PROT_EXEC) != 0) {
         rt_error_set(e, "memory cannot be made executable here: %s", strerror(errno));

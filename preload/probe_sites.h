@@ -37,11 +37,11 @@ struct probe_image {
     char path[PATH_MAX];
 };
 
-/* Those that can have probes and have not been handed out yet, the program first. Their number. Images that are gone are
- * forgotten: another may come to lie there. One at a time. */
-unsigned probe_images(struct probe_image *images, unsigned room);
-void probe_images_forget(void);
-const char *probe_base_name(const char *path);
+/* Those that can have probes and have not been handed out yet, the program first. Their number; *images (NULL for none) is the
+ * caller's to free. -ENOMEM: nothing was handed out. One at a time. */
+long probe_images(struct probe_image **images);
+/* Images that are gone are forgotten: another may come to lie there. False: nothing has gone since the last call. One at a time. */
+bool probe_images_forget(void);
 
 /* What regtrace-sites said of one request. */
 struct probe_answer {
@@ -64,11 +64,11 @@ RT_MUST_CHECK int probe_ask(bool kept, const struct probe_question *questions, u
 bool probe_can_ask(char path[PATH_MAX]);
 void probe_answer_free(struct probe_answer *a);
 
-/* The sites of a plan, made ready to be patched for an alarm: their copies are placed near the image. Adds to the rows of *to.
- * Refused ones are counted. 0 or -errno with the text. */
+/* The sites of a plan, made ready to be patched for these alarms: their copies are placed near the image. Adds to *to a row for
+ * each site and alarm. Refused sites are counted. 0 or -errno with the text. */
 RT_MUST_CHECK int probe_place(const struct probe_image *image, const struct isa_plan *plan,
-                              uint16_t alarm, struct probe_sites *to, uint64_t *refused,
-                              struct rt_error *e);
+                              const uint16_t *alarms, unsigned alarm_count, struct probe_sites *to,
+                              uint64_t *refused, struct rt_error *e);
 /* Writes int3 to the first byte of each of these; sites whose bytes are not what the file has are left alone, and counted.
  * 0 or -errno. */
 int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed);

@@ -13,7 +13,7 @@
 #include <ucontext.h>
 
 #define ALARMS_MAX 256u /* at one place */
-#define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
+#define TRAP_BIT sys_signal_bit(SIGTRAP)
 
 #if defined(__x86_64__)
 
@@ -124,15 +124,3 @@ void probes_unblocked(void)
 }
 
 #endif
-
-/* On the stack where the thread is, as for steps: see counting_trap_action(). */
-struct sigaction probes_action(void)
-{
-    struct sigaction a;
-    memset(&a, 0, sizeof a);
-    a.sa_sigaction = probes_trapped;
-    a.sa_flags = SA_SIGINFO | SA_RESTART;
-    (void)sigfillset(&a.sa_mask);
-    (void)sigdelset(&a.sa_mask, SIGSEGV);
-    return a;
-}

@@ -5,6 +5,7 @@
  * Old ones stay, and so do copies of instructions, which a thread may be in. */
 #include "preload/probes.h"
 
+#include "base/identity.h"
 #include "base/log.h"
 #include "preload/probe_sites.h"
 #include "preload/valgrind.h"
@@ -18,13 +19,13 @@
 #include <string.h>
 
 #define REQUEST_ROOM 1100u
-#define IMAGES_MAX 512u
 #define QUESTIONS 1000u
 #define MISSING_SAID 4u
 
-/* What is asked of each image, by alarm. */
+/* What is asked of each image, and the alarms that ask it. */
 struct wish {
-    uint16_t alarm;
+    const uint16_t *alarms;
+    unsigned alarm_count;
     bool found;       /* somewhere */
     bool one_image;   /* the first that has it is the one meant */
     bool kept;        /* what instructions are is looked up in the whole image: plans are kept */
@@ -34,8 +35,9 @@ struct wish {
     char nearest[512];    /* what the program had to say */
 };
 
-static struct wish *wishes;
+static struct wish *wishes; /* by their first alarm */
 static unsigned wish_count;
+static uint16_t *wished; /* alarms, by what they ask */
 static _Atomic(const struct probe_sites *) sites;
 
 const struct probe_sites *probe_sites_now(void)
@@ -65,7 +67,7 @@ static unsigned count_alarms(bool places)
 
 static bool is_image(const struct probe_image *image, const char *name)
 {
-    return strcmp(name, image->path) == 0 || strcmp(name, probe_base_name(image->path)) == 0;
+    return strcmp(name, image->path) == 0 || strcmp(name, identity_base_name(image->path)) == 0;
 }
 
 static void write_bytes(char *text, const struct ctl_alarm *a)
@@ -106,23 +108,69 @@ static bool write_request(const struct ctl_alarm *a, const struct probe_image *i
     }
 }
 
+static const struct ctl_alarm *first_alarm(const struct wish *w)
+{
+    return ctl_config_alarm(process.config, w->alarms[0]);
+}
+
+/* All that write_request() reads. */
+static int compare_requests(const struct ctl_alarm *a, const struct ctl_alarm *b)
+{
+    if (a->type != b->type)
+        return a->type < b->type ? -1 : 1;
+    if (a->value_kind != b->value_kind)
+        return a->value_kind < b->value_kind ? -1 : 1;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    if (a->byte_count != b->byte_count)
+        return a->byte_count < b->byte_count ? -1 : 1;
+    int bytes = memcmp(a->bytes, b->bytes, a->byte_count);
+    return bytes != 0 ? bytes : strcmp(a->value, b->value);
+}
+
+static int by_request(const void *a, const void *b)
+{
+    uint16_t i = *(const uint16_t *)a, j = *(const uint16_t *)b;
+    int order =
+        compare_requests(ctl_config_alarm(process.config, i), ctl_config_alarm(process.config, j));
+    return order != 0 ? order : (i > j) - (i < j);
+}
+
+static int by_first_alarm(const void *a, const void *b)
+{
+    uint16_t i = ((const struct wish *)a)->alarms[0], j = ((const struct wish *)b)->alarms[0];
+    return (i > j) - (i < j);
+}
+
 static int make_wishes(struct rt_error *e)
 {
-    unsigned n = ctl_config_alarm_count(process.config);
-    wishes = calloc(n, sizeof *wishes);
-    for (unsigned i = 0; i < n && wishes != NULL; i++) {
-        unsigned type = ctl_config_alarm(process.config, i)->type;
-        if ((!is_place_type(type) && type != CTL_ENTER_FUNC) ||
-            !ctl_config_alarm_reachable(process.config, i))
-            continue;
-        wishes[wish_count].one_image = type == CTL_ADDRESS;
-        wishes[wish_count].kept = type != CTL_ADDRESS && type != CTL_ENTER_FUNC;
-        wishes[wish_count++].alarm = (uint16_t)i;
+    unsigned all = ctl_config_alarm_count(process.config), n = 0;
+    wishes = calloc(all, sizeof *wishes);
+    wished = calloc(all, sizeof *wished);
+    if (wishes == NULL || wished == NULL) {
+        rt_error_set(e, "no memory for the places that the chains name");
+        return -ENOMEM;
     }
-    if (wishes != NULL)
-        return 0;
-    rt_error_set(e, "no memory for the places that the chains name");
-    return -ENOMEM;
+    for (unsigned i = 0; i < all; i++) {
+        unsigned type = ctl_config_alarm(process.config, i)->type;
+        if ((is_place_type(type) || type == CTL_ENTER_FUNC) &&
+            ctl_config_alarm_reachable(process.config, i))
+            wished[n++] = (uint16_t)i;
+    }
+    qsort(wished, n, sizeof *wished, by_request);
+    for (unsigned i = 0; i < n; i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, wished[i]);
+        struct wish *w = &wishes[wish_count];
+        if (i == 0 || compare_requests(a, first_alarm(w - 1)) != 0)
+            wishes[wish_count++] = (struct wish){
+                .alarms = &wished[i],
+                .one_image = a->type == CTL_ADDRESS,
+                .kept = a->type != CTL_ADDRESS && a->type != CTL_ENTER_FUNC,
+            };
+        wishes[wish_count - 1].alarm_count++;
+    }
+    qsort(wishes, wish_count, sizeof *wishes, by_first_alarm);
+    return 0;
 }
 
 /* --- finding the places --------------------------------------------------------------------------------------------- */
@@ -134,7 +182,7 @@ static void warn(const struct ctl_alarm *a, const char *what, const char *where)
     process_warn(text);
 }
 
-/* What one image has for one alarm. */
+/* What one image has for one wish. */
 static int take(const struct probe_image *image, struct wish *w, const struct probe_answer *answer,
                 struct probe_sites *to, struct rt_error *e)
 {
@@ -144,13 +192,13 @@ static int take(const struct probe_image *image, struct wish *w, const struct pr
     if (answer->plan == NULL || answer->plan->sites.count == 0 || (w->one_image && w->found))
         return 0;
     if (image->no_int3) {
-        (void)snprintf(w->masked, sizeof w->masked, "%s", probe_base_name(image->path));
+        (void)snprintf(w->masked, sizeof w->masked, "%s", identity_base_name(image->path));
         return 0;
     }
     w->found = true;
-    int rc = probe_place(image, answer->plan, w->alarm, to, &refused, e);
+    int rc = probe_place(image, answer->plan, w->alarms, w->alarm_count, to, &refused, e);
     if (refused != 0 && w->refused == 0)
-        (void)snprintf(w->refused_in, sizeof w->refused_in, "%s", probe_base_name(image->path));
+        (void)snprintf(w->refused_in, sizeof w->refused_in, "%s", identity_base_name(image->path));
     w->refused += refused;
     return rc;
 }
@@ -186,7 +234,7 @@ static int find_kind(struct inquiry *q, const struct probe_image *images, unsign
         for (unsigned k = 0; k < wish_count && rc == 0; k++) {
             struct wish *w = &wishes[k];
             if (w->kept != q->kept || (images[i].no_int3 && w->kept) ||
-                !write_request(ctl_config_alarm(process.config, w->alarm), &images[i], text))
+                !write_request(first_alarm(w), &images[i], text))
                 continue;
             q->wish[q->count] = w;
             q->question[q->count++] = (struct probe_question){&images[i], strdup(text)};
@@ -231,14 +279,14 @@ static void publish(const struct probe_sites *found)
  * known without; what instructions are may well not be there. */
 static bool is_missing(const struct wish *w, bool instrumented)
 {
-    unsigned type = ctl_config_alarm(process.config, w->alarm)->type;
+    unsigned type = first_alarm(w)->type;
     return !w->found && !w->kept && !(type == CTL_ENTER_FUNC && instrumented);
 }
 
 /* Warnings alone: the same chains are for every program of a job, and each is to run. */
 static void say_missing(const struct wish *w)
 {
-    const struct ctl_alarm *a = ctl_config_alarm(process.config, w->alarm);
+    const struct ctl_alarm *a = first_alarm(w);
     if (w->masked[0] != '\0')
         warn(a, w->masked,
              " has it, which runs with SIGTRAP blocked at times: places there are left alone");
@@ -259,7 +307,7 @@ static void say_unresolved(bool instrumented)
                        "%" PRIu64 " places cannot be patched and are left alone, the first in %s",
                        w->refused, w->refused_in);
         if (w->refused != 0)
-            warn(ctl_config_alarm(process.config, w->alarm), text, "");
+            warn(first_alarm(w), text, "");
     }
     (void)snprintf(text, sizeof text, "%u more places are not in what is loaded so far",
                    missing - MISSING_SAID);
@@ -270,12 +318,12 @@ static void say_unresolved(bool instrumented)
 /* In all images that have not been looked at. */
 static int find_all(struct probe_sites *found, bool *instrumented, struct rt_error *e)
 {
-    struct probe_image *images = calloc(IMAGES_MAX, sizeof *images);
-    int rc = images == NULL ? -ENOMEM : 0;
-    unsigned n = rc == 0 ? probe_images(images, IMAGES_MAX) : 0;
-    if (rc == 0)
-        rc = find_in(images, n, found, e);
-    for (unsigned i = 0; i < n; i++)
+    struct probe_image *images;
+    long n = probe_images(&images);
+    int rc = n > 0 ? find_in(images, (unsigned)n, found, e) : (int)n;
+    if (n < 0)
+        rt_error_set(e, "no memory for a list of what is loaded");
+    for (long i = 0; i < n; i++)
         *instrumented = *instrumented || images[i].instrumented;
     free(images);
     return rc;
@@ -399,15 +447,15 @@ void probes_images_gone(void)
     if (!process.probes)
         return;
     (void)pthread_mutex_lock(&changing);
-    probe_images_forget();
     struct remaining r = {.all = atomic_load(&sites)};
-    r.left.rows = malloc((r.all->count + 1) * sizeof *r.left.rows);
+    if (probe_images_forget())
+        r.left.rows = malloc((r.all->count + 1) * sizeof *r.left.rows);
     if (r.left.rows != NULL)
         (void)dl_iterate_phdr(keep_those, &r);
     if (r.left.rows != NULL && r.left.count < r.all->count) {
         publish(&r.left);
         for (unsigned i = 0; i < wish_count; i++)
-            wishes[i].found = has_alarm(&r.left, wishes[i].alarm);
+            wishes[i].found = has_alarm(&r.left, wishes[i].alarms[0]);
     } else {
         free(r.left.rows);
     }

@@ -25,8 +25,7 @@ void probes_forked(void);
 /* The program has unblocked a signal that was kept out of its mask: what came for it meanwhile is given to it. */
 void probes_unblocked(void);
 
-/* The kernel's action for SIGTRAP where probes are on. */
-struct sigaction probes_action(void);
+/* The handler of SIGTRAP where probes are on: see signals_trap_action(). */
 void probes_trapped(int signo, siginfo_t *info, void *context);
 
 #endif

@@ -3,6 +3,8 @@
  * pass through ours. */
 #include "preload/interpose.h"
 
+#include "base/sys.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -71,7 +73,7 @@ PRELOAD_EXPORT int siginterrupt(int signo, int interrupt)
     struct sigaction a;
     if (sigaction(signo, NULL, &a) != 0)
         return -1;
-    uint64_t bit = UINT64_C(1) << (signo - 1);
+    uint64_t bit = sys_signal_bit(signo);
     if (interrupt) {
         atomic_fetch_or(&interrupting, bit);
         a.sa_flags &= ~SA_RESTART;

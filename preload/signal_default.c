@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The default action of a signal that our handler got in place of it. */
+ * What the kernel and the program get where SIGTRAP is ours, and the default action of a signal that our handler got in
+ * place of it. */
 #include "preload/interpose.h"
 
 #include "base/sys.h"
@@ -20,13 +21,24 @@ uintptr_t signals_ip_of(const void *context)
 #endif
 }
 
+struct sigaction signals_trap_action(void (*handler)(int, siginfo_t *, void *))
+{
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_sigaction = handler;
+    a.sa_flags = SA_SIGINFO | SA_RESTART;
+    (void)sigfillset(&a.sa_mask);
+    (void)sigdelset(&a.sa_mask, SIGSEGV);
+    return a;
+}
+
 void signals_hand_on(int signo, siginfo_t *info, void *context)
 {
     const ucontext_t *uc = context;
     uint64_t mask;
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
     uint64_t all = sys_block_signals();
-    sys_restore_signals(mask | UINT64_C(1) << (SIGTRAP - 1));
+    sys_restore_signals(mask | sys_signal_bit(SIGTRAP));
     signals_handler(signo, info, context);
     sys_restore_signals(all);
 }
@@ -60,7 +72,7 @@ RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
         (void)sigdelset(&uc->uc_sigmask, signo); /* delivered as our handler returns */
         return;
     }
-    uint64_t mask = UINT64_C(1) << (signo - 1);
+    uint64_t mask = sys_signal_bit(signo);
     (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, sizeof mask, 0,
                     0); /* stops here */
     (void)NEXT(sigaction)(signo, &before, NULL);

@@ -52,8 +52,8 @@ static bool took_ours(int signo, siginfo_t *info)
 uint64_t signals_kept_bits(void)
 {
     int internal = signals_kept_out;
-    return (internal != 0 ? UINT64_C(1) << (internal - 1) : 0) |
-           (process.probes ? UINT64_C(1) << (SIGTRAP - 1) : 0);
+    return (internal != 0 ? sys_signal_bit(internal) : 0) |
+           (process.probes ? sys_signal_bit(SIGTRAP) : 0);
 }
 
 const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *named)
@@ -72,7 +72,7 @@ const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *n
     if (internal != 0 && (found >> (internal - 1) & 1) != 0 && processes_vfork_depth == 0 &&
         !is_nearly_full(set)) {
         signals_give_up_internal(internal);
-        found &= ~(UINT64_C(1) << (internal - 1));
+        found &= ~sys_signal_bit(internal);
     }
     bits &= ~found;
     memcpy(copy, &bits, sizeof bits);

@@ -40,11 +40,6 @@ __thread uint64_t signals_hidden;
 __thread struct signals_seen signals_seen;
 static __thread uint64_t fork_mask;
 
-static uint64_t bit(int signo)
-{
-    return UINT64_C(1) << (signo - 1);
-}
-
 static uint64_t lock_take(void)
 {
     uint64_t mask = sys_block_signals();
@@ -116,7 +111,8 @@ static bool always_ours(int signo)
 {
     return trigger_wants_signal(signo) || (signo == SIGTRAP && (process.steps || process.probes)) ||
            (signo == SIGIO && process.overflows) ||
-           (atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) != 0;
+           (atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) !=
+               0;
 }
 
 /* For signals that the program does not handle. Valgrind (3.19) kills a program that gets a signal with SA_ONSTACK while no
@@ -138,7 +134,7 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     if (process.steps || process.probes)
         (void)sigdelset(&a.sa_mask, SIGTRAP); /* blocked, a trap in the handler would kill */
     if (signo == SIGTRAP && (process.steps || process.probes))
-        return process.steps ? counting_trap_action() : probes_action();
+        return signals_trap_action(process.steps ? counting_trapped : probes_trapped);
     if (!function && !named)
         return a;
     a.sa_sigaction = signals_handler;
@@ -232,7 +228,7 @@ PRELOAD_EXPORT int sigaction(int signo, const struct sigaction *act, struct siga
 /* Sent by ourselves, by a timer of ours, or by our writer for `regtrace ctl`. */
 bool signals_is_internal(int signo, const siginfo_t *info)
 {
-    if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & bit(signo)) == 0)
+    if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) == 0)
         return false;
     /* A counter may be gone when its overflow comes: nobody else makes the kernel send a reserved signal. */
     if (info->si_code > 0)
@@ -322,7 +318,7 @@ static void record_and_run(uintptr_t handler, struct received *r, int *keep)
 /* The internal signal, sent by somebody else while it is still ours: from now on it is the program's. */
 RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
 {
-    bool blocked = (signals_hidden & bit(signo)) != 0;
+    bool blocked = (signals_hidden & sys_signal_bit(signo)) != 0;
     signals_give_up_internal(signo); /* its disposition is the default still: nobody set one */
     if (!blocked) {
         signals_default_action(signo, info, context);
@@ -389,7 +385,8 @@ static int choose_internal(int but)
 {
     for (int n = SIGRTMAX - 2; n > SIGRTMIN + 2; n--) {
         struct sigaction a, ours;
-        if (n == but || trigger_wants_signal(n) || (atomic_load(&once_internal) & bit(n)) != 0 ||
+        if (n == but || trigger_wants_signal(n) ||
+            (atomic_load(&once_internal) & sys_signal_bit(n)) != 0 ||
             NEXT(sigaction)(n, NULL, &a) != 0 || a.sa_handler != SIG_DFL)
             continue;
         memset(&ours, 0, sizeof ours);
@@ -397,7 +394,7 @@ static int choose_internal(int but)
         ours.sa_flags = SA_SIGINFO | own_flags();
         if (NEXT(sigaction)(n, &ours, NULL) != 0)
             continue;
-        atomic_fetch_or(&once_internal, bit(n));
+        atomic_fetch_or(&once_internal, sys_signal_bit(n));
         return n;
     }
     return 0;
@@ -469,7 +466,7 @@ void signals_before_exec(struct signals_inherited *saved)
         memset(&a, 0, sizeof a);
         a.sa_handler = SIG_IGN;
         if (NEXT(sigaction)(n, &a, NULL) == 0)
-            saved->ignored |= bit(n);
+            saved->ignored |= sys_signal_bit(n);
     }
     saved->hidden = signals_hidden & signals_kept_bits();
     if (saved->hidden != 0)
@@ -483,7 +480,7 @@ void signals_after_exec(const struct signals_inherited *saved)
     int keep = errno;
     for (int n = 1; n < SIGNALS && saved->ignored != 0; n++) {
         struct sigaction ignore, a;
-        if ((saved->ignored & bit(n)) == 0)
+        if ((saved->ignored & sys_signal_bit(n)) == 0)
             continue;
         memset(&ignore, 0, sizeof ignore);
         ignore.sa_handler = SIG_IGN;

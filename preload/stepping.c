@@ -30,20 +30,6 @@ static int visit_object(struct dl_phdr_info *object, size_t size, void *context)
     return 0;
 }
 
-/* On the stack where the thread is: an alternate one may be tiny. Where a thread's stack ends we fault in place of the
- * program, whose handler then gets to know: blocked, the fault would kill. The program's own flags and mask are not the
- * kernel's to apply here. */
-struct sigaction counting_trap_action(void)
-{
-    struct sigaction a;
-    memset(&a, 0, sizeof a);
-    a.sa_sigaction = counting_trapped;
-    a.sa_flags = SA_SIGINFO | SA_RESTART;
-    (void)sigfillset(&a.sa_mask);
-    (void)sigdelset(&a.sa_mask, SIGSEGV);
-    return a;
-}
-
 /* Made by the linker: the section of RECORDER_ENTRY. */
 extern const char __start_regtrace_entries[] __attribute__((visibility("hidden")));
 extern const char __stop_regtrace_entries[] __attribute__((visibility("hidden")));

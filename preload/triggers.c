@@ -6,6 +6,7 @@
 #include "preload/probes.h"
 #include "preload/sampling.h"
 
+#include "base/identity.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
@@ -48,7 +49,7 @@ void triggers_prepare(const struct ctl_config *config)
     for (unsigned i = 0; i < signals.count; i++) {
         uint64_t n = ctl_config_alarm(config, signals.alarm[i])->number;
         if (n >= 1 && n <= 64)
-            signal_set |= UINT64_C(1) << (n - 1);
+            signal_set |= sys_signal_bit((int)n);
     }
     for (unsigned i = 0; i < sizeof presets / sizeof *presets; i++)
         if (strcmp(process.options.text[OPT_pcontrol], presets[i]) == 0)
@@ -257,7 +258,7 @@ void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
     if (!process.traced || t->in_toolkit)
         return;
     if (preset == PRESET_STD || preset == PRESET_MPIP)
-        atomic_store(&process.forced, true);
+        process_force();
     struct preload_thread *pt = thread_self();
     if (pt == NULL)
         return;
@@ -306,12 +307,6 @@ bool trigger_wants_images(void)
     return images.count != 0 || process.probes || functions_wanted() || images_are_noted();
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static void image_is_here(const char *path, uintptr_t base, const char *build_id)
 {
     if (functions_wanted())
@@ -320,7 +315,7 @@ static void image_is_here(const char *path, uintptr_t base, const char *build_id
     unsigned n = 0;
     for (unsigned i = 0; i < images.count; i++) {
         const char *value = ctl_config_alarm(process.config, images.alarm[i])->value;
-        if (strcmp(value, path) == 0 || strcmp(value, base_name(path)) == 0)
+        if (strcmp(value, path) == 0 || strcmp(value, identity_base_name(path)) == 0)
             match[n++] = images.alarm[i];
     }
     if (n != 0)

@@ -2,6 +2,8 @@
  * Recorded addresses become places (image and offset), by the images that their rank had loaded. */
 #include "tools/addresses.h"
 
+#include "base/identity.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,8 +130,7 @@ const char *addresses_image_name(const struct addresses *a, uint32_t image)
 {
     if (image == NO_IMAGE)
         return "(no image)";
-    const char *path = a->images[image].path, *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+    return identity_base_name(a->images[image].path);
 }
 
 /* Why an image gives no names. */

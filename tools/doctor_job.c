@@ -20,21 +20,28 @@ static void look_library(struct finding *f)
         finding_set(f, FINDING_BROKEN, "%.800s", e.text);
 }
 
+/* `true` with the library and two variables: its status, and its first line. False: there is no library. */
+static bool try_true(const char *first, const char *second, int *status, char *out, size_t room)
+{
+    char path[PATH_MAX], preload[PATH_MAX + 16];
+    struct rt_error e = {{0}};
+    if (installed_library(path, &e) != 0)
+        return false;
+    (void)snprintf(preload, sizeof preload, "LD_PRELOAD=%s", path);
+    const char *const variables[] = {preload, first, second, NULL};
+    char *const argv[] = {(char *)(uintptr_t) "true", NULL};
+    *status = doctor_run(argv, variables, out, room);
+    out[strcspn(out, "\n")] = '\0';
+    return true;
+}
+
 static void look_loader(struct finding *f)
 {
-    char path[PATH_MAX], preload[PATH_MAX + 16], out[400];
-    struct rt_error e = {{0}};
-    if (installed_library(path, &e) != 0) {
+    char out[400];
+    int rc;
+    if (!try_true("REGTRACE_DEFAULT_START=0", "REGTRACE_CONTROL=", &rc, out, sizeof out))
         finding_set(f, FINDING_BROKEN, "not tried: there is no library");
-        return;
-    }
-    (void)snprintf(preload, sizeof preload, "LD_PRELOAD=%s", path);
-    const char *const variables[] = {preload, "REGTRACE_DEFAULT_START=0",
-                                     "REGTRACE_CONTROL=", NULL};
-    char *const argv[] = {(char *)(uintptr_t) "true", NULL};
-    int rc = doctor_run(argv, variables, out, sizeof out);
-    out[strcspn(out, "\n")] = '\0';
-    if (rc != 0)
+    else if (rc != 0)
         finding_set(f, FINDING_BROKEN, "true with the library preloaded ended with %d: %s", rc,
                     out[0] != '\0' ? out : "no message");
     else if (strstr(out, "cannot be preloaded") != NULL)
@@ -51,19 +58,12 @@ static void look_loader(struct finding *f)
 static void look_probes(struct finding *f)
 {
 #if defined(__x86_64__)
-    char path[PATH_MAX], preload[PATH_MAX + 16], out[800];
-    struct rt_error e = {{0}};
-    if (installed_library(path, &e) != 0) {
+    char out[800];
+    int rc;
+    if (!try_true("REGTRACE_CONTROL=start:address:main:count1000000", "REGTRACE_PMU=none", &rc, out,
+                  sizeof out))
         finding_set(f, FINDING_NOTE, "not tried: there is no library");
-        return;
-    }
-    (void)snprintf(preload, sizeof preload, "LD_PRELOAD=%s", path);
-    const char *const variables[] = {preload, "REGTRACE_CONTROL=start:address:main:count1000000",
-                                     "REGTRACE_PMU=none", NULL};
-    char *const argv[] = {(char *)(uintptr_t) "true", NULL};
-    int rc = doctor_run(argv, variables, out, sizeof out);
-    out[strcspn(out, "\n")] = '\0';
-    if (rc == 0 && out[0] == '\0')
+    else if (rc == 0 && out[0] == '\0')
         finding_set(f, FINDING_OK, "alarms that name places and functions of a program work");
     else
         finding_set(f, FINDING_NOTE, "alarms that name places of a program: %s (status %d)",

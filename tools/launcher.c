@@ -2,6 +2,8 @@
  * Programs that start ranks: whose they are, where the rank's program stands, how the environment gets through. */
 #include "tools/run.h"
 
+#include "base/identity.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,12 +14,6 @@ static bool is_one_of(const char *name, const char *const *list)
         if (strcmp(name, *list) == 0)
             return true;
     return false;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 /* First lines of `PATH --version`, "" if it cannot be run. The path is handed over as $0, never read by the shell. */
@@ -55,7 +51,7 @@ enum launcher_kind launcher_kind_of(const struct program *p)
     static const char *const unclear[] = {"mpirun", "mpiexec", NULL};
     static const char *const other[] = {"srun", "aprun",         "jsrun", "palsrun",
                                         "flux", "mpiexec.slurm", NULL};
-    const char *called = base_name(p->path);
+    const char *called = identity_base_name(p->path);
     if (is_one_of(p->name, openmpi) || is_one_of(called, openmpi))
         return LAUNCHER_OPENMPI;
     if (is_one_of(p->name, hydra) || is_one_of(called, hydra))

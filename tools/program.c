@@ -2,6 +2,8 @@
  * Finding a program as execvp does, and whether a library can be preloaded into it. */
 #include "tools/run.h"
 
+#include "base/identity.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -171,7 +173,7 @@ static bool script_interpreter(const char *path, char out[PATH_MAX], char word[2
     char *save = NULL, *first = strtok_r(line + 2, " \t", &save);
     if (first == NULL)
         return false;
-    const char *slash = strrchr(first, '/'), *base = slash != NULL ? slash + 1 : first;
+    const char *base = identity_base_name(first);
     char *second = strtok_r(NULL, " \t", &save);
     if (second != NULL && strcmp(second, "-S") == 0)
         second = strtok_r(NULL, " \t", &save);
@@ -217,7 +219,6 @@ int program_look(struct program *p, const char *word, struct rt_error *e)
     rc = look_behind_scripts(p, e);
     if (rc != 0)
         return rc;
-    const char *slash = strrchr(p->executable, '/');
-    (void)snprintf(p->name, sizeof p->name, "%.63s", slash != NULL ? slash + 1 : p->executable);
+    (void)snprintf(p->name, sizeof p->name, "%.63s", identity_base_name(p->executable));
     return program_check_elf(p->executable, e);
 }

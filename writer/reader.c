@@ -228,8 +228,7 @@ static enum rt_file_state state_of(const struct reader_info *i)
 static void fill_info(struct rt_rank *r)
 {
     const struct reader_info *i = &r->raw;
-    const char *slash = strrchr(r->path, '/');
-    const char *file = slash != NULL ? slash + 1 : r->path;
+    const char *file = identity_base_name(r->path);
     int consumed = 0, rank = 0;
     bool is_main = sscanf(file, "rank-%d.h5%n", &rank, &consumed) == 1 && consumed > 0 &&
                    file[consumed] == '\0';
