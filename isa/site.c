@@ -122,6 +122,31 @@ static bool is_endbr64(const struct code *c, uint64_t at)
     return p != NULL && memcmp(p, endbr64, sizeof endbr64) == 0;
 }
 
+const char *plan_make_instruction(struct plan *p, const struct code *c, uint64_t address,
+                                  const uint8_t *bytes, size_t n)
+{
+    struct relocated r = {.bytes = 0};
+    struct isa_site s = {.address = address};
+    struct instruction i;
+    ZydisDecoder decoder;
+    *p = (struct plan){.code = c};
+    (void)plan_say(p, "instruction");
+    instruction_reader(&decoder);
+    if (!instruction_read(&decoder, bytes, n, address, &i))
+        return "is no instruction";
+    const char *why = relocate_add(&r, &i, bytes);
+    if (why == NULL)
+        why = relocate_end(&r);
+    if (why != NULL)
+        return why;
+    add_bytes(p, bytes, i.z.length);
+    s.flags = (uint8_t)((r.call ? ISA_SITE_CALL : 0) | (r.syscall ? ISA_SITE_SYSCALL : 0));
+    s.one = add_copy(p, &r, i.z.length);
+    if (grow(p, &p->sites, p->site_count, sizeof *p->sites))
+        p->sites[p->site_count++] = s;
+    return p->no_memory ? "no memory" : NULL;
+}
+
 /* Copies for int3 and jump; NULL, or why there are none. */
 static const char *make_copies(struct plan *p, struct isa_site *s)
 {

@@ -54,6 +54,9 @@ struct plan {
 
 /* The sites of a request, by address. */
 int plan_make(struct plan *p, const struct code *c, const struct request *q) RT_MUST_CHECK;
+/* One site, for an int3: these bytes at that address, whatever image they are of (c: of an empty one). NULL, or why not. */
+const char *plan_make_instruction(struct plan *p, const struct code *c, uint64_t address,
+                                  const uint8_t *bytes, size_t n) RT_MUST_CHECK;
 void plan_free(struct plan *p);
 /* As a file's bytes, to be freed; NULL: no memory. */
 uint8_t *plan_bytes(const struct plan *p, size_t *n) RT_MUST_CHECK;

@@ -10,6 +10,9 @@
  *   !     REQUEST REASON                      it cannot be had
  *   end                                       always the last
  *
+ * With --instruction ADDRESS BYTES no image is read: the answer is a plan of one site, the instruction that these bytes (in
+ * hexadecimal) begin with, as it is to run elsewhere.
+ *
  * Requests: isa/site.h. Exit status: 0, 1 where a request cannot be had, 2 for a wrong command line. */
 #include "isa/cache.h"
 #include "isa/site.h"
@@ -25,6 +28,7 @@
 static const char usage[] =
     "Usage: regtrace-sites [--cache FOLDER | --no-cache] [--text] IMAGE REQUEST... [-- IMAGE "
     "REQUEST...]...\n"
+    "       regtrace-sites --instruction ADDRESS BYTES\n"
     "Says where an image is to be patched. For regtrace's own use.\n"
     "Requests: enter:NAME rets:NAME returns:[NAME] symbol:NAME[+OFFSET] address:N offset:N ssc:HEX "
     "int3 magic\n"
@@ -219,6 +223,32 @@ static bool answer_all(struct job *j, char **words, int count)
     return all;
 }
 
+/* Of a thread that is in the middle of something: no files, no cache. */
+static bool answer_instruction(const char *address, const char *bytes)
+{
+    static struct request q;
+    static const struct image none;
+    const struct code code = {.image = &none};
+    struct job j = {.cache = {.lock = -1}};
+    struct rt_error e = {""};
+    struct plan p = {.code = NULL};
+    char text[64], *end;
+    uint64_t at = strtoull(address, &end, 0);
+    (void)snprintf(text, sizeof text, "itext:%s", bytes);
+    const char *why = *end != '\0' ? "there is no such address" : NULL;
+    if (why == NULL && request_read(&q, text, &e) != 0)
+        why = e.text;
+    if (why == NULL)
+        why = plan_make_instruction(&p, &code, at, q.bytes, q.byte_count);
+    if (why == NULL && !hand_out(&j, &p, "instruction"))
+        why = "no memory";
+    if (why != NULL)
+        refuse("instruction", why);
+    plan_free(&p);
+    (void)puts("end");
+    return why == NULL;
+}
+
 static bool is_end(const char *word)
 {
     return word == NULL || strcmp(word, "--") == 0;
@@ -230,6 +260,8 @@ int main(int argc, char **argv)
     const char *folder = NULL;
     bool cached = true, all = true;
     int i = 1;
+    if (argc == 4 && strcmp(argv[1], "--instruction") == 0)
+        return !answer_instruction(argv[2], argv[3]);
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--cache") == 0 && i + 1 < argc)
             folder = argv[++i];

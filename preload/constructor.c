@@ -418,6 +418,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     counting_measure_own();
     if (images)
         triggers_images_at_start();
+    probe_exits_thread_begin();
     probes_begin();
     errno = keep;
     process.activated = true;

@@ -2,6 +2,7 @@
  * longjmp and exceptions out of instrumented functions and MPI calls: their ends happen then, not when a later call shows
  * that they are gone. */
 #include "preload/internal.h"
+#include "preload/probes.h"
 
 #include "mpi/mpi.h"
 
@@ -47,6 +48,7 @@ static void leave_frames(uintptr_t stack)
         return;
     mpi_jumped(t, stack);
     functions_jumped(stack);
+    probe_exits_jumped(here, stack);
 }
 
 static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)

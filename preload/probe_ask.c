@@ -145,6 +145,39 @@ static int ask(bool kept, const struct probe_question *questions, unsigned count
     return ask_program(path, arguments, environ, out, ANSWER_ROOM, length, e);
 }
 
+/* Found and kept before main: where it is, and what its libraries are found by. */
+static char sites_path[PATH_MAX];
+static char *sites_environment[2];
+
+void probe_ask_prepare(void)
+{
+    const char *libraries = getenv("LD_LIBRARY_PATH");
+    if (!probe_can_ask(sites_path))
+        sites_path[0] = '\0';
+    if (libraries != NULL && asprintf(&sites_environment[0], "LD_LIBRARY_PATH=%s", libraries) < 0)
+        sites_environment[0] = NULL;
+}
+
+int probe_ask_instruction(uintptr_t at, const uint8_t *bytes, unsigned n,
+                          struct probe_answer *answer, struct rt_error *e)
+{
+    static char out[8192];
+    char address[24], text[32];
+    size_t length = 0;
+    unsigned next = 0;
+    (void)snprintf(address, sizeof address, "0x%lx", (unsigned long)at);
+    for (unsigned i = 0; i < n; i++)
+        (void)snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    const char *const arguments[] = {sites_path, "--instruction", address, text, NULL};
+    memset(answer, 0, sizeof *answer);
+    if (sites_path[0] == '\0')
+        return -ENOENT;
+    int rc = ask_program(sites_path, arguments, sites_environment, out, sizeof out, &length, e);
+    for (char *line = out, *end = out + length; rc == 0 && line < end;)
+        line = take_line(line, end, answer, 1, &next);
+    return rc == 0 && (answer->plan == NULL || answer->plan->sites.count != 1) ? -EINVAL : rc;
+}
+
 int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
               struct probe_answer *answers, struct rt_error *e)
 {

@@ -10,18 +10,16 @@
 #include <unistd.h>
 
 #define PAGE ((uintptr_t)4096)
-#define REACH ((uintptr_t)0x7f000000) /* of a 32-bit distance, with room to spare */
 #define STRIDE ((uintptr_t)1 << 20)
 #define COPY_ALIGNMENT 16u
 #define INT3 0xcc
 
-/* Every instruction's copy reaches whatever the image reaches by 32 bits. MAP_FAILED: there is no room. */
-static void *map_near(const struct probe_image *image, size_t bytes)
+void *probe_map_near(uintptr_t from, uintptr_t to, size_t bytes)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-    uintptr_t end = (image->to + PAGE - 1) & ~(PAGE - 1), size = end - image->from;
-    for (uintptr_t away = 0; size + away + bytes < REACH; away += STRIDE) {
-        const uintptr_t places[] = {end + away, (image->from & ~(PAGE - 1)) - away - bytes};
+    uintptr_t end = (to + PAGE - 1) & ~(PAGE - 1), size = end - from;
+    for (uintptr_t away = 0; size + away + bytes < PROBE_REACH; away += STRIDE) {
+        const uintptr_t places[] = {end + away, (from & ~(PAGE - 1)) - away - bytes};
         for (int i = 0; i < 2; i++) {
             void *at = (void *)(places[i] & ~(PAGE - 1)); /* NOLINT: an address of our choice */
             void *p = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -39,9 +37,8 @@ static const uint8_t *table(const struct isa_plan *p, const struct isa_table *t)
     return (const uint8_t *)p + t->offset;
 }
 
-/* The copy of one instruction, written to `to` and to run there. False: something is out of reach, or the plan is none. */
-static bool make_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias,
-                      uint8_t *to)
+bool probe_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias, uint8_t *to,
+                uintptr_t address)
 {
     if (c->code + (uint64_t)c->bytes > p->code.count ||
         c->fixups + (uint64_t)c->fixup_count > p->fixups.count)
@@ -50,7 +47,7 @@ static bool make_copy(const struct isa_plan *p, const struct isa_copy *c, uintpt
     for (unsigned i = 0; i < c->fixup_count; i++) {
         struct isa_fixup f;
         memcpy(&f, table(p, &p->fixups) + (c->fixups + i) * sizeof f, sizeof f);
-        if (f.at + 4u > c->bytes || !isa_fixup_apply(&f, to, (uintptr_t)to, bias))
+        if (f.at + 4u > c->bytes || !isa_fixup_apply(&f, to, address, bias))
             return false;
     }
     return true;
@@ -61,7 +58,7 @@ static size_t room_of(const struct isa_copy *c)
     return (c->bytes + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
 }
 
-static struct isa_site site_of(const struct isa_plan *p, size_t i)
+struct isa_site probe_plan_site(const struct isa_plan *p, size_t i)
 {
     struct isa_site s;
     memcpy(&s, table(p, &p->sites) + i * sizeof s, sizeof s);
@@ -84,7 +81,7 @@ static bool place_one(const struct probe_image *image, const struct isa_plan *p,
         return true;
     row->byte = table(p, &p->code)[s->bytes];
     row->copy = *to;
-    if (!make_copy(p, &s->one, image->bias, *to))
+    if (!probe_copy(p, &s->one, image->bias, *to, (uintptr_t)*to))
         return false;
     *to += room_of(&s->one);
     return true;
@@ -96,7 +93,7 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan,
 {
     size_t n = plan->sites.count, bytes = PAGE;
     for (size_t i = 0; i < n; i++)
-        bytes += room_of(&(struct isa_copy){.bytes = site_of(plan, i).one.bytes});
+        bytes += room_of(&(struct isa_copy){.bytes = probe_plan_site(plan, i).one.bytes});
     bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
     struct probe_site *rows = realloc(to->rows, (to->count + n * alarm_count + 1) * sizeof *rows);
     if (rows == NULL) {
@@ -104,13 +101,13 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan,
         return -ENOMEM;
     }
     to->rows = rows;
-    uint8_t *code = map_near(image, bytes), *at = code;
+    uint8_t *code = probe_map_near(image->from, image->to, bytes), *at = code;
     if (code == MAP_FAILED) {
         rt_error_set(e, "there is no free memory within 2 GiB of %s for its probes", image->path);
         return -ENOMEM;
     }
     for (size_t i = 0; i < n; i++) {
-        struct isa_site s = site_of(plan, i);
+        struct isa_site s = probe_plan_site(plan, i);
         struct probe_site row;
         bool placed = place_one(image, plan, &s, &at, &row);
         *refused += !placed;
@@ -127,16 +124,27 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan,
 }
 
 /* By /proc/self/mem the kernel writes where the mapping itself may not be written, and copies the page first. */
-static bool write_byte(int fd, uintptr_t at, uint8_t byte)
+static bool write_text(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
 {
-    if (fd >= 0 && pwrite(fd, &byte, 1, (off_t)at) == 1)
+    if (fd >= 0 && pwrite(fd, bytes, n, (off_t)at) == (ssize_t)n)
         return true;
     void *page = (void *)(at & ~(PAGE - 1)); /* NOLINT: an address of the program's */
-    if (mprotect(page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    size_t room = ((at + n + PAGE - 1) & ~(PAGE - 1)) - (at & ~(PAGE - 1));
+    if (mprotect(page, room, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
         return false;
-    *(volatile uint8_t *)at = byte; /* NOLINT */
-    (void)mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+    for (size_t i = 0; i < n; i++)
+        ((volatile uint8_t *)at)[i] = bytes[i]; /* NOLINT */
+    (void)mprotect(page, room, PROT_READ | PROT_EXEC);
     return true;
+}
+
+bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
+{
+    int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    bool done = write_text(fd, at, bytes, n);
+    if (fd >= 0)
+        (void)close(fd);
+    return done;
 }
 
 int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed)
@@ -150,7 +158,7 @@ int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed)
             continue;
         if (now != s->byte)
             (*changed)++;
-        else if (!write_byte(fd, s->at, INT3))
+        else if (!write_text(fd, s->at, (const uint8_t[]){INT3}, 1))
             rc = -EACCES;
     }
     if (fd >= 0)

@@ -26,6 +26,9 @@ struct probe_sites {
 /* The table that is in force: never changed, and never freed; NULL before there is one. */
 const struct probe_sites *probe_sites_now(void);
 
+/* The first row of that address, NULL: none. */
+const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t at);
+
 /* An image of this process. */
 struct probe_image {
     uintptr_t bias, from,
@@ -63,14 +66,48 @@ RT_MUST_CHECK int probe_ask(bool kept, const struct probe_question *questions, u
 /* Is regtrace-sites there? Never where the processor is not an x86-64. */
 bool probe_can_ask(char path[PATH_MAX]);
 void probe_answer_free(struct probe_answer *a);
+/* The plan of one instruction, by its bytes and where it is. From handlers, with signals and cancellation off, one at a time, once
+ * probe_ask_prepare() has been called. 0 or -errno. */
+RT_MUST_CHECK int probe_ask_instruction(uintptr_t at, const uint8_t *bytes, unsigned n,
+                                        struct probe_answer *answer, struct rt_error *e);
+void probe_ask_prepare(void);
 
 /* The sites of a plan, made ready to be patched for these alarms: their copies are placed near the image. Adds to *to a row for
  * each site and alarm. Refused sites are counted. 0 or -errno with the text. */
 RT_MUST_CHECK int probe_place(const struct probe_image *image, const struct isa_plan *plan,
                               const uint16_t *alarms, unsigned alarm_count, struct probe_sites *to,
                               uint64_t *refused, struct rt_error *e);
+/* Reach of a 32-bit distance, with room to spare. */
+#define PROBE_REACH ((uintptr_t)0x7f000000)
+/* Memory, not executable yet, whose every byte reaches whatever lies between from and to. MAP_FAILED: there is no room. */
+void *probe_map_near(uintptr_t from, uintptr_t to, size_t bytes);
+struct isa_site probe_plan_site(const struct isa_plan *p, size_t i);
+/* A copy's bytes, to run at that address. False: something is out of reach, or the plan is none. */
+bool probe_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias, uint8_t *to,
+                uintptr_t address);
+/* Bytes of text, whoever may write there. By async-signal-safe calls. */
+bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n);
 /* Writes int3 to the first byte of each of these; sites whose bytes are not what the file has are left alone, and counted.
  * 0 or -errno. */
 int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed);
+
+/* --- places that functions return to: probe_returns.c ----------------------------------------------------------------- */
+
+/* An int3 is there from now on, or was. False: it cannot be had. From handlers. */
+bool probe_return_ensure(uintptr_t at);
+/* The place as a site without an alarm; false: it is none. */
+bool probe_return_at(uintptr_t at, struct probe_site *site);
+void probe_returns_forked(void);
+
+/* --- functions that are active on this thread: probe_exits.c ---------------------------------------------------------- */
+
+void probe_exits_prepare(void);
+/* A function with exit_func alarms is about to be entered, and its enter alarms to fire: what takes long is done before. stack: the
+ * stack pointer at its entry. */
+void probe_exits_coming(uintptr_t stack);
+/* It has been entered; function: its probe. */
+void probe_exits_entered(uintptr_t function, uintptr_t stack);
+/* The thread is at that probe with this stack pointer: those that are over by then fire. */
+void probe_exits_at(uintptr_t stack, uintptr_t at);
 
 #endif

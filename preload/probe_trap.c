@@ -15,10 +15,7 @@
 #define ALARMS_MAX 256u /* at one place */
 #define TRAP_BIT sys_signal_bit(SIGTRAP)
 
-#if defined(__x86_64__)
-
-/* The first row of that address, NULL: none. */
-static const struct probe_site *find(const struct probe_sites *s, uintptr_t at)
+const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t at)
 {
     size_t low = 0, high = s != NULL ? s->count : 0;
     while (low < high) {
@@ -30,6 +27,8 @@ static const struct probe_site *find(const struct probe_sites *s, uintptr_t at)
     }
     return s != NULL && low < s->count && s->rows[low].at == at ? &s->rows[low] : NULL;
 }
+
+#if defined(__x86_64__)
 
 /* What registers must hold where the instruction alone does not say it all. */
 static bool says_it(const struct ctl_alarm *a, const struct probe_site *site, const ucontext_t *uc)
@@ -48,7 +47,8 @@ static bool says_it(const struct ctl_alarm *a, const struct probe_site *site, co
 
 struct coming {
     const struct probe_sites *all;
-    const struct probe_site *first;
+    const struct probe_site *first; /* its rows; NULL where a function returns to alone */
+    struct probe_site place;
     ucontext_t *context;
 };
 
@@ -57,12 +57,23 @@ static void fire(void *p)
     const struct coming *c = p;
     uint16_t alarms[ALARMS_MAX];
     unsigned n = 0;
+    bool has_exit = false;
+    uintptr_t at = c->place.at, stack = (uintptr_t)c->context->uc_mcontext.gregs[REG_RSP];
+    probe_exits_at(stack, at);
     for (const struct probe_site *s = c->first;
-         s < c->all->rows + c->all->count && s->at == c->first->at && n < ALARMS_MAX; s++)
-        if (says_it(ctl_config_alarm(process.config, s->alarm), s, c->context))
+         s != NULL && s < c->all->rows + c->all->count && s->at == at && n < ALARMS_MAX; s++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, s->alarm);
+        if (a->type == CTL_EXIT_FUNC)
+            has_exit = true;
+        else if (says_it(a, s, c->context))
             alarms[n++] = s->alarm;
+    }
+    if (has_exit)
+        probe_exits_coming(stack);
     if (n != 0)
-        trigger_probe(alarms, n, c->first->at - c->first->behind);
+        trigger_probe(alarms, n, at - c->place.behind);
+    if (has_exit)
+        probe_exits_entered(at, stack);
 }
 
 /* The thread goes on in the copy. Whoever enters that of a call has pushed the address behind the call. */
@@ -76,6 +87,19 @@ static void go_on(const struct probe_site *s, ucontext_t *uc)
         *(uint64_t *)r[REG_RSP] = s->at + s->displaced; /* NOLINT: the thread's stack */
     }
     r[REG_RIP] = (greg_t)(uintptr_t)s->copy;
+}
+
+/* Where the thread is; false: at no place of ours. */
+static bool find_place(struct coming *c, int code)
+{
+    uintptr_t at = (uintptr_t)c->context->uc_mcontext.gregs[REG_RIP] - 1;
+    if (code != SI_KERNEL)
+        return false;
+    c->first = probe_sites_find(c->all, at);
+    if (c->first == NULL)
+        return probe_return_at(at, &c->place);
+    c->place = *c->first;
+    return true;
 }
 
 /* SIGTRAP sent to a thread that has blocked it, as it thinks. */
@@ -93,9 +117,7 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
     struct coming c = {.all = probe_sites_now(), .context = context};
-    if (info->si_code == SI_KERNEL)
-        c.first = find(c.all, (uintptr_t)c.context->uc_mcontext.gregs[REG_RIP] - 1);
-    if (c.first == NULL) {
+    if (!find_place(&c, info->si_code)) {
         bool sent_while_blocked = info->si_code <= 0 && (signals_hidden & TRAP_BIT) != 0;
         withheld = withheld || sent_while_blocked;
         if (!sent_while_blocked)
@@ -108,7 +130,7 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
         run_with_room(context, fire, &c);
         counting_own_end(own);
     }
-    go_on(c.first, context);
+    go_on(&c.place, context);
     errno = keep;
 }
 

@@ -52,12 +52,17 @@ static bool is_place_type(unsigned type)
            type == CTL_MAGIC || type == CTL_CPUID;
 }
 
+static bool is_function_type(unsigned type)
+{
+    return type == CTL_ENTER_FUNC || type == CTL_EXIT_FUNC;
+}
+
 static unsigned count_alarms(bool places)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++) {
         unsigned type = ctl_config_alarm(process.config, i)->type;
-        n += (places ? is_place_type(type) : type == CTL_ENTER_FUNC) &&
+        n += (places ? is_place_type(type) : is_function_type(type)) &&
              ctl_config_alarm_reachable(process.config, i);
     }
     return n;
@@ -94,6 +99,7 @@ static bool write_request(const struct ctl_alarm *a, const struct probe_image *i
             (void)snprintf(text, REQUEST_ROOM, "symbol:%s", a->value);
         return a->value_kind != CTL_VALUE_ABSOLUTE || (number >= image->from && number < image->to);
     case CTL_ENTER_FUNC:
+    case CTL_EXIT_FUNC: /* who is in it is known by its entries */
         (void)snprintf(text, REQUEST_ROOM, "enter:%s", a->value);
         return !image->instrumented;
     case CTL_SSC: (void)snprintf(text, REQUEST_ROOM, "ssc:%" PRIxPTR, number); return true;
@@ -116,7 +122,7 @@ static const struct ctl_alarm *first_alarm(const struct wish *w)
 /* All that write_request() reads. */
 static int compare_requests(const struct ctl_alarm *a, const struct ctl_alarm *b)
 {
-    if (a->type != b->type)
+    if (a->type != b->type && !(is_function_type(a->type) && is_function_type(b->type)))
         return a->type < b->type ? -1 : 1;
     if (a->value_kind != b->value_kind)
         return a->value_kind < b->value_kind ? -1 : 1;
@@ -153,7 +159,7 @@ static int make_wishes(struct rt_error *e)
     }
     for (unsigned i = 0; i < all; i++) {
         unsigned type = ctl_config_alarm(process.config, i)->type;
-        if ((is_place_type(type) || type == CTL_ENTER_FUNC) &&
+        if ((is_place_type(type) || is_function_type(type)) &&
             ctl_config_alarm_reachable(process.config, i))
             wished[n++] = (uint16_t)i;
     }
@@ -165,7 +171,7 @@ static int make_wishes(struct rt_error *e)
             wishes[wish_count++] = (struct wish){
                 .alarms = &wished[i],
                 .one_image = a->type == CTL_ADDRESS,
-                .kept = a->type != CTL_ADDRESS && a->type != CTL_ENTER_FUNC,
+                .kept = a->type != CTL_ADDRESS && !is_function_type(a->type),
             };
         wishes[wish_count - 1].alarm_count++;
     }
@@ -280,7 +286,7 @@ static void publish(const struct probe_sites *found)
 static bool is_missing(const struct wish *w, bool instrumented)
 {
     unsigned type = first_alarm(w)->type;
-    return !w->found && !w->kept && !(type == CTL_ENTER_FUNC && instrumented);
+    return !w->found && !w->kept && !(is_function_type(type) && instrumented);
 }
 
 /* Warnings alone: the same chains are for every program of a job, and each is to run. */
@@ -358,6 +364,8 @@ int probes_prepare(struct rt_error *e)
         return rc;
     say_unresolved(instrumented);
     publish(&found);
+    probe_ask_prepare();
+    probe_exits_prepare();
     process.probes = true;
     return 0;
 }
@@ -412,6 +420,7 @@ void probes_forked(void)
 {
     static const pthread_mutex_t free_again = PTHREAD_MUTEX_INITIALIZER;
     memcpy(&changing, &free_again, sizeof changing);
+    probe_returns_forked();
 }
 
 struct remaining {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Probes: the alarms that name places of the program (address, ssc, itext, isa_extension, isa_category, int3, magic, cpuid) or
- * functions (enter_func). x86-64.
+ * functions (enter_func, exit_func). x86-64.
  *
  * regtrace-sites says where an image is to be patched (isa/isa.h); an int3 is put there, and its handler fires the alarms and lets
  * the thread go on in a copy of the instruction. */
@@ -24,6 +24,13 @@ void probes_forked(void);
 
 /* The program has unblocked a signal that was kept out of its mask: what came for it meanwhile is given to it. */
 void probes_unblocked(void);
+
+/* In each thread as it begins, in the first at the end of the constructor: what its stack is. */
+void probe_exits_thread_begin(void);
+/* As it ends. */
+void probe_exits_thread_end(void);
+/* Frames between these two stack pointers are gone: longjmp, an exception. */
+void probe_exits_jumped(uintptr_t from, uintptr_t to);
 
 /* The handler of SIGTRAP where probes are on: see signals_trap_action(). */
 void probes_trapped(int signo, siginfo_t *info, void *context);

@@ -8,6 +8,7 @@
 
 #include "base/sys.h"
 #include "preload/counting.h"
+#include "preload/probes.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -111,6 +112,7 @@ static void thread_end(void)
     char name[16] = "";
     if (processes_vfork_depth != 0)
         return;
+    probe_exits_thread_end();
     thread_name_now(name);
     if (process.traced && strcmp(name, first_name) != 0)
         thread_named(name);
@@ -203,6 +205,7 @@ static struct thread_start start_begin(void *p)
     }
     recorder_self.claimed = s.claimed;
     threads_watch_end();
+    probe_exits_thread_begin();
     thread_begin(s.routine.address, s.image, s.helper);
     return s;
 }

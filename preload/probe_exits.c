@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Exits of functions that have probes: which of them are active on this thread, and when they end.
+ *
+ * Return addresses stay as they are, so exceptions, longjmp, backtraces and shadow stacks do as ever. A function is remembered with the
+ * stack pointer at its entry, and its exit is seen at a probe on the place that it returns to (probe_returns.c), or at whatever
+ * comes first that shows its frame to be gone: longjmp, the catch of an exception, another probe further up the stack. Only the
+ * outermost instance is remembered: it alone has an exit. A function that ends in a jump to another ends when that one does. */
+#include "preload/probes.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "preload/probe_sites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define ACTIVE_MAX 64u
+#define ALARMS_MAX 256u
+#define NEAR ((uintptr_t)256 << 10)
+
+struct active {
+    uintptr_t function; /* where its probe is */
+    uintptr_t stack;    /* where its return address is */
+    uintptr_t back;     /* that */
+};
+
+/* The latest last. */
+static __thread struct active actives[ACTIVE_MAX];
+static __thread unsigned active_count;
+/* The thread's own stack; coroutines and signal handlers may be on others. Not known: all is its own. */
+static __thread uintptr_t stack_low, stack_high;
+
+static bool wanted;
+static _Atomic bool told_many, told_back;
+
+void probe_exits_prepare(void)
+{
+    wanted = ctl_config_uses(process.config, CTL_EXIT_FUNC);
+}
+
+void probe_exits_thread_begin(void)
+{
+    pthread_attr_t a;
+    void *low;
+    size_t size;
+    if (!wanted || pthread_getattr_np(pthread_self(), &a) != 0)
+        return;
+    if (pthread_attr_getstack(&a, &low, &size) == 0) {
+        stack_low = (uintptr_t)low;
+        stack_high = (uintptr_t)low + size;
+    }
+    (void)pthread_attr_destroy(&a);
+}
+
+static bool is_own_stack(uintptr_t stack)
+{
+    return stack_high == 0 || (stack >= stack_low && stack < stack_high);
+}
+
+/* The frame that began there is gone, as a frame further up runs. On other stacks nobody says where they end: near, and with
+ * something else where the return address was. */
+static bool is_gone(const struct active *f, uintptr_t stack)
+{
+    if (f->stack >= stack || is_own_stack(f->stack) != is_own_stack(stack))
+        return false;
+    if (is_own_stack(stack))
+        return true;
+    uintptr_t word = 0;
+    struct iovec to = {&word, sizeof word};
+    struct iovec from = {(void *)f->stack, sizeof word}; /* NOLINT: a stack of the program's */
+    bool readable = sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)&from, 1,
+                              0) == (long)sizeof word;
+    return !readable || (stack - f->stack < NEAR && word != f->back);
+}
+
+/* Its exit alarms fire. */
+static void leave(const struct active *f)
+{
+    const struct probe_sites *all = probe_sites_now();
+    uint16_t alarms[ALARMS_MAX];
+    unsigned n = 0;
+    uintptr_t ip = f->function;
+    for (const struct probe_site *s = probe_sites_find(all, f->function);
+         s != NULL && s < all->rows + all->count && s->at == f->function && n < ALARMS_MAX; s++)
+        if (ctl_config_alarm(process.config, s->alarm)->type == CTL_EXIT_FUNC) {
+            alarms[n++] = s->alarm;
+            ip = s->at - s->behind;
+        }
+    if (n != 0)
+        trigger_probe(alarms, n, ip);
+}
+
+typedef bool is_over_function(const struct active *f, uintptr_t a, uintptr_t b);
+
+/* Those that are over end, the latest first. */
+static void leave_those(is_over_function *is_over, uintptr_t a, uintptr_t b)
+{
+    for (unsigned i = active_count; i-- > 0;) {
+        struct active f = actives[i];
+        if (!is_over(&f, a, b))
+            continue;
+        active_count--;
+        memmove(&actives[i], &actives[i + 1], (active_count - i) * sizeof *actives);
+        leave(&f);
+    }
+}
+
+static bool is_over_here(const struct active *f, uintptr_t stack, uintptr_t at)
+{
+    return is_gone(f, stack) || (f->back == at && f->stack + sizeof(uintptr_t) == stack);
+}
+
+static bool is_jumped_over(const struct active *f, uintptr_t from, uintptr_t to)
+{
+    return f->stack >= from && f->stack < to;
+}
+
+void probe_exits_at(uintptr_t stack, uintptr_t at)
+{
+    if (active_count != 0)
+        leave_those(is_over_here, stack, at);
+}
+
+/* Not in a handler of ours: one may come. */
+static void leave_now(is_over_function *is_over, uintptr_t a, uintptr_t b)
+{
+    if (active_count == 0)
+        return;
+    uint64_t mask = sys_block_signals();
+    leave_those(is_over, a, b);
+    sys_restore_signals(mask);
+}
+
+void probe_exits_jumped(uintptr_t from, uintptr_t to)
+{
+    leave_now(is_jumped_over, from, to);
+}
+
+static bool is_any(const struct active *f, uintptr_t a, uintptr_t b)
+{
+    (void)f;
+    (void)a;
+    (void)b;
+    return true;
+}
+
+/* pthread_exit(), cancellation. */
+void probe_exits_thread_end(void)
+{
+    leave_now(is_any, 0, 0);
+}
+
+RT_COLD static void tell(_Atomic bool *told, const char *text, uintptr_t where)
+{
+    char line[256];
+    if (atomic_exchange(told, true))
+        return;
+    (void)snprintf(line, sizeof line, "%s (0x%lx)", text, (unsigned long)where);
+    log_line(LOG_WARNING, line);
+}
+
+static uintptr_t return_address(uintptr_t stack)
+{
+    return *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
+}
+
+void probe_exits_coming(uintptr_t stack)
+{
+    uintptr_t back = return_address(stack);
+    if (!probe_return_ensure(back))
+        tell(&told_back,
+             "a place that a function returns to cannot be patched: its exit fires at the next "
+             "probe further up the stack",
+             back);
+}
+
+void probe_exits_entered(uintptr_t function, uintptr_t stack)
+{
+    for (unsigned i = 0; i < active_count; i++)
+        if (actives[i].function == function)
+            return;
+    if (active_count < ACTIVE_MAX)
+        actives[active_count++] = (struct active){function, stack, return_address(stack)};
+    else
+        tell(&told_many,
+             "more than 64 functions with exit_func alarms are active in one thread: the exits of "
+             "those further in do not fire",
+             function);
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Functions that are left in every way: exits PART [PLUGIN]. Marks say whether the thread is inside of the function that the test
+// names (1) or outside (2), and so whether a window of that function holds them; prints how often the outermost instance ends, and
+// with "marks" behind, how many marks of the inside there are, as the program counts them.
+#include <csetjmp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <regtrace.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define PLAIN __attribute__((noinline, noclone))
+static volatile int left, sink;
+static int marks;
+
+static void inside()
+{
+    __atomic_add_fetch(&marks, 1, __ATOMIC_RELAXED);
+    regtrace_mark_set(7, 1);
+}
+static void outside()
+{
+    regtrace_mark_set(7, 2);
+}
+
+extern "C" {
+PLAIN int once(int n)
+{
+    inside();
+    return sink = n;
+}
+
+PLAIN int recursive(int n)
+{
+    static int (*volatile again)(int) = recursive;
+    inside();
+    int r = n == 0 ? 0 : 1 + again(n - 1);
+    inside();
+    return r;
+}
+
+PLAIN void thrower(int n)
+{
+    inside();
+    if (n % 2 != 0)
+        throw n;
+    inside();
+}
+
+// Throws through itself.
+PLAIN void between(int n)
+{
+    inside();
+    thrower(n);
+    sink = n;
+}
+
+static std::jmp_buf back;
+PLAIN void leaper(int n)
+{
+    inside();
+    if (n % 2 != 0)
+        std::longjmp(back, 1);
+    sink = n;
+}
+
+static sigjmp_buf signal_back;
+PLAIN void interrupted()
+{
+    inside();
+    std::raise(SIGUSR1);
+    sink = 1;
+}
+
+PLAIN void on_signal(int)
+{
+    inside();
+    sink = 2;
+}
+
+PLAIN int compare(const void *a, const void *b)
+{
+    inside();
+    left = left + 1;
+    return *static_cast<const int *>(a) - *static_cast<const int *>(b);
+}
+
+PLAIN void *worker(void *)
+{
+    inside();
+    for (int i = 0; i < 50; i++)
+        sink = i;
+    inside();
+    return nullptr;
+}
+
+PLAIN void *dies(void *)
+{
+    inside();
+    pthread_exit(nullptr);
+}
+
+PLAIN void last(int n)
+{
+    inside();
+    sink = n;
+    __asm__ volatile("");
+}
+// Its call is a jump.
+PLAIN void tail(int n)
+{
+    inside();
+    last(n);
+}
+
+PLAIN void pong(int n);
+PLAIN void ping(int n)
+{
+    if (n > 0)
+        pong(n - 1);
+    else
+        inside();
+}
+PLAIN void pong(int n)
+{
+    if (n > 0)
+        ping(n - 1);
+    else
+        inside();
+}
+
+PLAIN void forker()
+{
+    inside();
+    pid_t child = fork();
+    if (child > 0)
+        waitpid(child, nullptr, 0);
+    else
+        sink = 3;
+}
+}
+
+static int each(int (*f)(int), int n)
+{
+    for (int i = 0; i < n; i++) {
+        outside();
+        f(i);
+    }
+    outside();
+    return n;
+}
+
+static int plain(const char *)
+{
+    int (*volatile pointer)(int) = once;
+    return each(pointer, 5);
+}
+
+static int deep(const char *)
+{
+    return each(recursive, 4);
+}
+
+static int exceptions(const char *)
+{
+    for (int i = 0; i < 4; i++)
+        try {
+            outside();
+            between(i);
+            outside();
+        } catch (int) {
+            outside();
+        }
+    return 4;
+}
+
+static int leaps(const char *)
+{
+    for (volatile int i = 0; i < 4; i = i + 1)
+        if (setjmp(back) == 0)
+            leaper(i);
+        else
+            outside();
+    outside();
+    return 4;
+}
+
+static void jump_out(int)
+{
+    siglongjmp(signal_back, 1);
+}
+
+static int signals(const char *)
+{
+    std::signal(SIGUSR1, jump_out);
+    for (volatile int i = 0; i < 3; i = i + 1) {
+        if (sigsetjmp(signal_back, 1) == 0)
+            interrupted();
+        outside();
+    }
+    return 3;
+}
+
+static int alternate(const char *)
+{
+    static char room[64 << 10];
+    stack_t stack = {};
+    stack.ss_sp = room;
+    stack.ss_size = sizeof room;
+    sigaltstack(&stack, nullptr);
+    struct sigaction a = {};
+    a.sa_handler = on_signal;
+    a.sa_flags = SA_ONSTACK;
+    sigaction(SIGUSR1, &a, nullptr);
+    for (int i = 0; i < 3; i++) {
+        outside();
+        std::raise(SIGUSR1);
+        outside();
+    }
+    return 3;
+}
+
+static int callbacks(const char *)
+{
+    int a[] = {3, 1, 2, 6, 5, 4, 9, 7};
+    outside();
+    std::qsort(a, 8, sizeof a[0], compare);
+    outside();
+    return left;
+}
+
+static int in_threads(void *(*f)(void *))
+{
+    pthread_t t[8];
+    for (auto &one : t)
+        pthread_create(&one, nullptr, f, nullptr);
+    for (auto &one : t)
+        pthread_join(one, nullptr);
+    return 8;
+}
+
+static int threads(const char *)
+{
+    return in_threads(worker);
+}
+
+static int deaths(const char *)
+{
+    return in_threads(dies);
+}
+
+static int tails(const char *)
+{
+    for (int i = 0; i < 3; i++) {
+        tail(1);
+        outside();
+    }
+    return 3;
+}
+
+static int mutual(const char *)
+{
+    for (int i = 0; i < 2; i++) {
+        outside();
+        ping(1001);
+        outside();
+    }
+    return 2;
+}
+
+static ucontext_t home, away;
+static char coroutine_stack[64 << 10];
+
+PLAIN static void yielder()
+{
+    once(1);
+    swapcontext(&away, &home); // the caller is still in steps()
+    once(2);
+}
+extern "C" PLAIN void steps()
+{
+    inside();
+    yielder();
+    inside();
+}
+static void coroutine()
+{
+    steps();
+    outside();
+}
+// It is entered on one stack, other functions come and go on the other.
+static int coroutines(const char *)
+{
+    getcontext(&away);
+    away.uc_stack.ss_sp = coroutine_stack;
+    away.uc_stack.ss_size = sizeof coroutine_stack;
+    away.uc_link = &home;
+    makecontext(&away, coroutine, 0);
+    swapcontext(&home, &away);
+    last(1); // has a probe, higher up in memory
+    swapcontext(&home, &away);
+    outside();
+    return 1;
+}
+
+static int forks(const char *)
+{
+    pid_t self = getpid();
+    forker();
+    outside();
+    if (getpid() != self)
+        _exit(0);
+    return 2;
+}
+
+static int plugin(const char *path)
+{
+    int n = 0;
+    for (int i = 0; i < 2; i++) {
+        void *handle = dlopen(path, RTLD_NOW);
+        auto f =
+            handle != nullptr ? reinterpret_cast<int (*)(int)>(dlsym(handle, "plugged")) : nullptr;
+        for (int k = 0; f != nullptr && k < 3; k++) {
+            n = f(n);
+            outside();
+        }
+        if (handle != nullptr)
+            dlclose(handle);
+    }
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const char *);
+    } parts[] = {{"plain", plain},         {"deep", deep},       {"exceptions", exceptions},
+                 {"leaps", leaps},         {"signals", signals}, {"alternate", alternate},
+                 {"callbacks", callbacks}, {"threads", threads}, {"deaths", deaths},
+                 {"tails", tails},         {"mutual", mutual},   {"coroutines", coroutines},
+                 {"forks", forks},         {"plugin", plugin}};
+    for (const auto &part : parts)
+        if (argc > 1 && std::strcmp(argv[1], part.name) == 0) {
+            std::printf("%d\n", part.run(argc > 2 ? argv[2] : nullptr));
+            if (argc > 2 && std::strcmp(argv[argc - 1], "marks") == 0)
+                std::printf("%d\n", marks);
+            return 0;
+        }
+    return 2;
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# exit_func in programs that were not compiled for it: however a function is left, as often as the program itself counts, and a
+# window from entry to exit holds what the program did in it and nothing else.
+. "$(dirname "$0")/../lib.sh"
+P=$T/exits plugin=$T/plugin.so
+export XDG_CACHE_HOME=$T/cache
+[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
+for level in -O0 -O2; do
+    c++ $level -foptimize-sibling-calls -I"$REGTRACE_SOURCE/share/include" -o "$P$level" "$REGTRACE_SOURCE/t/probes/exits.cc" -ldl -pthread || exit 99
+done
+cc -O2 -shared -fPIC -o "$plugin" "$REGTRACE_SOURCE/t/probes/plugin.c" || exit 99
+
+# exits FUNCTION PART [ARGUMENT]; also=ALARM: what else has a probe; marks=N of the inside, where not all are the function's.
+exits() {
+    local function=$1 level
+    shift
+    for level in -O0 -O2; do
+        rm -rf "$T/run" "$T/log"
+        run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL="precond:exit_func:$function,repeat${also:+;precond:$also,repeat}" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P$level" "$@"
+        is "$status $(grep -c " event precond alarm precond:exit_func" "$T/log" 2>/dev/null)" "0 $out" "exit_func:$function, $* $level: as often as the program says" || diag "$err"
+        [ "$out" -gt 0 ]
+        ok $? "which is more than never" || diag "$out"
+        rm -rf "$T/run"
+        run 60 "$REGTRACE" run -quiet -o "$T/run" -control "start:enter_func:$function,stop:exit_func:$function,repeat${also:+;precond:$also,repeat}" -- "$P$level" "$@"
+        is "$status" 0 "$function, $* $level: the same as windows" || diag "$err"
+        "$REGTRACE" dump "$T/run" >"$T/dump" 2>&1
+        is "$(grep -c 'value=2' "$T/dump")" 0 "nothing of the outside is in them" || diag "$(cat "$T/dump")"
+        is "$(grep -c 'value=1' "$T/dump")" "${marks:-$("$P$level" "$@" marks | tail -1)}" "but all of the inside" || diag "$(cat "$T/dump")"
+        ok_run "what is recorded holds" "$REGTRACE" check "$T/run"
+    done
+}
+
+exits once plain
+exits recursive deep
+exits between exceptions
+exits leaper leaps
+exits interrupted signals
+exits on_signal alternate
+exits compare callbacks
+exits worker threads
+exits tail tails
+exits ping mutual
+marks=3 exits last tails
+also=enter_func:last exits steps coroutines
+exits forker forks
+exits dies deaths
+exits plugged plugin "$plugin"
+
+# What is asked for each place: one instruction, of whatever image.
+run 10 "$REGTRACE_BUILD/isa/regtrace-sites" --instruction 0x1000 90
+like "$status $out" '^0 plan	instruction	1	0	0	=' "regtrace-sites makes a plan of one instruction"
+for wrong in "0x1000 06" "0x1000 zz" "zz 90" "0x1000 cc"; do
+    run 10 "$REGTRACE_BUILD/isa/regtrace-sites" --instruction $wrong
+    like "$status $out" '^1 !	instruction	' "$wrong: refused with the reason"
+done
+done_testing
