@@ -157,7 +157,7 @@ void probe_exits_thread_end(void)
 RT_COLD static void tell(_Atomic bool *told, const char *text, uintptr_t where)
 {
     char line[256];
-    if (atomic_exchange(told, true))
+    if (recorder_stream.header == NULL /* no log yet */ || atomic_exchange(told, true))
         return;
     (void)snprintf(line, sizeof line, "%s (0x%lx)", text, (unsigned long)where);
     log_line(LOG_WARNING, line);
@@ -168,18 +168,18 @@ static uintptr_t return_address(uintptr_t stack)
     return *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
 }
 
-void probe_exits_coming(uintptr_t stack)
+bool probe_exits_coming(uintptr_t stack)
 {
-    uintptr_t back = return_address(stack);
-    if (!probe_return_ensure(back))
-        tell(&told_back,
-             "a place that a function returns to cannot be patched: its exit fires at the next "
-             "probe further up the stack",
-             back);
+    return probe_return_ensure(return_address(stack));
 }
 
-void probe_exits_entered(uintptr_t function, uintptr_t stack)
+void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen)
 {
+    if (!seen)
+        tell(&told_back,
+             "no exit can be seen of what is called so: an exit_func alarm fires at the next probe "
+             "further up the stack",
+             function);
     for (unsigned i = 0; i < active_count; i++)
         if (actives[i].function == function)
             return;

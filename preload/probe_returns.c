@@ -6,12 +6,14 @@
 
 #include "base/sys.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define PLACES 16384u /* a power of two */
 #define AREAS 64u
@@ -93,6 +95,57 @@ static unsigned read_bytes(uintptr_t at, uint8_t bytes[15])
     return n > 0 ? (unsigned)n : 0;
 }
 
+/* What a name of a part of a function (foo.cold) stands at finds another word where return addresses are: only what follows a call
+ * is one. Intel's manual, volume 2: e8 with 32 bits, ff /2 with 0 to 5 more bytes behind the second. */
+static bool follows_call(uintptr_t at)
+{
+    uint8_t b[7] = {0};
+    struct iovec to = {b, sizeof b};
+    struct iovec from = {(void *)(at - sizeof b),
+                         sizeof b}; /* NOLINT: an address of the program's */
+    if (sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)&from, 1, 0) !=
+        (long)sizeof b)
+        return false;
+    if (b[2] == 0xe8)
+        return true;
+    for (unsigned length = 2; length <= 7; length++)
+        if (length != 5 && b[7 - length] == 0xff && (b[8 - length] >> 3 & 7) == 2)
+            return true;
+    return false;
+}
+
+/* One line of /proc/self/maps: LOW-HIGH rwxp ... */
+static bool is_executable_line(const char *line, uintptr_t at)
+{
+    char *end;
+    uintptr_t low = strtoul(line, &end, 16);
+    uintptr_t high = *end == '-' ? strtoul(end + 1, &end, 16) : 0;
+    return at >= low && at < high && end[0] == ' ' && end[3] == 'x';
+}
+
+/* Under the lock. */
+static bool is_executable(uintptr_t at)
+{
+    static char text[4096];
+    size_t n = 0;
+    bool found = false;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t got; fd >= 0 && !found && (got = read(fd, text + n, sizeof text - 1 - n)) > 0;) {
+        n += (size_t)got;
+        text[n] = '\0';
+        char *line = text, *stop;
+        for (; !found && (stop = strchr(line, '\n')) != NULL; line = stop + 1)
+            found = is_executable_line(line, at);
+        n -= (size_t)(line - text);
+        memmove(text, line, n);
+        if (n == sizeof text - 1)
+            n = 0; /* a path of that length: its line's head is gone, and is another's */
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return found;
+}
+
 /* Room for a copy that reaches what the instruction reaches. */
 static uint8_t *room_near(uintptr_t at, size_t bytes)
 {
@@ -141,7 +194,7 @@ static bool patch(uintptr_t at)
     uint8_t bytes[16] = {0};
     unsigned n = read_bytes(at, bytes);
     if (n == 0 || bytes[0] == INT3)
-        return n != 0; /* by another thread, meanwhile */
+        return n != 0 && follows_call(at); /* by another thread, meanwhile */
     bool known = atomic_load(&p->at) == at && memcmp(p->bytes, bytes, p->displaced) == 0;
     if (known && atomic_load(&p->copy) == NULL)
         return false; /* asked before */
@@ -149,7 +202,9 @@ static bool patch(uintptr_t at)
         if (atomic_load(&p->at) == 0 && place_count++ >= PLACES / 2)
             return false;
         memcpy(p->bytes, bytes, sizeof bytes);
-        bool made = make(p, at, n);
+        bool made = follows_call(at) && is_executable(at) && make(p, at, n);
+        if (!made)
+            atomic_store_explicit(&p->copy, NULL, memory_order_release);
         atomic_store_explicit(&p->at, at, memory_order_release);
         if (!made)
             return false;

@@ -103,10 +103,10 @@ void probe_returns_forked(void);
 
 void probe_exits_prepare(void);
 /* A function with exit_func alarms is about to be entered, and its enter alarms to fire: what takes long is done before. stack: the
- * stack pointer at its entry. */
-void probe_exits_coming(uintptr_t stack);
-/* It has been entered; function: its probe. */
-void probe_exits_entered(uintptr_t function, uintptr_t stack);
+ * stack pointer at its entry. False: it does not return to a place that can be watched. */
+bool probe_exits_coming(uintptr_t stack);
+/* It has been entered; function: its probe; seen: what that said. */
+void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen);
 /* The thread is at that probe with this stack pointer: those that are over by then fire. */
 void probe_exits_at(uintptr_t stack, uintptr_t at);
 

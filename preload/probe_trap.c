@@ -68,12 +68,11 @@ static void fire(void *p)
         else if (says_it(a, s, c->context))
             alarms[n++] = s->alarm;
     }
-    if (has_exit)
-        probe_exits_coming(stack);
+    bool seen = has_exit && probe_exits_coming(stack);
     if (n != 0)
         trigger_probe(alarms, n, at - c->place.behind);
     if (has_exit)
-        probe_exits_entered(at, stack);
+        probe_exits_entered(at, stack, seen);
 }
 
 /* The thread goes on in the copy. Whoever enters that of a call has pushed the address behind the call. */

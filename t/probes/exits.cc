@@ -145,6 +145,23 @@ PLAIN void forker()
 }
 }
 
+// A word of the program's own is where a return address would be: it must stay, and so must what it points to.
+static long kept[2] = {0x1122334455667788, 7};
+PLAIN static int part(const char *)
+{
+    void *address = kept;
+    __asm__ volatile("push %0\n\t"
+                     ".globl no_function\n\t"
+                     ".type no_function, @function\n\t"
+                     "no_function: nop\n\t"
+                     "pop %0"
+                     : "+r"(address)
+                     :
+                     : "memory");
+    inside();
+    return address == kept && kept[0] == 0x1122334455667788 ? 1 : -1;
+}
+
 static int each(int (*f)(int), int n)
 {
     for (int i = 0; i < n; i++) {
@@ -344,7 +361,7 @@ int main(int argc, char **argv)
                  {"leaps", leaps},         {"signals", signals}, {"alternate", alternate},
                  {"callbacks", callbacks}, {"threads", threads}, {"deaths", deaths},
                  {"tails", tails},         {"mutual", mutual},   {"coroutines", coroutines},
-                 {"forks", forks},         {"plugin", plugin}};
+                 {"forks", forks},         {"plugin", plugin},   {"part", part}};
     for (const auto &part : parts)
         if (argc > 1 && std::strcmp(argv[1], part.name) == 0) {
             std::printf("%d\n", part.run(argc > 2 ? argv[2] : nullptr));

@@ -48,6 +48,13 @@ exits forker forks
 exits dies deaths
 exits plugged plugin "$plugin"
 
+# What is no function: nothing that lies on the stack is taken for code.
+for level in -O0 -O2; do
+    run 60 env REGTRACE_DIR="$T/part" REGTRACE_CONTROL=start:enter_func:no_function,stop:exit_func:no_function,repeat LD_PRELOAD="$LIBREGTRACE" "$P$level" part
+    is "$status $out" "0 1" "a name that is no function's, $level: its stack is left alone" || diag "$err"
+done
+like "$(cat "$T"/part/regtrace.log)" 'no exit can be seen' "and it is said that its exit is not seen"
+
 # What is asked for each place: one instruction, of whatever image.
 run 10 "$REGTRACE_BUILD/isa/regtrace-sites" --instruction 0x1000 90
 like "$status $out" '^0 plan	instruction	1	0	0	=' "regtrace-sites makes a plan of one instruction"
