@@ -34,20 +34,14 @@ static __thread unsigned active_count;
 /* The thread's own stack; coroutines and signal handlers may be on others. Not known: all is its own. */
 static __thread uintptr_t stack_low, stack_high;
 
-static bool wanted;
 static _Atomic bool told_many, told_back;
-
-void probe_exits_prepare(void)
-{
-    wanted = ctl_config_uses(process.config, CTL_EXIT_FUNC);
-}
 
 void probe_exits_thread_begin(void)
 {
     pthread_attr_t a;
     void *low;
     size_t size;
-    if (!wanted || pthread_getattr_np(pthread_self(), &a) != 0)
+    if (!process.probes || pthread_getattr_np(pthread_self(), &a) != 0)
         return;
     if (pthread_attr_getstack(&a, &low, &size) == 0) {
         stack_low = (uintptr_t)low;
@@ -56,9 +50,14 @@ void probe_exits_thread_begin(void)
     (void)pthread_attr_destroy(&a);
 }
 
+bool probe_stack_is_own(uintptr_t stack)
+{
+    return stack >= stack_low && stack < stack_high;
+}
+
 static bool is_own_stack(uintptr_t stack)
 {
-    return stack_high == 0 || (stack >= stack_low && stack < stack_high);
+    return stack_high == 0 || probe_stack_is_own(stack);
 }
 
 /* The frame that began there is gone, as a frame further up runs. On other stacks nobody says where they end: near, and with
@@ -91,7 +90,7 @@ static void leave(const struct active *f)
             ip = s->at - s->behind;
         }
     if (n != 0)
-        trigger_probe(alarms, n, ip);
+        trigger_probe(alarms, n, ip, false);
 }
 
 typedef bool is_over_function(const struct active *f, uintptr_t a, uintptr_t b);

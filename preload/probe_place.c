@@ -65,6 +65,39 @@ struct isa_site probe_plan_site(const struct isa_plan *p, size_t i)
     return s;
 }
 
+bool probe_may_jump;
+
+static struct area {
+    void *at;
+    size_t bytes;
+} * unsealed;
+static size_t unsealed_count;
+
+void probe_seal(void)
+{
+    for (size_t i = 0; i < unsealed_count; i++)
+        (void)mprotect(unsealed[i].at, unsealed[i].bytes, PROT_READ | PROT_EXEC);
+    free(unsealed);
+    unsealed = NULL;
+    unsealed_count = 0;
+}
+
+/* A block and the copy of what a jump displaces, where the file says what is there. */
+static void place_jump(const struct probe_image *image, const struct isa_plan *p,
+                       const struct isa_site *s, uint8_t **to, struct probe_site *row)
+{
+    const uint8_t *text = (const uint8_t *)row->at; /* NOLINT: the program's text */
+    uint8_t *copy = *to + PROBE_BLOCK_BYTES;
+    if (!probe_may_jump || s->jump.displaced == 0 ||
+        s->bytes + (uint64_t)s->jump.displaced > p->code.count ||
+        memcmp(text, table(p, &p->code) + s->bytes, s->jump.displaced) != 0 ||
+        !probe_copy(p, &s->jump, image->bias, copy, (uintptr_t)copy))
+        return;
+    row->block = *to;
+    row->room = s->jump.displaced;
+    *to += PROBE_BLOCK_BYTES + room_of(&s->jump);
+}
+
 static bool place_one(const struct probe_image *image, const struct isa_plan *p,
                       const struct isa_site *s, uint8_t **to, struct probe_site *row)
 {
@@ -84,6 +117,7 @@ static bool place_one(const struct probe_image *image, const struct isa_plan *p,
     if (!probe_copy(p, &s->one, image->bias, *to, (uintptr_t)*to))
         return false;
     *to += room_of(&s->one);
+    place_jump(image, p, s, to, row);
     return true;
 }
 
@@ -92,8 +126,12 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan,
                 uint64_t *refused, struct rt_error *e)
 {
     size_t n = plan->sites.count, bytes = PAGE;
-    for (size_t i = 0; i < n; i++)
-        bytes += room_of(&(struct isa_copy){.bytes = probe_plan_site(plan, i).one.bytes});
+    for (size_t i = 0; i < n; i++) {
+        struct isa_site s = probe_plan_site(plan, i);
+        bytes += room_of(&s.one);
+        if (probe_may_jump && s.jump.displaced != 0)
+            bytes += PROBE_BLOCK_BYTES + room_of(&s.jump);
+    }
     bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
     struct probe_site *rows = realloc(to->rows, (to->count + n * alarm_count + 1) * sizeof *rows);
     if (rows == NULL) {
@@ -116,11 +154,47 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan,
             rows[to->count++] = row;
         }
     }
-    if (mprotect(code, bytes, PROT_READ | PROT_EXEC) != 0) {
+    if (mprotect(code, bytes, PROT_READ | PROT_EXEC) != 0 ||
+        mprotect(code, bytes, PROT_READ | PROT_WRITE) != 0) {
         rt_error_set(e, "memory cannot be made executable here: %s", strerror(errno));
         return -errno;
     }
+    struct area *areas = realloc(unsealed, (unsealed_count + 1) * sizeof *areas);
+    if (areas == NULL) {
+        rt_error_set(e, "no memory for %zu probes", n);
+        return -ENOMEM;
+    }
+    unsealed = areas;
+    unsealed[unsealed_count++] = (struct area){code, bytes};
     return 0;
+}
+
+static size_t same_place(const struct probe_site *rows, size_t count, size_t i)
+{
+    size_t j = i;
+    while (j < count && rows[j].at == rows[i].at)
+        j++;
+    return j;
+}
+
+void probe_choose(struct probe_site *rows, size_t count)
+{
+    uintptr_t covered = 0;
+    for (size_t i = 0, j; i < count; i = j) {
+        j = same_place(rows, count, i);
+        size_t with = i;
+        while (with < j && rows[with].block == NULL)
+            with++;
+        if (with == j || rows[i].at < covered ||
+            (j < count && rows[j].at < rows[i].at + rows[with].room))
+            continue;
+        const uint8_t *entry = probe_jump_code(rows[with].block, &rows[i], (unsigned)(j - i));
+        for (size_t k = i; k < j && entry != NULL; k++) {
+            rows[k].entry = entry;
+            rows[k].jumped = rows[with].room;
+            covered = rows[k].at + rows[k].jumped;
+        }
+    }
 }
 
 /* By /proc/self/mem the kernel writes where the mapping itself may not be written, and copies the page first. */
@@ -147,6 +221,23 @@ bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
     return done;
 }
 
+static bool write_probe(int fd, const struct probe_site *s)
+{
+    uint8_t code[16] = {INT3};
+    if (s->jumped == 0)
+        return write_text(fd, s->at, code, 1);
+    bool call = (s->flags & ISA_SITE_CALL) != 0;
+    unsigned length = call ? s->jumped : 5;
+    int32_t distance = (int32_t)((intptr_t)s->entry - (intptr_t)(s->at + length));
+    if (call) {
+        isa_call_bytes(code, length, distance);
+    } else {
+        code[0] = 0xe9;
+        memcpy(code + 1, &distance, sizeof distance);
+    }
+    return write_text(fd, s->at, code, length);
+}
+
 int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed)
 {
     int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC), rc = 0;
@@ -158,7 +249,7 @@ int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed)
             continue;
         if (now != s->byte)
             (*changed)++;
-        else if (!write_text(fd, s->at, (const uint8_t[]){INT3}, 1))
+        else if (!write_probe(fd, s))
             rc = -EACCES;
     }
     if (fd >= 0)

@@ -214,10 +214,10 @@ static bool patch(uintptr_t at)
 
 bool probe_return_ensure(uintptr_t at)
 {
-    if (at == 0)
-        return false;
-    bool known = atomic_load_explicit(&look_up(at)->at, memory_order_relaxed) == at ||
-                 probe_sites_find(probe_sites_now(), at) != NULL;
+    const struct probe_site *s = probe_sites_find(probe_sites_now(), at);
+    if (at == 0 || (s != NULL && s->jumped != 0))
+        return at != 0;
+    bool known = atomic_load_explicit(&look_up(at)->at, memory_order_relaxed) == at || s != NULL;
     if (known && *(const volatile uint8_t *)at == INT3) /* NOLINT: code, as it is returned to */
         return true;
     int cancel;

@@ -12,11 +12,16 @@ struct probe_site {
     const uint8_t *
         copy; /* the instruction, made to run there; NULL: the program's own int3, which is not executed */
     uint16_t alarm;
-    uint8_t displaced; /* bytes of the instruction */
-    uint8_t flags;     /* ISA_SITE_* */
-    uint8_t byte;      /* what stood there */
-    uint8_t behind;    /* `at` lies so far behind the instruction that was asked for */
+    uint8_t displaced;    /* bytes of the instruction */
+    uint8_t flags;        /* ISA_SITE_* */
+    uint8_t byte;         /* what stood there */
+    uint8_t behind;       /* `at` lies so far behind the instruction that was asked for */
+    uint8_t room;         /* bytes that a jump would displace; 0: none can be */
+    uint8_t jumped;       /* that many are displaced by a jump; 0: an int3 is there */
+    uint8_t *block;       /* PROBE_BLOCK_BYTES before the copy of what a jump displaces */
+    const uint8_t *entry; /* where the jump leads to */
 };
+#define PROBE_BLOCK_BYTES 192u
 
 struct probe_sites {
     struct probe_site *rows; /* by address */
@@ -87,9 +92,33 @@ bool probe_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bi
                 uintptr_t address);
 /* Bytes of text, whoever may write there. By async-signal-safe calls. */
 bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n);
-/* Writes int3 to the first byte of each of these; sites whose bytes are not what the file has are left alone, and counted.
+/* What has been placed may be executed from here on, and no longer be written. */
+void probe_seal(void);
+/* Jumps can be written from here on where they fit: nobody else runs the code meanwhile. */
+extern bool probe_may_jump RT_HIDDEN;
+/* By jump or by int3: sorted rows, not published yet, and placed since the last probe_seal(). */
+void probe_choose(struct probe_site *rows, size_t count);
+/* Writes int3 to the first byte, or the jump, of each of these; sites whose bytes are not what the file has are left alone, and counted.
  * 0 or -errno. */
 int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed);
+
+/* --- a thread comes: probe_trap.c by a signal, probe_jump.c by a jump ------------------------------------------------- */
+
+struct probe_coming {
+    const struct probe_sites *all;
+    const struct probe_site *first; /* its rows; NULL where a function returns to alone */
+    struct probe_site place;
+    uint64_t rax, rbx, rcx;
+    uintptr_t stack; /* pointer, as it was there */
+    bool claimed;    /* its one alarm's count has come to zero by this coming */
+};
+/* Fires what stands there. Of struct probe_coming. */
+void probe_fire(void *coming);
+
+/* False: not on this processor. Before main. */
+bool probe_jump_prepare(void);
+/* Fills a block for a place; the first of its rows and their number. Where the jump is to lead; NULL: nowhere. */
+const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, unsigned rows);
 
 /* --- places that functions return to: probe_returns.c ----------------------------------------------------------------- */
 
@@ -101,7 +130,8 @@ void probe_returns_forked(void);
 
 /* --- functions that are active on this thread: probe_exits.c ---------------------------------------------------------- */
 
-void probe_exits_prepare(void);
+/* Known to be the thread's own stack. */
+bool probe_stack_is_own(uintptr_t stack);
 /* A function with exit_func alarms is about to be entered, and its enter alarms to fire: what takes long is done before. stack: the
  * stack pointer at its entry. False: it does not return to a place that can be watched. */
 bool probe_exits_coming(uintptr_t stack);

@@ -31,48 +31,38 @@ const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t
 #if defined(__x86_64__)
 
 /* What registers must hold where the instruction alone does not say it all. */
-static bool says_it(const struct ctl_alarm *a, const struct probe_site *site, const ucontext_t *uc)
+static bool says_it(const struct ctl_alarm *a, const struct probe_coming *c)
 {
-    const greg_t *r = uc->uc_mcontext.gregs;
-    uint32_t ax = (uint32_t)r[REG_RAX], bx = (uint32_t)r[REG_RBX];
     if (a->type == CTL_CPUID)
-        return (uint64_t)r[REG_RAX] == (a->number << 16 | 0x4711);
+        return c->rax == (a->number << 16 | 0x4711);
     if (a->type != CTL_MAGIC)
         return true;
-    if (site->displaced == 3) /* xchg %bx,%bx */
-        return r[REG_RAX] == 4 && (uint64_t)r[REG_RBX] == a->number &&
-               (uint64_t)r[REG_RCX] == a->second;
-    return ax == a->number && bx == a->second;
+    if (c->place.displaced == 3) /* xchg %bx,%bx */
+        return c->rax == 4 && c->rbx == a->number && c->rcx == a->second;
+    return (uint32_t)c->rax == a->number && (uint32_t)c->rbx == a->second;
 }
 
-struct coming {
-    const struct probe_sites *all;
-    const struct probe_site *first; /* its rows; NULL where a function returns to alone */
-    struct probe_site place;
-    ucontext_t *context;
-};
-
-static void fire(void *p)
+void probe_fire(void *p)
 {
-    const struct coming *c = p;
+    const struct probe_coming *c = p;
     uint16_t alarms[ALARMS_MAX];
     unsigned n = 0;
     bool has_exit = false;
-    uintptr_t at = c->place.at, stack = (uintptr_t)c->context->uc_mcontext.gregs[REG_RSP];
-    probe_exits_at(stack, at);
+    uintptr_t at = c->place.at;
+    probe_exits_at(c->stack, at);
     for (const struct probe_site *s = c->first;
          s != NULL && s < c->all->rows + c->all->count && s->at == at && n < ALARMS_MAX; s++) {
         const struct ctl_alarm *a = ctl_config_alarm(process.config, s->alarm);
         if (a->type == CTL_EXIT_FUNC)
             has_exit = true;
-        else if (says_it(a, s, c->context))
+        else if (says_it(a, c))
             alarms[n++] = s->alarm;
     }
-    bool seen = has_exit && probe_exits_coming(stack);
+    bool seen = has_exit && probe_exits_coming(c->stack);
     if (n != 0)
-        trigger_probe(alarms, n, at - c->place.behind);
+        trigger_probe(alarms, n, at - c->place.behind, c->claimed);
     if (has_exit)
-        probe_exits_entered(at, stack, seen);
+        probe_exits_entered(at, c->stack, seen);
 }
 
 /* The thread goes on in the copy. Whoever enters that of a call has pushed the address behind the call. */
@@ -89,11 +79,15 @@ static void go_on(const struct probe_site *s, ucontext_t *uc)
 }
 
 /* Where the thread is; false: at no place of ours. */
-static bool find_place(struct coming *c, int code)
+static bool find_place(struct probe_coming *c, int code, const greg_t *r)
 {
-    uintptr_t at = (uintptr_t)c->context->uc_mcontext.gregs[REG_RIP] - 1;
+    uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
     if (code != SI_KERNEL)
         return false;
+    c->rax = (uint64_t)r[REG_RAX];
+    c->rbx = (uint64_t)r[REG_RBX];
+    c->rcx = (uint64_t)r[REG_RCX];
+    c->stack = (uintptr_t)r[REG_RSP];
     c->first = probe_sites_find(c->all, at);
     if (c->first == NULL)
         return probe_return_at(at, &c->place);
@@ -115,8 +109,9 @@ void probes_unblocked(void)
 void probes_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
-    struct coming c = {.all = probe_sites_now(), .context = context};
-    if (!find_place(&c, info->si_code)) {
+    struct probe_coming c = {.all = probe_sites_now()};
+    const ucontext_t *uc = context;
+    if (!find_place(&c, info->si_code, uc->uc_mcontext.gregs)) {
         bool sent_while_blocked = info->si_code <= 0 && (signals_hidden & TRAP_BIT) != 0;
         withheld = withheld || sent_while_blocked;
         if (!sent_while_blocked)
@@ -126,7 +121,7 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
     }
     if (process.traced && processes_vfork_depth == 0 && recorder_self.in_toolkit == 0) {
         unsigned own = counting_own_begin_if(true);
-        run_with_room(context, fire, &c);
+        run_with_room(context, probe_fire, &c);
         counting_own_end(own);
     }
     go_on(&c.place, context);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define REQUEST_ROOM 1100u
 #define QUESTIONS 1000u
@@ -39,6 +40,7 @@ static struct wish *wishes; /* by their first alarm */
 static unsigned wish_count;
 static uint16_t *wished; /* alarms, by what they ask */
 static _Atomic(const struct probe_sites *) sites;
+static bool can_jump;
 
 const struct probe_sites *probe_sites_now(void)
 {
@@ -335,6 +337,13 @@ static int find_all(struct probe_sites *found, bool *instrumented, struct rt_err
     return rc;
 }
 
+/* Nobody else can be in the code that is about to be changed. */
+static bool is_alone(void)
+{
+    struct stat st;
+    return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
+}
+
 int probes_prepare(struct rt_error *e)
 {
     unsigned places = count_alarms(true), functions = count_alarms(false);
@@ -357,6 +366,8 @@ int probes_prepare(struct rt_error *e)
                         valgrind_request(VALGRIND_RUNNING, 0, 0) != 0))
         return 0;
     struct probe_sites found = {0};
+    can_jump = probe_jump_prepare();
+    probe_may_jump = can_jump && is_alone();
     int rc = make_wishes(e);
     if (rc == 0)
         rc = find_all(&found, &instrumented, e);
@@ -365,7 +376,6 @@ int probes_prepare(struct rt_error *e)
     say_unresolved(instrumented);
     publish(&found);
     probe_ask_prepare();
-    probe_exits_prepare();
     process.probes = true;
     return 0;
 }
@@ -384,8 +394,11 @@ static void patch(const struct probe_site *rows, size_t count)
 void probes_begin(void)
 {
     const struct probe_sites *s = atomic_load(&sites);
-    if (s != NULL)
-        patch(s->rows, s->count);
+    if (s == NULL)
+        return;
+    probe_choose(s->rows, s->count);
+    probe_seal();
+    patch(s->rows, s->count);
 }
 
 /* One at a time: the table is read, added to and published. */
@@ -400,14 +413,18 @@ void probes_images_loaded(void)
     (void)pthread_mutex_lock(&changing);
     const struct probe_sites *old = atomic_load(&sites);
     bool instrumented = false;
+    probe_may_jump = can_jump && is_alone();
     int rc = find_all(&found, &instrumented, &e);
     size_t n = found.count;
+    if (n != 0)
+        qsort(found.rows, n, sizeof *found.rows, by_place);
+    probe_choose(found.rows, n);
+    probe_seal();
     struct probe_site *rows = rc == 0 && n != 0 ? malloc((old->count + n) * sizeof *rows) : NULL;
     if (rows != NULL) {
         memcpy(rows, found.rows, n * sizeof *rows);
         memcpy(rows + n, old->rows, old->count * sizeof *rows);
         publish(&(struct probe_sites){rows, old->count + n});
-        qsort(found.rows, n, sizeof *rows, by_place);
         patch(found.rows, n);
     }
     free(found.rows);

@@ -296,10 +296,16 @@ void trigger_signal(int signal_number, uintptr_t ip)
     hit(thread_self(), match, n, ip);
 }
 
-void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip)
+void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, bool claimed)
 {
-    if (process.traced)
-        hit(thread_self(), alarms, n, ip);
+    struct preload_thread *pt = process.traced ? thread_self() : NULL;
+    if (!claimed || pt == NULL || pt->automaton == NULL) {
+        hit(pt, alarms, n, ip);
+        return;
+    }
+    struct ctl_moment m = moment_now(ip);
+    ctl_hit_slow(pt->automaton, alarms, n, &m, 0, 1);
+    triggers_after_hit(pt);
 }
 
 bool trigger_wants_images(void)
