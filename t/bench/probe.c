@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Nanoseconds of one call of a small function: probe CALLS [small]. The first begins with 6 bytes, so a jump fits; the other is
+ * too small for one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define PLAIN __attribute__((noinline, noclone))
+
+static volatile int kept;
+
+PLAIN static int large(int x)
+{
+    kept = x;
+    return x + kept;
+}
+
+PLAIN static int never(int x)
+{
+    kept = x;
+    return x - kept;
+}
+
+/* Three bytes and a return; the next function follows. */
+int tiny(int x);
+__asm__(".text\n.globl tiny\n.type tiny, @function\n"
+        "tiny: lea 1(%rdi), %eax\n	ret\n.size tiny, . - tiny\n"
+        ".globl next\n.type next, @function\nnext: ret\n.size next, . - next\n");
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+    long n = argc > 1 ? atol(argv[1]) : 0;
+    volatile int sink = argc > 3 ? never(1) : 0;
+    double begin = now();
+    for (long i = 0; i < n; i++)
+        sink = argc > 2 ? tiny(sink) : large(sink);
+    return printf("%.3f\n", (now() - begin) / (double)n) < 0;
+}
