@@ -4,6 +4,7 @@
 #include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/marks.h"
+#include "preload/probes.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -218,6 +219,7 @@ static struct preload_thread *make_thread(struct recorder_thread *t, bool at_beg
     /* Callbacks of the automaton find the thread through recorder_self.window_state. */
     pt->automaton = ctl_thread_init(process.shared, pt->automaton_memory, t->tid, &m);
     t->automaton = pt->automaton;
+    probes_wake();
     triggers_count_armed(pt);
     if (!counted)
         counting_started(pt);
@@ -276,6 +278,7 @@ static struct preload_thread *attach(struct recorder_thread *t)
             process_adopt_regions(pt);
             windows_after_fork(t, pt); /* the thread that forked, now in the child */
             totals_begin(t, pt);
+            probes_wake();
             triggers_count_armed(pt); /* its stream is a new one */
         }
         marks_tell_all(t);

@@ -34,8 +34,7 @@ static struct area {
     size_t used;
 } areas[AREAS];
 static unsigned area_count;
-/* Taken with all signals blocked. */
-static _Atomic uint32_t changing;
+static struct probe_lock changing;
 
 static unsigned slot_of(uintptr_t at)
 {
@@ -64,24 +63,9 @@ bool probe_return_at(uintptr_t at, struct probe_site *site)
     return true;
 }
 
-static void lock(void)
-{
-    uint32_t was = 0;
-    while (!atomic_compare_exchange_strong(&changing, &was, 1)) {
-        sys_futex_wait(&changing, 1, 1000000000);
-        was = 0;
-    }
-}
-
-static void unlock(void)
-{
-    atomic_store(&changing, 0);
-    sys_futex_wake(&changing, 1);
-}
-
 void probe_returns_forked(void)
 {
-    atomic_store(&changing, 0);
+    probe_lock_free(&changing);
 }
 
 /* What can be read of the longest instruction there. */
@@ -220,13 +204,21 @@ bool probe_return_ensure(uintptr_t at)
     bool known = atomic_load_explicit(&look_up(at)->at, memory_order_relaxed) == at || s != NULL;
     if (known && *(const volatile uint8_t *)at == INT3) /* NOLINT: code, as it is returned to */
         return true;
-    int cancel;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    uint64_t mask = sys_block_signals();
-    lock();
+    struct probe_locked locked = probe_lock(&changing);
     bool done = patch(at);
-    unlock();
-    sys_restore_signals(mask);
-    (void)pthread_setcancelstate(cancel, NULL);
+    probe_unlock(&changing, locked);
     return done;
+}
+
+void probe_returns_rest(void)
+{
+    struct probe_locked locked = probe_lock(&changing);
+    for (unsigned i = 0; i < PLACES && place_count != 0; i++) {
+        uintptr_t at = atomic_load(&places[i].at);
+        uint8_t now[15];
+        if (at != 0 && atomic_load(&places[i].copy) != NULL && read_bytes(at, now) != 0 &&
+            now[0] == INT3)
+            (void)probe_write(at, places[i].bytes, 1);
+    }
+    probe_unlock(&changing, locked);
 }

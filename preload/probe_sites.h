@@ -120,6 +120,22 @@ bool probe_jump_prepare(void);
 /* Fills a block for a place; the first of its rows and their number. Where the jump is to lead; NULL: nowhere. */
 const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, unsigned rows);
 
+/* --- a lock for handlers too: signals and cancellation are off while it is held ------------------------------------------ */
+
+struct probe_lock {
+    _Atomic uint32_t taken;
+};
+struct probe_locked {
+    uint64_t mask;
+    int cancel;
+};
+struct probe_locked probe_lock(struct probe_lock *l);
+void probe_unlock(struct probe_lock *l, struct probe_locked was);
+/* In a forked child, whoever had it. */
+void probe_lock_free(struct probe_lock *l);
+
+void probe_rest_forked(void);
+
 /* --- places that functions return to: probe_returns.c ----------------------------------------------------------------- */
 
 /* An int3 is there from now on, or was. False: it cannot be had. From handlers. */
@@ -127,6 +143,8 @@ bool probe_return_ensure(uintptr_t at);
 /* The place as a site without an alarm; false: it is none. */
 bool probe_return_at(uintptr_t at, struct probe_site *site);
 void probe_returns_forked(void);
+/* The int3s are gone until they are ensured again. */
+void probe_returns_rest(void);
 
 /* --- functions that are active on this thread: probe_exits.c ---------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include "preload/probe_sites.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -26,6 +27,32 @@ const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t
             high = middle;
     }
     return s != NULL && low < s->count && s->rows[low].at == at ? &s->rows[low] : NULL;
+}
+
+struct probe_locked probe_lock(struct probe_lock *l)
+{
+    struct probe_locked was;
+    uint32_t expected = 0;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was.cancel);
+    was.mask = sys_block_signals();
+    while (!atomic_compare_exchange_strong(&l->taken, &expected, 1)) {
+        sys_futex_wait(&l->taken, 1, 1000000000);
+        expected = 0;
+    }
+    return was;
+}
+
+void probe_unlock(struct probe_lock *l, struct probe_locked was)
+{
+    atomic_store(&l->taken, 0);
+    sys_futex_wake(&l->taken, 1);
+    sys_restore_signals(was.mask);
+    (void)pthread_setcancelstate(was.cancel, NULL);
+}
+
+void probe_lock_free(struct probe_lock *l)
+{
+    atomic_store(&l->taken, 0);
 }
 
 #if defined(__x86_64__)

@@ -438,6 +438,7 @@ void probes_forked(void)
     static const pthread_mutex_t free_again = PTHREAD_MUTEX_INITIALIZER;
     memcpy(&changing, &free_again, sizeof changing);
     probe_returns_forked();
+    probe_rest_forked();
 }
 
 struct remaining {

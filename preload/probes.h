@@ -19,6 +19,9 @@ void probes_begin(void);
 /* Images may have come, whose code has not run, or gone. Not from handlers. */
 void probes_images_loaded(void);
 void probes_images_gone(void);
+/* No chain has anything armed in any thread; and again one may. Cheap where nothing changes. */
+void probes_rest(void);
+void probes_wake(void);
 /* In the child of fork. */
 void probes_forked(void);
 

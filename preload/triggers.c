@@ -87,6 +87,8 @@ void triggers_count_armed(const struct preload_thread *pt)
             c++;
     if (c < chains && looks_now(chains))
         ctl_chains_armed(process.shared, known);
+    if (atomic_load_explicit(known, memory_order_relaxed) == 0)
+        probes_rest();
 }
 
 /* The program asked to end after its last window: no chain has anything armed on this thread any more. Not on any thread: chains

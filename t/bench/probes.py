@@ -21,6 +21,8 @@ def probes():
     row("a place that fires each time", None, ["1000000"], "precond:enter_func:large,repeat", "bare %.2f ns; by a jump")
     row("a counted place too small for a jump", None, ["200000", "small"], "start:enter_func:tiny:count5000000000",
         "bare %.2f ns; by an int3")
+    row("a place too small for a jump, when its alarms are done", 0, ["100000000", "small"], "start:enter_func:tiny",
+        "bare %.2f ns; the goal is no difference")
     row("a function's enter and exit alarms", None, ["100000"], "precond:enter_func:large,repeat;precond:exit_func:large,repeat",
         "bare %.2f ns; the exit by an int3")
     return found

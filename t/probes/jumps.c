@@ -57,7 +57,7 @@ __asm__(
     "	mov -128(%rsp), %rax\n	mov %rax, after+120(%rip)\n" /* the red zone, before anything is pushed */
     "	mov -8(%rsp), %rax\n	mov %rax, after+240(%rip)\n"
     "	mov -64(%rsp), %rax\n	mov %rax, after+184(%rip)\n"
-        "	mov -16(%rsp), %rax\n	mov %rax, after+232(%rip)\n"
+    "	mov -16(%rsp), %rax\n	mov %rax, after+232(%rip)\n"
     "	pushfq\n"
     "	pop after(%rip)\n"
     "	cld\n"
@@ -156,6 +156,40 @@ static int first_byte(void)
 {
     sum = counted(1);
     return *(const volatile unsigned char *)(uintptr_t)counted;
+}
+
+/* A function that is too small for a jump: its int3 rests when nothing is armed, and is there again for a thread that begins.
+ * Prints that first byte after a call, in a thread after its first call and at its end, and after all. */
+int tiny(int x);
+__asm__(".text\n.globl tiny\n.type tiny, @function\n"
+        "tiny: lea 1(%rdi), %eax\n	ret\n.size tiny, . - tiny\n"
+        ".globl behind\n.type behind, @function\nbehind: ret\n.size behind, . - behind\n");
+
+static unsigned byte_of_tiny(void)
+{
+    return *(const volatile unsigned char *)(uintptr_t)tiny;
+}
+
+static void *begins(void *unused)
+{
+    unsigned first = byte_of_tiny();
+    sum = tiny(1);
+    printf("%x %x ", first, byte_of_tiny());
+    return unused;
+}
+
+static int rests(void)
+{
+    printf("%x ", byte_of_tiny());
+    for (int i = 0; i < 3; i++)
+        sum = tiny(1);
+    printf("%x ", byte_of_tiny());
+    for (int i = 0; i < 2; i++) {
+        pthread_t t;
+        (void)pthread_create(&t, NULL, begins, NULL);
+        (void)pthread_join(t, NULL);
+    }
+    return (int)byte_of_tiny();
 }
 
 /* --- neighbours, calls, ends ------------------------------------------------------------------------------------------- */
@@ -268,9 +302,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } parts[] = {{"state", state},           {"threads", threads},    {"signals", signals},
-                 {"byte", first_byte},       {"near", neighbours},    {"calling", calling},
-                 {"own_memcpy", own_memcpy}, {"cancelled", cancelled}};
+    } parts[] = {{"state", state},           {"threads", threads}, {"signals", signals},
+                 {"byte", first_byte},       {"near", neighbours}, {"calling", calling},
+                 {"own_memcpy", own_memcpy}, {"rests", rests},     {"cancelled", cancelled}};
     for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
         if (argc > 1 && strcmp(argv[1], parts[i].name) == 0)
             return printf("%d\n", parts[i].run()) < 0;

@@ -49,6 +49,10 @@ for how in "-O2 -fPIE -pie" "-O2 -fno-pie -no-pie"; do
         times "precond:address:$place:count40,repeat" calling 1
     done
     times precond:enter_func:counted,repeat calling 80
+    rm -f "$T/log"
+    run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL="precond:enter_func:tiny,start:enter_func:tiny" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" rests
+    is "$status $out" "0 cc 8d cc cc cc cc 141" "$how: an int3 rests while nothing is armed anywhere" || diag "$err"
+    is "$(grep -c 'event precond' "$T/log") $(grep -c 'event start' "$T/log")" "3 1" "and is there again for each thread that begins"
     times precond:enter_func:memcpy:count30 own_memcpy 1
     run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL="start:enter_func:counted:count5000000000" LD_PRELOAD="$LIBREGTRACE" "$P" cancelled
     is "$status $out" "0 20" "$how: threads are cancelled wherever they are" || diag "$err"
