@@ -20,7 +20,7 @@
 
 #define ACTIVE_MAX 64u
 #define ALARMS_MAX 256u
-#define NEAR ((uintptr_t)256 << 10)
+#define NEAR ((uintptr_t)32 << 10) /* on a stack whose ends are not known */
 
 struct active {
     uintptr_t function; /* where its probe is */
@@ -60,20 +60,28 @@ static bool is_own_stack(uintptr_t stack)
     return stack_high == 0 || probe_stack_is_own(stack);
 }
 
-/* The frame that began there is gone, as a frame further up runs. On other stacks nobody says where they end: near, and with
- * something else where the return address was. */
-static bool is_gone(const struct active *f, uintptr_t stack)
+/* What is where its return address was; 0: nothing can be read there. */
+static uintptr_t word_of(const struct active *f)
 {
-    if (f->stack >= stack || is_own_stack(f->stack) != is_own_stack(stack))
-        return false;
-    if (is_own_stack(stack))
-        return true;
     uintptr_t word = 0;
     struct iovec to = {&word, sizeof word};
     struct iovec from = {(void *)f->stack, sizeof word}; /* NOLINT: a stack of the program's */
-    bool readable = sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)&from, 1,
-                              0) == (long)sizeof word;
-    return !readable || (stack - f->stack < NEAR && word != f->back);
+    (void)sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)&from, 1, 0);
+    return word;
+}
+
+/* Nobody says where other stacks end, nor that none lies inside of the thread's own (an array that signals or coroutines run on). */
+static bool are_one_stack(uintptr_t a, uintptr_t b)
+{
+    uintptr_t away = a > b ? a - b : b - a;
+    return is_own_stack(a) == is_own_stack(b) && (is_own_stack(a) || away < NEAR);
+}
+
+/* The frame that began there is gone, as a frame further up runs, or another function begins there, and something else is where its
+ * return address was. */
+static bool is_gone(const struct active *f, uintptr_t stack)
+{
+    return f->stack <= stack && are_one_stack(f->stack, stack) && word_of(f) != f->back;
 }
 
 /* Its exit alarms fire. */
@@ -167,21 +175,33 @@ static uintptr_t return_address(uintptr_t stack)
     return *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
 }
 
-bool probe_exits_coming(uintptr_t stack)
+bool probe_exits_coming(uintptr_t stack, bool may_trap)
 {
-    return probe_return_ensure(return_address(stack));
+    return may_trap && probe_return_ensure(return_address(stack));
+}
+
+/* Those that nobody will end: of coroutines that were given up. */
+static void drop_abandoned(void)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < active_count; i++)
+        if (is_own_stack(actives[i].stack) || word_of(&actives[i]) == actives[i].back)
+            actives[n++] = actives[i];
+    active_count = n;
 }
 
 void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen)
 {
     if (!seen)
         tell(&told_back,
-             "no exit can be seen of what is called so: an exit_func alarm fires at the next probe "
-             "further up the stack",
+             "no exit can be seen of what is called so: an exit_func alarm fires at a later probe "
+             "that shows that it is over",
              function);
     for (unsigned i = 0; i < active_count; i++)
-        if (actives[i].function == function)
+        if (actives[i].function == function && are_one_stack(actives[i].stack, stack))
             return;
+    if (active_count == ACTIVE_MAX)
+        drop_abandoned();
     if (active_count < ACTIVE_MAX)
         actives[active_count++] = (struct active){function, stack, return_address(stack)};
     else

@@ -278,6 +278,7 @@ void probe_jumped(struct registers *r)
     unsigned own = counting_own_begin_if(true);
     bool exits = ctl_config_uses(process.config, CTL_EXIT_FUNC);
     uint64_t mask = exits ? sys_block_signals() : 0;
+    c.may_trap = (mask & sys_signal_bit(SIGTRAP)) == 0;
     run_here(&c);
     if (exits)
         sys_restore_signals(mask);

@@ -68,15 +68,34 @@ void probe_returns_forked(void)
     probe_lock_free(&changing);
 }
 
-/* What can be read of the longest instruction there. */
-static unsigned read_bytes(uintptr_t at, uint8_t bytes[15])
+/* The bytes from there on that can be read, n at most, as they were before there were int3s of ours. */
+static unsigned read_bytes(uintptr_t at, uint8_t *bytes, unsigned n)
 {
     uintptr_t edge = (at | 4095) + 1;
-    size_t first = edge - at < 15 ? edge - at : 15;
-    struct iovec to = {bytes, 15};
-    struct iovec from[2] = {{(void *)at, first}, {(void *)edge, 15 - first}}; /* NOLINT */
-    long n = sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)from, 2, 0);
-    return n > 0 ? (unsigned)n : 0;
+    size_t first = edge - at < n ? edge - at : n;
+    struct iovec to = {bytes, n};
+    struct iovec from[2] = {{(void *)at, first}, {(void *)edge, n - first}}; /* NOLINT */
+    long got = sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)from, 2, 0);
+    for (long i = 0; i < got; i++) {
+        const struct return_place *p = bytes[i] == INT3 ? look_up(at + (uintptr_t)i) : NULL;
+        const struct probe_site *s =
+            p != NULL ? probe_sites_find(probe_sites_now(), at + (uintptr_t)i) : NULL;
+        if (s != NULL && s->jumped == 0)
+            bytes[i] = s->byte;
+        else if (p != NULL && atomic_load(&p->at) == at + (uintptr_t)i &&
+                 atomic_load(&p->copy) != NULL)
+            bytes[i] = p->bytes[0];
+    }
+    return got > 0 ? (unsigned)got : 0;
+}
+
+/* As it is now; an int3 where it cannot be read. */
+static uint8_t byte_now(uintptr_t at)
+{
+    uint8_t now = INT3;
+    struct iovec to = {&now, 1}, from = {(void *)at, 1}; /* NOLINT: an address of the program's */
+    (void)sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)&from, 1, 0);
+    return now;
 }
 
 /* What a name of a part of a function (foo.cold) stands at finds another word where return addresses are: only what follows a call
@@ -84,11 +103,9 @@ static unsigned read_bytes(uintptr_t at, uint8_t bytes[15])
 static bool follows_call(uintptr_t at)
 {
     uint8_t b[7] = {0};
-    struct iovec to = {b, sizeof b};
-    struct iovec from = {(void *)(at - sizeof b),
-                         sizeof b}; /* NOLINT: an address of the program's */
-    if (sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)&from, 1, 0) !=
-        (long)sizeof b)
+    unsigned n = (at & 4095) < sizeof b ? (unsigned)(at & 4095) : sizeof b;
+    if (read_bytes(at - sizeof b, b, sizeof b) != sizeof b &&
+        (n == 0 || read_bytes(at - n, b + sizeof b - n, n) != n))
         return false;
     if (b[2] == 0xe8)
         return true;
@@ -98,17 +115,18 @@ static bool follows_call(uintptr_t at)
     return false;
 }
 
-/* One line of /proc/self/maps: LOW-HIGH rwxp ... */
-static bool is_executable_line(const char *line, uintptr_t at)
+/* One line of /proc/self/maps: LOW-HIGH r-xp OFFSET DEVICE INODE PATH. Images alone: code that a program makes, changes or has
+ * mapped twice is its own to look at. */
+static bool is_code_line(const char *line, uintptr_t at)
 {
     char *end;
     uintptr_t low = strtoul(line, &end, 16);
     uintptr_t high = *end == '-' ? strtoul(end + 1, &end, 16) : 0;
-    return at >= low && at < high && end[0] == ' ' && end[3] == 'x';
+    return at >= low && at < high && strncmp(end, " r-xp ", 6) == 0 && strchr(end, '/') != NULL;
 }
 
 /* Under the lock. */
-static bool is_executable(uintptr_t at)
+static bool is_code(uintptr_t at)
 {
     static char text[4096];
     size_t n = 0;
@@ -118,8 +136,10 @@ static bool is_executable(uintptr_t at)
         n += (size_t)got;
         text[n] = '\0';
         char *line = text, *stop;
-        for (; !found && (stop = strchr(line, '\n')) != NULL; line = stop + 1)
-            found = is_executable_line(line, at);
+        for (; !found && (stop = strchr(line, '\n')) != NULL; line = stop + 1) {
+            *stop = '\0';
+            found = is_code_line(line, at);
+        }
         n -= (size_t)(line - text);
         memmove(text, line, n);
         if (n == sizeof text - 1)
@@ -176,33 +196,35 @@ static bool patch(uintptr_t at)
 {
     struct return_place *p = look_up(at);
     uint8_t bytes[16] = {0};
-    unsigned n = read_bytes(at, bytes);
-    if (n == 0 || bytes[0] == INT3)
-        return n != 0 && follows_call(at); /* by another thread, meanwhile */
+    unsigned n = read_bytes(at, bytes, 15);
+    if (n == 0)
+        return false;
     bool known = atomic_load(&p->at) == at && memcmp(p->bytes, bytes, p->displaced) == 0;
     if (known && atomic_load(&p->copy) == NULL)
         return false; /* asked before */
     if (!known) {
         if (atomic_load(&p->at) == 0 && place_count++ >= PLACES / 2)
             return false;
+        atomic_store_explicit(&p->copy, NULL, memory_order_release);
         memcpy(p->bytes, bytes, sizeof bytes);
-        bool made = follows_call(at) && is_executable(at) && make(p, at, n);
+        bool made = follows_call(at) && is_code(at) && make(p, at, n);
         if (!made)
-            atomic_store_explicit(&p->copy, NULL, memory_order_release);
+            p->displaced = sizeof bytes; /* the same bytes there are the same answer */
         atomic_store_explicit(&p->at, at, memory_order_release);
         if (!made)
             return false;
     }
-    return probe_write(at, (const uint8_t[]){INT3}, 1);
+    return byte_now(at) == INT3 || probe_write(at, (const uint8_t[]){INT3}, 1);
 }
 
 bool probe_return_ensure(uintptr_t at)
 {
     const struct probe_site *s = probe_sites_find(probe_sites_now(), at);
-    if (at == 0 || (s != NULL && s->jumped != 0))
-        return at != 0;
-    bool known = atomic_load_explicit(&look_up(at)->at, memory_order_relaxed) == at || s != NULL;
-    if (known && *(const volatile uint8_t *)at == INT3) /* NOLINT: code, as it is returned to */
+    if (at == 0 || (s != NULL && (s->jumped != 0 || s->copy != NULL)))
+        return at != 0; /* a place anyway */
+    const struct return_place *p = look_up(at);
+    if (atomic_load_explicit(&p->at, memory_order_acquire) == at &&
+        atomic_load_explicit(&p->copy, memory_order_acquire) != NULL && byte_now(at) == INT3)
         return true;
     struct probe_locked locked = probe_lock(&changing);
     bool done = patch(at);
@@ -215,9 +237,7 @@ void probe_returns_rest(void)
     struct probe_locked locked = probe_lock(&changing);
     for (unsigned i = 0; i < PLACES && place_count != 0; i++) {
         uintptr_t at = atomic_load(&places[i].at);
-        uint8_t now[15];
-        if (at != 0 && atomic_load(&places[i].copy) != NULL && read_bytes(at, now) != 0 &&
-            now[0] == INT3)
+        if (at != 0 && atomic_load(&places[i].copy) != NULL && byte_now(at) == INT3)
             (void)probe_write(at, places[i].bytes, 1);
     }
     probe_unlock(&changing, locked);

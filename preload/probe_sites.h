@@ -110,7 +110,9 @@ struct probe_coming {
     struct probe_site place;
     uint64_t rax, rbx, rcx;
     uintptr_t stack; /* pointer, as it was there */
-    bool claimed;    /* its one alarm's count has come to zero by this coming */
+    bool
+        may_trap; /* SIGTRAP is not blocked: threads of glibc's own timers, masks of a ucontext_t */
+    bool claimed; /* its one alarm's count has come to zero by this coming */
 };
 /* Fires what stands there. Of struct probe_coming. */
 void probe_fire(void *coming);
@@ -151,8 +153,9 @@ void probe_returns_rest(void);
 /* Known to be the thread's own stack. */
 bool probe_stack_is_own(uintptr_t stack);
 /* A function with exit_func alarms is about to be entered, and its enter alarms to fire: what takes long is done before. stack: the
- * stack pointer at its entry. False: it does not return to a place that can be watched. */
-bool probe_exits_coming(uintptr_t stack);
+ * stack pointer at its entry. False: it does not return to a place that can be watched. may_trap: the thread has not blocked
+ * SIGTRAP, where an int3 kills. */
+bool probe_exits_coming(uintptr_t stack, bool may_trap);
 /* It has been entered; function: its probe; seen: what that said. */
 void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen);
 /* The thread is at that probe with this stack pointer: those that are over by then fire. */

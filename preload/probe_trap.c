@@ -85,7 +85,7 @@ void probe_fire(void *p)
         else if (says_it(a, c))
             alarms[n++] = s->alarm;
     }
-    bool seen = has_exit && probe_exits_coming(c->stack);
+    bool seen = has_exit && probe_exits_coming(c->stack, c->may_trap);
     if (n != 0)
         trigger_probe(alarms, n, at - c->place.behind, c->claimed);
     if (has_exit)
@@ -136,7 +136,7 @@ void probes_unblocked(void)
 void probes_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
-    struct probe_coming c = {.all = probe_sites_now()};
+    struct probe_coming c = {.all = probe_sites_now(), .may_trap = true};
     const ucontext_t *uc = context;
     if (!find_place(&c, info->si_code, uc->uc_mcontext.gregs)) {
         bool sent_while_blocked = info->si_code <= 0 && (signals_hidden & TRAP_BIT) != 0;

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <regtrace.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -176,6 +177,90 @@ static int plain(const char *)
 {
     int (*volatile pointer)(int) = once;
     return each(pointer, 5);
+}
+
+PLAIN static void again()
+{
+    inside();
+    sink = 5;
+}
+extern "C" PLAIN void plainly()
+{
+    again();
+}
+// Each call is where the one before returns to.
+static int in_a_row(const char *)
+{
+    plainly();
+    plainly();
+    outside();
+    plainly();
+    plainly();
+    plainly();
+    outside();
+    return 5;
+}
+
+// The stack of its handler is an array in a frame of the thread's own; what runs there is not further up.
+static int array_stack(const char *)
+{
+    char room[64 << 10];
+    stack_t stack = {};
+    stack.ss_sp = room;
+    stack.ss_size = sizeof room;
+    sigaltstack(&stack, nullptr);
+    struct sigaction a = {};
+    a.sa_handler = [](int) { last(1); };
+    a.sa_flags = SA_ONSTACK;
+    sigaction(SIGUSR1, &a, nullptr);
+    for (int i = 0; i < 3; i++) {
+        interrupted();
+        outside();
+    }
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, nullptr);
+    return 3;
+}
+
+// A coroutine that is given up inside of the function, which others call on other stacks.
+static ucontext_t given_up, giver;
+static char given_stack[64 << 10];
+extern "C" PLAIN int suspended(int stays)
+{
+    inside();
+    if (stays != 0)
+        swapcontext(&given_up, &giver);
+    return sink = 4;
+}
+static int abandoned(const char *)
+{
+    getcontext(&given_up);
+    given_up.uc_stack.ss_sp = given_stack;
+    given_up.uc_stack.ss_size = sizeof given_stack;
+    given_up.uc_link = &giver;
+    makecontext(&given_up, reinterpret_cast<void (*)()>(suspended), 1, 1);
+    swapcontext(&giver, &given_up);
+    for (int i = 0; i < 3; i++)
+        suspended(0);
+    return 3;
+}
+
+// Code that the program makes, changes behind the call, and reads: nothing may be written there.
+static int generated(const char *)
+{
+    auto *code = static_cast<unsigned char *>(mmap(
+        nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    static const unsigned char bytes[] = {0x53, 0x48, 0xb8, 0,    0, 0, 0, 0, 0,    0,
+                                          0,    0xff, 0xd0, 0xb8, 1, 0, 0, 0, 0x5b, 0xc3};
+    void (*function)() = plainly;
+    std::memcpy(code, bytes, sizeof bytes);
+    std::memcpy(code + 3, &function, sizeof function);
+    int total = 0;
+    for (int i = 0; i < 4; i++) {
+        code[14] = static_cast<unsigned char>(i);
+        total += reinterpret_cast<int (*)()>(code)();
+    }
+    return total == 6 && code[13] == 0xb8 ? 1 : -1;
 }
 
 static int deep(const char *)
@@ -357,11 +442,25 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const char *);
-    } parts[] = {{"plain", plain},         {"deep", deep},       {"exceptions", exceptions},
-                 {"leaps", leaps},         {"signals", signals}, {"alternate", alternate},
-                 {"callbacks", callbacks}, {"threads", threads}, {"deaths", deaths},
-                 {"tails", tails},         {"mutual", mutual},   {"coroutines", coroutines},
-                 {"forks", forks},         {"plugin", plugin},   {"part", part}};
+    } parts[] = {{"plain", plain},
+                 {"deep", deep},
+                 {"exceptions", exceptions},
+                 {"leaps", leaps},
+                 {"signals", signals},
+                 {"alternate", alternate},
+                 {"callbacks", callbacks},
+                 {"threads", threads},
+                 {"deaths", deaths},
+                 {"tails", tails},
+                 {"mutual", mutual},
+                 {"coroutines", coroutines},
+                 {"forks", forks},
+                 {"plugin", plugin},
+                 {"part", part},
+                 {"in_a_row", in_a_row},
+                 {"array_stack", array_stack},
+                 {"abandoned", abandoned},
+                 {"generated", generated}};
     for (const auto &part : parts)
         if (argc > 1 && std::strcmp(argv[1], part.name) == 0) {
             std::printf("%d\n", part.run(argc > 2 ? argv[2] : nullptr));

@@ -34,6 +34,8 @@ exits() {
 
 exits once plain
 exits recursive deep
+exits plainly in_a_row
+also=enter_func:last exits interrupted array_stack
 exits between exceptions
 exits leaper leaps
 exits interrupted signals
@@ -47,6 +49,15 @@ also=enter_func:last exits steps coroutines
 exits forker forks
 exits dies deaths
 exits plugged plugin "$plugin"
+
+# Functions that stay active somewhere do not keep others from being seen.
+for level in -O0 -O2; do
+    rm -f "$T/log"
+    run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=precond:exit_func:suspended,repeat REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P$level" abandoned
+    is "$status $(grep -c " event precond" "$T/log")" "0 $out" "a coroutine is given up in a function, $level: calls on other stacks are seen" || diag "$err"
+    run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=precond:exit_func:plainly,repeat LD_PRELOAD="$LIBREGTRACE" "$P$level" generated
+    is "$status $out" "0 1" "code that the program makes calls it, $level: that code is left alone" || diag "$err"
+done
 
 # What is no function: nothing that lies on the stack is taken for code.
 for level in -O0 -O2; do
