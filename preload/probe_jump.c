@@ -255,7 +255,7 @@ static void run_here(struct probe_coming *c)
     run_with_room(&context, probe_fire, c);
 }
 
-/* What we call may be the program's own (its memcpy), and have a probe. */
+/* What we call may be the program's own (its memcpy), and have a probe: such executions are none of the program's. */
 static __thread bool inside;
 
 void probe_jumped(struct registers *r)
@@ -268,22 +268,21 @@ void probe_jumped(struct registers *r)
     if (c.first == NULL || inside || !process.traced || processes_vfork_depth != 0 ||
         recorder_self.in_toolkit != 0)
         return;
-    inside = true;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    uint64_t mask =
+        sys_block_signals(); /* as in a handler: what interrupts comes before or after */
+    inside = true;
     c.place = *c.first;
     c.rax = r->rax;
     c.rbx = r->rbx;
     c.rcx = r->rcx;
     c.stack = (uintptr_t)(r + 1) + 128 + ((c.place.flags & ISA_SITE_CALL) != 0 ? 8 : 0);
     unsigned own = counting_own_begin_if(true);
-    bool exits = ctl_config_uses(process.config, CTL_EXIT_FUNC);
-    uint64_t mask = exits ? sys_block_signals() : 0;
     c.may_trap = (mask & sys_signal_bit(SIGTRAP)) == 0;
     run_here(&c);
-    if (exits)
-        sys_restore_signals(mask);
     counting_own_end(own);
     inside = false;
+    sys_restore_signals(mask);
     (void)pthread_setcancelstate(cancel, NULL);
     errno = keep;
 }
