@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -48,6 +49,20 @@ uint64_t sys_block_signals(void)
 void sys_restore_signals(uint64_t mask)
 {
     (void)sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
+}
+
+struct sys_cancel sys_cancel_off(void)
+{
+    struct sys_cancel was;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was.state);
+    (void)pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &was.type);
+    return was;
+}
+
+void sys_cancel_on(struct sys_cancel was)
+{
+    (void)pthread_setcancelstate(was.state, NULL);
+    (void)pthread_setcanceltype(was.type, NULL);
 }
 
 #define FILE_SIZE_SIGNAL sys_signal_bit(SIGXFSZ)

@@ -23,6 +23,15 @@ static inline uint64_t sys_signal_bit(int signo)
     return UINT64_C(1) << (signo - 1);
 }
 
+/* Around what holds cancellation points (open, write ...) in a thread of the program's. on: a cancellation that came meanwhile is acted
+ * on as the program would see it: glibc's pthread_setcancelstate() alone lets an asynchronous one end the thread without the result
+ * PTHREAD_CANCELED, pthread_setcanceltype() does not. */
+struct sys_cancel {
+    int state, type;
+};
+struct sys_cancel sys_cancel_off(void);
+void sys_cancel_on(struct sys_cancel was);
+
 pid_t sys_gettid(void);
 pid_t sys_getpid(void);
 

@@ -10,6 +10,8 @@
 #include "preload/interpose.h"
 #include "preload/probes.h"
 
+#include "base/sys.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -125,12 +127,12 @@ static bool noticing(void)
 
 static void notice_images(void)
 {
-    int keep = errno, cancel;
+    int keep = errno;
     if (!noticing())
         return;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* symbols are read from files */
+    struct sys_cancel was = sys_cancel_off(); /* symbols are read from files */
     images_look(true);
-    (void)pthread_setcancelstate(cancel, NULL);
+    sys_cancel_on(was);
     errno = keep;
 }
 

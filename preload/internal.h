@@ -136,6 +136,9 @@ bool writer_is_alive(void);
 /* "; limits: ..." where this process may have too little for a writer, else "". */
 void writer_limits(char *text, size_t room);
 void process_install_mpi_hooks(void);
+/* MPI may be up before there is a stream: what it has said goes into the new one's header, and its first thread's events. */
+void mpi_glue_fill(struct stream_header *h);
+void mpi_glue_tell(struct recorder_thread *t);
 
 /* Identity, options, chains, alarms as key=value text for the writer. */
 void metadata_write(const struct stream *s);

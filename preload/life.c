@@ -124,6 +124,7 @@ static void fill_header(void)
         h->flags |= STREAM_FLAG_LINKS_MPI;
     if (process.child)
         h->flags |= STREAM_FLAG_CHILD;
+    mpi_glue_fill(h);
 }
 
 static bool start_recording(void)
@@ -162,17 +163,16 @@ bool process_ensure_started(void)
     if (state == 1 || !atomic_compare_exchange_strong(&process_start_state, &state, 1))
         return wait_for_start();
     recorder_self.in_toolkit++;
-    int keep = errno, cancel;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
-                                 &cancel); /* open and write are cancellation points */
-    uint64_t mask = sys_block_signals();   /* a handler that jumps away would leave it half done */
+    int keep = errno;
+    struct sys_cancel cancel = sys_cancel_off();
+    uint64_t mask = sys_block_signals(); /* a handler that jumps away would leave it half done */
     struct sys_file_guard guard = sys_file_guard_begin();
     bool ok = run_on_own_stack(start_recording);
     sys_file_guard_end(&guard);
     sys_restore_signals(mask);
-    (void)pthread_setcancelstate(cancel, NULL);
-    errno = keep;
     recorder_self.in_toolkit--;
+    sys_cancel_on(cancel);
+    errno = keep;
     return ok;
 }
 
@@ -281,6 +281,7 @@ static struct preload_thread *attach(struct recorder_thread *t)
             probes_wake();
             triggers_count_armed(pt); /* its stream is a new one */
         }
+        mpi_glue_tell(t);
         marks_tell_all(t);
         threads_watch_end();
     }
@@ -455,11 +456,10 @@ void process_finish(unsigned reason, bool wait)
     else
         atomic_store(&h->state, STREAM_FINISHED);
     recorder_wake_writer();
-    int cancel;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    struct sys_cancel cancel = sys_cancel_off();
     if (wait)
         process_wait_for_writer();
-    (void)pthread_setcancelstate(cancel, NULL);
     t->in_toolkit--;
+    sys_cancel_on(cancel);
     errno = keep;
 }

@@ -25,12 +25,40 @@ static void init_failed(void)
     sampling_hold(recorder_self.window_state, false);
 }
 
+/* What MPI_Init has said, for a stream that is made later; of the process that called it, not of its children. */
+static struct {
+    uint32_t pid, state; /* 1 up, 2 finalised */
+    int thread_level, abi;
+} known;
+static _Atomic(const struct stream_header *) told;
+
+void mpi_glue_fill(struct stream_header *h)
+{
+    if (known.pid != process.pid)
+        return;
+    atomic_store(&h->rank_confirmed, 1);
+    atomic_store(&h->mpi_state, known.state);
+}
+
+void mpi_glue_tell(struct recorder_thread *t)
+{
+    const struct stream_header *h = recorder_stream.header;
+    if (known.pid == process.pid && known.state == 1 && atomic_exchange(&told, h) != h)
+        (void)recorder_emit(
+            t, EV_MPI_READY, (uint32_t)process.id.rank | (uint64_t)(uint32_t)process.id.size << 32,
+            (uint64_t)(uint32_t)known.thread_level | (uint64_t)(uint32_t)known.abi << 8);
+}
+
 static void init_done(int rank, int size, int thread_level, int abi)
 {
     if (!process.traced)
         return;
     process.id.rank = rank;
     process.id.size = size;
+    known.thread_level = thread_level;
+    known.abi = abi;
+    known.state = 1;
+    known.pid = process.pid;
     counting_hold(recorder_self.window_state, false);
     sampling_hold(recorder_self.window_state, false);
     if (!recorder_is_on())
@@ -38,17 +66,15 @@ static void init_done(int rank, int size, int thread_level, int abi)
     struct stream_header *h = recorder_stream.header;
     atomic_store(&h->rank, rank);
     atomic_store(&h->size, size);
-    atomic_store(&h->rank_confirmed, 1);
-    atomic_store(&h->mpi_state, 1);
-    struct recorder_thread *t = &recorder_self;
+    mpi_glue_fill(h);
     if (thread_self() != NULL)
-        (void)recorder_emit(t, EV_MPI_READY, (uint32_t)rank | (uint64_t)(uint32_t)size << 32,
-                            (uint64_t)(uint32_t)thread_level | (uint64_t)(uint32_t)abi << 8);
+        mpi_glue_tell(&recorder_self);
     recorder_wake_writer();
 }
 
 static void finalize_done(void)
 {
+    known.state = 2;
     if (!process.traced || !recorder_is_on())
         return;
     atomic_store(&recorder_stream.header->mpi_state, 2);

@@ -19,7 +19,6 @@
 
 #include <cpuid.h>
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -260,7 +259,7 @@ static __thread bool inside;
 
 void probe_jumped(struct registers *r)
 {
-    int keep = errno, cancel;
+    int keep = errno;
     uint32_t number = (uint32_t)r->number;
     struct probe_coming c = {.all = probe_sites_now(), .claimed = (number & CLAIMED) != 0};
     uintptr_t at = numbered[number & ~CLAIMED];
@@ -268,7 +267,7 @@ void probe_jumped(struct registers *r)
     if (c.first == NULL || inside || !process.traced || processes_vfork_depth != 0 ||
         recorder_self.in_toolkit != 0)
         return;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    struct sys_cancel cancel = sys_cancel_off();
     uint64_t mask =
         sys_block_signals(); /* as in a handler: what interrupts comes before or after */
     inside = true;
@@ -283,7 +282,7 @@ void probe_jumped(struct registers *r)
     counting_own_end(own);
     inside = false;
     sys_restore_signals(mask);
-    (void)pthread_setcancelstate(cancel, NULL);
+    sys_cancel_on(cancel);
     errno = keep;
 }
 

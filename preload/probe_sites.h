@@ -3,6 +3,7 @@
 #ifndef REGTRACE_PRELOAD_PROBE_SITES_H
 #define REGTRACE_PRELOAD_PROBE_SITES_H
 
+#include "base/sys.h"
 #include "isa/isa.h"
 #include "preload/internal.h"
 
@@ -129,7 +130,7 @@ struct probe_lock {
 };
 struct probe_locked {
     uint64_t mask;
-    int cancel;
+    struct sys_cancel cancel;
 };
 struct probe_locked probe_lock(struct probe_lock *l);
 void probe_unlock(struct probe_lock *l, struct probe_locked was);

@@ -8,7 +8,6 @@
 #include "preload/probe_sites.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -33,7 +32,7 @@ struct probe_locked probe_lock(struct probe_lock *l)
 {
     struct probe_locked was;
     uint32_t expected = 0;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was.cancel);
+    was.cancel = sys_cancel_off();
     was.mask = sys_block_signals();
     while (!atomic_compare_exchange_strong(&l->taken, &expected, 1)) {
         sys_futex_wait(&l->taken, 1, 1000000000);
@@ -47,7 +46,7 @@ void probe_unlock(struct probe_lock *l, struct probe_locked was)
     atomic_store(&l->taken, 0);
     sys_futex_wake(&l->taken, 1);
     sys_restore_signals(was.mask);
-    (void)pthread_setcancelstate(was.cancel, NULL);
+    sys_cancel_on(was.cancel);
 }
 
 void probe_lock_free(struct probe_lock *l)

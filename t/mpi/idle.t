@@ -63,6 +63,7 @@ called by us
 called by us" "$mpi: a named call wakes the wrappers"
     is "$("$REGTRACE" dump --code MPI_Barrier "$T/run.$mpi" | grep -c 'MPI_Barrier.*[Ee]nter')" 1 "$mpi: and what comes after it is recorded"
     like "$("$REGTRACE" dump "$T/run.$mpi")" 'EV_MPI_COMPLETE .*source=0 tag=3' "$mpi: with the receive that was made before"
+    like "$("$REGTRACE" dump "$T/run.$mpi")" 'EV_MPI_READY .*rank=0 size=1' "$mpi: and with what MPI_Init has said"
     ok_run "$mpi: it holds" "$REGTRACE" check "$T/run.$mpi"
     run 60 env REGTRACE_CONTROL=start:pcontrol:never REGTRACE_DIR="$T/chain.$mpi" LD_PRELOAD="$pair" ./program.$mpi
     is "$out" "called by us

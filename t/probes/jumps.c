@@ -288,7 +288,7 @@ static int cancelled(void)
         pthread_t t;
         void *result;
         (void)pthread_create(&t, NULL, endless, NULL);
-        (void)usleep(2000);
+        (void)usleep(i == 0 ? 500 : 2000); /* at first while the recording starts */
         (void)pthread_cancel(t);
         (void)pthread_join(t, &result);
         if (result != PTHREAD_CANCELED)
