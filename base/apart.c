@@ -28,6 +28,14 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
 #define clone __clone
 #endif
 
+#ifdef __SANITIZE_ADDRESS__
+/* What clones left on such a stack before they were killed would be taken for theirs. */
+void __asan_unpoison_memory_region(const volatile void *at, size_t n);
+#define FORGET_FRAMES(at, n) __asan_unpoison_memory_region(at, n)
+#else
+#define FORGET_FRAMES(at, n) ((void)0)
+#endif
+
 /* What the clones say. In a shared mapping: valgrind makes copies of them that have their own memory. */
 struct result {
     volatile long failed; /* -errno of the exec, or of what came before it */
@@ -75,6 +83,7 @@ int apart_start(long (*become)(void *context), void *context)
                                  MAP_SHARED | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stacks == MAP_FAILED)
         return -errno;
+    FORGET_FRAMES(stacks, 2 * STACK_BYTES);
     struct start s = {.become = become, .context = context, .stack = stacks + STACK_BYTES};
     s.result = (struct result *)(void *)stacks; /* the far end of the first stack */
     uint64_t mask = sys_block_signals();

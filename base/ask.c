@@ -88,8 +88,14 @@ int ask_program(const char *program, const char *const *arguments, char *const *
                 char *out, size_t room, size_t *length, struct rt_error *why)
 {
     static char *kept[ENVIRONMENT_MAX + 1];
-    struct asked a = {.program = program, .arguments = arguments, .environment = kept};
     apart_environment(environment, kept, ENVIRONMENT_MAX);
+    return ask_program_with(program, arguments, kept, out, room, length, why);
+}
+
+int ask_program_with(const char *program, const char *const *arguments, char **environment,
+                     char *out, size_t room, size_t *length, struct rt_error *why)
+{
+    struct asked a = {.program = program, .arguments = arguments, .environment = environment};
     out[0] = '\0';
     *length = 0;
     int rc = exchange(&a, out, room, length);

@@ -11,5 +11,9 @@
 RT_MUST_CHECK int ask_program(const char *program, const char *const *arguments,
                               char *const *environment, char *out, size_t room, size_t *length,
                               struct rt_error *why);
+/* With just this environment, and no memory of its own: from handlers too, and beside the other. */
+RT_MUST_CHECK int ask_program_with(const char *program, const char *const *arguments,
+                                   char **environment, char *out, size_t room, size_t *length,
+                                   struct rt_error *why);
 
 #endif

@@ -9,8 +9,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
 struct mpi_hooks mpi_hooks;
 uint32_t mpi_recorded = 1;
@@ -110,9 +108,7 @@ RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, con
 static long read_piece(uint64_t address, char *to, size_t n)
 {
     size_t in_page = 4096 - (size_t)(address & 4095);
-    struct iovec here = {.iov_base = to, .iov_len = n < in_page ? n : in_page};
-    struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = here.iov_len};
-    return sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&here, 1, (long)&there, 1, 0);
+    return sys_read_self((uintptr_t)address, to, n < in_page ? n : in_page);
 }
 
 long mpi_read_string(uint64_t address, char *buffer, size_t n)

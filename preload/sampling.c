@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 
 #define FURTHEST_FRAME ((uintptr_t)1 << 24) /* of one frame from the next: more is no frame */
@@ -150,10 +148,7 @@ static bool read_words(uintptr_t frame, uintptr_t out[2], uintptr_t *readable)
                2 * sizeof frame); /* NOLINT: an address of the program's */
         return true;
     }
-    struct iovec here = {.iov_base = out, .iov_len = 2 * sizeof frame};
-    struct iovec there = {.iov_base = (void *)frame, .iov_len = 2 * sizeof frame}; /* NOLINT */
-    if (sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&here, 1, (long)&there, 1, 0) !=
-        (long)(2 * sizeof frame))
+    if (sys_read_self(frame, out, 2 * sizeof frame) != (long)(2 * sizeof frame))
         return false;
     *readable = frame / TEXT_PAGE;
     return true;

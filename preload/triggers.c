@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #define LIST_MAX CTL_SAME_TYPE_MAX /* more are refused before main */
 #define TEXT_MAX 1024
@@ -148,12 +147,9 @@ static bool page_is_readable(struct preload_thread *pt, uintptr_t page)
     static _Atomic bool told;
     uintptr_t none = 0, *known = pt != NULL ? &pt->readable[page % THREAD_READABLE_PAGES] : &none;
     char byte;
-    struct iovec here = {.iov_base = &byte, .iov_len = 1};
-    struct iovec there = {.iov_base = (void *)(page * TEXT_PAGE), .iov_len = 1}; /* NOLINT */
     if (*known == page + 1)
         return true;
-    if (sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&here, 1, (long)&there, 1, 0) ==
-        -EFAULT) {
+    if (sys_read_self(page * TEXT_PAGE, &byte, 1) == -EFAULT) {
         if (!atomic_exchange(&told, true))
             log_line(LOG_WARNING, "a named call (regtrace.h) was given a name that is not in "
                                   "readable memory; such calls are left out");
