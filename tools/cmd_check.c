@@ -44,6 +44,7 @@ static void check_file(struct check *c, const struct rt_run *run, size_t i, bool
         return;
     }
     const struct rt_rank_info *info = rt_rank_info(rank);
+    c->file = rt_run_file(run, i); /* it may have moved */
     c->facts++;
     if (info->state == RT_FILE_ABANDONED)
         check_violation(c, CHECK_CLOSED,

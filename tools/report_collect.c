@@ -164,8 +164,8 @@ static void collect_file(struct report *r, const struct rt_run *run, size_t i, s
     struct rt_rank *rank = NULL;
     struct rt_error why = {{0}};
     memset(out, 0, sizeof *out);
-    out->file = strdup(rt_run_file(run, i));
     int rc = rt_rank_open(&rank, run, i, &why);
+    out->file = strdup(rt_run_file(run, i)); /* it may have moved as it was opened */
     if (rc == 0)
         rc = report_read_rank(r, out, rank, p, &why);
     if (rc == 0) {

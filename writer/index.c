@@ -158,6 +158,7 @@ static void describe_by_file(struct rank_row *row, const struct rt_run *run, siz
         return;
     }
     const struct rt_rank_info *info = rt_rank_info(rank);
+    (void)snprintf(row->file, sizeof row->file, "%s", info->file); /* it may have moved */
     row->rank = info->rank < 0 ? 0 : info->rank;
     row->size = info->size;
     row->pid = info->pid;

@@ -15,9 +15,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LIST_ATTEMPTS 50
+
+struct name {
+    struct name *before; /* what it was called when it was listed: callers may hold it */
+    char text[];
+};
+
+struct entry {
+    struct name *name;
+    dev_t dev;
+    ino_t ino; /* 0: not known */
+};
+
 struct rt_run {
     char *dir;
-    char **files;
+    struct entry *files;
     size_t count, room;
     bool one_file;
 };
@@ -35,11 +48,17 @@ static bool parse_name(const char *name, int *rank, unsigned *pid, int *n)
            name[end] == '\0';
 }
 
+static bool path_of(const struct rt_run *run, const struct entry *f, char out[PATH_MAX])
+{
+    return snprintf(out, PATH_MAX, "%s/%s", run->dir, f->name->text) < PATH_MAX;
+}
+
 static int by_rank(const void *a, const void *b)
 {
     int rank_a = 0, rank_b = 0, n_a, n_b;
     unsigned pid_a, pid_b;
-    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    const char *x = ((const struct entry *)a)->name->text,
+               *y = ((const struct entry *)b)->name->text;
     (void)parse_name(x, &rank_a, &pid_a, &n_a);
     (void)parse_name(y, &rank_b, &pid_b, &n_b);
     if (rank_a != rank_b)
@@ -49,21 +68,55 @@ static int by_rank(const void *a, const void *b)
     return n_a != n_b ? (n_a < n_b ? -1 : 1) : strcmp(x, y);
 }
 
+static bool name_file(struct entry *f, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    struct name *name = malloc(sizeof *name + n);
+    if (name == NULL)
+        return false;
+    name->before = f->name;
+    memcpy(name->text, text, n);
+    f->name = name;
+    return true;
+}
+
 static int add_file(struct rt_run *run, const char *name)
 {
+    struct stat st;
+    char path[PATH_MAX];
     if (run->count == run->room) {
         size_t room = 2 * run->room + 16;
-        char **grown = realloc(run->files, room * sizeof *grown);
+        struct entry *grown = realloc(run->files, room * sizeof *grown);
         if (grown == NULL)
             return -ENOMEM;
         run->files = grown;
         run->room = room;
     }
-    run->files[run->count] = strdup(name);
-    return run->files[run->count++] == NULL ? -ENOMEM : 0;
+    struct entry *f = &run->files[run->count];
+    *f = (struct entry){0};
+    if (!name_file(f, name))
+        return -ENOMEM;
+    run->count++;
+    if (path_of(run, f, path) && stat(path, &st) == 0) {
+        f->dev = st.st_dev;
+        f->ino = st.st_ino;
+    }
+    return 0;
 }
 
-static int list_files(struct rt_run *run, struct rt_error *e)
+static void forget_files(struct rt_run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        for (struct name *n = run->files[i].name, *before; n != NULL; n = before) {
+            before = n->before;
+            free(n);
+        }
+    free(run->files);
+    run->files = NULL;
+    run->count = run->room = 0;
+}
+
+static int list_once(struct rt_run *run, struct rt_error *e)
 {
     DIR *d = opendir(run->dir);
     if (d == NULL) {
@@ -77,6 +130,41 @@ static int list_files(struct rt_run *run, struct rt_error *e)
         if (parse_name(entry->d_name, &rank, &pid, &n))
             rc = add_file(run, entry->d_name);
     (void)closedir(d);
+    if (run->count > 0)
+        qsort(run->files, run->count, sizeof *run->files, by_rank);
+    return rc;
+}
+
+static bool is_same(const struct entry *a, const struct entry *b)
+{
+    return a->ino == b->ino && a->dev == b->dev;
+}
+
+static bool same_lists(const struct rt_run *a, const struct rt_run *b)
+{
+    bool same = a->count == b->count;
+    for (size_t i = 0; i < a->count && same; i++)
+        same = strcmp(a->files[i].name->text, b->files[i].name->text) == 0 &&
+               is_same(&a->files[i], &b->files[i]);
+    return same;
+}
+
+/* While processes begin to record, files are made and get other names (claim.h): readdir() then shows a renamed file once,
+ * twice or not at all. A list that is found twice in a row is one that was there. */
+static int list_files(struct rt_run *run, struct rt_error *e)
+{
+    int rc = list_once(run, e);
+    for (int i = 0; i < LIST_ATTEMPTS && rc == 0; i++) {
+        struct rt_run again = {.dir = run->dir};
+        rc = list_once(&again, e);
+        bool same = rc == 0 && same_lists(run, &again);
+        forget_files(run);
+        run->files = again.files;
+        run->count = again.count;
+        run->room = again.room;
+        if (same)
+            break;
+    }
     if (rc == 0 && run->count == 0) {
         rt_error_set(e,
                      "%s holds no rank-*.h5: nothing was recorded there, or it is not the folder "
@@ -85,7 +173,6 @@ static int list_files(struct rt_run *run, struct rt_error *e)
                      run->dir);
         return -ENOENT;
     }
-    qsort(run->files, run->count, sizeof *run->files, by_rank);
     return rc;
 }
 
@@ -140,9 +227,7 @@ void rt_run_close(struct rt_run *run)
 {
     if (run == NULL)
         return;
-    for (size_t i = 0; i < run->count; i++)
-        free(run->files[i]);
-    free(run->files);
+    forget_files(run);
     free(run->dir);
     free(run);
 }
@@ -159,19 +244,45 @@ size_t rt_run_count(const struct rt_run *run)
 
 const char *rt_run_file(const struct rt_run *run, size_t i)
 {
-    return i < run->count ? run->files[i] : NULL;
+    return i < run->count ? run->files[i].name->text : NULL;
 }
 
+/* The name that it was opened by leads to the listed file still. */
+static bool stayed(const struct entry *f, const char *path)
+{
+    struct stat st;
+    return f->ino == 0 || (stat(path, &st) == 0 &&
+                           is_same(f, &(struct entry){.dev = st.st_dev, .ino = st.st_ino}));
+}
+
+/* It has another name now: true. Not found at all (removed, or replaced as a whole): false. */
+static bool find_moved(const struct rt_run *run, struct entry *f)
+{
+    struct rt_run again = {.dir = run->dir};
+    bool found = false;
+    if (!run->one_file && list_once(&again, NULL) == 0)
+        for (size_t k = 0; k < again.count && !found; k++)
+            found = is_same(f, &again.files[k]) && name_file(f, again.files[k].name->text);
+    forget_files(&again);
+    return found;
+}
+
+/* A process of the run that comes first takes rank-N.h5 when it begins to record; who had it moves. */
 int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, size_t i, struct rt_error *e)
 {
     char path[PATH_MAX];
     *rank = NULL;
-    if (i >= run->count ||
-        snprintf(path, sizeof path, "%s/%s", run->dir, run->files[i]) >= (int)sizeof path) {
+    if (i >= run->count || !path_of(run, &run->files[i], path)) {
         rt_error_set(e, "no rank file %zu in %s", i, run->dir);
         return -EINVAL;
     }
-    return rt_rank_open_file(rank, path, e);
+    for (int attempt = 0;; attempt++) {
+        int rc = rt_rank_open_file(rank, path, e);
+        if (stayed(&run->files[i], path) || attempt == LIST_ATTEMPTS ||
+            !find_moved(run, &run->files[i]) || !path_of(run, &run->files[i], path))
+            return rc;
+        rt_rank_close(*rank);
+    }
 }
 
 /* Do threads of that process have anything in the stream? A file follows within a second then. */

@@ -206,7 +206,9 @@ struct rt_rank; /* one opened rank file */
 
 /* Find the rank files of a run. `path`: the run's folder, its regtrace.h5, or one rank file. Files are
  * sorted by rank, main first. 0, or -errno with the text and the remedy: -ENOENT (no such path, or no rank
- * file in it), -EACCES, -ENOMEM. Close with rt_run_close(). */
+ * file in it), -EACCES, -ENOMEM. Close with rt_run_close(). A file of a live run that gets another name
+ * after this (a process that comes before it takes rank-N.h5) is opened by the new one; rt_run_file()
+ * says it then, the old text stays valid. */
 RT_MUST_CHECK int rt_run_open(struct rt_run **run, const char *path, struct rt_error *e);
 void rt_run_close(struct rt_run *run);
 
