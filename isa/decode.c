@@ -24,7 +24,7 @@ void code_sort(struct addresses *list)
     size_t kept = 0;
     if (list->count == 0)
         return;
-    qsort(list->at, list->count, sizeof *list->at, by_address);
+    image_sort(list->at, list->count, sizeof *list->at, by_address);
     for (size_t i = 0; i < list->count; i++)
         if (kept == 0 || list->at[kept - 1] != list->at[i])
             list->at[kept++] = list->at[i];
@@ -36,6 +36,19 @@ void code_sort(struct addresses *list)
     if (smaller != NULL)
         list->at = smaller;
     list->count = kept;
+}
+
+size_t code_above(const struct addresses *list, uint64_t address)
+{
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->at[middle] <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 uint8_t *code_at(const struct code *c, uint64_t address)
@@ -150,11 +163,6 @@ void instruction_reader(ZydisDecoder *decoder)
 
 /* --- what is known beforehand --------------------------------------------------------------------------------------------- */
 
-static bool is_function(const struct image_symbol *s)
-{
-    return s->type == STT_FUNC || s->type == STT_GNU_IFUNC;
-}
-
 /* Functions of the C and C++ run-time libraries that never come back. */
 static bool never_returns(const char *name)
 {
@@ -192,7 +200,7 @@ static bool never_returns(const char *name)
         "__clang_call_terminate",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
+        if (name[0] == names[i][0] && name[1] == names[i][1] && strcmp(name, names[i]) == 0)
             return true;
     return strncmp(name, "_ZSt", 4) == 0 && strstr(name, "__throw_") != NULL;
 }
@@ -204,7 +212,7 @@ static void mark_symbols(struct code *c)
         uint8_t *f = code_at(c, s->address);
         if (f != NULL)
             *f |= CODE_TARGET;
-        if (f == NULL || !is_function(s))
+        if (f == NULL || !image_is_function(s))
             continue;
         *f |= CODE_ENTRY;
         if (never_returns(s->name))
@@ -237,8 +245,8 @@ static bool make_ranges(struct code *c)
     uint64_t end = 0;
     for (size_t i = 0; i < m->symbol_count; i++) {
         const struct image_symbol *s = &m->symbols[i];
-        if (!is_function(s) || s->size == 0 || s->address < end || code_at(c, s->address) == NULL ||
-            image_range_of(m, s->address) != NULL)
+        if (!image_is_function(s) || s->size == 0 || s->address < end ||
+            code_at(c, s->address) == NULL || image_range_of(m, s->address) != NULL)
             continue;
         while (next < frames && c->ranges[next].start < s->address)
             next++;
@@ -248,26 +256,28 @@ static bool make_ranges(struct code *c)
         if (!add_range(c, s->address, end))
             return false;
     }
-    if (c->range_count != 0)
-        qsort(c->ranges, c->range_count, sizeof *c->ranges, by_start);
+    image_sort(c->ranges, c->range_count, sizeof *c->ranges, by_start);
     return true;
+}
+
+static void mark_ranges(struct code *c)
+{
+    for (size_t i = 0; i < c->image->range_count; i++) {
+        uint8_t *f = code_at(c, c->image->ranges[i].start);
+        if (f != NULL)
+            *f |= CODE_ENTRY | CODE_TARGET;
+    }
 }
 
 static void follow_known(struct code *c)
 {
     const struct image *m = c->image;
-    mark_symbols(c);
-    for (size_t i = 0; i < m->range_count; i++) {
-        uint8_t *f = code_at(c, m->ranges[i].start);
-        if (f != NULL)
-            *f |= CODE_ENTRY | CODE_TARGET;
-    }
     if (m->entry != 0) /* a library has none */
         code_follow(c, m->entry);
     for (size_t i = 0; i < m->range_count; i++)
         code_follow(c, m->ranges[i].start);
     for (size_t i = 0; i < m->symbol_count; i++)
-        if (is_function(&m->symbols[i]))
+        if (image_is_function(&m->symbols[i]))
             code_follow(c, m->symbols[i].address);
     for (size_t i = 0; i < m->landing_pad_count; i++)
         code_follow(c, m->landing_pads[i]);
@@ -317,7 +327,7 @@ static bool make_segments(struct code *c)
     return true;
 }
 
-struct code *code_open(const struct image *m)
+struct code *code_begin(const struct image *m)
 {
     struct code *c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -329,15 +339,35 @@ struct code *code_open(const struct image *m)
         return NULL;
     }
     find_words(c);
+    mark_symbols(c);
+    mark_ranges(c);
+    return c;
+}
+
+bool code_is_wanted(const struct code *c, uint64_t address)
+{
+    const struct code_range *r = c->partial ? code_range_of(c, address) : NULL;
+    return !c->partial || (r != NULL && r->wanted);
+}
+
+struct code *code_finish(struct code *c)
+{
+    code_sweep(c);
+    if (!c->no_memory)
+        return c;
+    code_close(c);
+    return NULL;
+}
+
+struct code *code_open(const struct image *m)
+{
+    struct code *c = code_begin(m);
+    if (c == NULL)
+        return NULL;
     follow_known(c);
     while (code_follow_tables(c))
         continue;
-    code_sweep(c);
-    if (c->no_memory) {
-        code_close(c);
-        return NULL;
-    }
-    return c;
+    return code_finish(c);
 }
 
 void code_close(struct code *c)

@@ -48,7 +48,8 @@ struct instruction {
 
 struct code_range {
     uint64_t start, end;
-    bool wild; /* something in it may jump to places that were not found */
+    bool wild;   /* something in it may jump to places that were not found */
+    bool wanted; /* to be decoded, where not all is */
 };
 
 struct code_segment {
@@ -86,6 +87,7 @@ struct code {
     struct addresses words; /* of data, that are addresses inside of ranges */
     struct addresses maybe; /* behind calls that may not return there */
     struct code_counts counts;
+    bool partial; /* only wanted ranges are decoded */
     bool no_memory;
 };
 
@@ -96,6 +98,8 @@ bool instruction_read(const ZydisDecoder *decoder, const uint8_t *bytes, size_t 
 
 /* NULL: no memory. */
 struct code *code_open(const struct image *m) RT_MUST_CHECK;
+/* Enough of it for the sites at these places (which are sorted): their functions. All of it, where one is in no known function. */
+struct code *code_open_part(const struct image *m, struct addresses *places) RT_MUST_CHECK;
 void code_close(struct code *c);
 
 /* The flags of a byte; NULL outside of executable segments. */
@@ -114,6 +118,12 @@ uint64_t code_find_main(const struct code *c);
 
 /* --- parts ---------------------------------------------------------------------------------------------------------------- */
 
+/* What is known without decoding; NULL: no memory. */
+struct code *code_begin(const struct image *m) RT_MUST_CHECK;
+/* The sweep, the last of all; NULL, and it is closed: no memory. */
+struct code *code_finish(struct code *c) RT_MUST_CHECK;
+/* It is to be decoded. */
+bool code_is_wanted(const struct code *c, uint64_t address);
 /* Follow what is known to be code. */
 void code_follow(struct code *c, uint64_t root);
 /* Follow a guess; false, and nothing is sure that was not before, where it leads to a contradiction. */
@@ -124,5 +134,7 @@ bool code_follow_tables(struct code *c);
 void code_sweep(struct code *c);
 void code_add(struct code *c, struct addresses *list, uint64_t address);
 void code_sort(struct addresses *list); /* and drops what is there twice */
+/* Of a sorted list the first above that address; its count: none. */
+size_t code_above(const struct addresses *list, uint64_t address);
 
 #endif

@@ -247,10 +247,8 @@ int image_read_dynamic(struct image *m, struct rt_error *e)
         rc = add_pointer(m, 0, tag[DT_INIT]);
     if (rc == 0)
         rc = add_pointer(m, 0, tag[DT_FINI]);
-    if (m->pointer_count != 0)
-        qsort(m->pointers, m->pointer_count, sizeof *m->pointers, by_value);
-    if (m->slot_count != 0)
-        qsort(m->slots, m->slot_count, sizeof *m->slots, by_place);
+    image_sort(m->pointers, m->pointer_count, sizeof *m->pointers, by_value);
+    image_sort(m->slots, m->slot_count, sizeof *m->slots, by_place);
     return rc;
 }
 

@@ -8,11 +8,6 @@
 
 /* --- by name -------------------------------------------------------------------------------------------------------------- */
 
-static bool is_function(const struct image_symbol *s)
-{
-    return s->type == STT_FUNC || s->type == STT_GNU_IFUNC;
-}
-
 /* The functions whose addresses the resolver of an indirect one computes. */
 static void add_implementations(struct plan *p, const struct image_symbol *s,
                                 void (*add)(struct plan *, const struct image_symbol *, uint8_t))
@@ -44,7 +39,7 @@ static void say_no_such_name(struct plan *p, const struct request *q, bool calle
         (void)plan_say(p, "'%s' is called here, but is in another image", q->name);
         return;
     }
-    image_name_nearest(p->code->image, &near);
+    image_name_nearest(p->code->image, q->kind == REQUEST_SYMBOL, &near);
     near_names_text(&near, text, sizeof text);
     (void)plan_say(p, "no function '%s'%s", q->name, text);
 }
@@ -63,7 +58,7 @@ static void for_named(struct plan *p, const struct request *q,
     bool found = false, called = false;
     for (size_t i = 0; i < m->symbol_count; i++) {
         const struct image_symbol *s = &m->symbols[i];
-        bool counts = is_function(s) || (q->kind == REQUEST_SYMBOL && s->type == STT_NOTYPE);
+        bool counts = image_is_function(s) || (q->kind == REQUEST_SYMBOL && s->type == STT_NOTYPE);
         if (!counts || image_name_match(s, q->name) == NAME_NO)
             continue;
         if (s->origin == IMAGE_PLT) {
@@ -95,6 +90,58 @@ bool request_is_elsewhere(const struct request *q, const struct image *m)
         if (image_name_match(&m->symbols[i], q->name) != NAME_NO)
             return false;
     return true;
+}
+
+static bool add_one(struct addresses *list, uint64_t address)
+{
+    if (image_grow((void **)&list->at, list->count, sizeof address) != 0)
+        return false;
+    list->at[list->count++] = address;
+    return true;
+}
+
+/* Where bytes are that an instruction of that kind has, whether one begins there or not. behind: so far behind its beginning. */
+static bool add_matches(const struct image *m, const void *bytes, size_t n, unsigned behind,
+                        struct addresses *places)
+{
+    for (size_t k = 0; k < m->segment_count; k++) {
+        const struct image_segment *s = &m->segments[k];
+        const uint8_t *at = s->bytes, *end = s->bytes + s->size;
+        for (; s->code && (at = memmem(at, (size_t)(end - at), bytes, n)) != NULL; at++)
+            if ((uint64_t)(at - s->bytes) >= behind &&
+                !add_one(places, s->address + (uint64_t)(at - s->bytes) - behind))
+                return false;
+    }
+    return true;
+}
+
+bool request_places(const struct request *q, const struct image *m, struct addresses *places)
+{
+    size_t before = places->count;
+    uint64_t behind = q->kind == REQUEST_SYMBOL ? q->number : 0;
+    switch (q->kind) {
+    case REQUEST_ADDRESS: return add_one(places, q->number);
+    case REQUEST_OFFSET: return add_one(places, q->number + m->base);
+    case REQUEST_SSC: return add_matches(m, "\x64\x67\x90", 3, 5, places);
+    case REQUEST_CPUID: return add_matches(m, "\x0f\xa2", 2, 0, places);
+    case REQUEST_MAGIC:
+        return add_matches(m, "\x87\xdb", 2, 0, places) &&
+               add_matches(m, "\x66\x87\xdb", 3, 0, places);
+    case REQUEST_ITEXT: return add_matches(m, q->bytes, q->byte_count, 0, places);
+    case REQUEST_ENTER:
+    case REQUEST_SYMBOL: break;
+    default: return false;
+    }
+    for (size_t i = 0; i < m->symbol_count; i++) {
+        const struct image_symbol *s = &m->symbols[i];
+        if (s->origin == IMAGE_PLT || s->type == STT_OBJECT ||
+            image_name_match(s, q->name) == NAME_NO)
+            continue;
+        if ((s->type == STT_GNU_IFUNC && q->kind == REQUEST_ENTER) ||
+            !add_one(places, s->address + behind))
+            return false; /* which functions it chooses from is in its code */
+    }
+    return places->count != before || strcmp(q->name, "main") != 0;
 }
 
 static void add_entry(struct plan *p, const struct image_symbol *s, uint8_t flags)
@@ -154,7 +201,7 @@ static void add_returns(struct plan *p, const struct request *q)
     const struct code *c = p->code;
     for (size_t k = 0; k < c->image->symbol_count && q->name[0] != '\0'; k++) {
         const struct image_symbol *s = &c->image->symbols[k];
-        if (!is_function(s) || image_name_match(s, q->name) == NAME_NO)
+        if (!image_is_function(s) || image_name_match(s, q->name) == NAME_NO)
             continue;
         if (image_grow((void **)&p->callees.at, p->callees.count, sizeof *p->callees.at) != 0)
             p->no_memory = true;

@@ -24,7 +24,7 @@ static void aim(struct walk *w, uint64_t target)
     if (f == NULL)
         return;
     *f |= CODE_TARGET;
-    if ((*f & CODE_START) == 0)
+    if ((*f & CODE_START) == 0 && code_is_wanted(w->c, target))
         code_add(w->c, &w->todo, target);
 }
 

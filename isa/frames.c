@@ -253,8 +253,7 @@ int image_read_frames(struct image *m, struct rt_error *e)
     const struct image_segment *s = image_segment_of(m, frames);
     if (frames != 0 && s != NULL && read_records(m, frames, s->address + s->size) != 0)
         return -ENOMEM;
-    if (m->range_count != 0)
-        qsort(m->ranges, m->range_count, sizeof *m->ranges, by_start);
+    image_sort(m->ranges, m->range_count, sizeof *m->ranges, by_start);
     return 0;
 }
 

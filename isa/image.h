@@ -32,6 +32,12 @@ struct image_symbol {
     bool hidden_version; /* NAME@VERSION; else NAME@@VERSION */
 };
 
+/* Indirect ones too. */
+static inline bool image_is_function(const struct image_symbol *s)
+{
+    return s->type == STT_FUNC || s->type == STT_GNU_IFUNC;
+}
+
 /* From .eh_frame: one function or a part of one. */
 struct image_range {
     uint64_t start, end;
@@ -99,6 +105,8 @@ int image_read_frames(struct image *m, struct rt_error *e) RT_MUST_CHECK;
 int image_read_plt(struct image *m) RT_MUST_CHECK;
 /* Appends; grows by doubling. 0 or -ENOMEM. */
 int image_add_symbol(struct image *m, const struct image_symbol *s) RT_MUST_CHECK;
+/* qsort(), of what is most often in order already. */
+void image_sort(void *base, size_t count, size_t size, int (*order)(const void *, const void *));
 /* For arrays that grow: room for one more of `size` bytes. */
 int image_grow(void **array, size_t count, size_t size) RT_MUST_CHECK;
 void image_free_dynamic(struct image *m);
@@ -120,7 +128,7 @@ char *image_name_demangle(const char *name) RT_MUST_CHECK;
 void image_name_strip(char *demangled, bool qualified);
 
 struct near_names;
-/* Functions whose bare names are most like the wanted one. */
-void image_name_nearest(const struct image *m, struct near_names *near);
+/* Functions whose bare names are most like the wanted one; labels: names without a type as well, that stand in code. */
+void image_name_nearest(const struct image *m, bool labels, struct near_names *near);
 
 #endif

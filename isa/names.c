@@ -181,12 +181,19 @@ enum name_match image_name_match(const struct image_symbol *s, const char *wante
     return match;
 }
 
-void image_name_nearest(const struct image *m, struct near_names *near)
+static bool is_label(const struct image *m, const struct image_symbol *s)
+{
+    const struct image_segment *in = s->type == STT_NOTYPE ? image_segment_of(m, s->address) : NULL;
+    return in != NULL && in->code;
+}
+
+void image_name_nearest(const struct image *m, bool labels, struct near_names *near)
 {
     for (size_t i = 0; i < m->symbol_count; i++) {
         const struct image_symbol *s = &m->symbols[i];
         size_t n = clone_of(s->name);
-        if ((s->type != STT_FUNC && s->type != STT_GNU_IFUNC) || s->origin == IMAGE_PLT || n == 0)
+        if ((!image_is_function(s) && !(labels && is_label(m, s))) || s->origin == IMAGE_PLT ||
+            n == 0)
             continue;
         char *proper = strndup(s->name, n), *plain = NULL;
         if (proper != NULL)

@@ -37,6 +37,9 @@ int request_read(struct request *q, const char *text, struct rt_error *e) RT_MUS
 /* It is by a name that the image's symbols do not have: the answer needs no instruction of it. (main is found without.) */
 bool request_is_elsewhere(const struct request *q, const struct image *m);
 
+/* The request is answered where some places' functions are decoded: these are added to the list. False: it asks about all code. */
+bool request_places(const struct request *q, const struct image *m, struct addresses *places);
+
 /* A plan in the making. */
 struct plan {
     const struct code *code;

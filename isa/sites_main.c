@@ -38,7 +38,9 @@ static const char usage[] =
 struct job {
     struct image *image;
     bool read;         /* the image's symbols are */
-    struct code *code; /* made when first needed */
+    struct code *code; /* made when first needed; of a part where that is enough for the request */
+    char **requests;   /* all of this image */
+    int request_count;
     struct cache cache;
     bool text;
 };
@@ -161,20 +163,53 @@ static bool from_cache(const struct job *j, const char *request)
     return read_all;
 }
 
-/* The image is decoded once, for the first request that needs it. */
+/* Of all requests that name places, for which the image is decoded in part. */
+static struct code *open_part(const struct job *j)
+{
+    static struct request q;
+    struct addresses places = {.at = NULL};
+    for (int i = 0; i < j->request_count; i++)
+        if (request_read(&q, j->requests[i], NULL) == 0)
+            (void)request_places(&q, j->image, &places);
+    struct code *c = code_open_part(j->image, &places);
+    free(places.at);
+    return c;
+}
+
+/* The image is decoded once, for the first request that needs it; or a part of it, where that is enough. */
 static bool prepare(struct job *j, const struct request *q, struct rt_error *e)
 {
-    if (j->code != NULL)
+    struct addresses places = {.at = NULL};
+    if (j->code != NULL && !j->code->partial)
         return true;
     if (!j->read && image_read(j->image, e) != 0)
         return false;
     j->read = true;
     if (request_is_elsewhere(q, j->image))
         return true;
-    j->code = code_open(j->image);
+    bool part = request_places(q, j->image, &places);
+    free(places.at);
+    if (j->code != NULL && part)
+        return true;
+    code_close(j->code);
+    j->code = part ? open_part(j) : code_open(j->image);
     if (j->code == NULL)
         rt_error_set(e, "%s: no memory", j->image->path);
     return j->code != NULL;
+}
+
+/* What is in doubt where a part is decoded may be certain where all is. */
+static int make(struct job *j, struct plan *p, const struct request *q)
+{
+    const struct code names = {.image = j->image};
+    int rc = plan_make(p, j->code != NULL ? j->code : &names, q);
+    if (rc != 0 || j->code == NULL || !j->code->partial || (p->unsure == 0 && p->refused == 0))
+        return rc;
+    plan_free(p);
+    code_close(j->code);
+    j->code = code_open(j->image);
+    *p = (struct plan){.code = NULL};
+    return j->code != NULL ? plan_make(p, j->code, q) : -ENOMEM;
 }
 
 static bool answer(struct job *j, const char *request)
@@ -191,8 +226,7 @@ static bool answer(struct job *j, const char *request)
     cache_lock(&j->cache, j->image);
     bool done = from_cache(j, request); /* by who had the lock */
     if (!done && prepare(j, &q, &e)) {
-        const struct code names = {.image = j->image};
-        int rc = plan_make(&p, j->code != NULL ? j->code : &names, &q);
+        int rc = make(j, &p, &q);
         done = rc == 0 && hand_out(j, &p, request);
         if (!done)
             rt_error_set(&e, "%s", rc == -ENAMETOOLONG ? "it is too long" : "no memory");
@@ -211,6 +245,8 @@ static bool answer_all(struct job *j, char **words, int count)
     bool all = true;
     j->code = NULL;
     j->read = false;
+    j->requests = words + 1;
+    j->request_count = count - 1;
     j->image = image_peek(words[0], &e);
     for (int k = 1; k < count; k++) {
         if (j->image == NULL)

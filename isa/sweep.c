@@ -106,20 +106,35 @@ static bool settle_gap(struct code *c, uint64_t from, uint64_t to)
     return false;
 }
 
-static void settle(struct code *c, const struct code_segment *s)
+static void settle(struct code *c, const struct code_segment *s, uint64_t first, uint64_t end)
 {
-    for (uint64_t at = 0; at < s->size;) {
+    for (uint64_t at = first; at < end;) {
         const uint8_t known = CODE_START | CODE_BODY | CODE_DATA;
         if ((s->flags[at] & known) != 0) {
             at++;
             continue;
         }
         uint64_t from = at;
-        while (at < s->size && (s->flags[at] & known) == 0)
+        while (at < end && (s->flags[at] & known) == 0)
             at++;
         struct code_range *r = code_range_of(c, s->address + from);
         if (!settle_gap(c, s->address + from, s->address + at) && r != NULL)
             r->wild = true;
+    }
+}
+
+/* Each wanted range, and what lies between it and the next. */
+static void settle_wanted(struct code *c)
+{
+    for (size_t i = 0; i < c->range_count; i++) {
+        uint64_t first = c->ranges[i].start,
+                 next = i + 1 < c->range_count ? c->ranges[i + 1].start : c->ranges[i].end;
+        for (size_t k = 0; k < c->segment_count && c->ranges[i].wanted; k++) {
+            const struct code_segment *s = &c->segments[k];
+            uint64_t from = first - s->address, to = next - s->address;
+            if (from < s->size)
+                settle(c, s, from, to < s->size ? to : s->size);
+        }
     }
 }
 
@@ -171,12 +186,17 @@ void code_sweep(struct code *c)
     try_words(c);
     for (size_t i = 0; i < c->maybe.count; i++)
         (void)code_try(c, c->maybe.at[i]);
-    try_marks(c);
+    if (!c->partial)
+        try_marks(c);
     while (code_follow_tables(c))
         continue;
     mark_targets(c, &c->code_refs);
     mark_targets(c, &c->words);
+    if (c->partial) {
+        settle_wanted(c);
+        return;
+    }
     for (size_t i = 0; i < c->segment_count; i++)
-        settle(c, &c->segments[i]);
+        settle(c, &c->segments[i], 0, c->segments[i].size);
     count(c);
 }

@@ -30,15 +30,8 @@ struct jump {
 /* The end of what may be one table: the next thing named by an instruction. */
 static uint64_t barrier(const struct code *c, uint64_t table)
 {
-    size_t low = 0, high = c->data_refs.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->data_refs.at[middle] <= table)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < c->data_refs.count ? c->data_refs.at[low] : UINT64_MAX;
+    size_t next = code_above(&c->data_refs, table);
+    return next < c->data_refs.count ? c->data_refs.at[next] : UINT64_MAX;
 }
 
 /* Entry n; false where there is none in the file. */
@@ -280,8 +273,7 @@ bool code_follow_tables(struct code *c)
     size_t count = c->indirect.count;
     uint64_t tables = c->counts.tables;
     code_sort(&c->data_refs);
-    if (c->lea_count != 0)
-        qsort(c->lea_list, c->lea_count, sizeof *c->lea_list, by_place);
+    image_sort(c->lea_list, c->lea_count, sizeof *c->lea_list, by_place);
     for (size_t k = 0; k < count; k++) {
         struct instruction i;
         if (!code_decode(c, c->indirect.at[k], &i))

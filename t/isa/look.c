@@ -39,7 +39,7 @@ static void show_matches(const struct image *m, const char *wanted)
         printf("%016" PRIx64 " %s %s %s\n", s->address, how[match], origins[s->origin], s->name);
     }
     if (found == 0) {
-        image_name_nearest(m, &near);
+        image_name_nearest(m, false, &near);
         near_names_text(&near, text, sizeof text);
         printf("none%s\n", text);
     }

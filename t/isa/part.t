@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Where requests name functions, or bytes that few have, only these are decoded: the sites are those that come of decoding everything, hardly ever is a jump
+# missing, and none is there that should not be; and it is less work.
+. "$(dirname "$0")/../lib.sh"
+SITES=$REGTRACE_BUILD/isa/regtrace-sites
+[ -x "$SITES" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+
+# sites FILE REQUEST...: one line each, of entries; by a request about all code before them, all is decoded.
+sites() {
+    "$SITES" --no-cache --text "$@" | sed -n '/^plan\tenter/,$p' | grep '^site' | sort -u
+}
+
+for library in $(ldd "$(command -v gdb python3 2>/dev/null | head -1)" "$SITES" | grep -oE '/[^ ]*/(libm|libc|libpython3[^ ]*|libcrypto|libstdc\+\+|libZydis)\.so[^ ]*' | sort -u); do
+    name=${library##*/}
+    mapfile -t functions < <(nm -D --defined-only "$library" | awk '$2 ~ /^[TW]$/ && $3 !~ /^_Z/ {sub("@.*", "", $3); print "enter:" $3}' | sort -u | head -900)
+    [ "${#functions[@]}" -ge 20 ] || continue
+    sites "$library" "${functions[@]}" >"$T/part"
+    sites "$library" cpuid "${functions[@]}" >"$T/all"
+    is "$(cut -f1-4 "$T/part")" "$(cut -f1-4 "$T/all")" "$name: the same places"
+    [ "$(wc -l <"$T/all")" -ge 15 ]
+    ok $? "of functions: $(wc -l <"$T/all")"
+    grep jump= "$T/part" | sort >"$T/part.jumps"
+    grep jump= "$T/all" | sort >"$T/all.jumps"
+    is "$(comm -23 "$T/part.jumps" "$T/all.jumps")" "" "no jump where decoding everything allows none"
+    missing=$(comm -13 "$T/part.jumps" "$T/all.jumps" | wc -l)
+    [ $((missing * 100)) -le "$(wc -l <"$T/all.jumps")" ]
+    ok $? "and hardly one missing: $missing of $(wc -l <"$T/all.jumps")"
+done
+[ "$rt_count" -ge 8 ]
+ok $? "libraries were looked at"
+
+# By the bytes of an instruction only functions with such bytes are.
+for request in cpuid magic ssc:4711 itext:0fa2 itext:4883ec08 itext:f30f1efa; do
+    "$SITES" --no-cache --text "$library" "$request" | grep -E '^(plan|site|say)' | cut -f1-4 >"$T/part"
+    "$SITES" --no-cache --text "$library" int3 "$request" | sed -n "/^plan\t$request/,\$p" | grep -E '^(plan|site|say)' | cut -f1-4 >"$T/all"
+    is "$(cat "$T/part")" "$(cat "$T/all")" "$name, $request: the same, $(grep -c ^site "$T/all") places"
+done
+
+# A jump from another function into the first bytes of one, near and far; and none.
+cat >"$T/into.S" <<'END'
+    .text
+    .macro function name
+    .globl \name
+    .type \name,@function
+    .p2align 4
+\name:
+    .cfi_startproc
+    .endm
+    .macro over name
+    .cfi_endproc
+    .size \name,.-\name
+    .endm
+    function free_one
+    push %rbx
+    mov %rdi,%rbx
+    mov %rbx,%rax
+    pop %rbx
+    ret
+    over free_one
+    function near_one
+    xor %eax,%eax
+1:  add %rdi,%rax
+    lea 1(%rax),%rax
+    ret
+    over near_one
+    function near_from
+    xor %eax,%eax
+    jmp 1b
+    over near_from
+    function far_one
+    xor %eax,%eax
+2:  add %rdi,%rax
+    lea 1(%rax),%rax
+    ret
+    over far_one
+    .fill 4096,1,0x90
+    function far_from
+    xor %eax,%eax
+    test %rdi,%rdi
+    jne 2b
+    ret
+    over far_from
+END
+cc -shared -nostdlib -o "$T/into.so" "$T/into.S" || exit 99
+for function in free_one:1 near_one:0 far_one:0; do
+    is "$(sites "$T/into.so" "enter:${function%:*}" | grep -c jump=)" "${function#*:}" "${function%:*}: a jump where nobody comes into its bytes, else none"
+done
+
+if command -v valgrind >/dev/null && [ -n "${library:-}" ]; then
+    work() { valgrind --tool=callgrind --callgrind-out-file=/dev/null "$SITES" --no-cache "$@" 2>&1 >/dev/null | awk '/Collected/ {print $4}'; }
+    part=$(work "$library" "${functions[0]}") all=$(work "$library" cpuid "${functions[0]}")
+    [ $((part * 2)) -lt "$all" ]
+    ok $? "one function of ${library##*/} is less work than all: $part instructions, $all"
+else
+    skip "the work" "no valgrind"
+fi
+done_testing
