@@ -412,13 +412,13 @@ __attribute__((constructor)) static void regtrace_constructor(void)
             "no real-time signal is free: timeout, interactive and broadcast timers do not work");
     /* Asked before: from the thread's beginning on it may be stepped. */
     bool images = ctl_config_uses(process.config, CTL_IMAGE_LOAD);
+    probes_thread_begins();
     process.traced = true;
     if (process_wants_early_start())
         (void)thread_self();
     counting_measure_own();
     if (images)
         triggers_images_at_start();
-    probe_exits_thread_begin();
     probes_begin();
     errno = keep;
     process.activated = true;

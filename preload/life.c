@@ -285,6 +285,8 @@ static struct preload_thread *attach(struct recorder_thread *t)
         marks_tell_all(t);
         threads_watch_end();
     }
+    if (t->attached != 0)
+        probes_thread_known();
     sys_restore_signals(mask);
     return t->attached == 1 ? pt : NULL;
 }
@@ -314,6 +316,8 @@ void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
     struct recorder_thread *t = &recorder_self;
     if (!process.traced || t->attached != 0)
         return;
+    if (helper)
+        probes_thread_known();
     if (!recorder_is_on()) {
         (void)thread_count_from_here();
         return;
@@ -326,6 +330,7 @@ void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
         }
         (void)make_thread(t, true);
     }
+    probes_thread_known(); /* or it is none that records */
     sys_restore_signals(mask);
     (void)recorder_active(t);
 }
@@ -334,6 +339,7 @@ void thread_finish(void)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
+    probes_thread_gone();
     if (t->attached != 1 || pt == NULL) {
         thread_count_ends();
         return;

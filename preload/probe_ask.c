@@ -172,7 +172,8 @@ int probe_ask_instruction(uintptr_t at, const uint8_t *bytes, unsigned n,
     memset(answer, 0, sizeof *answer);
     if (sites_path[0] == '\0')
         return -ENOENT;
-    int rc = ask_program(sites_path, arguments, sites_environment, out, sizeof out, &length, e);
+    int rc =
+        ask_program_with(sites_path, arguments, sites_environment, out, sizeof out, &length, e);
     for (char *line = out, *end = out + length; rc == 0 && line < end;)
         line = take_line(line, end, answer, 1, &next);
     return rc == 0 && (answer->plan == NULL || answer->plan->sites.count != 1) ? -EINVAL : rc;

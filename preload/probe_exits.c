@@ -11,12 +11,9 @@
 #include "base/sys.h"
 #include "preload/probe_sites.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
 #define ACTIVE_MAX 64u
 #define ALARMS_MAX 256u
@@ -41,7 +38,7 @@ void probe_exits_thread_begin(void)
     pthread_attr_t a;
     void *low;
     size_t size;
-    if (!process.probes || pthread_getattr_np(pthread_self(), &a) != 0)
+    if (pthread_getattr_np(pthread_self(), &a) != 0)
         return;
     if (pthread_attr_getstack(&a, &low, &size) == 0) {
         stack_low = (uintptr_t)low;
@@ -64,9 +61,7 @@ static bool is_own_stack(uintptr_t stack)
 static uintptr_t word_of(const struct active *f)
 {
     uintptr_t word = 0;
-    struct iovec to = {&word, sizeof word};
-    struct iovec from = {(void *)f->stack, sizeof word}; /* NOLINT: a stack of the program's */
-    (void)sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)&from, 1, 0);
+    (void)sys_read_self(f->stack, &word, sizeof word);
     return word;
 }
 

@@ -26,7 +26,6 @@
 
 #define SITES_MAX (1u << 22)
 #define CLAIMED 0x80000000u
-#define XSAVE_MASK 0xe7u /* x87, SSE, AVX, AVX-512: what compiled code may change */
 
 /* Where the places are, by their numbers. */
 static uintptr_t *numbered;
@@ -64,7 +63,7 @@ __asm__(".pushsection .text\n"
         "	.cfi_rel_offset %rbp, 0\n"
         "	mov %rsp, %rbx\n"
         "	.cfi_def_cfa_register %rbx\n"
-        "	sub $2752, %rsp\n" /* 512 + 64 + 256 ... AVX-512: ends at 2688 at most */
+        "	sub $2752, %rsp\n" /* what is saved ends at 2688 at most */
         "	and $-64, %rsp\n"
         "	xor %eax, %eax\n"
         "	mov %rax, 512(%rsp)\n"
@@ -75,7 +74,7 @@ __asm__(".pushsection .text\n"
         "	mov %rax, 552(%rsp)\n"
         "	mov %rax, 560(%rsp)\n"
         "	mov %rax, 568(%rsp)\n"
-        "	mov $0xe7, %eax\n"
+        "	mov $0xe7, %eax\n" /* x87, SSE, AVX, AVX-512: what compiled code may change */
         "	xor %edx, %edx\n"
         "	xsave64 (%rsp)\n"
         "	mov %rbx, %rdi\n"
@@ -215,12 +214,12 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
         return NULL;
     uint32_t number = number_count++;
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES;
-    void (*stub)(void) = probe_stub;
+    struct probe_block *head = (struct probe_block *)(void *)block;
     numbered[number] = first->at;
-    memcpy(block, &stub, sizeof stub);
+    head->stub = probe_stub;
     struct code c = {code};
     if (is_simple(first, rows)) {
-        struct code aside = {block + 8};
+        struct code aside = {block + sizeof *head};
         uint8_t *due = aside.at;
         put_aside(&aside, number | CLAIMED, block, copy);
         uint8_t *slow = aside.at;

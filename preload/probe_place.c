@@ -12,7 +12,6 @@
 #define PAGE ((uintptr_t)4096)
 #define STRIDE ((uintptr_t)1 << 20)
 #define COPY_ALIGNMENT 16u
-#define INT3 0xcc
 
 void *probe_map_near(uintptr_t from, uintptr_t to, size_t bytes)
 {
@@ -82,6 +81,21 @@ void probe_seal(void)
     unsealed_count = 0;
 }
 
+/* Where the instructions behind the first are in the copy. */
+static void fill_block(const struct isa_plan *p, const struct isa_site *s, struct probe_block *b)
+{
+    unsigned n = s->jump.displaced < sizeof b->bytes ? s->jump.displaced : sizeof b->bytes;
+    *b = (struct probe_block){.stub = NULL};
+    memcpy(b->bytes, table(p, &p->code) + s->bytes, n);
+    memset(b->steps, PROBE_NO_STEP, sizeof b->steps);
+    for (unsigned i = 0; i < s->jump.step_count && s->jump.steps + i < p->steps.count; i++) {
+        struct isa_step step;
+        memcpy(&step, table(p, &p->steps) + (s->jump.steps + i) * sizeof step, sizeof step);
+        if (step.from >= 1 && step.from <= sizeof b->steps)
+            b->steps[step.from - 1] = step.to;
+    }
+}
+
 /* A block and the copy of what a jump displaces, where the file says what is there. */
 static void place_jump(const struct probe_image *image, const struct isa_plan *p,
                        const struct isa_site *s, uint8_t **to, struct probe_site *row)
@@ -93,6 +107,7 @@ static void place_jump(const struct probe_image *image, const struct isa_plan *p
         memcmp(text, table(p, &p->code) + s->bytes, s->jump.displaced) != 0 ||
         !probe_copy(p, &s->jump, image->bias, copy, (uintptr_t)copy))
         return;
+    fill_block(p, s, (struct probe_block *)(void *)*to);
     row->block = *to;
     row->room = s->jump.displaced;
     *to += PROBE_BLOCK_BYTES + room_of(&s->jump);
@@ -106,7 +121,7 @@ static bool place_one(const struct probe_image *image, const struct isa_plan *p,
                                .displaced = s->one.displaced,
                                .flags = s->flags,
                                .behind = s->patch,
-                               .byte = INT3};
+                               .byte = PROBE_INT3};
     if ((s->flags & ISA_SITE_REFUSED) != 0 || (!own && s->one.displaced == 0) ||
         s->bytes >= p->code.count)
         return false;
@@ -177,7 +192,27 @@ static size_t same_place(const struct probe_site *rows, size_t count, size_t i)
     return j;
 }
 
-void probe_choose(struct probe_site *rows, size_t count)
+/* The rows of one place, which have one jump. */
+static bool jump_there(struct probe_site *first, size_t count, const struct probe_site *with,
+                       bool alone)
+{
+    uint8_t *block = with->block;
+    const uint8_t *entry = probe_jump_code(block, first, (unsigned)count);
+    struct probe_site as = *first;
+    as.block = block;
+    as.entry = entry;
+    as.jumped = with->room;
+    if (entry == NULL || (!alone && !probe_poke_can(&as)))
+        return false;
+    for (size_t k = 0; k < count; k++) {
+        first[k].block = block;
+        first[k].entry = entry;
+        first[k].jumped = as.jumped;
+    }
+    return true;
+}
+
+void probe_choose(struct probe_site *rows, size_t count, bool alone)
 {
     uintptr_t covered = 0;
     for (size_t i = 0, j; i < count; i = j) {
@@ -188,12 +223,8 @@ void probe_choose(struct probe_site *rows, size_t count)
         if (with == j || rows[i].at < covered ||
             (j < count && rows[j].at < rows[i].at + rows[with].room))
             continue;
-        const uint8_t *entry = probe_jump_code(rows[with].block, &rows[i], (unsigned)(j - i));
-        for (size_t k = i; k < j && entry != NULL; k++) {
-            rows[k].entry = entry;
-            rows[k].jumped = rows[with].room;
-            covered = rows[k].at + rows[k].jumped;
-        }
+        if (jump_there(&rows[i], j - i, &rows[with], alone))
+            covered = rows[i].at + rows[i].jumped;
     }
 }
 
@@ -221,36 +252,40 @@ bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
     return done;
 }
 
-static bool write_probe(int fd, const struct probe_site *s)
+static bool write_probe(int fd, const struct probe_site *s, bool jump)
 {
-    uint8_t code[16] = {INT3};
-    if (s->jumped == 0)
-        return write_text(fd, s->at, code, 1);
-    bool call = (s->flags & ISA_SITE_CALL) != 0;
-    unsigned length = call ? s->jumped : 5;
-    int32_t distance = (int32_t)((intptr_t)s->entry - (intptr_t)(s->at + length));
-    if (call) {
-        isa_call_bytes(code, length, distance);
-    } else {
-        code[0] = 0xe9;
-        memcpy(code + 1, &distance, sizeof distance);
-    }
-    return write_text(fd, s->at, code, length);
+    uint8_t code[16] = {PROBE_INT3};
+    return write_text(fd, s->at, code, jump && s->jumped != 0 ? probe_jump_bytes(s, code) : 1);
 }
 
-int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed)
+/* Places whose jumps could not be written (a kernel that does not let /proc/self/mem override protections) have an int3. */
+static int make_up(int fd, const struct probe_site *rows, size_t count)
+{
+    bool done = true;
+    for (size_t i = 0; i < count && done; i++)
+        if (rows[i].jumped != 0 && probe_is_first(rows, i) &&
+            memcmp((const void *)rows[i].at, /* NOLINT: the program's text */
+                   ((const struct probe_block *)(const void *)rows[i].block)->bytes, 5) == 0)
+            done = write_probe(fd, &rows[i], false);
+    return done ? 0 : -EACCES;
+}
+
+int probe_patch(const struct probe_site *rows, size_t count, bool alone, uint64_t *changed)
 {
     int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC), rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
         const struct probe_site *s = &rows[i];
         uint8_t now = *(const volatile uint8_t *)s->at; /* NOLINT: the program's text */
-        bool done = i > 0 && rows[i - 1].at == s->at;   /* for another alarm */
-        if (done || s->copy == NULL)
+        if (!probe_is_first(rows, i) || s->copy == NULL)
             continue;
         if (now != s->byte)
             (*changed)++;
-        else if (!write_probe(fd, s))
-            rc = -EACCES;
+        else if (alone || s->jumped == 0 || fd < 0)
+            rc = write_probe(fd, s, alone) ? 0 : -EACCES;
+    }
+    if (rc == 0 && !alone && fd >= 0) {
+        probe_poke_in(fd, rows, count);
+        rc = make_up(fd, rows, count);
     }
     if (fd >= 0)
         (void)close(fd);

@@ -7,18 +7,14 @@
 #include "base/sys.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define PLACES 16384u /* a power of two */
 #define AREAS 64u
 #define AREA_BYTES ((size_t)64 << 10)
-#define INT3 0xcc
 
 struct return_place {
     _Atomic uintptr_t at; /* 0: free */
@@ -73,11 +69,11 @@ static unsigned read_bytes(uintptr_t at, uint8_t *bytes, unsigned n)
 {
     uintptr_t edge = (at | 4095) + 1;
     size_t first = edge - at < n ? edge - at : n;
-    struct iovec to = {bytes, n};
-    struct iovec from[2] = {{(void *)at, first}, {(void *)edge, n - first}}; /* NOLINT */
-    long got = sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)from, 2, 0);
+    long got = sys_read_self(at, bytes, first);
+    if (got == (long)first && first < n && sys_read_self(edge, bytes + first, n - first) > 0)
+        got = n;
     for (long i = 0; i < got; i++) {
-        const struct return_place *p = bytes[i] == INT3 ? look_up(at + (uintptr_t)i) : NULL;
+        const struct return_place *p = bytes[i] == PROBE_INT3 ? look_up(at + (uintptr_t)i) : NULL;
         const struct probe_site *s =
             p != NULL ? probe_sites_find(probe_sites_now(), at + (uintptr_t)i) : NULL;
         if (s != NULL && s->jumped == 0)
@@ -92,9 +88,8 @@ static unsigned read_bytes(uintptr_t at, uint8_t *bytes, unsigned n)
 /* As it is now; an int3 where it cannot be read. */
 static uint8_t byte_now(uintptr_t at)
 {
-    uint8_t now = INT3;
-    struct iovec to = {&now, 1}, from = {(void *)at, 1}; /* NOLINT: an address of the program's */
-    (void)sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&to, 1, (long)&from, 1, 0);
+    uint8_t now = PROBE_INT3;
+    (void)sys_read_self(at, &now, 1);
     return now;
 }
 
@@ -214,7 +209,7 @@ static bool patch(uintptr_t at)
         if (!made)
             return false;
     }
-    return byte_now(at) == INT3 || probe_write(at, (const uint8_t[]){INT3}, 1);
+    return byte_now(at) == PROBE_INT3 || probe_write(at, (const uint8_t[]){PROBE_INT3}, 1);
 }
 
 bool probe_return_ensure(uintptr_t at)
@@ -224,7 +219,7 @@ bool probe_return_ensure(uintptr_t at)
         return at != 0; /* a place anyway */
     const struct return_place *p = look_up(at);
     if (atomic_load_explicit(&p->at, memory_order_acquire) == at &&
-        atomic_load_explicit(&p->copy, memory_order_acquire) != NULL && byte_now(at) == INT3)
+        atomic_load_explicit(&p->copy, memory_order_acquire) != NULL && byte_now(at) == PROBE_INT3)
         return true;
     struct probe_locked locked = probe_lock(&changing);
     bool done = patch(at);
@@ -237,7 +232,7 @@ void probe_returns_rest(void)
     struct probe_locked locked = probe_lock(&changing);
     for (unsigned i = 0; i < PLACES && place_count != 0; i++) {
         uintptr_t at = atomic_load(&places[i].at);
-        if (at != 0 && atomic_load(&places[i].copy) != NULL && byte_now(at) == INT3)
+        if (at != 0 && atomic_load(&places[i].copy) != NULL && byte_now(at) == PROBE_INT3)
             (void)probe_write(at, places[i].bytes, 1);
     }
     probe_unlock(&changing, locked);

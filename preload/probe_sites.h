@@ -19,15 +19,34 @@ struct probe_site {
     uint8_t behind;       /* `at` lies so far behind the instruction that was asked for */
     uint8_t room;         /* bytes that a jump would displace; 0: none can be */
     uint8_t jumped;       /* that many are displaced by a jump; 0: an int3 is there */
-    uint8_t *block;       /* PROBE_BLOCK_BYTES before the copy of what a jump displaces */
-    const uint8_t *entry; /* where the jump leads to */
+    uint8_t *block;       /* a struct probe_block, its code, and after PROBE_BLOCK_BYTES the copy of
+                             what a jump displaces */
+    const uint8_t *entry; /* the place's code */
 };
-#define PROBE_BLOCK_BYTES 192u
+
+#define PROBE_INT3 0xcc
+#define PROBE_BLOCK_BYTES 224u
+#define PROBE_NO_STEP 0xff
+/* What a block of code begins with. Not written once it may be executed, but by probe_write(). */
+struct probe_block {
+    void (*stub)(void);
+    uint8_t bytes[16]; /* that stood at the place */
+    uint8_t steps
+        [4]; /* where the instruction that began there, so far behind the first byte and one more, is in the copy, or none */
+    int32_t
+        distance; /* of the jump, where it leads on to `entry` from elsewhere; 0: it leads there at once */
+};
 
 struct probe_sites {
     struct probe_site *rows; /* by address */
     size_t count;
 };
+
+/* Rows of one place stand together: is it the first of its own? */
+static inline bool probe_is_first(const struct probe_site *rows, size_t i)
+{
+    return i == 0 || rows[i - 1].at != rows[i].at;
+}
 
 /* The table that is in force: never changed, and never freed; NULL before there is one. */
 const struct probe_sites *probe_sites_now(void);
@@ -95,13 +114,28 @@ bool probe_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bi
 bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n);
 /* What has been placed may be executed from here on, and no longer be written. */
 void probe_seal(void);
-/* Jumps can be written from here on where they fit: nobody else runs the code meanwhile. */
+/* Places have code for jumps. */
 extern bool probe_may_jump RT_HIDDEN;
-/* By jump or by int3: sorted rows, not published yet, and placed since the last probe_seal(). */
-void probe_choose(struct probe_site *rows, size_t count);
+/* By jump or by int3: sorted rows, not published yet, and placed since the last probe_seal(). alone: nobody else runs the code
+ * now, nor stands in it. */
+void probe_choose(struct probe_site *rows, size_t count, bool alone);
 /* Writes int3 to the first byte, or the jump, of each of these; sites whose bytes are not what the file has are left alone, and counted.
  * 0 or -errno. */
-int probe_patch(const struct probe_site *rows, size_t count, uint64_t *changed);
+int probe_patch(const struct probe_site *rows, size_t count, bool alone, uint64_t *changed);
+
+/* --- while others run: probe_poke.c ---------------------------------------------------------------------------------------- */
+
+/* Before main. Where the kernel cannot do it no place can be poked. */
+void probe_poke_prepare(void);
+/* Can its jump be written, and taken away, while others run? */
+bool probe_poke_can(const struct probe_site *first);
+/* fd: /proc/self/mem. Of the places with jumps among these, those where what stood there is there, or the jump. By
+ * async-signal-safe calls. They must be published: threads that come meanwhile trap. */
+void probe_poke_in(int fd, const struct probe_site *rows, size_t count);
+void probe_poke_out(int fd, const struct probe_site *rows, size_t count);
+void probe_poke_forked(void);
+/* What is there while it is in; its length. */
+unsigned probe_jump_bytes(const struct probe_site *first, uint8_t code[16]);
 
 /* --- a thread comes: probe_trap.c by a signal, probe_jump.c by a jump ------------------------------------------------- */
 
@@ -151,6 +185,8 @@ void probe_returns_rest(void);
 
 /* --- functions that are active on this thread: probe_exits.c ---------------------------------------------------------- */
 
+/* What the stack of a thread that begins is. */
+void probe_exits_thread_begin(void);
 /* Known to be the thread's own stack. */
 bool probe_stack_is_own(uintptr_t stack);
 /* A function with exit_func alarms is about to be entered, and its enter alarms to fire: what takes long is done before. stack: the

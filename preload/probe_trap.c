@@ -89,19 +89,41 @@ void probe_fire(void *p)
         trigger_probe(alarms, n, at - c->place.behind, c->claimed);
     if (has_exit)
         probe_exits_entered(at, c->stack, seen);
+    const struct stream_header *h = recorder_stream.header;
+    if (h != NULL && atomic_load_explicit(&h->status_armed, memory_order_relaxed) == 0)
+        probes_rest(); /* again: a thread was not known yet */
 }
 
-/* The thread goes on in the copy. Whoever enters that of a call has pushed the address behind the call. */
+/* The thread goes on in the copy. Whoever enters that of a call has pushed the address behind the call. While a jump is written
+ * or taken away, an int3 stands for it: behind the first of its instructions there is nothing to go on at. */
 static void go_on(const struct probe_site *s, ucontext_t *uc)
 {
     greg_t *r = uc->uc_mcontext.gregs;
+    const uint8_t *copy = s->jumped != 0 ? s->block + PROBE_BLOCK_BYTES : s->copy;
     if (s->copy == NULL)
         return; /* the program's own int3: it stands behind it already */
     if ((s->flags & ISA_SITE_CALL) != 0) {
         r[REG_RSP] -= 8;
         *(uint64_t *)r[REG_RSP] = s->at + s->displaced; /* NOLINT: the thread's stack */
     }
-    r[REG_RIP] = (greg_t)(uintptr_t)s->copy;
+    r[REG_RIP] = (greg_t)(uintptr_t)copy;
+}
+
+/* It stood at an instruction that a jump displaces as the jump was written (probe_poke.c): at the same one of the copy now. */
+static bool go_on_inside(const struct probe_sites *all, int code, greg_t *r)
+{
+    uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
+    for (unsigned behind = 1; code == SI_KERNEL && behind <= 4; behind++) {
+        const struct probe_site *s = probe_sites_find(all, at - behind);
+        if (s == NULL || s->jumped == 0)
+            continue;
+        uint8_t step = ((const struct probe_block *)(const void *)s->block)->steps[behind - 1];
+        if (step == PROBE_NO_STEP)
+            return false;
+        r[REG_RIP] = (greg_t)(uintptr_t)(s->block + PROBE_BLOCK_BYTES + step);
+        return true;
+    }
+    return false;
 }
 
 /* Where the thread is; false: at no place of ours. */
@@ -136,8 +158,10 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
     struct probe_coming c = {.all = probe_sites_now(), .may_trap = true};
-    const ucontext_t *uc = context;
+    ucontext_t *uc = context;
     if (!find_place(&c, info->si_code, uc->uc_mcontext.gregs)) {
+        if (go_on_inside(c.all, info->si_code, uc->uc_mcontext.gregs))
+            return;
         bool sent_while_blocked = info->si_code <= 0 && (signals_hidden & TRAP_BIT) != 0;
         withheld = withheld || sent_while_blocked;
         if (!sent_while_blocked)

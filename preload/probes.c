@@ -40,7 +40,6 @@ static struct wish *wishes; /* by their first alarm */
 static unsigned wish_count;
 static uint16_t *wished; /* alarms, by what they ask */
 static _Atomic(const struct probe_sites *) sites;
-static bool can_jump;
 
 const struct probe_sites *probe_sites_now(void)
 {
@@ -366,8 +365,8 @@ int probes_prepare(struct rt_error *e)
                         valgrind_request(VALGRIND_RUNNING, 0, 0) != 0))
         return 0;
     struct probe_sites found = {0};
-    can_jump = probe_jump_prepare();
-    probe_may_jump = can_jump && is_alone();
+    probe_may_jump = probe_jump_prepare();
+    probe_poke_prepare();
     int rc = make_wishes(e);
     if (rc == 0)
         rc = find_all(&found, &instrumented, e);
@@ -380,10 +379,10 @@ int probes_prepare(struct rt_error *e)
     return 0;
 }
 
-static void patch(const struct probe_site *rows, size_t count)
+static void patch(const struct probe_site *rows, size_t count, bool alone)
 {
     uint64_t changed = 0;
-    if (probe_patch(rows, count, &changed) != 0)
+    if (probe_patch(rows, count, alone, &changed) != 0)
         log_line(LOG_ERROR, "the program's text cannot be written here (/proc/self/mem, mprotect): "
                             "alarms that name places of the program do not fire");
     if (changed != 0)
@@ -396,9 +395,10 @@ void probes_begin(void)
     const struct probe_sites *s = atomic_load(&sites);
     if (s == NULL)
         return;
-    probe_choose(s->rows, s->count);
+    bool alone = is_alone();
+    probe_choose(s->rows, s->count, alone);
     probe_seal();
-    patch(s->rows, s->count);
+    patch(s->rows, s->count, alone);
 }
 
 /* One at a time: the table is read, added to and published. */
@@ -412,20 +412,19 @@ void probes_images_loaded(void)
         return;
     (void)pthread_mutex_lock(&changing);
     const struct probe_sites *old = atomic_load(&sites);
-    bool instrumented = false;
-    probe_may_jump = can_jump && is_alone();
+    bool instrumented = false, alone = is_alone();
     int rc = find_all(&found, &instrumented, &e);
     size_t n = found.count;
     if (n != 0)
         qsort(found.rows, n, sizeof *found.rows, by_place);
-    probe_choose(found.rows, n);
+    probe_choose(found.rows, n, alone);
     probe_seal();
     struct probe_site *rows = rc == 0 && n != 0 ? malloc((old->count + n) * sizeof *rows) : NULL;
     if (rows != NULL) {
         memcpy(rows, found.rows, n * sizeof *rows);
         memcpy(rows + n, old->rows, old->count * sizeof *rows);
         publish(&(struct probe_sites){rows, old->count + n});
-        patch(found.rows, n);
+        patch(found.rows, n, alone);
     }
     free(found.rows);
     (void)pthread_mutex_unlock(&changing);
@@ -439,6 +438,7 @@ void probes_forked(void)
     memcpy(&changing, &free_again, sizeof changing);
     probe_returns_forked();
     probe_rest_forked();
+    probe_poke_forked();
 }
 
 struct remaining {

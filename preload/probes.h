@@ -22,15 +22,18 @@ void probes_images_gone(void);
 /* No chain has anything armed in any thread; and again one may. Cheap where nothing changes. */
 void probes_rest(void);
 void probes_wake(void);
+/* In each thread as it begins, in the first before anything is traced; what its chains are is known from now on, or it has none;
+ * it ends. */
+void probes_thread_begins(void);
+void probes_thread_known(void);
+void probes_thread_gone(void);
 /* In the child of fork. */
 void probes_forked(void);
 
 /* The program has unblocked a signal that was kept out of its mask: what came for it meanwhile is given to it. */
 void probes_unblocked(void);
 
-/* In each thread as it begins, in the first at the end of the constructor: what its stack is. */
-void probe_exits_thread_begin(void);
-/* As it ends. */
+/* A thread that had exits to come ends. */
 void probe_exits_thread_end(void);
 /* Frames between these two stack pointers are gone: longjmp, an exception. */
 void probe_exits_jumped(uintptr_t from, uintptr_t to);

@@ -6,6 +6,7 @@
  * first record. */
 #include "preload/interpose.h"
 
+#include "base/identity.h"
 #include "base/sys.h"
 #include "preload/counting.h"
 #include "preload/probes.h"
@@ -92,8 +93,7 @@ static bool is_helper_image(const char *path)
     static const char *const prefixes[] = {"libmpi",   "libopen-", "libpmix", "libucm", "libucp",
                                            "libucs",   "libuct",   "libpapi", "mca_",   "libfabric",
                                            "libevent", "libprrte", NULL};
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = identity_base_name(path);
     for (int i = 0; prefixes[i] != NULL; i++)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
@@ -205,7 +205,7 @@ static struct thread_start start_begin(void *p)
     }
     recorder_self.claimed = s.claimed;
     threads_watch_end();
-    probe_exits_thread_begin();
+    probes_thread_begins();
     thread_begin(s.routine.address, s.image, s.helper);
     return s;
 }

@@ -13,7 +13,11 @@
 extern const char at_ssc[], at_itext[], at_magic[], at_magic_e[], at_cpuid[], at_int3[], at_call[],
     at_jump[], at_nop[], at_avx[];
 
+#if defined(__clang__)
+#define PART __attribute__((noinline))
+#else
 #define PART __attribute__((noinline, noclone))
+#endif
 static volatile long sink;
 
 PART static void ssc(int i)
