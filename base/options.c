@@ -125,6 +125,54 @@ static int check_regex(const struct option_row *row, const char *value, struct r
     return -EINVAL;
 }
 
+const char *option_pattern(const char *text, char *regex, char *image, int *rc)
+{
+    text += strspn(text, ";");
+    size_t n = strcspn(text, ";");
+    const char *at = n != 0 ? memrchr(text, '@', n) : NULL;
+    size_t name = at != NULL ? n - (size_t)(at + 1 - text) : 0;
+    *rc = 0;
+    if (n == 0)
+        return NULL;
+    if (n >= OPTION_PATTERN_ROOM) {
+        *rc = -E2BIG;
+        return NULL;
+    }
+    n = at != NULL ? (size_t)(at - text) : n;
+    memcpy(regex, text, n);
+    regex[n] = '\0';
+    memcpy(image, text + n + (at != NULL), name);
+    image[name] = '\0';
+    return text + n + (at != NULL) + name;
+}
+
+/* 0, 1 or patterns. */
+static int check_functions(const struct option_row *row, const char *value, uint64_t *number,
+                           struct rt_error *e)
+{
+    char regex[OPTION_PATTERN_ROOM], image[OPTION_PATTERN_ROOM];
+    const char *rest = value;
+    unsigned n = 0;
+    int rc = 0;
+    *number = OPTION_FUNCTIONS_NAMED;
+    if (value[0] == '\0' || strcmp(value, "0") == 0)
+        *number = OPTION_FUNCTIONS_NONE;
+    else if (strcmp(value, "1") == 0)
+        *number = OPTION_FUNCTIONS_COMPILED;
+    if (*number != OPTION_FUNCTIONS_NAMED)
+        return 0;
+    for (; rc == 0 && (rest = option_pattern(rest, regex, image, &rc)) != NULL; n++)
+        rc = regex[0] != '\0' ? check_regex(row, regex, e) : -EILSEQ;
+    if (rc == -EINVAL)
+        return rc;
+    if (rc == 0 && n > 0 && n <= OPTION_PATTERNS_MAX)
+        return 0;
+    rt_error_set(
+        e, "%s (option -%s) is \"%s\": legal is %s, up to %u patterns of less than %u bytes",
+        row->variable, row->option, value, row->values, OPTION_PATTERNS_MAX, OPTION_PATTERN_ROOM);
+    return -EINVAL;
+}
+
 int option_matches(const char *pattern, const char *name)
 {
     regex_t re;
@@ -133,6 +181,42 @@ int option_matches(const char *pattern, const char *name)
     int rc = regexec(&re, name, 0, NULL, 0);
     regfree(&re);
     return rc == 0;
+}
+
+static bool is_field(const struct option_row *row, const char *field)
+{
+    return strcmp(row->field, field) == 0;
+}
+
+static int check_number(const struct option_row *row, const char *value, uint64_t *number,
+                        struct rt_error *e)
+{
+    int rc = parse_number(value, row->kind == OPTION_SIZE, number);
+    if (rc == 0 && is_field(row, "compress") && *number > 9)
+        rc = -EINVAL;
+    if (rc == 0 && is_field(row, "max_size") && *number != 0 && *number < OPTION_MAX_SIZE_LEAST) {
+        rt_error_set(e,
+                     "%s (option -%s) is \"%s\": 0 (no limit) or at least %uK is legal, since "
+                     "a file has some 100K before its first thousand events",
+                     row->variable, row->option, value, OPTION_MAX_SIZE_LEAST >> 10);
+        return -EINVAL;
+    }
+    if (rc == 0 && is_field(row, "sample_depth") && *number > OPTION_SAMPLE_DEPTH_MAX) {
+        rt_error_set(e, "%s (option -%s) is \"%s\": 0 to %u frames are legal", row->variable,
+                     row->option, value, OPTION_SAMPLE_DEPTH_MAX);
+        return -EINVAL;
+    }
+    if (rc == 0 && is_field(row, "functions_depth") &&
+        (*number == 0 || *number > OPTION_FUNCTIONS_DEPTH_MAX)) {
+        rt_error_set(e, "%s (option -%s) is \"%s\": 1 to %u levels are legal", row->variable,
+                     row->option, value, OPTION_FUNCTIONS_DEPTH_MAX);
+        return -EINVAL;
+    }
+    if (rc != 0)
+        rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s, a whole number%s", row->variable,
+                     row->option, value, row->values,
+                     row->kind == OPTION_SIZE ? " with an optional K, M or G" : "");
+    return rc;
 }
 
 int option_check(const struct option_row *row, const char *value, uint64_t *number,
@@ -150,29 +234,7 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
         *number = (uint64_t)(value[0] - '0');
         break;
     case OPTION_SIZE:
-    case OPTION_NUMBER:
-        rc = parse_number(value, row->kind == OPTION_SIZE, number);
-        if (rc == 0 && strcmp(row->field, "compress") == 0 && *number > 9)
-            rc = -EINVAL;
-        if (rc == 0 && strcmp(row->field, "max_size") == 0 && *number != 0 &&
-            *number < OPTION_MAX_SIZE_LEAST) {
-            rt_error_set(e,
-                         "%s (option -%s) is \"%s\": 0 (no limit) or at least %uK is legal, since "
-                         "a file has some 100K before its first thousand events",
-                         row->variable, row->option, value, OPTION_MAX_SIZE_LEAST >> 10);
-            return -EINVAL;
-        }
-        if (rc == 0 && strcmp(row->field, "sample_depth") == 0 &&
-            *number > OPTION_SAMPLE_DEPTH_MAX) {
-            rt_error_set(e, "%s (option -%s) is \"%s\": 0 to %u frames are legal", row->variable,
-                         row->option, value, OPTION_SAMPLE_DEPTH_MAX);
-            return -EINVAL;
-        }
-        if (rc != 0)
-            rt_error_set(e, "%s (option -%s) is \"%s\": legal is %s, a whole number%s",
-                         row->variable, row->option, value, row->values,
-                         row->kind == OPTION_SIZE ? " with an optional K, M or G" : "");
-        break;
+    case OPTION_NUMBER: rc = check_number(row, value, number, e); break;
     case OPTION_TEXT:
         if (strchr(row->values, '|') != NULL && value[0] != '\0' &&
             !is_choice(row->values, value)) {
@@ -183,6 +245,7 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
         if (strcmp(row->values, "REGEX") == 0 && value[0] != '\0')
             rc = check_regex(row, value, e);
         break;
+    case OPTION_FUNCTIONS: rc = check_functions(row, value, number, e); break;
     case OPTION_LIST:
     case OPTION_LEGACY: break;
     }

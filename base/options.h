@@ -14,11 +14,24 @@ enum option_kind {
     OPTION_SIZE,
     OPTION_NUMBER,
     OPTION_LIST,
-    OPTION_LEGACY
+    OPTION_LEGACY,
+    OPTION_FUNCTIONS
 };
 
 /* Least -max-size: an empty file has some 100 KiB, and HDF5's chunk of compressed events a few. */
 #define OPTION_MAX_SIZE_LEAST (128u << 10)
+
+/* What the number of a FUNCTIONS kind says. */
+enum { OPTION_FUNCTIONS_NONE, OPTION_FUNCTIONS_COMPILED, OPTION_FUNCTIONS_NAMED };
+
+/* Most patterns that -functions takes, and bytes of one. Most -functions-depth. */
+#define OPTION_PATTERNS_MAX 8u
+#define OPTION_PATTERN_ROOM 1000u
+#define OPTION_FUNCTIONS_DEPTH_MAX 256u
+
+/* One pattern of a FUNCTIONS option, REGEX or REGEX@IMAGE, which `;` parts; regex and image have OPTION_PATTERN_ROOM bytes, the latter empty where
+ * the program itself is meant. Returns what is behind it, NULL: there was none; -E2BIG in *rc: too long. */
+const char *option_pattern(const char *text, char *regex, char *image, int *rc);
 
 /* Most -sample-depth. */
 #define OPTION_SAMPLE_DEPTH_MAX 64u
@@ -44,7 +57,7 @@ enum option_index {
 };
 
 /* Values as read: text points into the environment or to the default, never NULL ("" = not set);
- * number holds FLAG, SIZE and NUMBER kinds. */
+ * number holds FLAG, SIZE, NUMBER and FUNCTIONS kinds. */
 struct options {
     const char *text[OPTION_COUNT];
     uint64_t number[OPTION_COUNT];

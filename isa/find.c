@@ -225,6 +225,9 @@ void plan_find_named(struct plan *p, const struct request *q)
     case REQUEST_ENTER: for_named(p, q, add_entry); break;
     case REQUEST_RETS: for_named(p, q, add_rets); break;
     case REQUEST_RETURNS: add_returns(p, q); break;
+    case REQUEST_FUNCTIONS: pattern_enters(p, q); break;
+    case REQUEST_CALLERS:
+    case REQUEST_STUBS: pattern_returns(p, q); break;
     case REQUEST_SYMBOL: add_place(p, q); break;
     case REQUEST_ADDRESS: plan_add_site(p, q->number, 0); break;
     case REQUEST_OFFSET: plan_add_site(p, p->code->image->base + q->number, 0); break;

@@ -122,6 +122,8 @@ enum name_match { NAME_NO, NAME_RAW, NAME_BARE, NAME_QUALIFIED, NAME_FULL };
  * functions (foo.cold, foo.part.0) do not. */
 enum name_match image_name_match(const struct image_symbol *s, const char *wanted);
 
+/* The name of the function that a compiler has made this clone of, to be freed; NULL: a part of a function, no memory. */
+char *image_name_proper(const char *name) RT_MUST_CHECK;
 /* Demangled, to be freed; the name itself where it is none of C++. NULL: no memory. */
 char *image_name_demangle(const char *name) RT_MUST_CHECK;
 /* "a::b<int>::f(int) const" becomes "f", or with qualified "a::b::f"; in place. */

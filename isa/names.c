@@ -116,6 +116,12 @@ static size_t clone_of(const char *name)
     return n;
 }
 
+char *image_name_proper(const char *name)
+{
+    size_t n = clone_of(name);
+    return n != 0 ? strndup(name, n) : NULL;
+}
+
 static bool is_name(const char *name, size_t n, const char *wanted)
 {
     return strlen(wanted) == n && memcmp(name, wanted, n) == 0;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum value { NONE, NAME, OPTIONAL_NAME, PLACE, NUMBER, HEX, BYTES, EXTENSION, CATEGORY };
+enum value { NONE, NAME, OPTIONAL_NAME, PLACE, NUMBER, HEX, BYTES, EXTENSION, CATEGORY, REGEX };
 
 static const struct kind {
     const char *name;
@@ -26,6 +26,9 @@ static const struct kind {
     [REQUEST_ITEXT] = {"itext", BYTES},
     [REQUEST_EXTENSION] = {"isa_extension", EXTENSION},
     [REQUEST_CATEGORY] = {"isa_category", CATEGORY},
+    [REQUEST_FUNCTIONS] = {"functions", REGEX},
+    [REQUEST_CALLERS] = {"callers", REGEX},
+    [REQUEST_STUBS] = {"stubs", REGEX},
 };
 
 static bool read_number(const char *text, int base, uint64_t *out)
@@ -57,6 +60,12 @@ static bool read_name(struct request *q, const char *text)
         return false;
     (void)snprintf(q->name, sizeof q->name, "%s", text);
     return true;
+}
+
+static bool read_regex(struct request *q, const char *text)
+{
+    q->has_regex = text[0] != '\0' && regcomp(&q->regex, text, REG_EXTENDED | REG_NOSUB) == 0;
+    return q->has_regex && read_name(q, text);
 }
 
 /* NAME or NAME+OFFSET; operator+ has a plus of its own. */
@@ -97,8 +106,16 @@ static bool read_value(struct request *q, enum value value, const char *text)
     case BYTES: return read_bytes(q, text);
     case EXTENSION:
     case CATEGORY: return read_meaning(q, text, value == CATEGORY);
+    case REGEX: return read_regex(q, text);
     }
     return false;
+}
+
+void request_free(struct request *q)
+{
+    if (q->has_regex)
+        regfree(&q->regex);
+    memset(q, 0, sizeof *q);
 }
 
 int request_read(struct request *q, const char *text, struct rt_error *e)
@@ -113,10 +130,12 @@ int request_read(struct request *q, const char *text, struct rt_error *e)
         [BYTES] = "1 to 15 bytes in hexadecimal",
         [EXTENSION] = "an ISA extension of the decoder's, such as AVX2",
         [CATEGORY] = "a category of the decoder's, such as COND_BR",
+        [REGEX] = "an extended regular expression",
     };
     const char *colon = strchr(text, ':');
     size_t n = colon != NULL ? (size_t)(colon - text) : strlen(text);
-    *q = (struct request){.text = text};
+    request_free(q);
+    q->text = text;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if (strlen(kinds[k].name) != n || strncmp(kinds[k].name, text, n) != 0)
             continue;

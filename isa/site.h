@@ -6,6 +6,8 @@
 #include "isa/decode.h"
 #include "isa/isa.h"
 
+#include <regex.h>
+
 enum request_kind {
     REQUEST_ENTER, /* enter:NAME    first instruction of functions of that name */
     REQUEST_RETS,  /* rets:NAME     their return instructions */
@@ -20,6 +22,9 @@ enum request_kind {
     REQUEST_ITEXT,     /* itext:HEX     instructions of exactly these bytes */
     REQUEST_EXTENSION, /* isa_extension:NAME, as the decoder and XED name it */
     REQUEST_CATEGORY,  /* isa_category:NAME */
+    REQUEST_FUNCTIONS, /* functions:REGEX  first instructions of all functions that fit */
+    REQUEST_CALLERS,   /* callers:REGEX    behind this image's direct calls of them */
+    REQUEST_STUBS,     /* stubs:REGEX      behind its calls of such functions of other images */
 };
 
 struct request {
@@ -29,10 +34,13 @@ struct request {
     uint64_t number;
     uint8_t bytes[15];
     unsigned byte_count;
+    bool has_regex;
+    regex_t regex; /* extended (POSIX 1003.1, 9.4) */
 };
 
-/* 0, or -EINVAL with what is wrong with it. The text must live as long. */
+/* 0, or -EINVAL with what is wrong with it. The text must live as long. Zeroed before the first use; request_free() after the last. */
 int request_read(struct request *q, const char *text, struct rt_error *e) RT_MUST_CHECK;
+void request_free(struct request *q);
 
 /* It is by a name that the image's symbols do not have: the answer needs no instruction of it. (main is found without.) */
 bool request_is_elsewhere(const struct request *q, const struct image *m);
@@ -75,5 +83,8 @@ uint16_t plan_say(struct plan *p, const char *fmt, ...) __attribute__((format(pr
 /* Sites by name, and by what instructions are. */
 void plan_find_named(struct plan *p, const struct request *q);
 void plan_scan(struct plan *p, const struct request *q);
+/* By a regular expression on names: pattern.c. */
+void pattern_enters(struct plan *p, const struct request *q);
+void pattern_returns(struct plan *p, const struct request *q);
 
 #endif

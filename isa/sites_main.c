@@ -32,7 +32,9 @@ static const char usage[] =
     "Says where an image is to be patched. For regtrace's own use.\n"
     "Requests: enter:NAME rets:NAME returns:[NAME] symbol:NAME[+OFFSET] address:N offset:N ssc:HEX "
     "int3 magic\n"
-    "          cpuid itext:BYTES isa_extension:NAME isa_category:NAME\n"
+    "          cpuid itext:BYTES isa_extension:NAME isa_category:NAME functions:REGEX "
+    "callers:REGEX\n"
+    "          stubs:REGEX\n"
     "--text lists sites instead of writing plans.\n";
 
 struct job {

@@ -106,7 +106,7 @@ void functions_resolve(void)
 {
     wanted = ctl_config_uses(process.config, CTL_ENTER_FUNC) ||
              ctl_config_uses(process.config, CTL_EXIT_FUNC);
-    events_wanted = process.options.number[OPT_functions] != 0;
+    events_wanted = process.options.number[OPT_functions] == OPTION_FUNCTIONS_COMPILED;
     if (wanted)
         symbols_each_function(found_function, NULL);
 }

@@ -48,6 +48,7 @@ static void leave_frames(uintptr_t stack)
         return;
     mpi_jumped(t, stack);
     functions_jumped(stack);
+    probe_functions_jumped(here, stack);
     probe_exits_jumped(here, stack);
 }
 

@@ -66,7 +66,7 @@ static uintptr_t word_of(const struct active *f)
 }
 
 /* Nobody says where other stacks end, nor that none lies inside of the thread's own (an array that signals or coroutines run on). */
-static bool are_one_stack(uintptr_t a, uintptr_t b)
+bool probe_one_stack(uintptr_t a, uintptr_t b)
 {
     uintptr_t away = a > b ? a - b : b - a;
     return is_own_stack(a) == is_own_stack(b) && (is_own_stack(a) || away < NEAR);
@@ -76,7 +76,7 @@ static bool are_one_stack(uintptr_t a, uintptr_t b)
  * return address was. */
 static bool is_gone(const struct active *f, uintptr_t stack)
 {
-    return f->stack <= stack && are_one_stack(f->stack, stack) && word_of(f) != f->back;
+    return f->stack <= stack && probe_one_stack(f->stack, stack) && word_of(f) != f->back;
 }
 
 /* Its exit alarms fire. */
@@ -88,7 +88,8 @@ static void leave(const struct active *f)
     uintptr_t ip = f->function;
     for (const struct probe_site *s = probe_sites_find(all, f->function);
          s != NULL && s < all->rows + all->count && s->at == f->function && n < ALARMS_MAX; s++)
-        if (ctl_config_alarm(process.config, s->alarm)->type == CTL_EXIT_FUNC) {
+        if (probe_is_alarm(s) &&
+            ctl_config_alarm(process.config, s->alarm)->type == CTL_EXIT_FUNC) {
             alarms[n++] = s->alarm;
             ip = s->at - s->behind;
         }
@@ -193,7 +194,7 @@ void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen)
              "that shows that it is over",
              function);
     for (unsigned i = 0; i < active_count; i++)
-        if (actives[i].function == function && are_one_stack(actives[i].stack, stack))
+        if (actives[i].function == function && probe_one_stack(actives[i].stack, stack))
             return;
     if (active_count == ACTIVE_MAX)
         drop_abandoned();

@@ -203,6 +203,8 @@ static void put_count(struct code *c, uint16_t alarm, const uint8_t *due, const 
 /* Its alarm can be counted down by the code itself. */
 static bool is_simple(const struct probe_site *first, unsigned rows)
 {
+    if (!probe_is_alarm(first))
+        return false;
     const struct ctl_alarm *a = ctl_config_alarm(process.config, first->alarm);
     return rows == 1 && !a->global && a->type != CTL_EXIT_FUNC && a->type != CTL_MAGIC &&
            a->type != CTL_CPUID && !ctl_config_uses(process.config, CTL_EXIT_FUNC);

@@ -223,7 +223,8 @@ void probe_choose(struct probe_site *rows, size_t count, bool alone)
         if (with == j || rows[i].at < covered ||
             (j < count && rows[j].at < rows[i].at + rows[with].room))
             continue;
-        if (jump_there(&rows[i], j - i, &rows[with], alone))
+        /* Those of functions come and go with windows, whoever runs then. */
+        if (jump_there(&rows[i], j - i, &rows[with], alone && probe_is_alarm(&rows[i])))
             covered = rows[i].at + rows[i].jumped;
     }
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * While no chain has anything armed in any thread, probes rest: what stood there is there again, and the program runs as if bare.
- * A thread that begins, or a forked child, may arm them anew. Nobody is stopped for it (probe_poke.c); who has met an int3 just
- * before still finds its row. Jumps that could not be put back while others run stay: they cost little. */
+ * While no chain has anything armed in any thread, probes of alarms rest: what stood there is there again, and the program runs as if
+ * bare. A thread that begins, or a forked child, may arm them anew. Those of functions that are recorded rest while no window is open in
+ * any thread. Nobody is stopped for it (probe_poke.c); who has met an int3 just before still finds its row. Jumps that could not be
+ * put back while others run stay: they cost little. */
 #include "preload/probes.h"
 
 #include "base/sys.h"
 #include "preload/probe_sites.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define PLACES_MAX 4096u /* more are not worth the time each time that a thread begins */
@@ -20,36 +22,82 @@ static __thread bool is_unknown;
 /* Taken with all signals blocked. */
 static struct probe_lock changing;
 
-static bool is_place(const struct probe_sites *all, size_t i)
+/* Threads in windows; and whether functions have their probes, which is changed under the lock. */
+static _Atomic int32_t open_windows;
+static _Atomic bool functions_are_in;
+static bool begun; /* before, windows are counted alone */
+
+static int group_of(const struct probe_sites *all, size_t first)
 {
-    return all->rows[i].copy != NULL && probe_is_first(all->rows, i);
+    bool alarms = probe_is_alarm(&all->rows[first]); /* rows of one place: alarms first */
+    size_t last = first;
+    while (last + 1 < all->count && all->rows[last + 1].at == all->rows[first].at)
+        last++;
+    if (probe_is_alarm(&all->rows[last]))
+        return PROBE_OF_ALARMS;
+    return alarms ? PROBE_OF_BOTH : PROBE_OF_FUNCTIONS;
 }
 
-static bool are_few(const struct probe_sites *all)
+bool probe_make_groups(struct probe_sites *all)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < all->count && n <= PLACES_MAX; i++)
-        n += is_place(all, i);
-    return n <= PLACES_MAX;
+    for (int g = 0; g < PROBE_GROUPS; g++)
+        all->groups[g] = (struct probe_group){.rows = NULL};
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < all->count; i++) {
+            if (all->rows[i].copy == NULL || !probe_is_first(all->rows, i))
+                continue;
+            struct probe_group *g = &all->groups[group_of(all, i)];
+            if (pass == 1)
+                g->rows[g->count] = all->rows[i];
+            g->count++;
+        }
+        for (int g = 0; g < PROBE_GROUPS && pass == 0; g++) {
+            struct probe_group *to = &all->groups[g];
+            to->rows = malloc((to->count + 1) * sizeof *to->rows);
+            to->count = 0;
+            if (to->rows == NULL)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool are_few(const struct probe_sites *all, int group)
+{
+    return all->groups[group].count + all->groups[PROBE_OF_BOTH].count <= PLACES_MAX;
+}
+
+bool probe_group_is_in(int group)
+{
+    bool functions = atomic_load(&functions_are_in), alarms = atomic_load(&state) != RESTING;
+    return (group != PROBE_OF_FUNCTIONS && alarms) || (group != PROBE_OF_ALARMS && functions);
 }
 
 /* Places that hold what they should by now are changed; by the file, since an image may go meanwhile. */
-static void write_all(const struct probe_sites *all, bool rest)
+static void write_group(const struct probe_group *g, bool rest)
 {
-    int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-    for (size_t i = 0; fd >= 0 && i < all->count; i++) {
-        const struct probe_site *s = &all->rows[i];
+    int fd = g->count != 0 ? open("/proc/self/mem", O_RDWR | O_CLOEXEC) : -1;
+    for (size_t i = 0; fd >= 0 && i < g->count; i++) {
+        const struct probe_site *s = &g->rows[i];
         uint8_t now, before = rest ? PROBE_INT3 : s->byte, after = rest ? s->byte : PROBE_INT3;
-        if (s->jumped == 0 && is_place(all, i) && pread(fd, &now, 1, (off_t)s->at) == 1 &&
-            now == before)
+        if (s->jumped == 0 && pread(fd, &now, 1, (off_t)s->at) == 1 && now == before)
             (void)!pwrite(fd, &after, 1, (off_t)s->at);
     }
     if (fd >= 0 && rest)
-        probe_poke_out(fd, all->rows, all->count);
+        probe_poke_out(fd, g->rows, g->count);
     else if (fd >= 0)
-        probe_poke_in(fd, all->rows, all->count);
+        probe_poke_in(fd, g->rows, g->count);
     if (fd >= 0)
         (void)close(fd);
+}
+
+/* This group, and what is of both where the other one is out. */
+static void write_all(const struct probe_sites *all, int group, bool rest)
+{
+    int other = group == PROBE_OF_ALARMS ? PROBE_OF_FUNCTIONS : PROBE_OF_ALARMS;
+    write_group(&all->groups[group], rest);
+    if (!probe_group_is_in(other))
+        write_group(&all->groups[PROBE_OF_BOTH], rest);
 }
 
 void probes_thread_begins(void)
@@ -81,8 +129,8 @@ void probes_thread_gone(void)
 void probes_rest(void)
 {
     const struct probe_sites *all = probe_sites_now();
-    if (!process.probes || all == NULL || atomic_load(&state) == RESTING || !are_few(all) ||
-        atomic_load(&unknown_count) != 0)
+    if (!process.probes || all == NULL || atomic_load(&state) == RESTING ||
+        !are_few(all, PROBE_OF_ALARMS) || atomic_load(&unknown_count) != 0)
         return;
     _Atomic uint32_t armed = 0;
     struct probe_locked locked = probe_lock(&changing);
@@ -91,8 +139,9 @@ void probes_rest(void)
         atomic_store(&state, DECIDING);
         ctl_chains_armed(process.shared, &armed);
         if (armed == 0) {
-            write_all(all, true);
-            probe_returns_rest();
+            write_all(all, PROBE_OF_ALARMS, true);
+            if (!atomic_load(&functions_are_in))
+                probe_returns_rest();
         }
         atomic_store(&state, armed == 0 ? RESTING : AWAKE);
     }
@@ -105,14 +154,54 @@ void probes_wake(void)
         return;
     struct probe_locked locked = probe_lock(&changing);
     if (atomic_load(&state) == RESTING) {
-        write_all(probe_sites_now(), false); /* where functions return to: when they are entered */
+        /* where functions return to: when they are entered */
+        write_all(probe_sites_now(), PROBE_OF_ALARMS, false);
         atomic_store(&state, AWAKE);
+    }
+    probe_unlock(&changing, locked);
+}
+
+void probe_rest_begin(void)
+{
+    begun = true;
+    atomic_store(&functions_are_in, atomic_load(&open_windows) != 0);
+}
+
+/* Threads that open windows together go on when it is done. */
+void probe_window_opened(void)
+{
+    if (!process.probes || !probe_functions_wanted())
+        return;
+    atomic_fetch_add(&open_windows, 1);
+    if (!begun || atomic_load(&functions_are_in))
+        return;
+    struct probe_locked locked = probe_lock(&changing);
+    if (!atomic_load(&functions_are_in)) {
+        write_all(probe_sites_now(), PROBE_OF_FUNCTIONS, false);
+        atomic_store(&functions_are_in, true);
+    }
+    probe_unlock(&changing, locked);
+}
+
+void probe_window_closed(void)
+{
+    const struct probe_sites *all = probe_sites_now();
+    if (!process.probes || !probe_functions_wanted() || atomic_fetch_sub(&open_windows, 1) > 1 ||
+        !begun || !are_few(all, PROBE_OF_FUNCTIONS))
+        return;
+    struct probe_locked locked = probe_lock(&changing);
+    if (atomic_load(&open_windows) == 0 && atomic_load(&functions_are_in)) {
+        write_all(all, PROBE_OF_FUNCTIONS, true);
+        if (!ctl_config_uses(process.config, CTL_EXIT_FUNC) || atomic_load(&state) == RESTING)
+            probe_returns_rest();
+        atomic_store(&functions_are_in, false);
     }
     probe_unlock(&changing, locked);
 }
 
 void probe_rest_forked(void)
 {
+    atomic_store(&open_windows, 0); /* they are opened again */
     probe_lock_free(&changing);
     if (atomic_load(&state) == DECIDING)
         atomic_store(&state,

@@ -12,7 +12,7 @@ struct probe_site {
     uintptr_t at; /* of the byte that is patched */
     const uint8_t *
         copy; /* the instruction, made to run there; NULL: the program's own int3, which is not executed */
-    uint16_t alarm;
+    uint16_t alarm;       /* or PROBE_ENTERED, PROBE_RETURNED */
     uint8_t displaced;    /* bytes of the instruction */
     uint8_t flags;        /* ISA_SITE_* */
     uint8_t byte;         /* what stood there */
@@ -23,6 +23,15 @@ struct probe_site {
                              what a jump displaces */
     const uint8_t *entry; /* the place's code */
 };
+
+/* Rows that are no alarms: where functions that are recorded begin, and where they return to. */
+#define PROBE_ENTERED 0xfffeu
+#define PROBE_RETURNED 0xffffu
+
+static inline bool probe_is_alarm(const struct probe_site *s)
+{
+    return s->alarm < PROBE_ENTERED;
+}
 
 #define PROBE_INT3 0xcc
 #define PROBE_BLOCK_BYTES 224u
@@ -37,9 +46,17 @@ struct probe_block {
         distance; /* of the jump, where it leads on to `entry` from elsewhere; 0: it leads there at once */
 };
 
+/* Places by who needs them in the program's text: alarms, while something is armed; functions, while a window is open; or both. */
+enum { PROBE_OF_ALARMS, PROBE_OF_FUNCTIONS, PROBE_OF_BOTH, PROBE_GROUPS };
+struct probe_group {
+    struct probe_site *rows; /* the first of each place */
+    size_t count;
+};
+
 struct probe_sites {
     struct probe_site *rows; /* by address */
     size_t count;
+    struct probe_group groups[PROBE_GROUPS];
 };
 
 /* Rows of one place stand together: is it the first of its own? */
@@ -70,6 +87,9 @@ struct probe_image {
 long probe_images(struct probe_image **images);
 /* Images that are gone are forgotten: another may come to lie there. False: nothing has gone since the last call. One at a time. */
 bool probe_images_forget(void);
+
+/* Those of a table, which is complete but for them. False: no memory. */
+bool probe_make_groups(struct probe_sites *s);
 
 /* What regtrace-sites said of one request. */
 struct probe_answer {
@@ -171,7 +191,10 @@ void probe_unlock(struct probe_lock *l, struct probe_locked was);
 /* In a forked child, whoever had it. */
 void probe_lock_free(struct probe_lock *l);
 
+void probe_rest_begin(void);
 void probe_rest_forked(void);
+/* Is a group's text changed now? */
+bool probe_group_is_in(int group);
 
 /* --- places that functions return to: probe_returns.c ----------------------------------------------------------------- */
 
@@ -187,6 +210,8 @@ void probe_returns_rest(void);
 
 /* What the stack of a thread that begins is. */
 void probe_exits_thread_begin(void);
+/* Two frames on one stack, as far as anybody knows. */
+bool probe_one_stack(uintptr_t a, uintptr_t b);
 /* Known to be the thread's own stack. */
 bool probe_stack_is_own(uintptr_t stack);
 /* A function with exit_func alarms is about to be entered, and its enter alarms to fire: what takes long is done before. stack: the
@@ -197,5 +222,17 @@ bool probe_exits_coming(uintptr_t stack, bool may_trap);
 void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen);
 /* The thread is at that probe with this stack pointer: those that are over by then fire. */
 void probe_exits_at(uintptr_t stack, uintptr_t at);
+
+/* --- functions that are recorded: probe_functions.c ------------------------------------------------------------------- */
+
+struct probe_function {
+    uintptr_t function; /* its first instruction */
+    uintptr_t stack;    /* where its return address is */
+    uintptr_t back;     /* that */
+};
+
+/* stack: the stack pointer there. Signals are blocked, or it is a handler. */
+void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap);
+void probe_functions_returned(uintptr_t stack, uintptr_t at);
 
 #endif

@@ -74,12 +74,17 @@ void probe_fire(void *p)
     uint16_t alarms[ALARMS_MAX];
     unsigned n = 0;
     bool has_exit = false;
+    bool entered = false;
     uintptr_t at = c->place.at;
+    probe_functions_returned(c->stack, at);
     probe_exits_at(c->stack, at);
     for (const struct probe_site *s = c->first;
          s != NULL && s < c->all->rows + c->all->count && s->at == at && n < ALARMS_MAX; s++) {
-        const struct ctl_alarm *a = ctl_config_alarm(process.config, s->alarm);
-        if (a->type == CTL_EXIT_FUNC)
+        const struct ctl_alarm *a =
+            probe_is_alarm(s) ? ctl_config_alarm(process.config, s->alarm) : NULL;
+        if (a == NULL)
+            entered = entered || s->alarm == PROBE_ENTERED;
+        else if (a->type == CTL_EXIT_FUNC)
             has_exit = true;
         else if (says_it(a, c))
             alarms[n++] = s->alarm;
@@ -89,6 +94,8 @@ void probe_fire(void *p)
         trigger_probe(alarms, n, at - c->place.behind, c->claimed);
     if (has_exit)
         probe_exits_entered(at, c->stack, seen);
+    if (entered)
+        probe_functions_entered(at - c->place.behind, c->stack, c->may_trap);
     const struct stream_header *h = recorder_stream.header;
     if (h != NULL && atomic_load_explicit(&h->status_armed, memory_order_relaxed) == 0)
         probes_rest(); /* again: a thread was not known yet */

@@ -38,6 +38,16 @@ void probe_exits_thread_end(void);
 /* Frames between these two stack pointers are gone: longjmp, an exception. */
 void probe_exits_jumped(uintptr_t from, uintptr_t to);
 
+/* REGTRACE_FUNCTIONS names functions. */
+bool probe_functions_wanted(void);
+/* A thread's window has opened (nothing else is recorded in it yet), or closes. */
+void probe_window_opened(void);
+void probe_window_closed(void);
+/* Functions that are active, as the window opens or closes. */
+void probe_functions_cut(struct recorder_thread *t, bool enter);
+/* As probe_exits_jumped(). */
+void probe_functions_jumped(uintptr_t from, uintptr_t to);
+
 /* The handler of SIGTRAP where probes are on: see signals_trap_action(). */
 void probes_trapped(int signo, siginfo_t *info, void *context);
 

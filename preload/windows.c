@@ -7,6 +7,7 @@
 #include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/images.h"
+#include "preload/probes.h"
 #include "preload/sampling.h"
 
 #include "base/sys.h"
@@ -65,17 +66,19 @@ static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt,
         pt->region_depth < THREAD_REGION_DEPTH ? pt->region_depth : THREAD_REGION_DEPTH;
     uint32_t functions =
         pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
-    if (!process.options.number[OPT_functions])
+    if (process.options.number[OPT_functions] != OPTION_FUNCTIONS_COMPILED)
         functions = 0;
     if (enter) {
         for (uint32_t i = 0; i < regions; i++)
             (void)recorder_emit(t, EV_REGION_BEGIN | cut, pt->regions[i], 0);
         for (uint32_t i = 0; i < functions; i++)
             (void)recorder_emit(t, EV_FUNCTION_ENTER | cut, pt->functions[i].address, 0);
+        probe_functions_cut(t, true);
         mpi_cut_enters(t);
         return;
     }
     mpi_cut_leaves(t);
+    probe_functions_cut(t, false);
     for (uint32_t i = functions; i-- > 0;)
         (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, pt->functions[i].address, 0);
     for (uint32_t i = regions; i-- > 0;)
@@ -104,6 +107,7 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     images_record(t);
     pt->function_unseen = pt->function_depth > THREAD_FUNCTION_DEPTH ? pt->function_depth : 0;
     emit_cut(t, pt, true);
+    probe_window_opened();
     sampling_opened(t, pt);
     counters_opened(t, pt);
 }
@@ -123,6 +127,7 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);
     recorder_set_window(t, STREAM_NO_WINDOW, 0);
     atomic_fetch_sub_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
+    probe_window_closed();
     sampling_gap(t, pt);
 }
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Functions by a regular expression: which are meant, and the places that they return to when this image calls them. */
+#include "isa/site.h"
+
+#include <regex.h>
+#include <stdlib.h>
+
+/* Of the C run-time library's start and end, in every program: nobody means them. */
+static bool is_plumbing(const char *name)
+{
+    static const char *const names[] = {
+        "_start",
+        "_init",
+        "_fini",
+        "_dl_relocate_static_pie",
+        "frame_dummy",
+        "register_tm_clones",
+        "atexit",
+        "deregister_tm_clones",
+        "__do_global_dtors_aux",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool fits(const struct request *q, const char *text)
+{
+    return regexec(&q->regex, text, 0, NULL, 0) == 0;
+}
+
+/* By the whole demangled name, ns::f<int>(int), the qualified, ns::f, and the bare, f. */
+static bool fits_plain(const struct request *q, const char *mangled)
+{
+    char *plain = image_name_demangle(mangled);
+    bool yes = plain != NULL && fits(q, plain);
+    for (int bare = 0; plain != NULL && !yes && bare < 2; bare++) {
+        image_name_strip(plain, bare == 0);
+        yes = fits(q, plain);
+    }
+    free(plain);
+    return yes;
+}
+
+static bool name_fits(const struct request *q, const char *name)
+{
+    char *proper = image_name_proper(name);
+    bool yes = proper != NULL && !is_plumbing(proper) &&
+               (fits(q, proper) || (strncmp(proper, "_Z", 2) == 0 && fits_plain(q, proper)));
+    free(proper);
+    return yes;
+}
+
+/* Its first instruction is one of a function that is meant. What chooses among functions as the program is loaded is none. */
+static bool is_meant(const struct request *q, const struct image_symbol *s)
+{
+    return s->origin != IMAGE_PLT && image_is_function(s) && s->type != STT_GNU_IFUNC &&
+           name_fits(q, s->name);
+}
+
+void pattern_enters(struct plan *p, const struct request *q)
+{
+    const struct image *m = p->code->image;
+    for (size_t i = 0; i < m->symbol_count && !p->no_memory; i++)
+        if (is_meant(q, &m->symbols[i]) && code_at(p->code, m->symbols[i].address) != NULL)
+            plan_add_site(p, m->symbols[i].address, 0);
+    if (p->site_count == 0)
+        (void)plan_say(p, "no function has a name that it matches");
+}
+
+/* Names of functions that are called through stubs and slots, where they are meant. */
+struct names {
+    const char **at;
+    size_t count;
+    bool all; /* all that fit are: of other images */
+};
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_named(const struct request *q, const struct names *n, const char *name)
+{
+    return n->all
+               ? name_fits(q, name)
+               : n->count != 0 && bsearch(&name, n->at, n->count, sizeof *n->at, by_text) != NULL;
+}
+
+/* The functions of this image. */
+static void find_own(struct plan *p, const struct request *q, struct names *own)
+{
+    const struct image *m = p->code->image;
+    own->at = calloc(m->symbol_count + 1, sizeof *own->at);
+    p->no_memory = own->at == NULL;
+    for (size_t i = 0; i < m->symbol_count && !p->no_memory; i++) {
+        if (!is_meant(q, &m->symbols[i]))
+            continue;
+        own->at[own->count++] = m->symbols[i].name;
+        p->no_memory =
+            image_grow((void **)&p->callees.at, p->callees.count, sizeof *p->callees.at) != 0;
+        if (!p->no_memory)
+            p->callees.at[p->callees.count++] = m->symbols[i].address;
+    }
+    if (!p->no_memory)
+        qsort(own->at, own->count, sizeof *own->at, by_text);
+}
+
+/* Stubs that lead to them. */
+static void find_stubs(struct plan *p, const struct request *q, const struct names *names)
+{
+    const struct image *m = p->code->image;
+    for (size_t i = 0; i < m->symbol_count && !p->no_memory; i++) {
+        if (m->symbols[i].origin != IMAGE_PLT || !is_named(q, names, m->symbols[i].name))
+            continue;
+        p->no_memory =
+            image_grow((void **)&p->callees.at, p->callees.count, sizeof *p->callees.at) != 0;
+        if (!p->no_memory)
+            p->callees.at[p->callees.count++] = m->symbols[i].address;
+    }
+    code_sort(&p->callees);
+}
+
+static bool is_callee(const struct plan *p, uint64_t address)
+{
+    size_t above = code_above(&p->callees, address);
+    return above > 0 && p->callees.at[above - 1] == address;
+}
+
+static bool calls_one(const struct plan *p, const struct request *q, const struct names *names,
+                      const struct instruction *i)
+{
+    const char *slot = NULL;
+    if (i->flow == FLOW_CALL)
+        return is_callee(p, i->target);
+    if (i->flow == FLOW_CALL_POINTER && i->relative)
+        slot = image_slot_name(p->code->image, i->memory);
+    return slot != NULL && is_named(q, names, slot);
+}
+
+static void behind_calls(struct plan *p, const struct request *q, const struct names *names,
+                         const struct code_segment *s)
+{
+    const struct code *c = p->code;
+    struct instruction i;
+    for (uint64_t at = s->address; at < s->address + s->size && !p->no_memory; at++)
+        /* Behind a call that does not return there is nothing. */
+        if (code_is_sure(c, at) && code_decode(c, at, &i) && calls_one(p, q, names, &i) &&
+            code_is_sure(c, i.next))
+            plan_add_site(p, i.next, 0);
+}
+
+void pattern_returns(struct plan *p, const struct request *q)
+{
+    struct names names = {.all = q->kind == REQUEST_STUBS};
+    if (!names.all)
+        find_own(p, q, &names);
+    find_stubs(p, q, &names);
+    for (size_t k = 0; k < p->code->segment_count; k++)
+        behind_calls(p, q, &names, &p->code->segments[k]);
+    free(names.at);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What regtrace-sites is asked, for whose sake, and what came of it. Of preload/probe*.c alone. */
+#ifndef REGTRACE_PRELOAD_PROBE_WISHES_H
+#define REGTRACE_PRELOAD_PROBE_WISHES_H
+
+#include "preload/probe_sites.h"
+
+#define PROBE_REQUEST_ROOM 1100u
+
+/* One request, and who makes it: alarms, or a pattern of REGTRACE_FUNCTIONS. */
+struct probe_wish {
+    const uint16_t *rows; /* alarms; or PROBE_ENTERED or PROBE_RETURNED, of a pattern */
+    unsigned row_count;
+    const struct probe_pattern *pattern; /* NULL: of alarms */
+    bool found;                          /* somewhere */
+    bool one_image;                      /* the first that has it is the one meant */
+    bool kept;        /* what is asked of a whole image is looked up in it once: plans are kept */
+    char masked[128]; /* the image that has it, but runs with SIGTRAP blocked */
+    uint64_t refused; /* places that cannot be patched */
+    char refused_in[128]; /* the first image with one */
+    char nearest[512];    /* what the program had to say */
+};
+
+/* Of alarms by their first, then of patterns. */
+extern struct probe_wish *probe_wishes RT_HIDDEN;
+extern unsigned probe_wish_count RT_HIDDEN;
+
+/* Alarms that can ever fire and name places, or functions. */
+unsigned probe_count_alarms(bool places);
+/* Once. 0 or -ENOMEM with the text. */
+RT_MUST_CHECK int probe_make_wishes(struct rt_error *e);
+/* The request for this image; false: it has none there. */
+bool probe_write_request(const struct probe_wish *w, const struct probe_image *image,
+                         char text[PROBE_REQUEST_ROOM]);
+/* It is a function that an image of its kind may have told of without: by an alarm. */
+bool probe_wish_is_function(const struct probe_wish *w);
+/* As the user gave it. */
+const char *probe_wish_text(const struct probe_wish *w);
+
+#endif
