@@ -8,25 +8,50 @@
 #include "preload/probes.h"
 
 #include "base/log.h"
+#include "preload/probe_fast.h"
 #include "preload/probe_sites.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define CUT ((uint32_t)EVENT_FLAG_CUT << 24)
 
-/* The latest last. Of the open window alone. */
-static __thread struct probe_function opens[OPTION_FUNCTIONS_DEPTH_MAX];
-static __thread uint32_t depth;
+__thread struct probe_opens probe_opens;
+uint32_t probe_functions_limit;
+_Atomic(const struct probe_returns *) probe_returns_now;
 
 bool probe_functions_wanted(void)
 {
     return process.options.number[OPT_functions] == OPTION_FUNCTIONS_NAMED;
 }
 
+void probe_functions_published(const struct probe_sites *s)
+{
+    uint32_t n = 0, size = 64;
+    probe_functions_limit = (uint32_t)process.options.number[OPT_functions_depth];
+    for (size_t i = 0; i < s->count; i++)
+        n += s->rows[i].alarm == PROBE_RETURNED && s->rows[i].jumped != 0;
+    while (size < 2 * n)
+        size *= 2;
+    struct probe_returns *r = n != 0 ? calloc(1, sizeof *r + size * sizeof *r->at) : NULL;
+    for (size_t i = 0; i < s->count && r != NULL; i++) {
+        const struct probe_site *site = &s->rows[i];
+        r->mask = size - 1;
+        uint32_t slot = probe_return_slot(r, site->at - site->behind);
+        if (site->alarm != PROBE_RETURNED || site->jumped == 0)
+            continue;
+        while (r->at[slot] != 0)
+            slot = (slot + 1) & r->mask;
+        r->at[slot] = site->at - site->behind;
+    }
+    atomic_store_explicit(&probe_returns_now, r, memory_order_release);
+}
+
 static void leave(struct recorder_thread *t, uint32_t cut)
 {
-    const struct probe_function *f = &opens[--depth];
-    (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, f->function, 0);
+    const struct probe_function *f = &probe_opens.open[--probe_opens.depth];
+    if (t->recording != 0) /* not asked anew: a window may be closing */
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, f->function, 0);
 }
 
 /* A frame that began there is gone when another begins or goes on further up on the same stack. */
@@ -41,9 +66,9 @@ void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
     struct recorder_thread *t = &recorder_self;
     if (!recorder_active(t))
         return;
-    while (depth != 0 && is_gone(&opens[depth - 1], stack))
+    while (probe_opens.depth != 0 && is_gone(&probe_opens.open[probe_opens.depth - 1], stack))
         leave(t, 0);
-    if (depth >= process.options.number[OPT_functions_depth])
+    if (probe_opens.depth >= probe_functions_limit)
         return;
     uintptr_t back = *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
     if (!(may_trap && probe_return_ensure(back)) && recorder_stream.header != NULL &&
@@ -55,46 +80,60 @@ void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
                        (unsigned long)back);
         log_line(LOG_WARNING, line);
     }
-    opens[depth++] = (struct probe_function){function, stack, back};
+    probe_opens.open[probe_opens.depth++] = (struct probe_function){function, stack, back};
     (void)recorder_emit(t, EV_FUNCTION_ENTER, function, back);
 }
 
 void probe_functions_returned(uintptr_t stack, uintptr_t at)
 {
     struct recorder_thread *t = &recorder_self;
-    uint32_t i = depth;
-    if (i == 0 || !recorder_active(t))
+    (void)recorder_active(t); /* a window that opens here shows what is active */
+    uint32_t i = probe_opens.depth;
+    if (i == 0)
         return;
-    while (i > 0 && (opens[i - 1].stack + sizeof stack != stack || opens[i - 1].back != at))
+    while (i > 0 && (probe_opens.open[i - 1].stack + sizeof stack != stack ||
+                     probe_opens.open[i - 1].back != at))
         i--;
     if (i == 0) {
-        while (depth != 0 && is_gone(&opens[depth - 1], stack))
+        while (probe_opens.depth != 0 && is_gone(&probe_opens.open[probe_opens.depth - 1], stack))
             leave(t, 0);
         return;
     }
-    while (depth > i)
-        leave(t, is_gone(&opens[depth - 1], stack) ? 0 : CUT);
-    if (depth == i)
+    while (probe_opens.depth > i)
+        leave(t, is_gone(&probe_opens.open[probe_opens.depth - 1], stack) ? 0 : CUT);
+    if (probe_opens.depth == i)
         leave(t, 0);
 }
 
 void probe_functions_jumped(uintptr_t from, uintptr_t to)
 {
     struct recorder_thread *t = &recorder_self;
-    if (depth == 0 || !recorder_active(t))
+    if (probe_opens.depth == 0)
         return;
     uint64_t mask = sys_block_signals();
-    while (depth != 0 && opens[depth - 1].stack >= from && opens[depth - 1].stack < to)
+    (void)recorder_active(t);
+    while (probe_opens.depth != 0 && probe_opens.open[probe_opens.depth - 1].stack >= from &&
+           probe_opens.open[probe_opens.depth - 1].stack < to)
         leave(t, 0);
     sys_restore_signals(mask);
 }
 
+void probe_functions_forked(void)
+{
+    probe_opens.forked = probe_opens.depth != 0;
+}
+
 void probe_functions_cut(struct recorder_thread *t, bool enter)
 {
+    if (enter && !probe_opens.forked)
+        probe_opens.depth =
+            0; /* what a handler has left behind, that closed a window amid an enter */
+    probe_opens.forked = false;
     if (enter)
-        for (uint32_t i = 0; i < depth; i++)
-            (void)recorder_emit(t, EV_FUNCTION_ENTER | CUT, opens[i].function, opens[i].back);
+        for (uint32_t i = 0; i < probe_opens.depth; i++)
+            (void)recorder_emit(t, EV_FUNCTION_ENTER | CUT, probe_opens.open[i].function,
+                                probe_opens.open[i].back);
     else
-        while (depth != 0)
+        while (probe_opens.depth != 0)
             leave(t, CUT);
 }

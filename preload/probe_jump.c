@@ -9,6 +9,7 @@
  * Encodings: Intel's manual, volume 2. The red zone: psABI x86-64, 3.2.2. */
 #include "preload/probes.h"
 
+#include "preload/probe_fast.h"
 #include "preload/probe_sites.h"
 
 #if defined(__x86_64__)
@@ -24,11 +25,9 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-#define SITES_MAX (1u << 22)
-#define CLAIMED 0x80000000u
+#define SITES_MAX (PROBE_NUMBER_MASK + 1)
 
-/* Where the places are, by their numbers. */
-static uintptr_t *numbered;
+struct probe_numbered *probe_numbered;
 static uint32_t number_count;
 
 /* What probe_stub pushes; then the address in the block, and its number. */
@@ -104,15 +103,58 @@ __asm__(".pushsection .text\n"
         ".size probe_stub, . - probe_stub\n"
         ".popsection\n");
 
+#if PROBE_HAS_FAST
+void probe_entered_stub(void) __attribute__((visibility("hidden")));
+void probe_returned_stub(void) __attribute__((visibility("hidden")));
+
+/* Flags as lahf and seto have them: what compiled code may look at. The long way begins with everything as it was. */
+#define FAST_STUB(name, function)                                                                  \
+    __asm__(".pushsection .text\n"                                                                 \
+            ".globl " name "\n"                                                                    \
+            ".hidden " name "\n"                                                                   \
+            ".type " name ", @function\n" name ":\n"                                               \
+            ".cfi_startproc\n"                                                                     \
+            "	push %rax\n"                                                                         \
+            "	lahf\n"                                                                              \
+            "	seto %al\n"                                                                          \
+            "	push %rax\n"                                                                         \
+            "	push %rdi\n"                                                                         \
+            "	.cfi_adjust_cfa_offset 24\n"                                                         \
+            "	mov %rsp, %rdi\n"                                                                    \
+            "	call " function "\n"                                                               \
+            "	test %al, %al\n"                                                                     \
+            "	pop %rdi\n"                                                                          \
+            "	pop %rax\n"                                                                          \
+            "	jne 1f\n"                                                                            \
+            "	add $0x7f, %al\n"                                                                    \
+            "	sahf\n"                                                                              \
+            "	pop %rax\n"                                                                          \
+            "	.cfi_adjust_cfa_offset -24\n"                                                        \
+            "	ret\n"                                                                               \
+            "1:\n"                                                                                 \
+            "	.cfi_adjust_cfa_offset 8\n"                                                          \
+            "	add $0x7f, %al\n"                                                                    \
+            "	sahf\n"                                                                              \
+            "	pop %rax\n"                                                                          \
+            "	.cfi_adjust_cfa_offset -8\n"                                                         \
+            "	jmp probe_stub\n"                                                                    \
+            ".cfi_endproc\n"                                                                       \
+            ".size " name ", . - " name "\n"                                                       \
+            ".popsection\n")
+
+FAST_STUB("probe_entered_stub", "probe_fast_entered");
+FAST_STUB("probe_returned_stub", "probe_fast_returned");
+#endif
+
 bool probe_jump_prepare(void)
 {
     unsigned a, b, c, d;
     if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0)
         return false;
-    void *p = mmap(NULL, SITES_MAX * sizeof *numbered, PROT_READ | PROT_WRITE,
+    void *p = mmap(NULL, SITES_MAX * sizeof *probe_numbered, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    numbered = p != MAP_FAILED ? p : NULL;
-    return numbered != NULL;
+    probe_numbered = p != MAP_FAILED ? p : NULL;
+    return probe_numbered != NULL;
 }
 
 /* --- the code of a place ---------------------------------------------------------------------------------------------- */
@@ -210,20 +252,42 @@ static bool is_simple(const struct probe_site *first, unsigned rows)
            a->type != CTL_CPUID && !ctl_config_uses(process.config, CTL_EXIT_FUNC);
 }
 
+/* What the block calls, where it does not count: the fast way where functions begin, or return to, and nothing else is there. */
+static void (*stub_of(const struct probe_site *first, unsigned rows))(void)
+{
+#if PROBE_HAS_FAST
+    if (first->alarm == PROBE_ENTERED && first[rows - 1].alarm == PROBE_ENTERED &&
+        (first->flags & ISA_SITE_CALL) == 0)
+        return probe_entered_stub;
+    if (first->alarm == PROBE_RETURNED)
+        return probe_returned_stub;
+#endif
+    (void)first;
+    (void)rows;
+    return probe_stub;
+}
+
+static uint32_t number_of(const struct probe_site *first)
+{
+    uint32_t number = number_count++;
+    probe_numbered[number].at = first->at;
+    return number | ((first->flags & ISA_SITE_CALL) != 0 ? PROBE_NUMBER_CALL : 0) |
+           (first->behind != 0 ? PROBE_NUMBER_ENDBR : 0);
+}
+
 const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, unsigned rows)
 {
     if (number_count == SITES_MAX)
         return NULL;
-    uint32_t number = number_count++;
+    uint32_t number = number_of(first);
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES;
     struct probe_block *head = (struct probe_block *)(void *)block;
-    numbered[number] = first->at;
-    head->stub = probe_stub;
+    head->stub = stub_of(first, rows);
     struct code c = {code};
     if (is_simple(first, rows)) {
         struct code aside = {block + sizeof *head};
         uint8_t *due = aside.at;
-        put_aside(&aside, number | CLAIMED, block, copy);
+        put_aside(&aside, number | PROBE_NUMBER_CLAIMED, block, copy);
         uint8_t *slow = aside.at;
         put_aside(&aside, number, block, copy);
         /* Twice: how long it is says where it begins. */
@@ -255,23 +319,21 @@ static void run_here(struct probe_coming *c)
     run_with_room(&context, probe_fire, c);
 }
 
-/* What we call may be the program's own (its memcpy), and have a probe: such executions are none of the program's. */
-static __thread bool inside;
-
 void probe_jumped(struct registers *r)
 {
     int keep = errno;
     uint32_t number = (uint32_t)r->number;
-    struct probe_coming c = {.all = probe_sites_now(), .claimed = (number & CLAIMED) != 0};
-    uintptr_t at = numbered[number & ~CLAIMED];
+    struct probe_coming c = {.all = probe_sites_now(),
+                             .claimed = (number & PROBE_NUMBER_CLAIMED) != 0};
+    uintptr_t at = probe_numbered[number & PROBE_NUMBER_MASK].at;
     c.first = probe_sites_find(c.all, at);
-    if (c.first == NULL || inside || !process.traced || processes_vfork_depth != 0 ||
+    if (c.first == NULL || probe_opens.inside || !process.traced || processes_vfork_depth != 0 ||
         recorder_self.in_toolkit != 0)
         return;
     struct sys_cancel cancel = sys_cancel_off();
     uint64_t mask =
         sys_block_signals(); /* as in a handler: what interrupts comes before or after */
-    inside = true;
+    probe_opens.inside = true;
     c.place = *c.first;
     c.rax = r->rax;
     c.rbx = r->rbx;
@@ -281,7 +343,7 @@ void probe_jumped(struct registers *r)
     c.may_trap = (mask & sys_signal_bit(SIGTRAP)) == 0;
     run_here(&c);
     counting_own_end(own);
-    inside = false;
+    probe_opens.inside = false;
     sys_restore_signals(mask);
     sys_cancel_on(cancel);
     errno = keep;

@@ -225,14 +225,11 @@ void probe_exits_at(uintptr_t stack, uintptr_t at);
 
 /* --- functions that are recorded: probe_functions.c ------------------------------------------------------------------- */
 
-struct probe_function {
-    uintptr_t function; /* its first instruction */
-    uintptr_t stack;    /* where its return address is */
-    uintptr_t back;     /* that */
-};
-
+/* The table of returns for the fast way, of the table that is now in force. */
+void probe_functions_published(const struct probe_sites *s);
 /* stack: the stack pointer there. Signals are blocked, or it is a handler. */
 void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap);
 void probe_functions_returned(uintptr_t stack, uintptr_t at);
+void probe_functions_forked(void);
 
 #endif

@@ -76,7 +76,7 @@ void probe_fire(void *p)
     bool has_exit = false;
     bool entered = false;
     uintptr_t at = c->place.at;
-    probe_functions_returned(c->stack, at);
+    probe_functions_returned(c->stack, at - c->place.behind);
     probe_exits_at(c->stack, at);
     for (const struct probe_site *s = c->first;
          s != NULL && s < c->all->rows + c->all->count && s->at == at && n < ALARMS_MAX; s++) {

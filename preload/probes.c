@@ -139,6 +139,7 @@ static void publish(const struct probe_sites *found)
     if (!probe_make_groups(s))
         return;
     atomic_store_explicit(&sites, s, memory_order_release);
+    probe_functions_published(s);
 }
 
 /* Found nowhere, and to be told: an image that comes later may have it; a function whose program was compiled to say so itself is
@@ -321,6 +322,7 @@ void probes_forked(void)
     static const pthread_mutex_t free_again = PTHREAD_MUTEX_INITIALIZER;
     memcpy(&changing, &free_again, sizeof changing);
     probe_returns_forked();
+    probe_functions_forked();
     probe_rest_forked();
     probe_poke_forked();
 }

@@ -96,8 +96,7 @@ static const char *nothing_reason(const struct options *o, unsigned chains)
     return o->number[OPT_record_mpi] != 0
                ? "without a chain the whole run is one window, and the program made no MPI call, "
                  "entered no named region and received no signal in it: -sample cpu:10ms shows "
-                 "where any program is, -functions 1 what was compiled with "
-                 "-finstrument-functions; or "
+                 "where any program is, -functions . what functions it enters (x86-64); or "
                : "without a chain the whole run is one window, and the program entered no named "
                  "region and received no signal in it (-mpi 0 leaves MPI calls out); or ";
 }

@@ -9,23 +9,35 @@ import time
 from measure import *
 
 
-def functions():
-    """A traced function: uftrace by -pg, regtrace by -finstrument-functions; each against the same program bare."""
-    bare = compile_program("functions")
-    ours = compile_program("functions", flags=("-finstrument-functions",))
-    found = []
-    pairs = Pairs(lambda: float(run([bare])), lambda: float(run([ours], traced(functions=1))), count=9)
-    found.append(Row("regtrace, a function's enter and exit", "", "%+.1f ns" % pairs.added(), None, "%d x 3" % pairs.count,
-                     "%.1f ns" % pairs.spread_absolute(), "two events"))
-    if shutil.which("uftrace") is None:
-        return found + [Row("uftrace, a function's enter and exit", "", "not measured", None, 0, "", "not installed")]
-    profiled = compile_program("functions", flags=("-pg",))
+def uftrace(words, program):
     data = os.path.join(SCRATCH, "uftrace.data")
-    def traced_by_uftrace():
-        return float(run(["uftrace", "record", "--no-event", "-d", data, profiled]).splitlines()[-1])
-    pairs = Pairs(lambda: float(run([bare])), traced_by_uftrace, count=9)
-    return found + [Row("uftrace, a function's enter and exit", "", "%+.1f ns" % pairs.added(), None,
-                        "%d x 3" % pairs.count, "%.1f ns" % pairs.spread_absolute(), "-pg")]
+    return float(run(["uftrace", "record", "--no-event", "-d", data] + words + [program]).splitlines()[-1])
+
+
+def functions():
+    """A function's enter and exit, both recorded: of a program as it is, and of programs compiled for it; each against bare."""
+    bare = compile_program("functions")
+    compiled = compile_program("functions", flags=("-finstrument-functions",))
+    named = dict(functions="^leaf$")
+    jobs = [lambda: float(run([bare], traced(**named))), lambda: float(run([bare], traced(default_start=0, **named))),
+            lambda: float(run([compiled], traced(functions=1)))]
+    peer = shutil.which("uftrace") is not None
+    if peer:
+        patchable = compile_program("functions", flags=("-fpatchable-function-entry=5",))
+        profiled = compile_program("functions", flags=("-pg",))
+        jobs += [lambda: uftrace(["-P", "^leaf$"], patchable), lambda: uftrace([], profiled)]
+    pairs = Pairs(lambda: float(run([bare])), *jobs, count=9)
+    added, spread = [pairs.added(i) for i in range(len(jobs))], pairs.spread_absolute()
+    def row(i, name, remark, goal="", met=None):
+        return Row(name, goal, "%+.2f ns" % added[i], met, "%d x %d" % (pairs.count, len(jobs) + 2), "%.2f ns" % spread, remark)
+    third = added[3] / 3 if peer else 0
+    found = [row(0, "regtrace, a function's enter and exit recorded, by name", "two events; both ends by jumps",
+                 "<= a third of uftrace's, %.1f ns" % third if peer else "", added[0] <= third if peer else None),
+             row(1, "regtrace, that function between windows", "the goal is no difference", "<= 0 ns more", added[1] <= spread),
+             row(2, "regtrace, -finstrument-functions", "two events")]
+    if not peer:
+        return found + [Row("uftrace, a function's enter and exit", "", "not measured", None, 0, "", "not installed")]
+    return found + [row(3, "uftrace, that function by name", "-P, -fpatchable-function-entry=5"), row(4, "uftrace, all functions", "-pg")]
 
 
 class LttngSession:

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The common case of functions that are recorded: a place that is reached by a jump, in a window, nothing else to do there. Compiled to
+ * use general registers alone, so that no other state need be saved; nothing is called. All else goes the long way
+ * (probe_jump.c), which says the same at more length (probe_functions.c).
+ *
+ * Signals are not blocked. A handler that comes in between may record, enter functions and leave them, and open and close windows: whoever has
+ * recorded has moved the cursor, and everything is looked at again. */
+#include "preload/probe_fast.h"
+
+#include "base/recorder.h"
+
+#if PROBE_HAS_FAST
+
+enum outcome { DONE, SLOW };
+
+/* One event; does nothing where no window is open (any more). */
+static inline __attribute__((always_inline)) enum outcome put(struct recorder_thread *t,
+                                                              uint32_t code, uint64_t a, uint64_t b)
+{
+    for (;;) {
+        struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+        uint64_t mark = t->mark_bits;
+        if (RT_UNLIKELY(slot == t->end || !clock_is_counter()))
+            return SLOW;
+        if (t->recording == 0)
+            return DONE;
+        uint64_t head = (uint64_t)code | (uint64_t)(uint16_t)*t->cpu << 32 | mark;
+        uint64_t clock = clock_counter();
+        if (RT_LIKELY(recorder_swap_cursor(t, slot, slot + 1))) {
+            recorder_fill(slot, head, clock, a, b);
+            return DONE;
+        }
+    }
+}
+
+/* Is nothing to be done at all? Then *outcome: what to do. */
+static inline __attribute__((always_inline)) bool
+is_over(const struct recorder_thread *t, const struct probe_opens *o, enum outcome *outcome)
+{
+    *outcome = DONE;
+    if (o->inside || t->in_toolkit != 0 || processes_vfork_depth != 0)
+        return true;
+    if (t->epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire) ||
+        (t->counted & RECORDER_COUNTED_INSTRUCTIONS) != 0)
+        *outcome = SLOW;
+    return *outcome == SLOW || t->recording == 0;
+}
+
+static uintptr_t stack_at(const struct probe_frame *f)
+{
+    return (uintptr_t)(f + 1) + PROBE_RED_ZONE + ((f->number & PROBE_NUMBER_CALL) != 0 ? 8 : 0);
+}
+
+static struct probe_numbered *row_of(const struct probe_frame *f)
+{
+    return &probe_numbered[f->number & PROBE_NUMBER_MASK];
+}
+
+static uintptr_t place_at(const struct probe_frame *f, const struct probe_numbered *row)
+{
+    return row->at - ((f->number & PROBE_NUMBER_ENDBR) != 0 ? 4 : 0);
+}
+
+/* Off the way: it is asked once as long as the same call leads to the function. */
+static __attribute__((noinline)) PROBE_FAST bool is_return(uintptr_t at, struct probe_numbered *row)
+{
+    const struct probe_returns *r = atomic_load_explicit(&probe_returns_now, memory_order_acquire);
+    if (r == NULL)
+        return false;
+    for (uint32_t i = probe_return_slot(r, at);; i = (i + 1) & r->mask)
+        if (r->at[i] == at || r->at[i] == 0) {
+            __atomic_store_n(&row->back, r->at[i], __ATOMIC_RELAXED);
+            return r->at[i] == at;
+        }
+}
+
+bool probe_fast_entered(const struct probe_frame *f)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct probe_opens *o = &probe_opens;
+    enum outcome outcome;
+    if (is_over(t, o, &outcome))
+        return outcome == SLOW;
+    uint32_t depth = o->depth;
+    struct probe_numbered *row = row_of(f);
+    uintptr_t stack = stack_at(f), function = place_at(f, row);
+    if (depth != 0 && o->open[depth - 1].stack <= stack)
+        return true;
+    if (depth >= probe_functions_limit)
+        return false;
+    uintptr_t back = *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
+    if (__atomic_load_n(&row->back, __ATOMIC_RELAXED) != back && !is_return(back, row))
+        return true;
+    if (put(t, EV_FUNCTION_ENTER, function, back) == SLOW)
+        return true;
+    o->open[depth] = (struct probe_function){function, stack, back};
+    o->depth = depth + 1;
+    return false;
+}
+
+bool probe_fast_returned(const struct probe_frame *f)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct probe_opens *o = &probe_opens;
+    enum outcome outcome;
+    if (o->depth == 0 || is_over(t, o, &outcome))
+        return o->depth != 0 && outcome == SLOW;
+    uint32_t depth = o->depth - 1;
+    struct probe_function left = o->open[depth];
+    if (left.stack + sizeof left.stack != stack_at(f) || left.back != place_at(f, row_of(f)))
+        return true;
+    /* Before its event: a window that a handler closes in between has none of it, and need not. */
+    o->depth = depth;
+    if (put(t, EV_FUNCTION_LEAVE, left.function, 0) == DONE)
+        return false;
+    o->depth = depth + 1;
+    return true;
+}
+
+#endif

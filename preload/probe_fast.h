@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the fast and the long way of recording functions share. Of preload/probe*.c alone. */
+#ifndef REGTRACE_PRELOAD_PROBE_FAST_H
+#define REGTRACE_PRELOAD_PROBE_FAST_H
+
+#include "base/options.h"
+#include "base/recorder.h"
+#include "preload/interpose.h"
+
+/* Sanitizers' code is not made of general registers alone. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define PROBE_HAS_FAST 1
+#else
+#define PROBE_HAS_FAST 0
+#endif
+
+#define PROBE_RED_ZONE 128u
+
+/* A function that has been entered. */
+struct probe_function {
+    uintptr_t function; /* its first instruction */
+    uintptr_t stack;    /* where its return address is */
+    uintptr_t back;     /* that */
+};
+
+/* Those of a thread, the latest last. Of the open window alone. */
+struct probe_opens {
+    uint32_t depth;
+    bool forked; /* they are the parent's: a window that opens shows them */
+    bool
+        inside; /* our own code runs, which may come to probes: such executions are none of the program's */
+    struct probe_function open[OPTION_FUNCTIONS_DEPTH_MAX];
+};
+extern __thread struct probe_opens probe_opens
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* REGTRACE_FUNCTIONS_DEPTH. */
+extern uint32_t probe_functions_limit RT_HIDDEN;
+
+/* Where calls return to that have a jump there: a table of 0 or an address, looked up from its slot on. Never freed. */
+struct probe_returns {
+    uint32_t mask;
+    uintptr_t at[];
+};
+extern _Atomic(const struct probe_returns *) probe_returns_now RT_HIDDEN;
+
+static inline uint32_t probe_return_slot(const struct probe_returns *r, uintptr_t at)
+{
+    return (uint32_t)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & r->mask;
+}
+
+/* Places by their numbers. */
+struct probe_numbered {
+    uintptr_t at;
+    uintptr_t back; /* of a function: the latest that has been found in the table above */
+};
+extern struct probe_numbered *probe_numbered RT_HIDDEN;
+/* What a number has beside. */
+#define PROBE_NUMBER_MASK 0x003fffffu
+#define PROBE_NUMBER_CALL                                                                          \
+    0x10000000u /* the place is a call: the thread has pushed what it returns to */
+#define PROBE_NUMBER_ENDBR 0x20000000u   /* it is behind the endbr64 of what was asked for */
+#define PROBE_NUMBER_CLAIMED 0x80000000u /* its one alarm's count has come to zero */
+
+/* What the stub pushes; then the address in the block, and the number. */
+struct probe_frame {
+    uint64_t rdi, flags, rax, back, number;
+};
+
+/* They save what they change. */
+#define PROBE_FAST __attribute__((no_caller_saved_registers))
+
+/* True: the long way. */
+bool probe_fast_entered(const struct probe_frame *f) PROBE_FAST RT_HIDDEN;
+bool probe_fast_returned(const struct probe_frame *f) PROBE_FAST RT_HIDDEN;
+
+#endif
