@@ -91,7 +91,8 @@ PLAIN int r_recursive(int n)
     static int (*volatile again)(int) = r_recursive;
     return n == 0 ? r_leaf(0) : 1 + again(n - 1);
 }
-PLAIN double r_mixed(double x, float f, const int *p, long a, long b, long c, long d, long e, long g)
+PLAIN double r_mixed(double x, float f, const int *p, long a, long b, long c, long d, long e,
+                     long g)
 {
     HERE;
     double y = x * f + *p;
