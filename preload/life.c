@@ -320,6 +320,8 @@ void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
         probes_thread_known();
     if (!recorder_is_on()) {
         (void)thread_count_from_here();
+        if (atomic_load(&process_start_state) == 0)
+            probes_wake(); /* in a forked child its chains may begin the recording */
         return;
     }
     uint64_t mask = sys_block_signals();

@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #define QUESTIONS_MAX 1000u
-#define ANSWER_ROOM                                                                                \
-    ((size_t)256 << 20) /* of address space: plans come inline where no folder can keep them */
+/* Of address space: plans come inline where no folder can keep them. Less where there is little (ulimit -v). */
+#define ANSWER_ROOM ((size_t)256 << 20)
+#define ANSWER_ROOM_LEAST ((size_t)1 << 20)
 
 /* Tables lie inside; what is in them is regtrace-sites' own, which has looked at what it keeps. */
 static bool table_fits(const struct isa_plan *p, const struct isa_table *t, size_t size)
@@ -118,7 +119,7 @@ bool probe_can_ask(char path[PATH_MAX])
 }
 
 static int ask(bool kept, const struct probe_question *questions, unsigned count, char *out,
-               size_t *length, struct rt_error *e)
+               size_t room, size_t *length, struct rt_error *e)
 {
     static const char *arguments[3 * QUESTIONS_MAX + 3];
     char path[PATH_MAX];
@@ -142,7 +143,7 @@ static int ask(bool kept, const struct probe_question *questions, unsigned count
         arguments[n++] = questions[i].request;
     }
     arguments[n] = NULL;
-    return ask_program(path, arguments, environ, out, ANSWER_ROOM, length, e);
+    return ask_program(path, arguments, environ, out, room, length, e);
 }
 
 /* Found and kept before main: where it is, and what its libraries are found by. */
@@ -187,18 +188,21 @@ int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
         rt_error_set(e, "too much is asked of regtrace-sites at once");
         return -E2BIG;
     }
-    char *out = mmap(NULL, ANSWER_ROOM, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t room = 2 * ANSWER_ROOM;
+    char *out = MAP_FAILED;
+    while (out == MAP_FAILED && (room /= 2) >= ANSWER_ROOM_LEAST)
+        out = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
     if (out == MAP_FAILED) {
         rt_error_set(e, "no memory for the answers of regtrace-sites");
         return -ENOMEM;
     }
     memset(answers, 0, count * sizeof *answers);
-    int rc = ask(kept, questions, count, out, &length, e);
+    int rc = ask(kept, questions, count, out, room, &length, e);
     unsigned next = 0;
     for (char *line = out, *end = out + length; rc == 0 && line < end;)
         line = take_line(line, end, answers, count, &next);
-    (void)munmap(out, ANSWER_ROOM);
+    (void)munmap(out, room);
     if (rc == 0 && next != count) {
         rt_error_set(e, "regtrace-sites has not answered all of what it was asked");
         rc = -EPROTO;

@@ -308,14 +308,16 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
 
 /* --- a thread comes ---------------------------------------------------------------------------------------------------- */
 
-/* On an alternate stack for signals there may be too little room. */
+/* On a stack that is not the thread's own (for signals, of a coroutine) there may be too little room. */
 static void run_here(struct probe_coming *c)
 {
+    enum { NOBODY_KNOWS = 4096 }; /* how much */
     ucontext_t context = {.uc_stack.ss_size = 0};
     if (!probe_stack_is_own(c->stack) &&
         (sys_call6(SYS_sigaltstack, 0, (long)&context.uc_stack, 0, 0, 0, 0) != 0 ||
          (context.uc_stack.ss_flags & SS_ONSTACK) == 0))
-        context.uc_stack.ss_size = 0;
+        context.uc_stack = (stack_t){.ss_sp = (char *)__builtin_frame_address(0) - NOBODY_KNOWS,
+                                     .ss_size = SIZE_MAX};
     run_with_room(&context, probe_fire, c);
 }
 

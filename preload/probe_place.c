@@ -229,34 +229,11 @@ void probe_choose(struct probe_site *rows, size_t count, bool alone)
     }
 }
 
-/* By /proc/self/mem the kernel writes where the mapping itself may not be written, and copies the page first. */
-static bool write_text(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
-{
-    if (fd >= 0 && pwrite(fd, bytes, n, (off_t)at) == (ssize_t)n)
-        return true;
-    void *page = (void *)(at & ~(PAGE - 1)); /* NOLINT: an address of the program's */
-    size_t room = ((at + n + PAGE - 1) & ~(PAGE - 1)) - (at & ~(PAGE - 1));
-    if (mprotect(page, room, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        ((volatile uint8_t *)at)[i] = bytes[i]; /* NOLINT */
-    (void)mprotect(page, room, PROT_READ | PROT_EXEC);
-    return true;
-}
-
-bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
-{
-    int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-    bool done = write_text(fd, at, bytes, n);
-    if (fd >= 0)
-        (void)close(fd);
-    return done;
-}
-
 static bool write_probe(int fd, const struct probe_site *s, bool jump)
 {
     uint8_t code[16] = {PROBE_INT3};
-    return write_text(fd, s->at, code, jump && s->jumped != 0 ? probe_jump_bytes(s, code) : 1);
+    return probe_text_write(fd, s->at, code,
+                            jump && s->jumped != 0 ? probe_jump_bytes(s, code) : 1);
 }
 
 /* Places whose jumps could not be written (a kernel that does not let /proc/self/mem override protections) have an int3. */
@@ -273,7 +250,7 @@ static int make_up(int fd, const struct probe_site *rows, size_t count)
 
 int probe_patch(const struct probe_site *rows, size_t count, bool alone, uint64_t *changed)
 {
-    int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC), rc = 0;
+    int fd = probe_text_open(), rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
         const struct probe_site *s = &rows[i];
         uint8_t now = *(const volatile uint8_t *)s->at; /* NOLINT: the program's text */
@@ -281,14 +258,13 @@ int probe_patch(const struct probe_site *rows, size_t count, bool alone, uint64_
             continue;
         if (now != s->byte)
             (*changed)++;
-        else if (alone || s->jumped == 0 || fd < 0)
+        else if (alone || s->jumped == 0)
             rc = write_probe(fd, s, alone) ? 0 : -EACCES;
     }
-    if (rc == 0 && !alone && fd >= 0) {
+    if (rc == 0 && !alone) {
         probe_poke_in(fd, rows, count);
         rc = make_up(fd, rows, count);
     }
-    if (fd >= 0)
-        (void)close(fd);
+    probe_text_close(fd);
     return rc;
 }

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define JUMP 5u
 #define CHUNK ((uintptr_t)1 << 20)
@@ -136,7 +135,7 @@ typedef void change(int fd, const struct probe_site *s, const uint8_t *code, uns
 
 static void write_at(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
 {
-    (void)!pwrite(fd, bytes, n, (off_t)at);
+    (void)probe_text_write(fd, at, bytes, n);
 }
 
 static void stop_first(int fd, const struct probe_site *s, const uint8_t *code, unsigned length)
@@ -181,19 +180,31 @@ static void write_first(int fd, const struct probe_site *s, const uint8_t *code,
     write_at(fd, s->at, code, 1);
 }
 
-/* Of each place with a jump whose first byte is that; `in`: code is the jump, else what stood there. */
+/* What is there now is the jump, or what stood there. Not so where the image has gone and the memory is another's. */
+static bool holds(int fd, const struct probe_site *s, const uint8_t *code, unsigned length)
+{
+    uint8_t now[16];
+    return probe_text_read(fd, s->at, now, length) && memcmp(now, code, length) == 0;
+}
+
+/* Of each place with a jump, where all is as it was; first >= 0: whose first byte is that by now. `in`: code is the jump, else what stood
+ * there. */
 static void each(int fd, const struct probe_site *rows, size_t count, bool in, int first,
                  change *how)
 {
     for (size_t i = 0; i < count; i++) {
         const struct probe_site *s = &rows[i];
-        uint8_t jump[16], now;
-        if (s->jumped == 0 || !probe_is_first(rows, i) || !can(s))
-            continue;
-        unsigned length = probe_jump_bytes(s, jump);
         const uint8_t *old = ((const struct probe_block *)s->block)->bytes;
-        uint8_t expected = first >= 0 ? (uint8_t)first : in ? s->byte : jump[0];
-        if (pread(fd, &now, 1, (off_t)s->at) == 1 && now == expected)
+        uint8_t jump[16], before[16], byte = (uint8_t)first;
+        if (s->jumped == 0 || !probe_is_first(rows, i))
+            continue;
+        unsigned length = probe_jump_bytes(s, before); /* before it gets another distance */
+        if (!can(s))
+            continue;
+        (void)probe_jump_bytes(s, jump);
+        if (first >= 0
+                ? holds(fd, s, &byte, 1)
+                : holds(fd, s, in ? old : before, length) || (!in && holds(fd, s, jump, length)))
             how(fd, s, in ? jump : old, length);
     }
     sync_cores();

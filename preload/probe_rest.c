@@ -5,12 +5,11 @@
  * put back while others run stay: they cost little. */
 #include "preload/probes.h"
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "preload/probe_sites.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define PLACES_MAX 4096u /* more are not worth the time each time that a thread begins */
 
@@ -76,19 +75,29 @@ bool probe_group_is_in(int group)
 /* Places that hold what they should by now are changed; by the file, since an image may go meanwhile. */
 static void write_group(const struct probe_group *g, bool rest)
 {
-    int fd = g->count != 0 ? open("/proc/self/mem", O_RDWR | O_CLOEXEC) : -1;
-    for (size_t i = 0; fd >= 0 && i < g->count; i++) {
+    int fd = g->count != 0 ? probe_text_open() : -1;
+    for (size_t i = 0; i < g->count; i++) {
         const struct probe_site *s = &g->rows[i];
         uint8_t now, before = rest ? PROBE_INT3 : s->byte, after = rest ? s->byte : PROBE_INT3;
-        if (s->jumped == 0 && pread(fd, &now, 1, (off_t)s->at) == 1 && now == before)
-            (void)!pwrite(fd, &after, 1, (off_t)s->at);
+        if (s->jumped == 0 && probe_text_read(fd, s->at, &now, 1) && now == before)
+            (void)probe_text_write(fd, s->at, &after, 1);
     }
-    if (fd >= 0 && rest)
+    if (rest)
         probe_poke_out(fd, g->rows, g->count);
-    else if (fd >= 0)
+    else
         probe_poke_in(fd, g->rows, g->count);
-    if (fd >= 0)
-        (void)close(fd);
+    probe_text_close(fd);
+}
+
+/* Said once: alarms or functions are missed. */
+static void tell_masked(void)
+{
+    static _Atomic bool told;
+    if (recorder_stream.header != NULL && !atomic_exchange(&told, true))
+        log_line(
+            LOG_WARNING,
+            "a thread that the C library has made (a timer with SIGEV_THREAD, aio) has SIGTRAP "
+            "blocked: probes that were out of the text are not put back while it is there");
 }
 
 /* This group, and what is of both where the other one is out. */
@@ -105,6 +114,7 @@ void probes_thread_begins(void)
     if (!process.probes)
         return;
     probe_exits_thread_begin();
+    probe_thread_comes();
     is_unknown = true;
     atomic_fetch_add(&unknown_count, 1);
 }
@@ -119,6 +129,8 @@ void probes_thread_known(void)
 void probes_thread_gone(void)
 {
     const struct stream_header *h = recorder_stream.header;
+    if (process.probes)
+        probe_thread_goes();
     if (!is_unknown)
         return;
     probes_thread_known();
@@ -138,8 +150,10 @@ void probes_rest(void)
         /* In this order: a thread that begins is armed, then looks whether probes rest, and waits while that is decided. */
         atomic_store(&state, DECIDING);
         ctl_chains_armed(process.shared, &armed);
+        if (armed == 0 && !probe_may_poke())
+            armed = 1; /* as if */
         if (armed == 0) {
-            write_all(all, PROBE_OF_ALARMS, true);
+            write_all(probe_sites_now(), PROBE_OF_ALARMS, true);
             if (!atomic_load(&functions_are_in))
                 probe_returns_rest();
         }
@@ -153,7 +167,9 @@ void probes_wake(void)
     if (atomic_load(&state) == AWAKE)
         return;
     struct probe_locked locked = probe_lock(&changing);
-    if (atomic_load(&state) == RESTING) {
+    if (atomic_load(&state) == RESTING && !probe_may_poke()) {
+        tell_masked();
+    } else if (atomic_load(&state) == RESTING) {
         /* where functions return to: when they are entered */
         write_all(probe_sites_now(), PROBE_OF_ALARMS, false);
         atomic_store(&state, AWAKE);
@@ -176,7 +192,9 @@ void probe_window_opened(void)
     if (!begun || atomic_load(&functions_are_in))
         return;
     struct probe_locked locked = probe_lock(&changing);
-    if (!atomic_load(&functions_are_in)) {
+    if (!atomic_load(&functions_are_in) && !probe_may_poke()) {
+        tell_masked();
+    } else if (!atomic_load(&functions_are_in)) {
         write_all(probe_sites_now(), PROBE_OF_FUNCTIONS, false);
         atomic_store(&functions_are_in, true);
     }
@@ -190,8 +208,8 @@ void probe_window_closed(void)
         !begun || !are_few(all, PROBE_OF_FUNCTIONS))
         return;
     struct probe_locked locked = probe_lock(&changing);
-    if (atomic_load(&open_windows) == 0 && atomic_load(&functions_are_in)) {
-        write_all(all, PROBE_OF_FUNCTIONS, true);
+    if (atomic_load(&open_windows) == 0 && atomic_load(&functions_are_in) && probe_may_poke()) {
+        write_all(probe_sites_now(), PROBE_OF_FUNCTIONS, true);
         if (!ctl_config_uses(process.config, CTL_EXIT_FUNC) || atomic_load(&state) == RESTING)
             probe_returns_rest();
         atomic_store(&functions_are_in, false);
@@ -202,6 +220,7 @@ void probe_window_closed(void)
 void probe_rest_forked(void)
 {
     atomic_store(&open_windows, 0); /* they are opened again */
+    probe_threads_forked();
     probe_lock_free(&changing);
     if (atomic_load(&state) == DECIDING)
         atomic_store(&state,

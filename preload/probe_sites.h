@@ -130,8 +130,19 @@ struct isa_site probe_plan_site(const struct isa_plan *p, size_t i);
 /* A copy's bytes, to run at that address. False: something is out of reach, or the plan is none. */
 bool probe_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias, uint8_t *to,
                 uintptr_t address);
-/* Bytes of text, whoever may write there. By async-signal-safe calls. */
+/* Bytes of text, whoever may write there: by /proc/self/mem (the descriptor; -1: there is none), else by mprotect(2). By async-signal-safe
+ * calls. */
+int probe_text_open(void);
+void probe_text_close(int fd);
+bool probe_text_read(int fd, uintptr_t at, uint8_t *bytes, size_t n);
+bool probe_text_write(int fd, uintptr_t at, const uint8_t *bytes, size_t n);
 bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n);
+/* Nobody is known to have SIGTRAP blocked where the program runs: while a jump is written, an int3 stands for it. May take 2 ms. */
+bool probe_may_poke(void);
+/* A thread of the program's begins, ends. In the child of fork. */
+void probe_thread_comes(void);
+void probe_thread_goes(void);
+void probe_threads_forked(void);
 /* What has been placed may be executed from here on, and no longer be written. */
 void probe_seal(void);
 /* Places have code for jumps. */
@@ -149,7 +160,7 @@ int probe_patch(const struct probe_site *rows, size_t count, bool alone, uint64_
 void probe_poke_prepare(void);
 /* Can its jump be written, and taken away, while others run? */
 bool probe_poke_can(const struct probe_site *first);
-/* fd: /proc/self/mem. Of the places with jumps among these, those where what stood there is there, or the jump. By
+/* fd: probe_text_open(). Of the places with jumps among these, those where what stood there is there, or the jump. By
  * async-signal-safe calls. They must be published: threads that come meanwhile trap. */
 void probe_poke_in(int fd, const struct probe_site *rows, size_t count);
 void probe_poke_out(int fd, const struct probe_site *rows, size_t count);

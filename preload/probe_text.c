@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The program's text, read and written; and whether a trap would kill now. By async-signal-safe calls. */
+#include "preload/probe_sites.h"
+
+#include "base/sys.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE ((uintptr_t)4096)
+
+int probe_text_open(void)
+{
+    return open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+}
+
+void probe_text_close(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+bool probe_text_read(int fd, uintptr_t at, uint8_t *bytes, size_t n)
+{
+    return (fd >= 0 && pread(fd, bytes, n, (off_t)at) == (ssize_t)n) ||
+           sys_read_self(at, bytes, n) == (long)n;
+}
+
+/* By /proc/self/mem the kernel writes where the mapping itself may not be written, and copies the page first. */
+bool probe_text_write(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
+{
+    if (fd >= 0 && pwrite(fd, bytes, n, (off_t)at) == (ssize_t)n)
+        return true;
+    void *page = (void *)(at & ~(PAGE - 1)); /* NOLINT: an address of the program's */
+    size_t room = ((at + n + PAGE - 1) & ~(PAGE - 1)) - (at & ~(PAGE - 1));
+    if (mprotect(page, room, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        ((volatile uint8_t *)at)[i] = bytes[i]; /* NOLINT */
+    (void)mprotect(page, room, PROT_READ | PROT_EXEC);
+    return true;
+}
+
+bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
+{
+    int fd = probe_text_open();
+    bool done = probe_text_write(fd, at, bytes, n);
+    probe_text_close(fd);
+    return done;
+}
+
+/* --- who has SIGTRAP blocked ------------------------------------------------------------------------------------------------ */
+
+/* Threads that are there because the program, or an image of it, has made them by functions that we stand in front of: their masks leave SIGTRAP
+ * out. Those that libc makes inside itself (timers with SIGEV_THREAD, aio) have it blocked. */
+static _Atomic int32_t known_threads;
+
+void probe_thread_comes(void)
+{
+    atomic_fetch_add(&known_threads, 1);
+}
+
+void probe_thread_goes(void)
+{
+    atomic_fetch_sub(&known_threads, 1);
+}
+
+void probe_threads_forked(void)
+{
+    atomic_store(&known_threads, 1);
+}
+
+/* proc(5): SigBlk is a line of a thread's status, in hexadecimal. */
+static bool has_blocked(int tasks, const char *tid)
+{
+    char path[32], text[2048];
+    (void)snprintf(path, sizeof path, "%s/status", tid);
+    int fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *line = strstr(text, "\nSigBlk:");
+    uint64_t mask = 0;
+    for (line = line != NULL ? line + 8 : ""; *line != '\0' && *line != '\n'; line++)
+        if (*line >= '0' && *line <= '9')
+            mask = mask << 4 | (uint64_t)(*line - '0');
+        else if (*line >= 'a' && *line <= 'f')
+            mask = mask << 4 | (uint64_t)(*line - 'a' + 10);
+    return (mask & sys_signal_bit(SIGTRAP)) != 0;
+}
+
+/* Any thread but this one. getdents64(2). */
+static bool anybody_has_blocked(void)
+{
+    struct entry {
+        uint64_t ino;
+        int64_t off;
+        uint16_t length;
+        uint8_t type;
+        char name[];
+    };
+    char list[1024] __attribute__((aligned(8))), own[16];
+    bool found = false;
+    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(own, sizeof own, "%d", (int)sys_gettid());
+    for (long n; tasks >= 0 && !found &&
+                 (n = sys_call6(SYS_getdents64, tasks, (long)list, sizeof list, 0, 0, 0)) > 0;)
+        for (long at = 0; at < n && !found;) {
+            const struct entry *e = (const struct entry *)(const void *)(list + at);
+            found = e->name[0] != '.' && strcmp(e->name, own) != 0 && has_blocked(tasks, e->name);
+            at += e->length;
+        }
+    if (tasks >= 0)
+        (void)close(tasks);
+    return found;
+}
+
+bool probe_may_poke(void)
+{
+    enum { TRIES = 20, PAUSE_NS = 100000 };
+    for (int i = 0; i < TRIES; i++) {
+        struct stat st;
+        struct timespec pause = {.tv_nsec = PAUSE_NS};
+        if (stat("/proc/self/task", &st) != 0 ||
+            (int64_t)st.st_nlink - 2 <= atomic_load(&known_threads) || !anybody_has_blocked())
+            return true;
+        (void)sys_call6(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+    }
+    return false;
+}
