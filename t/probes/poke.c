@@ -85,7 +85,7 @@ static void *short_one(void *seen)
     unsigned *bytes = seen;
     bytes[0] = first_byte();
     come_to_all(5);
-    for (double end = now() + 2; (bytes[1] = first_byte()) != 0x55 && may_go && now() < end;)
+    for (double end = now() + 30; (bytes[1] = first_byte()) != 0x55 && may_go && now() < end;)
         ;
     return NULL;
 }
