@@ -29,6 +29,7 @@ struct check {
     const char *file;           /* being looked at */
     struct window_span windows; /* of a span only its rows are held against the rules */
     uint64_t in_span;           /* rows of /windows in it */
+    bool live;                  /* a file is still being written: regtrace.h5 is of before */
     uint64_t violations, by_rule[CHECK_RULES];
     uint64_t shown[CHECK_RULES]; /* in this file */
     uint64_t facts; /* how many things were compared: nothing looked at is no success */

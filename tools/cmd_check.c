@@ -46,6 +46,7 @@ static void check_file(struct check *c, const struct rt_run *run, size_t i, bool
     const struct rt_rank_info *info = rt_rank_info(rank);
     c->file = rt_run_file(run, i); /* it may have moved */
     c->facts++;
+    c->live = c->live || info->state == RT_FILE_LIVE;
     if (info->state == RT_FILE_ABANDONED)
         check_violation(c, CHECK_CLOSED,
                         "its writer is gone without closing it; regtrace recover finishes it");
@@ -80,7 +81,7 @@ static int check_run(const struct rt_run *run, bool allow_live, const struct win
     struct check c = {.windows = *windows};
     for (size_t i = 0; i < rt_run_count(run); i++)
         check_file(&c, run, i, allow_live);
-    if (!windows->given)
+    if (!windows->given && !(allow_live && c.live))
         check_index(&c, run);
     if (!span_is_there(&c, run))
         return TOOL_FAILURE;

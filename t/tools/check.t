@@ -125,4 +125,39 @@ rm -rf "$T/bad" && cp -r "$T/good" "$T/bad" && truncate -s 5000 "$T/bad/rank-000
 run 60 "$REGTRACE" check "$T/bad"
 like "$out" '^rank-00000.h5: readable: ' 'a cut rank file is a violation'
 is "$status" 1 'and no success'
+
+# A child has recorded and ended, its file has given up its name since: regtrace.h5 is of before as long as another writes.
+cat >"$T/first.c" <<'END'
+#include <regtrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    if (fork() == 0) {
+        regtrace_mark_set(1, 1);
+        return 0;
+    }
+    (void)wait(0);
+    while (access(argv[1], F_OK) != 0)
+        (void)usleep(20000);
+    regtrace_mark_set(1, 2);
+    while (argc > 2 && access(argv[2], F_OK) != 0)
+        (void)usleep(20000);
+    return 0;
+}
+END
+if cc -I"$REGTRACE_SOURCE/share/include" -o "$T/first" "$T/first.c"; then
+    REGTRACE_DIR=$T/first.run LD_PRELOAD=$LIBREGTRACE "$T/first" "$T/go" "$T/end" &
+    first=$!
+    for ((i = 0; i < 600; i++)); do [ -e "$T/first.run/regtrace.h5" ] && break; sleep 0.1; done
+    touch "$T/go"
+    for ((i = 0; i < 600; i++)); do [ "$(echo "$T"/first.run/rank-*.h5 | wc -w)" = 2 ] && break; sleep 0.1; done
+    ok_run "a live run whose first file has another name now has no violation" "$REGTRACE" check -live "$T/first.run"
+    touch "$T/end"
+    wait "$first"
+    ok_run "nor has it at its end" "$REGTRACE" check "$T/first.run"
+else
+    skip "a live run" "it does not compile"
+fi
+
 done_testing
