@@ -45,12 +45,22 @@ library() {
         return
     fi
     # Of one place many names are its names; callgrind has one. An indirect function's is that of what chooses.
-    nm -D --defined-only "$file" | awk '$2 == "i" { sub(/@.*/, "", $3); print $3 }' | sort -u >chosen
+    nm -D --defined-only "$file" | awk '$2 == "i" { print $3; sub(/@.*/, "", $3); print $3 }' | sort -u >chosen
     join -1 2 -2 2 -o 0,1.1,2.1 ours theirs | join -v 1 - chosen >both
     compared=$(wc -l <both)
     [ "$compared" -gt 20 ]
     ok $? "$name: $compared functions that callgrind has as well" || diag "$(head -5 theirs)"
     is "$(awk '$2 != $3' both)" "" "$name: each is entered as often as callgrind says"
+    rm -rf run
+    run 300 "$REGTRACE" run -quiet -o "$T/run" -functions ".@$name*" -- "$P" "$@"
+    is "$status $out" "0 $(cat bare)" "$name: all of them recorded: it computes the same" || diag "$err"
+    ok_run "$name: what is recorded holds" "$REGTRACE" check "$T/run"
+    "$REGTRACE" dump "$T/run" | sed -nE 's/.* EV_FUNCTION_ENTER .* address_name="([^"]*)".*/\1/p' | sort | uniq -c | awk '{ print $1, $2 }' | sort -k 2 >ours
+    is "$("$REGTRACE" dump "$T/run" | grep -c ' EV_FUNCTION_LEAVE ')" "$(awk '{ n += $1 } END { print n }' ours)" "$name: as many leaves as enters"
+    join -1 2 -2 2 -o 0,1.1,2.1 ours theirs | join -v 1 - chosen >both
+    [ "$(wc -l <both)" -gt "$compared" ]
+    ok $? "$name: static functions are among them: $(wc -l <both)"
+    is "$(awk '$2 != $3' both)" "" "$name: each is recorded as often as callgrind says"
 }
 library libm.so '^[a-z]' libm
 library libhdf5 '^H5[A-Z]' hdf5 "$T/file.h5"
@@ -61,6 +71,10 @@ for mpi in $(mpis); do
         program=$REGTRACE_BUILD/t/apps/$app.$mpi
         [ -x "$program" ] || continue
         rt_limit=100 mpirun_for "$mpi" 2 "$program" 2>/dev/null | sort >bare
+        rm -rf run
+        rt_limit=500 mpirun_for "$mpi" 2 REGTRACE_DIR="$T/run" REGTRACE_FUNCTIONS='.@*' REGTRACE_FUNCTIONS_DEPTH=20 LD_PRELOAD="$LIBREGTRACE" "$program" 2>err | sort >out
+        is "$(cat out)" "$(cat bare)" "$app, $mpi: every function of all images recorded" || diag "$(head -5 err)"
+        ok_run "$app, $mpi: what is recorded holds" "$REGTRACE" check "$T/run"
         for kind in CALL RET COND_BR; do
             rm -rf run
             rt_limit=500 mpirun_for "$mpi" 2 REGTRACE_DIR="$T/run" REGTRACE_CONTROL=start:isa_category:$kind:count1000000000000 \
