@@ -66,11 +66,13 @@ struct probe_frame {
     uint64_t rdi, flags, rax, back, number;
 };
 
+#if PROBE_HAS_FAST
 /* They save what they change. */
 #define PROBE_FAST __attribute__((no_caller_saved_registers))
 
 /* True: the long way. */
 bool probe_fast_entered(const struct probe_frame *f) PROBE_FAST RT_HIDDEN;
 bool probe_fast_returned(const struct probe_frame *f) PROBE_FAST RT_HIDDEN;
+#endif
 
 #endif
