@@ -64,6 +64,11 @@ class Tap:
         return 1 if self.failed else 0
 
 
+def seed():
+    """Of a test's random choices: SEED, or the same each time, or a new one where ROUNDS are asked for."""
+    return int(os.environ.get("SEED", random.randrange(10**9) if "ROUNDS" in os.environ else 1))
+
+
 def environment(folder, **more):
     """The environment of a traced process."""
     ours = ("REGTRACE_BUILD", "REGTRACE_SOURCE")  # the tests' own

@@ -3,7 +3,7 @@
 from harness import *
 
 ROUNDS = int(os.environ.get("ROUNDS", "4"))
-SEED = int(os.environ.get("SEED", str(random.randrange(10**9))))
+SEED = seed()
 RANKS = 4
 tap = Tap()
 choose = random.Random(SEED)

@@ -3,7 +3,7 @@
 from harness import *
 
 ROUNDS = int(os.environ.get("ROUNDS", "8"))
-SEED = int(os.environ.get("SEED", str(random.randrange(10**9))))
+SEED = seed()
 FEW, MANY = 40000, 600000  # events after the kill: what the stream holds, and more than it holds
 tap = Tap()
 choose = random.Random(SEED)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * SIGKILL at random moments, of the process or of its writer: every event that was logged as emitted is found,
- * once and in order. ROUNDS from the first argument or REGTRACE_ROUNDS. */
+ * once and in order. ROUNDS from the first argument or REGTRACE_ROUNDS, then with a seed that is new each time. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 {
     const char *asked = argc > 1 ? argv[1] : getenv("REGTRACE_ROUNDS");
     int rounds = asked != NULL ? atoi(asked) : 1 + 19 / slowdown();
-    unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : (unsigned)getpid();
+    unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : asked != NULL ? (unsigned)getpid() : 1;
     diag("seed %u, %d rounds each", seed, rounds);
     int good = 0;
     for (int i = 0; i < rounds; i++)
