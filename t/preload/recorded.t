@@ -218,12 +218,12 @@ int main(void)
 }
 END
 cc -o "$T/timers.out" "$T/timers.c" -pthread
-traced timers REGTRACE_CONTROL=start:timeout:1ms:bcast,stop:timeout:1ms:bcast,repeat "$T/timers.out"
+traced timers REGTRACE_EXIT_WAIT=60 REGTRACE_CONTROL=start:timeout:1ms:bcast,stop:timeout:1ms:bcast,repeat "$T/timers.out"
 windows=$(count 'alarm fires.*event="start"')
 [ "$windows" -gt 20 ]
 ok $? "four threads' timers open many windows for all" || diag "$windows"
 is "$(cat "$trace/regtrace.log" 2>/dev/null)" "" "and none of them runs out"
-traced chains REGTRACE_CONTROL="$(printf 'start:timeout:%sms:tid0;' {50..89}; echo start:pcontrol:never)" "$T/timers.out"
+traced chains REGTRACE_EXIT_WAIT=60 REGTRACE_CONTROL="$(printf 'start:timeout:%sms:tid0;' {50..89}; echo start:pcontrol:never)" "$T/timers.out"
 is "$(count 'alarm fires.*event="start"') $(cat "$trace/regtrace.log" 2>/dev/null)" "40 " "forty chains wait for times of their own"
 # A handler may find the program amid setenv(), which has freed the list that environ still points to.
 cat >"$T/amid.c" <<'EOF'

@@ -25,16 +25,16 @@ periods() { sed -nE 's/^ *"periods": ([0-9]+),$/\1/p' <<<"$hot"; }
 # near A B PERCENT: is A so near to B?
 near() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a - b; exit !((d < 0 ? -d : d) * 100 <= p * b) }'; }
 
-sampled work work 12
-cpu=${said#cpu }
+sampled work work 24
+read -r _ cpu three one outside <<<"$said"
 near "$(periods)" "$cpu" 10
 ok $? "the samples stand for the window's CPU time" || diag "$(periods) ms of $cpu"
 near "$(of innermost self)" "$cpu" 12
 ok $? "and fall where it goes" || diag "$hot"
-near "$(of three_parts with_callees)" $((3 * cpu / 4)) 12
-ok $? "callers have their share: three parts" || diag "$(of three_parts with_callees) of $cpu"
-near "$(of one_part with_callees)" $((cpu / 4)) 20
-ok $? "and one" || diag "$(of one_part with_callees) of $cpu"
+near "$(of three_parts with_callees)" "$three" 12
+ok $? "callers have their share: three parts" || diag "$(of three_parts with_callees) of $three"
+near "$(of one_part with_callees)" "$one" 20
+ok $? "and one" || diag "$(of one_part with_callees) of $one"
 is "$(of unseen self)" 0 "none of what runs outside the window"
 near "$(of main with_callees)" "$(periods)" 5
 ok $? "main calls all of it" || diag "$hot"
@@ -62,20 +62,20 @@ sampled whole REGTRACE_CONTROL= threads 12
 ok $? "without chains every thread is sampled from its begin" || diag "$hot"
 
 sampled gaps REGTRACE_SAMPLE=cpu:1ms:gaps work 12
-cpu=${said#cpu }
+read -r _ cpu three one outside <<<"$said"
 is "$(of innermost self)" 0 "gaps: none of what runs inside the window"
-near "$(of unseen self)" $((2 * cpu)) 45
-ok $? "and what runs outside, as long as it does" || diag "$(of unseen self) of twice $cpu"
+near "$(of unseen self)" "$outside" 12
+ok $? "and what runs outside, as long as it does" || diag "$(of unseen self) of $outside"
 like "$hot" '"periods_in_windows": 0,' "the report knows of no window's"
 run 60 "$REGTRACE" report --hot "$trace"
 like "$out" 'Samples cpu:1ms between windows: [0-9]+, of [0-9]+ periods, [0-9.]+ ms of CPU time$' "and says where they were taken"
 
 sampled always REGTRACE_SAMPLE=cpu:1ms:always work 12
-cpu=${said#cpu }
+read -r _ cpu three one outside <<<"$said"
 near "$(of innermost self)" "$cpu" 12
 ok $? "always: what runs inside the window" || diag "$(of innermost self) of $cpu"
-near "$(of unseen self)" $((2 * cpu)) 45
-ok $? "and outside" || diag "$(of unseen self) of twice $cpu"
+near "$(of unseen self)" "$outside" 12
+ok $? "and outside" || diag "$(of unseen self) of $outside"
 in_windows=$(sed -nE 's/^ *"periods_in_windows": ([0-9]+),$/\1/p' <<<"$hot")
 near "$in_windows" "$(of innermost self)" 5 # not the same: a sample may hit one of the few other instructions in the window
 ok $? "the report tells them apart" || diag "$in_windows in windows, $(of innermost self) in the function that runs there"

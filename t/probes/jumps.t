@@ -23,9 +23,9 @@ for how in "-O2 -fPIE -pie" "-O2 -fno-pie -no-pie"; do
         [ "$out" -gt 0 ]
         ok $? "and all is as it was" || diag "$out"
     }
-    run 10 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=start:enter_func:counted:count5000000000 LD_PRELOAD="$LIBREGTRACE" "$P" byte
+    run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=start:enter_func:counted:count5000000000 LD_PRELOAD="$LIBREGTRACE" "$P" byte
     is "$out" 233 "$how: there is a jump"
-    run 10 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=start:enter_func:counted:count5000000000 LD_PRELOAD="$LIBREGTRACE $T/libstarts.so" "$P" byte
+    run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=start:enter_func:counted:count5000000000 LD_PRELOAD="$LIBREGTRACE $T/libstarts.so" "$P" byte
     like "$out" '^(204|233)$' "where a thread may be in the code (which constructor is first is the linker's) an int3 does as well"
 
     # Counted in place; counted and fired each time; by two alarms, which the code in place does not count.

@@ -165,6 +165,18 @@ def marks(events, mark_type):
     return events["b"][chosen]
 
 
+def waited(f):
+    """Seconds that each thread waited for the writer."""
+    c = f["calibration"][:]
+    scale = (int(c[-1]["monotonic_ns"]) - int(c[0]["monotonic_ns"])) / (int(c[-1]["ticks"]) - int(c[0]["ticks"]))
+    return f["threads"]["wait_ticks"] * scale / 1e9
+
+
+def may_drop(f):
+    """Was a writer without progress for 2 s, and so given up? Then events are dropped, and rightly; a crowded machine does that."""
+    return int(f["threads"]["dropped"].sum()) > 0 and float(waited(f).max()) > 1.9
+
+
 def is_counting(values, at_least):
     """Does the array read 1, 2, 3 ... to at_least or more? '' or what is wrong."""
     want = numpy.arange(1, len(values) + 1, dtype=numpy.uint64)

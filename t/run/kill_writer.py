@@ -4,7 +4,7 @@ from harness import *
 
 ROUNDS = int(os.environ.get("ROUNDS", "8"))
 SEED = seed()
-FEW, MANY = 40000, 600000  # events after the kill: what the stream holds, and more than it holds
+FEW, MANY = 40000, 2000000  # events after the kill: what the stream holds, and more than it holds
 tap = Tap()
 choose = random.Random(SEED)
 
@@ -42,7 +42,7 @@ def one_round(number):
     log = folder + ".log"
     threads = choose.choice([1, 1, 2])
     events = FEW if number % 4 != 3 else MANY
-    pause, burst = (1000, 100) if events == FEW else (0, 1)
+    pause, burst = (4000, 100) if events == FEW else (0, 1)
     child = subprocess.Popen([PROGRAMS + "/emit.plain", log, str(threads), str(events), str(pause), str(burst)],
                              env=environment(folder, REGTRACE_COMPRESS=choose.choice([0, 1])),
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -50,7 +50,7 @@ def one_round(number):
         child.kill()
         child.communicate()
         return "no writer in 30 s"
-    time.sleep(choose.random() * (0.3 if events == FEW else 0.05))
+    time.sleep(choose.random() * (0.6 if events == FEW else 0.05))
     os.kill(writers()[0], signal.SIGKILL)
     at_kill = logged(log, threads)
     out, err = child.communicate(timeout=120)

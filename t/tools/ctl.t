@@ -9,9 +9,10 @@ cat >p.c <<'END'
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
-static volatile int go_on = 1;
+static volatile int go_on = 1, begun;
 static void *work(void *a)
 {
+    begun = 1;
     while (go_on)
         usleep(2000);
     return a;
@@ -20,6 +21,8 @@ int main(int argc, char **argv)
 {
     pthread_t t;
     pthread_create(&t, 0, work, 0);
+    while (!begun)
+        usleep(2000);
     FILE *f = fopen(argv[1], "w");
     fprintf(f, "%d\n", (int)getpid());
     fclose(f);

@@ -185,7 +185,7 @@ int main(void)
     pthread_t t;
     signal(SIGUSR1, handler);
     raise(SIGUSR1); /* something to record */
-    usleep(300000);
+    usleep(3000000);
     pthread_create(&t, 0, work, 0);
     return pthread_join(t, 0);
 }
@@ -195,7 +195,7 @@ cc -o late late.c -pthread
 late=$("$REGTRACE" report --json "$T/joined" | "$PYTHON" -c 'import json, sys; print([w["opened_by"] for w in json.load(sys.stdin)["windows"]])')
 is "$late" "['default start', 'default start']" 'a window that a later thread joins was opened by who opened it'
 ticks=$("$REGTRACE" dump --json --code EV_WINDOW_OPEN --thread 1 "$T/joined" | grep -o '"late_ticks": [0-9]*' | grep -o '[0-9]*$')
-[ "${ticks:-999999999}" -lt 200000000 ]
+[ "${ticks:-9999999999}" -lt 2000000000 ]
 ok $? "which it does not join $ticks ticks late"
 
 # dump's filters against its own unfiltered lines.
@@ -269,8 +269,9 @@ print(one["end_reason"], one["functions"][0]["calls"], len(w), w[0]["truncated"]
     got=$("$PYTHON" -c '
 import json, sys
 r = json.load(open(sys.argv[1]))["ranks"][0]
-print(r["overhead"]["waits"] > 0, r["overhead"]["wait_ns"] > 0, r["overhead"]["waits"] == sum(t["waits"] for t in r["threads"]), r["lost"])' "$T/wait.json")
-    is "$got" 'True True True 0' 'waits for the writer are counted, with their time, and lose nothing'
+print(r["overhead"]["waits"] > 0, r["overhead"]["wait_ns"] > 0, r["overhead"]["waits"] == sum(t["waits"] for t in r["threads"]),
+      r["lost"] == 0 or r["overhead"]["wait_ns"] > 1.9e9) # a writer without progress for 2 s is given up' "$T/wait.json")
+    is "$got" 'True True True True' 'waits for the writer are counted, with their time, and lose nothing'
     like "$(cat "$T/wait.text")" 'waiting .* measured, [1-9][0-9]* waits for the writer' 'and told to people'
 
     # Events dropped, many: counted, and calls whose other end fell into a gap are no violation.

@@ -161,24 +161,24 @@ run 30 "$REGTRACE" run -o "$T/mine" -- sh -c true
 ok $? 'a folder with something in it is never removed'
 
 # --- processes that outlive their launcher, as ranks do where one of them aborts --------------------------------
-printf '#include <unistd.h>\nint main(void) { usleep(700000); return 0; }\n' >lasts.c
+printf '#include <unistd.h>\nint main(void) { usleep(3000000); return 0; }\n' >lasts.c
 cc -o lasts lasts.c
 cat >hold.sh <<'END'
-# Let the writer that is at work in folder $1 rest for a second, before it has made its file, while its process runs on.
+# Let the writer that is at work in folder $1 rest for 4 s, before it has made its file, while its process runs on and ends.
 ./lasts >/dev/null 2>&1 &
 until [ "$(cat "$1"/.regtrace/*.entry 2>/dev/null | grep -cE '^state=(waiting|open)')" = 1 ]; do sleep 0.01; done
 writer=$(grep -lE '^state=(waiting|open)' "$1"/.regtrace/*.entry | xargs sed -n 's/^writer_pid=//p')
 kill -STOP "$writer"
-(sleep 1; kill -CONT "$writer") >/dev/null 2>&1 &
-sleep 0.1
+(sleep 4; kill -CONT "$writer") >/dev/null 2>&1 &
+sleep 1 # by then the process has recorded something
 END
-run 30 "$REGTRACE" run -o "$T/outlives" -include lasts -control start:timeout:10ms -- sh hold.sh "$T/outlives"
+run 60 "$REGTRACE" run -o "$T/outlives" -exit-wait 60 -include lasts -control start:timeout:10ms -- sh hold.sh "$T/outlives"
 like "$err" "1 process recorded in $T/outlives" 'a process that ends after the launcher is waited for, though it has no file yet'
 is "$("$REGTRACE" check "$T/outlives" | sed 's/, [0-9]* facts.*,/,/')" "$T/outlives: 1 file, no violation" 'and its file is complete'
 export REGTRACE_RUN=same REGTRACE_INCLUDE=lasts REGTRACE_DIR=$T/follows REGTRACE_CONTROL=start:timeout:10ms
 LD_PRELOAD=$LIBREGTRACE ./lasts
-wait_for 20 test -e "$T/follows/rank-00000.h5"
-LD_PRELOAD=$LIBREGTRACE sh hold.sh "$T/follows"
+wait_for 20 grep -rq '^state=closed' "$T/follows/.regtrace"
+run_with_limit 30 env LD_PRELOAD="$LIBREGTRACE" sh hold.sh "$T/follows"
 like "$("$REGTRACE" check "$T/follows")" ' 2 files' 'check knows of a file that follows'
 unset REGTRACE_RUN REGTRACE_INCLUDE REGTRACE_DIR REGTRACE_CONTROL
 
@@ -197,7 +197,7 @@ fi
 
 # --- launchers: both orders, both MPIs -------------------------------------------------------------------------
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
-printf '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = 0 ] && sleep 1\nexec "$@"\n' >"$T/late"
+printf '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = 0 ] && sleep 0.3\nexec "$@"\n' >"$T/late"
 for mpi in openmpi mpich; do
     if ! have_mpi $mpi; then
         for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do skip "$mpi $i" "no $mpi here"; done

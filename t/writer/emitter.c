@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[6], "exec") == 0) {
         atomic_store(&p.stream.header->state, STREAM_EXECED);
         recorder_wake_writer();
-        (void)execl("/bin/sleep", "sleep", "2", (char *)NULL);
+        (void)execl("/bin/sleep", "sleep", "20", (char *)NULL);
         return 3;
     }
     return producer_finish(&p, STREAM_FINISHED) == WRITER_CLOSED ? 0 : 1;

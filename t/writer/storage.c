@@ -197,7 +197,10 @@ static void produce_until_deleted(struct fixture *f, struct producer *p)
 {
     for (uint64_t i = 0; i < 50000; i++)
         (void)recorder_emit(&recorder_self, EV_MARK_SET, i, i);
-    fixture_sleep_ms(300);
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/rank-00000.h5", f->dir);
+    for (int i = 0; i < 2000 && access(path, F_OK) != 0; i++) /* the writer has begun its file */
+        fixture_sleep_ms(10);
     (void)nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     produce(f, p);
 }
