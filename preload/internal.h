@@ -48,6 +48,7 @@ struct preload_thread {
     uint32_t left_number; /* of the broadcast window that is open and that it left, 0 none */
     uint8_t kind;         /* of the open window: enum window_kind */
     bool was_recording;   /* over fork */
+    bool fired;           /* an alarm of its own, since triggers_after_hit() has looked */
     uint32_t asked;       /* interactive alarms that fired in this thread */
     uintptr_t readable[THREAD_READABLE_PAGES]; /* pages that text_look() found so, plus 1 */
     uint32_t region_depth, function_depth;

@@ -99,7 +99,10 @@ void triggers_after_hit(struct preload_thread *pt)
         return; /* a forked child that records nothing (yet) */
     uint64_t fired =
         atomic_load_explicit(&recorder_stream.header->fired_total, memory_order_relaxed);
-    if (fired != atomic_exchange_explicit(&fired_before, fired, memory_order_relaxed))
+    /* Its own firing in any case: who sees it before its chain has gone on counts what was armed before. */
+    bool own = pt->fired;
+    pt->fired = false;
+    if (fired != atomic_exchange_explicit(&fired_before, fired, memory_order_relaxed) || own)
         triggers_count_armed(pt);
     counting_retire(pt);
     if (process.options.number[OPT_exit_on_stop] == 0 || recorder_self.recording ||

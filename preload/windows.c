@@ -381,6 +381,7 @@ void windows_fired(void *context, const struct ctl_fired *f)
     struct preload_thread *pt = t->window_state;
     if (pt == NULL || !recorder_is_on())
         return;
+    pt->fired = true;
     if (f->alarm != CTL_NO_ALARM)
         pt->asked += ctl_config_alarm(process.config, f->alarm)->type == CTL_INTERACTIVE;
     fired_on_thread(t, pt, f, false);
