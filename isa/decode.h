@@ -67,6 +67,11 @@ struct lea {
     uint64_t at, value;
 };
 
+struct lea_list {
+    struct lea *at;
+    size_t count;
+};
+
 struct code_counts {
     uint64_t bytes, sure, padding, data, unsure; /* bytes of all executable segments */
     uint64_t tables, unresolved; /* jump tables followed; jumps whose targets are not known */
@@ -83,7 +88,7 @@ struct code {
     struct addresses data_refs; /* addresses that instructions compute or read, of data */
     struct addresses code_refs; /* and of code */
     struct lea *lea_list;
-    size_t lea_count;
+    size_t lea_count, lea_sorted; /* the first so many are sorted by place */
     struct addresses words; /* of data, that are addresses inside of ranges */
     struct addresses maybe; /* behind calls that may not return there */
     struct code_counts counts;

@@ -198,27 +198,63 @@ static void look_back(struct code *c, struct jump *j)
     }
 }
 
-/* The address of the table may have been computed at the function's begin, far away; and distances may count from a label. */
-static void look_everywhere(struct code *c, struct jump *j)
+static int by_place(const void *a, const void *b)
 {
-    size_t low = 0, high = c->lea_count, end;
+    const struct lea *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void sort_leas(struct code *c)
+{
+    image_sort(c->lea_list, c->lea_count, sizeof *c->lea_list, by_place);
+    c->lea_sorted = c->lea_count;
+}
+
+static void add_lea(struct code *c, struct lea_list *list, const struct lea *l,
+                    const struct code_range *r)
+{
+    if (l->at < r->start || l->at >= r->end)
+        return;
+    if (image_grow((void **)&list->at, list->count, sizeof *list->at) != 0)
+        c->no_memory = true;
+    else
+        list->at[list->count++] = *l;
+}
+
+/* The range's, by where they are. Those found since all were sorted stand at the end. */
+static struct lea_list leas_of(struct code *c, const struct code_range *r)
+{
+    struct lea_list list = {.count = 0};
+    if (c->lea_count - c->lea_sorted > 1024 + c->lea_sorted / 16)
+        sort_leas(c);
+    size_t low = 0, high = c->lea_sorted;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (c->lea_list[middle].at < j->range->start)
+        if (c->lea_list[middle].at < r->start)
             low = middle + 1;
         else
             high = middle;
     }
-    for (end = low; end < c->lea_count && c->lea_list[end].at < j->range->end; end++)
-        continue;
-    for (size_t k = low; k < end; k++) {
-        struct table t = {.at = c->lea_list[k].value, .base = c->lea_list[k].value};
+    for (; low < c->lea_sorted && c->lea_list[low].at < r->end; low++)
+        add_lea(c, &list, &c->lea_list[low], r);
+    for (size_t k = c->lea_sorted; k < c->lea_count; k++)
+        add_lea(c, &list, &c->lea_list[k], r);
+    image_sort(list.at, list.count, sizeof *list.at, by_place);
+    return list;
+}
+
+/* The address of the table may have been computed at the function's begin, far away; and distances may count from a label. */
+static void look_everywhere(struct code *c, struct jump *j)
+{
+    struct lea_list list = leas_of(c, j->range);
+    for (size_t k = 0; k < list.count; k++) {
+        struct table t = {.at = list.at[k].value, .base = list.at[k].value};
         if ((t.at & 3) != 0 || code_at(c, t.at) != NULL)
             continue;
         if (count_entries(c, j, &t) >= 3)
             j->found = follow_table(c, j, &t) || j->found;
-        for (size_t l = low, tried = 0; l < end && tried < 16; l++) {
-            t.base = c->lea_list[l].value;
+        for (size_t l = 0, tried = 0; l < list.count && tried < 16; l++) {
+            t.base = list.at[l].value;
             if (t.base < j->range->start || t.base >= j->range->end)
                 continue;
             tried++;
@@ -228,6 +264,7 @@ static void look_everywhere(struct code *c, struct jump *j)
             }
         }
     }
+    free(list.at);
 }
 
 /* Labels whose addresses a program keeps (computed goto), in words that the dynamic linker adjusts or at a fixed address. */
@@ -262,18 +299,12 @@ static void look_at_word(struct code *c, const struct instruction *i)
     }
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct lea *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
 bool code_follow_tables(struct code *c)
 {
     size_t count = c->indirect.count;
     uint64_t tables = c->counts.tables;
     code_sort(&c->data_refs);
-    image_sort(c->lea_list, c->lea_count, sizeof *c->lea_list, by_place);
+    sort_leas(c);
     for (size_t k = 0; k < count; k++) {
         struct instruction i;
         if (!code_decode(c, c->indirect.at[k], &i))
