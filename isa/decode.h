@@ -72,6 +72,12 @@ struct lea_list {
     size_t count;
 };
 
+/* An address that an instruction names: it computes it, or reads or writes there. */
+struct named {
+    uint64_t value;
+    bool computed;
+};
+
 struct code_counts {
     uint64_t bytes, sure, padding, data, unsure; /* bytes of all executable segments */
     uint64_t tables, unresolved; /* jump tables followed; jumps whose targets are not known */
@@ -89,8 +95,8 @@ struct code {
     struct addresses code_refs; /* and of code */
     struct lea *lea_list;
     size_t lea_count, lea_sorted; /* the first so many are sorted by place */
-    struct addresses words; /* of data, that are addresses inside of ranges */
-    struct addresses maybe; /* behind calls that may not return there */
+    struct addresses words;       /* of data, that are addresses inside of ranges */
+    struct addresses maybe;       /* behind calls that may not return there */
     struct code_counts counts;
     bool partial; /* only wanted ranges are decoded */
     bool no_memory;
@@ -121,6 +127,11 @@ uint64_t code_before(const struct code *c, uint64_t at, uint64_t floor);
 /* main of a program, by its entry code, whether it is known to be code or not. 0: not found. */
 uint64_t code_find_main(const struct code *c);
 
+enum {
+    CODE_PATCHED = 4 + 8, /* an endbr64, and what a jump may displace where it matters who comes */
+    CODE_SHORT = 130      /* as far a jump of two bytes goes */
+};
+
 /* --- parts ---------------------------------------------------------------------------------------------------------------- */
 
 /* What is known without decoding; NULL: no memory. */
@@ -133,8 +144,15 @@ bool code_is_wanted(const struct code *c, uint64_t address);
 void code_follow(struct code *c, uint64_t root);
 /* Follow a guess; false, and nothing is sure that was not before, where it leads to a contradiction. */
 bool code_try(struct code *c, uint64_t root);
+/* The addresses in an instruction that are no targets, and how many there are. */
+unsigned code_named(const struct code *c, const struct instruction *i, struct named named[2]);
 /* Targets of the jumps in c->indirect; true where something new was followed. */
 bool code_follow_tables(struct code *c);
+/* Who comes into the first bytes of these places, behind the first: jumps of code that is not decoded are marked. In `uses` are
+ * put the operands of such code that name where a table may begin that leads there. */
+void code_find_jumps(struct code *c, const struct addresses *places, struct lea_list *uses);
+/* For those that are in no instruction now: what the words of the table lead to, as long as that is code. */
+void code_mark_entries(struct code *c, const struct addresses *places, const struct lea_list *uses);
 /* What is left: guesses, padding, ranges in which jumps may land anywhere. */
 void code_sweep(struct code *c);
 void code_add(struct code *c, struct addresses *list, uint64_t address);

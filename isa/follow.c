@@ -104,34 +104,48 @@ static void drop(const struct code *c, uint64_t at)
         *f = (uint8_t)((*f & ~CODE_BODY) | CODE_UNSURE);
 }
 
-/* What instructions name: data that tables may be bounded by, and code that somebody may call. */
+static bool is_lea(const struct instruction *i)
+{
+    return i->z.opcode == 0x8d && i->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+           i->z.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+}
+
+unsigned code_named(const struct code *c, const struct instruction *i, struct named named[2])
+{
+    unsigned n = 0;
+    if (i->relative)
+        named[n++] = (struct named){i->memory, is_lea(i)};
+    if (c->image->dynamic_type || i->flow != FLOW_NEXT)
+        return n;
+    /* At a fixed address: displacements of 32 bits, and immediates. */
+    if (!i->relative && i->z.raw.disp.size == 32)
+        named[n++] = (struct named){(uint64_t)i->z.raw.disp.value, is_lea(i)};
+    if (i->z.raw.imm[0].size == 32)
+        named[n++] = (struct named){i->z.raw.imm[0].value.u & UINT32_MAX, true};
+    else if (i->z.raw.imm[0].size == 64)
+        named[n++] = (struct named){i->z.raw.imm[0].value.u, true};
+    return n;
+}
+
+/* Data that tables may be bounded by, and code that somebody may jump to, whether it is known to be code by now or not. */
 static void note_references(struct walk *w, const struct instruction *i)
 {
     struct code *c = w->c;
-    uint64_t value = i->memory;
-    bool is_lea = i->z.opcode == 0x8d && i->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
-                  i->z.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
-    if (i->relative && is_lea) {
+    struct named named[2];
+    unsigned n = code_named(c, i, named);
+    if (i->relative && is_lea(i)) {
         if (image_grow((void **)&c->lea_list, c->lea_count, sizeof *c->lea_list) != 0)
             c->no_memory = true;
         else
             c->lea_list[c->lea_count++] = (struct lea){i->at, i->memory};
     }
-    if (!i->relative) {
-        /* At a fixed address: immediates and displacements of 32 bits. */
-        if (c->image->dynamic_type || i->flow != FLOW_NEXT)
-            return;
-        is_lea = i->z.raw.imm[0].size == 32;
-        value = is_lea                     ? i->z.raw.imm[0].value.u & UINT32_MAX
-                : i->z.raw.disp.size == 32 ? (uint64_t)i->z.raw.disp.value
-                                           : 0;
+    for (unsigned k = 0; k < n; k++) {
+        uint64_t value = named[k].value;
+        if (value == 0 || image_segment_of(c->image, value) == NULL)
+            continue;
+        bool in_code = named[k].computed && code_at(c, value) != NULL;
+        code_add(c, in_code ? &c->code_refs : &c->data_refs, value);
     }
-    if (value == 0 || image_segment_of(c->image, value) == NULL)
-        return;
-    if (code_at(c, value) == NULL || !is_lea)
-        code_add(c, &c->data_refs, value);
-    else if ((*code_at(c, value) & CODE_START) == 0)
-        code_add(c, &c->code_refs, value);
 }
 
 static bool comes_back(const struct code *c, const struct instruction *i)

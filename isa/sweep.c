@@ -77,6 +77,13 @@ static void mark(struct code *c, uint64_t from, uint64_t to, uint8_t flags)
         *code_at(c, from) |= flags;
 }
 
+static void mark_target(const struct code *c, uint64_t address)
+{
+    uint8_t *f = address != 0 ? code_at(c, address) : NULL;
+    if (f != NULL)
+        *f |= CODE_TARGET;
+}
+
 /* Bytes between instructions. Padding ends where it stops doing nothing; what then begins is unsure up to the gap's end, and its
  * branches may be true ones. False: something is in it that may be code. */
 static bool settle_gap(struct code *c, uint64_t from, uint64_t to)
@@ -99,9 +106,12 @@ static bool settle_gap(struct code *c, uint64_t from, uint64_t to)
             i.next = at + 1;
             continue;
         }
-        uint8_t *f = i.target != 0 ? code_at(c, i.target) : NULL;
-        if (f != NULL)
-            *f |= CODE_TARGET;
+        struct named named[2];
+        unsigned n = code_named(c, &i, named);
+        mark_target(c, i.target);
+        for (unsigned k = 0; k < n; k++)
+            if (named[k].computed)
+                mark_target(c, named[k].value);
     }
     return false;
 }
@@ -164,11 +174,8 @@ static void count(struct code *c)
 /* Whoever has an address may jump there. */
 static void mark_targets(struct code *c, const struct addresses *list)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        uint8_t *f = code_at(c, list->at[i]);
-        if (f != NULL)
-            *f |= CODE_TARGET;
-    }
+    for (size_t i = 0; i < list->count; i++)
+        mark_target(c, list->at[i]);
 }
 
 void code_sweep(struct code *c)

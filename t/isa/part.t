@@ -87,6 +87,23 @@ for function in free_one:1 near_one:0 far_one:0; do
     is "$(sites "$T/into.so" "enter:${function%:*}" | grep -c jump=)" "${function#*:}" "${function%:*}: a jump where nobody comes into its bytes, else none"
 done
 
+# Each other way into them: of code in another segment, or at its end, of a table, by an address that is computed; and all as it was
+# when these functions are patched.
+for how in "-fPIE -pie" "-fno-pie -no-pie -DFIXED"; do
+    cc $how -o "$T/into" "$REGTRACE_SOURCE/t/isa/into.c" "$REGTRACE_SOURCE/t/isa/into.S" -Wl,--section-start=.text2=0x900000 || exit 99
+    mapfile -t ones < <(nm "$T/into" | sed -n 's/.* T \([a-z]*\)_one$/\1/p')
+    for function in "${ones[@]}"; do
+        [ "$function" = free ] && wanted=1 || wanted=0
+        is "$(sites "$T/into" "enter:${function}_one" | grep -c jump=) $(sites "$T/into" isa_category:CALL "enter:${function}_one" | grep -c jump=)" "$wanted $wanted" "$how, $function: jumps of a part, and of all"
+        [ "$function" != free ] || continue
+        run 60 env REGTRACE_DIR="$T/run" XDG_CACHE_HOME="$T/cache" REGTRACE_CONTROL="start:enter_func:${function}_one:count1000" LD_PRELOAD="$LIBREGTRACE" "$T/into"
+        is "$status $out" "0 " "and it runs"
+        rm -rf "$T/run"
+    done
+    [ "${#ones[@]}" -ge 7 ]
+    ok $? "functions: ${ones[*]}"
+done
+
 if command -v valgrind >/dev/null && [ -n "${library:-}" ]; then
     work() { valgrind --tool=callgrind --callgrind-out-file=/dev/null "$SITES" --no-cache "$@" 2>&1 >/dev/null | awk '/Collected/ {print $4}'; }
     part=$(work "$library" "${functions[0]}") all=$(work "$library" cpuid "${functions[0]}")
