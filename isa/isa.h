@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define ISA_PLAN_MAGIC "rtsites"
-#define ISA_PLAN_VERSION 1
+#define ISA_PLAN_VERSION 2
 
 struct isa_table {
     uint64_t offset, count; /* in the file; of entries */
