@@ -3,6 +3,7 @@
 # Long: every function of whole libraries at once, and every call, return and conditional branch of whole applications: the program
 # computes the same. Entries are counted by callgrind as well, which shares no code with us.
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../run/hpcc.sh"
 P=$T/whole
 export XDG_CACHE_HOME=$T/cache
 cd "$T" || exit 99
@@ -83,4 +84,26 @@ for mpi in $(mpis); do
         done
     done
 done
+
+# HPC Challenge, which is stripped and linked with Open MPI: by what its instructions are, and all functions of its libraries.
+whole_hpcc() {
+    local name=$1
+    shift
+    rm -rf run hpccoutf.txt
+    rt_limit=500 mpirun_for openmpi 1 REGTRACE_DIR="$T/run" LD_PRELOAD="$LIBREGTRACE" "$@" hpcc 2>err >/dev/null
+    hpcc_facts hpccoutf.txt >out
+    is "$(cat out)" "$(cat bare)" "hpcc: $name: the same facts" || diag "$(head -5 err)"
+}
+if command -v hpcc >/dev/null && [ -e "$hpcc_example" ] && command -v mpirun.openmpi >/dev/null; then
+    hpcc_input 1 100 >hpccinf.txt
+    rt_limit=200 mpirun_for openmpi 1 hpcc 2>/dev/null >&2
+    hpcc_facts hpccoutf.txt >bare
+    like "$(cat bare)" 'Success=1' "hpcc runs"
+    for kind in CALL RET COND_BR; do
+        whole_hpcc "every $kind of all images" REGTRACE_CONTROL=start:isa_category:$kind:count1000000000000
+    done
+    whole_hpcc "every function of its libraries recorded" REGTRACE_FUNCTIONS='.@*' REGTRACE_FUNCTIONS_DEPTH=4 REGTRACE_MAX_SIZE=50M
+else
+    skip "hpcc" "it is not installed"
+fi
 done_testing
