@@ -108,7 +108,7 @@ void probe_functions_returned(uintptr_t stack, uintptr_t at)
 void probe_functions_jumped(uintptr_t from, uintptr_t to)
 {
     struct recorder_thread *t = &recorder_self;
-    if (probe_opens.depth == 0)
+    if (!process.probes || probe_opens.depth == 0)
         return;
     uint64_t mask = sys_block_signals();
     (void)recorder_active(t);
@@ -125,6 +125,9 @@ void probe_functions_forked(void)
 
 void probe_functions_cut(struct recorder_thread *t, bool enter)
 {
+    if (!process
+             .probes) /* nor is the memory looked at: its first use is a fault on a page, which events of windows count */
+        return;
     if (enter && !probe_opens.forked)
         probe_opens.depth =
             0; /* what a handler has left behind, that closed a window amid an enter */
