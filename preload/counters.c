@@ -7,22 +7,29 @@
 #include "preload/sampling.h"
 
 #include <errno.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 static struct pmu_counter_set set;
 
-/* Of the linker's: this library's first byte, and the end of its code. */
-extern const char __ehdr_start[] RT_HIDDEN;
-extern const char etext[] RT_HIDDEN;
-
 /* Our code is mapped before anything is counted: a fault on a page of it is none of the program's. From Linux 5.14 on. */
-static void map_own_code(void)
+static int map_own_code(struct dl_phdr_info *info, size_t size, void *context)
 {
-    uintptr_t from = (uintptr_t)__ehdr_start & ~(TEXT_PAGE - 1), to = (uintptr_t)etext;
-    (void)sys_call6(SYS_madvise, (long)from, (long)((to - from + TEXT_PAGE - 1) & ~(TEXT_PAGE - 1)),
-                    MADV_POPULATE_READ, 0, 0, 0);
+    (void)size;
+    (void)context;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + p->p_vaddr, ours = (uintptr_t)&map_own_code;
+        if (p->p_type != PT_LOAD || ours < from || ours - from >= p->p_memsz)
+            continue;
+        uintptr_t page = from & ~(TEXT_PAGE - 1);
+        (void)sys_call6(SYS_madvise, (long)page, (long)(from + p->p_memsz - page),
+                        MADV_POPULATE_READ, 0, 0, 0);
+        return 1;
+    }
+    return 0;
 }
 
 int counters_prepare(struct rt_error *e)
@@ -38,7 +45,7 @@ int counters_prepare(struct rt_error *e)
     if (rc != 0)
         set.count = 0;
     if (set.count != 0)
-        map_own_code();
+        (void)dl_iterate_phdr(map_own_code, NULL);
     return rc;
 }
 
