@@ -5,12 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-void code_add(struct code *c, struct addresses *list, uint64_t address)
+bool code_append(struct addresses *list, uint64_t address)
 {
     if (image_grow((void **)&list->at, list->count, sizeof address) != 0)
+        return false;
+    list->at[list->count++] = address;
+    return true;
+}
+
+void code_add(struct code *c, struct addresses *list, uint64_t address)
+{
+    if (!code_append(list, address))
         c->no_memory = true;
-    else
-        list->at[list->count++] = address;
 }
 
 static int by_address(const void *a, const void *b)
@@ -49,6 +55,12 @@ size_t code_above(const struct addresses *list, uint64_t address)
             high = middle;
     }
     return low;
+}
+
+bool code_has(const struct addresses *list, uint64_t address)
+{
+    size_t above = code_above(list, address);
+    return above > 0 && list->at[above - 1] == address;
 }
 
 uint8_t *code_at(const struct code *c, uint64_t address)

@@ -156,8 +156,11 @@ void code_mark_entries(struct code *c, const struct addresses *places, const str
 /* What is left: guesses, padding, ranges in which jumps may land anywhere. */
 void code_sweep(struct code *c);
 void code_add(struct code *c, struct addresses *list, uint64_t address);
+bool code_append(struct addresses *list, uint64_t address) RT_MUST_CHECK; /* false: no memory */
 void code_sort(struct addresses *list); /* and drops what is there twice */
 /* Of a sorted list the first above that address; its count: none. */
 size_t code_above(const struct addresses *list, uint64_t address);
+/* Is it in a sorted list? */
+bool code_has(const struct addresses *list, uint64_t address);
 
 #endif

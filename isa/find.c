@@ -92,14 +92,6 @@ bool request_is_elsewhere(const struct request *q, const struct image *m)
     return true;
 }
 
-static bool add_one(struct addresses *list, uint64_t address)
-{
-    if (image_grow((void **)&list->at, list->count, sizeof address) != 0)
-        return false;
-    list->at[list->count++] = address;
-    return true;
-}
-
 /* Where bytes are that an instruction of that kind has, whether one begins there or not. behind: so far behind its beginning. */
 static bool add_matches(const struct image *m, const void *bytes, size_t n, unsigned behind,
                         struct addresses *places)
@@ -109,7 +101,7 @@ static bool add_matches(const struct image *m, const void *bytes, size_t n, unsi
         const uint8_t *at = s->bytes, *end = s->bytes + s->size;
         for (; s->code && (at = memmem(at, (size_t)(end - at), bytes, n)) != NULL; at++)
             if ((uint64_t)(at - s->bytes) >= behind &&
-                !add_one(places, s->address + (uint64_t)(at - s->bytes) - behind))
+                !code_append(places, s->address + (uint64_t)(at - s->bytes) - behind))
                 return false;
     }
     return true;
@@ -120,8 +112,8 @@ bool request_places(const struct request *q, const struct image *m, struct addre
     size_t before = places->count;
     uint64_t behind = q->kind == REQUEST_SYMBOL ? q->number : 0;
     switch (q->kind) {
-    case REQUEST_ADDRESS: return add_one(places, q->number);
-    case REQUEST_OFFSET: return add_one(places, q->number + m->base);
+    case REQUEST_ADDRESS: return code_append(places, q->number);
+    case REQUEST_OFFSET: return code_append(places, q->number + m->base);
     case REQUEST_SSC: return add_matches(m, "\x64\x67\x90", 3, 5, places);
     case REQUEST_CPUID: return add_matches(m, "\x0f\xa2", 2, 0, places);
     case REQUEST_MAGIC:
@@ -138,7 +130,7 @@ bool request_places(const struct request *q, const struct image *m, struct addre
             image_name_match(s, q->name) == NAME_NO)
             continue;
         if ((s->type == STT_GNU_IFUNC && q->kind == REQUEST_ENTER) ||
-            !add_one(places, s->address + behind))
+            !code_append(places, s->address + behind))
             return false; /* which functions it chooses from is in its code */
     }
     return places->count != before || strcmp(q->name, "main") != 0;
@@ -176,47 +168,44 @@ static void add_place(struct plan *p, const struct request *q)
 
 /* --- behind calls --------------------------------------------------------------------------------------------------------- */
 
-static bool is_callee(const struct plan *p, uint64_t address)
+static bool calls_wanted(const struct plan *p, const struct request *q, const struct instruction *i,
+                         const void *context)
 {
-    for (size_t i = 0; i < p->callees.count; i++)
-        if (p->callees.at[i] == address)
-            return true;
-    return false;
-}
-
-static bool calls_wanted(const struct plan *p, const struct request *q, const struct instruction *i)
-{
+    (void)context;
     if (i->flow != FLOW_CALL && i->flow != FLOW_CALL_POINTER)
         return false;
-    if (q->name[0] == '\0' || (i->flow == FLOW_CALL && is_callee(p, i->target)))
+    if (q->name[0] == '\0' || (i->flow == FLOW_CALL && code_has(&p->callees, i->target)))
         return true;
     const char *name = i->relative ? image_slot_name(p->code->image, i->memory) : NULL;
     struct image_symbol slot = {.name = name, .version = ""};
     return name != NULL && image_name_match(&slot, q->name) != NAME_NO;
 }
 
-/* Behind calls of the wanted functions, of stubs that lead to them, and through slots that will hold them. */
-static void add_returns(struct plan *p, const struct request *q)
+void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
+                           const void *context)
 {
     const struct code *c = p->code;
-    for (size_t k = 0; k < c->image->symbol_count && q->name[0] != '\0'; k++) {
-        const struct image_symbol *s = &c->image->symbols[k];
-        if (!image_is_function(s) || image_name_match(s, q->name) == NAME_NO)
-            continue;
-        if (image_grow((void **)&p->callees.at, p->callees.count, sizeof *p->callees.at) != 0)
-            p->no_memory = true;
-        else
-            p->callees.at[p->callees.count++] = s->address;
-    }
+    struct instruction i;
     for (size_t k = 0; k < c->segment_count; k++)
-        for (uint64_t n = 0; n < c->segments[k].size; n++) {
-            struct instruction i;
+        for (uint64_t n = 0; n < c->segments[k].size && !p->no_memory; n++) {
             uint64_t at = c->segments[k].address + n;
             /* Behind a call that does not return there is nothing. */
-            if (code_is_sure(c, at) && code_decode(c, at, &i) && calls_wanted(p, q, &i) &&
+            if (code_is_sure(c, at) && code_decode(c, at, &i) && wants(p, q, &i, context) &&
                 code_is_sure(c, i.next))
                 plan_add_site(p, i.next, 0);
         }
+}
+
+/* Behind calls of the wanted functions, of stubs that lead to them, and through slots that will hold them. */
+static void add_returns(struct plan *p, const struct request *q)
+{
+    const struct image *m = p->code->image;
+    for (size_t k = 0; k < m->symbol_count && q->name[0] != '\0' && !p->no_memory; k++)
+        if (image_is_function(&m->symbols[k]) &&
+            image_name_match(&m->symbols[k], q->name) != NAME_NO)
+            p->no_memory = !code_append(&p->callees, m->symbols[k].address);
+    code_sort(&p->callees);
+    plan_add_behind_calls(p, q, calls_wanted, NULL);
 }
 
 void plan_find_named(struct plan *p, const struct request *q)

@@ -98,10 +98,7 @@ static void find_own(struct plan *p, const struct request *q, struct names *own)
         if (!is_meant(q, &m->symbols[i]))
             continue;
         own->at[own->count++] = m->symbols[i].name;
-        p->no_memory =
-            image_grow((void **)&p->callees.at, p->callees.count, sizeof *p->callees.at) != 0;
-        if (!p->no_memory)
-            p->callees.at[p->callees.count++] = m->symbols[i].address;
+        p->no_memory = !code_append(&p->callees, m->symbols[i].address);
     }
     if (!p->no_memory)
         qsort(own->at, own->count, sizeof *own->at, by_text);
@@ -111,44 +108,21 @@ static void find_own(struct plan *p, const struct request *q, struct names *own)
 static void find_stubs(struct plan *p, const struct request *q, const struct names *names)
 {
     const struct image *m = p->code->image;
-    for (size_t i = 0; i < m->symbol_count && !p->no_memory; i++) {
-        if (m->symbols[i].origin != IMAGE_PLT || !is_named(q, names, m->symbols[i].name))
-            continue;
-        p->no_memory =
-            image_grow((void **)&p->callees.at, p->callees.count, sizeof *p->callees.at) != 0;
-        if (!p->no_memory)
-            p->callees.at[p->callees.count++] = m->symbols[i].address;
-    }
+    for (size_t i = 0; i < m->symbol_count && !p->no_memory; i++)
+        if (m->symbols[i].origin == IMAGE_PLT && is_named(q, names, m->symbols[i].name))
+            p->no_memory = !code_append(&p->callees, m->symbols[i].address);
     code_sort(&p->callees);
 }
 
-static bool is_callee(const struct plan *p, uint64_t address)
-{
-    size_t above = code_above(&p->callees, address);
-    return above > 0 && p->callees.at[above - 1] == address;
-}
-
-static bool calls_one(const struct plan *p, const struct request *q, const struct names *names,
-                      const struct instruction *i)
+static bool calls_one(const struct plan *p, const struct request *q, const struct instruction *i,
+                      const void *names)
 {
     const char *slot = NULL;
     if (i->flow == FLOW_CALL)
-        return is_callee(p, i->target);
+        return code_has(&p->callees, i->target);
     if (i->flow == FLOW_CALL_POINTER && i->relative)
         slot = image_slot_name(p->code->image, i->memory);
     return slot != NULL && is_named(q, names, slot);
-}
-
-static void behind_calls(struct plan *p, const struct request *q, const struct names *names,
-                         const struct code_segment *s)
-{
-    const struct code *c = p->code;
-    struct instruction i;
-    for (uint64_t at = s->address; at < s->address + s->size && !p->no_memory; at++)
-        /* Behind a call that does not return there is nothing. */
-        if (code_is_sure(c, at) && code_decode(c, at, &i) && calls_one(p, q, names, &i) &&
-            code_is_sure(c, i.next))
-            plan_add_site(p, i.next, 0);
 }
 
 void pattern_returns(struct plan *p, const struct request *q)
@@ -157,7 +131,6 @@ void pattern_returns(struct plan *p, const struct request *q)
     if (!names.all)
         find_own(p, q, &names);
     find_stubs(p, q, &names);
-    for (size_t k = 0; k < p->code->segment_count; k++)
-        behind_calls(p, q, &names, &p->code->segments[k]);
+    plan_add_behind_calls(p, q, calls_one, &names);
     free(names.at);
 }

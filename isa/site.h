@@ -83,6 +83,11 @@ uint16_t plan_say(struct plan *p, const char *fmt, ...) __attribute__((format(pr
 /* Sites by name, and by what instructions are. */
 void plan_find_named(struct plan *p, const struct request *q);
 void plan_scan(struct plan *p, const struct request *q);
+/* Behind each call that is wanted. */
+typedef bool plan_wants_call(const struct plan *p, const struct request *q,
+                             const struct instruction *i, const void *context);
+void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
+                           const void *context);
 /* By a regular expression on names: pattern.c. */
 void pattern_enters(struct plan *p, const struct request *q);
 void pattern_returns(struct plan *p, const struct request *q);

@@ -4,10 +4,10 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/images.h"
 #include "preload/sampling.h"
 
 #include <errno.h>
-#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -15,21 +15,13 @@
 static struct pmu_counter_set set;
 
 /* Our code is mapped before anything is counted: a fault on a page of it is none of the program's. From Linux 5.14 on. */
-static int map_own_code(struct dl_phdr_info *info, size_t size, void *context)
+static void map_own_code(void)
 {
-    (void)size;
-    (void)context;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        uintptr_t from = info->dlpi_addr + p->p_vaddr, ours = (uintptr_t)&map_own_code;
-        if (p->p_type != PT_LOAD || ours < from || ours - from >= p->p_memsz)
-            continue;
-        uintptr_t page = from & ~(TEXT_PAGE - 1);
-        (void)sys_call6(SYS_madvise, (long)page, (long)(from + p->p_memsz - page),
-                        MADV_POPULATE_READ, 0, 0, 0);
-        return 1;
-    }
-    return 0;
+    uintptr_t from, to;
+    if (!images_own_code(&from, &to))
+        return;
+    from &= ~(TEXT_PAGE - 1);
+    (void)sys_call6(SYS_madvise, (long)from, (long)(to - from), MADV_POPULATE_READ, 0, 0, 0);
 }
 
 int counters_prepare(struct rt_error *e)
@@ -45,7 +37,7 @@ int counters_prepare(struct rt_error *e)
     if (rc != 0)
         set.count = 0;
     if (set.count != 0)
-        (void)dl_iterate_phdr(map_own_code, NULL);
+        map_own_code();
     return rc;
 }
 

@@ -86,6 +86,36 @@ static void record_one(struct recorder_thread *t, const char *path, uintptr_t ba
     (void)recorder_emit_long(t, EV_IMAGE, stream_string_id(&recorder_stream, path), base, more, 1);
 }
 
+struct own_code {
+    uintptr_t from, to;
+};
+
+static int visit_own_code(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    struct own_code *own = context;
+    uintptr_t ours = (uintptr_t)&visit_own_code;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + p->p_vaddr;
+        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) != 0 && ours >= from &&
+            ours - from < p->p_memsz) {
+            *own = (struct own_code){from, from + p->p_memsz};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+bool images_own_code(uintptr_t *from, uintptr_t *to)
+{
+    struct own_code own = {0, 0};
+    bool found = dl_iterate_phdr(visit_own_code, &own) != 0;
+    *from = own.from;
+    *to = own.to;
+    return found;
+}
+
 bool images_are_noted(void)
 {
     return sampling_is_on() || process.options.number[OPT_functions] != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The common case of functions that are recorded: a place that is reached by a jump, in a window, nothing else to do there. Compiled to
- * use general registers alone, so that no other state need be saved; nothing is called. All else goes the long way
+ * use general registers alone, so that no other state need be saved; nothing else is called. All else goes the long way
  * (probe_jump.c), which says the same at more length (probe_functions.c).
  *
  * Signals are not blocked. A handler that comes in between may record, enter functions and leave them, and open and close windows: whoever has

@@ -87,6 +87,8 @@ void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
 void probe_functions_returned(uintptr_t stack, uintptr_t at)
 {
     struct recorder_thread *t = &recorder_self;
+    if (!probe_functions_wanted())
+        return;
     (void)recorder_active(t); /* a window that opens here shows what is active */
     uint32_t i = probe_opens.depth;
     if (i == 0)
@@ -123,14 +125,14 @@ void probe_functions_forked(void)
     probe_opens.forked = probe_opens.depth != 0;
 }
 
+/* Nor is the memory looked at where there are no probes: its first use is a fault on a page, which events of windows count. */
 void probe_functions_cut(struct recorder_thread *t, bool enter)
 {
-    if (!process
-             .probes) /* nor is the memory looked at: its first use is a fault on a page, which events of windows count */
+    if (!process.probes)
         return;
+    /* A handler may have closed a window amid an enter, and so left something behind. */
     if (enter && !probe_opens.forked)
-        probe_opens.depth =
-            0; /* what a handler has left behind, that closed a window amid an enter */
+        probe_opens.depth = 0;
     probe_opens.forked = false;
     if (enter)
         for (uint32_t i = 0; i < probe_opens.depth; i++)

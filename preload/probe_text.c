@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -86,12 +87,7 @@ static bool has_blocked(int tasks, const char *tid)
         (void)close(fd);
     text[n > 0 ? n : 0] = '\0';
     const char *line = strstr(text, "\nSigBlk:");
-    uint64_t mask = 0;
-    for (line = line != NULL ? line + 8 : ""; *line != '\0' && *line != '\n'; line++)
-        if (*line >= '0' && *line <= '9')
-            mask = mask << 4 | (uint64_t)(*line - '0');
-        else if (*line >= 'a' && *line <= 'f')
-            mask = mask << 4 | (uint64_t)(*line - 'a' + 10);
+    uint64_t mask = line != NULL ? strtoull(line + 8, NULL, 16) : 0;
     return (mask & sys_signal_bit(SIGTRAP)) != 0;
 }
 

@@ -76,9 +76,9 @@ void probe_fire(void *p)
     bool has_exit = false;
     bool entered = false;
     uintptr_t at = c->place.at;
+    /* By a system call that nobody has seen: locks may be those of threads that are not here. */
     if (RT_UNLIKELY(recorder_was_forked()))
-        (void)
-            thread_self(); /* by a system call that nobody has seen: locks may be those of threads that are not here */
+        (void)thread_self();
     probe_functions_returned(c->stack, at - c->place.behind);
     probe_exits_at(c->stack, at);
     for (const struct probe_site *s = c->first;

@@ -128,18 +128,29 @@ static int by_place(const void *a, const void *b)
                           : (p->alarm > q->alarm) - (p->alarm < q->alarm);
 }
 
-static void publish(const struct probe_sites *found)
+static void store(const struct probe_sites *found)
 {
     struct probe_sites *s = malloc(sizeof *s);
     if (s == NULL)
         return;
     *s = *found;
+    atomic_store_explicit(&sites, s, memory_order_release);
+}
+
+static void sort_rows(struct probe_sites *s)
+{
     if (s->count != 0)
         qsort(s->rows, s->count, sizeof *s->rows, by_place);
-    if (!probe_make_groups(s))
+}
+
+/* With all that is made of the rows. */
+static void publish(struct probe_sites found)
+{
+    sort_rows(&found);
+    if (!probe_make_groups(&found))
         return;
-    atomic_store_explicit(&sites, s, memory_order_release);
-    probe_functions_published(s);
+    store(&found);
+    probe_functions_published(probe_sites_now());
 }
 
 /* Found nowhere, and to be told: an image that comes later may have it; a function whose program was compiled to say so itself is
@@ -243,7 +254,8 @@ int probes_prepare(struct rt_error *e)
     if (rc != 0)
         return rc;
     say_unresolved(instrumented);
-    publish(&found);
+    sort_rows(&found);
+    store(&found);
     probe_ask_prepare();
     process.probes = true;
     return 0;
@@ -273,7 +285,7 @@ void probes_begin(void)
     bool alone = is_alone();
     probe_choose(s->rows, s->count, alone);
     probe_seal();
-    publish(s);
+    publish(*s);
     probe_rest_begin();
     patch(probe_sites_now(), alone);
 }
@@ -298,15 +310,14 @@ void probes_images_loaded(void)
     bool instrumented = false, alone = is_alone();
     int rc = find_all(&found, &instrumented, &e);
     size_t n = found.count;
-    if (n != 0)
-        qsort(found.rows, n, sizeof *found.rows, by_place);
+    sort_rows(&found);
     probe_choose(found.rows, n, alone);
     probe_seal();
     struct probe_site *rows = rc == 0 && n != 0 ? malloc((old->count + n) * sizeof *rows) : NULL;
     if (rows != NULL) {
         memcpy(rows, found.rows, n * sizeof *rows);
         memcpy(rows + n, old->rows, old->count * sizeof *rows);
-        publish(&(struct probe_sites){.rows = rows, .count = old->count + n});
+        publish((struct probe_sites){.rows = rows, .count = old->count + n});
         if (probe_make_groups(&found))
             patch(&found, alone);
     }
@@ -366,7 +377,7 @@ void probes_images_gone(void)
     if (r.left.rows != NULL)
         (void)dl_iterate_phdr(keep_those, &r);
     if (r.left.rows != NULL && r.left.count < r.all->count) {
-        publish(&r.left);
+        publish(r.left);
         for (unsigned i = 0; i < probe_wish_count; i++)
             probe_wishes[i].found = has_alarm(&r.left, probe_wishes[i].rows[0]);
     } else {

@@ -6,29 +6,12 @@
 #include "preload/counting.h"
 
 #include "base/sys.h"
+#include "preload/images.h"
 #include "preload/interpose.h"
 
 #include <errno.h>
-#include <link.h>
 #include <string.h>
 #include <ucontext.h>
-
-/* The segment of our code, our calls through its PLT included. */
-static int visit_object(struct dl_phdr_info *object, size_t size, void *context)
-{
-    (void)size;
-    (void)context;
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
-        uintptr_t from = object->dlpi_addr + p->p_vaddr;
-        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) != 0 && (uintptr_t)visit_object >= from &&
-            (uintptr_t)visit_object < from + p->p_memsz) {
-            pmu_step_own_text(from, from + p->p_memsz);
-            return 1;
-        }
-    }
-    return 0;
-}
 
 /* Made by the linker: the section of RECORDER_ENTRY. */
 extern const char __start_regtrace_entries[] __attribute__((visibility("hidden")));
@@ -36,9 +19,11 @@ extern const char __stop_regtrace_entries[] __attribute__((visibility("hidden"))
 
 void counting_prepare(void)
 {
+    uintptr_t from, to;
     if (!process.steps)
         return;
-    (void)dl_iterate_phdr(visit_object, NULL);
+    if (images_own_code(&from, &to))
+        pmu_step_own_text(from, to);
     pmu_step_entries((uintptr_t)__start_regtrace_entries, (uintptr_t)__stop_regtrace_entries);
 }
 

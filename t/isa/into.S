@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Functions NAME_one into whose first bytes, behind the first instruction, NAME_from jumps, each in another way. With FIXED those too
  * that programs at a fixed address have. NAME_one(x) and NAME_from(x) are x + 1. */
-    .macro function name
-    .globl \name
-    .type \name,@function
-    .p2align 4
-\name:
-    .cfi_startproc
-    .endm
-    .macro over name
-    .cfi_endproc
-    .size \name,.-\name
-    .endm
+#include "function.inc"
     /* Further from each other than a short jump goes. */
     .macro apart
     .fill 300,1,0x90

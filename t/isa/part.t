@@ -40,17 +40,7 @@ done
 # A jump from another function into the first bytes of one, near and far; and none.
 cat >"$T/into.S" <<'END'
     .text
-    .macro function name
-    .globl \name
-    .type \name,@function
-    .p2align 4
-\name:
-    .cfi_startproc
-    .endm
-    .macro over name
-    .cfi_endproc
-    .size \name,.-\name
-    .endm
+#include "function.inc"
     function free_one
     push %rbx
     mov %rdi,%rbx
@@ -82,7 +72,7 @@ cat >"$T/into.S" <<'END'
     ret
     over far_from
 END
-cc -shared -nostdlib -o "$T/into.so" "$T/into.S" || exit 99
+cc -shared -nostdlib -I"$REGTRACE_SOURCE/t/isa" -o "$T/into.so" "$T/into.S" || exit 99
 for function in free_one:1 near_one:0 far_one:0; do
     is "$(sites "$T/into.so" "enter:${function%:*}" | grep -c jump=)" "${function#*:}" "${function%:*}: a jump where nobody comes into its bytes, else none"
 done

@@ -4,6 +4,7 @@
 #define REGTRACE_NO_GUARDS
 #include "share/include/regtrace.h"
 #include "t/tap.h"
+#include "t/writer/gave_up.h"
 #include "writer/writer.h"
 
 #include <ftw.h>
@@ -163,20 +164,6 @@ static long marks_of(const struct rt_event *rows, size_t count, uint32_t type)
         n++;
     }
     return n;
-}
-
-/* A writer that is given no processor for 2 s is given up, as is right: events are missing then, counted. */
-static bool gave_up(const struct rt_rank *rank)
-{
-    const struct rt_rank_tables *t = rt_rank_tables(rank);
-    uint64_t dropped = 0, zero = t->calibration_count > 0 ? t->calibration[0].ticks : 0;
-    int64_t longest = 0;
-    for (size_t i = 0; i < t->thread_count; i++) {
-        int64_t ns = rt_rank_ns(rank, zero + t->threads[i].wait_ticks) - rt_rank_ns(rank, zero);
-        longest = ns > longest ? ns : longest;
-        dropped += t->threads[i].dropped;
-    }
-    return dropped > 0 && longest > 1900000000;
 }
 
 static void read_back(void)

@@ -198,16 +198,3 @@ struct rt_rank *fixture_open(struct fixture *f)
     rt_run_close(run);
     return rank;
 }
-
-bool fixture_gave_up(const struct rt_rank *rank)
-{
-    const struct rt_rank_tables *t = rt_rank_tables(rank);
-    uint64_t dropped = 0, zero = t->calibration_count > 0 ? t->calibration[0].ticks : 0;
-    int64_t longest = 0;
-    for (size_t i = 0; i < t->thread_count; i++) {
-        int64_t ns = rt_rank_ns(rank, zero + t->threads[i].wait_ticks) - rt_rank_ns(rank, zero);
-        longest = ns > longest ? ns : longest;
-        dropped += t->threads[i].dropped;
-    }
-    return dropped > 0 && longest > 1900000000;
-}

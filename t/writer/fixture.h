@@ -46,8 +46,6 @@ char *fixture_log(const struct fixture *f);
 
 /* Open the only rank file; ends the test where that fails. */
 struct rt_rank *fixture_open(struct fixture *f);
-/* A writer that is given no processor for 2 s is given up, as is right: events are missing then, counted. */
-bool fixture_gave_up(const struct rt_rank *rank);
 
 void fixture_sleep_ms(long ms);
 

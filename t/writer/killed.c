@@ -3,6 +3,7 @@
  * once and in order. ROUNDS from the first argument or REGTRACE_ROUNDS, then with a seed that is new each time. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
+#include "t/writer/gave_up.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -130,7 +131,7 @@ static bool judge(struct fixture *f, int want_state, bool allow_dropped, const c
                   int round)
 {
     struct rt_rank *rank = fixture_open(f);
-    if (fixture_gave_up(rank)) {
+    if (gave_up(rank)) {
         diag("%s, round %d: the writer was without progress for 2 s", what, round);
         allow_dropped = true;
     }

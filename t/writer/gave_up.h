@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * For tests that demand that nothing is lost. */
+#ifndef REGTRACE_T_WRITER_GAVE_UP_H
+#define REGTRACE_T_WRITER_GAVE_UP_H
+
+#include "writer/writer.h"
+
+/* A writer that is given no processor for 2 s is given up, as is right: events are missing then, counted. */
+static inline bool gave_up(const struct rt_rank *rank)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(rank);
+    uint64_t dropped = 0, zero = t->calibration_count > 0 ? t->calibration[0].ticks : 0;
+    int64_t longest = 0;
+    for (size_t i = 0; i < t->thread_count; i++) {
+        int64_t ns = rt_rank_ns(rank, zero + t->threads[i].wait_ticks) - rt_rank_ns(rank, zero);
+        longest = ns > longest ? ns : longest;
+        dropped += t->threads[i].dropped;
+    }
+    return dropped > 0 && longest > 1900000000;
+}
+
+#endif
