@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 
+#include <dlfcn.h>
+
 enum interpose_name {
 #define X(name) INTERPOSE_##name,
 #include "preload/interpose.def"

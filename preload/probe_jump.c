@@ -11,6 +11,7 @@
 
 #include "preload/probe_fast.h"
 #include "preload/probe_sites.h"
+#include "preload/probe_unwind.h"
 
 #if defined(__x86_64__)
 
@@ -36,114 +37,11 @@ struct registers {
 };
 
 void probe_jumped(struct registers *r) __attribute__((visibility("hidden"), used));
-void probe_stub(void) __attribute__((visibility("hidden")));
-
-__asm__(".pushsection .text\n"
-        ".globl probe_stub\n"
-        ".hidden probe_stub\n"
-        ".type probe_stub, @function\n"
-        "probe_stub:\n"
-        ".cfi_startproc\n"
-        "	pushfq\n"
-        "	cld\n"
-        "	push %rax\n"
-        "	push %rcx\n"
-        "	push %rdx\n"
-        "	push %rsi\n"
-        "	push %rdi\n"
-        "	push %r8\n"
-        "	push %r9\n"
-        "	push %r10\n"
-        "	push %r11\n"
-        "	push %rbx\n"
-        "	push %rbp\n"
-        "	.cfi_adjust_cfa_offset 96\n"
-        "	.cfi_rel_offset %rbx, 8\n"
-        "	.cfi_rel_offset %rbp, 0\n"
-        "	mov %rsp, %rbx\n"
-        "	.cfi_def_cfa_register %rbx\n"
-        "	sub $2752, %rsp\n" /* what is saved ends at 2688 at most */
-        "	and $-64, %rsp\n"
-        "	xor %eax, %eax\n"
-        "	mov %rax, 512(%rsp)\n"
-        "	mov %rax, 520(%rsp)\n"
-        "	mov %rax, 528(%rsp)\n"
-        "	mov %rax, 536(%rsp)\n"
-        "	mov %rax, 544(%rsp)\n"
-        "	mov %rax, 552(%rsp)\n"
-        "	mov %rax, 560(%rsp)\n"
-        "	mov %rax, 568(%rsp)\n"
-        "	mov $0xe7, %eax\n" /* x87, SSE, AVX, AVX-512: what compiled code may change */
-        "	xor %edx, %edx\n"
-        "	xsave64 (%rsp)\n"
-        "	mov %rbx, %rdi\n"
-        "	call probe_jumped\n"
-        "	mov $0xe7, %eax\n"
-        "	xor %edx, %edx\n"
-        "	xrstor64 (%rsp)\n"
-        "	mov %rbx, %rsp\n"
-        "	.cfi_def_cfa_register %rsp\n"
-        "	pop %rbp\n"
-        "	pop %rbx\n"
-        "	pop %r11\n"
-        "	pop %r10\n"
-        "	pop %r9\n"
-        "	pop %r8\n"
-        "	pop %rdi\n"
-        "	pop %rsi\n"
-        "	pop %rdx\n"
-        "	pop %rcx\n"
-        "	pop %rax\n"
-        "	popfq\n"
-        "	.cfi_adjust_cfa_offset -96\n"
-        "	.cfi_restore %rbx\n"
-        "	.cfi_restore %rbp\n"
-        "	ret\n"
-        ".cfi_endproc\n"
-        ".size probe_stub, . - probe_stub\n"
-        ".popsection\n");
+void probe_stub(void) __attribute__((visibility("hidden"))); /* probe_stubs.c */
 
 #if PROBE_HAS_FAST
 void probe_entered_stub(void) __attribute__((visibility("hidden")));
 void probe_returned_stub(void) __attribute__((visibility("hidden")));
-
-/* Flags as lahf and seto have them: what compiled code may look at. The long way begins with everything as it was. */
-#define FAST_STUB(name, function)                                                                  \
-    __asm__(".pushsection .text\n"                                                                 \
-            ".globl " name "\n"                                                                    \
-            ".hidden " name "\n"                                                                   \
-            ".type " name ", @function\n" name ":\n"                                               \
-            ".cfi_startproc\n"                                                                     \
-            "	push %rax\n"                                                                         \
-            "	lahf\n"                                                                              \
-            "	seto %al\n"                                                                          \
-            "	push %rax\n"                                                                         \
-            "	push %rdi\n"                                                                         \
-            "	.cfi_adjust_cfa_offset 24\n"                                                         \
-            "	mov %rsp, %rdi\n"                                                                    \
-            "	call " function "\n"                                                               \
-            "	test %al, %al\n"                                                                     \
-            "	pop %rdi\n"                                                                          \
-            "	pop %rax\n"                                                                          \
-            "	jne 1f\n"                                                                            \
-            "	add $0x7f, %al\n"                                                                    \
-            "	sahf\n"                                                                              \
-            "	pop %rax\n"                                                                          \
-            "	.cfi_adjust_cfa_offset -24\n"                                                        \
-            "	ret\n"                                                                               \
-            "1:\n"                                                                                 \
-            "	.cfi_adjust_cfa_offset 8\n"                                                          \
-            "	add $0x7f, %al\n"                                                                    \
-            "	sahf\n"                                                                              \
-            "	pop %rax\n"                                                                          \
-            "	.cfi_adjust_cfa_offset -8\n"                                                         \
-            "	jmp probe_stub\n"                                                                    \
-            ".cfi_endproc\n"                                                                       \
-            ".size " name ", . - " name "\n"                                                       \
-            ".popsection\n")
-
-FAST_STUB("probe_entered_stub", "probe_fast_entered");
-FAST_STUB("probe_returned_stub", "probe_fast_returned");
 #endif
 
 bool probe_jump_prepare(void)
@@ -161,6 +59,7 @@ bool probe_jump_prepare(void)
 
 struct code {
     uint8_t *at;
+    bool told; /* to unwinders: it is where it will run */
 };
 
 static void put(struct code *c, const void *bytes, size_t n)
@@ -175,6 +74,15 @@ static void put_32(struct code *c, int64_t value)
     int32_t v = (int32_t)value;
     put(c, &v, sizeof v);
 }
+
+/* From here on so many bytes of ours are on the stack. */
+static void pushed(const struct code *c, unsigned bytes)
+{
+    if (c->told)
+        probe_unwind_pushed((uintptr_t)c->at, bytes);
+}
+
+enum { RED_ZONE = 128, NUMBER = 8, SAVED = 24 };
 
 /* A branch of this condition (the second byte of its opcode). */
 static void put_branch(struct code *c, uint8_t condition, const uint8_t *target)
@@ -191,25 +99,35 @@ static int64_t thread_offset(const void *variable)
 /* Below the red zone: the number, and the stub called. */
 static void put_call(struct code *c, uint32_t number, const uint8_t *pointer)
 {
+    pushed(c, 0);
     PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
-    PUT(c, 0x68);                         /* push $number */
+    pushed(c, RED_ZONE);
+    PUT(c, 0x68); /* push $number */
     put_32(c, (int32_t)number);
+    pushed(c, RED_ZONE + NUMBER);
     PUT(c, 0xff, 0x15); /* call *pointer(%rip) */
     put_32(c, pointer - (c->at + 4));
     PUT(c, 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0); /* lea 0x88(%rsp),%rsp */
+    pushed(c, 0);
 }
 
 /* What the counting has saved, back. */
 static void put_restore(struct code *c)
 {
-    PUT(c, 0x59, 0x58, 0x04, 0x7f, 0x9e);          /* pop %rcx, %rax; add $0x7f,%al; sahf */
-    PUT(c, 0x58);                                  /* pop %rax */
+    PUT(c, 0x59); /* pop %rcx */
+    pushed(c, RED_ZONE + SAVED - 8);
+    PUT(c, 0x58); /* pop %rax */
+    pushed(c, RED_ZONE + SAVED - 16);
+    PUT(c, 0x04, 0x7f, 0x9e, 0x58); /* add $0x7f,%al; sahf; pop %rax */
+    pushed(c, RED_ZONE);
     PUT(c, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0); /* lea 0x80(%rsp),%rsp */
+    pushed(c, 0);
 }
 
 /* Off the common path: everything back as it was, the call, then the copy, which begins at `copy`. */
 static void put_aside(struct code *c, uint32_t number, const uint8_t *pointer, const uint8_t *copy)
 {
+    pushed(c, RED_ZONE + SAVED);
     put_restore(c);
     put_call(c, number, pointer);
     PUT(c, 0xe9);
@@ -221,9 +139,15 @@ static void put_count(struct code *c, uint16_t alarm, const uint8_t *due, const 
 {
     enum { JE = 0x84, JNE = 0x85, JLE = 0x8e };
     uint64_t epoch = (uint64_t)(uintptr_t)ctl_shared_epoch(process.shared);
+    pushed(c, 0);
     PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
-    PUT(c, 0x50, 0x9f, 0x0f, 0x90, 0xc0); /* push %rax; lahf; seto %al */
-    PUT(c, 0x50, 0x51);                   /* push %rax, %rcx */
+    pushed(c, RED_ZONE);
+    PUT(c, 0x50); /* push %rax */
+    pushed(c, RED_ZONE + SAVED - 16);
+    PUT(c, 0x9f, 0x0f, 0x90, 0xc0, 0x50); /* lahf; seto %al; push %rax */
+    pushed(c, RED_ZONE + SAVED - 8);
+    PUT(c, 0x51); /* push %rcx */
+    pushed(c, RED_ZONE + SAVED);
     PUT(c, 0x64, 0x48, 0x8b, 0x04, 0x25); /* mov %fs:automaton,%rax */
     put_32(c, thread_offset(&recorder_self.automaton));
     PUT(c, 0x48, 0x85, 0xc0); /* test %rax,%rax */
@@ -275,6 +199,16 @@ static uint32_t number_of(const struct probe_site *first)
            (first->behind != 0 ? PROBE_NUMBER_ENDBR : 0);
 }
 
+/* Where a place's code begins: it counts its one alarm, or calls. */
+static void put_entry(struct code *c, const struct probe_site *counted, uint32_t number,
+                      const uint8_t *due, const uint8_t *slow, const uint8_t *pointer)
+{
+    if (counted != NULL)
+        put_count(c, counted->alarm, due, slow);
+    else
+        put_call(c, number, pointer);
+}
+
 const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, unsigned rows)
 {
     if (number_count == SITES_MAX)
@@ -283,26 +217,23 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES;
     struct probe_block *head = (struct probe_block *)(void *)block;
     head->stub = stub_of(first, rows);
-    struct code c = {code};
-    if (is_simple(first, rows)) {
-        struct code aside = {block + sizeof *head};
-        uint8_t *due = aside.at;
+    struct code c = {code, false}, aside = {block + sizeof *head, true};
+    const uint8_t *due = aside.at, *slow = due, *entry;
+    bool simple = is_simple(first, rows);
+    probe_unwind_begin((uintptr_t)aside.at, first->at, (first->flags & ISA_SITE_CALL) != 0);
+    if (simple) {
         put_aside(&aside, number | PROBE_NUMBER_CLAIMED, block, copy);
-        uint8_t *slow = aside.at;
+        slow = aside.at;
         put_aside(&aside, number, block, copy);
-        /* Twice: how long it is says where it begins. */
-        put_count(&c, first->alarm, due, slow);
-        c.at = copy - (c.at - code);
-        uint8_t *entry = c.at;
-        if (entry < aside.at)
-            return NULL;
-        put_count(&c, first->alarm, due, slow);
-        return entry;
     }
-    put_call(&c, number, block);
-    c.at = copy - (c.at - code);
-    uint8_t *entry = c.at;
-    put_call(&c, number, block);
+    /* Twice: how long it is says where it begins. */
+    put_entry(&c, simple ? first : NULL, number, due, slow, block);
+    c = (struct code){copy - (c.at - code), true};
+    entry = c.at;
+    if (entry < aside.at)
+        return NULL;
+    put_entry(&c, simple ? first : NULL, number, due, slow, block);
+    probe_unwind_end((uintptr_t)copy);
     return entry;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Plans put into the memory of this process: copies of instructions near their image, and the first bytes of sites. */
 #include "preload/probe_sites.h"
+#include "preload/probe_unwind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,31 @@ void probe_seal(void)
     free(unsealed);
     unsealed = NULL;
     unsealed_count = 0;
+    probe_unwind_seal();
+}
+
+static struct isa_step step_of(const struct isa_plan *p, const struct isa_copy *c, unsigned i)
+{
+    struct isa_step step;
+    memcpy(&step, table(p, &p->steps) + (c->steps + i) * sizeof step, sizeof step);
+    return step;
+}
+
+/* A copy's instructions stand for those that it is a copy of, the jump at its end for what is behind them. */
+static void tell_unwinders(const struct isa_plan *p, const struct isa_copy *c, const uint8_t *copy,
+                           const struct probe_site *row)
+{
+    enum { JUMP = 5 };
+    uintptr_t from = (uintptr_t)copy, last = from;
+    probe_unwind_begin(from, row->at, (row->flags & ISA_SITE_CALL) != 0);
+    for (unsigned i = 1; i < c->step_count && c->steps + (uint64_t)i < p->steps.count; i++) {
+        struct isa_step step = step_of(p, c, i);
+        last = from + step.to;
+        probe_unwind_place(last, row->at + step.from);
+    }
+    if (from + c->bytes > last + JUMP)
+        probe_unwind_place(from + c->bytes - JUMP, row->at + c->displaced);
+    probe_unwind_end(from + c->bytes);
 }
 
 /* Where the instructions behind the first are in the copy. */
@@ -89,8 +115,7 @@ static void fill_block(const struct isa_plan *p, const struct isa_site *s, struc
     memcpy(b->bytes, table(p, &p->code) + s->bytes, n);
     memset(b->steps, PROBE_NO_STEP, sizeof b->steps);
     for (unsigned i = 0; i < s->jump.step_count && s->jump.steps + i < p->steps.count; i++) {
-        struct isa_step step;
-        memcpy(&step, table(p, &p->steps) + (s->jump.steps + i) * sizeof step, sizeof step);
+        struct isa_step step = step_of(p, &s->jump, i);
         if (step.from >= 1 && step.from <= sizeof b->steps)
             b->steps[step.from - 1] = step.to;
     }
@@ -108,6 +133,7 @@ static void place_jump(const struct probe_image *image, const struct isa_plan *p
         !probe_copy(p, &s->jump, image->bias, copy, (uintptr_t)copy))
         return;
     fill_block(p, s, (struct probe_block *)(void *)*to);
+    tell_unwinders(p, &s->jump, copy, row);
     row->block = *to;
     row->room = s->jump.displaced;
     *to += PROBE_BLOCK_BYTES + room_of(&s->jump);
@@ -131,6 +157,7 @@ static bool place_one(const struct probe_image *image, const struct isa_plan *p,
     row->copy = *to;
     if (!probe_copy(p, &s->one, image->bias, *to, (uintptr_t)*to))
         return false;
+    tell_unwinders(p, &s->one, *to, row);
     *to += room_of(&s->one);
     place_jump(image, p, s, to, row);
     return true;

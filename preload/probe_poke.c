@@ -8,6 +8,7 @@
  * there traps, and goes on at the same instruction of the copy (probe_trap.c). All jumps of an image then have one distance, and
  * what they lead to lies as their places do: at each a jump to the place's code. Nobody need be stopped, signalled or waited for. */
 #include "preload/probe_sites.h"
+#include "preload/probe_unwind.h"
 
 #include "base/sys.h"
 
@@ -69,7 +70,11 @@ static bool lead(const struct probe_site *s, int32_t distance)
         !have_chunk((to + JUMP - 1) / CHUNK))
         return false;
     memcpy(code + 1, &field, sizeof field);
-    return probe_write(to, code, sizeof code);
+    if (!probe_write(to, code, sizeof code))
+        return false;
+    probe_unwind_begin(to, s->at, false);
+    probe_unwind_end(to + JUMP);
+    return true;
 }
 
 static bool can(const struct probe_site *s)

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tables for unwinders, handed to debuggers: each is an ELF file in memory, in a list that GDB and LLDB know by its name ("JIT
+ * Compilation Interface" of GDB's manual). The names are this library's own: a program that compiles at run time has its own list.
+ *
+ * Format: System V ABI, "Object Files". */
+#include "preload/probe_unwind.h"
+
+#include "base/error.h"
+
+#include <elf.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct jit_code_entry {
+    struct jit_code_entry *next, *previous;
+    const uint8_t *file;
+    uint64_t bytes;
+};
+
+struct jit_descriptor {
+    uint32_t version, action; /* 0 nothing, 1 one more */
+    struct jit_code_entry *relevant, *first;
+};
+
+/* Read by debuggers. Their names are part of the interface. */
+RT_HIDDEN extern struct jit_descriptor
+    __jit_debug_descriptor; /* NOLINT(bugprone-reserved-identifier) */
+struct jit_descriptor __jit_debug_descriptor = {.version =
+                                                    1}; /* NOLINT(bugprone-reserved-identifier) */
+RT_HIDDEN void __jit_debug_register_code(void);         /* NOLINT(bugprone-reserved-identifier) */
+
+/* A debugger has a breakpoint here. */
+__attribute__((noinline)) void
+__jit_debug_register_code(void) /* NOLINT(bugprone-reserved-identifier) */
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+enum { NONE, TEXT, FRAMES, SYMBOLS, STRINGS, SECTIONS };
+
+static const char names[] = "\0.text\0.eh_frame\0.symtab\0.strtab\0regtrace_probe";
+enum { NAME_TEXT = 1, NAME_FRAMES = 7, NAME_SYMBOLS = 17, NAME_STRINGS = 25, NAME_PROBE = 33 };
+
+size_t probe_gdb_fill(const struct probe_unwind_file *f)
+{
+    uint8_t *at = f->at_end + (-(uintptr_t)f->at_end & 7);
+    const Elf64_Sym symbols[] = {
+        {0},
+        {.st_name = NAME_PROBE,
+         .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+         .st_shndx = TEXT,
+         .st_value = f->text,
+         .st_size = f->text_bytes},
+    };
+    size_t symbols_at = (size_t)(at - f->file), names_at = symbols_at + sizeof symbols;
+    size_t sections_at = (names_at + sizeof names + 7) & ~(size_t)7;
+    const Elf64_Shdr sections[SECTIONS] = {
+        [TEXT] = {.sh_name = NAME_TEXT,
+                  .sh_type = SHT_NOBITS,
+                  .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+                  .sh_addr = f->text,
+                  .sh_size = f->text_bytes,
+                  .sh_addralign = 1},
+        [FRAMES] = {.sh_name = NAME_FRAMES,
+                    .sh_type = SHT_PROGBITS,
+                    .sh_flags = SHF_ALLOC,
+                    .sh_addr = (uintptr_t)f->frames,
+                    .sh_offset = (size_t)(f->frames - f->file),
+                    .sh_size = f->frame_bytes,
+                    .sh_addralign = 8},
+        [SYMBOLS] = {.sh_name = NAME_SYMBOLS,
+                     .sh_type = SHT_SYMTAB,
+                     .sh_offset = symbols_at,
+                     .sh_size = sizeof symbols,
+                     .sh_link = STRINGS,
+                     .sh_info = 1,
+                     .sh_addralign = 8,
+                     .sh_entsize = sizeof *symbols},
+        [STRINGS] = {.sh_name = NAME_STRINGS,
+                     .sh_type = SHT_STRTAB,
+                     .sh_offset = names_at,
+                     .sh_size = sizeof names,
+                     .sh_addralign = 1},
+    };
+    const Elf64_Ehdr header = {
+        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+        .e_type = ET_EXEC,
+        .e_machine = EM_X86_64,
+        .e_version = EV_CURRENT,
+        .e_shoff = sections_at,
+        .e_ehsize = sizeof header,
+        .e_shentsize = sizeof *sections,
+        .e_shnum = SECTIONS,
+        .e_shstrndx = STRINGS,
+    };
+    _Static_assert(sizeof header <= PROBE_UNWIND_FILE_HEAD, "room for the header");
+    _Static_assert(8 + sizeof symbols + sizeof names + 8 + sizeof sections <=
+                       PROBE_UNWIND_FILE_TAIL,
+                   "room for the rest");
+    memcpy(f->file, &header, sizeof header);
+    memcpy(at, symbols, sizeof symbols);
+    memcpy(f->file + names_at, names, sizeof names);
+    memcpy(f->file + sections_at, sections, sizeof sections);
+    return sections_at + sizeof sections;
+}
+
+void probe_gdb_tell(const uint8_t *file, size_t bytes)
+{
+    struct jit_code_entry *entry = malloc(sizeof *entry);
+    if (entry == NULL)
+        return;
+    *entry =
+        (struct jit_code_entry){.next = __jit_debug_descriptor.first, .file = file, .bytes = bytes};
+    if (entry->next != NULL)
+        entry->next->previous = entry;
+    __jit_debug_descriptor.first = entry;
+    __jit_debug_descriptor.relevant = entry;
+    __jit_debug_descriptor.action = 1;
+    __jit_debug_register_code();
+    __jit_debug_descriptor.action = 0;
+}
