@@ -130,6 +130,8 @@ static inline void recorder_fill(struct event_slot *slot, uint64_t head, uint64_
     slot->a = a;
     slot->b = b;
     __atomic_store_n(&slot->head, head, __ATOMIC_RELEASE);
+    /* Those that come soon, to be written: 2 ns of an event were spent on waiting for their lines. */
+    __builtin_prefetch((const char *)slot + 512, 1);
 }
 
 /* No slot left (or no chunk yet): get one and record, or drop and count. Returns false when dropped. */

@@ -11,19 +11,19 @@
 
 #if PROBE_HAS_FAST
 
-enum outcome { DONE, SLOW };
+enum outcome { DONE, SLOW, OUTSIDE };
 
-/* One event; does nothing where no window is open (any more). */
+/* One event, where a window is open. The clock is the counter: else no place goes this way. */
 static inline __attribute__((always_inline)) enum outcome put(struct recorder_thread *t,
                                                               uint32_t code, uint64_t a, uint64_t b)
 {
     for (;;) {
         struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
         uint64_t mark = t->mark_bits;
-        if (RT_UNLIKELY(slot == t->end || !clock_is_counter()))
+        if (RT_UNLIKELY(t->recording == 0))
+            return OUTSIDE;
+        if (RT_UNLIKELY(slot == t->end))
             return SLOW;
-        if (t->recording == 0)
-            return DONE;
         uint64_t head = (uint64_t)code | (uint64_t)(uint16_t)*t->cpu << 32 | mark;
         uint64_t clock = clock_counter();
         if (RT_LIKELY(recorder_swap_cursor(t, slot, slot + 1))) {
@@ -33,17 +33,18 @@ static inline __attribute__((always_inline)) enum outcome put(struct recorder_th
     }
 }
 
-/* Is nothing to be done at all? Then *outcome: what to do. */
-static inline __attribute__((always_inline)) bool
-is_over(const struct recorder_thread *t, const struct probe_opens *o, enum outcome *outcome)
+/* Our own code, or a child that borrows this memory: there is nothing to do. */
+static inline __attribute__((always_inline)) bool is_ours(const struct recorder_thread *t,
+                                                          const struct probe_opens *o)
 {
-    *outcome = DONE;
-    if (o->inside || t->in_toolkit != 0 || processes_vfork_depth != 0)
-        return true;
-    if (t->epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire) ||
-        (t->counted & RECORDER_COUNTED_INSTRUCTIONS) != 0)
-        *outcome = SLOW;
-    return *outcome == SLOW || t->recording == 0;
+    return (o->inside | t->in_toolkit | processes_vfork_depth) != 0;
+}
+
+/* Something is to be looked at first, or to be counted beside. */
+static inline __attribute__((always_inline)) bool is_long(const struct recorder_thread *t)
+{
+    return t->epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire) ||
+           (t->counted & RECORDER_COUNTED_INSTRUCTIONS) != 0;
 }
 
 static uintptr_t stack_at(const struct probe_frame *f)
@@ -74,44 +75,47 @@ static __attribute__((noinline)) PROBE_FAST bool is_return(uintptr_t at, struct 
         }
 }
 
-bool probe_fast_entered(const struct probe_frame *f)
+bool probe_fast_entered(void)
 {
+    const struct probe_frame *f = __builtin_dwarf_cfa();
     struct recorder_thread *t = &recorder_self;
     struct probe_opens *o = &probe_opens;
-    enum outcome outcome;
-    if (is_over(t, o, &outcome))
-        return outcome == SLOW;
+    if (is_ours(t, o))
+        return false;
     uint32_t depth = o->depth;
     struct probe_numbered *row = row_of(f);
     uintptr_t stack = stack_at(f), function = place_at(f, row);
-    if (depth != 0 && o->open[depth - 1].stack <= stack)
+    if (is_long(t) || (depth != 0 && o->open[depth - 1].stack <= stack))
         return true;
     if (depth >= probe_functions_limit)
         return false;
     uintptr_t back = *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
     if (__atomic_load_n(&row->back, __ATOMIC_RELAXED) != back && !is_return(back, row))
         return true;
-    if (put(t, EV_FUNCTION_ENTER, function, back) == SLOW)
-        return true;
+    enum outcome outcome = put(t, EV_FUNCTION_ENTER, function, back);
+    if (outcome != DONE)
+        return outcome == SLOW;
     o->open[depth] = (struct probe_function){function, stack, back};
     o->depth = depth + 1;
     return false;
 }
 
-bool probe_fast_returned(const struct probe_frame *f)
+bool probe_fast_returned(void)
 {
+    const struct probe_frame *f = __builtin_dwarf_cfa();
     struct recorder_thread *t = &recorder_self;
     struct probe_opens *o = &probe_opens;
-    enum outcome outcome;
-    if (o->depth == 0 || is_over(t, o, &outcome))
-        return o->depth != 0 && outcome == SLOW;
+    if (o->depth == 0 || t->recording == 0 || is_ours(t, o))
+        return false;
     uint32_t depth = o->depth - 1;
-    struct probe_function left = o->open[depth];
-    if (left.stack + sizeof left.stack != stack_at(f) || left.back != place_at(f, row_of(f)))
+    const struct probe_function *left = &o->open[depth];
+    if (is_long(t) || left->stack + sizeof left->stack != stack_at(f) ||
+        left->back != place_at(f, row_of(f)))
         return true;
     /* Before its event: a window that a handler closes in between has none of it, and need not. */
+    uintptr_t function = left->function;
     o->depth = depth;
-    if (put(t, EV_FUNCTION_LEAVE, left.function, 0) == DONE)
+    if (put(t, EV_FUNCTION_LEAVE, function, 0) != SLOW)
         return false;
     o->depth = depth + 1;
     return true;

@@ -61,18 +61,18 @@ extern struct probe_numbered *probe_numbered RT_HIDDEN;
 #define PROBE_NUMBER_ENDBR 0x20000000u   /* it is behind the endbr64 of what was asked for */
 #define PROBE_NUMBER_CLAIMED 0x80000000u /* its one alarm's count has come to zero */
 
-/* What the stub pushes; then the address in the block, and the number. */
+/* What a block has pushed as it calls: found where its frame ends. */
 struct probe_frame {
-    uint64_t rdi, flags, rax, back, number;
+    uint64_t number, flags, rax;
 };
 
 #if PROBE_HAS_FAST
-/* They save what they change. */
+/* They save what they change but for the flags and rax. */
 #define PROBE_FAST __attribute__((no_caller_saved_registers))
 
-/* True: the long way. */
-bool probe_fast_entered(const struct probe_frame *f) PROBE_FAST RT_HIDDEN;
-bool probe_fast_returned(const struct probe_frame *f) PROBE_FAST RT_HIDDEN;
+/* Called by blocks alone. True: the long way. */
+bool probe_fast_entered(void) PROBE_FAST RT_HIDDEN;
+bool probe_fast_returned(void) PROBE_FAST RT_HIDDEN;
 #endif
 
 #endif

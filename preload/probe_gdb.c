@@ -42,10 +42,16 @@ enum { NONE, TEXT, FRAMES, SYMBOLS, STRINGS, SECTIONS };
 static const char names[] = "\0.text\0.eh_frame\0.symtab\0.strtab\0regtrace_probe";
 enum { NAME_TEXT = 1, NAME_FRAMES = 7, NAME_SYMBOLS = 17, NAME_STRINGS = 25, NAME_PROBE = 33 };
 
-size_t probe_gdb_fill(const struct probe_unwind_file *f)
+/* Where parts begin in the file. */
+struct parts {
+    size_t symbols, names, sections;
+};
+
+enum { SYMBOL_COUNT = 2 };
+
+static void put_symbols(const struct probe_unwind_file *f, const struct parts *at)
 {
-    uint8_t *at = f->at_end + (-(uintptr_t)f->at_end & 7);
-    const Elf64_Sym symbols[] = {
+    const Elf64_Sym symbols[SYMBOL_COUNT] = {
         {0},
         {.st_name = NAME_PROBE,
          .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
@@ -53,8 +59,12 @@ size_t probe_gdb_fill(const struct probe_unwind_file *f)
          .st_value = f->text,
          .st_size = f->text_bytes},
     };
-    size_t symbols_at = (size_t)(at - f->file), names_at = symbols_at + sizeof symbols;
-    size_t sections_at = (names_at + sizeof names + 7) & ~(size_t)7;
+    memcpy(f->file + at->symbols, symbols, sizeof symbols);
+    memcpy(f->file + at->names, names, sizeof names);
+}
+
+static void put_sections(const struct probe_unwind_file *f, const struct parts *at)
+{
     const Elf64_Shdr sections[SECTIONS] = {
         [TEXT] = {.sh_name = NAME_TEXT,
                   .sh_type = SHT_NOBITS,
@@ -71,38 +81,47 @@ size_t probe_gdb_fill(const struct probe_unwind_file *f)
                     .sh_addralign = 8},
         [SYMBOLS] = {.sh_name = NAME_SYMBOLS,
                      .sh_type = SHT_SYMTAB,
-                     .sh_offset = symbols_at,
-                     .sh_size = sizeof symbols,
+                     .sh_offset = at->symbols,
+                     .sh_size = SYMBOL_COUNT * sizeof(Elf64_Sym),
                      .sh_link = STRINGS,
                      .sh_info = 1,
                      .sh_addralign = 8,
-                     .sh_entsize = sizeof *symbols},
+                     .sh_entsize = sizeof(Elf64_Sym)},
         [STRINGS] = {.sh_name = NAME_STRINGS,
                      .sh_type = SHT_STRTAB,
-                     .sh_offset = names_at,
+                     .sh_offset = at->names,
                      .sh_size = sizeof names,
                      .sh_addralign = 1},
     };
+    memcpy(f->file + at->sections, sections, sizeof sections);
+}
+
+size_t probe_gdb_fill(const struct probe_unwind_file *f)
+{
+    enum { ALIGN = 8 };
+    struct parts at = {.symbols = ((size_t)(f->at_end - f->file) + ALIGN - 1) & ~(ALIGN - 1ul)};
+    at.names = at.symbols + SYMBOL_COUNT * sizeof(Elf64_Sym);
+    at.sections = (at.names + sizeof names + ALIGN - 1) & ~(ALIGN - 1ul);
     const Elf64_Ehdr header = {
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
         .e_type = ET_EXEC,
         .e_machine = EM_X86_64,
         .e_version = EV_CURRENT,
-        .e_shoff = sections_at,
+        .e_shoff = at.sections,
         .e_ehsize = sizeof header,
-        .e_shentsize = sizeof *sections,
+        .e_shentsize = sizeof(Elf64_Shdr),
         .e_shnum = SECTIONS,
         .e_shstrndx = STRINGS,
     };
     _Static_assert(sizeof header <= PROBE_UNWIND_FILE_HEAD, "room for the header");
-    _Static_assert(8 + sizeof symbols + sizeof names + 8 + sizeof sections <=
+    _Static_assert(2 * ALIGN + SYMBOL_COUNT * sizeof(Elf64_Sym) + sizeof names +
+                           SECTIONS * sizeof(Elf64_Shdr) <=
                        PROBE_UNWIND_FILE_TAIL,
                    "room for the rest");
     memcpy(f->file, &header, sizeof header);
-    memcpy(at, symbols, sizeof symbols);
-    memcpy(f->file + names_at, names, sizeof names);
-    memcpy(f->file + sections_at, sections, sizeof sections);
-    return sections_at + sizeof sections;
+    put_symbols(f, &at);
+    put_sections(f, &at);
+    return at.sections + SECTIONS * sizeof(Elf64_Shdr);
 }
 
 void probe_gdb_tell(const uint8_t *file, size_t bytes)

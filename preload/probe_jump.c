@@ -39,11 +39,6 @@ struct registers {
 void probe_jumped(struct registers *r) __attribute__((visibility("hidden"), used));
 void probe_stub(void) __attribute__((visibility("hidden"))); /* probe_stubs.c */
 
-#if PROBE_HAS_FAST
-void probe_entered_stub(void) __attribute__((visibility("hidden")));
-void probe_returned_stub(void) __attribute__((visibility("hidden")));
-#endif
-
 bool probe_jump_prepare(void)
 {
     unsigned a, b, c, d;
@@ -83,6 +78,7 @@ static void pushed(const struct code *c, unsigned bytes)
 }
 
 enum { RED_ZONE = 128, NUMBER = 8, SAVED = 24 };
+enum { JE = 0x84, JNE = 0x85, JLE = 0x8e };
 
 /* A branch of this condition (the second byte of its opcode). */
 static void put_branch(struct code *c, uint8_t condition, const uint8_t *target)
@@ -111,10 +107,10 @@ static void put_call(struct code *c, uint32_t number, const uint8_t *pointer)
     pushed(c, 0);
 }
 
-/* What the counting has saved, back. */
-static void put_restore(struct code *c)
+/* What has been saved, back; counting: %rcx too, else there is a number. */
+static void put_restore(struct code *c, bool counting)
 {
-    PUT(c, 0x59); /* pop %rcx */
+    PUT(c, counting ? 0x59 : 0x58); /* pop %rcx, or %rax */
     pushed(c, RED_ZONE + SAVED - 8);
     PUT(c, 0x58); /* pop %rax */
     pushed(c, RED_ZONE + SAVED - 16);
@@ -125,10 +121,11 @@ static void put_restore(struct code *c)
 }
 
 /* Off the common path: everything back as it was, the call, then the copy, which begins at `copy`. */
-static void put_aside(struct code *c, uint32_t number, const uint8_t *pointer, const uint8_t *copy)
+static void put_aside(struct code *c, uint32_t number, bool counting, const uint8_t *pointer,
+                      const uint8_t *copy)
 {
     pushed(c, RED_ZONE + SAVED);
-    put_restore(c);
+    put_restore(c, counting);
     put_call(c, number, pointer);
     PUT(c, 0xe9);
     put_32(c, copy - (c->at + 4));
@@ -137,7 +134,6 @@ static void put_aside(struct code *c, uint32_t number, const uint8_t *pointer, c
 /* One execution less. due: where to go where it has come to zero; slow: where a call must see to it. */
 static void put_count(struct code *c, uint16_t alarm, const uint8_t *due, const uint8_t *slow)
 {
-    enum { JE = 0x84, JNE = 0x85, JLE = 0x8e };
     uint64_t epoch = (uint64_t)(uintptr_t)ctl_shared_epoch(process.shared);
     pushed(c, 0);
     PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
@@ -163,7 +159,27 @@ static void put_count(struct code *c, uint16_t alarm, const uint8_t *due, const 
     PUT(c, 0x48, 0xff, 0x88); /* decq left(%rax) */
     put_32(c, (int64_t)ctl_left_offset(alarm));
     put_branch(c, JLE, due);
-    put_restore(c);
+    put_restore(c, true);
+}
+
+/* The fast way first; slow: where the long one begins. Flags as lahf and seto have them: what compiled code may look at. */
+static void put_fast(struct code *c, uint32_t number, const uint8_t *pointer, const uint8_t *slow)
+{
+    pushed(c, 0);
+    PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
+    pushed(c, RED_ZONE);
+    PUT(c, 0x50); /* push %rax */
+    pushed(c, RED_ZONE + SAVED - 16);
+    PUT(c, 0x9f, 0x0f, 0x90, 0xc0, 0x50); /* lahf; seto %al; push %rax */
+    pushed(c, RED_ZONE + SAVED - 8);
+    PUT(c, 0x68); /* push $number */
+    put_32(c, (int32_t)number);
+    pushed(c, RED_ZONE + SAVED);
+    PUT(c, 0xff, 0x15); /* call *pointer(%rip) */
+    put_32(c, pointer - (c->at + 4));
+    PUT(c, 0x84, 0xc0); /* test %al,%al */
+    put_branch(c, JNE, slow);
+    put_restore(c, false);
 }
 
 /* Its alarm can be counted down by the code itself. */
@@ -176,19 +192,21 @@ static bool is_simple(const struct probe_site *first, unsigned rows)
            a->type != CTL_CPUID && !ctl_config_uses(process.config, CTL_EXIT_FUNC);
 }
 
-/* What the block calls, where it does not count: the fast way where functions begin, or return to, and nothing else is there. */
-static void (*stub_of(const struct probe_site *first, unsigned rows))(void)
+/* What the block calls first, where functions begin, or return to, and nothing else is there. */
+static bool (*fast_of(const struct probe_site *first, unsigned rows))(void)
 {
 #if PROBE_HAS_FAST
+    if (!clock_is_counter())
+        return NULL;
     if (first->alarm == PROBE_ENTERED && first[rows - 1].alarm == PROBE_ENTERED &&
         (first->flags & ISA_SITE_CALL) == 0)
-        return probe_entered_stub;
+        return probe_fast_entered;
     if (first->alarm == PROBE_RETURNED)
-        return probe_returned_stub;
+        return probe_fast_returned;
 #endif
     (void)first;
     (void)rows;
-    return probe_stub;
+    return NULL;
 }
 
 static uint32_t number_of(const struct probe_site *first)
@@ -199,40 +217,49 @@ static uint32_t number_of(const struct probe_site *first)
            (first->behind != 0 ? PROBE_NUMBER_ENDBR : 0);
 }
 
-/* Where a place's code begins: it counts its one alarm, or calls. */
-static void put_entry(struct code *c, const struct probe_site *counted, uint32_t number,
-                      const uint8_t *due, const uint8_t *slow, const uint8_t *pointer)
+/* A place's code, but for what is aside: it counts its one alarm, goes the fast way, or calls. */
+struct way {
+    const struct probe_site *counted; /* NULL: does not */
+    uint32_t number;
+    const uint8_t *block, *due, *slow;
+};
+
+static void put_way(struct code *c, const struct way *w)
 {
-    if (counted != NULL)
-        put_count(c, counted->alarm, due, slow);
+    const struct probe_block *b = (const struct probe_block *)(const void *)w->block;
+    if (w->counted != NULL)
+        put_count(c, w->counted->alarm, w->due, w->slow);
+    else if (b->fast != NULL)
+        put_fast(c, w->number, w->block + offsetof(struct probe_block, fast), w->slow);
     else
-        put_call(c, number, pointer);
+        put_call(c, w->number, w->block);
 }
 
 const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, unsigned rows)
 {
     if (number_count == SITES_MAX)
         return NULL;
-    uint32_t number = number_of(first);
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES;
     struct probe_block *head = (struct probe_block *)(void *)block;
-    head->stub = stub_of(first, rows);
+    head->stub = probe_stub;
+    head->fast = fast_of(first, rows);
     struct code c = {code, false}, aside = {block + sizeof *head, true};
-    const uint8_t *due = aside.at, *slow = due, *entry;
-    bool simple = is_simple(first, rows);
+    bool counts = is_simple(first, rows);
+    struct way w = {counts ? first : NULL, number_of(first), block, aside.at, aside.at};
     probe_unwind_begin((uintptr_t)aside.at, first->at, (first->flags & ISA_SITE_CALL) != 0);
-    if (simple) {
-        put_aside(&aside, number | PROBE_NUMBER_CLAIMED, block, copy);
-        slow = aside.at;
-        put_aside(&aside, number, block, copy);
+    if (counts) {
+        put_aside(&aside, w.number | PROBE_NUMBER_CLAIMED, true, block, copy);
+        w.slow = aside.at;
     }
+    if (counts || head->fast != NULL)
+        put_aside(&aside, w.number, counts, block, copy);
     /* Twice: how long it is says where it begins. */
-    put_entry(&c, simple ? first : NULL, number, due, slow, block);
+    put_way(&c, &w);
     c = (struct code){copy - (c.at - code), true};
-    entry = c.at;
+    const uint8_t *entry = c.at;
     if (entry < aside.at)
         return NULL;
-    put_entry(&c, simple ? first : NULL, number, due, slow, block);
+    put_way(&c, &w);
     probe_unwind_end((uintptr_t)copy);
     return entry;
 }

@@ -39,7 +39,8 @@ static inline bool probe_is_alarm(const struct probe_site *s)
 /* What a block of code begins with. Not written once it may be executed, but by probe_write(). */
 struct probe_block {
     void (*stub)(void);
-    uint8_t bytes[16]; /* that stood at the place */
+    bool (*fast)(void); /* called first where it is not NULL (probe_fast.h) */
+    uint8_t bytes[16];  /* that stood at the place */
     uint8_t steps
         [4]; /* where the instruction that began there, so far behind the first byte and one more, is in the copy, or none */
     int32_t
