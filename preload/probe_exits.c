@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/probe_fast.h"
 #include "preload/probe_sites.h"
 
 #include <pthread.h>
@@ -28,6 +29,7 @@ struct active {
 /* The latest last. */
 static __thread struct active actives[ACTIVE_MAX];
 static __thread unsigned active_count;
+__thread uintptr_t probe_exits_lowest;
 /* The thread's own stack; coroutines and signal handlers may be on others. Not known: all is its own. */
 static __thread uintptr_t stack_low, stack_high;
 
@@ -79,6 +81,15 @@ static bool is_gone(const struct active *f, uintptr_t stack)
     return f->stack <= stack && probe_one_stack(f->stack, stack) && word_of(f) != f->back;
 }
 
+static void note_lowest(void)
+{
+    uintptr_t lowest = 0;
+    for (unsigned i = 0; i < active_count; i++)
+        if (i == 0 || actives[i].stack < lowest)
+            lowest = actives[i].stack;
+    probe_exits_lowest = lowest;
+}
+
 /* Its exit alarms fire. */
 static void leave(const struct active *f)
 {
@@ -108,13 +119,14 @@ static void leave_those(is_over_function *is_over, uintptr_t a, uintptr_t b)
             continue;
         active_count--;
         memmove(&actives[i], &actives[i + 1], (active_count - i) * sizeof *actives);
+        note_lowest();
         leave(&f);
     }
 }
 
 static bool is_over_here(const struct active *f, uintptr_t stack, uintptr_t at)
 {
-    return is_gone(f, stack) || (f->back == at && f->stack + sizeof(uintptr_t) == stack);
+    return (f->back == at && f->stack + sizeof(uintptr_t) == stack) || is_gone(f, stack);
 }
 
 static bool is_jumped_over(const struct active *f, uintptr_t from, uintptr_t to)
@@ -205,4 +217,5 @@ void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen)
              "more than 64 functions with exit_func alarms are active in one thread: the exits of "
              "those further in do not fire",
              function);
+    note_lowest();
 }

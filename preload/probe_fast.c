@@ -61,6 +61,13 @@ static uintptr_t place_at(const struct probe_frame *f, const struct probe_number
     return row->at - ((f->number & PROBE_NUMBER_ENDBR) != 0 ? 4 : 0);
 }
 
+/* Functions with exit_func alarms may be over by now (probe_exits_at()). */
+static inline __attribute__((always_inline)) bool may_exit(uintptr_t stack)
+{
+    uintptr_t lowest = probe_exits_lowest;
+    return RT_UNLIKELY(lowest != 0) && stack >= lowest;
+}
+
 /* Off the way: it is asked once as long as the same call leads to the function. */
 static __attribute__((noinline)) PROBE_FAST bool is_return(uintptr_t at, struct probe_numbered *row)
 {
@@ -79,11 +86,14 @@ bool probe_fast_entered(const struct probe_frame *f)
     struct recorder_thread *t = &recorder_self;
     struct probe_opens *o = &probe_opens;
     enum outcome outcome;
+    uintptr_t stack = stack_at(f);
+    if (may_exit(stack))
+        return true;
     if (is_over(t, o, &outcome))
         return outcome == SLOW;
     uint32_t depth = o->depth;
     struct probe_numbered *row = row_of(f);
-    uintptr_t stack = stack_at(f), function = place_at(f, row);
+    uintptr_t function = place_at(f, row);
     if (depth != 0 && o->open[depth - 1].stack <= stack)
         return true;
     if (depth >= probe_functions_limit)
@@ -103,11 +113,14 @@ bool probe_fast_returned(const struct probe_frame *f)
     struct recorder_thread *t = &recorder_self;
     struct probe_opens *o = &probe_opens;
     enum outcome outcome;
+    uintptr_t stack = stack_at(f);
+    if (may_exit(stack))
+        return true;
     if (o->depth == 0 || is_over(t, o, &outcome))
         return o->depth != 0 && outcome == SLOW;
     uint32_t depth = o->depth - 1;
     struct probe_function left = o->open[depth];
-    if (left.stack + sizeof left.stack != stack_at(f) || left.back != place_at(f, row_of(f)))
+    if (left.stack + sizeof left.stack != stack || left.back != place_at(f, row_of(f)))
         return true;
     /* Before its event: a window that a handler closes in between has none of it, and need not. */
     o->depth = depth;

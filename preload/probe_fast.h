@@ -36,6 +36,11 @@ extern __thread struct probe_opens probe_opens
 /* REGTRACE_FUNCTIONS_DEPTH. */
 extern uint32_t probe_functions_limit RT_HIDDEN;
 
+/* The lowest frame of those functions with exit_func alarms that are active on this thread; 0: there are none. Whoever comes to a probe
+ * below it is inside of them all. */
+extern __thread uintptr_t probe_exits_lowest
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 /* Where calls return to that have a jump there: a table of 0 or an address, looked up from its slot on. Never freed. */
 struct probe_returns {
     uint32_t mask;
