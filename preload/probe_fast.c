@@ -71,14 +71,10 @@ static inline __attribute__((always_inline)) bool may_exit(uintptr_t stack)
 /* Off the way: it is asked once as long as the same call leads to the function. */
 static __attribute__((noinline)) PROBE_FAST bool is_return(uintptr_t at, struct probe_numbered *row)
 {
-    const struct probe_returns *r = atomic_load_explicit(&probe_returns_now, memory_order_acquire);
-    if (r == NULL)
-        return false;
-    for (uint32_t i = probe_return_slot(r, at);; i = (i + 1) & r->mask)
-        if (r->at[i] == at || r->at[i] == 0) {
-            __atomic_store_n(&row->back, r->at[i], __ATOMIC_RELAXED);
-            return r->at[i] == at;
-        }
+    bool yes = probe_has_return(atomic_load_explicit(&probe_returns_now, memory_order_acquire), at);
+    if (yes)
+        __atomic_store_n(&row->back, at, __ATOMIC_RELAXED);
+    return yes;
 }
 
 bool probe_fast_entered(const struct probe_frame *f)
@@ -112,7 +108,7 @@ bool probe_fast_returned(const struct probe_frame *f)
 {
     struct recorder_thread *t = &recorder_self;
     struct probe_opens *o = &probe_opens;
-    enum outcome outcome;
+    enum outcome outcome = DONE;
     uintptr_t stack = stack_at(f);
     if (may_exit(stack))
         return true;

@@ -106,6 +106,8 @@ __asm__(".pushsection .text\n"
 #if PROBE_HAS_FAST
 void probe_entered_stub(void) __attribute__((visibility("hidden")));
 void probe_returned_stub(void) __attribute__((visibility("hidden")));
+void probe_exit_entered_stub(void) __attribute__((visibility("hidden")));
+void probe_exit_returned_stub(void) __attribute__((visibility("hidden")));
 
 /* Flags as lahf and seto have them: what compiled code may look at. The long way begins with everything as it was. */
 #define FAST_STUB(name, function)                                                                  \
@@ -144,6 +146,8 @@ void probe_returned_stub(void) __attribute__((visibility("hidden")));
 
 FAST_STUB("probe_entered_stub", "probe_fast_entered");
 FAST_STUB("probe_returned_stub", "probe_fast_returned");
+FAST_STUB("probe_exit_entered_stub", "probe_fast_exit_entered");
+FAST_STUB("probe_exit_returned_stub", "probe_fast_exit_returned");
 #endif
 
 bool probe_jump_prepare(void)
@@ -252,6 +256,15 @@ static bool is_simple(const struct probe_site *first, unsigned rows)
            a->type != CTL_CPUID && !ctl_config_uses(process.config, CTL_EXIT_FUNC);
 }
 
+/* One exit_func alarm that each thread counts by itself. */
+static bool is_simple_exit(const struct probe_site *first, unsigned rows)
+{
+    const struct ctl_alarm *a =
+        rows == 1 && probe_is_alarm(first) ? ctl_config_alarm(process.config, first->alarm) : NULL;
+    return a != NULL && a->type == CTL_EXIT_FUNC && !a->global &&
+           (first->flags & ISA_SITE_CALL) == 0;
+}
+
 /* What the block calls, where it does not count: the fast way where functions begin, or return to, and nothing else is there. */
 static void (*stub_of(const struct probe_site *first, unsigned rows))(void)
 {
@@ -261,16 +274,24 @@ static void (*stub_of(const struct probe_site *first, unsigned rows))(void)
         return probe_entered_stub;
     if (first->alarm == PROBE_RETURNED)
         return probe_returned_stub;
+    if (!probe_functions_wanted() && is_simple_exit(first, rows))
+        return probe_exit_entered_stub;
+    if (!probe_functions_wanted() && first->alarm == PROBE_EXITED &&
+        first[rows - 1].alarm == PROBE_EXITED)
+        return probe_exit_returned_stub;
 #endif
     (void)first;
     (void)rows;
     return probe_stub;
 }
 
-static uint32_t number_of(const struct probe_site *first)
+static uint32_t number_of(const struct probe_site *first, unsigned rows)
 {
+    uint64_t left = is_simple_exit(first, rows) ? ctl_left_offset(first->alarm) : 0;
     uint32_t number = number_count++;
     probe_numbered[number].at = first->at;
+    probe_numbered[number].left = left;
+    probe_exits_epoch = ctl_shared_epoch(process.shared);
     return number | ((first->flags & ISA_SITE_CALL) != 0 ? PROBE_NUMBER_CALL : 0) |
            (first->behind != 0 ? PROBE_NUMBER_ENDBR : 0);
 }
@@ -279,7 +300,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
 {
     if (number_count == SITES_MAX)
         return NULL;
-    uint32_t number = number_of(first);
+    uint32_t number = number_of(first, rows);
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES;
     struct probe_block *head = (struct probe_block *)(void *)block;
     head->stub = stub_of(first, rows);

@@ -244,7 +244,7 @@ void probe_exits_at(uintptr_t stack, uintptr_t at);
 
 /* --- functions that are recorded: probe_functions.c ------------------------------------------------------------------- */
 
-/* The table of returns for the fast way, of the table that is now in force. */
+/* The tables of returns for the fast ways, of the table that is now in force. */
 void probe_functions_published(const struct probe_sites *s);
 /* stack: the stack pointer there. Signals are blocked, or it is a handler. */
 void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap);

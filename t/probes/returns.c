@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Where functions with exit_func alarms return to: returns BYTE. Prints what is in the first byte there, by how they are called;
- * "same" where that is BYTE, which is told without it; and how often `told` was called. */
+ * "same" where that is BYTE, which is told without it; and how often `told` was called. With
+ * one more word a handler interrupts it: how often both were. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 
 #define PLAIN __attribute__((noinline, noclone))
 
@@ -70,8 +73,33 @@ static const char *call(void (*how)(int), void *const *where, unsigned char befo
     return text;
 }
 
+static volatile sig_atomic_t handled;
+PLAIN int in_handler(int n)
+{
+    return sink = n;
+}
+static void handle(int signo)
+{
+    handled++;
+    sink = in_handler(signo) + 4;
+}
+
+/* A handler enters and leaves a function of its own at any moment of it. */
+static int interrupted(void)
+{
+    struct itimerval every = {{0, 100}, {0, 100}}, none = {{0, 0}, {0, 0}};
+    (void)signal(SIGALRM, handle);
+    (void)setitimer(ITIMER_REAL, &every, NULL);
+    for (int i = 0; i < 1000 || handled < 3000; i++)
+        directly(1000);
+    (void)setitimer(ITIMER_REAL, &none, NULL);
+    return printf("%d %d\n", calls, (int)handled) < 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 2)
+        return interrupted();
     pthread_t t[4];
     unsigned char direct = argc > 1 ? (unsigned char)strtoul(argv[1], NULL, 16) : 0;
     if (argc == 1) {
