@@ -396,6 +396,7 @@ void code_close(struct code *c)
     free(c->data_refs.at);
     free(c->code_refs.at);
     free(c->maybe.at);
+    free(c->behind_calls.at);
     free(c->words.at);
     free(c->lea_list);
     free(c);

@@ -62,6 +62,11 @@ struct addresses {
     size_t count;
 };
 
+/* What calls name: where a function begins, or a stub that leads to it; where its address will stand. */
+struct callees {
+    struct addresses functions, slots;
+};
+
 /* lea: an instruction that computes an address relative to its own. */
 struct lea {
     uint64_t at, value;
@@ -97,6 +102,8 @@ struct code {
     size_t lea_count, lea_sorted; /* the first so many are sorted by place */
     struct addresses words;       /* of data, that are addresses inside of ranges */
     struct addresses maybe;       /* behind calls that may not return there */
+    struct addresses
+        behind_calls; /* where only a part is decoded: places behind what may be a call that was asked for */
     struct code_counts counts;
     bool partial; /* only wanted ranges are decoded */
     bool no_memory;
@@ -109,8 +116,10 @@ bool instruction_read(const ZydisDecoder *decoder, const uint8_t *bytes, size_t 
 
 /* NULL: no memory. */
 struct code *code_open(const struct image *m) RT_MUST_CHECK;
-/* Enough of it for the sites at these places (which are sorted): their functions. All of it, where one is in no known function. */
-struct code *code_open_part(const struct image *m, struct addresses *places) RT_MUST_CHECK;
+/* Enough of it for the sites at these places (which are sorted): their functions. All of it, where one is in no known function. And for
+ * those behind direct calls of the callees, where the caller is a known function. */
+struct code *code_open_part(const struct image *m, struct addresses *places,
+                            struct callees *callees) RT_MUST_CHECK;
 void code_close(struct code *c);
 
 /* The flags of a byte; NULL outside of executable segments. */
@@ -136,6 +145,8 @@ enum {
 
 /* What is known without decoding; NULL: no memory. */
 struct code *code_begin(const struct image *m) RT_MUST_CHECK;
+/* Fills c->behind_calls. */
+void code_find_calls(struct code *c, struct callees *callees);
 /* The sweep, the last of all; NULL, and it is closed: no memory. */
 struct code *code_finish(struct code *c) RT_MUST_CHECK;
 /* It is to be decoded. */

@@ -83,13 +83,14 @@ static void for_named(struct plan *p, const struct request *q,
 
 bool request_is_elsewhere(const struct request *q, const struct image *m)
 {
+    bool exits = q->kind == REQUEST_EXITS;
     bool named = q->kind == REQUEST_ENTER || q->kind == REQUEST_RETS || q->kind == REQUEST_SYMBOL;
-    if (!named || strcmp(q->name, "main") == 0)
+    if (!exits && (!named || strcmp(q->name, "main") == 0))
         return false;
     for (size_t i = 0; i < m->symbol_count; i++)
         if (image_name_match(&m->symbols[i], q->name) != NAME_NO)
             return false;
-    return true;
+    return !exits || !request_has_slot(q, m);
 }
 
 /* Where bytes are that an instruction of that kind has, whether one begins there or not. behind: so far behind its beginning. */
@@ -120,6 +121,7 @@ bool request_places(const struct request *q, const struct image *m, struct addre
         return add_matches(m, "\x87\xdb", 2, 0, places) &&
                add_matches(m, "\x66\x87\xdb", 3, 0, places);
     case REQUEST_ITEXT: return add_matches(m, q->bytes, q->byte_count, 0, places);
+    case REQUEST_EXITS: return true; /* its callers: request_callees() */
     case REQUEST_ENTER:
     case REQUEST_SYMBOL: break;
     default: return false;
@@ -181,11 +183,29 @@ static bool calls_wanted(const struct plan *p, const struct request *q, const st
     return name != NULL && image_name_match(&slot, q->name) != NAME_NO;
 }
 
+/* Where a part is decoded, what may be a call is known. */
+static void add_found_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
+                            const void *context)
+{
+    const struct code *c = p->code;
+    struct instruction i;
+    for (size_t k = 0; k < c->behind_calls.count && !p->no_memory; k++) {
+        uint64_t next = c->behind_calls.at[k], at = code_before(c, next, 0);
+        if (code_is_sure(c, at) && code_decode(c, at, &i) && i.next == next &&
+            wants(p, q, &i, context) && code_is_sure(c, next))
+            plan_add_site(p, next, 0);
+    }
+}
+
 void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
                            const void *context)
 {
     const struct code *c = p->code;
     struct instruction i;
+    if (c->partial) {
+        add_found_calls(p, q, wants, context);
+        return;
+    }
     for (size_t k = 0; k < c->segment_count; k++)
         for (uint64_t n = 0; n < c->segments[k].size && !p->no_memory; n++) {
             uint64_t at = c->segments[k].address + n;
@@ -213,7 +233,8 @@ void plan_find_named(struct plan *p, const struct request *q)
     switch (q->kind) {
     case REQUEST_ENTER: for_named(p, q, add_entry); break;
     case REQUEST_RETS: for_named(p, q, add_rets); break;
-    case REQUEST_RETURNS: add_returns(p, q); break;
+    case REQUEST_RETURNS:
+    case REQUEST_EXITS: add_returns(p, q); break;
     case REQUEST_FUNCTIONS: pattern_enters(p, q); break;
     case REQUEST_CALLERS:
     case REQUEST_STUBS: pattern_returns(p, q); break;

@@ -75,13 +75,17 @@ static void follow_uses(struct code *c, const struct addresses *places, const st
     code_mark_entries(c, places, uses);
 }
 
-struct code *code_open_part(const struct image *m, struct addresses *places)
+struct code *code_open_part(const struct image *m, struct addresses *places,
+                            struct callees *callees)
 {
     struct lea_list uses = {.count = 0};
     struct code *c = code_begin(m);
     if (c == NULL)
         return NULL;
     c->partial = true;
+    code_find_calls(c, callees);
+    for (size_t i = 0; i < c->behind_calls.count; i++)
+        code_add(c, places, c->behind_calls.at[i]);
     code_sort(places);
     if (!want(c, places)) {
         code_close(c);

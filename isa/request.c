@@ -16,6 +16,7 @@ static const struct kind {
     [REQUEST_ENTER] = {"enter", NAME},
     [REQUEST_RETS] = {"rets", NAME},
     [REQUEST_RETURNS] = {"returns", OPTIONAL_NAME},
+    [REQUEST_EXITS] = {"exits", NAME},
     [REQUEST_SYMBOL] = {"symbol", PLACE},
     [REQUEST_ADDRESS] = {"address", NUMBER},
     [REQUEST_OFFSET] = {"offset", NUMBER},

@@ -12,6 +12,7 @@ enum request_kind {
     REQUEST_ENTER, /* enter:NAME    first instruction of functions of that name */
     REQUEST_RETS,  /* rets:NAME     their return instructions */
     REQUEST_RETURNS, /* returns:NAME  behind calls of them in this image; returns: behind every call */
+    REQUEST_EXITS, /* exits:NAME    the same, as far as the callers are found without decoding all */
     REQUEST_SYMBOL,  /* symbol:NAME, symbol:NAME+OFFSET */
     REQUEST_ADDRESS, /* address:0x..  as in the file */
     REQUEST_OFFSET,  /* offset:0x..   from the image's lowest address */
@@ -47,6 +48,12 @@ bool request_is_elsewhere(const struct request *q, const struct image *m);
 
 /* The request is answered where some places' functions are decoded: these are added to the list. False: it asks about all code. */
 bool request_places(const struct request *q, const struct image *m, struct addresses *places);
+
+/* Of REQUEST_EXITS: what such calls name is added. False: no memory. */
+bool request_callees(const struct request *q, const struct image *m, struct callees *callees);
+void callees_free(struct callees *callees);
+/* The dynamic linker stores the address of such a function somewhere. */
+bool request_has_slot(const struct request *q, const struct image *m);
 
 /* A plan in the making. */
 struct plan {

@@ -30,7 +30,8 @@ static const char usage[] =
     "REQUEST...]...\n"
     "       regtrace-sites --instruction ADDRESS BYTES\n"
     "Says where an image is to be patched. For regtrace's own use.\n"
-    "Requests: enter:NAME rets:NAME returns:[NAME] symbol:NAME[+OFFSET] address:N offset:N ssc:HEX "
+    "Requests: enter:NAME rets:NAME returns:[NAME] exits:NAME symbol:NAME[+OFFSET] address:N "
+    "offset:N ssc:HEX "
     "int3 magic\n"
     "          cpuid itext:BYTES isa_extension:NAME isa_category:NAME functions:REGEX "
     "callers:REGEX\n"
@@ -170,11 +171,17 @@ static struct code *open_part(const struct job *j)
 {
     static struct request q;
     struct addresses places = {.at = NULL};
-    for (int i = 0; i < j->request_count; i++)
-        if (request_read(&q, j->requests[i], NULL) == 0)
-            (void)request_places(&q, j->image, &places);
-    struct code *c = code_open_part(j->image, &places);
+    struct callees callees = {.functions.at = NULL};
+    for (int i = 0; i < j->request_count; i++) {
+        if (request_read(&q, j->requests[i], NULL) != 0)
+            continue;
+        (void)request_places(&q, j->image, &places);
+        if (q.kind == REQUEST_EXITS)
+            (void)request_callees(&q, j->image, &callees);
+    }
+    struct code *c = code_open_part(j->image, &places, &callees);
     free(places.at);
+    callees_free(&callees);
     return c;
 }
 
@@ -205,7 +212,8 @@ static int make(struct job *j, struct plan *p, const struct request *q)
 {
     const struct code names = {.image = j->image};
     int rc = plan_make(p, j->code != NULL ? j->code : &names, q);
-    if (rc != 0 || j->code == NULL || !j->code->partial || (p->unsure == 0 && p->refused == 0))
+    if (rc != 0 || j->code == NULL || !j->code->partial || q->kind == REQUEST_EXITS ||
+        (p->unsure == 0 && p->refused == 0))
         return rc;
     plan_free(p);
     code_close(j->code);

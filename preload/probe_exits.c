@@ -9,25 +9,19 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/probe_fast.h"
 #include "preload/probe_sites.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ACTIVE_MAX 64u
 #define ALARMS_MAX 256u
 #define NEAR ((uintptr_t)32 << 10) /* on a stack whose ends are not known */
 
-struct active {
-    uintptr_t function; /* where its probe is */
-    uintptr_t stack;    /* where its return address is */
-    uintptr_t back;     /* that */
-};
-
-/* The latest last. */
-static __thread struct active actives[ACTIVE_MAX];
-static __thread unsigned active_count;
+__thread struct probe_exits probe_exits;
+const uint64_t *probe_exits_epoch;
+__thread uintptr_t probe_exits_lowest;
 /* The thread's own stack; coroutines and signal handlers may be on others. Not known: all is its own. */
 static __thread uintptr_t stack_low, stack_high;
 
@@ -57,8 +51,13 @@ static bool is_own_stack(uintptr_t stack)
     return stack_high == 0 || probe_stack_is_own(stack);
 }
 
+static uint32_t active_count(void)
+{
+    return probe_exits_count(probe_exits.state);
+}
+
 /* What is where its return address was; 0: nothing can be read there. */
-static uintptr_t word_of(const struct active *f)
+static uintptr_t word_of(const struct probe_exit *f)
 {
     uintptr_t word = 0;
     (void)sys_read_self(f->stack, &word, sizeof word);
@@ -74,13 +73,24 @@ bool probe_one_stack(uintptr_t a, uintptr_t b)
 
 /* The frame that began there is gone, as a frame further up runs, or another function begins there, and something else is where its
  * return address was. */
-static bool is_gone(const struct active *f, uintptr_t stack)
+static bool is_gone(const struct probe_exit *f, uintptr_t stack)
 {
     return f->stack <= stack && probe_one_stack(f->stack, stack) && word_of(f) != f->back;
 }
 
+/* The list has been changed, and has so many now. */
+static void set_count(uint32_t n)
+{
+    uintptr_t lowest = 0;
+    __atomic_store_n(&probe_exits.state, probe_exits_state(probe_exits.state, n), __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < n; i++)
+        if (i == 0 || probe_exits.active[i].stack < lowest)
+            lowest = probe_exits.active[i].stack;
+    probe_exits_lowest = lowest;
+}
+
 /* Its exit alarms fire. */
-static void leave(const struct active *f)
+static void leave(const struct probe_exit *f)
 {
     const struct probe_sites *all = probe_sites_now();
     uint16_t alarms[ALARMS_MAX];
@@ -97,41 +107,43 @@ static void leave(const struct active *f)
         trigger_probe(alarms, n, ip, false);
 }
 
-typedef bool is_over_function(const struct active *f, uintptr_t a, uintptr_t b);
+typedef bool is_over_function(const struct probe_exit *f, uintptr_t a, uintptr_t b);
 
 /* Those that are over end, the latest first. */
 static void leave_those(is_over_function *is_over, uintptr_t a, uintptr_t b)
 {
-    for (unsigned i = active_count; i-- > 0;) {
-        struct active f = actives[i];
+    for (unsigned i = active_count(); i-- > 0;) {
+        struct probe_exit f = probe_exits.active[i];
         if (!is_over(&f, a, b))
             continue;
-        active_count--;
-        memmove(&actives[i], &actives[i + 1], (active_count - i) * sizeof *actives);
+        uint32_t n = active_count() - 1;
+        memmove(&probe_exits.active[i], &probe_exits.active[i + 1],
+                (n - i) * sizeof *probe_exits.active);
+        set_count(n);
         leave(&f);
     }
 }
 
-static bool is_over_here(const struct active *f, uintptr_t stack, uintptr_t at)
+static bool is_over_here(const struct probe_exit *f, uintptr_t stack, uintptr_t at)
 {
-    return is_gone(f, stack) || (f->back == at && f->stack + sizeof(uintptr_t) == stack);
+    return (f->back == at && f->stack + sizeof(uintptr_t) == stack) || is_gone(f, stack);
 }
 
-static bool is_jumped_over(const struct active *f, uintptr_t from, uintptr_t to)
+static bool is_jumped_over(const struct probe_exit *f, uintptr_t from, uintptr_t to)
 {
     return f->stack >= from && f->stack < to;
 }
 
 void probe_exits_at(uintptr_t stack, uintptr_t at)
 {
-    if (active_count != 0)
+    if (active_count() != 0)
         leave_those(is_over_here, stack, at);
 }
 
 /* Not in a handler of ours: one may come. */
 static void leave_now(is_over_function *is_over, uintptr_t a, uintptr_t b)
 {
-    if (active_count == 0)
+    if (active_count() == 0)
         return;
     uint64_t mask = sys_block_signals();
     leave_those(is_over, a, b);
@@ -143,7 +155,7 @@ void probe_exits_jumped(uintptr_t from, uintptr_t to)
     leave_now(is_jumped_over, from, to);
 }
 
-static bool is_any(const struct active *f, uintptr_t a, uintptr_t b)
+static bool is_any(const struct probe_exit *f, uintptr_t a, uintptr_t b)
 {
     (void)f;
     (void)a;
@@ -180,10 +192,11 @@ bool probe_exits_coming(uintptr_t stack, bool may_trap)
 static void drop_abandoned(void)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < active_count; i++)
-        if (is_own_stack(actives[i].stack) || word_of(&actives[i]) == actives[i].back)
-            actives[n++] = actives[i];
-    active_count = n;
+    for (unsigned i = 0; i < active_count(); i++)
+        if (is_own_stack(probe_exits.active[i].stack) ||
+            word_of(&probe_exits.active[i]) == probe_exits.active[i].back)
+            probe_exits.active[n++] = probe_exits.active[i];
+    set_count(n);
 }
 
 void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen)
@@ -193,16 +206,20 @@ void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen)
              "no exit can be seen of what is called so: an exit_func alarm fires at a later probe "
              "that shows that it is over",
              function);
-    for (unsigned i = 0; i < active_count; i++)
-        if (actives[i].function == function && probe_one_stack(actives[i].stack, stack))
+    for (unsigned i = 0; i < active_count(); i++)
+        if (probe_exits.active[i].function == function &&
+            probe_one_stack(probe_exits.active[i].stack, stack))
             return;
-    if (active_count == ACTIVE_MAX)
+    if (active_count() == PROBE_EXITS_MAX)
         drop_abandoned();
-    if (active_count < ACTIVE_MAX)
-        actives[active_count++] = (struct active){function, stack, return_address(stack)};
-    else
+    uint32_t n = active_count();
+    if (n < PROBE_EXITS_MAX) {
+        probe_exits.active[n] = (struct probe_exit){function, stack, return_address(stack), 0};
+        set_count(n + 1);
+    } else {
         tell(&told_many,
              "more than 64 functions with exit_func alarms are active in one thread: the exits of "
              "those further in do not fire",
              function);
+    }
 }

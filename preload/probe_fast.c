@@ -62,29 +62,35 @@ static uintptr_t place_at(const struct probe_frame *f, const struct probe_number
     return row->at - ((f->number & PROBE_NUMBER_ENDBR) != 0 ? 4 : 0);
 }
 
+/* Functions with exit_func alarms may be over by now (probe_exits_at()). */
+static inline __attribute__((always_inline)) bool may_exit(uintptr_t stack)
+{
+    uintptr_t lowest = probe_exits_lowest;
+    return RT_UNLIKELY(lowest != 0) && stack >= lowest;
+}
+
 /* Off the way: it is asked once as long as the same call leads to the function. */
 static __attribute__((noinline)) PROBE_FAST bool is_return(uintptr_t at, struct probe_numbered *row)
 {
-    const struct probe_returns *r = atomic_load_explicit(&probe_returns_now, memory_order_acquire);
-    if (r == NULL)
-        return false;
-    for (uint32_t i = probe_return_slot(r, at);; i = (i + 1) & r->mask)
-        if (r->at[i] == at || r->at[i] == 0) {
-            __atomic_store_n(&row->back, r->at[i], __ATOMIC_RELAXED);
-            return r->at[i] == at;
-        }
+    bool yes = probe_has_return(atomic_load_explicit(&probe_returns_now, memory_order_acquire), at);
+    if (yes)
+        __atomic_store_n(&row->back, at, __ATOMIC_RELAXED);
+    return yes;
 }
 
-bool probe_fast_entered(void)
+/* exits: there are exit_func alarms as well. */
+static inline __attribute__((always_inline)) bool entered(const struct probe_frame *f, bool exits)
 {
-    const struct probe_frame *f = __builtin_dwarf_cfa();
     struct recorder_thread *t = &recorder_self;
     struct probe_opens *o = &probe_opens;
+    uintptr_t stack = stack_at(f);
+    if (exits && may_exit(stack))
+        return true;
     if (is_ours(t, o))
         return false;
     uint32_t depth = o->depth;
     struct probe_numbered *row = row_of(f);
-    uintptr_t stack = stack_at(f), function = place_at(f, row);
+    uintptr_t function = place_at(f, row);
     if (is_long(t) || (depth != 0 && o->open[depth - 1].stack <= stack))
         return true;
     if (depth >= probe_functions_limit)
@@ -100,16 +106,18 @@ bool probe_fast_entered(void)
     return false;
 }
 
-bool probe_fast_returned(void)
+static inline __attribute__((always_inline)) bool returned(const struct probe_frame *f, bool exits)
 {
-    const struct probe_frame *f = __builtin_dwarf_cfa();
     struct recorder_thread *t = &recorder_self;
     struct probe_opens *o = &probe_opens;
+    uintptr_t stack = stack_at(f);
+    if (exits && may_exit(stack))
+        return true;
     if (o->depth == 0 || t->recording == 0 || is_ours(t, o))
         return false;
     uint32_t depth = o->depth - 1;
     const struct probe_function *left = &o->open[depth];
-    if (is_long(t) || left->stack + sizeof left->stack != stack_at(f) ||
+    if (is_long(t) || left->stack + sizeof left->stack != stack ||
         left->back != place_at(f, row_of(f)))
         return true;
     /* Before its event: a window that a handler closes in between has none of it, and need not. */
@@ -119,6 +127,26 @@ bool probe_fast_returned(void)
         return false;
     o->depth = depth + 1;
     return true;
+}
+
+bool probe_fast_entered(void)
+{
+    return entered(__builtin_dwarf_cfa(), false);
+}
+
+bool probe_fast_returned(void)
+{
+    return returned(__builtin_dwarf_cfa(), false);
+}
+
+bool probe_fast_entered_beside(void)
+{
+    return entered(__builtin_dwarf_cfa(), true);
+}
+
+bool probe_fast_returned_beside(void)
+{
+    return returned(__builtin_dwarf_cfa(), true);
 }
 
 #endif

@@ -36,22 +36,65 @@ extern __thread struct probe_opens probe_opens
 /* REGTRACE_FUNCTIONS_DEPTH. */
 extern uint32_t probe_functions_limit RT_HIDDEN;
 
+/* The lowest frame of those functions with exit_func alarms that are active on this thread; 0: there are none. Whoever comes to a probe
+ * below it is inside of them all. */
+extern __thread uintptr_t probe_exits_lowest
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Functions with exit_func alarms that are active on this thread, the latest last. state: how many, and in the upper half how often that has
+ * changed; handlers may change it at any instruction. */
+#define PROBE_EXITS_MAX 64u
+struct probe_exit {
+    uintptr_t function; /* where its probe is */
+    uintptr_t stack;    /* where its return address is */
+    uintptr_t back;     /* that */
+    uint64_t
+        left; /* where its one alarm's counter is in struct ctl_thread; 0: it goes the long way */
+};
+struct probe_exits {
+    uint64_t state;
+    struct probe_exit active[PROBE_EXITS_MAX];
+};
+extern __thread struct probe_exits probe_exits
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static inline uint32_t probe_exits_count(uint64_t state)
+{
+    return (uint32_t)state;
+}
+static inline uint64_t probe_exits_state(uint64_t before, uint32_t count)
+{
+    return ((before >> 32) + 1) << 32 | count;
+}
+/* ctl_shared_epoch(). */
+extern const uint64_t *probe_exits_epoch RT_HIDDEN;
+
 /* Where calls return to that have a jump there: a table of 0 or an address, looked up from its slot on. Never freed. */
 struct probe_returns {
     uint32_t mask;
     uintptr_t at[];
 };
 extern _Atomic(const struct probe_returns *) probe_returns_now RT_HIDDEN;
+/* And those of exit_func alarms. */
+extern _Atomic(const struct probe_returns *) probe_exits_now RT_HIDDEN;
 
 static inline uint32_t probe_return_slot(const struct probe_returns *r, uintptr_t at)
 {
     return (uint32_t)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & r->mask;
 }
 
+static inline bool probe_has_return(const struct probe_returns *r, uintptr_t at)
+{
+    for (uint32_t i = r != NULL ? probe_return_slot(r, at) : 0; r != NULL; i = (i + 1) & r->mask)
+        if (r->at[i] == at || r->at[i] == 0)
+            return r->at[i] == at;
+    return false;
+}
+
 /* Places by their numbers. */
 struct probe_numbered {
     uintptr_t at;
     uintptr_t back; /* of a function: the latest that has been found in the table above */
+    uint64_t left;  /* as in struct probe_exit */
 };
 extern struct probe_numbered *probe_numbered RT_HIDDEN;
 /* What a number has beside. */
@@ -73,6 +116,11 @@ struct probe_frame {
 /* Called by blocks alone. True: the long way. */
 bool probe_fast_entered(void) PROBE_FAST RT_HIDDEN;
 bool probe_fast_returned(void) PROBE_FAST RT_HIDDEN;
+/* Where there are exit_func alarms as well. */
+bool probe_fast_entered_beside(void) PROBE_FAST RT_HIDDEN;
+bool probe_fast_returned_beside(void) PROBE_FAST RT_HIDDEN;
+bool probe_fast_exit_entered(void) PROBE_FAST RT_HIDDEN;
+bool probe_fast_exit_returned(void) PROBE_FAST RT_HIDDEN;
 #endif
 
 #endif

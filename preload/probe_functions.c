@@ -18,19 +18,19 @@
 
 __thread struct probe_opens probe_opens;
 uint32_t probe_functions_limit;
-_Atomic(const struct probe_returns *) probe_returns_now;
+_Atomic(const struct probe_returns *) probe_returns_now, probe_exits_now;
 
 bool probe_functions_wanted(void)
 {
     return process.options.number[OPT_functions] == OPTION_FUNCTIONS_NAMED;
 }
 
-void probe_functions_published(const struct probe_sites *s)
+/* Of places of that kind. */
+static const struct probe_returns *make_returns(const struct probe_sites *s, uint16_t kind)
 {
     uint32_t n = 0, size = 64;
-    probe_functions_limit = (uint32_t)process.options.number[OPT_functions_depth];
     for (size_t i = 0; i < s->count; i++)
-        n += s->rows[i].alarm == PROBE_RETURNED && s->rows[i].jumped != 0;
+        n += s->rows[i].alarm == kind && s->rows[i].jumped != 0;
     while (size < 2 * n)
         size *= 2;
     struct probe_returns *r = n != 0 ? calloc(1, sizeof *r + size * sizeof *r->at) : NULL;
@@ -38,13 +38,21 @@ void probe_functions_published(const struct probe_sites *s)
         const struct probe_site *site = &s->rows[i];
         r->mask = size - 1;
         uint32_t slot = probe_return_slot(r, site->at - site->behind);
-        if (site->alarm != PROBE_RETURNED || site->jumped == 0)
+        if (site->alarm != kind || site->jumped == 0)
             continue;
         while (r->at[slot] != 0)
             slot = (slot + 1) & r->mask;
         r->at[slot] = site->at - site->behind;
     }
-    atomic_store_explicit(&probe_returns_now, r, memory_order_release);
+    return r;
+}
+
+void probe_functions_published(const struct probe_sites *s)
+{
+    probe_functions_limit = (uint32_t)process.options.number[OPT_functions_depth];
+    atomic_store_explicit(&probe_returns_now, make_returns(s, PROBE_RETURNED),
+                          memory_order_release);
+    atomic_store_explicit(&probe_exits_now, make_returns(s, PROBE_EXITED), memory_order_release);
 }
 
 static void leave(struct recorder_thread *t, uint32_t cut)

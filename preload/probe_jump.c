@@ -192,27 +192,43 @@ static bool is_simple(const struct probe_site *first, unsigned rows)
            a->type != CTL_CPUID && !ctl_config_uses(process.config, CTL_EXIT_FUNC);
 }
 
+/* One exit_func alarm that each thread counts by itself. */
+static bool is_simple_exit(const struct probe_site *first, unsigned rows)
+{
+    const struct ctl_alarm *a =
+        rows == 1 && probe_is_alarm(first) ? ctl_config_alarm(process.config, first->alarm) : NULL;
+    return a != NULL && a->type == CTL_EXIT_FUNC && !a->global &&
+           (first->flags & ISA_SITE_CALL) == 0;
+}
+
 /* What the block calls first, where functions begin, or return to, and nothing else is there. */
 static bool (*fast_of(const struct probe_site *first, unsigned rows))(void)
 {
 #if PROBE_HAS_FAST
-    if (!clock_is_counter())
-        return NULL;
-    if (first->alarm == PROBE_ENTERED && first[rows - 1].alarm == PROBE_ENTERED &&
-        (first->flags & ISA_SITE_CALL) == 0)
-        return probe_fast_entered;
-    if (first->alarm == PROBE_RETURNED)
-        return probe_fast_returned;
+    bool exits = ctl_config_uses(process.config, CTL_EXIT_FUNC);
+    if (clock_is_counter() && first->alarm == PROBE_ENTERED &&
+        first[rows - 1].alarm == PROBE_ENTERED && (first->flags & ISA_SITE_CALL) == 0)
+        return exits ? probe_fast_entered_beside : probe_fast_entered;
+    if (clock_is_counter() && first->alarm == PROBE_RETURNED)
+        return exits ? probe_fast_returned_beside : probe_fast_returned;
+    if (!probe_functions_wanted() && is_simple_exit(first, rows))
+        return probe_fast_exit_entered;
+    if (!probe_functions_wanted() && first->alarm == PROBE_EXITED &&
+        first[rows - 1].alarm == PROBE_EXITED)
+        return probe_fast_exit_returned;
 #endif
     (void)first;
     (void)rows;
     return NULL;
 }
 
-static uint32_t number_of(const struct probe_site *first)
+static uint32_t number_of(const struct probe_site *first, unsigned rows)
 {
+    uint64_t left = is_simple_exit(first, rows) ? ctl_left_offset(first->alarm) : 0;
     uint32_t number = number_count++;
     probe_numbered[number].at = first->at;
+    probe_numbered[number].left = left;
+    probe_exits_epoch = ctl_shared_epoch(process.shared);
     return number | ((first->flags & ISA_SITE_CALL) != 0 ? PROBE_NUMBER_CALL : 0) |
            (first->behind != 0 ? PROBE_NUMBER_ENDBR : 0);
 }
@@ -245,7 +261,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     head->fast = fast_of(first, rows);
     struct code c = {code, false}, aside = {block + sizeof *head, true};
     bool counts = is_simple(first, rows);
-    struct way w = {counts ? first : NULL, number_of(first), block, aside.at, aside.at};
+    struct way w = {counts ? first : NULL, number_of(first, rows), block, aside.at, aside.at};
     probe_unwind_begin((uintptr_t)aside.at, first->at, (first->flags & ISA_SITE_CALL) != 0);
     if (counts) {
         put_aside(&aside, w.number | PROBE_NUMBER_CLAIMED, true, block, copy);

@@ -251,7 +251,7 @@ void probe_choose(struct probe_site *rows, size_t count, bool alone)
             (j < count && rows[j].at < rows[i].at + rows[with].room))
             continue;
         /* Those of functions come and go with windows, whoever runs then. */
-        if (jump_there(&rows[i], j - i, &rows[with], alone && probe_is_alarm(&rows[i])))
+        if (jump_there(&rows[i], j - i, &rows[with], alone && probe_is_of_alarms(&rows[i])))
             covered = rows[i].at + rows[i].jumped;
     }
 }

@@ -28,11 +28,16 @@ static bool begun; /* before, windows are counted alone */
 
 static int group_of(const struct probe_sites *all, size_t first)
 {
-    bool alarms = probe_is_alarm(&all->rows[first]); /* rows of one place: alarms first */
-    size_t last = first;
-    while (last + 1 < all->count && all->rows[last + 1].at == all->rows[first].at)
-        last++;
-    if (probe_is_alarm(&all->rows[last]))
+    /* Whoever returns there. */
+    const bool shared = probe_functions_wanted() && ctl_config_uses(process.config, CTL_EXIT_FUNC);
+    bool alarms = false, functions = false;
+    for (size_t i = first; i < all->count && all->rows[i].at == all->rows[first].at; i++) {
+        const struct probe_site *s = &all->rows[i];
+        bool both = shared && (s->alarm == PROBE_EXITED || s->alarm == PROBE_RETURNED);
+        alarms = alarms || both || probe_is_of_alarms(s);
+        functions = functions || both || !probe_is_of_alarms(s);
+    }
+    if (!functions)
         return PROBE_OF_ALARMS;
     return alarms ? PROBE_OF_BOTH : PROBE_OF_FUNCTIONS;
 }

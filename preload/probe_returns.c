@@ -214,7 +214,12 @@ static bool patch(uintptr_t at)
 
 bool probe_return_ensure(uintptr_t at)
 {
-    const struct probe_site *s = probe_sites_find(probe_sites_now(), at);
+    enum { ENDBR64 = 4 };
+    const struct probe_sites *all = probe_sites_now();
+    const struct probe_site *s = probe_sites_find(all, at), *behind = NULL;
+    if (s == NULL && (behind = probe_sites_find(all, at + ENDBR64)) != NULL &&
+        behind->behind == ENDBR64)
+        s = behind;
     if (at == 0 || (s != NULL && (s->jumped != 0 || s->copy != NULL)))
         return at != 0; /* a place anyway */
     const struct return_place *p = look_up(at);

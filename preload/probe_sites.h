@@ -12,7 +12,7 @@ struct probe_site {
     uintptr_t at; /* of the byte that is patched */
     const uint8_t *
         copy; /* the instruction, made to run there; NULL: the program's own int3, which is not executed */
-    uint16_t alarm;       /* or PROBE_ENTERED, PROBE_RETURNED */
+    uint16_t alarm;       /* or PROBE_EXITED, PROBE_ENTERED, PROBE_RETURNED */
     uint8_t displaced;    /* bytes of the instruction */
     uint8_t flags;        /* ISA_SITE_* */
     uint8_t byte;         /* what stood there */
@@ -24,13 +24,21 @@ struct probe_site {
     const uint8_t *entry; /* the place's code */
 };
 
-/* Rows that are no alarms: where functions that are recorded begin, and where they return to. */
+/* Rows that are no alarms: where functions with exit_func alarms return to; where functions that are recorded begin, and where they
+ * return to. */
+#define PROBE_EXITED 0xfffdu
 #define PROBE_ENTERED 0xfffeu
 #define PROBE_RETURNED 0xffffu
 
 static inline bool probe_is_alarm(const struct probe_site *s)
 {
-    return s->alarm < PROBE_ENTERED;
+    return s->alarm < PROBE_EXITED;
+}
+
+/* An alarm, or there for alarms' sake. */
+static inline bool probe_is_of_alarms(const struct probe_site *s)
+{
+    return s->alarm <= PROBE_EXITED;
 }
 
 #define PROBE_INT3 0xcc
@@ -237,7 +245,7 @@ void probe_exits_at(uintptr_t stack, uintptr_t at);
 
 /* --- functions that are recorded: probe_functions.c ------------------------------------------------------------------- */
 
-/* The table of returns for the fast way, of the table that is now in force. */
+/* The tables of returns for the fast ways, of the table that is now in force. */
 void probe_functions_published(const struct probe_sites *s);
 /* stack: the stack pointer there. Signals are blocked, or it is a handler. */
 void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap);

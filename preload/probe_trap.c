@@ -80,7 +80,7 @@ void probe_fire(void *p)
     if (RT_UNLIKELY(recorder_was_forked()))
         (void)thread_self();
     probe_functions_returned(c->stack, at - c->place.behind);
-    probe_exits_at(c->stack, at);
+    probe_exits_at(c->stack, at - c->place.behind);
     for (const struct probe_site *s = c->first;
          s != NULL && s < c->all->rows + c->all->count && s->at == at && n < ALARMS_MAX; s++) {
         const struct ctl_alarm *a =
@@ -92,6 +92,8 @@ void probe_fire(void *p)
         else if (says_it(a, c))
             alarms[n++] = s->alarm;
     }
+    /* Nothing is armed, but its jump could not be taken away: nor need its return be seen. */
+    has_exit = has_exit && probe_group_is_in(PROBE_OF_ALARMS);
     bool seen = has_exit && probe_exits_coming(c->stack, c->may_trap);
     if (n != 0)
         trigger_probe(alarms, n, at - c->place.behind, c->claimed);

@@ -163,23 +163,48 @@ static bool write_for_pattern(const struct probe_wish *w, const struct probe_ima
     return own || (!entered && image->is_program);
 }
 
+/* Direct calls return to what is patched before, those by pointers and from elsewhere to what is patched as they are met
+ * (probe_returns.c). */
+static void add_exits(void)
+{
+    static const uint16_t row = PROBE_EXITED;
+    for (unsigned i = 0, n = probe_wish_count; i < n; i++) {
+        const struct probe_wish *of = &probe_wishes[i];
+        bool exits = false;
+        for (unsigned k = 0; k < of->row_count; k++)
+            exits = exits || ctl_config_alarm(process.config, of->rows[k])->type == CTL_EXIT_FUNC;
+        if (exits)
+            probe_wishes[probe_wish_count++] =
+                (struct probe_wish){.rows = &row, .row_count = 1, .of = of};
+    }
+}
+
+static bool write_for_exits(const struct probe_wish *w, const struct probe_image *image,
+                            char text[PROBE_REQUEST_ROOM])
+{
+    (void)snprintf(text, PROBE_REQUEST_ROOM, "exits:%s", first_alarm(w->of)->value);
+    return !image->instrumented && !image->no_int3;
+}
+
 bool probe_write_request(const struct probe_wish *w, const struct probe_image *image,
                          char text[PROBE_REQUEST_ROOM])
 {
+    if (w->of != NULL)
+        return write_for_exits(w, image, text);
     return w->pattern != NULL ? write_for_pattern(w, image, text)
                               : write_for_alarm(first_alarm(w), image, text);
 }
 
 bool probe_wish_is_function(const struct probe_wish *w)
 {
-    return w->pattern == NULL && is_function_type(first_alarm(w)->type);
+    return w->pattern == NULL && w->of == NULL && is_function_type(first_alarm(w)->type);
 }
 
 const char *probe_wish_text(const struct probe_wish *w)
 {
     static char text[2 * OPTION_PATTERN_ROOM + 32];
     if (w->pattern == NULL)
-        return first_alarm(w)->text;
+        return first_alarm(w->of != NULL ? w->of : w)->text;
     (void)snprintf(text, sizeof text, "REGTRACE_FUNCTIONS=%s%s%s", w->pattern->regex,
                    w->pattern->image[0] != '\0' ? "@" : "", w->pattern->image);
     return text;
@@ -188,7 +213,7 @@ const char *probe_wish_text(const struct probe_wish *w)
 int probe_make_wishes(struct rt_error *e)
 {
     unsigned all = ctl_config_alarm_count(process.config), n = 0;
-    probe_wishes = calloc(all + 2 * OPTION_PATTERNS_MAX, sizeof *probe_wishes);
+    probe_wishes = calloc((size_t)2 * all + 2 * OPTION_PATTERNS_MAX, sizeof *probe_wishes);
     wished = calloc(all + 1, sizeof *wished);
     if (probe_wishes == NULL || wished == NULL) {
         rt_error_set(e, "no memory for the places that the chains name");
@@ -213,5 +238,6 @@ int probe_make_wishes(struct rt_error *e)
         probe_wishes[probe_wish_count - 1].row_count++;
     }
     qsort(probe_wishes, probe_wish_count, sizeof *probe_wishes, by_first_alarm);
+    add_exits();
     return make_patterns(e);
 }

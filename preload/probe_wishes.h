@@ -7,16 +7,18 @@
 
 #define PROBE_REQUEST_ROOM 1100u
 
-/* One request, and who makes it: alarms, or a pattern of REGTRACE_FUNCTIONS. */
+/* One request, and who makes it: alarms, for their places and for where functions return to, or a pattern of REGTRACE_FUNCTIONS. */
 struct probe_wish {
     const uint16_t *rows; /* alarms; or PROBE_ENTERED or PROBE_RETURNED, of a pattern */
     unsigned row_count;
     const struct probe_pattern *pattern; /* NULL: of alarms */
-    bool found;                          /* somewhere */
-    bool one_image;                      /* the first that has it is the one meant */
-    bool kept;        /* what is asked of a whole image is looked up in it once: plans are kept */
-    char masked[128]; /* the image that has it, but runs with SIGTRAP blocked */
-    uint64_t refused; /* places that cannot be patched */
+    const struct probe_wish
+        *of;        /* of exit_func alarms: rows is PROBE_EXITED, where their functions return to */
+    bool found;     /* somewhere */
+    bool one_image; /* the first that has it is the one meant */
+    bool kept;      /* what is asked of a whole image is looked up in it once: plans are kept */
+    char masked[128];     /* the image that has it, but runs with SIGTRAP blocked */
+    uint64_t refused;     /* places that cannot be patched */
     char refused_in[128]; /* the first image with one */
     char nearest[512];    /* what the program had to say */
 };

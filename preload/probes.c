@@ -50,7 +50,8 @@ static int take(const struct probe_image *image, struct probe_wish *w,
     uint64_t refused = 0;
     if (image->is_program)
         (void)snprintf(w->nearest, sizeof w->nearest, "%s", answer->reason);
-    if (answer->plan == NULL || answer->plan->sites.count == 0 || (w->one_image && w->found))
+    if (answer->plan == NULL || answer->plan->sites.count == 0 || (w->one_image && w->found) ||
+        (w->of != NULL && !w->of->found))
         return 0;
     if (image->no_int3) {
         note_masked(w, image);
@@ -58,6 +59,8 @@ static int take(const struct probe_image *image, struct probe_wish *w,
     }
     w->found = true;
     int rc = probe_place(image, answer->plan, w->rows, w->row_count, to, &refused, e);
+    if (w->of != NULL)
+        return rc; /* others are met as they come */
     if (refused != 0 && w->refused == 0)
         (void)snprintf(w->refused_in, sizeof w->refused_in, "%s", identity_base_name(image->path));
     w->refused += refused;
@@ -76,9 +79,12 @@ struct inquiry {
 static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e)
 {
     int rc = q->count != 0 ? probe_ask(q->kept, q->question, q->count, q->answer, e) : 0;
+    /* Where functions return to matters if they are anywhere, which may be in an image further down. */
+    for (int exits = 0; exits < 2; exits++)
+        for (unsigned i = 0; i < q->count && rc == 0; i++)
+            if ((q->wish[i]->of != NULL) == (exits != 0))
+                rc = take(q->question[i].image, q->wish[i], &q->answer[i], to, e);
     for (unsigned i = 0; i < q->count; i++) {
-        if (rc == 0)
-            rc = take(q->question[i].image, q->wish[i], &q->answer[i], to, e);
         probe_answer_free(&q->answer[i]);
         free(q->question[i].request);
     }
@@ -157,7 +163,7 @@ static void publish(struct probe_sites found)
  * known without; what instructions are may well not be there. */
 static bool is_missing(const struct probe_wish *w, bool instrumented)
 {
-    if (w->pattern != NULL)
+    if (w->pattern != NULL || w->of != NULL)
         return !w->found && w->rows[0] == PROBE_ENTERED;
     return !w->found && !w->kept && !(probe_wish_is_function(w) && instrumented);
 }

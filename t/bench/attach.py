@@ -68,6 +68,7 @@ def attach():
         found.append(Row(name, "<= %g s" % goal, "%.2f s" % pairs.added(), pairs.added() <= goal, "%d x 3" % pairs.count,
                          "%.3f s" % pairs.spread_absolute(), "without such an alarm %.3f s" % median(pairs.bare)))
     row("attach to 52 MB of code, by the name of a function", 0.3, "start:enter_func:f100000", True)
+    row("attach to it, by the exit of a function", 0.3, "start:exit_func:f100000", True)
     row("attach to it, by an instruction's bytes", 1, "start:ssc:4711", True)
     row("attach to it, by what instructions are, for the first time", 1, "start:isa_extension:AES", True)
     row("attach to it, by what instructions are, again", 0.3, "start:isa_extension:AES", False)

@@ -24,5 +24,8 @@ def probes():
     row("a place too small for a jump, when its alarms are done", 0, ["100000000", "small"], "start:enter_func:tiny",
         "bare %.2f ns; the goal is no difference")
     row("a function's enter and exit alarms", None, ["100000"], "precond:enter_func:large,repeat;precond:exit_func:large,repeat",
-        "bare %.2f ns; the exit by an int3")
+        "bare %.2f ns; the exit by a jump")
+    row("an exit alarm that is counted and does not fire", None, ["1000000"], "start:exit_func:large:count5000000000", "bare %.2f ns; enter and exit by jumps")
+    row("that of a function too small for a jump", None, ["100000", "small"], "start:exit_func:tiny:count5000000000",
+        "bare %.2f ns; the enter by an int3, the exit by a jump")
     return found

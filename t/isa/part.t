@@ -11,6 +11,7 @@ sites() {
     "$SITES" --no-cache --text "$@" | sed -n '/^plan\tenter/,$p' | grep '^site' | sort -u
 }
 
+part=0 all=0
 for library in $(ldd "$(command -v gdb python3 2>/dev/null | head -1)" "$SITES" | grep -oE '/[^ ]*/(libm|libc|libpython3[^ ]*|libcrypto|libstdc\+\+|libZydis)\.so[^ ]*' | sort -u); do
     name=${library##*/}
     mapfile -t functions < <(nm -D --defined-only "$library" | awk '$2 ~ /^[TW]$/ && $3 !~ /^_Z/ {sub("@.*", "", $3); print "enter:" $3}' | sort -u | head -900)
@@ -26,9 +27,20 @@ for library in $(ldd "$(command -v gdb python3 2>/dev/null | head -1)" "$SITES" 
     missing=$(comm -13 "$T/part.jumps" "$T/all.jumps" | wc -l)
     [ $((missing * 100)) -le "$(wc -l <"$T/all.jumps")" ]
     ok $? "and hardly one missing: $missing of $(wc -l <"$T/all.jumps")"
+    mapfile -t functions < <(printf '%s\n' "${functions[@]#enter:}" | sed -n '1~41p')
+    "$SITES" --no-cache --text "$library" "${functions[@]/#/exits:}" | grep '^site' | cut -f2- | sort -u >"$T/part"
+    "$SITES" --no-cache --text "$library" "${functions[@]/#/returns:}" | grep '^site' | cut -f2- | sort -u >"$T/all"
+    is "$(comm -23 <(cut -f1-3 "$T/part") <(cut -f1-3 "$T/all"))" "" "$name: where calls return to is no other place"
+    is "$(comm -23 <(grep jump= "$T/part" | cut -f1) <(grep jump= "$T/all" | cut -f1))" "" "nor has it a jump more"
+    part=$((part + $(wc -l <"$T/part"))) all=$((all + $(wc -l <"$T/all")))
 done
 [ "$rt_count" -ge 8 ]
 ok $? "libraries were looked at"
+
+# Where calls of functions return to: the callers alone are decoded.
+[ "$all" -ge 100 ] && [ $(((all - part) * 20)) -le "$all" ]
+ok $? "returns of calls, where callers alone are decoded: $part of $all"
+is "$("$SITES" --no-cache --text "$library" exits:no_such_function | sed -n 1p)" "$(printf 'plan\texits:no_such_function\t0\t0\t0\t-')" "of a function that nobody calls: none"
 
 # By the bytes of an instruction only functions with such bytes are.
 for request in cpuid magic ssc:4711 itext:0fa2 itext:4883ec08 itext:f30f1efa; do
@@ -96,7 +108,7 @@ done
 
 if command -v valgrind >/dev/null && [ -n "${library:-}" ]; then
     work() { valgrind --tool=callgrind --callgrind-out-file=/dev/null "$SITES" --no-cache "$@" 2>&1 >/dev/null | awk '/Collected/ {print $4}'; }
-    part=$(work "$library" "${functions[0]}") all=$(work "$library" cpuid "${functions[0]}")
+    part=$(work "$library" "enter:${functions[0]}") all=$(work "$library" cpuid "enter:${functions[0]}")
     [ $((part * 2)) -lt "$all" ]
     ok $? "one function of ${library##*/} is less work than all: $part instructions, $all"
 else
