@@ -63,12 +63,18 @@ bool code_has(const struct addresses *list, uint64_t address)
     return above > 0 && list->at[above - 1] == address;
 }
 
-uint8_t *code_at(const struct code *c, uint64_t address)
+const struct code_segment *code_segment_of(const struct code *c, uint64_t address)
 {
     for (size_t i = 0; i < c->segment_count; i++)
         if (address - c->segments[i].address < c->segments[i].size)
-            return &c->segments[i].flags[address - c->segments[i].address];
+            return &c->segments[i];
     return NULL;
+}
+
+uint8_t *code_at(const struct code *c, uint64_t address)
+{
+    const struct code_segment *s = code_segment_of(c, address);
+    return s != NULL ? &s->flags[address - s->address] : NULL;
 }
 
 bool code_is_sure(const struct code *c, uint64_t address)
@@ -102,75 +108,11 @@ uint64_t code_before(const struct code *c, uint64_t at, uint64_t floor)
     return 0;
 }
 
-/* --- one instruction ------------------------------------------------------------------------------------------------------ */
-
-/* By opcode (Intel's manual, volume 2, appendix A): the quick decoder does not say what an instruction does. */
-static enum flow flow_plain(const ZydisDecodedInstruction *z)
-{
-    uint8_t op = z->opcode;
-    if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3))
-        return FLOW_BRANCH;
-    if (op == 0xff && z->raw.modrm.reg >= 2 && z->raw.modrm.reg <= 5)
-        return z->raw.modrm.reg <= 3 ? FLOW_CALL_POINTER : FLOW_JUMP_POINTER;
-    if (op == 0xc7 && z->raw.modrm.reg == 7) /* xbegin: on, or to where it aborts */
-        return FLOW_BRANCH;
-    switch (op) {
-    case 0xe8: return FLOW_CALL;
-    case 0xe9:
-    case 0xeb: return FLOW_JUMP;
-    case 0xc2:
-    case 0xc3:
-    case 0xca:
-    case 0xcb:
-    case 0xcf: return FLOW_RETURN;
-    case 0xf4: return FLOW_END;
-    default: return FLOW_NEXT;
-    }
-}
-
-static enum flow flow_of(const ZydisDecodedInstruction *z)
-{
-    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
-        return FLOW_NEXT;
-    if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
-        return flow_plain(z);
-    if (z->opcode_map != ZYDIS_OPCODE_MAP_0F)
-        return FLOW_NEXT;
-    if (z->opcode >= 0x80 && z->opcode <= 0x8f)
-        return FLOW_BRANCH;
-    return z->opcode == 0x0b || z->opcode == 0xb9 || z->opcode == 0xff ? FLOW_END : FLOW_NEXT;
-}
-
-bool instruction_read(const ZydisDecoder *decoder, const uint8_t *bytes, size_t n, uint64_t at,
-                      struct instruction *i)
-{
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(decoder, NULL, bytes, n < 15 ? n : 15, &i->z)))
-        return false;
-    i->at = at;
-    i->next = at + i->z.length;
-    i->flow = flow_of(&i->z);
-    i->target = i->flow == FLOW_BRANCH || i->flow == FLOW_JUMP || i->flow == FLOW_CALL
-                    ? i->next + (uint64_t)i->z.raw.imm[0].value.s
-                    : 0;
-    i->relative = (i->z.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i->z.raw.modrm.mod == 0 &&
-                  i->z.raw.modrm.rm == 5 && i->z.raw.disp.size == 32;
-    i->memory = i->relative ? i->next + (uint64_t)i->z.raw.disp.value : 0;
-    return true;
-}
-
 bool code_decode(const struct code *c, uint64_t at, struct instruction *i)
 {
-    const struct image_segment *s = image_segment_of(c->image, at);
-    if (s == NULL || !s->code)
-        return false;
-    return instruction_read(&c->quick, s->bytes + (at - s->address), s->size - (at - s->address),
-                            at, i);
-}
-
-void instruction_reader(ZydisDecoder *decoder)
-{
-    (void)ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    (void)ZydisDecoderEnableMode(decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+    const struct code_segment *s = code_segment_of(c, at);
+    uint64_t n = s != NULL ? at - s->address : 0;
+    return s != NULL && instruction_read(c->forms, s->bytes + n, s->size - n, at, i);
 }
 
 /* --- what is known beforehand --------------------------------------------------------------------------------------------- */
@@ -332,11 +274,11 @@ static bool make_segments(struct code *c)
             continue;
         if (image_grow((void **)&c->segments, c->segment_count, sizeof *c->segments) != 0)
             return false;
-        uint8_t *flags = calloc(1, s->size);
+        uint8_t *flags = calloc(1, s->size + CODE_SLACK);
         if (flags == NULL)
             return false;
         c->segments[c->segment_count++] =
-            (struct code_segment){.address = s->address, .size = s->size, .flags = flags};
+            (struct code_segment){s->address, s->size, s->bytes, flags};
     }
     return true;
 }
@@ -347,8 +289,8 @@ struct code *code_begin(const struct image *m)
     if (c == NULL)
         return NULL;
     c->image = m;
-    instruction_reader(&c->quick);
-    if (!make_segments(c) || !make_ranges(c)) {
+    c->forms = forms_open();
+    if (c->forms == NULL || !make_segments(c) || !make_ranges(c)) {
         code_close(c);
         return NULL;
     }
@@ -398,5 +340,6 @@ void code_close(struct code *c)
     free(c->maybe.at);
     free(c->words.at);
     free(c->lea_list);
+    forms_close(c->forms);
     free(c);
 }

@@ -9,9 +9,8 @@
 #ifndef REGTRACE_ISA_DECODE_H
 #define REGTRACE_ISA_DECODE_H
 
+#include "isa/form.h"
 #include "isa/image.h"
-
-#include <Zydis/Zydis.h>
 
 /* Of each byte of the executable segments. */
 enum {
@@ -25,26 +24,7 @@ enum {
     CODE_NORETURN = 128, /* the function that begins here does not return */
 };
 
-enum flow {
-    FLOW_NEXT,
-    FLOW_BRANCH, /* conditional, to target or on */
-    FLOW_JUMP,
-    FLOW_CALL,
-    FLOW_JUMP_POINTER, /* through a register or memory */
-    FLOW_CALL_POINTER,
-    FLOW_RETURN,
-    FLOW_END, /* ud2, hlt: on to nowhere */
-};
-
-struct instruction {
-    uint64_t at, next;
-    enum flow flow;
-    uint64_t target; /* of FLOW_BRANCH, _JUMP, _CALL */
-    bool
-        relative; /* to its own address: `memory` is what it reads, writes or, with lea, computes */
-    uint64_t memory;
-    ZydisDecodedInstruction z; /* of the quick decoder: no meaning, but all raw fields */
-};
+enum { CODE_SLACK = 8 };
 
 struct code_range {
     uint64_t start, end;
@@ -54,7 +34,8 @@ struct code_range {
 
 struct code_segment {
     uint64_t address, size;
-    uint8_t *flags;
+    const uint8_t *bytes;
+    uint8_t *flags; /* CODE_SLACK more than bytes, which stay 0 */
 };
 
 struct addresses {
@@ -85,7 +66,7 @@ struct code_counts {
 
 struct code {
     const struct image *image;
-    ZydisDecoder quick;
+    struct forms *forms;
     struct code_segment *segments;
     size_t segment_count;
     struct code_range *ranges; /* by start: frames, and functions with a size that have none */
@@ -102,17 +83,14 @@ struct code {
     bool no_memory;
 };
 
-/* The quick decoder, and one instruction by it: of at most n bytes, as if it were at that address. False: there is none. */
-void instruction_reader(ZydisDecoder *decoder);
-bool instruction_read(const ZydisDecoder *decoder, const uint8_t *bytes, size_t n, uint64_t at,
-                      struct instruction *i);
-
 /* NULL: no memory. */
 struct code *code_open(const struct image *m) RT_MUST_CHECK;
 /* Enough of it for the sites at these places (which are sorted): their functions. All of it, where one is in no known function. */
 struct code *code_open_part(const struct image *m, struct addresses *places) RT_MUST_CHECK;
 void code_close(struct code *c);
 
+/* NULL: that address is in no executable segment. */
+const struct code_segment *code_segment_of(const struct code *c, uint64_t address);
 /* The flags of a byte; NULL outside of executable segments. */
 uint8_t *code_at(const struct code *c, uint64_t address);
 /* A sure instruction begins here. */

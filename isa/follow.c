@@ -43,12 +43,11 @@ static bool is_free(const struct code *c, const struct instruction *i)
 /* What programs of users hardly ever do: what decodes so on a guess is data. Zeros are add %al,(%rax). */
 static bool is_odd(const struct instruction *i)
 {
-    const ZydisDecodedInstruction *z = &i->z;
-    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
-        z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+    const struct form *f = &i->form;
+    if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->map != ZYDIS_OPCODE_MAP_DEFAULT)
         return false;
-    switch (z->opcode) {
-    case 0x00: return z->raw.modrm.mod == 0 && z->raw.modrm.reg == 0 && z->raw.modrm.rm == 0;
+    switch (f->opcode) {
+    case 0x00: return f->mod == 0 && f->reg == 0 && f->rm == 0;
     case 0x6c:
     case 0x6d:
     case 0x6e:
@@ -68,7 +67,7 @@ static bool is_odd(const struct instruction *i)
     case 0xfa:
     case 0xfb: /* far returns, hlt, cli, sti */
     case 0x8e: /* segment registers */ return true;
-    case 0xff: return z->raw.modrm.reg == 3 || z->raw.modrm.reg == 5;
+    case 0xff: return f->reg == 3 || f->reg == 5;
     default: return false;
     }
 }
@@ -90,7 +89,7 @@ static void take(struct walk *w, const struct instruction *i)
 {
     uint8_t *f = code_at(w->c, i->at);
     *f = (uint8_t)((*f | CODE_START) & ~(CODE_UNSURE | CODE_PADDING));
-    for (unsigned n = 1; n < i->z.length; n++)
+    for (unsigned n = 1; n < i->form.length; n++)
         f[n] = (uint8_t)((f[n] | CODE_BODY) & ~(CODE_UNSURE | CODE_PADDING));
     if (w->trial)
         code_add(w->c, &w->done, i->at);
@@ -104,26 +103,20 @@ static void drop(const struct code *c, uint64_t at)
         *f = (uint8_t)((*f & ~CODE_BODY) | CODE_UNSURE);
 }
 
-static bool is_lea(const struct instruction *i)
-{
-    return i->z.opcode == 0x8d && i->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
-           i->z.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
-}
-
 unsigned code_named(const struct code *c, const struct instruction *i, struct named named[2])
 {
     unsigned n = 0;
-    if (i->relative)
-        named[n++] = (struct named){i->memory, is_lea(i)};
-    if (c->image->dynamic_type || i->flow != FLOW_NEXT)
+    if (i->form.relative)
+        named[n++] = (struct named){i->memory, i->form.lea};
+    if (c->image->dynamic_type || i->form.flow != FLOW_NEXT)
         return n;
     /* At a fixed address: displacements of 32 bits, and immediates. */
-    if (!i->relative && i->z.raw.disp.size == 32)
-        named[n++] = (struct named){(uint64_t)i->z.raw.disp.value, is_lea(i)};
-    if (i->z.raw.imm[0].size == 32)
-        named[n++] = (struct named){i->z.raw.imm[0].value.u & UINT32_MAX, true};
-    else if (i->z.raw.imm[0].size == 64)
-        named[n++] = (struct named){i->z.raw.imm[0].value.u, true};
+    if (!i->form.relative && i->form.disp_size == 32)
+        named[n++] = (struct named){instruction_displacement(i), i->form.lea};
+    if (i->form.imm_size == 32)
+        named[n++] = (struct named){instruction_immediate(i) & UINT32_MAX, true};
+    else if (i->form.imm_size == 64)
+        named[n++] = (struct named){instruction_immediate(i), true};
     return n;
 }
 
@@ -133,7 +126,7 @@ static void note_references(struct walk *w, const struct instruction *i)
     struct code *c = w->c;
     struct named named[2];
     unsigned n = code_named(c, i, named);
-    if (i->relative && is_lea(i)) {
+    if (i->form.relative && i->form.lea) {
         if (image_grow((void **)&c->lea_list, c->lea_count, sizeof *c->lea_list) != 0)
             c->no_memory = true;
         else
@@ -150,8 +143,8 @@ static void note_references(struct walk *w, const struct instruction *i)
 
 static bool comes_back(const struct code *c, const struct instruction *i)
 {
-    const uint8_t *f = i->flow == FLOW_CALL ? code_at(c, i->target) : NULL;
-    if (i->flow == FLOW_CALL_POINTER && i->relative) {
+    const uint8_t *f = i->form.flow == FLOW_CALL ? code_at(c, i->target) : NULL;
+    if (i->form.flow == FLOW_CALL_POINTER && i->form.relative) {
         /* As -fno-plt calls. */
         const char *name = image_slot_name(c->image, i->memory);
         return name == NULL ||
@@ -166,7 +159,7 @@ static bool calls_itself(const struct code *c, const struct instruction *i,
                          const struct code_range *r)
 {
     const uint8_t *f = code_at(c, i->target);
-    if (i->flow != FLOW_CALL || i->target <= i->at || f == NULL || (*f & CODE_ENTRY) != 0)
+    if (i->form.flow != FLOW_CALL || i->target <= i->at || f == NULL || (*f & CODE_ENTRY) != 0)
         return false;
     return r != NULL ? i->target < r->end : i->target - i->next < 256;
 }
@@ -175,7 +168,7 @@ static bool calls_itself(const struct code *c, const struct instruction *i,
 static bool goes_on(struct walk *w, const struct instruction *i, struct run *run,
                     const struct code_range *range)
 {
-    switch (i->flow) {
+    switch ((enum flow)i->form.flow) {
     case FLOW_NEXT: return true;
     case FLOW_BRANCH: aim(w, i->target); return true;
     case FLOW_JUMP: aim(w, i->target); return false;
@@ -184,7 +177,7 @@ static bool goes_on(struct walk *w, const struct instruction *i, struct run *run
     case FLOW_END: return false;
     case FLOW_CALL:
     case FLOW_CALL_POINTER:
-        if (i->flow == FLOW_CALL)
+        if (i->form.flow == FLOW_CALL)
             aim(w, i->target);
         if (calls_itself(w->c, i, range)) {
             code_add(w->c, &w->c->maybe, i->next);

@@ -65,10 +65,9 @@ static bool does_nothing(const struct code *c, uint64_t at, uint64_t *next)
     if (p == NULL || !code_decode(c, at, &i))
         return false;
     *next = i.next;
-    return *p == 0xcc || (i.z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && i.z.opcode == 0x90) ||
-           (i.z.opcode_map == ZYDIS_OPCODE_MAP_0F && i.z.opcode == 0x1f) ||
-           (i.z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && i.z.opcode == 0x8d &&
-            i.z.raw.modrm.mod == 2 && i.z.raw.disp.value == 0);
+    return *p == 0xcc || (i.form.map == ZYDIS_OPCODE_MAP_DEFAULT && i.form.opcode == 0x90) ||
+           (i.form.map == ZYDIS_OPCODE_MAP_0F && i.form.opcode == 0x1f) ||
+           (i.form.lea && i.form.mod == 2 && instruction_displacement(&i) == 0);
 }
 
 static void mark(struct code *c, uint64_t from, uint64_t to, uint8_t flags)
