@@ -19,18 +19,12 @@ void code_add(struct code *c, struct addresses *list, uint64_t address)
         c->no_memory = true;
 }
 
-static int by_address(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 void code_sort(struct addresses *list)
 {
     size_t kept = 0;
     if (list->count == 0)
         return;
-    image_sort(list->at, list->count, sizeof *list->at, by_address);
+    image_sort(list->at, list->count, sizeof *list->at, 0);
     for (size_t i = 0; i < list->count; i++)
         if (kept == 0 || list->at[kept - 1] != list->at[i])
             list->at[kept++] = list->at[i];
@@ -75,6 +69,18 @@ uint8_t *code_at(const struct code *c, uint64_t address)
 {
     const struct code_segment *s = code_segment_of(c, address);
     return s != NULL ? &s->flags[address - s->address] : NULL;
+}
+
+uint64_t code_next_flagged(const struct code_segment *s, uint64_t n, uint8_t flags)
+{
+    uint64_t eight;
+    for (; n < s->size; n += sizeof eight) {
+        memcpy(&eight, s->flags + n, sizeof eight);
+        eight &= CODE_EACH(flags);
+        if (eight != 0)
+            return n + (unsigned)__builtin_ctzll(eight) / 8;
+    }
+    return s->size;
 }
 
 bool code_is_sure(const struct code *c, uint64_t address)
@@ -184,12 +190,6 @@ static bool add_range(struct code *c, uint64_t start, uint64_t end)
     return true;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct code_range *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
-}
-
 /* Frames; and between them functions that have a size. */
 static bool make_ranges(struct code *c)
 {
@@ -212,7 +212,7 @@ static bool make_ranges(struct code *c)
         if (!add_range(c, s->address, end))
             return false;
     }
-    image_sort(c->ranges, c->range_count, sizeof *c->ranges, by_start);
+    image_sort(c->ranges, c->range_count, sizeof *c->ranges, offsetof(struct code_range, start));
     return true;
 }
 
@@ -340,6 +340,8 @@ void code_close(struct code *c)
     free(c->maybe.at);
     free(c->words.at);
     free(c->lea_list);
+    free(c->todo.at);
+    free(c->done.at);
     forms_close(c->forms);
     free(c);
 }

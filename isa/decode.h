@@ -26,6 +26,9 @@ enum {
 
 enum { CODE_SLACK = 8 };
 
+/* Flags of 8 bytes at once. */
+#define CODE_EACH(flags) ((uint64_t)(flags)*UINT64_C(0x0101010101010101))
+
 struct code_range {
     uint64_t start, end;
     bool wild;   /* something in it may jump to places that were not found */
@@ -41,6 +44,12 @@ struct code_segment {
 struct addresses {
     uint64_t *at;
     size_t count;
+};
+
+/* The same, that grows and shrinks all the time. */
+struct address_stack {
+    uint64_t *at;
+    size_t count, room;
 };
 
 /* lea: an instruction that computes an address relative to its own. */
@@ -75,13 +84,17 @@ struct code {
     struct addresses data_refs; /* addresses that instructions compute or read, of data */
     struct addresses code_refs; /* and of code */
     struct lea *lea_list;
-    size_t lea_count, lea_sorted; /* the first so many are sorted by place */
-    struct addresses words;       /* of data, that are addresses inside of ranges */
-    struct addresses maybe;       /* behind calls that may not return there */
+    size_t lea_count, lea_sorted;    /* the first so many are sorted by place */
+    struct addresses words;          /* of data, that are addresses inside of ranges */
+    struct addresses maybe;          /* behind calls that may not return there */
+    struct address_stack todo, done; /* of what is being followed */
     struct code_counts counts;
     bool partial; /* only wanted ranges are decoded */
     bool no_memory;
 };
+
+/* What has become of all bytes. */
+void code_count(struct code *c);
 
 /* NULL: no memory. */
 struct code *code_open(const struct image *m) RT_MUST_CHECK;
@@ -96,6 +109,8 @@ uint8_t *code_at(const struct code *c, uint64_t address);
 /* A sure instruction begins here. */
 bool code_is_sure(const struct code *c, uint64_t address);
 struct code_range *code_range_of(const struct code *c, uint64_t address);
+/* The first byte of a segment from n on that has one of these flags; its size: none. */
+uint64_t code_next_flagged(const struct code_segment *s, uint64_t n, uint8_t flags);
 
 /* The instruction at that address, sure or not; false: none can be. */
 bool code_decode(const struct code *c, uint64_t at, struct instruction *i);

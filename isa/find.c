@@ -186,14 +186,15 @@ void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_c
 {
     const struct code *c = p->code;
     struct instruction i;
-    for (size_t k = 0; k < c->segment_count; k++)
-        for (uint64_t n = 0; n < c->segments[k].size && !p->no_memory; n++) {
-            uint64_t at = c->segments[k].address + n;
+    for (size_t k = 0; k < c->segment_count; k++) {
+        const struct code_segment *s = &c->segments[k];
+        for (uint64_t n = 0; (n = code_next_flagged(s, n, CODE_START)) < s->size; n++) {
             /* Behind a call that does not return there is nothing. */
-            if (code_is_sure(c, at) && code_decode(c, at, &i) && wants(p, q, &i, context) &&
-                code_is_sure(c, i.next))
+            if (code_is_sure(c, s->address + n) && code_decode(c, s->address + n, &i) &&
+                wants(p, q, &i, context) && code_is_sure(c, i.next) && !p->no_memory)
                 plan_add_site(p, i.next, 0);
         }
+    }
 }
 
 /* Behind calls of the wanted functions, of stubs that lead to them, and through slots that will hold them. */
@@ -268,11 +269,17 @@ static bool is_whole(const struct code *c, const struct request *q, uint64_t at)
 void plan_scan(struct plan *p, const struct request *q)
 {
     const struct code *c = p->code;
-    bool meaning = q->kind == REQUEST_EXTENSION || q->kind == REQUEST_CATEGORY;
+    bool category = q->kind == REQUEST_CATEGORY, meaning = category || q->kind == REQUEST_EXTENSION;
+    /* All that is sure has been decoded: what was not seen then is not there. */
+    bool none_sure = meaning && !forms_may_have(c->forms, category, q->number);
+    uint8_t wanted = none_sure ? CODE_UNSURE : CODE_START | CODE_UNSURE;
     for (size_t k = 0; k < c->segment_count; k++) {
         const struct code_segment *s = &c->segments[k];
-        const uint8_t *bytes = image_at(c->image, s->address, s->size);
-        for (uint64_t at = 0; bytes != NULL && at < s->size;) {
+        const uint8_t *bytes = s->bytes;
+        for (uint64_t at = 0;;) {
+            at = code_next_flagged(s, at, wanted);
+            if (at >= s->size)
+                break;
             uint8_t f = s->flags[at];
             bool sure = (f & (CODE_START | CODE_UNSURE | CODE_PADDING)) == CODE_START,
                  unsure = (f & CODE_UNSURE) != 0;

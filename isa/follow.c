@@ -7,7 +7,8 @@
 
 struct walk {
     struct code *c;
-    struct addresses todo, done;
+    struct address_stack *todo, *done;
+    const struct code_range *range; /* of the last run */
     bool trial, contradiction;
 };
 
@@ -18,6 +19,21 @@ struct run {
     size_t todo;          /* what was to do by then */
 };
 
+static void push(struct code *c, struct address_stack *s, uint64_t address)
+{
+    if (s->count == s->room) {
+        size_t room = s->room != 0 ? 2 * s->room : 256;
+        uint64_t *more = realloc(s->at, room * sizeof *more);
+        if (more == NULL) {
+            c->no_memory = true;
+            return;
+        }
+        s->at = more;
+        s->room = room;
+    }
+    s->at[s->count++] = address;
+}
+
 static void aim(struct walk *w, uint64_t target)
 {
     uint8_t *f = code_at(w->c, target);
@@ -25,17 +41,25 @@ static void aim(struct walk *w, uint64_t target)
         return;
     *f |= CODE_TARGET;
     if ((*f & CODE_START) == 0 && code_is_wanted(w->c, target))
-        code_add(w->c, &w->todo, target);
+        push(w->c, w->todo, target);
 }
 
-/* The bytes of an instruction are those of no other, nor of a table. */
-static bool is_free(const struct code *c, const struct instruction *i)
+/* Of 8 bytes the first so many, at most all. */
+static uint64_t first_of(unsigned bytes)
 {
-    const uint8_t *f = code_at(c, i->at), *last = code_at(c, i->next - 1);
-    if (f == NULL || last == NULL || (*f & (CODE_DATA | CODE_BODY)) != 0)
+    return ~UINT64_C(0) >> (64 - 8 * (bytes < 8 ? bytes : 8));
+}
+
+/* The bytes of an instruction, from f on, are those of no other, nor of a table. */
+static bool is_free(const uint8_t *f, unsigned length)
+{
+    uint64_t eight,
+        taken = (CODE_EACH(CODE_DATA | CODE_START) & ~first_of(1)) | CODE_DATA | CODE_BODY;
+    memcpy(&eight, f, sizeof eight);
+    if ((eight & taken & first_of(length)) != 0)
         return false;
-    for (const uint8_t *b = f + 1; b <= last; b++)
-        if ((*b & (CODE_DATA | CODE_START)) != 0)
+    for (unsigned n = 8; n < length; n++)
+        if ((f[n] & (CODE_DATA | CODE_START)) != 0)
             return false;
     return true;
 }
@@ -85,14 +109,17 @@ static void dispute(const struct code *c, uint64_t at, uint64_t next)
     }
 }
 
-static void take(struct walk *w, const struct instruction *i)
+static void take(struct walk *w, const struct instruction *i, uint8_t *f)
 {
-    uint8_t *f = code_at(w->c, i->at);
-    *f = (uint8_t)((*f | CODE_START) & ~(CODE_UNSURE | CODE_PADDING));
-    for (unsigned n = 1; n < i->form.length; n++)
+    uint64_t eight, all = first_of(i->form.length);
+    memcpy(&eight, f, sizeof eight);
+    eight |= CODE_START | (CODE_EACH(CODE_BODY) & all & ~first_of(1));
+    eight &= ~(CODE_EACH(CODE_UNSURE | CODE_PADDING) & all);
+    memcpy(f, &eight, sizeof eight);
+    for (unsigned n = 8; n < i->form.length; n++)
         f[n] = (uint8_t)((f[n] | CODE_BODY) & ~(CODE_UNSURE | CODE_PADDING));
     if (w->trial)
-        code_add(w->c, &w->done, i->at);
+        push(w->c, w->done, i->at);
 }
 
 static void drop(const struct code *c, uint64_t at)
@@ -184,7 +211,7 @@ static bool goes_on(struct walk *w, const struct instruction *i, struct run *run
             return false;
         }
         run->behind_call = i->next;
-        run->todo = w->todo.count;
+        run->todo = w->todo->count;
         return comes_back(w->c, i);
     }
     return false;
@@ -194,7 +221,7 @@ static bool goes_on(struct walk *w, const struct instruction *i, struct run *run
 static void give_up(struct walk *w, const struct run *run, uint64_t at)
 {
     if (run->behind_call != 0)
-        w->todo.count = run->todo;
+        w->todo->count = run->todo;
     else if (w->trial)
         w->contradiction = true;
     for (uint64_t b = run->behind_call != 0 ? run->behind_call : run->begin; b < at; b++) {
@@ -208,21 +235,35 @@ static void give_up(struct walk *w, const struct run *run, uint64_t at)
     }
 }
 
+/* Most runs are of the function of the last one. */
+static const struct code_range *range_of(struct walk *w, uint64_t at)
+{
+    const struct code_range *r = w->range, *end = w->c->ranges + w->c->range_count;
+    if (r == NULL || at < r->start || at >= r->end || (r + 1 < end && at >= r[1].start))
+        w->range = code_range_of(w->c, at);
+    return w->range;
+}
+
 static void walk_run(struct walk *w, uint64_t at)
 {
     struct code *c = w->c;
-    const struct code_range *range = code_range_of(c, at);
+    const struct code_range *range = range_of(w, at);
+    const struct code_segment *s = NULL;
     struct run run = {.begin = at};
     for (;;) {
         struct instruction i;
-        const uint8_t *f = code_at(c, at);
+        if (s == NULL || at - s->address >= s->size)
+            s = code_segment_of(c, at);
+        uint64_t n = s != NULL ? at - s->address : 0;
+        uint8_t *f = s != NULL ? s->flags + n : NULL;
         if (f != NULL && (*f & CODE_START) != 0)
             return;
         /* The call did not return; or into the next function, which is followed by itself. */
         if (range != NULL && at == range->end &&
             (at == run.behind_call || (f != NULL && (*f & CODE_ENTRY) != 0)))
             return;
-        if (f == NULL || !code_decode(c, at, &i) || (range != NULL && i.next > range->end)) {
+        if (f == NULL || !instruction_read(c->forms, s->bytes + n, s->size - n, at, &i) ||
+            (range != NULL && i.next > range->end)) {
             give_up(w, &run, at);
             return;
         }
@@ -230,15 +271,16 @@ static void walk_run(struct walk *w, uint64_t at)
             give_up(w, &run, at);
             return;
         }
-        if (!is_free(c, &i)) {
+        if (!is_free(f, i.form.length)) {
             if (!w->trial && run.behind_call == 0)
                 dispute(c, i.at, i.next);
             give_up(w, &run, at);
             return;
         }
-        take(w, &i);
-        note_references(w, &i);
-        if (!goes_on(w, &i, &run, range))
+        take(w, &i, f);
+        if (i.form.relative || !c->image->dynamic_type)
+            note_references(w, &i);
+        if (i.form.flow != FLOW_NEXT && !goes_on(w, &i, &run, range))
             return;
         at = i.next;
     }
@@ -246,19 +288,18 @@ static void walk_run(struct walk *w, uint64_t at)
 
 static bool walk(struct code *c, uint64_t root, bool trial)
 {
-    struct walk w = {.c = c, .trial = trial};
+    struct walk w = {.c = c, .todo = &c->todo, .done = &c->done, .trial = trial};
     size_t indirect = c->indirect.count, maybe = c->maybe.count;
+    c->todo.count = c->done.count = 0;
     aim(&w, root);
-    while (w.todo.count > 0 && !w.contradiction && !c->no_memory)
-        walk_run(&w, w.todo.at[--w.todo.count]);
+    while (c->todo.count > 0 && !w.contradiction && !c->no_memory)
+        walk_run(&w, c->todo.at[--c->todo.count]);
     if (w.contradiction) {
-        for (size_t i = 0; i < w.done.count; i++)
-            drop(c, w.done.at[i]);
+        for (size_t i = 0; i < c->done.count; i++)
+            drop(c, c->done.at[i]);
         c->indirect.count = indirect;
         c->maybe.count = maybe;
     }
-    free(w.todo.at);
-    free(w.done.at);
     return !w.contradiction;
 }
 

@@ -5,27 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LONGEST = 15, /* instruction */
-    MOST =
-        1 << 14, /* nodes: 16 MB. libLLVM has a tenth of it; what is beyond is decoded each time */
-    LEAF = INT32_MIN /* in an entry: the number of a form, else that of a node; 0: not known */
-};
-
-/* One for each byte of a head but the last; the entry of the next byte leads on. */
-struct node {
-    int32_t next[256];
-};
-
-struct forms {
-    ZydisDecoder decoder;
-    struct node *nodes; /* the first is the root */
-    size_t node_count, node_room;
-    struct form *forms;
-    size_t form_count, form_room;
-    struct form last; /* that is not kept */
-    bool categories[256], extensions[256];
-};
+/* Nodes: 16 MB. What is beyond is decoded each time. */
+enum { MOST = 1 << 14 };
 
 _Static_assert(ZYDIS_CATEGORY_MAX_VALUE < 256 && ZYDIS_ISA_EXT_MAX_VALUE < 256, "in a byte");
 
@@ -137,7 +118,7 @@ struct forms *forms_open(void)
     }
     (void)ZydisDecoderInit(&f->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     (void)ZydisDecoderEnableMode(&f->decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
-    f->nodes[f->node_count++] = (struct node){{0}};
+    f->nodes[f->node_count++] = (struct form_node){{0}};
     return f;
 }
 
@@ -168,9 +149,10 @@ static unsigned head_of(const struct form *form)
     return head;
 }
 
-static void keep(struct forms *f, const uint8_t *bytes, const struct form *form)
+/* What begins with these bytes, head at most, is that. */
+static void keep(struct forms *f, const uint8_t *bytes, unsigned head, const struct form *form)
 {
-    unsigned head = head_of(form), at = 0;
+    unsigned at = 0;
     if (head == 0 || f->node_count + head > MOST ||
         !grow((void **)&f->nodes, f->node_count, head, &f->node_room, sizeof *f->nodes) ||
         !grow((void **)&f->forms, f->form_count, 1, &f->form_room, sizeof *f->forms))
@@ -181,87 +163,48 @@ static void keep(struct forms *f, const uint8_t *bytes, const struct form *form)
             return;
         if (*next == 0) {
             *next = (int32_t)f->node_count;
-            f->nodes[f->node_count++] = (struct node){{0}};
+            f->nodes[f->node_count++] = (struct form_node){{0}};
         }
         at = (unsigned)*next;
     }
     if (f->nodes[at].next[bytes[head - 1]] == 0) {
-        f->nodes[at].next[bytes[head - 1]] = LEAF + (int32_t)f->form_count;
+        f->nodes[at].next[bytes[head - 1]] = INT32_MIN + (int32_t)f->form_count;
         f->forms[f->form_count++] = *form;
     }
 }
 
-static const struct form *ask(struct forms *f, const uint8_t *bytes)
+/* Data, which is decoded where nothing tells it from code, is mostly no instruction. The fewest bytes by which the decoder knows. */
+static void keep_none(struct forms *f, const uint8_t *bytes)
+{
+    static const struct form none;
+    ZydisDecodedInstruction z;
+    unsigned n = 1;
+    while (n < FORM_LONGEST && ZydisDecoderDecodeInstruction(&f->decoder, NULL, bytes, n, &z) ==
+                                   ZYDIS_STATUS_NO_MORE_DATA)
+        n++;
+    keep(f, bytes, n, &none);
+}
+
+const struct form *form_ask(struct forms *f, const uint8_t *bytes)
 {
     ZydisDecodedInstruction z;
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&f->decoder, NULL, bytes, LONGEST, &z)))
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&f->decoder, NULL, bytes, FORM_LONGEST, &z))) {
+        if (f->node_count + FORM_LONGEST <= MOST)
+            keep_none(f, bytes);
         return NULL;
+    }
     f->last = form_of(&z);
     f->categories[f->last.category] = true;
     f->extensions[f->last.extension] = true;
-    keep(f, bytes, &f->last);
+    keep(f, bytes, head_of(&f->last), &f->last);
     return &f->last;
 }
 
-/* Of 15 bytes. */
-static inline const struct form *look_up(struct forms *f, const uint8_t *bytes)
+const struct form *form_read_end(struct forms *f, const uint8_t *bytes, size_t n)
 {
-    int32_t at = 0;
-    for (unsigned k = 0; k < LONGEST; k++) {
-        at = f->nodes[at].next[bytes[k]];
-        if (at < 0)
-            return &f->forms[at - LEAF];
-        if (at == 0)
-            break;
-    }
-    return ask(f, bytes);
-}
-
-const struct form *form_read(struct forms *f, const uint8_t *bytes, size_t n)
-{
-    uint8_t some[LONGEST] = {0};
-    if (n >= LONGEST)
-        return look_up(f, bytes);
+    uint8_t some[FORM_LONGEST] = {0};
+    memcpy(some, bytes, n < sizeof some ? n : sizeof some);
     /* An instruction that ends before the zeros is what it is without them. */
-    memcpy(some, bytes, n);
-    const struct form *form = look_up(f, some);
+    const struct form *form = form_read(f, some, sizeof some);
     return form != NULL && form->length <= n ? form : NULL;
-}
-
-/* --- instructions ----------------------------------------------------------------------------------------------------------- */
-
-static uint64_t number_at(const uint8_t *bytes, unsigned bits, bool is_signed)
-{
-    uint64_t value = 0;
-    switch (bits) {
-    case 8: memcpy(&value, bytes, 1); return is_signed ? (uint64_t)(int8_t)value : value;
-    case 16: memcpy(&value, bytes, 2); return is_signed ? (uint64_t)(int16_t)value : value;
-    case 32: memcpy(&value, bytes, 4); return is_signed ? (uint64_t)(int32_t)value : value;
-    case 64: memcpy(&value, bytes, 8); return value;
-    default: return 0;
-    }
-}
-
-uint64_t instruction_displacement(const struct instruction *i)
-{
-    return number_at(i->bytes + i->form.disp_offset, i->form.disp_size, true);
-}
-
-uint64_t instruction_immediate(const struct instruction *i)
-{
-    return number_at(i->bytes + i->form.imm_offset, i->form.imm_size, i->form.imm_signed);
-}
-
-bool instruction_read(struct forms *f, const uint8_t *bytes, size_t n, uint64_t at,
-                      struct instruction *i)
-{
-    const struct form *form = form_read(f, bytes, n);
-    if (form == NULL)
-        return false;
-    *i = (struct instruction){.at = at, .next = at + form->length, .bytes = bytes, .form = *form};
-    if (form->flow == FLOW_BRANCH || form->flow == FLOW_JUMP || form->flow == FLOW_CALL)
-        i->target = i->next + instruction_immediate(i);
-    if (form->relative)
-        i->memory = i->next + instruction_displacement(i);
-    return true;
 }

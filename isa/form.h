@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <Zydis/Zydis.h>
 
@@ -27,7 +28,7 @@ enum flow {
     FLOW_END, /* ud2, hlt: on to nowhere */
 };
 
-/* What instructions with the same head have in common. Sizes are in bits, 0: it has none; offsets and the length in bytes. */
+/* What instructions with the same head have in common; length 0: they are none. Sizes are in bits, 0: it has none; offsets and the length in bytes. */
 struct form {
     uint8_t length;
     uint8_t flow;                  /* enum flow */
@@ -44,7 +45,7 @@ struct form {
     bool has_66;   /* the prefix */
     bool relative; /* its memory operand is, to its own address */
     bool lea;
-};
+} __attribute__((aligned(16)));
 
 struct instruction {
     uint64_t at, next;
@@ -54,22 +55,96 @@ struct instruction {
     struct form form;
 };
 
-/* The decoder, and what it has said so far. NULL: no memory. */
-struct forms;
+enum { FORM_LONGEST = 15 /* instruction */ };
+
+/* For each byte of a head one look: up to the last a node for all that may follow. */
+struct form_node {
+    int32_t next[256]; /* below 0: a form, counted from INT32_MIN; else a node; 0: not known */
+};
+
+/* The decoder, and what it has said so far. */
+struct forms {
+    ZydisDecoder decoder;
+    struct form_node *nodes; /* the first is the root */
+    size_t node_count, node_room;
+    struct form *forms;
+    size_t form_count, form_room;
+    struct form last; /* that is not kept */
+    bool categories[256], extensions[256];
+};
+
+/* NULL: no memory. */
 struct forms *forms_open(void) RT_MUST_CHECK;
 void forms_close(struct forms *f);
 
-/* What these bytes begin with, n at most; NULL: no instruction. Valid until the next call. */
-const struct form *form_read(struct forms *f, const uint8_t *bytes, size_t n) RT_MUST_CHECK;
+/* The parts of form_read(): what is not known yet, and fewer than FORM_LONGEST bytes. */
+const struct form *form_ask(struct forms *f, const uint8_t *bytes) RT_MUST_CHECK;
+const struct form *form_read_end(struct forms *f, const uint8_t *bytes, size_t n) RT_MUST_CHECK;
+
+/* What these bytes begin with, n at most; NULL: no instruction. Valid until the next call. Inline, since it is done for each
+ * instruction of a program. */
+RT_MUST_CHECK static inline const struct form *form_read(struct forms *f, const uint8_t *bytes,
+                                                         size_t n)
+{
+    int32_t at = 0;
+    if (n < FORM_LONGEST)
+        return form_read_end(f, bytes, n);
+    for (unsigned k = 0; k < FORM_LONGEST; k++) {
+        at = f->nodes[at].next[bytes[k]];
+        if (at < 0) {
+            const struct form *form = &f->forms[at - INT32_MIN];
+            return form->length != 0 ? form : NULL;
+        }
+        if (at == 0)
+            break;
+    }
+    return form_ask(f, bytes);
+}
+
+/* The number of so many bits, 0 to 64, that is there. */
+static inline uint64_t form_number(const uint8_t *bytes, unsigned bits, bool is_signed)
+{
+    uint64_t value = 0;
+    switch (bits) {
+    case 8: memcpy(&value, bytes, 1); return is_signed ? (uint64_t)(int8_t)value : value;
+    case 16: memcpy(&value, bytes, 2); return is_signed ? (uint64_t)(int16_t)value : value;
+    case 32: memcpy(&value, bytes, 4); return is_signed ? (uint64_t)(int32_t)value : value;
+    case 64: memcpy(&value, bytes, 8); return value;
+    default: return 0;
+    }
+}
+
+/* The number in its displacement (signed), or its first immediate, as 64 bits; 0 where it has none. */
+static inline uint64_t instruction_displacement(const struct instruction *i)
+{
+    return form_number(i->bytes + i->form.disp_offset, i->form.disp_size, true);
+}
+
+static inline uint64_t instruction_immediate(const struct instruction *i)
+{
+    return form_number(i->bytes + i->form.imm_offset, i->form.imm_size, i->form.imm_signed);
+}
+
 /* The same, as if it were at that address; false: there is none. The bytes must live as long as it. */
-bool instruction_read(struct forms *f, const uint8_t *bytes, size_t n, uint64_t at,
-                      struct instruction *i);
+static inline bool instruction_read(struct forms *f, const uint8_t *bytes, size_t n, uint64_t at,
+                                    struct instruction *i)
+{
+    const struct form *form = form_read(f, bytes, n);
+    if (form == NULL)
+        return false;
+    i->at = at;
+    i->next = at + form->length;
+    i->bytes = bytes;
+    i->target = i->memory = 0;
+    i->form = *form;
+    if (form->flow == FLOW_BRANCH || form->flow == FLOW_JUMP || form->flow == FLOW_CALL)
+        i->target = i->next + instruction_immediate(i);
+    if (form->relative)
+        i->memory = i->next + instruction_displacement(i);
+    return true;
+}
 
 /* False: nothing of that category, or of that extension, has been read by now. */
 bool forms_may_have(const struct forms *f, bool category, uint64_t number);
-
-/* The number in its displacement (signed), or its first immediate, as 64 bits; 0 where it has none. */
-uint64_t instruction_displacement(const struct instruction *i);
-uint64_t instruction_immediate(const struct instruction *i);
 
 #endif

@@ -4,11 +4,18 @@
 
 #include <string.h>
 
-static bool is_marked(const struct code *c, uint64_t at)
+enum { KNOWN = CODE_START | CODE_BODY | CODE_DATA };
+
+static bool is_endbr64(const uint8_t *p)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-    const uint8_t *p = image_at(c->image, at, sizeof endbr64);
-    return p != NULL && memcmp(p, endbr64, sizeof endbr64) == 0;
+    return memcmp(p, endbr64, sizeof endbr64) == 0;
+}
+
+static bool is_marked(const struct code *c, uint64_t at)
+{
+    const uint8_t *p = image_at(c->image, at, 4);
+    return p != NULL && is_endbr64(p);
 }
 
 /* An address that an instruction computes or that lies in data is a function's or that of data in the text (tables of
@@ -50,10 +57,10 @@ static void try_pointers(struct code *c)
 static void try_marks(struct code *c)
 {
     for (size_t i = 0; i < c->segment_count; i++) {
-        uint64_t first = c->segments[i].address, end = first + c->segments[i].size;
-        for (uint64_t at = (first + 15) & ~UINT64_C(15); at + 4 <= end; at += 16)
-            if (is_marked(c, at))
-                (void)code_try(c, at);
+        const struct code_segment *s = &c->segments[i];
+        for (uint64_t at = -s->address & 15; at + 4 <= s->size; at += 16)
+            if (is_endbr64(s->bytes + at))
+                (void)code_try(c, s->address + at);
     }
 }
 
@@ -72,8 +79,9 @@ static bool does_nothing(const struct code *c, uint64_t at, uint64_t *next)
 
 static void mark(struct code *c, uint64_t from, uint64_t to, uint8_t flags)
 {
+    uint8_t *f = code_at(c, from);
     for (; from < to; from++)
-        *code_at(c, from) |= flags;
+        *f++ |= flags;
 }
 
 static void mark_target(const struct code *c, uint64_t address)
@@ -115,17 +123,29 @@ static bool settle_gap(struct code *c, uint64_t from, uint64_t to)
     return false;
 }
 
+/* The first byte from n on of which nothing is known. */
+static uint64_t next_unknown(const struct code_segment *s, uint64_t n, uint64_t end)
+{
+    for (; n < end; n += sizeof(uint64_t)) {
+        uint64_t eight;
+        memcpy(&eight, s->flags + n, sizeof eight);
+        /* The lowest bit of each byte is set where one of the flags is. */
+        eight = (eight | eight >> 1 | eight >> 5) & CODE_EACH(1);
+        _Static_assert(KNOWN == (1 | 1 << 1 | 1 << 5), "the flags that are looked at");
+        if (eight != CODE_EACH(1)) {
+            n += (unsigned)__builtin_ctzll(~eight & CODE_EACH(1)) / 8;
+            break;
+        }
+    }
+    return n < end ? n : end;
+}
+
 static void settle(struct code *c, const struct code_segment *s, uint64_t first, uint64_t end)
 {
-    for (uint64_t at = first; at < end;) {
-        const uint8_t known = CODE_START | CODE_BODY | CODE_DATA;
-        if ((s->flags[at] & known) != 0) {
-            at++;
-            continue;
-        }
+    for (uint64_t at = first; (at = next_unknown(s, at, end)) < end;) {
         uint64_t from = at;
-        while (at < end && (s->flags[at] & known) == 0)
-            at++;
+        at = code_next_flagged(s, at, KNOWN);
+        at = at < end ? at : end;
         struct code_range *r = code_range_of(c, s->address + from);
         if (!settle_gap(c, s->address + from, s->address + at) && r != NULL)
             r->wild = true;
@@ -147,7 +167,7 @@ static void settle_wanted(struct code *c)
     }
 }
 
-static void count(struct code *c)
+void code_count(struct code *c)
 {
     struct code_counts *n = &c->counts;
     for (size_t i = 0; i < c->segment_count; i++) {
@@ -204,5 +224,4 @@ void code_sweep(struct code *c)
     }
     for (size_t i = 0; i < c->segment_count; i++)
         settle(c, &c->segments[i], 0, c->segments[i].size);
-    count(c);
 }

@@ -188,15 +188,9 @@ static void look_back(struct code *c, struct jump *j)
     }
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct lea *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
 static void sort_leas(struct code *c)
 {
-    image_sort(c->lea_list, c->lea_count, sizeof *c->lea_list, by_place);
+    image_sort(c->lea_list, c->lea_count, sizeof *c->lea_list, offsetof(struct lea, at));
     c->lea_sorted = c->lea_count;
 }
 
@@ -229,7 +223,7 @@ static struct lea_list leas_of(struct code *c, const struct code_range *r)
         add_lea(c, &list, &c->lea_list[low], r);
     for (size_t k = c->lea_sorted; k < c->lea_count; k++)
         add_lea(c, &list, &c->lea_list[k], r);
-    image_sort(list.at, list.count, sizeof *list.at, by_place);
+    image_sort(list.at, list.count, sizeof *list.at, offsetof(struct lea, at));
     return list;
 }
 
