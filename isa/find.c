@@ -277,7 +277,8 @@ void plan_scan(struct plan *p, const struct request *q)
         const struct code_segment *s = &c->segments[k];
         const uint8_t *bytes = s->bytes;
         for (uint64_t at = 0;;) {
-            at = code_next_flagged(s, at, wanted);
+            if (at >= s->size || (s->flags[at] & wanted) == 0)
+                at = code_next_flagged(s, at, wanted);
             if (at >= s->size)
                 break;
             uint8_t f = s->flags[at];

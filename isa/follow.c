@@ -65,9 +65,8 @@ static bool is_free(const uint8_t *f, unsigned length)
 }
 
 /* What programs of users hardly ever do: what decodes so on a guess is data. Zeros are add %al,(%rax). */
-static bool is_odd(const struct instruction *i)
+static bool is_odd(const struct form *f)
 {
-    const struct form *f = &i->form;
     if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->map != ZYDIS_OPCODE_MAP_DEFAULT)
         return false;
     switch (f->opcode) {
@@ -109,17 +108,17 @@ static void dispute(const struct code *c, uint64_t at, uint64_t next)
     }
 }
 
-static void take(struct walk *w, const struct instruction *i, uint8_t *f)
+static void take(struct walk *w, uint64_t at, unsigned length, uint8_t *f)
 {
-    uint64_t eight, all = first_of(i->form.length);
+    uint64_t eight, all = first_of(length);
     memcpy(&eight, f, sizeof eight);
     eight |= CODE_START | (CODE_EACH(CODE_BODY) & all & ~first_of(1));
     eight &= ~(CODE_EACH(CODE_UNSURE | CODE_PADDING) & all);
     memcpy(f, &eight, sizeof eight);
-    for (unsigned n = 8; n < i->form.length; n++)
+    for (unsigned n = 8; n < length; n++)
         f[n] = (uint8_t)((f[n] | CODE_BODY) & ~(CODE_UNSURE | CODE_PADDING));
     if (w->trial)
-        push(w->c, w->done, i->at);
+        push(w->c, w->done, at);
 }
 
 static void drop(const struct code *c, uint64_t at)
@@ -244,14 +243,23 @@ static const struct code_range *range_of(struct walk *w, uint64_t at)
     return w->range;
 }
 
+/* What it says of other places. False: the run ends with it. */
+static bool look_at(struct walk *w, const struct instruction *i, struct run *run,
+                    const struct code_range *range)
+{
+    if (i->form.relative || !w->c->image->dynamic_type)
+        note_references(w, i);
+    return goes_on(w, i, run, range);
+}
+
 static void walk_run(struct walk *w, uint64_t at)
 {
     struct code *c = w->c;
     const struct code_range *range = range_of(w, at);
     const struct code_segment *s = NULL;
+    const bool dynamic = c->image->dynamic_type;
     struct run run = {.begin = at};
     for (;;) {
-        struct instruction i;
         if (s == NULL || at - s->address >= s->size)
             s = code_segment_of(c, at);
         uint64_t n = s != NULL ? at - s->address : 0;
@@ -262,27 +270,26 @@ static void walk_run(struct walk *w, uint64_t at)
         if (range != NULL && at == range->end &&
             (at == run.behind_call || (f != NULL && (*f & CODE_ENTRY) != 0)))
             return;
-        if (f == NULL || !instruction_read(c->forms, s->bytes + n, s->size - n, at, &i) ||
-            (range != NULL && i.next > range->end)) {
+        const struct form *form = f != NULL ? form_read(c->forms, s->bytes + n, s->size - n) : NULL;
+        if (form == NULL || (range != NULL && form->length > range->end - at) ||
+            (w->trial && is_odd(form))) {
             give_up(w, &run, at);
             return;
         }
-        if (w->trial && is_odd(&i)) {
-            give_up(w, &run, at);
-            return;
-        }
-        if (!is_free(f, i.form.length)) {
+        uint64_t next = at + form->length;
+        if (!is_free(f, form->length)) {
             if (!w->trial && run.behind_call == 0)
-                dispute(c, i.at, i.next);
+                dispute(c, at, next);
             give_up(w, &run, at);
             return;
         }
-        take(w, &i, f);
-        if (i.form.relative || !c->image->dynamic_type)
-            note_references(w, &i);
-        if (i.form.flow != FLOW_NEXT && !goes_on(w, &i, &run, range))
-            return;
-        at = i.next;
+        take(w, at, form->length, f);
+        if (form->flow != FLOW_NEXT || form->relative || !dynamic) {
+            struct instruction i = instruction_of(form, s->bytes + n, at);
+            if (!look_at(w, &i, &run, range))
+                return;
+        }
+        at = next;
     }
 }
 

@@ -194,8 +194,10 @@ const struct form *form_ask(struct forms *f, const uint8_t *bytes)
         return NULL;
     }
     f->last = form_of(&z);
-    f->categories[f->last.category] = true;
-    f->extensions[f->last.extension] = true;
+    if (!f->guessing) {
+        f->categories[f->last.category] = true;
+        f->extensions[f->last.extension] = true;
+    }
     keep(f, bytes, head_of(&f->last), &f->last);
     return &f->last;
 }

@@ -69,8 +69,9 @@ struct forms {
     size_t node_count, node_room;
     struct form *forms;
     size_t form_count, form_room;
-    struct form last; /* that is not kept */
-    bool categories[256], extensions[256];
+    struct form last;                      /* that is not kept */
+    bool guessing;                         /* what is asked from now on may be data */
+    bool categories[256], extensions[256]; /* seen before that */
 };
 
 /* NULL: no memory. */
@@ -125,26 +126,34 @@ static inline uint64_t instruction_immediate(const struct instruction *i)
     return form_number(i->bytes + i->form.imm_offset, i->form.imm_size, i->form.imm_signed);
 }
 
-/* The same, as if it were at that address; false: there is none. The bytes must live as long as it. */
+/* An instruction of that form, with these bytes, at that address. The bytes must live as long as it. */
+static inline struct instruction instruction_of(const struct form *form, const uint8_t *bytes,
+                                                uint64_t at)
+{
+    struct instruction i;
+    i.at = at;
+    i.next = at + form->length;
+    i.bytes = bytes;
+    i.target = i.memory = 0;
+    i.form = *form;
+    if (form->flow == FLOW_BRANCH || form->flow == FLOW_JUMP || form->flow == FLOW_CALL)
+        i.target = i.next + instruction_immediate(&i);
+    if (form->relative)
+        i.memory = i.next + instruction_displacement(&i);
+    return i;
+}
+
+/* What these bytes begin with; false: no instruction. */
 static inline bool instruction_read(struct forms *f, const uint8_t *bytes, size_t n, uint64_t at,
                                     struct instruction *i)
 {
     const struct form *form = form_read(f, bytes, n);
-    if (form == NULL)
-        return false;
-    i->at = at;
-    i->next = at + form->length;
-    i->bytes = bytes;
-    i->target = i->memory = 0;
-    i->form = *form;
-    if (form->flow == FLOW_BRANCH || form->flow == FLOW_JUMP || form->flow == FLOW_CALL)
-        i->target = i->next + instruction_immediate(i);
-    if (form->relative)
-        i->memory = i->next + instruction_displacement(i);
-    return true;
+    if (form != NULL)
+        *i = instruction_of(form, bytes, at);
+    return form != NULL;
 }
 
-/* False: nothing of that category, or of that extension, has been read by now. */
+/* False: nothing of that category, or of that extension, has been read before guessing. */
 bool forms_may_have(const struct forms *f, bool category, uint64_t number);
 
 #endif

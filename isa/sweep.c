@@ -65,23 +65,11 @@ static void try_marks(struct code *c)
 }
 
 /* nop, xchg %ax,%ax, and the long forms of 0f 1f; int3; and what linkers fill with. */
-static bool does_nothing(const struct code *c, uint64_t at, uint64_t *next)
+static bool does_nothing(const struct form *f, const uint8_t *bytes)
 {
-    struct instruction i;
-    const uint8_t *p = image_at(c->image, at, 1);
-    if (p == NULL || !code_decode(c, at, &i))
-        return false;
-    *next = i.next;
-    return *p == 0xcc || (i.form.map == ZYDIS_OPCODE_MAP_DEFAULT && i.form.opcode == 0x90) ||
-           (i.form.map == ZYDIS_OPCODE_MAP_0F && i.form.opcode == 0x1f) ||
-           (i.form.lea && i.form.mod == 2 && instruction_displacement(&i) == 0);
-}
-
-static void mark(struct code *c, uint64_t from, uint64_t to, uint8_t flags)
-{
-    uint8_t *f = code_at(c, from);
-    for (; from < to; from++)
-        *f++ |= flags;
+    return *bytes == 0xcc || (f->map == ZYDIS_OPCODE_MAP_DEFAULT && f->opcode == 0x90) ||
+           (f->map == ZYDIS_OPCODE_MAP_0F && f->opcode == 0x1f) ||
+           (f->lea && f->mod == 2 && form_number(bytes + f->disp_offset, f->disp_size, true) == 0);
 }
 
 static void mark_target(const struct code *c, uint64_t address)
@@ -91,34 +79,56 @@ static void mark_target(const struct code *c, uint64_t address)
         *f |= CODE_TARGET;
 }
 
-/* Bytes between instructions. Padding ends where it stops doing nothing; what then begins is unsure up to the gap's end, and its
- * branches may be true ones. False: something is in it that may be code. */
-static bool settle_gap(struct code *c, uint64_t from, uint64_t to)
+static void mark(const struct code_segment *s, uint64_t from, uint64_t to, uint8_t flags)
 {
-    uint64_t at = from, next = from;
-    while (at < to && does_nothing(c, at, &next) && next <= to)
-        at = next;
-    if (at < to) { /* zeros between functions: as `add %al,(%rax)` they would do something */
-        uint64_t zero = at;
-        while (zero < to && *image_at(c->image, zero, 1) == 0)
-            zero++;
-        at = zero == to ? to : at;
+    for (; from < to; from++)
+        s->flags[from] |= flags;
+}
+
+/* Padding ends where it stops doing nothing. Zeros between functions count too: as `add %al,(%rax)` they would do something. */
+static uint64_t padding_end(const struct code *c, const struct code_segment *s, uint64_t from,
+                            uint64_t to)
+{
+    uint64_t at = from;
+    while (at < to) {
+        const struct form *f = form_read(c->forms, s->bytes + at, s->size - at);
+        if (f == NULL || f->length > to - at || !does_nothing(f, s->bytes + at))
+            break;
+        at += f->length;
     }
-    mark(c, from, at, CODE_PADDING);
+    uint64_t zero = at;
+    while (zero < to && s->bytes[zero] == 0)
+        zero++;
+    return zero == to ? to : at;
+}
+
+static void mark_named(const struct code *c, const struct instruction *i)
+{
+    struct named named[2];
+    unsigned n = code_named(c, i, named);
+    mark_target(c, i->target);
+    for (unsigned k = 0; k < n; k++)
+        if (named[k].computed)
+            mark_target(c, named[k].value);
+}
+
+/* Bytes between instructions. Behind padding all is unsure up to the gap's end, and its branches may be true ones. False: something
+ * is in it that may be code. */
+static bool settle_gap(struct code *c, const struct code_segment *s, uint64_t from, uint64_t to)
+{
+    const bool dynamic = c->image->dynamic_type;
+    uint64_t at = padding_end(c, s, from, to);
+    mark(s, from, at, CODE_PADDING);
     if (at == to)
         return true;
-    mark(c, at, to, CODE_UNSURE);
-    for (struct instruction i; at < to; at = i.next) {
-        if (!code_decode(c, at, &i)) {
-            i.next = at + 1;
-            continue;
+    mark(s, at, to, CODE_UNSURE);
+    while (at < to) {
+        const struct form *f = form_read(c->forms, s->bytes + at, s->size - at);
+        if (f != NULL && (f->flow != FLOW_NEXT || f->relative || !dynamic)) {
+            struct instruction i = instruction_of(f, s->bytes + at, s->address + at);
+            mark_named(c, &i);
         }
-        struct named named[2];
-        unsigned n = code_named(c, &i, named);
-        mark_target(c, i.target);
-        for (unsigned k = 0; k < n; k++)
-            if (named[k].computed)
-                mark_target(c, named[k].value);
+        at += f != NULL ? f->length : 1;
     }
     return false;
 }
@@ -147,7 +157,7 @@ static void settle(struct code *c, const struct code_segment *s, uint64_t first,
         at = code_next_flagged(s, at, KNOWN);
         at = at < end ? at : end;
         struct code_range *r = code_range_of(c, s->address + from);
-        if (!settle_gap(c, s->address + from, s->address + at) && r != NULL)
+        if (!settle_gap(c, s, from, at) && r != NULL)
             r->wild = true;
     }
 }
@@ -216,6 +226,7 @@ void code_sweep(struct code *c)
         try_marks(c);
     while (code_follow_tables(c))
         continue;
+    c->forms->guessing = true;
     mark_targets(c, &c->code_refs);
     mark_targets(c, &c->words);
     if (c->partial) {
