@@ -270,20 +270,22 @@ static void walk_run(struct walk *w, uint64_t at)
         if (range != NULL && at == range->end &&
             (at == run.behind_call || (f != NULL && (*f & CODE_ENTRY) != 0)))
             return;
-        const struct form *form = f != NULL ? form_read(c->forms, s->bytes + n, s->size - n) : NULL;
-        if (form == NULL || (range != NULL && form->length > range->end - at) ||
+        uint32_t found = f != NULL ? form_find(c->forms, s->bytes + n, s->size - n) : 0;
+        const struct form *form = form_found(c->forms, found);
+        unsigned length = form_length(found);
+        if (length == 0 || (range != NULL && length > range->end - at) ||
             (w->trial && is_odd(form))) {
             give_up(w, &run, at);
             return;
         }
-        uint64_t next = at + form->length;
-        if (!is_free(f, form->length)) {
+        uint64_t next = at + length;
+        if (!is_free(f, length)) {
             if (!w->trial && run.behind_call == 0)
                 dispute(c, at, next);
             give_up(w, &run, at);
             return;
         }
-        take(w, at, form->length, f);
+        take(w, at, length, f);
         if (form->flow != FLOW_NEXT || form->relative || !dynamic) {
             struct instruction i = instruction_of(form, s->bytes + n, at);
             if (!look_at(w, &i, &run, range))

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes: 16 MB. What is beyond is decoded each time. */
-enum { MOST = 1 << 14 };
+/* Nodes: 16 MB; forms: 8 MB, twice what libLLVM has. What is beyond is decoded each time. */
+enum { MOST = 1 << 14, MOST_FORMS = 1 << 18 };
 
 _Static_assert(ZYDIS_CATEGORY_MAX_VALUE < 256 && ZYDIS_ISA_EXT_MAX_VALUE < 256, "in a byte");
 
@@ -109,16 +109,30 @@ static bool grow(void **array, size_t count, size_t more, size_t *room, size_t s
     return true;
 }
 
+/* 0: no room. */
+static uint32_t add_node(struct forms *f)
+{
+    const size_t entries = 256, bytes = entries * sizeof *f->next;
+    if (f->node_count == MOST || !grow((void **)&f->next, f->node_count, 1, &f->node_room, bytes))
+        return 0;
+    size_t begin = f->node_count++ * entries;
+    memset(f->next + begin, 0, bytes);
+    return (uint32_t)begin;
+}
+
 struct forms *forms_open(void)
 {
     struct forms *f = calloc(1, sizeof *f);
-    if (f == NULL || !grow((void **)&f->nodes, 0, 32, &f->node_room, sizeof *f->nodes)) {
-        free(f);
+    if (f == NULL)
+        return NULL;
+    (void)add_node(f);
+    if (f->node_count == 0 || !grow((void **)&f->forms, 0, 32, &f->form_room, sizeof *f->forms)) {
+        forms_close(f);
         return NULL;
     }
+    f->form_count = 1;
     (void)ZydisDecoderInit(&f->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     (void)ZydisDecoderEnableMode(&f->decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
-    f->nodes[f->node_count++] = (struct form_node){{0}};
     return f;
 }
 
@@ -126,7 +140,7 @@ void forms_close(struct forms *f)
 {
     if (f == NULL)
         return;
-    free(f->nodes);
+    free(f->next);
     free(f->forms);
     free(f);
 }
@@ -149,64 +163,63 @@ static unsigned head_of(const struct form *form)
     return head;
 }
 
-/* What begins with these bytes, head at most, is that. */
-static void keep(struct forms *f, const uint8_t *bytes, unsigned head, const struct form *form)
+/* Remember what begins with these first bytes. */
+static void keep(struct forms *f, const uint8_t *bytes, unsigned head, uint32_t found)
 {
-    unsigned at = 0;
-    if (head == 0 || f->node_count + head > MOST ||
-        !grow((void **)&f->nodes, f->node_count, head, &f->node_room, sizeof *f->nodes) ||
-        !grow((void **)&f->forms, f->form_count, 1, &f->form_room, sizeof *f->forms))
-        return;
+    uint32_t at = 0;
     for (unsigned k = 0; k + 1 < head; k++) {
-        int32_t *next = &f->nodes[at].next[bytes[k]];
-        if (*next < 0)
+        uint32_t next = f->next[at + bytes[k]];
+        if (next == 0 && (next = add_node(f)) != 0)
+            f->next[at + bytes[k]] = next;
+        if (next == 0 || (next & FORM_FOUND) != 0)
             return;
-        if (*next == 0) {
-            *next = (int32_t)f->node_count;
-            f->nodes[f->node_count++] = (struct form_node){{0}};
-        }
-        at = (unsigned)*next;
+        at = next;
     }
-    if (f->nodes[at].next[bytes[head - 1]] == 0) {
-        f->nodes[at].next[bytes[head - 1]] = INT32_MIN + (int32_t)f->form_count;
-        f->forms[f->form_count++] = *form;
-    }
+    if (head != 0 && f->next[at + bytes[head - 1]] == 0)
+        f->next[at + bytes[head - 1]] = found;
 }
 
 /* Data, which is decoded where nothing tells it from code, is mostly no instruction. The fewest bytes by which the decoder knows. */
 static void keep_none(struct forms *f, const uint8_t *bytes)
 {
-    static const struct form none;
     ZydisDecodedInstruction z;
     unsigned n = 1;
     while (n < FORM_LONGEST && ZydisDecoderDecodeInstruction(&f->decoder, NULL, bytes, n, &z) ==
                                    ZYDIS_STATUS_NO_MORE_DATA)
         n++;
-    keep(f, bytes, n, &none);
+    keep(f, bytes, n, FORM_FOUND);
 }
 
-const struct form *form_ask(struct forms *f, const uint8_t *bytes)
+uint32_t form_ask(struct forms *f, const uint8_t *bytes)
 {
     ZydisDecodedInstruction z;
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&f->decoder, NULL, bytes, FORM_LONGEST, &z))) {
         if (f->node_count + FORM_LONGEST <= MOST)
             keep_none(f, bytes);
-        return NULL;
+        return FORM_FOUND;
     }
-    f->last = form_of(&z);
+    const struct form form = form_of(&z);
+    uint32_t found = FORM_FOUND | (uint32_t)form.length << FORM_NUMBER_BITS, number = 0;
+    unsigned head = head_of(&form);
     if (!f->guessing) {
-        f->categories[f->last.category] = true;
-        f->extensions[f->last.extension] = true;
+        f->categories[form.category] = true;
+        f->extensions[form.extension] = true;
     }
-    keep(f, bytes, head_of(&f->last), &f->last);
-    return &f->last;
+    if (head != 0 && f->node_count + head <= MOST && f->form_count < MOST_FORMS &&
+        grow((void **)&f->forms, f->form_count, 1, &f->form_room, sizeof *f->forms)) {
+        number = (uint32_t)f->form_count++;
+        found |= number;
+        keep(f, bytes, head, found);
+    }
+    f->forms[number] = form;
+    return found;
 }
 
-const struct form *form_read_end(struct forms *f, const uint8_t *bytes, size_t n)
+uint32_t form_find_end(struct forms *f, const uint8_t *bytes, size_t n)
 {
     uint8_t some[FORM_LONGEST] = {0};
     memcpy(some, bytes, n < sizeof some ? n : sizeof some);
     /* An instruction that ends before the zeros is what it is without them. */
-    const struct form *form = form_read(f, some, sizeof some);
-    return form != NULL && form->length <= n ? form : NULL;
+    uint32_t found = form_find(f, some, sizeof some);
+    return form_length(found) <= n ? found : FORM_FOUND;
 }

@@ -28,7 +28,7 @@ enum flow {
     FLOW_END, /* ud2, hlt: on to nowhere */
 };
 
-/* What instructions with the same head have in common; length 0: they are none. Sizes are in bits, 0: it has none; offsets and the length in bytes. */
+/* What instructions with the same head have in common. Sizes are in bits, 0: it has none; offsets and the length in bytes. */
 struct form {
     uint8_t length;
     uint8_t flow;                  /* enum flow */
@@ -57,19 +57,18 @@ struct instruction {
 
 enum { FORM_LONGEST = 15 /* instruction */ };
 
-/* For each byte of a head one look: up to the last a node for all that may follow. */
-struct form_node {
-    int32_t next[256]; /* below 0: a form, counted from INT32_MIN; else a node; 0: not known */
-};
+/* What is found of some bytes: their form by its number, and its length, 0: no instruction. */
+enum { FORM_NUMBER_BITS = 27, FORM_LENGTHS = 15 };
+#define FORM_FOUND UINT32_C(0x80000000)
 
-/* The decoder, and what it has said so far. */
+/* The decoder, and what it has said so far: for each byte of a head one look. */
 struct forms {
     ZydisDecoder decoder;
-    struct form_node *nodes; /* the first is the root */
+    uint32_t *
+        next; /* 256 for each node, the first is the root: FORM_FOUND and what; or the begin of a node; 0: not known */
     size_t node_count, node_room;
-    struct form *forms;
+    struct form *forms; /* the first: what was asked last and is not kept */
     size_t form_count, form_room;
-    struct form last;                      /* that is not kept */
     bool guessing;                         /* what is asked from now on may be data */
     bool categories[256], extensions[256]; /* seen before that */
 };
@@ -78,28 +77,44 @@ struct forms {
 struct forms *forms_open(void) RT_MUST_CHECK;
 void forms_close(struct forms *f);
 
-/* The parts of form_read(): what is not known yet, and fewer than FORM_LONGEST bytes. */
-const struct form *form_ask(struct forms *f, const uint8_t *bytes) RT_MUST_CHECK;
-const struct form *form_read_end(struct forms *f, const uint8_t *bytes, size_t n) RT_MUST_CHECK;
+/* The parts of form_find(): what is not known yet, and fewer than FORM_LONGEST bytes. */
+uint32_t form_ask(struct forms *f, const uint8_t *bytes);
+uint32_t form_find_end(struct forms *f, const uint8_t *bytes, size_t n);
 
-/* What these bytes begin with, n at most; NULL: no instruction. Valid until the next call. Inline, since it is done for each
- * instruction of a program. */
-RT_MUST_CHECK static inline const struct form *form_read(struct forms *f, const uint8_t *bytes,
-                                                         size_t n)
+/* What these bytes begin with, n at most. Inline, since it is done for each instruction of a program, where the next begins is known
+ * by it alone, and a processor can do nothing meanwhile. */
+static inline uint32_t form_find(struct forms *f, const uint8_t *bytes, size_t n)
 {
-    int32_t at = 0;
+    uint32_t at = 0;
     if (n < FORM_LONGEST)
-        return form_read_end(f, bytes, n);
+        return form_find_end(f, bytes, n);
     for (unsigned k = 0; k < FORM_LONGEST; k++) {
-        at = f->nodes[at].next[bytes[k]];
-        if (at < 0) {
-            const struct form *form = &f->forms[at - INT32_MIN];
-            return form->length != 0 ? form : NULL;
-        }
+        at = f->next[at + bytes[k]];
+        if ((at & FORM_FOUND) != 0)
+            return at;
         if (at == 0)
             break;
     }
     return form_ask(f, bytes);
+}
+
+static inline unsigned form_length(uint32_t found)
+{
+    return found >> FORM_NUMBER_BITS & FORM_LENGTHS;
+}
+
+/* Valid until the next is asked. */
+static inline const struct form *form_found(const struct forms *f, uint32_t found)
+{
+    return &f->forms[found & ((UINT32_C(1) << FORM_NUMBER_BITS) - 1)];
+}
+
+/* Both at once; NULL: no instruction. */
+RT_MUST_CHECK static inline const struct form *form_read(struct forms *f, const uint8_t *bytes,
+                                                         size_t n)
+{
+    uint32_t found = form_find(f, bytes, n);
+    return form_length(found) != 0 ? form_found(f, found) : NULL;
 }
 
 /* The number of so many bits, 0 to 64, that is there. */
