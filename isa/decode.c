@@ -19,18 +19,12 @@ void code_add(struct code *c, struct addresses *list, uint64_t address)
         c->no_memory = true;
 }
 
-static int by_address(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 void code_sort(struct addresses *list)
 {
     size_t kept = 0;
     if (list->count == 0)
         return;
-    image_sort(list->at, list->count, sizeof *list->at, by_address);
+    image_sort(list->at, list->count, sizeof *list->at, 0);
     for (size_t i = 0; i < list->count; i++)
         if (kept == 0 || list->at[kept - 1] != list->at[i])
             list->at[kept++] = list->at[i];
@@ -63,12 +57,30 @@ bool code_has(const struct addresses *list, uint64_t address)
     return above > 0 && list->at[above - 1] == address;
 }
 
-uint8_t *code_at(const struct code *c, uint64_t address)
+const struct code_segment *code_segment_of(const struct code *c, uint64_t address)
 {
     for (size_t i = 0; i < c->segment_count; i++)
         if (address - c->segments[i].address < c->segments[i].size)
-            return &c->segments[i].flags[address - c->segments[i].address];
+            return &c->segments[i];
     return NULL;
+}
+
+uint8_t *code_at(const struct code *c, uint64_t address)
+{
+    const struct code_segment *s = code_segment_of(c, address);
+    return s != NULL ? &s->flags[address - s->address] : NULL;
+}
+
+uint64_t code_next_flagged(const struct code_segment *s, uint64_t n, uint8_t flags)
+{
+    uint64_t eight;
+    for (; n < s->size; n += sizeof eight) {
+        memcpy(&eight, s->flags + n, sizeof eight);
+        eight &= CODE_EACH(flags);
+        if (eight != 0)
+            return n + (unsigned)__builtin_ctzll(eight) / 8;
+    }
+    return s->size;
 }
 
 bool code_is_sure(const struct code *c, uint64_t address)
@@ -102,75 +114,11 @@ uint64_t code_before(const struct code *c, uint64_t at, uint64_t floor)
     return 0;
 }
 
-/* --- one instruction ------------------------------------------------------------------------------------------------------ */
-
-/* By opcode (Intel's manual, volume 2, appendix A): the quick decoder does not say what an instruction does. */
-static enum flow flow_plain(const ZydisDecodedInstruction *z)
-{
-    uint8_t op = z->opcode;
-    if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3))
-        return FLOW_BRANCH;
-    if (op == 0xff && z->raw.modrm.reg >= 2 && z->raw.modrm.reg <= 5)
-        return z->raw.modrm.reg <= 3 ? FLOW_CALL_POINTER : FLOW_JUMP_POINTER;
-    if (op == 0xc7 && z->raw.modrm.reg == 7) /* xbegin: on, or to where it aborts */
-        return FLOW_BRANCH;
-    switch (op) {
-    case 0xe8: return FLOW_CALL;
-    case 0xe9:
-    case 0xeb: return FLOW_JUMP;
-    case 0xc2:
-    case 0xc3:
-    case 0xca:
-    case 0xcb:
-    case 0xcf: return FLOW_RETURN;
-    case 0xf4: return FLOW_END;
-    default: return FLOW_NEXT;
-    }
-}
-
-static enum flow flow_of(const ZydisDecodedInstruction *z)
-{
-    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
-        return FLOW_NEXT;
-    if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
-        return flow_plain(z);
-    if (z->opcode_map != ZYDIS_OPCODE_MAP_0F)
-        return FLOW_NEXT;
-    if (z->opcode >= 0x80 && z->opcode <= 0x8f)
-        return FLOW_BRANCH;
-    return z->opcode == 0x0b || z->opcode == 0xb9 || z->opcode == 0xff ? FLOW_END : FLOW_NEXT;
-}
-
-bool instruction_read(const ZydisDecoder *decoder, const uint8_t *bytes, size_t n, uint64_t at,
-                      struct instruction *i)
-{
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(decoder, NULL, bytes, n < 15 ? n : 15, &i->z)))
-        return false;
-    i->at = at;
-    i->next = at + i->z.length;
-    i->flow = flow_of(&i->z);
-    i->target = i->flow == FLOW_BRANCH || i->flow == FLOW_JUMP || i->flow == FLOW_CALL
-                    ? i->next + (uint64_t)i->z.raw.imm[0].value.s
-                    : 0;
-    i->relative = (i->z.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i->z.raw.modrm.mod == 0 &&
-                  i->z.raw.modrm.rm == 5 && i->z.raw.disp.size == 32;
-    i->memory = i->relative ? i->next + (uint64_t)i->z.raw.disp.value : 0;
-    return true;
-}
-
 bool code_decode(const struct code *c, uint64_t at, struct instruction *i)
 {
-    const struct image_segment *s = image_segment_of(c->image, at);
-    if (s == NULL || !s->code)
-        return false;
-    return instruction_read(&c->quick, s->bytes + (at - s->address), s->size - (at - s->address),
-                            at, i);
-}
-
-void instruction_reader(ZydisDecoder *decoder)
-{
-    (void)ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    (void)ZydisDecoderEnableMode(decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+    const struct code_segment *s = code_segment_of(c, at);
+    uint64_t n = s != NULL ? at - s->address : 0;
+    return s != NULL && instruction_read(c->forms, s->bytes + n, s->size - n, at, i);
 }
 
 /* --- what is known beforehand --------------------------------------------------------------------------------------------- */
@@ -242,12 +190,6 @@ static bool add_range(struct code *c, uint64_t start, uint64_t end)
     return true;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct code_range *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
-}
-
 /* Frames; and between them functions that have a size. */
 static bool make_ranges(struct code *c)
 {
@@ -270,7 +212,7 @@ static bool make_ranges(struct code *c)
         if (!add_range(c, s->address, end))
             return false;
     }
-    image_sort(c->ranges, c->range_count, sizeof *c->ranges, by_start);
+    image_sort(c->ranges, c->range_count, sizeof *c->ranges, offsetof(struct code_range, start));
     return true;
 }
 
@@ -332,11 +274,11 @@ static bool make_segments(struct code *c)
             continue;
         if (image_grow((void **)&c->segments, c->segment_count, sizeof *c->segments) != 0)
             return false;
-        uint8_t *flags = calloc(1, s->size);
+        uint8_t *flags = calloc(1, s->size + CODE_SLACK);
         if (flags == NULL)
             return false;
         c->segments[c->segment_count++] =
-            (struct code_segment){.address = s->address, .size = s->size, .flags = flags};
+            (struct code_segment){s->address, s->size, s->bytes, flags};
     }
     return true;
 }
@@ -347,8 +289,8 @@ struct code *code_begin(const struct image *m)
     if (c == NULL)
         return NULL;
     c->image = m;
-    instruction_reader(&c->quick);
-    if (!make_segments(c) || !make_ranges(c)) {
+    c->forms = forms_open();
+    if (c->forms == NULL || !make_segments(c) || !make_ranges(c)) {
         code_close(c);
         return NULL;
     }
@@ -399,5 +341,8 @@ void code_close(struct code *c)
     free(c->behind_calls.at);
     free(c->words.at);
     free(c->lea_list);
+    free(c->todo.at);
+    free(c->done.at);
+    forms_close(c->forms);
     free(c);
 }

@@ -9,9 +9,8 @@
 #ifndef REGTRACE_ISA_DECODE_H
 #define REGTRACE_ISA_DECODE_H
 
+#include "isa/form.h"
 #include "isa/image.h"
-
-#include <Zydis/Zydis.h>
 
 /* Of each byte of the executable segments. */
 enum {
@@ -25,26 +24,10 @@ enum {
     CODE_NORETURN = 128, /* the function that begins here does not return */
 };
 
-enum flow {
-    FLOW_NEXT,
-    FLOW_BRANCH, /* conditional, to target or on */
-    FLOW_JUMP,
-    FLOW_CALL,
-    FLOW_JUMP_POINTER, /* through a register or memory */
-    FLOW_CALL_POINTER,
-    FLOW_RETURN,
-    FLOW_END, /* ud2, hlt: on to nowhere */
-};
+enum { CODE_SLACK = 8 };
 
-struct instruction {
-    uint64_t at, next;
-    enum flow flow;
-    uint64_t target; /* of FLOW_BRANCH, _JUMP, _CALL */
-    bool
-        relative; /* to its own address: `memory` is what it reads, writes or, with lea, computes */
-    uint64_t memory;
-    ZydisDecodedInstruction z; /* of the quick decoder: no meaning, but all raw fields */
-};
+/* Flags of 8 bytes at once. */
+#define CODE_EACH(flags) ((uint64_t)(flags)*UINT64_C(0x0101010101010101))
 
 struct code_range {
     uint64_t start, end;
@@ -54,7 +37,8 @@ struct code_range {
 
 struct code_segment {
     uint64_t address, size;
-    uint8_t *flags;
+    const uint8_t *bytes;
+    uint8_t *flags; /* CODE_SLACK more than bytes, which stay 0 */
 };
 
 struct addresses {
@@ -65,6 +49,12 @@ struct addresses {
 /* What calls name: where a function begins, or a stub that leads to it; where its address will stand. */
 struct callees {
     struct addresses functions, slots;
+};
+
+/* The same, that grows and shrinks all the time. */
+struct address_stack {
+    uint64_t *at;
+    size_t count, room;
 };
 
 /* lea: an instruction that computes an address relative to its own. */
@@ -90,7 +80,7 @@ struct code_counts {
 
 struct code {
     const struct image *image;
-    ZydisDecoder quick;
+    struct forms *forms;
     struct code_segment *segments;
     size_t segment_count;
     struct code_range *ranges; /* by start: frames, and functions with a size that have none */
@@ -99,9 +89,10 @@ struct code {
     struct addresses data_refs; /* addresses that instructions compute or read, of data */
     struct addresses code_refs; /* and of code */
     struct lea *lea_list;
-    size_t lea_count, lea_sorted; /* the first so many are sorted by place */
-    struct addresses words;       /* of data, that are addresses inside of ranges */
-    struct addresses maybe;       /* behind calls that may not return there */
+    size_t lea_count, lea_sorted;    /* the first so many are sorted by place */
+    struct addresses words;          /* of data, that are addresses inside of ranges */
+    struct addresses maybe;          /* behind calls that may not return there */
+    struct address_stack todo, done; /* of what is being followed */
     struct addresses
         behind_calls; /* where only a part is decoded: places behind what may be a call that was asked for */
     struct code_counts counts;
@@ -109,10 +100,8 @@ struct code {
     bool no_memory;
 };
 
-/* The quick decoder, and one instruction by it: of at most n bytes, as if it were at that address. False: there is none. */
-void instruction_reader(ZydisDecoder *decoder);
-bool instruction_read(const ZydisDecoder *decoder, const uint8_t *bytes, size_t n, uint64_t at,
-                      struct instruction *i);
+/* What has become of all bytes. */
+void code_count(struct code *c);
 
 /* NULL: no memory. */
 struct code *code_open(const struct image *m) RT_MUST_CHECK;
@@ -122,11 +111,15 @@ struct code *code_open_part(const struct image *m, struct addresses *places,
                             struct callees *callees) RT_MUST_CHECK;
 void code_close(struct code *c);
 
+/* NULL: that address is in no executable segment. */
+const struct code_segment *code_segment_of(const struct code *c, uint64_t address);
 /* The flags of a byte; NULL outside of executable segments. */
 uint8_t *code_at(const struct code *c, uint64_t address);
 /* A sure instruction begins here. */
 bool code_is_sure(const struct code *c, uint64_t address);
 struct code_range *code_range_of(const struct code *c, uint64_t address);
+/* The first byte of a segment from n on that has one of these flags; its size: none. */
+uint64_t code_next_flagged(const struct code_segment *s, uint64_t n, uint8_t flags);
 
 /* The instruction at that address, sure or not; false: none can be. */
 bool code_decode(const struct code *c, uint64_t at, struct instruction *i);

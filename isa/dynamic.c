@@ -185,12 +185,6 @@ static int take_relr(struct image *m, uint64_t table, uint64_t bytes)
     return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const struct image_pointer *x = a, *y = b;
-    return x->value < y->value ? -1 : x->value > y->value;
-}
-
 static int by_place(const void *a, const void *b)
 {
     const struct image_slot *x = a, *y = b;
@@ -247,8 +241,9 @@ int image_read_dynamic(struct image *m, struct rt_error *e)
         rc = add_pointer(m, 0, tag[DT_INIT]);
     if (rc == 0)
         rc = add_pointer(m, 0, tag[DT_FINI]);
-    image_sort(m->pointers, m->pointer_count, sizeof *m->pointers, by_value);
-    image_sort(m->slots, m->slot_count, sizeof *m->slots, by_place);
+    image_sort(m->pointers, m->pointer_count, sizeof *m->pointers,
+               offsetof(struct image_pointer, value));
+    image_sort(m->slots, m->slot_count, sizeof *m->slots, offsetof(struct image_slot, place));
     return rc;
 }
 

@@ -8,8 +8,8 @@ static bool is_start_main(const struct code *c, const struct instruction *i)
 {
     static const char wanted[] = "__libc_start_main";
     const struct image *m = c->image;
-    const char *name = i->relative ? image_slot_name(m, i->memory) : NULL;
-    for (size_t k = 0; k < m->symbol_count && name == NULL && i->flow == FLOW_CALL; k++)
+    const char *name = i->form.relative ? image_slot_name(m, i->memory) : NULL;
+    for (size_t k = 0; k < m->symbol_count && name == NULL && i->form.flow == FLOW_CALL; k++)
         if (m->symbols[k].address == i->target)
             name = m->symbols[k].name;
     return name != NULL && strcmp(name, wanted) == 0;
@@ -22,15 +22,14 @@ uint64_t code_find_main(const struct code *c)
     uint64_t at = c->image->entry, value = 0;
     for (unsigned n = 0; n < 24 && code_is_sure(c, at) && code_decode(c, at, &i);
          n++, at = i.next) {
-        const ZydisDecodedInstruction *z = &i.z;
-        bool plain = z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
-        if (plain && z->opcode == 0x8d && i.relative && z->raw.modrm.reg == 7 && z->raw.rex.R == 0)
+        const struct form *f = &i.form;
+        bool plain = f->map == ZYDIS_OPCODE_MAP_DEFAULT;
+        if (f->lea && f->relative && f->reg == 7 && f->rex_r == 0)
             value = i.memory;
-        else if (plain && ((z->opcode == 0xbf && z->raw.rex.B == 0) ||
-                           (z->opcode == 0xc7 && z->raw.modrm.mod == 3 && z->raw.modrm.rm == 7 &&
-                            z->raw.rex.B == 0)))
-            value = z->raw.imm[0].value.u;
-        else if (i.flow == FLOW_CALL || i.flow == FLOW_CALL_POINTER)
+        else if (plain && ((f->opcode == 0xbf && f->rex_b == 0) ||
+                           (f->opcode == 0xc7 && f->mod == 3 && f->rm == 7 && f->rex_b == 0)))
+            value = instruction_immediate(&i);
+        else if (i.form.flow == FLOW_CALL || i.form.flow == FLOW_CALL_POINTER)
             return is_start_main(c, &i) && code_at(c, value) != NULL ? value : 0;
     }
     return 0;

@@ -147,7 +147,7 @@ static void add_rets(struct plan *p, const struct image_symbol *s, uint8_t flags
 {
     struct instruction i;
     for (uint64_t at = s->address; at < s->address + s->size; at++)
-        if (code_is_sure(p->code, at) && code_decode(p->code, at, &i) && i.flow == FLOW_RETURN)
+        if (code_is_sure(p->code, at) && code_decode(p->code, at, &i) && i.form.flow == FLOW_RETURN)
             plan_add_site(p, at, flags);
 }
 
@@ -174,11 +174,11 @@ static bool calls_wanted(const struct plan *p, const struct request *q, const st
                          const void *context)
 {
     (void)context;
-    if (i->flow != FLOW_CALL && i->flow != FLOW_CALL_POINTER)
+    if (i->form.flow != FLOW_CALL && i->form.flow != FLOW_CALL_POINTER)
         return false;
-    if (q->name[0] == '\0' || (i->flow == FLOW_CALL && code_has(&p->callees, i->target)))
+    if (q->name[0] == '\0' || (i->form.flow == FLOW_CALL && code_has(&p->callees, i->target)))
         return true;
-    const char *name = i->relative ? image_slot_name(p->code->image, i->memory) : NULL;
+    const char *name = i->form.relative ? image_slot_name(p->code->image, i->memory) : NULL;
     struct image_symbol slot = {.name = name, .version = ""};
     return name != NULL && image_name_match(&slot, q->name) != NAME_NO;
 }
@@ -206,14 +206,15 @@ void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_c
         add_found_calls(p, q, wants, context);
         return;
     }
-    for (size_t k = 0; k < c->segment_count; k++)
-        for (uint64_t n = 0; n < c->segments[k].size && !p->no_memory; n++) {
-            uint64_t at = c->segments[k].address + n;
+    for (size_t k = 0; k < c->segment_count; k++) {
+        const struct code_segment *s = &c->segments[k];
+        for (uint64_t n = 0; (n = code_next_flagged(s, n, CODE_START)) < s->size; n++) {
             /* Behind a call that does not return there is nothing. */
-            if (code_is_sure(c, at) && code_decode(c, at, &i) && wants(p, q, &i, context) &&
-                code_is_sure(c, i.next))
+            if (code_is_sure(c, s->address + n) && code_decode(c, s->address + n, &i) &&
+                wants(p, q, &i, context) && code_is_sure(c, i.next) && !p->no_memory)
                 plan_add_site(p, i.next, 0);
         }
+    }
 }
 
 /* Behind calls of the wanted functions, of stubs that lead to them, and through slots that will hold them. */
@@ -267,15 +268,14 @@ static bool matches_bytes(const struct request *q, const uint8_t *b, size_t n)
     }
 }
 
-static bool matches_meaning(const ZydisDecoder *full, const struct request *q, const uint8_t *b,
+static bool matches_meaning(const struct code *c, const struct request *q, const uint8_t *b,
                             size_t n, unsigned *length)
 {
-    ZydisDecodedInstruction z;
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(full, NULL, b, n < 15 ? n : 15, &z)))
+    const struct form *f = form_read(c->forms, b, n);
+    if (f == NULL)
         return false;
-    *length = z.length;
-    return q->number ==
-           (q->kind == REQUEST_EXTENSION ? (uint64_t)z.meta.isa_ext : (uint64_t)z.meta.category);
+    *length = f->length;
+    return q->number == (q->kind == REQUEST_EXTENSION ? f->extension : f->category);
 }
 
 /* What begins with these bytes is as long as that. */
@@ -284,25 +284,30 @@ static bool is_whole(const struct code *c, const struct request *q, uint64_t at)
     struct instruction i;
     if (q->kind == REQUEST_SSC)
         return code_is_sure(c, at + 5);
-    return q->kind != REQUEST_ITEXT || (code_decode(c, at, &i) && i.z.length == q->byte_count);
+    return q->kind != REQUEST_ITEXT || (code_decode(c, at, &i) && i.form.length == q->byte_count);
 }
 
 void plan_scan(struct plan *p, const struct request *q)
 {
     const struct code *c = p->code;
-    bool meaning = q->kind == REQUEST_EXTENSION || q->kind == REQUEST_CATEGORY;
-    ZydisDecoder full;
-    (void)ZydisDecoderInit(&full, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    bool category = q->kind == REQUEST_CATEGORY, meaning = category || q->kind == REQUEST_EXTENSION;
+    /* All that is sure has been decoded: what was not seen then is not there. */
+    bool none_sure = meaning && !forms_may_have(c->forms, category, q->number);
+    uint8_t wanted = none_sure ? CODE_UNSURE : CODE_START | CODE_UNSURE;
     for (size_t k = 0; k < c->segment_count; k++) {
         const struct code_segment *s = &c->segments[k];
-        const uint8_t *bytes = image_at(c->image, s->address, s->size);
-        for (uint64_t at = 0; bytes != NULL && at < s->size;) {
+        const uint8_t *bytes = s->bytes;
+        for (uint64_t at = 0;;) {
+            if (at >= s->size || (s->flags[at] & wanted) == 0)
+                at = code_next_flagged(s, at, wanted);
+            if (at >= s->size)
+                break;
             uint8_t f = s->flags[at];
             bool sure = (f & (CODE_START | CODE_UNSURE | CODE_PADDING)) == CODE_START,
                  unsure = (f & CODE_UNSURE) != 0;
             unsigned length = 1;
             if ((sure || unsure) &&
-                (meaning ? matches_meaning(&full, q, bytes + at, s->size - at, &length)
+                (meaning ? matches_meaning(c, q, bytes + at, s->size - at, &length)
                          : matches_bytes(q, bytes + at, s->size - at))) {
                 if (sure && is_whole(c, q, s->address + at))
                     plan_add_site(p, s->address + at, 0);

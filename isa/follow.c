@@ -7,7 +7,8 @@
 
 struct walk {
     struct code *c;
-    struct addresses todo, done;
+    struct address_stack *todo, *done;
+    const struct code_range *range; /* of the last run */
     bool trial, contradiction;
 };
 
@@ -18,6 +19,21 @@ struct run {
     size_t todo;          /* what was to do by then */
 };
 
+static void push(struct code *c, struct address_stack *s, uint64_t address)
+{
+    if (s->count == s->room) {
+        size_t room = s->room != 0 ? 2 * s->room : 256;
+        uint64_t *more = realloc(s->at, room * sizeof *more);
+        if (more == NULL) {
+            c->no_memory = true;
+            return;
+        }
+        s->at = more;
+        s->room = room;
+    }
+    s->at[s->count++] = address;
+}
+
 static void aim(struct walk *w, uint64_t target)
 {
     uint8_t *f = code_at(w->c, target);
@@ -25,30 +41,36 @@ static void aim(struct walk *w, uint64_t target)
         return;
     *f |= CODE_TARGET;
     if ((*f & CODE_START) == 0 && code_is_wanted(w->c, target))
-        code_add(w->c, &w->todo, target);
+        push(w->c, w->todo, target);
 }
 
-/* The bytes of an instruction are those of no other, nor of a table. */
-static bool is_free(const struct code *c, const struct instruction *i)
+/* Of 8 bytes the first so many, at most all. */
+static uint64_t first_of(unsigned bytes)
 {
-    const uint8_t *f = code_at(c, i->at), *last = code_at(c, i->next - 1);
-    if (f == NULL || last == NULL || (*f & (CODE_DATA | CODE_BODY)) != 0)
+    return ~UINT64_C(0) >> (64 - 8 * (bytes < 8 ? bytes : 8));
+}
+
+/* The bytes of an instruction, from f on, are those of no other, nor of a table. */
+static bool is_free(const uint8_t *f, unsigned length)
+{
+    uint64_t eight,
+        taken = (CODE_EACH(CODE_DATA | CODE_START) & ~first_of(1)) | CODE_DATA | CODE_BODY;
+    memcpy(&eight, f, sizeof eight);
+    if ((eight & taken & first_of(length)) != 0)
         return false;
-    for (const uint8_t *b = f + 1; b <= last; b++)
-        if ((*b & (CODE_DATA | CODE_START)) != 0)
+    for (unsigned n = 8; n < length; n++)
+        if ((f[n] & (CODE_DATA | CODE_START)) != 0)
             return false;
     return true;
 }
 
 /* What programs of users hardly ever do: what decodes so on a guess is data. Zeros are add %al,(%rax). */
-static bool is_odd(const struct instruction *i)
+static bool is_odd(const struct form *f)
 {
-    const ZydisDecodedInstruction *z = &i->z;
-    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
-        z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+    if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->map != ZYDIS_OPCODE_MAP_DEFAULT)
         return false;
-    switch (z->opcode) {
-    case 0x00: return z->raw.modrm.mod == 0 && z->raw.modrm.reg == 0 && z->raw.modrm.rm == 0;
+    switch (f->opcode) {
+    case 0x00: return f->mod == 0 && f->reg == 0 && f->rm == 0;
     case 0x6c:
     case 0x6d:
     case 0x6e:
@@ -68,7 +90,7 @@ static bool is_odd(const struct instruction *i)
     case 0xfa:
     case 0xfb: /* far returns, hlt, cli, sti */
     case 0x8e: /* segment registers */ return true;
-    case 0xff: return z->raw.modrm.reg == 3 || z->raw.modrm.reg == 5;
+    case 0xff: return f->reg == 3 || f->reg == 5;
     default: return false;
     }
 }
@@ -86,14 +108,17 @@ static void dispute(const struct code *c, uint64_t at, uint64_t next)
     }
 }
 
-static void take(struct walk *w, const struct instruction *i)
+static void take(struct walk *w, uint64_t at, unsigned length, uint8_t *f)
 {
-    uint8_t *f = code_at(w->c, i->at);
-    *f = (uint8_t)((*f | CODE_START) & ~(CODE_UNSURE | CODE_PADDING));
-    for (unsigned n = 1; n < i->z.length; n++)
+    uint64_t eight, all = first_of(length);
+    memcpy(&eight, f, sizeof eight);
+    eight |= CODE_START | (CODE_EACH(CODE_BODY) & all & ~first_of(1));
+    eight &= ~(CODE_EACH(CODE_UNSURE | CODE_PADDING) & all);
+    memcpy(f, &eight, sizeof eight);
+    for (unsigned n = 8; n < length; n++)
         f[n] = (uint8_t)((f[n] | CODE_BODY) & ~(CODE_UNSURE | CODE_PADDING));
     if (w->trial)
-        code_add(w->c, &w->done, i->at);
+        push(w->c, w->done, at);
 }
 
 static void drop(const struct code *c, uint64_t at)
@@ -104,26 +129,20 @@ static void drop(const struct code *c, uint64_t at)
         *f = (uint8_t)((*f & ~CODE_BODY) | CODE_UNSURE);
 }
 
-static bool is_lea(const struct instruction *i)
-{
-    return i->z.opcode == 0x8d && i->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
-           i->z.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
-}
-
 unsigned code_named(const struct code *c, const struct instruction *i, struct named named[2])
 {
     unsigned n = 0;
-    if (i->relative)
-        named[n++] = (struct named){i->memory, is_lea(i)};
-    if (c->image->dynamic_type || i->flow != FLOW_NEXT)
+    if (i->form.relative)
+        named[n++] = (struct named){i->memory, i->form.lea};
+    if (c->image->dynamic_type || i->form.flow != FLOW_NEXT)
         return n;
     /* At a fixed address: displacements of 32 bits, and immediates. */
-    if (!i->relative && i->z.raw.disp.size == 32)
-        named[n++] = (struct named){(uint64_t)i->z.raw.disp.value, is_lea(i)};
-    if (i->z.raw.imm[0].size == 32)
-        named[n++] = (struct named){i->z.raw.imm[0].value.u & UINT32_MAX, true};
-    else if (i->z.raw.imm[0].size == 64)
-        named[n++] = (struct named){i->z.raw.imm[0].value.u, true};
+    if (!i->form.relative && i->form.disp_size == 32)
+        named[n++] = (struct named){instruction_displacement(i), i->form.lea};
+    if (i->form.imm_size == 32)
+        named[n++] = (struct named){instruction_immediate(i) & UINT32_MAX, true};
+    else if (i->form.imm_size == 64)
+        named[n++] = (struct named){instruction_immediate(i), true};
     return n;
 }
 
@@ -133,7 +152,7 @@ static void note_references(struct walk *w, const struct instruction *i)
     struct code *c = w->c;
     struct named named[2];
     unsigned n = code_named(c, i, named);
-    if (i->relative && is_lea(i)) {
+    if (i->form.relative && i->form.lea) {
         if (image_grow((void **)&c->lea_list, c->lea_count, sizeof *c->lea_list) != 0)
             c->no_memory = true;
         else
@@ -150,8 +169,8 @@ static void note_references(struct walk *w, const struct instruction *i)
 
 static bool comes_back(const struct code *c, const struct instruction *i)
 {
-    const uint8_t *f = i->flow == FLOW_CALL ? code_at(c, i->target) : NULL;
-    if (i->flow == FLOW_CALL_POINTER && i->relative) {
+    const uint8_t *f = i->form.flow == FLOW_CALL ? code_at(c, i->target) : NULL;
+    if (i->form.flow == FLOW_CALL_POINTER && i->form.relative) {
         /* As -fno-plt calls. */
         const char *name = image_slot_name(c->image, i->memory);
         return name == NULL ||
@@ -166,7 +185,7 @@ static bool calls_itself(const struct code *c, const struct instruction *i,
                          const struct code_range *r)
 {
     const uint8_t *f = code_at(c, i->target);
-    if (i->flow != FLOW_CALL || i->target <= i->at || f == NULL || (*f & CODE_ENTRY) != 0)
+    if (i->form.flow != FLOW_CALL || i->target <= i->at || f == NULL || (*f & CODE_ENTRY) != 0)
         return false;
     return r != NULL ? i->target < r->end : i->target - i->next < 256;
 }
@@ -175,7 +194,7 @@ static bool calls_itself(const struct code *c, const struct instruction *i,
 static bool goes_on(struct walk *w, const struct instruction *i, struct run *run,
                     const struct code_range *range)
 {
-    switch (i->flow) {
+    switch ((enum flow)i->form.flow) {
     case FLOW_NEXT: return true;
     case FLOW_BRANCH: aim(w, i->target); return true;
     case FLOW_JUMP: aim(w, i->target); return false;
@@ -184,14 +203,14 @@ static bool goes_on(struct walk *w, const struct instruction *i, struct run *run
     case FLOW_END: return false;
     case FLOW_CALL:
     case FLOW_CALL_POINTER:
-        if (i->flow == FLOW_CALL)
+        if (i->form.flow == FLOW_CALL)
             aim(w, i->target);
         if (calls_itself(w->c, i, range)) {
             code_add(w->c, &w->c->maybe, i->next);
             return false;
         }
         run->behind_call = i->next;
-        run->todo = w->todo.count;
+        run->todo = w->todo->count;
         return comes_back(w->c, i);
     }
     return false;
@@ -201,7 +220,7 @@ static bool goes_on(struct walk *w, const struct instruction *i, struct run *run
 static void give_up(struct walk *w, const struct run *run, uint64_t at)
 {
     if (run->behind_call != 0)
-        w->todo.count = run->todo;
+        w->todo->count = run->todo;
     else if (w->trial)
         w->contradiction = true;
     for (uint64_t b = run->behind_call != 0 ? run->behind_call : run->begin; b < at; b++) {
@@ -215,57 +234,81 @@ static void give_up(struct walk *w, const struct run *run, uint64_t at)
     }
 }
 
+/* Most runs are of the function of the last one. */
+static const struct code_range *range_of(struct walk *w, uint64_t at)
+{
+    const struct code_range *r = w->range, *end = w->c->ranges + w->c->range_count;
+    if (r == NULL || at < r->start || at >= r->end || (r + 1 < end && at >= r[1].start))
+        w->range = code_range_of(w->c, at);
+    return w->range;
+}
+
+/* What it says of other places. False: the run ends with it. */
+static bool look_at(struct walk *w, const struct instruction *i, struct run *run,
+                    const struct code_range *range)
+{
+    if (i->form.relative || !w->c->image->dynamic_type)
+        note_references(w, i);
+    return goes_on(w, i, run, range);
+}
+
 static void walk_run(struct walk *w, uint64_t at)
 {
     struct code *c = w->c;
-    const struct code_range *range = code_range_of(c, at);
+    const struct code_range *range = range_of(w, at);
+    const struct code_segment *s = NULL;
+    const bool dynamic = c->image->dynamic_type;
     struct run run = {.begin = at};
     for (;;) {
-        struct instruction i;
-        const uint8_t *f = code_at(c, at);
+        if (s == NULL || at - s->address >= s->size)
+            s = code_segment_of(c, at);
+        uint64_t n = s != NULL ? at - s->address : 0;
+        uint8_t *f = s != NULL ? s->flags + n : NULL;
         if (f != NULL && (*f & CODE_START) != 0)
             return;
         /* The call did not return; or into the next function, which is followed by itself. */
         if (range != NULL && at == range->end &&
             (at == run.behind_call || (f != NULL && (*f & CODE_ENTRY) != 0)))
             return;
-        if (f == NULL || !code_decode(c, at, &i) || (range != NULL && i.next > range->end)) {
+        uint32_t found = f != NULL ? form_find(c->forms, s->bytes + n, s->size - n) : 0;
+        const struct form *form = form_found(c->forms, found);
+        unsigned length = form_length(found);
+        if (length == 0 || (range != NULL && length > range->end - at) ||
+            (w->trial && is_odd(form))) {
             give_up(w, &run, at);
             return;
         }
-        if (w->trial && is_odd(&i)) {
-            give_up(w, &run, at);
-            return;
-        }
-        if (!is_free(c, &i)) {
+        uint64_t next = at + length;
+        if (!is_free(f, length)) {
             if (!w->trial && run.behind_call == 0)
-                dispute(c, i.at, i.next);
+                dispute(c, at, next);
             give_up(w, &run, at);
             return;
         }
-        take(w, &i);
-        note_references(w, &i);
-        if (!goes_on(w, &i, &run, range))
-            return;
-        at = i.next;
+        take(w, at, length, f);
+        if (form->flow != FLOW_NEXT || form->relative || !dynamic) {
+            struct instruction i = instruction_of(form, s->bytes + n, at);
+            if (!look_at(w, &i, &run, range))
+                return;
+        }
+        at = next;
     }
 }
 
 static bool walk(struct code *c, uint64_t root, bool trial)
 {
-    struct walk w = {.c = c, .trial = trial};
+    struct walk w = {.c = c, .todo = &c->todo, .done = &c->done, .trial = trial};
     size_t indirect = c->indirect.count, maybe = c->maybe.count;
+    c->todo.count = c->done.count = 0;
     aim(&w, root);
-    while (w.todo.count > 0 && !w.contradiction && !c->no_memory)
-        walk_run(&w, w.todo.at[--w.todo.count]);
+    while (c->todo.count > 0 && !w.contradiction && !c->no_memory)
+        walk_run(&w, c->todo.at[--c->todo.count]);
     if (w.contradiction) {
-        for (size_t i = 0; i < w.done.count; i++)
-            drop(c, w.done.at[i]);
+        for (size_t i = 0; i < c->done.count; i++)
+            drop(c, c->done.at[i]);
         c->indirect.count = indirect;
         c->maybe.count = maybe;
     }
-    free(w.todo.at);
-    free(w.done.at);
     return !w.contradiction;
 }
 

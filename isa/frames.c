@@ -198,12 +198,6 @@ static int read_records(struct image *m, uint64_t at, uint64_t end)
     return 0;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct image_range *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
-}
-
 /* Static programs come without PT_GNU_EH_FRAME: the section of that name, where there are headers of sections. */
 static uint64_t frames_by_section(const struct image *m)
 {
@@ -253,7 +247,7 @@ int image_read_frames(struct image *m, struct rt_error *e)
     const struct image_segment *s = image_segment_of(m, frames);
     if (frames != 0 && s != NULL && read_records(m, frames, s->address + s->size) != 0)
         return -ENOMEM;
-    image_sort(m->ranges, m->range_count, sizeof *m->ranges, by_start);
+    image_sort(m->ranges, m->range_count, sizeof *m->ranges, offsetof(struct image_range, start));
     return 0;
 }
 

@@ -10,15 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void image_sort(void *base, size_t count, size_t size, int (*order)(const void *, const void *))
-{
-    size_t i = 1;
-    while (i < count && order((char *)base + (i - 1) * size, (char *)base + i * size) <= 0)
-        i++;
-    if (i < count)
-        qsort(base, count, size, order);
-}
-
 int image_grow(void **array, size_t count, size_t size)
 {
     if (count != 0 && (count & (count - 1)) != 0)

@@ -105,8 +105,8 @@ int image_read_frames(struct image *m, struct rt_error *e) RT_MUST_CHECK;
 int image_read_plt(struct image *m) RT_MUST_CHECK;
 /* Appends; grows by doubling. 0 or -ENOMEM. */
 int image_add_symbol(struct image *m, const struct image_symbol *s) RT_MUST_CHECK;
-/* qsort(), of what is most often in order already. */
-void image_sort(void *base, size_t count, size_t size, int (*order)(const void *, const void *));
+/* By the uint64_t that lies `key` behind the begin of each; those that have the same keep their order. */
+void image_sort(void *base, size_t count, size_t size, size_t key);
 /* For arrays that grow: room for one more of `size` bytes. */
 int image_grow(void **array, size_t count, size_t size) RT_MUST_CHECK;
 void image_free_dynamic(struct image *m);

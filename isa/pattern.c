@@ -118,9 +118,9 @@ static bool calls_one(const struct plan *p, const struct request *q, const struc
                       const void *names)
 {
     const char *slot = NULL;
-    if (i->flow == FLOW_CALL)
+    if (i->form.flow == FLOW_CALL)
         return code_has(&p->callees, i->target);
-    if (i->flow == FLOW_CALL_POINTER && i->relative)
+    if (i->form.flow == FLOW_CALL_POINTER && i->form.relative)
         slot = image_slot_name(p->code->image, i->memory);
     return slot != NULL && is_named(q, names, slot);
 }

@@ -5,18 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int by_address(const void *a, const void *b)
-{
-    const struct isa_site *x = a, *y = b;
-    return x->address < y->address ? -1 : x->address > y->address;
-}
-
 /* Names of one function, and two requests' worth of the same place, are one site. */
 static void drop_doubles(struct plan *p)
 {
     size_t kept = 0;
-    if (p->site_count != 0)
-        qsort(p->sites, p->site_count, sizeof *p->sites, by_address);
+    image_sort(p->sites, p->site_count, sizeof *p->sites, offsetof(struct isa_site, address));
     for (size_t i = 0; i < p->site_count; i++) {
         if (kept > 0 && p->sites[kept - 1].address == p->sites[i].address) {
             p->refused -= (p->sites[i].flags & ISA_SITE_REFUSED) != 0;

@@ -174,7 +174,7 @@ static bool leads(const struct code *c, uint64_t bytes, uint64_t to, bool decode
         if (i.target == to)
             return true;
         for (unsigned n = code_named(c, &i, named); n > 0; n--)
-            if (named[n - 1].value == to && (named[n - 1].computed || !i.relative))
+            if (named[n - 1].value == to && (named[n - 1].computed || !i.form.relative))
                 return true;
     }
     return false;

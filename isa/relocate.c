@@ -26,58 +26,50 @@ static void put_jump(struct relocated *r, uint64_t target)
     put_distance(r, target, 0);
 }
 
-static bool has_prefix(const struct instruction *i, uint8_t prefix)
-{
-    for (unsigned n = 0; n < i->z.raw.prefix_count; n++)
-        if (i->z.raw.prefixes[n].value == prefix)
-            return true;
-    return false;
-}
-
 static bool is_legacy(const struct instruction *i, ZydisOpcodeMap map, uint8_t opcode)
 {
-    return i->z.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && i->z.opcode_map == map &&
-           i->z.opcode == opcode;
+    return i->form.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && i->form.map == map &&
+           i->form.opcode == opcode;
 }
 
 /* As it is, but for a distance to memory. */
 static const char *copy(struct relocated *r, const struct instruction *i, const uint8_t *bytes)
 {
-    if (!i->relative) {
-        put(r, bytes, i->z.length);
+    if (!i->form.relative) {
+        put(r, bytes, i->form.length);
         return NULL;
     }
-    if (i->z.address_width != 64)
+    if (i->form.address_width != 64)
         return "its operand is relative to half of the instruction pointer";
-    unsigned at = i->z.raw.disp.offset;
+    unsigned at = i->form.disp_offset;
     put(r, bytes, at);
-    put_distance(r, i->memory, i->z.length - at - 4u);
-    put(r, bytes + at + 4, i->z.length - at - 4u);
+    put_distance(r, i->memory, i->form.length - at - 4u);
+    put(r, bytes + at + 4, i->form.length - at - 4u);
     return NULL;
 }
 
 /* loop, loope, loopne, jrcxz reach 127 bytes: over a jump, or into it. */
 static void copy_loop(struct relocated *r, const struct instruction *i)
 {
-    if (i->z.address_width == 32)
+    if (i->form.address_width == 32)
         put(r, (const uint8_t[]){0x67}, 1);
-    put(r, (const uint8_t[]){i->z.opcode, 2, 0xeb, 5}, 4);
+    put(r, (const uint8_t[]){i->form.opcode, 2, 0xeb, 5}, 4);
     put_jump(r, i->target);
 }
 
 static const char *copy_branch(struct relocated *r, const struct instruction *i)
 {
-    bool plain = i->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
-    if (plain && i->z.opcode >= 0xe0 && i->z.opcode <= 0xe3) {
+    bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT;
+    if (plain && i->form.opcode >= 0xe0 && i->form.opcode <= 0xe3) {
         copy_loop(r, i);
         return NULL;
     }
-    if (has_prefix(i, 0x66))
+    if (i->form.has_66)
         return "its branch has another length on another processor";
-    if (plain && i->z.opcode == 0xc7) /* xbegin */
+    if (plain && i->form.opcode == 0xc7) /* xbegin */
         put(r, (const uint8_t[]){0xc7, 0xf8}, 2);
     else
-        put(r, (const uint8_t[]){0x0f, (uint8_t)(0x80 | (i->z.opcode & 15))}, 2);
+        put(r, (const uint8_t[]){0x0f, (uint8_t)(0x80 | (i->form.opcode & 15))}, 2);
     put_distance(r, i->target, 0);
     return NULL;
 }
@@ -88,22 +80,22 @@ static const char *copy_call_pointer(struct relocated *r, const struct instructi
                                      const uint8_t *bytes)
 {
     uint8_t changed[15];
-    bool sib = (i->z.attributes & ZYDIS_ATTRIB_HAS_SIB) != 0;
-    unsigned base = sib ? (unsigned)(i->z.raw.rex.B << 3 | i->z.raw.sib.base)
-                        : (unsigned)(i->z.raw.rex.B << 3 | i->z.raw.modrm.rm);
-    if (i->z.raw.modrm.reg == 3)
+    bool sib = i->form.has_sib;
+    unsigned base = sib ? (unsigned)(i->form.rex_b << 3 | i->form.base)
+                        : (unsigned)(i->form.rex_b << 3 | i->form.rm);
+    if (i->form.reg == 3)
         return "it is a far call";
-    if (base == 4 && (sib || i->z.raw.modrm.mod == 3))
+    if (base == 4 && (sib || i->form.mod == 3))
         return "it calls by the stack pointer";
-    memcpy(changed, bytes, i->z.length);
-    changed[i->z.raw.modrm.offset] ^= 0x30;
+    memcpy(changed, bytes, i->form.length);
+    changed[i->form.modrm_offset] ^= 0x30;
     return copy(r, i, changed);
 }
 
 /* NULL: it may be copied at all. */
 static const char *refuse(const struct relocated *r, const struct instruction *i)
 {
-    bool call = i->flow == FLOW_CALL || i->flow == FLOW_CALL_POINTER;
+    bool call = i->form.flow == FLOW_CALL || i->form.flow == FLOW_CALL_POINTER;
     bool syscall = is_legacy(i, ZYDIS_OPCODE_MAP_0F, 0x05);
     if (r->ends)
         return "control does not get there";
@@ -114,7 +106,7 @@ static const char *refuse(const struct relocated *r, const struct instruction *i
         return "it is a breakpoint of the program's own";
     if (is_legacy(i, ZYDIS_OPCODE_MAP_DEFAULT, 0xcd) || is_legacy(i, ZYDIS_OPCODE_MAP_0F, 0x34))
         return "the kernel looks at where it is";
-    if (r->bytes + i->z.length + 16 > RELOCATE_BYTES || r->fixup_count + 2 > RELOCATE_FIXUPS ||
+    if (r->bytes + i->form.length + 16 > RELOCATE_BYTES || r->fixup_count + 2 > RELOCATE_FIXUPS ||
         r->step_count + 1 > RELOCATE_STEPS)
         return "too many instructions";
     return NULL;
@@ -122,10 +114,10 @@ static const char *refuse(const struct relocated *r, const struct instruction *i
 
 static const char *copy_any(struct relocated *r, const struct instruction *i, const uint8_t *bytes)
 {
-    switch (i->flow) {
+    switch ((enum flow)i->form.flow) {
     case FLOW_CALL:
     case FLOW_JUMP:
-        if (has_prefix(i, 0x66))
+        if (i->form.has_66)
             return "its branch has another length on another processor";
         put_jump(r, i->target);
         return NULL;
@@ -136,7 +128,7 @@ static const char *copy_any(struct relocated *r, const struct instruction *i, co
     case FLOW_RETURN:
     case FLOW_END: break;
     }
-    if (i->z.raw.imm[0].is_relative)
+    if (i->form.imm_relative)
         return "it is relative in a way that is not known";
     return copy(r, i, bytes);
 }
@@ -155,10 +147,10 @@ const char *relocate_add(struct relocated *r, const struct instruction *i, const
         *r = before;
         return why;
     }
-    r->displaced += i->z.length;
-    r->call = i->flow == FLOW_CALL || i->flow == FLOW_CALL_POINTER;
+    r->displaced += i->form.length;
+    r->call = i->form.flow == FLOW_CALL || i->form.flow == FLOW_CALL_POINTER;
     r->syscall = is_legacy(i, ZYDIS_OPCODE_MAP_0F, 0x05);
-    r->ends = i->flow != FLOW_NEXT && i->flow != FLOW_BRANCH;
+    r->ends = i->form.flow != FLOW_NEXT && i->form.flow != FLOW_BRANCH;
     return NULL;
 }
 

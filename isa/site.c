@@ -87,13 +87,13 @@ static unsigned displace(const struct code *c, uint64_t at, struct relocated *r)
     while (r->displaced < JUMP && !r->ends) {
         uint64_t next = at + r->displaced;
         if (!code_is_sure(c, next) || !code_decode(c, next, &i) ||
-            relocate_add(r, &i, image_at(c->image, next, i.z.length)) != NULL)
+            relocate_add(r, &i, image_at(c->image, next, i.form.length)) != NULL)
             return 0;
         if (r->step_count > 1 && (range == NULL || range->wild))
             return 0;
     }
     if (r->call)
-        return i.z.length >= JUMP ? i.z.length : 0;
+        return i.form.length >= JUMP ? i.form.length : 0;
     /* Behind a return nobody misses padding. */
     for (uint64_t pad = at + r->displaced; pad < at + JUMP; pad++)
         if ((*code_at(c, pad) & CODE_PADDING) == 0)
@@ -128,20 +128,23 @@ const char *plan_make_instruction(struct plan *p, const struct code *c, uint64_t
     struct relocated r = {.bytes = 0};
     struct isa_site s = {.address = address};
     struct instruction i;
-    ZydisDecoder decoder;
     *p = (struct plan){.code = c};
     (void)plan_say(p, "instruction");
-    instruction_reader(&decoder);
-    if (!instruction_read(&decoder, bytes, n, address, &i))
+    struct forms *forms = forms_open();
+    if (forms == NULL)
+        return "no memory";
+    bool is_one = instruction_read(forms, bytes, n, address, &i);
+    forms_close(forms);
+    if (!is_one)
         return "is no instruction";
     const char *why = relocate_add(&r, &i, bytes);
     if (why == NULL)
         why = relocate_end(&r);
     if (why != NULL)
         return why;
-    add_bytes(p, bytes, i.z.length);
+    add_bytes(p, bytes, i.form.length);
     s.flags = (uint8_t)((r.call ? ISA_SITE_CALL : 0) | (r.syscall ? ISA_SITE_SYSCALL : 0));
-    s.one = add_copy(p, &r, i.z.length);
+    s.one = add_copy(p, &r, i.form.length);
     if (grow(p, &p->sites, p->site_count, sizeof *p->sites))
         p->sites[p->site_count++] = s;
     return p->no_memory ? "no memory" : NULL;
@@ -156,9 +159,9 @@ static const char *make_copies(struct plan *p, struct isa_site *s)
     uint64_t at = s->address + s->patch;
     if (!code_decode(c, at, &i))
         return "is no instruction";
-    const uint8_t *bytes = image_at(c->image, at, i.z.length);
+    const uint8_t *bytes = image_at(c->image, at, i.form.length);
     s->bytes = (uint32_t)p->byte_count;
-    if (i.z.length == 1 && bytes[0] == 0xcc) {
+    if (i.form.length == 1 && bytes[0] == 0xcc) {
         s->flags |= ISA_SITE_OWN;
         s->one.displaced = 1;
         add_bytes(p, bytes, 1);
@@ -171,10 +174,10 @@ static const char *make_copies(struct plan *p, struct isa_site *s)
         return why;
     struct relocated more;
     unsigned displaced = displace(c, at, &more);
-    unsigned patched = displaced != 0 ? displaced : i.z.length;
+    unsigned patched = displaced != 0 ? displaced : i.form.length;
     add_bytes(p, image_at(c->image, at, patched), patched);
     s->flags |= (uint8_t)((r.call ? ISA_SITE_CALL : 0) | (r.syscall ? ISA_SITE_SYSCALL : 0));
-    s->one = add_copy(p, &r, i.z.length);
+    s->one = add_copy(p, &r, i.form.length);
     if (displaced != 0)
         s->jump = add_copy(p, &more, displaced);
     return NULL;

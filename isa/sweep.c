@@ -4,11 +4,18 @@
 
 #include <string.h>
 
-static bool is_marked(const struct code *c, uint64_t at)
+enum { KNOWN = CODE_START | CODE_BODY | CODE_DATA };
+
+static bool is_endbr64(const uint8_t *p)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-    const uint8_t *p = image_at(c->image, at, sizeof endbr64);
-    return p != NULL && memcmp(p, endbr64, sizeof endbr64) == 0;
+    return memcmp(p, endbr64, sizeof endbr64) == 0;
+}
+
+static bool is_marked(const struct code *c, uint64_t at)
+{
+    const uint8_t *p = image_at(c->image, at, 4);
+    return p != NULL && is_endbr64(p);
 }
 
 /* An address that an instruction computes or that lies in data is a function's or that of data in the text (tables of
@@ -50,31 +57,19 @@ static void try_pointers(struct code *c)
 static void try_marks(struct code *c)
 {
     for (size_t i = 0; i < c->segment_count; i++) {
-        uint64_t first = c->segments[i].address, end = first + c->segments[i].size;
-        for (uint64_t at = (first + 15) & ~UINT64_C(15); at + 4 <= end; at += 16)
-            if (is_marked(c, at))
-                (void)code_try(c, at);
+        const struct code_segment *s = &c->segments[i];
+        for (uint64_t at = -s->address & 15; at + 4 <= s->size; at += 16)
+            if (is_endbr64(s->bytes + at))
+                (void)code_try(c, s->address + at);
     }
 }
 
 /* nop, xchg %ax,%ax, and the long forms of 0f 1f; int3; and what linkers fill with. */
-static bool does_nothing(const struct code *c, uint64_t at, uint64_t *next)
+static bool does_nothing(const struct form *f, const uint8_t *bytes)
 {
-    struct instruction i;
-    const uint8_t *p = image_at(c->image, at, 1);
-    if (p == NULL || !code_decode(c, at, &i))
-        return false;
-    *next = i.next;
-    return *p == 0xcc || (i.z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && i.z.opcode == 0x90) ||
-           (i.z.opcode_map == ZYDIS_OPCODE_MAP_0F && i.z.opcode == 0x1f) ||
-           (i.z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && i.z.opcode == 0x8d &&
-            i.z.raw.modrm.mod == 2 && i.z.raw.disp.value == 0);
-}
-
-static void mark(struct code *c, uint64_t from, uint64_t to, uint8_t flags)
-{
-    for (; from < to; from++)
-        *code_at(c, from) |= flags;
+    return *bytes == 0xcc || (f->map == ZYDIS_OPCODE_MAP_DEFAULT && f->opcode == 0x90) ||
+           (f->map == ZYDIS_OPCODE_MAP_0F && f->opcode == 0x1f) ||
+           (f->lea && f->mod == 2 && form_number(bytes + f->disp_offset, f->disp_size, true) == 0);
 }
 
 static void mark_target(const struct code *c, uint64_t address)
@@ -84,51 +79,85 @@ static void mark_target(const struct code *c, uint64_t address)
         *f |= CODE_TARGET;
 }
 
-/* Bytes between instructions. Padding ends where it stops doing nothing; what then begins is unsure up to the gap's end, and its
- * branches may be true ones. False: something is in it that may be code. */
-static bool settle_gap(struct code *c, uint64_t from, uint64_t to)
+static void mark(const struct code_segment *s, uint64_t from, uint64_t to, uint8_t flags)
 {
-    uint64_t at = from, next = from;
-    while (at < to && does_nothing(c, at, &next) && next <= to)
-        at = next;
-    if (at < to) { /* zeros between functions: as `add %al,(%rax)` they would do something */
-        uint64_t zero = at;
-        while (zero < to && *image_at(c->image, zero, 1) == 0)
-            zero++;
-        at = zero == to ? to : at;
+    for (; from < to; from++)
+        s->flags[from] |= flags;
+}
+
+/* Padding ends where it stops doing nothing. Zeros between functions count too: as `add %al,(%rax)` they would do something. */
+static uint64_t padding_end(const struct code *c, const struct code_segment *s, uint64_t from,
+                            uint64_t to)
+{
+    uint64_t at = from;
+    while (at < to) {
+        const struct form *f = form_read(c->forms, s->bytes + at, s->size - at);
+        if (f == NULL || f->length > to - at || !does_nothing(f, s->bytes + at))
+            break;
+        at += f->length;
     }
-    mark(c, from, at, CODE_PADDING);
+    uint64_t zero = at;
+    while (zero < to && s->bytes[zero] == 0)
+        zero++;
+    return zero == to ? to : at;
+}
+
+static void mark_named(const struct code *c, const struct instruction *i)
+{
+    struct named named[2];
+    unsigned n = code_named(c, i, named);
+    mark_target(c, i->target);
+    for (unsigned k = 0; k < n; k++)
+        if (named[k].computed)
+            mark_target(c, named[k].value);
+}
+
+/* Bytes between instructions. Behind padding all is unsure up to the gap's end, and its branches may be true ones. False: something
+ * is in it that may be code. */
+static bool settle_gap(struct code *c, const struct code_segment *s, uint64_t from, uint64_t to)
+{
+    const bool dynamic = c->image->dynamic_type;
+    uint64_t at = padding_end(c, s, from, to);
+    mark(s, from, at, CODE_PADDING);
     if (at == to)
         return true;
-    mark(c, at, to, CODE_UNSURE);
-    for (struct instruction i; at < to; at = i.next) {
-        if (!code_decode(c, at, &i)) {
-            i.next = at + 1;
-            continue;
+    mark(s, at, to, CODE_UNSURE);
+    while (at < to) {
+        const struct form *f = form_read(c->forms, s->bytes + at, s->size - at);
+        if (f != NULL && (f->flow != FLOW_NEXT || f->relative || !dynamic)) {
+            struct instruction i = instruction_of(f, s->bytes + at, s->address + at);
+            mark_named(c, &i);
         }
-        struct named named[2];
-        unsigned n = code_named(c, &i, named);
-        mark_target(c, i.target);
-        for (unsigned k = 0; k < n; k++)
-            if (named[k].computed)
-                mark_target(c, named[k].value);
+        at += f != NULL ? f->length : 1;
     }
     return false;
 }
 
+/* The first byte from n on of which nothing is known. */
+static uint64_t next_unknown(const struct code_segment *s, uint64_t n, uint64_t end)
+{
+    for (; n < end; n += sizeof(uint64_t)) {
+        uint64_t eight;
+        memcpy(&eight, s->flags + n, sizeof eight);
+        /* The lowest bit of each byte is set where one of the flags is. */
+        eight = (eight | eight >> 1 | eight >> 5) & CODE_EACH(1);
+        _Static_assert(KNOWN == (1 | 1 << 1 | 1 << 5), "the flags that are looked at");
+        if (eight != CODE_EACH(1)) {
+            n += (unsigned)__builtin_ctzll(~eight & CODE_EACH(1)) / 8;
+            break;
+        }
+    }
+    return n < end ? n : end;
+}
+
 static void settle(struct code *c, const struct code_segment *s, uint64_t first, uint64_t end)
 {
-    for (uint64_t at = first; at < end;) {
-        const uint8_t known = CODE_START | CODE_BODY | CODE_DATA;
-        if ((s->flags[at] & known) != 0) {
-            at++;
-            continue;
-        }
+    for (uint64_t at = first; (at = next_unknown(s, at, end)) < end;) {
         uint64_t from = at;
-        while (at < end && (s->flags[at] & known) == 0)
-            at++;
+        at = code_next_flagged(s, at, KNOWN);
+        at = at < end ? at : end;
         struct code_range *r = code_range_of(c, s->address + from);
-        if (!settle_gap(c, s->address + from, s->address + at) && r != NULL)
+        if (!settle_gap(c, s, from, at) && r != NULL)
             r->wild = true;
     }
 }
@@ -148,7 +177,7 @@ static void settle_wanted(struct code *c)
     }
 }
 
-static void count(struct code *c)
+void code_count(struct code *c)
 {
     struct code_counts *n = &c->counts;
     for (size_t i = 0; i < c->segment_count; i++) {
@@ -197,6 +226,7 @@ void code_sweep(struct code *c)
         try_marks(c);
     while (code_follow_tables(c))
         continue;
+    c->forms->guessing = true;
     mark_targets(c, &c->code_refs);
     mark_targets(c, &c->words);
     if (c->partial) {
@@ -205,5 +235,4 @@ void code_sweep(struct code *c)
     }
     for (size_t i = 0; i < c->segment_count; i++)
         settle(c, &c->segments[i], 0, c->segments[i].size);
-    count(c);
 }

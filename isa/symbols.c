@@ -57,14 +57,26 @@ static Dwfl_Module *open_module(struct image *m)
     return module;
 }
 
-static int order(const void *a, const void *b)
+static int by_name(const void *a, const void *b)
 {
     const struct image_symbol *x = a, *y = b;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
-    int by_name = strcmp(x->name, y->name);
+    int order = strcmp(x->name, y->name);
     /* With a version first: it is the better of two that are the same. */
-    return by_name != 0 ? by_name : (int)(y->version[0] != '\0') - (int)(x->version[0] != '\0');
+    return order != 0 ? order : (int)(y->version[0] != '\0') - (int)(x->version[0] != '\0');
+}
+
+/* By address; of one address by name. */
+static void sort(const struct image *m)
+{
+    image_sort(m->symbols, m->symbol_count, sizeof *m->symbols,
+               offsetof(struct image_symbol, address));
+    for (size_t i = 0, next; i < m->symbol_count; i = next) {
+        for (next = i + 1;
+             next < m->symbol_count && m->symbols[next].address == m->symbols[i].address; next++)
+            continue;
+        if (next - i > 1)
+            qsort(&m->symbols[i], next - i, sizeof *m->symbols, by_name);
+    }
 }
 
 /* A symbol that is in both tables is one. */
@@ -117,8 +129,7 @@ int image_read_symbols(struct image *m, struct rt_error *e)
     int rc = split_versions(m);
     if (rc == 0)
         rc = image_read_plt(m);
-    if (m->symbol_count != 0)
-        qsort(m->symbols, m->symbol_count, sizeof *m->symbols, order);
+    sort(m);
     merge(m);
     return rc;
 }

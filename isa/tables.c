@@ -102,49 +102,41 @@ static bool follow_table(struct code *c, struct jump *j, const struct table *t)
     return n != 0;
 }
 
-static bool is_lea(const struct instruction *i)
-{
-    return i->relative && i->z.opcode == 0x8d && i->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
-}
-
 /* cmp $N, or and $N, with a register or memory. */
 static bool compares(const struct instruction *i, uint64_t *limit)
 {
-    const ZydisDecodedInstruction *z = &i->z;
-    if (z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT || z->raw.imm[0].size == 0)
+    const struct form *f = &i->form;
+    if (f->map != ZYDIS_OPCODE_MAP_DEFAULT || f->imm_size == 0)
         return false;
-    bool group = (z->opcode == 0x80 || z->opcode == 0x81 || z->opcode == 0x83) &&
-                 (z->raw.modrm.reg == 7 || z->raw.modrm.reg == 4);
-    *limit = z->raw.imm[0].value.u;
-    return (group || z->opcode == 0x3c || z->opcode == 0x3d) && *limit < MOST_ENTRIES;
+    bool group = (f->opcode == 0x80 || f->opcode == 0x81 || f->opcode == 0x83) &&
+                 (f->reg == 7 || f->reg == 4);
+    *limit = instruction_immediate(i);
+    return (group || f->opcode == 0x3c || f->opcode == 0x3d) && *limit < MOST_ENTRIES;
 }
 
 /* A load of the table at a fixed address: a 32-bit displacement, an index times 8, no base. */
 static bool loads_absolute(const struct code *c, const struct instruction *i)
 {
-    return !c->image->dynamic_type && (i->z.attributes & ZYDIS_ATTRIB_HAS_SIB) != 0 &&
-           i->z.raw.sib.scale == 3 && i->z.raw.sib.base == 5 && i->z.raw.modrm.mod == 0 &&
-           image_segment_of(c->image, (uint64_t)i->z.raw.disp.value) != NULL;
+    return !c->image->dynamic_type && i->form.has_sib && i->form.scale == 3 && i->form.base == 5 &&
+           i->form.mod == 0 && image_segment_of(c->image, instruction_displacement(i)) != NULL;
 }
 
 /* The register that an instruction writes, of those that end up in a jump; 16: another. */
 static unsigned writes(const struct instruction *i, bool *computes)
 {
-    const ZydisDecodedInstruction *z = &i->z;
-    unsigned r = (unsigned)(z->raw.rex.R << 3 | z->raw.modrm.reg),
-             b = (unsigned)(z->raw.rex.B << 3 | z->raw.modrm.rm);
-    bool memory = z->raw.modrm.mod != 3, sib = (z->attributes & ZYDIS_ATTRIB_HAS_SIB) != 0;
-    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
-        z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+    const struct form *f = &i->form;
+    unsigned r = (unsigned)(f->rex_r << 3 | f->reg), b = (unsigned)(f->rex_b << 3 | f->rm);
+    bool memory = f->mod != 3, sib = f->has_sib;
+    if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->map != ZYDIS_OPCODE_MAP_DEFAULT)
         return 16;
-    if (z->opcode >= 0xb8 &&
-        z->opcode <= 0xbf) { /* mov $label; of a weak function that is not there 0 */
-        *computes = z->raw.imm[0].value.u != 0;
-        return (unsigned)(z->raw.rex.B << 3 | (z->opcode & 7));
+    if (f->opcode >= 0xb8 &&
+        f->opcode <= 0xbf) { /* mov $label; of a weak function that is not there 0 */
+        *computes = instruction_immediate(i) != 0;
+        return (unsigned)(f->rex_b << 3 | (f->opcode & 7));
     }
-    switch (z->opcode) {
+    switch (f->opcode) {
     case 0x8b: /* mov; from a table where there is an index */
-        *computes = memory && sib && z->raw.sib.index != 4;
+        *computes = memory && sib && f->index != 4;
         return r;
     case 0x03:
     case 0x63:
@@ -153,9 +145,7 @@ static unsigned writes(const struct instruction *i, bool *computes)
     case 0x01:
     case 0x29:
     case 0x81:
-    case 0x83:
-        *computes = true;
-        return memory || (z->raw.modrm.reg == 7 && z->opcode >= 0x80) ? 16 : b;
+    case 0x83: *computes = true; return memory || (f->reg == 7 && f->opcode >= 0x80) ? 16 : b;
     case 0x89: *computes = false; return memory ? 16 : b;
     default: return 16;
     }
@@ -163,15 +153,15 @@ static unsigned writes(const struct instruction *i, bool *computes)
 
 static void look_back(struct code *c, struct jump *j)
 {
-    const ZydisDecodedInstruction *z = &j->i->z;
-    unsigned wanted = z->raw.modrm.mod == 3 ? (unsigned)(z->raw.rex.B << 3 | z->raw.modrm.rm) : 16;
+    const struct form *f = &j->i->form;
+    unsigned wanted = f->mod == 3 ? (unsigned)(f->rex_b << 3 | f->rm) : 16;
     struct table candidates[6], absolute = {.absolute = true};
     unsigned n = 0;
     uint64_t entries = 0, limit, floor = j->range != NULL ? j->range->start : 0;
     bool written = false, computes = false, branch = false;
     struct instruction i = *j->i;
     if (loads_absolute(c, &i))
-        absolute.at = (uint64_t)i.z.raw.disp.value;
+        absolute.at = instruction_displacement(&i);
     j->table_like = wanted == 16;
     for (unsigned steps = 0; steps < LOOK_BACK; steps++) {
         uint64_t before = code_before(c, i.at, floor);
@@ -181,12 +171,12 @@ static void look_back(struct code *c, struct jump *j)
             written = true;
             j->table_like = computes;
             if (loads_absolute(c, &i))
-                absolute.at = (uint64_t)i.z.raw.disp.value;
+                absolute.at = instruction_displacement(&i);
         }
-        if (is_lea(&i) && n < sizeof candidates / sizeof *candidates)
+        if (i.form.lea && i.form.relative && n < sizeof candidates / sizeof *candidates)
             candidates[n++] = (struct table){.at = i.memory, .base = i.memory};
-        branch = branch || i.flow == FLOW_BRANCH;
-        if (entries == 0 && compares(&i, &limit) && (branch || i.z.raw.modrm.reg == 4))
+        branch = branch || i.form.flow == FLOW_BRANCH;
+        if (entries == 0 && compares(&i, &limit) && (branch || i.form.reg == 4))
             entries = limit + 1;
     }
     absolute.entries = entries;
@@ -198,15 +188,9 @@ static void look_back(struct code *c, struct jump *j)
     }
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct lea *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
 static void sort_leas(struct code *c)
 {
-    image_sort(c->lea_list, c->lea_count, sizeof *c->lea_list, by_place);
+    image_sort(c->lea_list, c->lea_count, sizeof *c->lea_list, offsetof(struct lea, at));
     c->lea_sorted = c->lea_count;
 }
 
@@ -239,7 +223,7 @@ static struct lea_list leas_of(struct code *c, const struct code_range *r)
         add_lea(c, &list, &c->lea_list[low], r);
     for (size_t k = c->lea_sorted; k < c->lea_count; k++)
         add_lea(c, &list, &c->lea_list[k], r);
-    image_sort(list.at, list.count, sizeof *list.at, by_place);
+    image_sort(list.at, list.count, sizeof *list.at, offsetof(struct lea, at));
     return list;
 }
 
@@ -309,13 +293,13 @@ bool code_follow_tables(struct code *c)
         struct instruction i;
         if (!code_decode(c, c->indirect.at[k], &i))
             continue;
-        if (i.relative) {
+        if (i.form.relative) {
             look_at_word(c, &i);
             continue;
         }
         struct jump j = {.i = &i, .range = code_range_of(c, i.at)};
         /* A function of a table in memory: jmp *24(%rax). */
-        if (i.z.raw.modrm.mod != 3 && (i.z.attributes & ZYDIS_ATTRIB_HAS_SIB) == 0)
+        if (i.form.mod != 3 && !i.form.has_sib)
             continue;
         look_back(c, &j);
         if (j.table_like && !j.found && j.range != NULL)

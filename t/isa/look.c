@@ -53,8 +53,9 @@ static void show_starts(const struct code *c)
                 printf("%" PRIx64 "\n", c->segments[i].address + at);
 }
 
-static void show_counts(const struct code *c)
+static void show_counts(struct code *c)
 {
+    code_count(c);
     const struct code_counts *n = &c->counts;
     unsigned wild = 0;
     for (size_t i = 0; i < c->range_count; i++)

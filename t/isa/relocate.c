@@ -29,7 +29,7 @@ struct outcome {
 };
 
 static uint8_t stack[STACK] __attribute__((aligned(64)));
-static ZydisDecoder decoder;
+static struct forms *forms;
 static uint64_t seed = 88172645463325252u;
 
 static uint64_t random_word(void)
@@ -126,12 +126,12 @@ static const char *displace(const uint8_t *code, unsigned n, uint8_t *elsewhere,
     *r = (struct relocated){.bytes = 0};
     for (unsigned at = 0; at < n && !r->ends;) {
         struct instruction i;
-        if (!instruction_read(&decoder, code + at, n - at, (uint64_t)(uintptr_t)(code + at), &i))
+        if (!instruction_read(forms, code + at, n - at, (uint64_t)(uintptr_t)(code + at), &i))
             return "not decoded";
         const char *why = relocate_add(r, &i, code + at);
         if (why != NULL)
             return why;
-        at += i.z.length;
+        at += i.form.length;
     }
     const char *why = relocate_end(r);
     if (why != NULL)
@@ -210,7 +210,7 @@ static void check_call(uint8_t *code, uint8_t *elsewhere, const uint8_t *bytes, 
     if (code[n - 1] == 0 && code[n - 4] == 0)
         memcpy(code + n - 4, &distance, 4);
     memcpy(original, code, n);
-    bool read = instruction_read(&decoder, code, n, (uint64_t)(uintptr_t)code, &i);
+    bool read = instruction_read(forms, code, n, (uint64_t)(uintptr_t)code, &i);
     const char *why = read ? relocate_add(&r, &i, code) : "not decoded";
     if (!ok(why == NULL && r.call && relocate_end(&r) == NULL, "%s: is copied as a call", name))
         return diag("%s", why != NULL ? why : "not a call");
@@ -312,11 +312,11 @@ static void check_refusals(void)
         struct relocated r = {.bytes = 0}, before;
         struct instruction i;
         if (cases[k].b != 0)
-            ok(instruction_read(&decoder, cases[k].before, cases[k].b, 0x1000, &i) &&
+            ok(instruction_read(forms, cases[k].before, cases[k].b, 0x1000, &i) &&
                    relocate_add(&r, &i, cases[k].before) == NULL,
                "%s: the one before is copied", cases[k].name);
         before = r;
-        bool read = instruction_read(&decoder, cases[k].bytes, cases[k].n, 0x1000 + cases[k].b, &i);
+        bool read = instruction_read(forms, cases[k].bytes, cases[k].n, 0x1000 + cases[k].b, &i);
         is_str(read ? relocate_add(&r, &i, cases[k].bytes) : "not decoded", cases[k].why,
                cases[k].name);
         ok(memcmp(&r, &before, sizeof r) == 0, "%s: nothing has changed", cases[k].name);
@@ -331,7 +331,7 @@ int main(int argc, char **argv)
              "they move the stack pointer at random, which valgrind takes for a switch");
         return done_testing();
     }
-    instruction_reader(&decoder);
+    forms = forms_open();
     /* pool_memory must be in reach of both. */
     uintptr_t near = ((uintptr_t)pool_memory & ~(uintptr_t)0xfffff);
     uint8_t *code = map_at(near - 0x10000000, ROOM), *before = map_at(near - 0x70000000, ROOM),
