@@ -19,9 +19,14 @@
 #define PLAIN extern "C" __attribute__((noinline, noclone))
 #endif
 #ifdef __OPTIMIZE__
-#define TAIL_CALLS true // gcc and clang make a jump of a call at the end, then
+#define TAIL_CALLS true // gcc makes a jump of a call at the end, then; clang from -O2 on
 #else
 #define TAIL_CALLS false
+#endif
+#ifdef __clang__
+#define MUST_JUMP __attribute__((musttail))
+#else
+#define MUST_JUMP
 #endif
 static volatile int sink;
 
@@ -163,14 +168,12 @@ PLAIN void r_last(int n)
 PLAIN void r_tail(int n)
 {
     note("r_tail", true);
-    if (TAIL_CALLS)
+    if (TAIL_CALLS) {
         note("r_tail", false);
-    else {
-        r_last(n);
-        note("r_tail", false);
-        return;
+        MUST_JUMP return r_last(n);
     }
     r_last(n);
+    note("r_tail", false);
 }
 PLAIN int r_compare(const void *a, const void *b)
 {
