@@ -42,6 +42,7 @@ struct job {
     struct image *image;
     bool read;         /* the image's symbols are */
     struct code *code; /* made when first needed; of a part where that is enough for the request */
+    struct code names; /* for plans that need no code: of no segment */
     char **requests;   /* all of this image */
     int request_count;
     struct cache cache;
@@ -210,8 +211,8 @@ static bool prepare(struct job *j, const struct request *q, struct rt_error *e)
 /* What is in doubt where a part is decoded may be certain where all is. */
 static int make(struct job *j, struct plan *p, const struct request *q)
 {
-    const struct code names = {.image = j->image};
-    int rc = plan_make(p, j->code != NULL ? j->code : &names, q);
+    j->names = (struct code){.image = j->image};
+    int rc = plan_make(p, j->code != NULL ? j->code : &j->names, q);
     if (rc != 0 || j->code == NULL || !j->code->partial || q->kind == REQUEST_EXITS ||
         (p->unsure == 0 && p->refused == 0))
         return rc;

@@ -126,7 +126,9 @@ static void leave_those(is_over_function *is_over, uintptr_t a, uintptr_t b)
 
 static bool is_over_here(const struct probe_exit *f, uintptr_t stack, uintptr_t at)
 {
-    return (f->back == at && f->stack + sizeof(uintptr_t) == stack) || is_gone(f, stack);
+    /* A return may take arguments along (ret 16). */
+    return (f->back == at && f->stack < stack && probe_one_stack(f->stack, stack)) ||
+           is_gone(f, stack);
 }
 
 static bool is_jumped_over(const struct probe_exit *f, uintptr_t from, uintptr_t to)

@@ -3,33 +3,47 @@
  * use general registers alone, so that no other state need be saved; nothing else is called. All else goes the long way
  * (probe_jump.c), which says the same at more length (probe_functions.c).
  *
- * Signals are not blocked. A handler that comes in between may record, enter functions and leave them, and open and close windows: whoever has
- * recorded has moved the cursor, and everything is looked at again. */
+ * Signals are not blocked. A handler that comes in between may record, enter functions and leave them, open and close windows, and jump
+ * away: see struct probe_opens. Whoever has recorded has moved the cursor, and the long way looks at everything again. */
 #include "preload/probe_fast.h"
 
 #include "base/recorder.h"
 
 #if PROBE_HAS_FAST
 
-enum outcome { DONE, SLOW, OUTSIDE };
-
-/* One event, where a window is open. The clock is the counter: else no place goes this way. */
-static inline __attribute__((always_inline)) enum outcome put(struct recorder_thread *t,
-                                                              uint32_t code, uint64_t a, uint64_t b)
+/* The event of f, if no handler has recorded since slot was the next one, and the list was `state`. The clock is the counter: else no place
+ * goes this way. amid: what is added to the state meanwhile; after: what it is then. False: the long way. */
+static inline __attribute__((always_inline)) bool
+put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, uint32_t windows,
+    const struct probe_function *f, uint32_t code, uint64_t b, uint64_t state, uint64_t amid,
+    uint32_t after)
 {
+    uint32_t depth = probe_opens_depth(state);
+    uint64_t head = (uint64_t)code | (uint64_t)(uint16_t)*t->cpu << 32 | t->mark_bits;
+    amid |= state | (uint64_t)(uintptr_t)slot << PROBE_STATE_SLOT;
+    o->amid = *f;
+    o->head = head;
+    /* Who has changed it since it was looked at has recorded an edge of a window, and moved the cursor. */
+    __atomic_store_n(&o->state, amid, __ATOMIC_RELAXED);
+    uint64_t clock = o->clock = clock_counter();
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    bool done = recorder_swap_cursor(t, slot, slot + 1);
+    if (RT_LIKELY(done)) {
+        recorder_fill(slot, head, clock, f->function, b);
+        if (after > depth)
+            o->open[depth] = *f;
+        if (RT_LIKELY(probe_swap(&o->state, amid, after)))
+            return true;
+    }
+    /* A handler has been here. What it has settled as not there yet (PROBE_BACK) is, or will not be; else it has seen to the list. */
     for (;;) {
-        struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
-        uint64_t mark = t->mark_bits;
-        if (RT_UNLIKELY(t->recording == 0))
-            return OUTSIDE;
-        if (RT_UNLIKELY(slot == t->end))
-            return SLOW;
-        uint64_t head = (uint64_t)code | (uint64_t)(uint16_t)*t->cpu << 32 | mark;
-        uint64_t clock = clock_counter();
-        if (RT_LIKELY(recorder_swap_cursor(t, slot, slot + 1))) {
-            recorder_fill(slot, head, clock, a, b);
-            return DONE;
-        }
+        uint64_t now = probe_look(&o->state);
+        uint32_t then = now == amid && o->windows != windows ? 0 : probe_opens_depth(now);
+        bool open = (now & PROBE_BACK) != 0 && done;
+        if (open && after > depth)
+            o->open[depth] = *f;
+        if (probe_swap(&o->state, now, open ? after : then))
+            return done;
     }
 }
 
@@ -88,22 +102,24 @@ static inline __attribute__((always_inline)) bool entered(const struct probe_fra
         return true;
     if (is_ours(t, o))
         return false;
-    uint32_t depth = o->depth;
+    struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+    uint32_t windows = o->windows;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t state = probe_look(&o->state);
     struct probe_numbered *row = row_of(f);
-    uintptr_t function = place_at(f, row);
-    if (is_long(t) || (depth != 0 && o->open[depth - 1].stack <= stack))
+    if (is_long(t) || slot == t->end || state > OPTION_FUNCTIONS_DEPTH_MAX)
         return true;
-    if (depth >= probe_functions_limit)
+    uint32_t depth = (uint32_t)state;
+    if (depth != 0 && o->open[depth - 1].stack <= stack)
+        return true;
+    if (depth >= probe_functions_limit || t->recording == 0)
         return false;
     uintptr_t back = *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
     if (__atomic_load_n(&row->back, __ATOMIC_RELAXED) != back && !is_return(back, row))
         return true;
-    enum outcome outcome = put(t, EV_FUNCTION_ENTER, function, back);
-    if (outcome != DONE)
-        return outcome == SLOW;
-    o->open[depth] = (struct probe_function){function, stack, back};
-    o->depth = depth + 1;
-    return false;
+    const struct probe_function entered = {place_at(f, row), stack, back};
+    return !put(t, o, slot, windows, &entered, EV_FUNCTION_ENTER, back, state, PROBE_AMID_ENTER,
+                depth + 1);
 }
 
 static inline __attribute__((always_inline)) bool returned(const struct probe_frame *f, bool exits)
@@ -113,20 +129,19 @@ static inline __attribute__((always_inline)) bool returned(const struct probe_fr
     uintptr_t stack = stack_at(f);
     if (exits && may_exit(stack))
         return true;
-    if (o->depth == 0 || t->recording == 0 || is_ours(t, o))
+    struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+    uint32_t windows = o->windows;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t state = probe_look(&o->state);
+    if (state == 0 || t->recording == 0 || is_ours(t, o))
         return false;
-    uint32_t depth = o->depth - 1;
-    const struct probe_function *left = &o->open[depth];
-    if (is_long(t) || left->stack + sizeof left->stack != stack ||
-        left->back != place_at(f, row_of(f)))
+    if (is_long(t) || slot == t->end || state > OPTION_FUNCTIONS_DEPTH_MAX)
         return true;
-    /* Before its event: a window that a handler closes in between has none of it, and need not. */
-    uintptr_t function = left->function;
-    o->depth = depth;
-    if (put(t, EV_FUNCTION_LEAVE, function, 0) != SLOW)
-        return false;
-    o->depth = depth + 1;
-    return true;
+    uint32_t depth = (uint32_t)state - 1;
+    const struct probe_function left = o->open[depth];
+    if (left.stack + sizeof left.stack != stack || left.back != place_at(f, row_of(f)))
+        return true;
+    return !put(t, o, slot, windows, &left, EV_FUNCTION_LEAVE, 0, state, PROBE_AMID_LEAVE, depth);
 }
 
 bool probe_fast_entered(void)

@@ -23,16 +23,51 @@ struct probe_function {
     uintptr_t back;     /* that */
 };
 
-/* Those of a thread, the latest last. Of the open window alone. */
+/* Those of a thread, the latest last. Of the open window alone.
+ *
+ * state: how many there are; and, while the fast way is amid an enter or a leave, where in the chunk its event will be. One word: a handler that
+ * comes in between may enter and leave functions, close windows, and never come back (siglongjmp). Whoever looks at the list then
+ * settles first what is to be said of that (probe_functions.c): the event is there or is not. */
 struct probe_opens {
-    uint32_t depth;
-    bool forked; /* they are the parent's: a window that opens shows them */
+    uint64_t state;
+    uint64_t head, clock;       /* amid something: of its event */
+    struct probe_function amid; /* and whose it is */
+    uint32_t windows; /* edges so far: what was open before one is not in the list after it */
+    bool forked;      /* they are the parent's: a window that opens shows them */
     bool
         inside; /* our own code runs, which may come to probes: such executions are none of the program's */
     struct probe_function open[OPTION_FUNCTIONS_DEPTH_MAX];
 };
 extern __thread struct probe_opens probe_opens
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#define PROBE_BACK ((uint64_t)0x200) /* settled: it was not there yet, and may come */
+#define PROBE_AMID_ENTER ((uint64_t)0x400)
+#define PROBE_AMID_LEAVE ((uint64_t)0x800)
+#define PROBE_STATE_SLOT 16 /* from this bit on */
+_Static_assert(OPTION_FUNCTIONS_DEPTH_MAX < PROBE_BACK, "a depth is below the flags");
+static inline uint32_t probe_opens_depth(uint64_t state)
+{
+    return (uint32_t)(state & (PROBE_BACK - 1));
+}
+/* Atomic with respect to this thread's own handlers. */
+static inline bool probe_swap(uint64_t *word, uint64_t from, uint64_t to)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    bool same;
+    __asm__ volatile("cmpxchgq %3, %1"
+                     : "=@cce"(same), "+m"(*word), "+a"(from)
+                     : "r"(to)
+                     : "memory");
+    return same;
+#else
+    return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#endif
+}
+static inline uint64_t probe_look(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
 /* REGTRACE_FUNCTIONS_DEPTH. */
 extern uint32_t probe_functions_limit RT_HIDDEN;
 

@@ -12,35 +12,19 @@
 
 #if PROBE_HAS_FAST
 
-/* Atomic with respect to this thread's own handlers. */
-static inline bool swap(uint64_t *word, uint64_t from, uint64_t to)
-{
-    bool same;
-    __asm__ volatile("cmpxchgq %3, %1"
-                     : "=@cce"(same), "+m"(*word), "+a"(from)
-                     : "r"(to)
-                     : "memory");
-    return same;
-}
-
-static inline uint64_t look(const uint64_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
-}
-
 /* A handler that has changed the list in between has noted its own. */
 static inline void note_lowest(struct probe_exits *e)
 {
     uint64_t state;
     do {
         uintptr_t lowest = 0;
-        state = look(&e->state);
+        state = probe_look(&e->state);
         for (uint32_t i = 0; i < probe_exits_count(state); i++)
             if (i == 0 || e->active[i].stack < lowest)
                 lowest = e->active[i].stack;
         __atomic_store_n(&probe_exits_lowest, lowest, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    } while (look(&e->state) != state);
+    } while (probe_look(&e->state) != state);
 }
 
 /* Nobody need look: probes rest, or our own code or a vfork child is here, or instructions are counted. */
@@ -66,7 +50,7 @@ bool probe_fast_exit_entered(void)
     struct probe_exits *e = &probe_exits;
     struct probe_numbered *row = &probe_numbered[f->number & PROBE_NUMBER_MASK];
     uintptr_t stack = (uintptr_t)(f + 1) + PROBE_RED_ZONE;
-    uint64_t state = look(&e->state);
+    uint64_t state = probe_look(&e->state);
     uint32_t n = probe_exits_count(state);
     uintptr_t lowest = probe_exits_lowest, back = *(const uintptr_t *)stack; /* NOLINT: the stack */
     if (is_odd(&recorder_self) || (lowest != 0 && stack >= lowest) || n == PROBE_EXITS_MAX ||
@@ -76,7 +60,7 @@ bool probe_fast_exit_entered(void)
         if (e->active[i].function == row->at)
             return true;
     e->active[n] = (struct probe_exit){row->at, stack, back, row->left};
-    if (!swap(&e->state, state, probe_exits_state(state, n + 1)))
+    if (!probe_swap(&e->state, state, probe_exits_state(state, n + 1)))
         return true;
     note_lowest(e);
     return false;
@@ -88,13 +72,13 @@ static inline bool count_down(uint64_t left)
     uint64_t *automaton = recorder_self.automaton;
     uint64_t *counter = (uint64_t *)(void *)((char *)automaton + left);
     if (automaton == NULL ||
-        look(automaton) != __atomic_load_n(probe_exits_epoch, __ATOMIC_ACQUIRE))
+        probe_look(automaton) != __atomic_load_n(probe_exits_epoch, __ATOMIC_ACQUIRE))
         return false;
     for (;;) {
-        uint64_t old = look(counter);
+        uint64_t old = probe_look(counter);
         if ((int64_t)old <= 1)
             return false;
-        if (swap(counter, old, old - 1))
+        if (probe_swap(counter, old, old - 1))
             return true;
     }
 }
@@ -107,7 +91,7 @@ bool probe_fast_exit_returned(void)
     uintptr_t at = row->at - ((f->number & PROBE_NUMBER_ENDBR) != 0 ? 4 : 0),
               stack = (uintptr_t)(f + 1) + PROBE_RED_ZONE +
                       ((f->number & PROBE_NUMBER_CALL) != 0 ? 8 : 0);
-    uint64_t state = look(&e->state);
+    uint64_t state = probe_look(&e->state);
     uint32_t n = probe_exits_count(state);
     if (n == 0 || stack < probe_exits_lowest)
         return false;
@@ -119,20 +103,20 @@ bool probe_fast_exit_returned(void)
         if (e->active[i].stack <= stack)
             return true;
     /* First it is off the list: it ends once, whoever comes in between. */
-    if (!swap(&e->state, state, probe_exits_state(state, n - 1)))
+    if (!probe_swap(&e->state, state, probe_exits_state(state, n - 1)))
         return true;
     if (count_down(left.left)) {
         note_lowest(e);
         return false;
     }
     /* It fires the long way, by which it is there again. */
-    state = look(&e->state);
+    state = probe_look(&e->state);
     n = probe_exits_count(state);
     while (n < PROBE_EXITS_MAX) {
         e->active[n] = left;
-        if (swap(&e->state, state, probe_exits_state(state, n + 1)))
+        if (probe_swap(&e->state, state, probe_exits_state(state, n + 1)))
             break;
-        state = look(&e->state);
+        state = probe_look(&e->state);
         n = probe_exits_count(state);
     }
     note_lowest(e);

@@ -55,11 +55,70 @@ void probe_functions_published(const struct probe_sites *s)
     atomic_store_explicit(&probe_exits_now, make_returns(s, PROBE_EXITED), memory_order_release);
 }
 
+static uint32_t depth_now(void)
+{
+    return probe_opens_depth(probe_opens.state);
+}
+
+static void set_depth(uint32_t depth)
+{
+    probe_opens.state = (probe_opens.state & PROBE_BACK) | depth;
+}
+
+/* The event that the fast way was about to record is there; what it had no time to write of it is written. */
+static bool is_recorded(const struct recorder_thread *t, struct event_slot *slot)
+{
+    const struct probe_opens *o = &probe_opens;
+    uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
+    if (atomic_load_explicit(&t->cursor, memory_order_relaxed) == slot)
+        return false;
+    if (head >> 48 == o->head >> 48)
+        return EVENT_HEAD_CODE(head) == EVENT_HEAD_CODE(o->head) && slot->a == o->amid.function;
+    if ((const char *)slot > (const char *)t->chunk && slot < t->end)
+        recorder_fill(slot, o->head, o->clock, o->amid.function,
+                      EVENT_HEAD_CODE(o->head) == EV_FUNCTION_ENTER ? o->amid.back : 0);
+    return true;
+}
+
+/* First of all, where the list is looked at: this may be a handler that has come amid what the fast way does (struct probe_opens). */
+static void settle(const struct recorder_thread *t)
+{
+    struct probe_opens *o = &probe_opens;
+    uint64_t state = o->state;
+    uint32_t depth = probe_opens_depth(state);
+    if ((state & (PROBE_AMID_ENTER | PROBE_AMID_LEAVE)) == 0)
+        return;
+    if (!is_recorded(t, (struct event_slot *)(uintptr_t)(state >> PROBE_STATE_SLOT))) { /* NOLINT */
+        o->state = depth | PROBE_BACK;
+    } else if ((state & PROBE_AMID_ENTER) != 0) {
+        o->open[depth] = o->amid;
+        o->state = depth + 1;
+    } else {
+        o->state = depth - 1;
+    }
+}
+
+/* What the fast way was amid will not be gone on with: the thread is further up the stack. */
+static void forget_amid(uintptr_t stack)
+{
+    struct probe_opens *o = &probe_opens;
+    if ((o->state & PROBE_BACK) != 0 && stack > o->amid.stack &&
+        probe_one_stack(stack, o->amid.stack))
+        o->state = depth_now();
+}
+
 static void leave(struct recorder_thread *t, uint32_t cut)
 {
-    const struct probe_function *f = &probe_opens.open[--probe_opens.depth];
+    uint32_t depth = depth_now() - 1;
+    const struct probe_function f = probe_opens.open[depth];
+    set_depth(depth);
     if (t->recording != 0) /* not asked anew: a window may be closing */
-        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, f->function, 0);
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, f.function, 0);
+}
+
+static const struct probe_function *latest(void)
+{
+    return &probe_opens.open[depth_now() - 1];
 }
 
 /* A frame that began there is gone when another begins or goes on further up on the same stack. */
@@ -74,9 +133,12 @@ void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
     struct recorder_thread *t = &recorder_self;
     if (!recorder_active(t))
         return;
-    while (probe_opens.depth != 0 && is_gone(&probe_opens.open[probe_opens.depth - 1], stack))
+    settle(t);
+    forget_amid(stack);
+    while (depth_now() != 0 && is_gone(latest(), stack))
         leave(t, 0);
-    if (probe_opens.depth >= probe_functions_limit)
+    uint32_t depth = depth_now();
+    if (depth >= probe_functions_limit)
         return;
     uintptr_t back = *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
     if (!(may_trap && probe_return_ensure(back)) && recorder_stream.header != NULL &&
@@ -88,7 +150,8 @@ void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
                        (unsigned long)back);
         log_line(LOG_WARNING, line);
     }
-    probe_opens.open[probe_opens.depth++] = (struct probe_function){function, stack, back};
+    probe_opens.open[depth] = (struct probe_function){function, stack, back};
+    set_depth(depth + 1);
     (void)recorder_emit(t, EV_FUNCTION_ENTER, function, back);
 }
 
@@ -98,39 +161,42 @@ void probe_functions_returned(uintptr_t stack, uintptr_t at)
     if (!probe_functions_wanted())
         return;
     (void)recorder_active(t); /* a window that opens here shows what is active */
-    uint32_t i = probe_opens.depth;
+    settle(t);
+    forget_amid(stack);
+    uint32_t i = depth_now();
     if (i == 0)
         return;
     while (i > 0 && (probe_opens.open[i - 1].stack + sizeof stack != stack ||
                      probe_opens.open[i - 1].back != at))
         i--;
     if (i == 0) {
-        while (probe_opens.depth != 0 && is_gone(&probe_opens.open[probe_opens.depth - 1], stack))
+        while (depth_now() != 0 && is_gone(latest(), stack))
             leave(t, 0);
         return;
     }
-    while (probe_opens.depth > i)
-        leave(t, is_gone(&probe_opens.open[probe_opens.depth - 1], stack) ? 0 : CUT);
-    if (probe_opens.depth == i)
+    while (depth_now() > i)
+        leave(t, is_gone(latest(), stack) ? 0 : CUT);
+    if (depth_now() == i)
         leave(t, 0);
 }
 
 void probe_functions_jumped(uintptr_t from, uintptr_t to)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.probes || probe_opens.depth == 0)
+    if (!process.probes || probe_opens.state == 0)
         return;
     uint64_t mask = sys_block_signals();
     (void)recorder_active(t);
-    while (probe_opens.depth != 0 && probe_opens.open[probe_opens.depth - 1].stack >= from &&
-           probe_opens.open[probe_opens.depth - 1].stack < to)
+    settle(t);
+    forget_amid(to);
+    while (depth_now() != 0 && latest()->stack >= from && latest()->stack < to)
         leave(t, 0);
     sys_restore_signals(mask);
 }
 
 void probe_functions_forked(void)
 {
-    probe_opens.forked = probe_opens.depth != 0;
+    probe_opens.forked = depth_now() != 0;
 }
 
 /* Nor is the memory looked at where there are no probes: its first use is a fault on a page, which events of windows count. */
@@ -138,15 +204,16 @@ void probe_functions_cut(struct recorder_thread *t, bool enter)
 {
     if (!process.probes)
         return;
-    /* A handler may have closed a window amid an enter, and so left something behind. */
+    settle(t);
+    probe_opens.windows++;
     if (enter && !probe_opens.forked)
-        probe_opens.depth = 0;
+        set_depth(0);
     probe_opens.forked = false;
     if (enter)
-        for (uint32_t i = 0; i < probe_opens.depth; i++)
+        for (uint32_t i = 0; i < depth_now(); i++)
             (void)recorder_emit(t, EV_FUNCTION_ENTER | CUT, probe_opens.open[i].function,
                                 probe_opens.open[i].back);
     else
-        while (probe_opens.depth != 0)
+        while (depth_now() != 0)
             leave(t, CUT);
 }

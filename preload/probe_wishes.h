@@ -20,6 +20,7 @@ struct probe_wish {
     char masked[128];     /* the image that has it, but runs with SIGTRAP blocked */
     uint64_t refused;     /* places that cannot be patched */
     char refused_in[128]; /* the first image with one */
+    uint64_t unsure;      /* places that may be data */
     char nearest[512];    /* what the program had to say */
 };
 

@@ -50,6 +50,8 @@ static int take(const struct probe_image *image, struct probe_wish *w,
     uint64_t refused = 0;
     if (image->is_program)
         (void)snprintf(w->nearest, sizeof w->nearest, "%s", answer->reason);
+    if (answer->plan != NULL && !image->no_int3 && w->of == NULL)
+        w->unsure += answer->plan->unsure;
     if (answer->plan == NULL || answer->plan->sites.count == 0 || (w->one_image && w->found) ||
         (w->of != NULL && !w->of->found))
         return 0;
@@ -191,6 +193,10 @@ static void say_unresolved(bool instrumented)
                        "%" PRIu64 " places cannot be patched and are left alone, the first in %s",
                        w->refused, w->refused_in);
         if (w->refused != 0)
+            warn(w, text, "");
+        (void)snprintf(text, sizeof text, "%" PRIu64 " places may be data and are left alone",
+                       w->unsure);
+        if (w->unsure != 0)
             warn(w, text, "");
     }
     (void)snprintf(text, sizeof text, "%u more places are not in what is loaded so far",

@@ -70,6 +70,19 @@ for build in "${builds[@]}"; do
     rm -rf "$T/flips"
 done
 
+# Handlers that come amid an enter or a leave, enter and leave functions themselves, and never come back.
+c++ -O2 -o "$T/amid" "$REGTRACE_SOURCE/t/probes/amid.cc" -pthread -lrt || exit 99
+for jumps in 0 1; do
+    rm -rf "$T/run"
+    run 120 "$REGTRACE" run -quiet -o "$T/run" -functions '^r_' -- "$T/amid" 6000 "$jumps"
+    is "$status" 0 "a handler each 100 us, jumps $jumps: the program ends well" || diag "$err"
+    ok_run "what is recorded holds" "$REGTRACE" check "$T/run"
+    is "$(functions "$T/run" | awk '
+        $2 ~ /^\+/ { stack[$1, ++depth[$1]] = substr($2, 2); entered++; next }
+        { if (depth[$1] < 1 || stack[$1, depth[$1]--] != substr($2, 2)) wrong++ }
+        END { for (t in depth) left += depth[t]; print wrong + 0, left + 0, (entered >= 8 * 6000 * 7) }')" "0 0 1" "each leave is that of the latest enter, and none is missing"
+done
+
 # A forked child goes on in what its parent was in.
 rm -rf "$T/run"
 run 60 "$REGTRACE" run -quiet -o "$T/run" -functions '^r_' -- "$P" forks
