@@ -78,7 +78,7 @@ static void pushed(const struct code *c, unsigned bytes)
 }
 
 enum { RED_ZONE = 128, NUMBER = 8, SAVED = 24 };
-enum { JE = 0x84, JNE = 0x85, JLE = 0x8e };
+enum { JB = 0x82, JE = 0x84, JNE = 0x85, JLE = 0x8e };
 
 /* A branch of this condition (the second byte of its opcode). */
 static void put_branch(struct code *c, uint8_t condition, const uint8_t *target)
@@ -131,8 +131,22 @@ static void put_aside(struct code *c, uint32_t number, bool counting, const uint
     put_32(c, copy - (c->at + 4));
 }
 
+/* To `slow` where the stack pointer shows that functions with exit_func alarms may be over: probe_exits_lowest, where it is not 0, is at or
+ * below it. bytes: of ours on the stack. */
+static void put_exits(struct code *c, unsigned bytes, const uint8_t *slow)
+{
+    PUT(c, 0x64, 0x48, 0x8b, 0x04, 0x25); /* mov %fs:lowest,%rax */
+    put_32(c, thread_offset(&probe_exits_lowest));
+    PUT(c, 0x48, 0xff, 0xc8);       /* dec %rax */
+    PUT(c, 0x48, 0x8d, 0x8c, 0x24); /* lea bytes(%rsp),%rcx */
+    put_32(c, bytes);
+    PUT(c, 0x48, 0x39, 0xc8); /* cmp %rcx,%rax */
+    put_branch(c, JB, slow);
+}
+
 /* One execution less. due: where to go where it has come to zero; slow: where a call must see to it. */
-static void put_count(struct code *c, uint16_t alarm, const uint8_t *due, const uint8_t *slow)
+static void put_count(struct code *c, const struct probe_site *s, const uint8_t *due,
+                      const uint8_t *slow)
 {
     uint64_t epoch = (uint64_t)(uintptr_t)ctl_shared_epoch(process.shared);
     pushed(c, 0);
@@ -144,6 +158,8 @@ static void put_count(struct code *c, uint16_t alarm, const uint8_t *due, const 
     pushed(c, RED_ZONE + SAVED - 8);
     PUT(c, 0x51); /* push %rcx */
     pushed(c, RED_ZONE + SAVED);
+    if (ctl_config_uses(process.config, CTL_EXIT_FUNC))
+        put_exits(c, RED_ZONE + SAVED + ((s->flags & ISA_SITE_CALL) != 0 ? 8 : 0), slow);
     PUT(c, 0x64, 0x48, 0x8b, 0x04, 0x25); /* mov %fs:automaton,%rax */
     put_32(c, thread_offset(&recorder_self.automaton));
     PUT(c, 0x48, 0x85, 0xc0); /* test %rax,%rax */
@@ -157,7 +173,7 @@ static void put_count(struct code *c, uint16_t alarm, const uint8_t *due, const 
     PUT(c, 0x48, 0x8b, 0x09, 0x48, 0x3b, 0x08); /* mov (%rcx),%rcx; cmp (%rax),%rcx */
     put_branch(c, JNE, slow);
     PUT(c, 0x48, 0xff, 0x88); /* decq left(%rax) */
-    put_32(c, (int64_t)ctl_left_offset(alarm));
+    put_32(c, (int64_t)ctl_left_offset(s->alarm));
     put_branch(c, JLE, due);
     put_restore(c, true);
 }
@@ -189,7 +205,7 @@ static bool is_simple(const struct probe_site *first, unsigned rows)
         return false;
     const struct ctl_alarm *a = ctl_config_alarm(process.config, first->alarm);
     return rows == 1 && !a->global && a->type != CTL_EXIT_FUNC && a->type != CTL_MAGIC &&
-           a->type != CTL_CPUID && !ctl_config_uses(process.config, CTL_EXIT_FUNC);
+           a->type != CTL_CPUID;
 }
 
 /* One exit_func alarm that each thread counts by itself. */
@@ -244,7 +260,7 @@ static void put_way(struct code *c, const struct way *w)
 {
     const struct probe_block *b = (const struct probe_block *)(const void *)w->block;
     if (w->counted != NULL)
-        put_count(c, w->counted->alarm, w->due, w->slow);
+        put_count(c, w->counted, w->due, w->slow);
     else if (b->fast != NULL)
         put_fast(c, w->number, w->block + offsetof(struct probe_block, fast), w->slow);
     else

@@ -42,7 +42,7 @@ static inline bool probe_is_of_alarms(const struct probe_site *s)
 }
 
 #define PROBE_INT3 0xcc
-#define PROBE_BLOCK_BYTES 224u
+#define PROBE_BLOCK_BYTES 256u
 #define PROBE_NO_STEP 0xff
 /* What a block of code begins with. Not written once it may be executed, but by probe_write(). */
 struct probe_block {

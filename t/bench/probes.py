@@ -18,6 +18,8 @@ def probes():
                          "%.2f ns" % pairs.spread_absolute(), remark % median(pairs.bare)))
     row("places armed, never come to", 0, ["100000000"], "start:enter_func:never", "bare %.2f ns a call; the goal is no difference")
     row("a counted place that does not fire", 3, ["100000000"], "start:enter_func:large:count5000000000", "bare %.2f ns; by a jump")
+    row("the same, where exits are waited for as well", 3, ["100000000"],
+        "start:enter_func:large:count5000000000;start:exit_func:tiny:count5000000000", "bare %.2f ns; by a jump")
     row("a place that fires each time", None, ["1000000"], "precond:enter_func:large,repeat", "bare %.2f ns; by a jump")
     row("a counted place too small for a jump", None, ["200000", "small"], "start:enter_func:tiny:count5000000000",
         "bare %.2f ns; by an int3")
