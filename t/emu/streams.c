@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `streams DIR`: each event of a run in the order in which the emulator gets them: ns, rank, thread, row, code. */
+#include "tools/emu/streams.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void skip(const char *file, const char *why)
+{
+    printf("left out: %s: %s\n", file, why);
+}
+
+int main(int argc, char **argv)
+{
+    struct rt_error e = {{0}};
+    struct rt_run *run = NULL;
+    struct emu_streams *s = NULL;
+    struct rank_list all = {0};
+    struct emu_record r;
+    bool got = true;
+    uint32_t n;
+    if (argc < 2 || rt_run_open(&run, argv[1], &e) != 0 ||
+        emu_streams_open(&s, run, &all, argc > 2 ? skip : NULL, &e) != 0) {
+        fprintf(stderr, "%s\n", e.text);
+        rt_run_close(run);
+        return 1;
+    }
+    const struct emu_stream *streams = emu_streams_all(s, &n);
+    int rc = 0;
+    while (rc == 0 && got) {
+        rc = emu_streams_next(s, &r, &got, &e);
+        if (rc == 0 && got)
+            printf("%" PRId64 " %" PRId32 " %" PRId32 " %" PRIu64 " %" PRIu32 "\n", r.ns,
+                   rt_rank_info(streams[r.stream].rank)->rank, streams[r.stream].number, r.row,
+                   r.event.code);
+    }
+    if (rc != 0)
+        fprintf(stderr, "%s\n", e.text);
+    emu_streams_close(s);
+    rt_run_close(run);
+    return rc != 0;
+}

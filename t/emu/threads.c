@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Threads that record much and little, and a forked child that does so too: files in which threads' pieces lie in any order. */
+#include <regtrace.h>
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 4, TIMES = 6000 };
+
+/* Thread n records each 10^n-th time. */
+static void *work(void *argument)
+{
+    int each = 1;
+    for (intptr_t n = (intptr_t)argument; n > 0; n--)
+        each *= 10;
+    for (int i = 0; i < TIMES; i++) {
+        if (i % each != 0)
+            continue;
+        regtrace_region_begin("part");
+        regtrace_region_end("part");
+    }
+    return NULL;
+}
+
+static void all(void)
+{
+    pthread_t threads[THREADS];
+    for (intptr_t i = 0; i < THREADS; i++)
+        (void)pthread_create(&threads[i], NULL, work, (void *)i); /* NOLINT: a number */
+    for (int i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
+}
+
+int main(void)
+{
+    pid_t child = fork();
+    all();
+    if (child == 0)
+        _exit(0);
+    return child < 0 || waitpid(child, NULL, 0) != child;
+}

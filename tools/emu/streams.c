@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Threads' pieces of files, found by one reading, and a heap over the threads' next events. */
+#include "tools/emu/streams.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCAN_ROWS = 65536, BUFFER_ROWS = 4096 };
+
+/* Rows of a file that are one thread's. */
+struct piece {
+    uint64_t first;
+    uint32_t count;
+    int32_t thread;
+};
+
+struct file {
+    struct rt_rank *rank;
+    struct piece *pieces; /* by row */
+    size_t piece_count, piece_room;
+};
+
+/* Where a thread's reading is. */
+struct cursor {
+    struct file *file;
+    size_t piece;    /* the one that is being read */
+    uint64_t offset; /* in it, of what is read next */
+    struct rt_event *buffer;
+    uint64_t first; /* row of the buffer's first */
+    uint32_t at, filled;
+    int64_t ns; /* of what comes next */
+};
+
+struct emu_streams {
+    struct file *files;
+    size_t file_count;
+    struct emu_stream *all;
+    struct cursor *cursors;
+    uint32_t count, room;
+    uint32_t *heap; /* of streams that have events left, the next one first */
+    uint32_t heap_count;
+    uint64_t events;
+};
+
+static bool grow(void **array, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return true;
+    size_t more = 2 * *room + 64;
+    void *p = realloc(*array, more * size);
+    if (p == NULL)
+        return false;
+    *array = p;
+    *room = more;
+    return true;
+}
+
+static int no_memory(struct rt_error *e)
+{
+    rt_error_set(e, "no memory");
+    return -ENOMEM;
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------------- */
+
+static bool add_piece(struct file *f, uint64_t row, int32_t thread)
+{
+    struct piece *last = f->piece_count != 0 ? &f->pieces[f->piece_count - 1] : NULL;
+    if (last != NULL && last->thread == thread && last->count < UINT32_MAX) {
+        last->count++;
+        return true;
+    }
+    void *p = f->pieces;
+    if (!grow(&p, f->piece_count, &f->piece_room, sizeof *f->pieces))
+        return false;
+    f->pieces = p;
+    f->pieces[f->piece_count++] = (struct piece){row, 1, thread};
+    return true;
+}
+
+static int scan(struct file *f, struct rt_error *e)
+{
+    struct rt_event *block = calloc(SCAN_ROWS, sizeof *block);
+    size_t got = 1;
+    int rc = block != NULL ? 0 : no_memory(e);
+    for (uint64_t row = 0; rc == 0 && got != 0; row += got) {
+        rc = rt_rank_read_events(f->rank, row, SCAN_ROWS, block, &got, e);
+        for (size_t i = 0; rc == 0 && i < got; i++)
+            if (!add_piece(f, row + i, block[i].thread))
+                rc = no_memory(e);
+    }
+    free(block);
+    return rc;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static const struct rt_thread *row_of(const struct rt_rank_tables *t, int32_t number)
+{
+    for (size_t i = 0; i < t->thread_count; i++)
+        if (t->threads[i].thread == number)
+            return &t->threads[i];
+    return NULL;
+}
+
+static int add_stream(struct emu_streams *s, struct file *f, int32_t number, struct rt_error *e)
+{
+    size_t room = s->room;
+    void *all = s->all, *cursors = s->cursors;
+    bool done = grow(&all, s->count, &room, sizeof *s->all);
+    s->all = all;
+    room = s->room;
+    done = done && grow(&cursors, s->count, &room, sizeof *s->cursors);
+    s->cursors = cursors;
+    if (!done || s->count == INT32_MAX)
+        return no_memory(e);
+    s->room = (uint32_t)room;
+    s->all[s->count] = (struct emu_stream){
+        .rank = f->rank, .thread = row_of(rt_rank_tables(f->rank), number), .number = number};
+    s->cursors[s->count] = (struct cursor){.file = f};
+    for (size_t i = 0; i < f->piece_count; i++)
+        if (f->pieces[i].thread == number)
+            s->all[s->count].rows += f->pieces[i].count;
+    s->count++;
+    return 0;
+}
+
+/* Threads of /threads and of /events. */
+static int add_threads(struct emu_streams *s, struct file *f, struct rt_error *e)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(f->rank);
+    int32_t *numbers = calloc(t->thread_count + f->piece_count + 1, sizeof *numbers);
+    size_t n = 0;
+    int rc = numbers != NULL ? 0 : no_memory(e);
+    for (size_t i = 0; rc == 0 && i < t->thread_count; i++)
+        numbers[n++] = t->threads[i].thread;
+    for (size_t i = 0; rc == 0 && i < f->piece_count; i++)
+        numbers[n++] = f->pieces[i].thread;
+    if (rc == 0)
+        qsort(numbers, n, sizeof *numbers, by_number);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (i == 0 || numbers[i] != numbers[i - 1])
+            rc = add_stream(s, f, numbers[i], e);
+    free(numbers);
+    return rc;
+}
+
+static void close_file(struct file *f)
+{
+    rt_rank_close(f->rank);
+    free(f->pieces);
+    *f = (struct file){.rank = NULL};
+}
+
+/* --- the next event ------------------------------------------------------------------------------------------------------ */
+
+/* More of a thread into its buffer; nothing: it has no more. */
+static int refill(struct cursor *c, int32_t number, struct rt_error *e)
+{
+    struct file *f = c->file;
+    size_t got = 0;
+    c->at = c->filled = 0;
+    while (c->piece < f->piece_count &&
+           (f->pieces[c->piece].thread != number || c->offset == f->pieces[c->piece].count)) {
+        c->piece++;
+        c->offset = 0;
+    }
+    if (c->piece == f->piece_count)
+        return 0;
+    const struct piece *p = &f->pieces[c->piece];
+    uint64_t left = p->count - c->offset;
+    if (c->buffer == NULL)
+        c->buffer = malloc(BUFFER_ROWS * sizeof *c->buffer);
+    if (c->buffer == NULL)
+        return no_memory(e);
+    c->first = p->first + c->offset;
+    int rc = rt_rank_read_events(f->rank, c->first, left < BUFFER_ROWS ? (size_t)left : BUFFER_ROWS,
+                                 c->buffer, &got, e);
+    if (rc == 0 && got == 0) {
+        rt_error_set(e, "%s: rows that were there are gone", rt_rank_info(f->rank)->file);
+        rc = -EBADMSG;
+    }
+    c->filled = (uint32_t)got;
+    c->offset += got;
+    return rc;
+}
+
+static int advance(struct emu_streams *s, uint32_t stream, struct rt_error *e)
+{
+    struct cursor *c = &s->cursors[stream];
+    int rc = c->at == c->filled ? refill(c, s->all[stream].number, e) : 0;
+    if (rc == 0 && c->at < c->filled)
+        c->ns = rt_rank_ns(c->file->rank, c->buffer[c->at].clock);
+    return rc;
+}
+
+/* Streams are numbered by rank, file and thread. */
+static bool is_before(const struct emu_streams *s, uint32_t a, uint32_t b)
+{
+    int64_t x = s->cursors[a].ns, y = s->cursors[b].ns;
+    return x < y || (x == y && a < b);
+}
+
+static void sift(struct emu_streams *s, uint32_t i)
+{
+    uint32_t moved = s->heap[i];
+    for (uint32_t child; (child = 2 * i + 1) < s->heap_count; i = child) {
+        if (child + 1 < s->heap_count && is_before(s, s->heap[child + 1], s->heap[child]))
+            child++;
+        if (!is_before(s, s->heap[child], moved))
+            break;
+        s->heap[i] = s->heap[child];
+    }
+    s->heap[i] = moved;
+}
+
+static int begin(struct emu_streams *s, struct rt_error *e)
+{
+    s->heap = calloc(s->count + 1u, sizeof *s->heap);
+    if (s->heap == NULL)
+        return no_memory(e);
+    for (uint32_t i = 0; i < s->count; i++) {
+        int rc = advance(s, i, e);
+        if (rc != 0)
+            return rc;
+        if (s->cursors[i].filled != 0)
+            s->heap[s->heap_count++] = i;
+        s->events += s->all[i].rows;
+    }
+    for (uint32_t i = s->heap_count / 2; i-- > 0;)
+        sift(s, i);
+    return 0;
+}
+
+int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, struct rt_error *e)
+{
+    *got = s->heap_count != 0;
+    if (!*got)
+        return 0;
+    uint32_t first = s->heap[0];
+    struct cursor *c = &s->cursors[first];
+    *r = (struct emu_record){c->ns, first, c->first + c->at, c->buffer[c->at]};
+    c->at++;
+    int rc = advance(s, first, e);
+    if (rc != 0)
+        return rc;
+    if (c->at == c->filled) {
+        free(c->buffer);
+        c->buffer = NULL;
+        s->heap[0] = s->heap[--s->heap_count];
+    }
+    if (s->heap_count != 0)
+        sift(s, 0);
+    return 0;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+
+static int add_file(struct emu_streams *s, const struct rt_run *run, size_t i,
+                    const struct rank_list *ranks, struct rt_error *e)
+{
+    struct file *f = &s->files[s->file_count];
+    int rc = rt_rank_open(&f->rank, run, i, e);
+    if (rc == 0 && !rank_list_has(ranks, rt_rank_info(f->rank)->rank)) {
+        close_file(f);
+        return 0;
+    }
+    if (rc == 0)
+        rc = scan(f, e);
+    if (rc == 0)
+        rc = add_threads(s, f, e);
+    if (rc == 0)
+        s->file_count++;
+    return rc;
+}
+
+int emu_streams_open(struct emu_streams **streams, const struct rt_run *run,
+                     const struct rank_list *ranks, void (*skip)(const char *file, const char *why),
+                     struct rt_error *e)
+{
+    struct emu_streams *s = calloc(1, sizeof *s);
+    int rc = s != NULL ? 0 : no_memory(e);
+    if (s != NULL && (s->files = calloc(rt_run_count(run) + 1, sizeof *s->files)) == NULL)
+        rc = no_memory(e);
+    for (size_t i = 0; rc == 0 && i < rt_run_count(run); i++) {
+        uint32_t before = s->count;
+        rc = add_file(s, run, i, ranks, e);
+        if (rc != 0 && rc != -ENOMEM && skip != NULL) {
+            skip(rt_run_file(run, i), e->text);
+            close_file(&s->files[s->file_count]);
+            s->count = before;
+            rc = 0;
+        }
+    }
+    if (rc == 0)
+        rc = begin(s, e);
+    if (rc != 0) {
+        emu_streams_close(s);
+        s = NULL;
+    }
+    *streams = s;
+    return rc;
+}
+
+void emu_streams_close(struct emu_streams *s)
+{
+    if (s == NULL)
+        return;
+    for (uint32_t i = 0; i < s->count; i++)
+        free(s->cursors[i].buffer);
+    for (size_t i = 0; s->files != NULL && i <= s->file_count; i++)
+        close_file(&s->files[i]);
+    free(s->files);
+    free(s->all);
+    free(s->cursors);
+    free(s->heap);
+    free(s);
+}
+
+const struct emu_stream *emu_streams_all(const struct emu_streams *s, uint32_t *count)
+{
+    *count = s->count;
+    return s->all;
+}
+
+uint64_t emu_streams_events(const struct emu_streams *s)
+{
+    return s->events;
+}
