@@ -13,10 +13,10 @@ int image_add_symbol(struct image *m, const struct image_symbol *s)
     int rc = image_grow((void **)&m->symbols, m->symbol_count, sizeof *m->symbols);
     if (rc == 0)
         m->symbols[m->symbol_count++] = *s;
-    /* What a damaged file says may be anything. */
+    /* Functions end with their segment at the latest, whatever a damaged file says. */
     const struct image_segment *segment = image_segment_of(m, s->address);
     uint64_t most = segment != NULL ? segment->size - (s->address - segment->address) : 0;
-    if (rc == 0 && s->size > most)
+    if (rc == 0 && image_is_function(s) && s->size > most)
         m->symbols[m->symbol_count - 1].size = most;
     return rc;
 }
