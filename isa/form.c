@@ -2,6 +2,8 @@
  * Instructions by what the decoder once said of their first bytes. */
 #include "isa/form.h"
 
+#include "isa/image.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,25 +97,11 @@ static struct form form_of(const ZydisDecodedInstruction *z)
 
 /* --- what is kept of it ----------------------------------------------------------------------------------------------------- */
 
-/* Room for so many more. */
-static bool grow(void **array, size_t count, size_t more, size_t *room, size_t size)
-{
-    if (count + more <= *room)
-        return true;
-    size_t wanted = 2 * (count + more);
-    void *larger = realloc(*array, wanted * size);
-    if (larger == NULL)
-        return false;
-    *array = larger;
-    *room = wanted;
-    return true;
-}
-
 /* 0: no room. */
 static uint32_t add_node(struct forms *f)
 {
     const size_t entries = 256, bytes = entries * sizeof *f->next;
-    if (f->node_count == MOST || !grow((void **)&f->next, f->node_count, 1, &f->node_room, bytes))
+    if (f->node_count == MOST || image_grow((void **)&f->next, f->node_count, bytes) != 0)
         return 0;
     size_t begin = f->node_count++ * entries;
     memset(f->next + begin, 0, bytes);
@@ -126,7 +114,7 @@ struct forms *forms_open(void)
     if (f == NULL)
         return NULL;
     (void)add_node(f);
-    if (f->node_count == 0 || !grow((void **)&f->forms, 0, 32, &f->form_room, sizeof *f->forms)) {
+    if (f->node_count == 0 || image_grow((void **)&f->forms, 0, sizeof *f->forms) != 0) {
         forms_close(f);
         return NULL;
     }
@@ -206,7 +194,7 @@ uint32_t form_ask(struct forms *f, const uint8_t *bytes)
         f->extensions[form.extension] = true;
     }
     if (head != 0 && f->node_count + head <= MOST && f->form_count < MOST_FORMS &&
-        grow((void **)&f->forms, f->form_count, 1, &f->form_room, sizeof *f->forms)) {
+        image_grow((void **)&f->forms, f->form_count, sizeof *f->forms) == 0) {
         number = (uint32_t)f->form_count++;
         found |= number;
         keep(f, bytes, head, found);

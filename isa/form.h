@@ -66,9 +66,9 @@ struct forms {
     ZydisDecoder decoder;
     uint32_t *
         next; /* 256 for each node, the first is the root: FORM_FOUND and what; or the begin of a node; 0: not known */
-    size_t node_count, node_room;
+    size_t node_count;
     struct form *forms; /* the first: what was asked last and is not kept */
-    size_t form_count, form_room;
+    size_t form_count;
     bool guessing;                         /* what is asked from now on may be data */
     bool categories[256], extensions[256]; /* seen before that */
 };

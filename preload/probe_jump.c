@@ -107,6 +107,18 @@ static void put_call(struct code *c, uint32_t number, const uint8_t *pointer)
     pushed(c, 0);
 }
 
+/* Below the red zone: %rax and the flags, as lahf and seto have them (what compiled code may look at). A word follows: put_restore(). */
+static void put_save(struct code *c)
+{
+    pushed(c, 0);
+    PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
+    pushed(c, RED_ZONE);
+    PUT(c, 0x50); /* push %rax */
+    pushed(c, RED_ZONE + SAVED - 16);
+    PUT(c, 0x9f, 0x0f, 0x90, 0xc0, 0x50); /* lahf; seto %al; push %rax */
+    pushed(c, RED_ZONE + SAVED - 8);
+}
+
 /* What has been saved, back; counting: %rcx too, else there is a number. */
 static void put_restore(struct code *c, bool counting)
 {
@@ -149,13 +161,7 @@ static void put_count(struct code *c, const struct probe_site *s, const uint8_t 
                       const uint8_t *slow)
 {
     uint64_t epoch = (uint64_t)(uintptr_t)ctl_shared_epoch(process.shared);
-    pushed(c, 0);
-    PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
-    pushed(c, RED_ZONE);
-    PUT(c, 0x50); /* push %rax */
-    pushed(c, RED_ZONE + SAVED - 16);
-    PUT(c, 0x9f, 0x0f, 0x90, 0xc0, 0x50); /* lahf; seto %al; push %rax */
-    pushed(c, RED_ZONE + SAVED - 8);
+    put_save(c);
     PUT(c, 0x51); /* push %rcx */
     pushed(c, RED_ZONE + SAVED);
     if (ctl_config_uses(process.config, CTL_EXIT_FUNC))
@@ -178,16 +184,10 @@ static void put_count(struct code *c, const struct probe_site *s, const uint8_t 
     put_restore(c, true);
 }
 
-/* The fast way first; slow: where the long one begins. Flags as lahf and seto have them: what compiled code may look at. */
+/* The fast way first; slow: where the long one begins. */
 static void put_fast(struct code *c, uint32_t number, const uint8_t *pointer, const uint8_t *slow)
 {
-    pushed(c, 0);
-    PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
-    pushed(c, RED_ZONE);
-    PUT(c, 0x50); /* push %rax */
-    pushed(c, RED_ZONE + SAVED - 16);
-    PUT(c, 0x9f, 0x0f, 0x90, 0xc0, 0x50); /* lahf; seto %al; push %rax */
-    pushed(c, RED_ZONE + SAVED - 8);
+    put_save(c);
     PUT(c, 0x68); /* push $number */
     put_32(c, (int32_t)number);
     pushed(c, RED_ZONE + SAVED);

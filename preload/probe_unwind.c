@@ -310,8 +310,9 @@ static const uint8_t *find(const struct probe_unwind_table *t, uintptr_t at, uin
 
 PRELOAD_EXPORT int _dl_find_object(void *address, struct dl_find_object *result)
 {
-    int rc = NEXT(_dl_find_object) != NULL ? NEXT(_dl_find_object)(address, result) : -1;
-    if (rc == 0)
+    __typeof__(&_dl_find_object) next = NEXT(_dl_find_object);
+    int rc = next != NULL ? next(address, result) : -1;
+    if (rc == 0 || next == NULL)
         return rc;
     for (const struct probe_unwind_table *t = atomic_load_explicit(&tables, memory_order_acquire);
          t != NULL; t = t->next) {
@@ -319,10 +320,10 @@ PRELOAD_EXPORT int _dl_find_object(void *address, struct dl_find_object *result)
         if (find(t, (uintptr_t)address, &from, &to) == NULL)
             continue;
         /* What is not about the address is this library's. */
-        rc = NEXT(_dl_find_object)((void *)(uintptr_t)&probe_unwind_seal, result); /* NOLINT */
-        result->dlfo_map_start = (void *)from;                                     /* NOLINT */
-        result->dlfo_map_end = (void *)to;                                         /* NOLINT */
-        result->dlfo_eh_frame = (void *)(uintptr_t)t->header;                      /* NOLINT */
+        rc = next((void *)(uintptr_t)&probe_unwind_seal, result); /* NOLINT */
+        result->dlfo_map_start = (void *)from;                    /* NOLINT */
+        result->dlfo_map_end = (void *)to;                        /* NOLINT */
+        result->dlfo_eh_frame = (void *)(uintptr_t)t->header;     /* NOLINT */
         return rc;
     }
     return rc;
