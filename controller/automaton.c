@@ -126,6 +126,17 @@ static uint64_t armed_mask(const struct thread_state *thread, const uint16_t *al
     return armed;
 }
 
+void ctl_hit_due(struct ctl_thread *head, const uint16_t *alarms, unsigned count,
+                 const struct ctl_moment *moment, unsigned due)
+{
+    uint64_t counted = 0;
+    for (unsigned i = 0; i < due; i++)
+        counted |=
+            (uint64_t)(__atomic_load_n(&head->left[alarms[i]], __ATOMIC_RELAXED) < CTL_LEFT_LIVE)
+            << i;
+    ctl_hit_slow(head, alarms, count, moment, counted, (uint64_t)1 << due);
+}
+
 /* Armed at one instant are alarms of different chains, so one decrement does not change whether
  * another is due. */
 void ctl_hit_several(struct ctl_thread *head, const uint16_t *alarms, unsigned count,

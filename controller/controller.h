@@ -420,7 +420,9 @@ void ctl_never_fired(struct ctl_shared *shared, ctl_unfired_function *callback, 
  *     cmp  tmp, thread->epoch           # CTL_THREAD_EPOCH_OFFSET
  *     jne  slow_stale                   # ctl_hit(thread, &alarm, 1, moment)
  *     decq ctl_left_offset(alarm)(thread)
- *     jle  slow_due                     # ctl_hit_slow(thread, &alarm, 1, moment, 0, 1)
+ *     jle  slow_due                     # ctl_hit_due(thread, &alarm, 1, moment, 0)
+ *
+ * Of several such alarms, of different chains, each is a decq and a jle.
  */
 #define CTL_LEFT_LIVE ((int64_t)1 << 60)
 #define CTL_LEFT_GLOBAL ((int64_t)3 << 59)
@@ -453,6 +455,10 @@ size_t ctl_left_offset(uint16_t alarm);
  * nothing was decremented yet. */
 void ctl_hit_slow(struct ctl_thread *thread, const uint16_t *alarms, unsigned count,
                   const struct ctl_moment *moment, uint64_t counted, uint64_t claimed) RT_COLD;
+/* Of a place whose code decrements by itself: alarms[due] has come to 0 or below, those before it were decremented and are not due, those
+ * behind it were not decremented yet. */
+void ctl_hit_due(struct ctl_thread *thread, const uint16_t *alarms, unsigned count,
+                 const struct ctl_moment *moment, unsigned due) RT_COLD;
 /* ctl_hit for a place of several alarms. */
 void ctl_hit_several(struct ctl_thread *thread, const uint16_t *alarms, unsigned count,
                      const struct ctl_moment *moment);

@@ -96,8 +96,8 @@ void trigger_signal(int signal_number, uintptr_t ip);
 void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id);
 void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip);
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter);
-/* In index order. claimed: the count of the one alarm has come to zero by it already. */
-void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, bool claimed);
+/* In index order. due: the count of that one has come to zero by it already, and those before it have been counted; -1: none has. */
+void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, int due);
 void trigger_requests(void);         /* serve what `regtrace ctl` asked for */
 void trigger_timers(int timer_code); /* a timeout is over: code = chain */
 

@@ -137,7 +137,8 @@ extern struct probe_numbered *probe_numbered RT_HIDDEN;
 #define PROBE_NUMBER_CALL                                                                          \
     0x10000000u /* the place is a call: the thread has pushed what it returns to */
 #define PROBE_NUMBER_ENDBR 0x20000000u   /* it is behind the endbr64 of what was asked for */
-#define PROBE_NUMBER_CLAIMED 0x80000000u /* its one alarm's count has come to zero */
+#define PROBE_NUMBER_CLAIMED 0x80000000u /* a count of its alarms has come to zero: the first's, */
+#define PROBE_NUMBER_SECOND 0x40000000u  /* or the second's, and the first has been counted */
 
 /* What a block has pushed as it calls: found where its frame ends. */
 struct probe_frame {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Places that are reached by a jump: the code that counts executions and calls us, and the call.
  *
- * A block of code stands before the copy of the displaced instructions. Where one alarm stands at the place, it counts down by
- * itself (controller.h, "The hot path"): a decrement and two branches, with two registers and the flags saved and nothing below the
- * red zone touched. All else, and what comes to zero, goes through probe_stub, which saves what a call may change. The stack is as deep
+ * A block of code stands before the copy of the displaced instructions. Where alarms stand at the place that each thread counts, it counts
+ * down by itself (controller.h, "The hot path"): a decrement and two branches, with two registers and the flags saved and nothing below the
+ * red zone touched. What else there is often to do is a call of probe_fast.h before it. All else, and what comes to zero, goes through probe_stub, which saves what a call may change. The stack is as deep
  * as the call; return addresses are those of calls, so the processor's own stack of them stays right.
  *
  * Encodings: Intel's manual, volume 2. The red zone: psABI x86-64, 3.2.2. */
@@ -92,8 +92,14 @@ static int64_t thread_offset(const void *variable)
     return (const char *)variable - (const char *)__builtin_thread_pointer();
 }
 
-/* Below the red zone: the number, and the stub called. */
-static void put_call(struct code *c, uint32_t number, const uint8_t *pointer)
+static void put_jump(struct code *c, const uint8_t *target)
+{
+    PUT(c, 0xe9);
+    put_32(c, target - (c->at + 4));
+}
+
+/* Below the red zone. */
+static void put_number(struct code *c, uint32_t number)
 {
     pushed(c, 0);
     PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
@@ -101,6 +107,11 @@ static void put_call(struct code *c, uint32_t number, const uint8_t *pointer)
     PUT(c, 0x68); /* push $number */
     put_32(c, (int32_t)number);
     pushed(c, RED_ZONE + NUMBER);
+}
+
+/* The stub, where the number is on the stack. */
+static void put_stub(struct code *c, const uint8_t *pointer)
+{
     PUT(c, 0xff, 0x15); /* call *pointer(%rip) */
     put_32(c, pointer - (c->at + 4));
     PUT(c, 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0); /* lea 0x88(%rsp),%rsp */
@@ -132,15 +143,12 @@ static void put_restore(struct code *c, bool counting)
     pushed(c, 0);
 }
 
-/* Off the common path: everything back as it was, the call, then the copy, which begins at `copy`. */
-static void put_aside(struct code *c, uint32_t number, bool counting, const uint8_t *pointer,
-                      const uint8_t *copy)
+/* Off the common path: everything back as it was, and the number; then comes, or is jumped to, the call. */
+static void put_aside(struct code *c, uint32_t number, bool counting)
 {
     pushed(c, RED_ZONE + SAVED);
     put_restore(c, counting);
-    put_call(c, number, pointer);
-    PUT(c, 0xe9);
-    put_32(c, copy - (c->at + 4));
+    put_number(c, number);
 }
 
 /* To `slow` where the stack pointer shows that functions with exit_func alarms may be over: probe_exits_lowest, where it is not 0, is at or
@@ -156,115 +164,164 @@ static void put_exits(struct code *c, unsigned bytes, const uint8_t *slow)
     put_branch(c, JB, slow);
 }
 
-/* One execution less. due: where to go where it has come to zero; slow: where a call must see to it. */
-static void put_count(struct code *c, const struct probe_site *s, const uint8_t *due,
-                      const uint8_t *slow)
-{
-    uint64_t epoch = (uint64_t)(uintptr_t)ctl_shared_epoch(process.shared);
-    put_save(c);
-    PUT(c, 0x51); /* push %rcx */
-    pushed(c, RED_ZONE + SAVED);
-    if (ctl_config_uses(process.config, CTL_EXIT_FUNC))
-        put_exits(c, RED_ZONE + SAVED + ((s->flags & ISA_SITE_CALL) != 0 ? 8 : 0), slow);
-    PUT(c, 0x64, 0x48, 0x8b, 0x04, 0x25); /* mov %fs:automaton,%rax */
-    put_32(c, thread_offset(&recorder_self.automaton));
-    PUT(c, 0x48, 0x85, 0xc0); /* test %rax,%rax */
-    put_branch(c, JE, slow);
-    PUT(c, 0x64, 0x83, 0x3c, 0x25); /* cmpl $0,%fs:in_toolkit */
-    put_32(c, thread_offset(&recorder_self.in_toolkit));
-    PUT(c, 0);
-    put_branch(c, JNE, slow);
-    PUT(c, 0x48, 0xb9); /* movabs $epoch,%rcx */
-    put(c, &epoch, sizeof epoch);
-    PUT(c, 0x48, 0x8b, 0x09, 0x48, 0x3b, 0x08); /* mov (%rcx),%rcx; cmp (%rax),%rcx */
-    put_branch(c, JNE, slow);
-    PUT(c, 0x48, 0xff, 0x88); /* decq left(%rax) */
-    put_32(c, (int64_t)ctl_left_offset(s->alarm));
-    put_branch(c, JLE, due);
-    put_restore(c, true);
-}
+/* What stands at a place, as far as its block sees to it by itself: first it goes a fast way, then it counts. Neither: it calls. */
+enum { COUNTED_MAX = 2 };
+struct way {
+    const struct probe_site *counted[COUNTED_MAX]; /* their alarms are of different chains */
+    unsigned counts;
+    const struct probe_site *exit; /* whose end the fast way will count */
+    bool (*fast)(void);
+    uint32_t number;
+    const uint8_t *block, *slow,
+        *due[COUNTED_MAX]; /* where a call must see to it; and where a count has come to zero */
+};
 
-/* The fast way first; slow: where the long one begins. */
-static void put_fast(struct code *c, uint32_t number, const uint8_t *pointer, const uint8_t *slow)
+/* The fast way; %rcx is where put_restore() takes it from. */
+static void put_fast(struct code *c, const struct way *w)
 {
     put_save(c);
     PUT(c, 0x68); /* push $number */
-    put_32(c, (int32_t)number);
+    put_32(c, (int32_t)w->number);
     pushed(c, RED_ZONE + SAVED);
     PUT(c, 0xff, 0x15); /* call *pointer(%rip) */
-    put_32(c, pointer - (c->at + 4));
-    PUT(c, 0x84, 0xc0); /* test %al,%al */
-    put_branch(c, JNE, slow);
-    put_restore(c, false);
+    put_32(c, w->block + offsetof(struct probe_block, fast) - (c->at + 4));
+    if (w->counts != 0)
+        PUT(c, 0x48, 0x89, 0x0c, 0x24); /* mov %rcx,(%rsp) */
+    PUT(c, 0x84, 0xc0);                 /* test %al,%al */
+    put_branch(c, JNE, w->slow);
 }
 
-/* Its alarm can be counted down by the code itself. */
-static bool is_simple(const struct probe_site *first, unsigned rows)
+/* One execution less. call: the place is one. */
+static void put_count(struct code *c, const struct way *w, bool call)
 {
-    if (!probe_is_alarm(first))
+    uint64_t epoch = (uint64_t)(uintptr_t)ctl_shared_epoch(process.shared);
+    if (w->fast == NULL) {
+        put_save(c);
+        PUT(c, 0x51); /* push %rcx */
+        pushed(c, RED_ZONE + SAVED);
+        if (ctl_config_uses(process.config, CTL_EXIT_FUNC))
+            put_exits(c, RED_ZONE + SAVED + (call ? 8 : 0), w->slow);
+    }
+    PUT(c, 0x64, 0x48, 0x8b, 0x04, 0x25); /* mov %fs:automaton,%rax */
+    put_32(c, thread_offset(&recorder_self.automaton));
+    PUT(c, 0x48, 0x85, 0xc0); /* test %rax,%rax */
+    put_branch(c, JE, w->slow);
+    PUT(c, 0x64, 0x83, 0x3c, 0x25); /* cmpl $0,%fs:in_toolkit */
+    put_32(c, thread_offset(&recorder_self.in_toolkit));
+    PUT(c, 0);
+    put_branch(c, JNE, w->slow);
+    PUT(c, 0x48, 0xb9); /* movabs $epoch,%rcx */
+    put(c, &epoch, sizeof epoch);
+    PUT(c, 0x48, 0x8b, 0x09, 0x48, 0x3b, 0x08); /* mov (%rcx),%rcx; cmp (%rax),%rcx */
+    put_branch(c, JNE, w->slow);
+    for (unsigned i = 0; i < w->counts; i++) {
+        PUT(c, 0x48, 0xff, 0x88); /* decq left(%rax) */
+        put_32(c, (int64_t)ctl_left_offset(w->counted[i]->alarm));
+        put_branch(c, JLE, w->due[i]);
+    }
+}
+
+static const struct ctl_alarm *alarm_of(const struct probe_site *s)
+{
+    return ctl_config_alarm(process.config, s->alarm);
+}
+
+/* Each thread counts it by itself, and nothing else need be looked at. Within a chain a firing (in a handler, between two counts) arms the
+ * next alarm: an execution would count for both. */
+static bool take_alarm(struct way *w, const struct probe_site *s)
+{
+    const struct ctl_alarm *a = alarm_of(s);
+    if (a->global || a->type == CTL_MAGIC || a->type == CTL_CPUID)
         return false;
-    const struct ctl_alarm *a = ctl_config_alarm(process.config, first->alarm);
-    return rows == 1 && !a->global && a->type != CTL_EXIT_FUNC && a->type != CTL_MAGIC &&
-           a->type != CTL_CPUID;
+    if (a->type == CTL_EXIT_FUNC) {
+        bool first = w->exit == NULL && (s->flags & ISA_SITE_CALL) == 0;
+        w->exit = s;
+        return first;
+    }
+    for (unsigned i = 0; i < w->counts; i++)
+        if (alarm_of(w->counted[i])->chain == a->chain)
+            return false;
+    if (w->counts == COUNTED_MAX)
+        return false;
+    w->counted[w->counts++] = s;
+    return true;
 }
 
-/* One exit_func alarm that each thread counts by itself. */
-static bool is_simple_exit(const struct probe_site *first, unsigned rows)
-{
-    const struct ctl_alarm *a =
-        rows == 1 && probe_is_alarm(first) ? ctl_config_alarm(process.config, first->alarm) : NULL;
-    return a != NULL && a->type == CTL_EXIT_FUNC && !a->global &&
-           (first->flags & ISA_SITE_CALL) == 0;
-}
-
-/* What the block calls first, where functions begin, or return to, and nothing else is there. */
-static bool (*fast_of(const struct probe_site *first, unsigned rows))(void)
+/* The fast way where functions begin, or return to. of: the place's rows that are no alarms, which are all the same; 0: none. */
+static bool (*fast_of(const struct way *w, const struct probe_site *first, unsigned of))(void)
 {
 #if PROBE_HAS_FAST
-    bool exits = ctl_config_uses(process.config, CTL_EXIT_FUNC);
-    if (clock_is_counter() && first->alarm == PROBE_ENTERED &&
-        first[rows - 1].alarm == PROBE_ENTERED && (first->flags & ISA_SITE_CALL) == 0)
+    bool exits = ctl_config_uses(process.config, CTL_EXIT_FUNC), alone = first->alarm == of;
+    if (alone && clock_is_counter() && of == PROBE_ENTERED && (first->flags & ISA_SITE_CALL) == 0)
         return exits ? probe_fast_entered_beside : probe_fast_entered;
-    if (clock_is_counter() && first->alarm == PROBE_RETURNED)
+    if (alone && clock_is_counter() && of == PROBE_RETURNED)
         return exits ? probe_fast_returned_beside : probe_fast_returned;
-    if (!probe_functions_wanted() && is_simple_exit(first, rows))
+    if (!probe_functions_wanted() && of == 0 && w->exit != NULL)
         return probe_fast_exit_entered;
-    if (!probe_functions_wanted() && first->alarm == PROBE_EXITED &&
-        first[rows - 1].alarm == PROBE_EXITED)
+    if (!probe_functions_wanted() && of == PROBE_EXITED && w->exit == NULL)
         return probe_fast_exit_returned;
 #endif
+    (void)w;
     (void)first;
-    (void)rows;
+    (void)of;
     return NULL;
 }
 
-static uint32_t number_of(const struct probe_site *first, unsigned rows)
+/* Sorted: first the alarms. */
+static void choose_way(struct way *w, const struct probe_site *first, unsigned rows)
 {
-    uint64_t left = is_simple_exit(first, rows) ? ctl_left_offset(first->alarm) : 0;
+    unsigned i = 0;
+    bool taken = true;
+    for (; i < rows && probe_is_alarm(&first[i]); i++)
+        taken = take_alarm(w, &first[i]) && taken;
+    bool same = i == rows || first[i].alarm == first[rows - 1].alarm;
+    unsigned of = i < rows ? first[i].alarm : 0;
+    w->fast = taken && same ? fast_of(w, first, of) : NULL;
+    if (!taken || (w->fast == NULL && (w->exit != NULL || of != 0)))
+        w->counts = 0;
+}
+
+static uint32_t number_of(const struct way *w, const struct probe_site *first)
+{
+    bool exit = w->fast != NULL && w->exit != NULL;
     uint32_t number = number_count++;
     probe_numbered[number].at = first->at;
-    probe_numbered[number].left = left;
+    probe_numbered[number].left = exit ? ctl_left_offset(w->exit->alarm) : 0;
     probe_exits_epoch = ctl_shared_epoch(process.shared);
     return number | ((first->flags & ISA_SITE_CALL) != 0 ? PROBE_NUMBER_CALL : 0) |
            (first->behind != 0 ? PROBE_NUMBER_ENDBR : 0);
 }
 
-/* A place's code, but for what is aside: it counts its one alarm, goes the fast way, or calls. */
-struct way {
-    const struct probe_site *counted; /* NULL: does not */
-    uint32_t number;
-    const uint8_t *block, *due, *slow;
-};
-
-static void put_way(struct code *c, const struct way *w)
+/* A place's code, but for what is aside. */
+static void put_way(struct code *c, const struct way *w, bool call)
 {
-    const struct probe_block *b = (const struct probe_block *)(const void *)w->block;
-    if (w->counted != NULL)
-        put_count(c, w->counted, w->due, w->slow);
-    else if (b->fast != NULL)
-        put_fast(c, w->number, w->block + offsetof(struct probe_block, fast), w->slow);
-    else
-        put_call(c, w->number, w->block);
+    if (w->fast != NULL)
+        put_fast(c, w);
+    if (w->counts != 0)
+        put_count(c, w, call);
+    if (w->fast != NULL || w->counts != 0)
+        put_restore(c, w->counts != 0);
+    else {
+        put_number(c, w->number);
+        put_stub(c, w->block);
+    }
+}
+
+/* Where calls must see to it. */
+static void put_asides(struct code *c, struct way *w, const uint8_t *copy)
+{
+    static const uint32_t claimed[COUNTED_MAX] = {PROBE_NUMBER_CLAIMED,
+                                                  PROBE_NUMBER_CLAIMED | PROBE_NUMBER_SECOND};
+    w->slow = c->at;
+    put_aside(c, w->number, w->counts != 0);
+    const uint8_t *call = c->at;
+    put_stub(c, w->block);
+    put_jump(c, copy);
+    for (unsigned i = 0; i < w->counts; i++) {
+        w->due[i] = c->at;
+        put_aside(c, w->number | claimed[i], true);
+        put_jump(c, call);
+    }
 }
 
 const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, unsigned rows)
@@ -272,26 +329,24 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     if (number_count == SITES_MAX)
         return NULL;
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES;
+    bool call = (first->flags & ISA_SITE_CALL) != 0;
     struct probe_block *head = (struct probe_block *)(void *)block;
-    head->stub = probe_stub;
-    head->fast = fast_of(first, rows);
     struct code c = {code, false}, aside = {block + sizeof *head, true};
-    bool counts = is_simple(first, rows);
-    struct way w = {counts ? first : NULL, number_of(first, rows), block, aside.at, aside.at};
-    probe_unwind_begin((uintptr_t)aside.at, first->at, (first->flags & ISA_SITE_CALL) != 0);
-    if (counts) {
-        put_aside(&aside, w.number | PROBE_NUMBER_CLAIMED, true, block, copy);
-        w.slow = aside.at;
-    }
-    if (counts || head->fast != NULL)
-        put_aside(&aside, w.number, counts, block, copy);
+    struct way w = {.block = block};
+    choose_way(&w, first, rows);
+    w.number = number_of(&w, first);
+    head->stub = probe_stub;
+    head->fast = w.fast;
+    probe_unwind_begin((uintptr_t)aside.at, first->at, call);
+    if (w.counts != 0 || w.fast != NULL)
+        put_asides(&aside, &w, copy);
     /* Twice: how long it is says where it begins. */
-    put_way(&c, &w);
+    put_way(&c, &w, call);
     c = (struct code){copy - (c.at - code), true};
     const uint8_t *entry = c.at;
     if (entry < aside.at)
         return NULL;
-    put_way(&c, &w);
+    put_way(&c, &w, call);
     probe_unwind_end((uintptr_t)copy);
     return entry;
 }
@@ -316,7 +371,9 @@ void probe_jumped(struct registers *r)
     int keep = errno;
     uint32_t number = (uint32_t)r->number;
     struct probe_coming c = {.all = probe_sites_now(),
-                             .claimed = (number & PROBE_NUMBER_CLAIMED) != 0};
+                             .due = (number & PROBE_NUMBER_CLAIMED) == 0  ? -1
+                                    : (number & PROBE_NUMBER_SECOND) == 0 ? 0
+                                                                          : 1};
     uintptr_t at = probe_numbered[number & PROBE_NUMBER_MASK].at;
     c.first = probe_sites_find(c.all, at);
     if (c.first == NULL || probe_opens.inside || !process.traced || processes_vfork_depth != 0 ||

@@ -42,7 +42,7 @@ static inline bool probe_is_of_alarms(const struct probe_site *s)
 }
 
 #define PROBE_INT3 0xcc
-#define PROBE_BLOCK_BYTES 256u
+#define PROBE_BLOCK_BYTES 288u
 #define PROBE_NO_STEP 0xff
 /* What a block of code begins with. Not written once it may be executed, but by probe_write(). */
 struct probe_block {
@@ -187,7 +187,7 @@ struct probe_coming {
     uintptr_t stack; /* pointer, as it was there */
     bool
         may_trap; /* SIGTRAP is not blocked: threads of glibc's own timers, masks of a ucontext_t */
-    bool claimed; /* its one alarm's count has come to zero by this coming */
+    int due; /* of its counted alarms, whose count has come to zero by this coming; those before it have been counted; -1: none */
 };
 /* Fires what stands there. Of struct probe_coming. */
 void probe_fire(void *coming);

@@ -96,7 +96,7 @@ void probe_fire(void *p)
     has_exit = has_exit && probe_group_is_in(PROBE_OF_ALARMS);
     bool seen = has_exit && probe_exits_coming(c->stack, c->may_trap);
     if (n != 0)
-        trigger_probe(alarms, n, at - c->place.behind, c->claimed);
+        trigger_probe(alarms, n, at - c->place.behind, c->due);
     if (has_exit)
         probe_exits_entered(at, c->stack, seen);
     if (entered)
@@ -169,7 +169,7 @@ void probes_unblocked(void)
 void probes_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
-    struct probe_coming c = {.all = probe_sites_now(), .may_trap = true};
+    struct probe_coming c = {.all = probe_sites_now(), .due = -1, .may_trap = true};
     ucontext_t *uc = context;
     if (!find_place(&c, info->si_code, uc->uc_mcontext.gregs)) {
         if (go_on_inside(c.all, info->si_code, uc->uc_mcontext.gregs))

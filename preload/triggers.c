@@ -297,15 +297,15 @@ void trigger_signal(int signal_number, uintptr_t ip)
     hit(thread_self(), match, n, ip);
 }
 
-void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, bool claimed)
+void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, int due)
 {
     struct preload_thread *pt = process.traced ? thread_self() : NULL;
-    if (!claimed || pt == NULL || pt->automaton == NULL) {
+    if (due < 0 || pt == NULL || pt->automaton == NULL) {
         hit(pt, alarms, n, ip);
         return;
     }
     struct ctl_moment m = moment_now(ip);
-    ctl_hit_slow(pt->automaton, alarms, n, &m, 0, 1);
+    ctl_hit_due(pt->automaton, alarms, n, &m, (unsigned)due);
     triggers_after_hit(pt);
 }
 

@@ -28,18 +28,27 @@ for how in "-O2 -fPIE -pie" "-O2 -fno-pie -no-pie"; do
     run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=start:enter_func:counted:count5000000000 LD_PRELOAD="$LIBREGTRACE $T/libstarts.so" "$P" byte
     like "$out" '^(204|233)$' "where a thread may be in the code (which constructor is first is the linker's) an int3 does as well"
 
-    # Counted in place; counted and fired each time; by two alarms, which the code in place does not count.
+    # Counted in place; counted and fired each time; by two alarms; by two of one chain and by three, which the code in place does not count.
     times precond:address:place:count128,repeat state 1
     times precond:address:place,repeat state 128
     times 'precond:address:place:count3,repeat;precond:address:place:count4,repeat' state '128/3+128/4'
+    times 'precond:address:place,repeat;precond:address:place,repeat' state 256
+    times 'precond:address:place:count3,precond:address:place:count4,repeat' state '128/7*2+(128%7>=3)'
+    times 'precond:address:place:count3,repeat;precond:address:place:count4,repeat;precond:address:place:count5,repeat' state '128/3+128/4+128/5'
     times precond:address:pass:count128,repeat state 1
     times precond:enter_func:counted:count100,repeat threads '8*20000/100'
     times precond:enter_func:counted:count7,repeat threads '8*(20000/7)'
     times precond:enter_func:counted:count7:tid3,repeat threads '20000/7'
     times precond:enter_func:counted:count1600:global,repeat threads '8*20000/1600'
+    times 'precond:enter_func:counted:count7,repeat;precond:enter_func:counted:count9:tid3,repeat' threads '8*(20000/7)+20000/9'
+    times 'precond:enter_func:counted:count7,repeat;precond:exit_func:counted:count9,repeat' threads '8*(20000/7)+8*(20000/9)'
+    times 'precond:exit_func:counted:count7,repeat;precond:enter_func:counted:count9,repeat;precond:enter_func:counted:count3,repeat' threads '8*(20000/7)+8*(20000/9)+8*(20000/3)'
     rm -rf "$T/run" "$T/log"
     run 100 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=precond:enter_func:counted:count1000,repeat REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" signals
     is "$status $(grep -c "event precond" "$T/log")" "0 $((out / 1000))" "$how: with a handler that comes to the same place at any moment" || diag "$out $err"
+    rm -rf "$T/run" "$T/log"
+    run 100 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL='precond:enter_func:counted:count1000,repeat;precond:enter_func:counted:count700,repeat' REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" signals
+    is "$status $(grep -c "event precond" "$T/log")" "0 $((out / 1000 + out / 700))" "$how: so too where two alarms count" || diag "$out $err"
     for place in near_a near_b near_c near_d; do
         times "precond:address:$place,repeat" near 50
     done

@@ -42,6 +42,10 @@ for how in "-O2" "-O0" "-O2 -fno-plt -fcf-protection=full" "-O2 -no-pie -fno-pie
     run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL='precond:exit_func:told:count1000,repeat;precond:exit_func:in_handler:count3,repeat' REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" "$before" interrupted
     read -r told handled <<<"$out"
     is "$status $(grep -c 'exit_func:told' "$T/log") $(grep -c 'exit_func:in_handler' "$T/log")" "0 $((told / 1000)) $((handled / 3))" "$how: none is lost, nor counted twice, where a handler comes at any moment" || diag "$out $err"
+    rm -rf "$T/run" "$T/log"
+    run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL='precond:enter_func:told:count700,repeat;precond:exit_func:told:count1000,repeat;precond:exit_func:in_handler:count3,repeat;precond:enter_func:in_handler:count2,repeat' REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" "$before" interrupted
+    read -r told handled <<<"$out"
+    is "$status $(grep -c 'enter_func:told' "$T/log") $(grep -c 'exit_func:told' "$T/log") $(grep -c 'enter_func:in_handler' "$T/log") $(grep -c 'exit_func:in_handler' "$T/log")" "0 $((told / 700)) $((told / 1000)) $((handled / 2)) $((handled / 3))" "$how: so too where enters and exits of one function are counted" || diag "$out $err"
     places 'precond:exit_func:told'
     like "$(tr '\n' ' ' <<<"$out")" '^direct same pointer [^c]. library .. within .. tight 90 threads same ' "$how: when nothing is armed the text is as it was" || diag "$err"
     is "$(grep -c 'exit_func:told' "$T/log")" 5 "and each thread has had its exit"
