@@ -56,14 +56,14 @@ static struct rt_error why;
 static void do_it(int rc)
 {
     if (rc != 0)
-        ok(false, why.text);
+        ok(false, "%s", why.text);
 }
 
 static void refused(int rc, const char *text, const char *what)
 {
-    ok(rc < 0 && strcmp(why.text, text) == 0, what);
+    ok(rc < 0 && strcmp(why.text, text) == 0, "%s", what);
     if (strcmp(why.text, text) != 0)
-        diag(why.text);
+        diag("%s", why.text);
 }
 
 static void test_example(void)
