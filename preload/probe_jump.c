@@ -170,7 +170,7 @@ struct way {
     const struct probe_site *counted[COUNTED_MAX]; /* their alarms are of different chains */
     unsigned counts;
     const struct probe_site *exit; /* whose end the fast way will count */
-    bool (*fast)(void);
+    uintptr_t fast;                /* as in struct probe_block */
     uint32_t number;
     const uint8_t *block, *slow,
         *due[COUNTED_MAX]; /* where a call must see to it; and where a count has come to zero */
@@ -195,7 +195,7 @@ static void put_fast(struct code *c, const struct way *w)
 static void put_count(struct code *c, const struct way *w, bool call)
 {
     uint64_t epoch = (uint64_t)(uintptr_t)ctl_shared_epoch(process.shared);
-    if (w->fast == NULL) {
+    if (w->fast == 0) {
         put_save(c);
         PUT(c, 0x51); /* push %rcx */
         pushed(c, RED_ZONE + SAVED);
@@ -248,23 +248,23 @@ static bool take_alarm(struct way *w, const struct probe_site *s)
 }
 
 /* The fast way where functions begin, or return to. of: the place's rows that are no alarms, which are all the same; 0: none. */
-static bool (*fast_of(const struct way *w, const struct probe_site *first, unsigned of))(void)
+static uintptr_t fast_of(const struct way *w, const struct probe_site *first, unsigned of)
 {
 #if PROBE_HAS_FAST
     bool exits = ctl_config_uses(process.config, CTL_EXIT_FUNC), alone = first->alarm == of;
     if (alone && clock_is_counter() && of == PROBE_ENTERED && (first->flags & ISA_SITE_CALL) == 0)
-        return exits ? probe_fast_entered_beside : probe_fast_entered;
+        return exits ? (uintptr_t)probe_fast_entered_beside : (uintptr_t)probe_fast_entered;
     if (alone && clock_is_counter() && of == PROBE_RETURNED)
-        return exits ? probe_fast_returned_beside : probe_fast_returned;
+        return exits ? (uintptr_t)probe_fast_returned_beside : (uintptr_t)probe_fast_returned;
     if (!probe_functions_wanted() && of == 0 && w->exit != NULL)
-        return probe_fast_exit_entered;
+        return (uintptr_t)probe_fast_exit_entered;
     if (!probe_functions_wanted() && of == PROBE_EXITED && w->exit == NULL)
-        return probe_fast_exit_returned;
+        return (uintptr_t)probe_fast_exit_returned;
 #endif
     (void)w;
     (void)first;
     (void)of;
-    return NULL;
+    return 0;
 }
 
 /* Sorted: first the alarms. */
@@ -276,14 +276,14 @@ static void choose_way(struct way *w, const struct probe_site *first, unsigned r
         taken = take_alarm(w, &first[i]) && taken;
     bool same = i == rows || first[i].alarm == first[rows - 1].alarm;
     unsigned of = i < rows ? first[i].alarm : 0;
-    w->fast = taken && same ? fast_of(w, first, of) : NULL;
-    if (!taken || (w->fast == NULL && (w->exit != NULL || of != 0)))
+    w->fast = taken && same ? fast_of(w, first, of) : 0;
+    if (!taken || (w->fast == 0 && (w->exit != NULL || of != 0)))
         w->counts = 0;
 }
 
 static uint32_t number_of(const struct way *w, const struct probe_site *first)
 {
-    bool exit = w->fast != NULL && w->exit != NULL;
+    bool exit = w->fast != 0 && w->exit != NULL;
     uint32_t number = number_count++;
     probe_numbered[number].at = first->at;
     probe_numbered[number].left = exit ? ctl_left_offset(w->exit->alarm) : 0;
@@ -295,11 +295,11 @@ static uint32_t number_of(const struct way *w, const struct probe_site *first)
 /* A place's code, but for what is aside. */
 static void put_way(struct code *c, const struct way *w, bool call)
 {
-    if (w->fast != NULL)
+    if (w->fast != 0)
         put_fast(c, w);
     if (w->counts != 0)
         put_count(c, w, call);
-    if (w->fast != NULL || w->counts != 0)
+    if (w->fast != 0 || w->counts != 0)
         put_restore(c, w->counts != 0);
     else {
         put_number(c, w->number);
@@ -338,7 +338,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     head->stub = probe_stub;
     head->fast = w.fast;
     probe_unwind_begin((uintptr_t)aside.at, first->at, call);
-    if (w.counts != 0 || w.fast != NULL)
+    if (w.counts != 0 || w.fast != 0)
         put_asides(&aside, &w, copy);
     /* Twice: how long it is says where it begins. */
     put_way(&c, &w, call);

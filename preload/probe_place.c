@@ -111,7 +111,7 @@ static void tell_unwinders(const struct isa_plan *p, const struct isa_copy *c, c
 static void fill_block(const struct isa_plan *p, const struct isa_site *s, struct probe_block *b)
 {
     unsigned n = s->jump.displaced < sizeof b->bytes ? s->jump.displaced : sizeof b->bytes;
-    *b = (struct probe_block){.stub = NULL, .fast = NULL};
+    *b = (struct probe_block){.stub = NULL, .fast = 0};
     memcpy(b->bytes, table(p, &p->code) + s->bytes, n);
     memset(b->steps, PROBE_NO_STEP, sizeof b->steps);
     for (unsigned i = 0; i < s->jump.step_count && s->jump.steps + i < p->steps.count; i++) {

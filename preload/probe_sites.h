@@ -47,8 +47,8 @@ static inline bool probe_is_of_alarms(const struct probe_site *s)
 /* What a block of code begins with. Not written once it may be executed, but by probe_write(). */
 struct probe_block {
     void (*stub)(void);
-    bool (*fast)(void); /* called first where it is not NULL (probe_fast.h) */
-    uint8_t bytes[16];  /* that stood at the place */
+    uintptr_t fast;    /* a function of probe_fast.h that is called first; 0: none */
+    uint8_t bytes[16]; /* that stood at the place */
     uint8_t steps
         [4]; /* where the instruction that began there, so far behind the first byte and one more, is in the copy, or none */
     int32_t
