@@ -410,11 +410,9 @@ typedef void ctl_unfired_function(void *context, const struct ctl_alarm *alarm,
 void ctl_never_fired(struct ctl_shared *shared, ctl_unfired_function *callback, void *context);
 
 /* ---- The hot path ---- */
-/*
- * A counter that says how many executions are left. Below CTL_LEFT_LIVE: armed, fires when it comes
- * to 0. At CTL_LEFT_GLOBAL: armed, the count is in the shared state. At or above
- * CTL_LEFT_PARKED_MIN: not armed; may be decremented freely, since 2^61 executions never happen. So
- * a trampoline for a place with one alarm that is not global need not ask whether it is armed:
+/* A counter that says how many executions are left. Below CTL_LEFT_LIVE: armed, fires when it comes to 0. At CTL_LEFT_GLOBAL: armed, the
+ * count is in the shared state. At or above CTL_LEFT_PARKED_MIN: not armed; may be decremented freely, since 2^61 executions never happen.
+ * So a trampoline for a place with one alarm that is not global need not ask whether it is armed:
  *
  *     mov  epoch_at(shared), tmp        # ctl_shared_epoch(shared), an absolute address
  *     cmp  tmp, thread->epoch           # CTL_THREAD_EPOCH_OFFSET
@@ -422,8 +420,7 @@ void ctl_never_fired(struct ctl_shared *shared, ctl_unfired_function *callback, 
  *     decq ctl_left_offset(alarm)(thread)
  *     jle  slow_due                     # ctl_hit_due(thread, &alarm, 1, moment, 0)
  *
- * Of several such alarms, of different chains, each is a decq and a jle.
- */
+ * Of several such alarms, of different chains, each is a decq and a jle. */
 #define CTL_LEFT_LIVE ((int64_t)1 << 60)
 #define CTL_LEFT_GLOBAL ((int64_t)3 << 59)
 #define CTL_LEFT_PARKED_MIN ((int64_t)1 << 61)
@@ -433,7 +430,6 @@ void ctl_never_fired(struct ctl_shared *shared, ctl_unfired_function *callback, 
 struct ctl_shared {
     uint64_t epoch; /* changes whenever a firing changed other threads' state; atomic */
 };
-
 struct ctl_thread {
     uint64_t epoch; /* what it has adopted; changed by its own thread alone */
     struct ctl_shared *shared;
@@ -446,13 +442,11 @@ static inline const uint64_t *ctl_shared_epoch(const struct ctl_shared *shared)
     return &shared->epoch;
 }
 
-/* Of the counter of an alarm from the start of struct ctl_thread, in bytes; the same for every
- * thread. */
+/* Of the counter of an alarm from the start of struct ctl_thread, in bytes; the same for every thread. */
 size_t ctl_left_offset(uint16_t alarm);
 
-/* Everything that is not a plain decrement. Bits by place in `alarms`: counted, those that were
- * decremented and are not due; claimed, those that were decremented and came to 0 or below. Both 0:
- * nothing was decremented yet. */
+/* Everything that is not a plain decrement. Bits by place in `alarms`: counted, those that were decremented and are not due; claimed,
+ * those that were decremented and came to 0 or below. Both 0: nothing was decremented yet. */
 void ctl_hit_slow(struct ctl_thread *thread, const uint16_t *alarms, unsigned count,
                   const struct ctl_moment *moment, uint64_t counted, uint64_t claimed) RT_COLD;
 /* Of a place whose code decrements by itself: alarms[due] has come to 0 or below, those before it were decremented and are not due, those
