@@ -2,13 +2,10 @@
  * `regtrace split`: each window of each rank as a rank file of its own, a folder for each window. */
 #include "tools/report.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct wishes {
@@ -19,8 +16,8 @@ struct wishes {
 };
 
 struct tally {
-    char out[PATH_MAX - 64]; /* the folder that holds window-NNNNN */
-    bool *made;              /* by ordinal: its folder is there */
+    char out[PATH_MAX]; /* the folder that holds window-NNNNN */
+    bool *made;         /* by ordinal: its folder is there */
     size_t room;
     uint64_t files, windows, events, outside, unknown;
     bool any_rank, failed;
@@ -46,56 +43,9 @@ static int take_option(void *wishes, const struct arguments *a)
     return strcmp(name, "output") == 0 && a->value[0] != '\0' ? TOOL_OK : TOOL_USAGE;
 }
 
-/* The run's name with "-windows" behind it, without the slashes that may end it. */
-static void name_output(struct tally *t, const struct wishes *w, const struct rt_run *run)
+static bool window_folder(struct tally *t, int32_t ordinal, char path[PATH_MAX + 32])
 {
-    const char *dir = rt_run_dir(run);
-    size_t n = strlen(dir);
-    while (n > 1 && dir[n - 1] == '/')
-        n--;
-    if (w->out != NULL)
-        (void)snprintf(t->out, sizeof t->out, "%s", w->out);
-    else if (n == 1 && dir[0] == '.')
-        (void)snprintf(t->out, sizeof t->out, "windows");
-    else
-        (void)snprintf(t->out, sizeof t->out, "%.*s-windows", (int)n, dir);
-}
-
-static bool make_folder(const char *path)
-{
-    if (mkdir(path, 0777) == 0)
-        return true;
-    message_error("split", "cannot make the folder %s: %s; -output DIR names another", path,
-                  strerror(errno));
-    return false;
-}
-
-/* Files of another run or of an earlier split are never mixed with these. */
-static bool prepare_output(const char *path)
-{
-    DIR *d = opendir(path);
-    bool empty = true;
-    if (d == NULL && errno == ENOENT)
-        return make_folder(path);
-    if (d == NULL) {
-        message_error("split", "cannot write to %s: %s; -output DIR names another folder", path,
-                      strerror(errno));
-        return false;
-    }
-    for (struct dirent *entry; (entry = readdir(d)) != NULL;)
-        empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    (void)closedir(d);
-    if (!empty)
-        message_error("split",
-                      "%s is there and holds something, which is left alone; -output DIR names "
-                      "another folder",
-                      path);
-    return empty;
-}
-
-static bool window_folder(struct tally *t, int32_t ordinal, char path[PATH_MAX])
-{
-    (void)snprintf(path, PATH_MAX, "%s/window-%05" PRId32, t->out, ordinal);
+    (void)snprintf(path, PATH_MAX + 32, "%s/window-%05" PRId32, t->out, ordinal);
     if ((size_t)ordinal >= t->room) {
         size_t room = 2 * (size_t)ordinal + 64;
         bool *more = realloc(t->made, room * sizeof *more);
@@ -109,7 +59,7 @@ static bool window_folder(struct tally *t, int32_t ordinal, char path[PATH_MAX])
     }
     if (t->made[ordinal])
         return true;
-    if (!make_folder(path))
+    if (!output_make_folder("split", path))
         return false;
     t->made[ordinal] = true;
     t->windows++;
@@ -120,7 +70,7 @@ static bool window_folder(struct tally *t, int32_t ordinal, char path[PATH_MAX])
 static bool split_window(struct tally *t, struct rt_rank *rank, const struct rt_extents *x,
                          const struct rt_extent *window)
 {
-    char folder[PATH_MAX], path[PATH_MAX + 300];
+    char folder[PATH_MAX + 32], path[PATH_MAX + 340];
     struct rt_error e = {{0}};
     if (!window_folder(t, window->ordinal, folder))
         return false;
@@ -197,7 +147,7 @@ static void build_indexes(struct tally *t)
     struct progress p;
     progress_begin(&p, "joining the files of each window");
     for (size_t i = 0; i < t->room; i++) {
-        char path[PATH_MAX];
+        char path[PATH_MAX + 32];
         struct rt_error e = {{0}};
         if (!t->made[i])
             continue;
@@ -242,8 +192,7 @@ static int split_run(const struct wishes *w, const struct rt_run *run)
 {
     static struct tally t;
     bool good = true;
-    name_output(&t, w, run);
-    if (!prepare_output(t.out))
+    if (!output_folder("split", w->out, rt_run_dir(run), "-windows", t.out))
         return TOOL_FAILURE;
     for (size_t i = 0; i < rt_run_count(run) && good; i++)
         good = split_file(&t, w, run, i);

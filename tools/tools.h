@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/options.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -109,6 +110,15 @@ void progress_end(struct progress *p);
  * TOOL_FAILURE when output was lost. */
 int output_finish(const char *command, int code);
 
+/* --- folders that are written to: output.c -------------------------------------------------------- */
+
+/* False, and a message. */
+bool output_make_folder(const char *command, const char *path);
+/* The folder `given`, or the run's name with `ending` ("-windows") behind it: made, or there and empty, since files of another run are
+ * never mixed with these. False, and a message. */
+bool output_folder(const char *command, const char *given, const char *dir, const char *ending,
+                   char out[PATH_MAX]);
+
 /* --- lists of ranks: rank_list.c ----------------------------------------------------------------- */
 
 #define RANK_LIST_SPANS 64
@@ -151,6 +161,7 @@ const char *tool_version(void);
 
 /* --- subcommands: cmd_*.c ------------------------------------------------------------------------- */
 extern const struct command command_run, command_report, command_dump, command_check, command_ctl,
-    command_doctor, command_recover, command_split, command_plan, command_version, command_help;
+    command_doctor, command_recover, command_split, command_plan, command_prv, command_version,
+    command_help;
 
 #endif

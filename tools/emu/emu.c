@@ -204,7 +204,9 @@ void emu_begin(struct emu *m, int64_t time)
 {
     for (uint32_t row = 0; row < m->thread_count + m->processor_count; row++)
         for (uint32_t k = 0; k < m->channel_count; k++)
-            if (has_cell(m, row, k))
+            if (has_cell(m, row, k) && m->channels[k].lazy)
+                cell_of(m, row, k)->shown = 0;
+            else if (has_cell(m, row, k))
                 touch(m, row, k);
     emu_emit(m, time);
 }
@@ -356,13 +358,23 @@ int emu_event(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, s
     return 0;
 }
 
-void emu_spoil(struct emu *m, uint32_t thread, uint32_t channel)
+static void reset(struct emu *m, uint32_t thread, uint32_t channel, bool spoiled)
 {
     struct cell *c = cell_of(m, thread, channel);
     c->depth = 0;
     c->value = 0;
-    c->spoiled = m->channels[channel].kind != EMU_PUNCTUAL;
+    c->spoiled = spoiled;
     touch_thread(m, thread, channel);
+}
+
+void emu_spoil(struct emu *m, uint32_t thread, uint32_t channel)
+{
+    reset(m, thread, channel, m->channels[channel].kind != EMU_PUNCTUAL);
+}
+
+void emu_clear(struct emu *m, uint32_t thread, uint32_t channel)
+{
+    reset(m, thread, channel, false);
 }
 
 /* --- changes of threads --------------------------------------------------------------------------------------------------- */

@@ -51,6 +51,7 @@ struct emu_channel {
         processor; /* of which threads; EMU_ALWAYS: the model itself sets it by emu_set_processor() */
     bool repeats; /* the value that is there may be set again; else that is an error */
     int32_t bad;  /* seen while disabled */
+    bool lazy;    /* 0 at first, which is not told */
 };
 
 struct emu_output {
@@ -99,6 +100,9 @@ uint32_t emu_depth(const struct emu *m, uint32_t thread, uint32_t channel);
 /* After something that cannot be right, where that is to be gone on with: the channel shows EMU_BAD until it is changed again, its stack is
  * empty. */
 void emu_spoil(struct emu *m, uint32_t thread, uint32_t channel);
+
+/* Nothing is known of it, and nothing wrong: an empty stack, the value 0. */
+void emu_clear(struct emu *m, uint32_t thread, uint32_t channel);
 
 /* What has changed is told. */
 void emu_emit(struct emu *m, int64_t time);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace prv`: a run for Paraver. */
+#include "tools/emu/prv.h"
+#include "tools/replayed.h"
+
+#include <inttypes.h>
+
+static int write_prv(const struct replay_wishes *w, struct replay *r, const char *out)
+{
+    struct prv_found found;
+    struct rt_error e = {{0}};
+    if (prv_write(r, out, &found, &e) != 0) {
+        message_error("prv", "%s", e.text);
+        return TOOL_FAILURE;
+    }
+    (void)printf("%s: thread.prv and cpu.prv, %" PRIu64 " lines of %" PRIu64 " events\n", out,
+                 found.lines, found.replay.events);
+    if (found.replay.wrong == 0)
+        return TOOL_OK;
+    message_warning(w->command,
+                    "%" PRIu64 " events could not be right; what they leave unknown is marked",
+                    found.replay.wrong);
+    return TOOL_FAILURE;
+}
+
+static int prv_main(int argc, char **argv)
+{
+    struct arguments a = {.command = &command_prv, .count = argc, .words = argv, .next = 1};
+    static struct replay_wishes w;
+    static char out[PATH_MAX];
+    struct rt_run *run;
+    struct replay *replay;
+    int code;
+    w = (struct replay_wishes){.command = "prv", .wait = 10};
+    if (!arguments_one_folder(&a, replay_take_option, &w, "DIR", &w.path, &code))
+        return code;
+    code = replay_begin(&w, &run, &replay);
+    if (code != TOOL_OK)
+        return code;
+    code = output_folder("prv", w.out, rt_run_dir(run), "-prv", out) ? write_prv(&w, replay, out)
+                                                                     : TOOL_FAILURE;
+    replay_close(replay);
+    rt_run_close(run);
+    return output_finish("prv", code);
+}
+
+static const struct command_option prv_options[] = {
+    {"output", "DIR", "the new folder (default: the run's name with -prv behind it)", 'o'},
+    REPLAY_OPTIONS,
+    {NULL, NULL, NULL, 0},
+};
+
+const struct command command_prv = {
+    .name = "prv",
+    .summary = "write a run for Paraver",
+    .synopsis = "[--output DIR] [--policy POLICY] [--cpu WHERE] [--rank LIST] [--wait SECONDS] DIR",
+    .description =
+        "DIR is the folder of a run, its regtrace.h5, or one rank file. The new folder gets "
+        "thread.prv, whose rows are processes and threads, and cpu.prv, whose rows are processors, "
+        "each with its labels (.pcf) and names of rows (.row), and a view of each channel in cfg. "
+        "States are what a thread does (running, waiting for a message, not recorded ...), events "
+        "are MPI functions and what they are given, functions of the program, windows, regions, "
+        "marks, alarms, signals, counters and samples.\n\n"
+        "The same run gives the same files, byte by byte.",
+    .options = prv_options,
+    .examples = "regtrace prv trace && wxparaver trace-prv/thread.prv\n"
+                "regtrace prv --policy salvage -o crashed-prv crashed",
+    .exits =
+        "0 fine, 1 the run is not whole or something could not be right, or a file could not be "
+        "read or written, 2 wrong usage.",
+    .main = prv_main,
+};

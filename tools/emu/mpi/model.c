@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MPI calls: a stack of functions, and what the innermost one is given. */
+#include "tools/emu/models.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FUNCTIONS = 768 };
+
+/* States as Paraver's users know them. */
+enum activity {
+    RUNNING = 1,
+    RECEIVES = 3,
+    SENDS = 4,
+    SYNCHRONIZES = 5,
+    TESTS = 6,
+    WAITS = 8,
+    SENDS_AT_ONCE = 10,
+    RECEIVES_AT_ONCE = 11,
+    FILES = 12,
+    COLLECTIVE = 13,
+    NOT_RECORDED = 14,
+    OTHER = 15,
+    SENDS_AND_RECEIVES = 16,
+    MEMORY = 17,
+    ACTIVITIES
+};
+
+static const char *const activity_names[ACTIVITIES] = {
+    [0] = "Idle",
+    [RUNNING] = "Running",
+    [RECEIVES] = "Waiting a message",
+    [SENDS] = "Blocking Send",
+    [SYNCHRONIZES] = "Synchronization",
+    [TESTS] = "Test/Probe",
+    [WAITS] = "Wait/WaitAll",
+    [SENDS_AT_ONCE] = "Immediate Send",
+    [RECEIVES_AT_ONCE] = "Immediate Receive",
+    [FILES] = "I/O",
+    [COLLECTIVE] = "Group Communication",
+    [NOT_RECORDED] = "Tracing Disabled",
+    [OTHER] = "Others",
+    [SENDS_AND_RECEIVES] = "Send Receive",
+    [MEMORY] = "Memory transfer",
+};
+
+/* The first that a name matches, large-count twins (_c) without their ending. */
+static const struct {
+    const char *pattern;
+    enum activity activity;
+} kinds[] = {
+    {"MPI_*_init", OTHER},
+    {"MPI_Isendrecv*", SENDS_AT_ONCE},
+    {"MPI_Sendrecv*", SENDS_AND_RECEIVES},
+    {"MPI_I*send", SENDS_AT_ONCE},
+    {"MPI_Irecv", RECEIVES_AT_ONCE},
+    {"MPI_Imrecv", RECEIVES_AT_ONCE},
+    {"MPI_*send", SENDS},
+    {"MPI_Recv", RECEIVES},
+    {"MPI_Mrecv", RECEIVES},
+    {"MPI_Wait*", WAITS},
+    {"MPI_Test*", TESTS},
+    {"MPI_*probe", TESTS},
+    {"MPI_Barrier", SYNCHRONIZES},
+    {"MPI_Win_fence", SYNCHRONIZES},
+    {"MPI_Win_*lock*", SYNCHRONIZES},
+    {"MPI_Win_flush*", SYNCHRONIZES},
+    {"MPI_Win_start", SYNCHRONIZES},
+    {"MPI_Win_complete", SYNCHRONIZES},
+    {"MPI_Win_post", SYNCHRONIZES},
+    {"MPI_Win_wait", SYNCHRONIZES},
+    {"MPI_File_*", FILES},
+    {"MPI_*allgather*", COLLECTIVE},
+    {"MPI_Allgather*", COLLECTIVE},
+    {"MPI_*allreduce", COLLECTIVE},
+    {"MPI_Allreduce", COLLECTIVE},
+    {"MPI_*alltoall*", COLLECTIVE},
+    {"MPI_Alltoall*", COLLECTIVE},
+    {"MPI_*bcast", COLLECTIVE},
+    {"MPI_Bcast", COLLECTIVE},
+    {"MPI_*gather*", COLLECTIVE},
+    {"MPI_Gather*", COLLECTIVE},
+    {"MPI_Reduce", COLLECTIVE},
+    {"MPI_Ireduce", COLLECTIVE},
+    {"MPI_*educe_scatter*", COLLECTIVE},
+    {"MPI_*scatter*", COLLECTIVE},
+    {"MPI_Scatter*", COLLECTIVE},
+    {"MPI_*scan", COLLECTIVE},
+    {"MPI_Scan", COLLECTIVE},
+    {"MPI_Ibarrier", COLLECTIVE},
+    {"MPI_Put", MEMORY},
+    {"MPI_Get", MEMORY},
+    {"MPI_Rput", MEMORY},
+    {"MPI_Rget", MEMORY},
+    {"MPI_*ccumulate", MEMORY},
+    {"MPI_Fetch_and_op", MEMORY},
+    {"MPI_Compare_and_swap", MEMORY},
+};
+
+static enum activity activity_of_name(const char *name)
+{
+    char text[64];
+    int n = snprintf(text, sizeof text, "%s", name);
+    if (n > 2 && n < (int)sizeof text && text[n - 2] == '_' && text[n - 1] == 'c')
+        text[n - 2] = '\0';
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (fnmatch(kinds[i].pattern, text, 0) == 0)
+            return kinds[i].activity;
+    return OTHER;
+}
+
+static enum activity activity_of(uint32_t function)
+{
+    static uint8_t known[FUNCTIONS];
+    if (known[function] == 0) {
+        const char *name = event_mpi_name(function);
+        known[function] = (uint8_t)(name != NULL ? activity_of_name(name) : OTHER);
+    }
+    return (enum activity)known[function];
+}
+
+/* What the innermost call is, or that there is none. */
+int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e)
+{
+    const struct replay_row *row = &r->rows[stream];
+    struct open_call none = {.activity = row->in_window ? RUNNING : NOT_RECORDED};
+    const struct open_call *c = row->calls != 0 ? &row->open[row->calls - 1] : &none;
+    int rc = emu_set(r->emu, stream, CHANNEL_MPI_ACTIVITY, c->activity, e);
+    if (rc == 0)
+        rc = emu_set(r->emu, stream, CHANNEL_MPI_BYTES, c->bytes, e);
+    if (rc == 0)
+        rc = emu_set(r->emu, stream, CHANNEL_MPI_PEER, c->peer, e);
+    return rc == 0 ? emu_set(r->emu, stream, CHANNEL_MPI_COMM, c->comm, e) : rc;
+}
+
+int mpi_enter(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+{
+    struct replay_row *row = &r->rows[rec->stream];
+    uint32_t function = EVENT_MPI_FUNCTION(rec->event.code);
+    int32_t peer = (int32_t)(uint32_t)rec->event.a;
+    (void)value;
+    int rc = emu_push(r->emu, rec->stream, CHANNEL_MPI_FUNCTION, (int64_t)function + 1, e);
+    if (rc != 0)
+        return rc;
+    if (row->calls == row->call_room) {
+        uint32_t room = 2 * row->call_room + 4;
+        struct open_call *more = realloc(row->open, room * sizeof *more);
+        if (more == NULL)
+            return replay_no_memory(e);
+        row->open = more;
+        row->call_room = room;
+    }
+    row->open[row->calls++] = (struct open_call){
+        function, activity_of(function), (int64_t)(rec->event.b & ((UINT64_C(1) << 48) - 1)),
+        peer >= 0 ? (int64_t)peer + 1 : 0, (int64_t)(rec->event.b >> 48)};
+    return mpi_show(r, rec->stream, e);
+}
+
+int mpi_leave(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+{
+    struct replay_row *row = &r->rows[rec->stream];
+    (void)value;
+    int rc = emu_pop(r->emu, rec->stream, CHANNEL_MPI_FUNCTION,
+                     (int64_t)EVENT_MPI_FUNCTION(rec->event.code) + 1, e);
+    if (rc != 0)
+        return rc;
+    row->calls--;
+    return mpi_show(r, rec->stream, e);
+}
+
+static int64_t last_function(const struct replay *r, uint32_t channel)
+{
+    (void)r;
+    (void)channel;
+    return event_mpi_functions;
+}
+
+static const char *function_text(const struct replay *r, uint32_t channel, int64_t value,
+                                 char room[64])
+{
+    (void)r;
+    (void)channel;
+    (void)room;
+    return value == 0 ? "Outside MPI" : event_mpi_name((uint32_t)value - 1);
+}
+
+const struct labels labels_of_mpi = {last_function, function_text};
+
+static int64_t last_activity(const struct replay *r, uint32_t channel)
+{
+    (void)r;
+    (void)channel;
+    return ACTIVITIES - 1;
+}
+
+static const char *activity_text(const struct replay *r, uint32_t channel, int64_t value,
+                                 char room[64])
+{
+    (void)r;
+    (void)channel;
+    (void)room;
+    return activity_names[value];
+}
+
+const struct labels labels_of_activities = {last_activity, activity_text};
+
+static int64_t last_comm(const struct replay *r, uint32_t channel)
+{
+    (void)r;
+    (void)channel;
+    return 2;
+}
+
+static const char *comm_text(const struct replay *r, uint32_t channel, int64_t value, char room[64])
+{
+    (void)r;
+    (void)channel;
+    (void)room;
+    return value == 1 ? "MPI_COMM_WORLD" : value == 2 ? "MPI_COMM_SELF" : NULL;
+}
+
+const struct labels labels_of_comms = {last_comm, comm_text};

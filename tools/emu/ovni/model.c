@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Life of threads: what the table calls. replay.c itself knows when threads begin and end, and where they are. */
+#include "tools/emu/models.h"
+
+#include <stdio.h>
+
+enum { WAITED = 1, DROPPED };
+
+int no_value(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+{
+    (void)r;
+    (void)rec;
+    (void)value;
+    (void)e;
+    return 0;
+}
+
+int ovni_waited(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+{
+    (void)r;
+    (void)rec;
+    (void)e;
+    *value = WAITED;
+    return 0;
+}
+
+int ovni_dropped(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+{
+    (void)value;
+    replay_forget(r, rec->stream);
+    return emu_event(r->emu, rec->stream, CHANNEL_OVNI_FLUSH, DROPPED, e);
+}
+
+int ovni_image(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+{
+    (void)value;
+    (void)e;
+    emu_functions_moved(r->functions, rec->stream);
+    return 0;
+}
+
+static int64_t last_state(const struct replay *r, uint32_t channel)
+{
+    (void)r;
+    (void)channel;
+    return EMU_WARMING;
+}
+
+static const char *state_text(const struct replay *r, uint32_t channel, int64_t value,
+                              char room[64])
+{
+    (void)r;
+    (void)channel;
+    (void)room;
+    return emu_state_name((enum emu_state)value);
+}
+
+const struct labels labels_of_states = {last_state, state_text};
+
+static int64_t last_processor(const struct replay *r, uint32_t channel)
+{
+    (void)channel;
+    return r->processor_count;
+}
+
+static const char *processor_text(const struct replay *r, uint32_t channel, int64_t value,
+                                  char room[64])
+{
+    (void)channel;
+    if (value == 0)
+        return "none";
+    const struct replay_processor *p = &r->processors[value - 1];
+    if (p->number < 0)
+        (void)snprintf(room, 64, "%.40s:several", r->nodes[p->node]);
+    else
+        (void)snprintf(room, 64, "%.40s:%d", r->nodes[p->node], p->number);
+    return room;
+}
+
+const struct labels labels_of_processors = {last_processor, processor_text};
+
+static int64_t last_flush(const struct replay *r, uint32_t channel)
+{
+    (void)r;
+    (void)channel;
+    return DROPPED;
+}
+
+static const char *flush_text(const struct replay *r, uint32_t channel, int64_t value,
+                              char room[64])
+{
+    (void)r;
+    (void)channel;
+    (void)room;
+    return value == WAITED    ? "has waited for the writer"
+           : value == DROPPED ? "events were dropped"
+                              : NULL;
+}
+
+const struct labels labels_of_flushes = {last_flush, flush_text};

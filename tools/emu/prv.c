@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Paraver's traces. What channels show goes to a tape first, since the line of a state stands where it begins and says where it ends; then each
+ * side's lines are written from it. */
+#include "tools/emu/prv.h"
+
+#include "tools/emu/tape.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BUFFER = 1 << 20, LINE = 256 };
+
+/* One trace. */
+struct side {
+    char path[4200];
+    int fd, error;
+    char *buffer;
+    size_t n;
+    char (*prefix)[32]; /* by row: "0:1:2:1:", from the processor to the thread */
+    uint8_t *prefix_length;
+    bool open; /* a line of events, of: */
+    uint32_t row;
+    int64_t time;
+    uint64_t lines, bytes;
+};
+
+struct prv {
+    struct replay *replay;
+    struct tape *tape;
+    struct side sides[2]; /* threads, processors */
+    uint32_t types[512];  /* of Paraver, by channel */
+    struct prv_found *found;
+};
+
+/* --- bytes ------------------------------------------------------------------------------------------------------------------- */
+
+static void flush(struct side *s)
+{
+    for (size_t done = 0; done < s->n && s->error == 0;) {
+        ssize_t n = write(s->fd, s->buffer + done, s->n - done);
+        if (n < 0 && errno != EINTR)
+            s->error = errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    s->bytes += s->n;
+    s->n = 0;
+}
+
+static inline void put_text(struct side *s, const char *text, size_t n)
+{
+    memcpy(s->buffer + s->n, text, n);
+    s->n += n;
+}
+
+static inline void put_number(struct side *s, uint64_t v)
+{
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142"
+        "43444546474849505152535455565758596061626364656667686970717273747576777879808182838485"
+        "86878889909192939495969798"
+        "99";
+    char digits[20];
+    size_t at = sizeof digits;
+    while (v >= 100) {
+        at -= 2;
+        memcpy(digits + at, pairs + 2 * (v % 100), 2);
+        v /= 100;
+    }
+    if (v >= 10) {
+        at -= 2;
+        memcpy(digits + at, pairs + 2 * v, 2);
+    } else {
+        digits[--at] = (char)('0' + v);
+    }
+    put_text(s, digits + at, sizeof digits - at);
+}
+
+static inline void end_line(struct side *s)
+{
+    if (s->open)
+        s->buffer[s->n++] = '\n';
+    s->open = false;
+    if (s->n > BUFFER - LINE)
+        flush(s);
+}
+
+static inline void begin_line(struct side *s, char kind, uint32_t row)
+{
+    end_line(s);
+    s->buffer[s->n++] = kind;
+    s->buffer[s->n++] = ':';
+    put_text(s, s->prefix[row], s->prefix_length[row]);
+    s->lines++;
+}
+
+/* Events of one row and time are in one line. */
+static void put_event(struct side *s, const struct taped *t, uint32_t type)
+{
+    if (!s->open || s->row != t->row || s->time != t->time || s->n > BUFFER - LINE) {
+        begin_line(s, '2', t->row);
+        put_number(s, (uint64_t)t->time);
+        s->open = true;
+        s->row = t->row;
+        s->time = t->time;
+    }
+    s->buffer[s->n++] = ':';
+    put_number(s, type);
+    s->buffer[s->n++] = ':';
+    put_number(s, (uint64_t)t->value);
+}
+
+static void put_state(struct side *s, const struct taped *t)
+{
+    if (t->end == t->time || t->value == 0 /* nothing is there */)
+        return;
+    begin_line(s, '1', t->row);
+    put_number(s, (uint64_t)t->time);
+    s->buffer[s->n++] = ':';
+    put_number(s, (uint64_t)t->end);
+    s->buffer[s->n++] = ':';
+    put_number(s, (uint64_t)t->value);
+    s->open = true;
+    s->time = -1; /* no event joins it */
+}
+
+/* --- what is there --------------------------------------------------------------------------------------------------------------- */
+
+/* "#Paraver (22/11/26 at 21:46):DURATION_ns:" and what comes behind it: the run's date, in UTC. */
+static void put_header(struct side *s, const struct prv *p, int64_t duration)
+{
+    char text[96];
+    int64_t realtime;
+    (void)replay_origin(p->replay, &realtime);
+    time_t seconds = (time_t)(realtime / 1000000000);
+    struct tm tm;
+    (void)gmtime_r(&seconds, &tm);
+    s->n += strftime(s->buffer + s->n, 64, "#Paraver (%d/%m/%y at %H:%M):", &tm);
+    (void)snprintf(text, sizeof text, "%" PRId64 "_ns:", duration);
+    put_text(s, text, strlen(text));
+}
+
+__attribute__((format(printf, 2, 3))) static void put_list(struct side *s, const char *fmt, ...)
+{
+    char text[64];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    put_text(s, text, (size_t)n);
+    if (s->n > BUFFER - LINE)
+        flush(s);
+}
+
+/* Nodes with their processors; one application, whose tasks are the processes. */
+static void put_threads_header(struct side *s, const struct prv *p)
+{
+    uint32_t threads, processors, nodes;
+    const struct replay_thread *t = replay_threads(p->replay, &threads);
+    const struct replay_processor *c = replay_processors(p->replay, &processors);
+    (void)replay_nodes(p->replay, &nodes);
+    put_list(s, "%u(", nodes);
+    for (uint32_t i = 0, n = 0; i < processors; i++) {
+        n++;
+        if (i + 1 == processors || c[i + 1].node != c[i].node) {
+            put_list(s, "%u%s", n, i + 1 == processors ? "" : ",");
+            n = 0;
+        }
+    }
+    put_list(s, "):1:%u(", replay_file_count(p->replay));
+    for (uint32_t i = 0, n = 0; i < threads; i++) {
+        n++;
+        if (i + 1 == threads || t[i + 1].file != t[i].file) {
+            put_list(s, "%u:%u%s", n, t[i].node + 1, i + 1 == threads ? "" : ",");
+            n = 0;
+        }
+    }
+    put_list(s, ")\n");
+}
+
+static int make_prefixes(struct prv *p, struct rt_error *e)
+{
+    uint32_t threads, processors;
+    const struct replay_thread *t = replay_threads(p->replay, &threads);
+    (void)replay_processors(p->replay, &processors);
+    for (unsigned i = 0; i < 2; i++) {
+        struct side *s = &p->sides[i];
+        uint32_t rows = i == 0 ? threads : processors;
+        s->prefix = calloc(rows + 1u, sizeof *s->prefix);
+        s->prefix_length = calloc(rows + 1u, sizeof *s->prefix_length);
+        if (s->prefix == NULL || s->prefix_length == NULL) {
+            rt_error_set(e, "no memory");
+            return -ENOMEM;
+        }
+        for (uint32_t k = 0, in_file = 0; k < rows; k++) {
+            in_file = k > 0 && i == 0 && t[k].file != t[k - 1].file ? 1 : in_file + 1;
+            s->prefix_length[k] =
+                (uint8_t)snprintf(s->prefix[k], sizeof s->prefix[k],
+                                  "0:1:%u:%u:", i == 0 ? t[k].file + 1 : 1, in_file);
+        }
+    }
+    return 0;
+}
+
+static int open_side(struct side *s, const char *dir, const char *name, struct rt_error *e)
+{
+    (void)snprintf(s->path, sizeof s->path, "%s/%s.prv", dir, name);
+    s->buffer = malloc(BUFFER);
+    s->fd = open(s->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (s->buffer != NULL && s->fd >= 0)
+        return 0;
+    int error = s->buffer == NULL ? ENOMEM : errno;
+    rt_error_set(e, "%s: %s", s->path, strerror(error));
+    return -error;
+}
+
+static int close_side(struct side *s, struct rt_error *e)
+{
+    int rc = 0;
+    if (s->fd >= 0 && s->error == 0 && close(s->fd) != 0)
+        s->error = errno;
+    if (s->error != 0) {
+        rt_error_set(e, "%s: %s", s->path, strerror(s->error));
+        rc = -s->error;
+    }
+    free(s->buffer);
+    free((void *)s->prefix);
+    free(s->prefix_length);
+    return rc;
+}
+
+static void shows(void *context, bool processor, uint32_t row, uint32_t channel, int64_t time,
+                  int64_t value)
+{
+    struct prv *p = context;
+    tape_put(p->tape, processor, row, (uint16_t)channel, time, value, p->types[channel] == 0);
+}
+
+static int write_lines(struct prv *p, int64_t duration, struct rt_error *e)
+{
+    const struct taped *t;
+    size_t count;
+    uint32_t processors;
+    (void)replay_processors(p->replay, &processors);
+    for (unsigned i = 0; i < 2; i++)
+        put_header(&p->sides[i], p, duration);
+    put_threads_header(&p->sides[0], p);
+    put_list(&p->sides[1], "1(%u):1:1(%u:1)\n", processors, processors);
+    int rc = tape_rewind(p->tape, duration, e);
+    while (rc == 0 && (rc = tape_next(p->tape, &t, &count, e)) == 0 && count != 0) {
+        for (size_t i = 0; i < count; i++) {
+            struct side *s = &p->sides[t[i].processor];
+            if (t[i].end == TAPE_EVENT)
+                put_event(s, &t[i], p->types[t[i].channel]);
+            else
+                put_state(s, &t[i]);
+        }
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        end_line(&p->sides[i]);
+        flush(&p->sides[i]);
+    }
+    return rc;
+}
+
+static int write_traces(struct prv *p, const char *dir, struct rt_error *e)
+{
+    uint32_t threads, processors;
+    (void)replay_threads(p->replay, &threads);
+    (void)replay_processors(p->replay, &processors);
+    struct replay_sink sink = {.shows = shows, .context = p};
+    int rc = make_prefixes(p, e);
+    if (rc == 0)
+        rc = tape_open(&p->tape, dir, threads, processors, e);
+    if (rc == 0)
+        rc = replay_run(p->replay, &sink, &p->found->replay, e);
+    return rc == 0 ? write_lines(p, p->found->replay.end, e) : rc;
+}
+
+int prv_write(struct replay *r, const char *dir, struct prv_found *found, struct rt_error *e)
+{
+    struct prv p = {.replay = r, .sides = {{.fd = -1}, {.fd = -1}}, .found = found};
+    *found = (struct prv_found){.lines = 0};
+    for (uint32_t k = 0; k < replay_channel_count(r); k++)
+        p.types[k] = replay_channel(r, k).paraver;
+    int rc = open_side(&p.sides[0], dir, "thread", e);
+    if (rc == 0)
+        rc = open_side(&p.sides[1], dir, "cpu", e);
+    if (rc == 0)
+        rc = write_traces(&p, dir, e);
+    tape_close(p.tape);
+    for (unsigned i = 0; i < 2; i++) {
+        found->lines += p.sides[i].lines;
+        found->bytes += p.sides[i].bytes;
+        int closed = close_side(&p.sides[i], rc == 0 ? e : NULL);
+        rc = rc != 0 ? rc : closed;
+    }
+    for (unsigned i = 0; rc == 0 && i < 2; i++) {
+        rc = prv_write_pcf(r, dir, i == 1, e);
+        if (rc == 0)
+            rc = prv_write_row(r, dir, i == 1, e);
+        if (rc == 0)
+            rc = prv_write_views(r, dir, i == 1, e);
+    }
+    return rc;
+}

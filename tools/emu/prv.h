@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Paraver's files of a run: thread.prv and cpu.prv, each with its .pcf (labels, colours) and .row (names of rows), and cfg/, a view each.
+ *
+ * Source: Paraver's trace format (tools.bsc.es), shared/channels.md. The same run gives the same bytes. */
+#ifndef REGTRACE_TOOLS_EMU_PRV_H
+#define REGTRACE_TOOLS_EMU_PRV_H
+
+#include "tools/emu/replay.h"
+
+struct prv_found {
+    struct replay_found replay;
+    uint64_t lines, bytes; /* of both traces */
+};
+
+/* Into that folder, which is there. 0 or -errno with the reason; then files may be there in part. */
+RT_MUST_CHECK int prv_write(struct replay *r, const char *dir, struct prv_found *found,
+                            struct rt_error *e);
+
+/* prv_text.c: what goes along. name: "thread" or "cpu". */
+RT_MUST_CHECK int prv_write_pcf(const struct replay *r, const char *dir, bool processors,
+                                struct rt_error *e);
+RT_MUST_CHECK int prv_write_row(const struct replay *r, const char *dir, bool processors,
+                                struct rt_error *e);
+RT_MUST_CHECK int prv_write_views(const struct replay *r, const char *dir, bool processors,
+                                  struct rt_error *e);
+
+#endif
