@@ -46,7 +46,7 @@ static int prv_main(int argc, char **argv)
 
 static const struct command_option prv_options[] = {
     {"output", "DIR", "the new folder (default: the run's name with -prv behind it)", 'o'},
-    REPLAY_OPTIONS,
+#include "tools/replayed.def"
     {NULL, NULL, NULL, 0},
 };
 

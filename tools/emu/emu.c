@@ -40,6 +40,7 @@ struct emu {
     struct thread *threads;
     struct processor *processors;
     struct cell *cells; /* of threads, then of processors */
+    bool *awake;        /* by channel: there is something to tell */
     uint32_t *dirty;    /* their numbers */
     uint32_t dirty_count;
 };
@@ -50,11 +51,6 @@ static const char *const state_names[] = {"unknown", "running", "paused",
 const char *emu_state_name(enum emu_state s)
 {
     return state_names[s];
-}
-
-bool emu_state_is_active(enum emu_state s)
-{
-    return s == EMU_RUNNING || s == EMU_COOLING || s == EMU_WARMING;
 }
 
 /* --- rows and cells ------------------------------------------------------------------------------------------------------ */
@@ -94,8 +90,10 @@ struct emu *emu_open(const struct emu_channel *channels, uint32_t channel_count,
                       .threads = calloc(threads + 1u, sizeof *m->threads),
                       .processors = calloc(processors + 1u, sizeof *m->processors),
                       .cells = calloc(cells + 1, sizeof *m->cells),
+                      .awake = calloc(channel_count + 1u, sizeof *m->awake),
                       .dirty = calloc(cells + 1, sizeof *m->dirty)};
-    if (m->threads == NULL || m->processors == NULL || m->cells == NULL || m->dirty == NULL) {
+    if (m->threads == NULL || m->awake == NULL || m->processors == NULL || m->cells == NULL ||
+        m->dirty == NULL) {
         emu_close(m);
         return NULL;
     }
@@ -103,6 +101,8 @@ struct emu *emu_open(const struct emu_channel *channels, uint32_t channel_count,
         m->threads[i].processor = -1;
     for (size_t i = 0; i < cells; i++)
         m->cells[i].shown = NOTHING;
+    for (uint32_t k = 0; k < channel_count; k++)
+        m->awake[k] = !channels[k].lazy;
     return m;
 }
 
@@ -116,6 +116,7 @@ void emu_close(struct emu *m)
     free(m->threads);
     free(m->processors);
     free(m->cells);
+    free(m->awake);
     free(m->dirty);
     free(m);
 }
@@ -226,11 +227,21 @@ void emu_emit(struct emu *m, int64_t time)
 
 /* --- changes of channels -------------------------------------------------------------------------------------------------- */
 
+/* The first change of a lazy channel: processors show now what they would have shown. */
+static void wake(struct emu *m, uint32_t channel)
+{
+    m->awake[channel] = true;
+    for (uint32_t i = 0; m->channels[channel].on_processor && i < m->processor_count; i++)
+        touch(m, row_of_processor(m, (int32_t)i), channel);
+}
+
 /* What follows a thread's channel: its processor's. */
 static void touch_thread(struct emu *m, uint32_t thread, uint32_t channel)
 {
     const struct emu_channel *ch = &m->channels[channel];
     int32_t processor = m->threads[thread].processor;
+    if (!m->awake[channel])
+        wake(m, channel);
     touch(m, thread, channel);
     if (ch->on_processor && ch->processor != EMU_ALWAYS && processor >= 0)
         touch(m, row_of_processor(m, processor), channel);
@@ -398,7 +409,7 @@ static void join(struct emu *m, uint32_t thread, uint32_t by)
 static void touch_processor(struct emu *m, int32_t processor)
 {
     for (uint32_t k = 0; processor >= 0 && k < m->channel_count; k++)
-        if (m->channels[k].on_processor && m->channels[k].processor != EMU_ALWAYS)
+        if (m->awake[k] && m->channels[k].on_processor && m->channels[k].processor != EMU_ALWAYS)
             touch(m, row_of_processor(m, processor), k);
 }
 
@@ -411,7 +422,7 @@ static void change(struct emu *m, uint32_t thread, enum emu_state state, int32_t
     t->processor = processor;
     join(m, thread, 1);
     for (uint32_t k = 0; k < m->channel_count; k++)
-        if (m->channels[k].thread != EMU_ALWAYS)
+        if (m->awake[k] && m->channels[k].thread != EMU_ALWAYS)
             touch(m, thread, k);
     touch_processor(m, before);
     touch_processor(m, processor);
@@ -448,6 +459,11 @@ enum emu_state emu_thread_state(const struct emu *m, uint32_t thread)
 int32_t emu_thread_processor(const struct emu *m, uint32_t thread)
 {
     return m->threads[thread].processor;
+}
+
+bool emu_is_awake(const struct emu *m, uint32_t channel)
+{
+    return m->awake[channel];
 }
 
 uint32_t emu_running(const struct emu *m, uint32_t processor)

@@ -29,7 +29,10 @@ enum emu_state {
     EMU_WARMING,
 };
 /* Active threads: running, cooling or warming. */
-bool emu_state_is_active(enum emu_state s);
+static inline bool emu_state_is_active(enum emu_state s)
+{
+    return s == EMU_RUNNING || s == EMU_COOLING || s == EMU_WARMING;
+}
 const char *emu_state_name(enum emu_state s);
 
 enum emu_kind {
@@ -51,7 +54,7 @@ struct emu_channel {
         processor; /* of which threads; EMU_ALWAYS: the model itself sets it by emu_set_processor() */
     bool repeats; /* the value that is there may be set again; else that is an error */
     int32_t bad;  /* seen while disabled */
-    bool lazy;    /* 0 at first, which is not told */
+    bool lazy;    /* 0 at first; nothing is told of it until one is changed */
 };
 
 struct emu_output {
@@ -92,6 +95,8 @@ RT_MUST_CHECK int emu_thread_moves(struct emu *m, uint32_t thread, int32_t proce
 
 enum emu_state emu_thread_state(const struct emu *m, uint32_t thread);
 int32_t emu_thread_processor(const struct emu *m, uint32_t thread);
+/* It is not lazy, or some thread's has changed. */
+bool emu_is_awake(const struct emu *m, uint32_t channel);
 /* How many threads run there. */
 uint32_t emu_running(const struct emu *m, uint32_t processor);
 /* Values on a stack. */

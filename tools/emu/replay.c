@@ -69,7 +69,7 @@ static void spoil(struct replay *r, uint32_t stream, uint32_t channel)
 void replay_forget(struct replay *r, uint32_t stream)
 {
     for (uint32_t k = 0; k < CHANNEL_COUNT; k++)
-        if (r->emu_channels[k].kind == EMU_STACK)
+        if (r->emu_channels[k].kind == EMU_STACK && emu_is_awake(r->emu, k))
             spoil(r, stream, k);
 }
 
@@ -77,7 +77,7 @@ void replay_settle(struct replay *r, uint32_t stream)
 {
     r->rows[stream].calls = 0;
     for (uint32_t k = 0; k < CHANNEL_COUNT; k++)
-        if (r->emu_channels[k].kind == EMU_STACK)
+        if (r->emu_channels[k].kind == EMU_STACK && emu_is_awake(r->emu, k))
             emu_clear(r->emu, stream, k);
 }
 
@@ -168,7 +168,8 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
                   int64_t value)
 {
     struct replay *r = context;
-    r->used[channel] = r->used[channel] || value != 0;
+    r->used[channel] =
+        r->used[channel] || (value != 0 && value != EMU_BAD && value != EMU_TOO_MANY_THREADS);
     r->sink->shows(r->sink->context, processor, row, channel, time < 0 ? 0 : time, value);
 }
 
@@ -332,6 +333,7 @@ struct replay_channel replay_channel(const struct replay *r, uint32_t channel)
                                    c->title,
                                    c->paraver,
                                    r->used[channel],
+                                   !c->channel.on_processor || c->channel.processor != EMU_ALWAYS,
                                    c->channel.on_processor,
                                    r->emu_channels[channel].kind};
 }

@@ -41,10 +41,10 @@ struct replay_processor {
 };
 
 struct replay_channel {
-    const char *name, *title; /* "mpi.function"; marks and counters: known at the end */
-    uint32_t paraver;         /* type of its events, 0: states */
-    bool is_used;             /* has shown another value than 0, known at the end */
-    bool on_processor;
+    const char *name, *title;     /* "mpi.function"; marks and counters: known at the end */
+    uint32_t paraver;             /* type of its events, 0: states */
+    bool is_used;                 /* has shown another value than 0, known at the end */
+    bool on_thread, on_processor; /* which rows have it */
     enum emu_kind kind;
 };
 
