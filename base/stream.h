@@ -89,8 +89,8 @@ struct stream_thread {
     uint32_t interrupted;          /* system calls that our signals interrupted */
     _Atomic uint64_t instructions; /* as its counter last said, 0 = not counted */
     _Atomic int32_t counter;       /* descriptor of its counter plus 1, 0 none; in its process */
-    uint32_t pad0;
-    uint64_t excluded; /* of what that counter says: ours */
+    uint32_t affinities;           /* EV_AFFINITY among its records */
+    uint64_t excluded;             /* of what that counter says: ours */
     uint64_t pad[1];
 };
 _Static_assert(sizeof(struct stream_thread) == 128, "two cache lines");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The library's entry: decide whether this program is traced, read and check everything, refuse before main
  * what cannot be served, and leave the rest for when something is to be recorded. */
+#include "preload/affinity.h"
 #include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/images.h"
@@ -396,6 +397,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
         return;
     }
     clock_init(strcmp(process.options.text[OPT_clock], "monotonic") == 0);
+    affinity_process_begins();
     recorder_sync = windows_sync;
     recorder_watch_forks();
     triggers_prepare(process.config);

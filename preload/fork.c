@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What fork and exec mean for a traced process: the child records into files of its own, exec ends a file. */
+#include "preload/affinity.h"
 #include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/images.h"
@@ -82,6 +83,7 @@ void process_after_fork_child(void)
     if (pt != NULL) {
         if (!again)
             pt->was_recording = t->recording != 0;
+        pt->affinity = 0;
         timers_forget(pt);
         counting_forked(pt);
         sampling_forked(pt);
@@ -89,6 +91,7 @@ void process_after_fork_child(void)
     }
     leave_parents_stream(pt);
     marks_forked();
+    affinity_process_begins();
     process.writer_started = false;
     process.stream_path[0] = '\0';
     process.id.parent_pid = process.pid;

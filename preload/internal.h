@@ -18,6 +18,12 @@ struct open_function {
         stack; /* of the caller's frame: a higher one later means that this one was left by longjmp */
 };
 
+/* A set of processors as sched_getaffinity(2) has it. */
+struct affinity_mask {
+    uint64_t words[128]; /* 8,192 processors: Linux can be built for no more */
+    uint32_t used;       /* words that the kernel gave; 0: it gave none */
+};
+
 /* The timeout that is armed in a chain: kernel timer, the alarm it is for. */
 struct thread_timer {
     int id; /* kernel's, valid when used */
@@ -51,6 +57,8 @@ struct preload_thread {
     bool fired;           /* an alarm of its own, since triggers_after_hit() has looked */
     uint32_t asked;       /* interactive alarms that fired in this thread */
     uintptr_t readable[THREAD_READABLE_PAGES]; /* pages that text_look() found so, plus 1 */
+    uint64_t affinity; /* sum of the processors last told, 0: nothing was asked so far */
+    struct affinity_mask asked_affinity;
     uint32_t region_depth, function_depth;
     uint32_t function_unseen; /* up to that depth, beyond `functions`, no enter is in the window */
     uint32_t regions[THREAD_REGION_DEPTH];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the writer must know of this process beside its events, as key=value text in the stream. */
+#include "preload/affinity.h"
 #include "preload/counters.h"
 #include "preload/sampling.h"
 
@@ -29,6 +30,36 @@ static void put_arguments(const struct stream *s)
             text[i] = ' ';
     text[n] = '\0';
     (void)stream_meta_put(s, "arguments", text);
+}
+
+/* "0-3,8": 5 */
+static unsigned count_processors(const char *list)
+{
+    unsigned n = 0, first, last;
+    for (int read; sscanf(list, "%u%n", &first, &read) == 1; list += *list == ',') {
+        list += read;
+        last = first;
+        if (sscanf(list, "-%u%n", &last, &read) == 1)
+            list += read;
+        n += last - first + 1;
+    }
+    return n;
+}
+
+static void put_processors(const struct stream *s)
+{
+    enum { LIST = 24 << 10 }; /* every other one of 8,192 */
+    char list[LIST];
+    affinity_list(list, sizeof list);
+    if (list[0] != '\0')
+        (void)stream_meta_put(s, "affinity", list);
+    int fd = open("/sys/devices/system/cpu/present", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof list - 1);
+    if (fd >= 0)
+        (void)close(fd);
+    list[n > 0 ? n : 0] = '\0';
+    if (count_processors(list) != 0)
+        put_number(s, "processors", count_processors(list));
 }
 
 static void put_chains(const struct stream *s)
@@ -128,6 +159,7 @@ void metadata_write(const struct stream *s)
         else
             (void)stream_meta_put(s, key, process.options.text[i]);
     }
+    put_processors(s);
     put_counters(s);
     put_chains(s);
     functions_say_limits();
@@ -148,7 +180,8 @@ bool process_nothing_recorded(void)
     uint32_t n = atomic_load(&h->thread_count);
     for (uint32_t i = 0; i < n && i < h->thread_capacity; i++) {
         const struct stream_thread *row = &stream_threads(&recorder_stream)[i];
-        if (atomic_load(&((struct stream_thread *)row)->recorded) > DEFAULT_EDGES ||
+        if (atomic_load(&((struct stream_thread *)row)->recorded) >
+                DEFAULT_EDGES + row->affinities ||
             atomic_load(&((struct stream_thread *)row)->dropped) != 0)
             return false;
         if (atomic_load(&((struct stream_thread *)row)->chunks) > 1)

@@ -4,6 +4,7 @@
  * Recording is one flag per thread. A broadcast edge changes the shared state here and bumps recorder_epoch; each
  * other thread follows when it next asks recorder_active(), writes its own open or close record, and says how
  * late it was. No thread waits for another. */
+#include "preload/affinity.h"
 #include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/images.h"
@@ -104,6 +105,7 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     recorder_set_window(t, ordinal, 1);
     (void)recorder_emit_long(t, EV_WINDOW_OPEN, a, late, more, 1);
     atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
+    affinity_tell(t, pt);
     images_record(t);
     pt->function_unseen = pt->function_depth > THREAD_FUNCTION_DEPTH ? pt->function_depth : 0;
     emit_cut(t, pt, true);
@@ -366,6 +368,7 @@ static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt
                      .kind = (uint8_t)(kind < 0 ? 0 : kind),
                      .reason = api ? CLOSE_API : CLOSE_ALARM};
     bool ignored = kind >= 0 && !f->default_start && would_ignore(t, pt, start, bcast, e.kind);
+    affinity_tell_first(t, pt);
     emit_fired(t, f, ignored, api);
     controller_log_fired(f, ignored);
     if (kind < 0 && !f->precond)

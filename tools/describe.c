@@ -180,6 +180,11 @@ static void describe_own(struct described *d, const struct rt_rank *rank, const 
         add_string(d, rank, "path", ev->a);
         add_hex(d, "base", ev->b);
         break;
+    case EV_AFFINITY:
+        add_uint(d, "processors", (uint32_t)ev->a);
+        add_uint(d, "first", ev->a >> 32);
+        add_hex(d, "sum", ev->b);
+        break;
     case EV_INTERRUPTED: add_uint(d, "calls", ev->a); break;
     case EV_MPI_READY:
         add_int(d, "rank", (int32_t)(uint32_t)ev->a);

@@ -61,9 +61,10 @@ static void note_event(struct rt_extents *x, int32_t ordinal, uint64_t row)
     }
 }
 
+/* What is said once, and holds in windows that open later. */
 static bool is_meaning(const struct rt_event *ev)
 {
-    return ev->code == EV_MARK_TYPE || ev->code == EV_MARK_LABEL;
+    return ev->code == EV_MARK_TYPE || ev->code == EV_MARK_LABEL || ev->code == EV_AFFINITY;
 }
 
 static int note_meaning(struct rt_extents *x, const struct rt_event *ev, uint64_t row)
@@ -75,7 +76,14 @@ static int note_meaning(struct rt_extents *x, const struct rt_event *ev, uint64_
             return -ENOMEM;
         x->meanings = more;
     }
-    x->meanings[x->meaning_count++] = (struct rt_meaning){row, *ev};
+    for (size_t i = x->meaning_count; ev->code == EV_AFFINITY && i-- > 0;) {
+        struct rt_meaning *m = &x->meanings[i];
+        if (m->event.code != EV_AFFINITY || m->event.thread != ev->thread)
+            continue;
+        m->until = row;
+        break;
+    }
+    x->meanings[x->meaning_count++] = (struct rt_meaning){row, RT_NO_ROW, *ev};
     return 0;
 }
 
@@ -166,9 +174,18 @@ static struct rt_thread *thread_of(struct split *s, int32_t tid)
     return NULL;
 }
 
+/* Where a thread may run is of interest if it was in the window. */
+static bool is_meant(const struct split *s, const struct rt_event *ev)
+{
+    bool there = ev->code != EV_AFFINITY;
+    for (size_t i = 0; !there && i < s->window_count; i++)
+        there = s->windows[i].thread == ev->thread;
+    return there;
+}
+
 static bool belongs(const struct split *s, const struct rt_event *ev, uint64_t row)
 {
-    if (ev->window == s->window->ordinal || is_meaning(ev))
+    if (ev->window == s->window->ordinal || (is_meaning(ev) && is_meant(s, ev)))
         return true;
     for (size_t i = 0; ev->code == EV_FIRED && i < s->window_count; i++)
         if (s->openers[i] == row)
@@ -233,9 +250,11 @@ static int copy_events(struct split *s, struct rt_error *e)
     int rc = block == NULL ? -ENOMEM : 0;
     for (size_t i = 0; i < s->window_count; i++)
         row = s->openers[i] < row ? s->openers[i] : row;
-    for (size_t i = 0; i < s->extents->meaning_count && rc == 0; i++)
-        if (s->extents->meanings[i].row < row)
-            rc = take_event(s, &s->extents->meanings[i].event, s->extents->meanings[i].row);
+    for (size_t i = 0; i < s->extents->meaning_count && rc == 0; i++) {
+        const struct rt_meaning *m = &s->extents->meanings[i];
+        if (m->row < row && m->until >= row && is_meant(s, &m->event))
+            rc = take_event(s, &m->event, m->row);
+    }
     while (row < end && rc == 0) {
         size_t got = 0;
         rc = rt_rank_read_events(s->rank, row, end - row < BLOCK ? (size_t)(end - row) : BLOCK,

@@ -282,8 +282,10 @@ struct rt_extents {
     uint64_t unknown; /* of windows without a row in /windows: their opening was lost */
     struct rt_meaning {
         uint64_t row;
+        uint64_t
+            until; /* row of what says otherwise: the thread's next EV_AFFINITY; RT_NO_ROW: nothing does */
         struct rt_event event;
-    } * meanings; /* what marks mean (EV_MARK_TYPE, EV_MARK_LABEL), by row */
+    } * meanings; /* what marks mean (EV_MARK_TYPE, EV_MARK_LABEL) and where threads may run (EV_AFFINITY), by row */
     size_t meaning_count;
 };
 

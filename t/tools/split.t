@@ -106,6 +106,8 @@ END
 cc -I"$REGTRACE_SOURCE/share/include" -o threads threads.c -pthread
 REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet -o "$T/threads.run" -- ./threads
 split_is_right 'threads' "$T/threads.run"
+REGTRACE_DEFAULT_START=0 REGTRACE_DIR="$T/bound" LD_PRELOAD="$LIBREGTRACE" "$REGTRACE_BUILD/t/preload/affinity" >/dev/null
+split_is_right 'threads that are bound' "$T/bound"
 run 60 "$REGTRACE" split threads.run/
 is "$status $(ls -d threads.run-windows)" '0 threads.run-windows' 'without -output it is the name of the run with -windows'
 before=$(cd threads.run-windows && find . -type f -exec cksum {} + | sort)

@@ -16,6 +16,7 @@ FIRED = ord("R") | ord("F") << 8 | ord("f") << 16
 OPEN = ord("R") | ord("W") << 8 | ord("[") << 16
 CLOSE = ord("R") | ord("W") << 8 | ord("]") << 16
 DROPPED = ord("R") | ord("D") << 8 | ord("d") << 16
+AFFINITY = ord("R") | ord("P") << 8 | ord("a") << 16
 KEPT = ("rank", "size", "confirmed", "host", "boot_id", "pid", "parent_pid", "uid", "pid_start_time", "clock_source",
         "nominal_ns_per_tick", "clock_offset_ns", "clock_error_ns", "clock_drift", "program", "end_reason")
 
@@ -36,14 +37,32 @@ def same_columns(a, b, without):
     return len(a) == len(b) and all((a[n] == b[n]).all() for n in names)
 
 
+def runs_on(f, ordinal):
+    """What was told last of each thread of the window, as its part of it has begun."""
+    rows, found = f["events"][:], {}
+    for w in f["windows"][f["windows"]["ordinal"] == ordinal]:
+        mine = rows[(rows["thread"] == w["thread"]) & (rows["code"] == AFFINITY)]
+        mine = mine[(mine["clock"] <= w["start_clock"]) | (mine["window"] == ordinal)]
+        found[int(w["thread"])] = [(int(e["a"]), int(e["b"])) for e in mine[-1:]]
+    return found
+
+
 def check_events(what, old, new, ordinal):
     want = old["events"][old["events"]["window"] == ordinal]
     rows = new["events"][:]
     extra = rows["window"] != ordinal
     ok(len(want) > 0 and (rows[~extra] == want).all(), f"{what}: the events are the window's, in their order",
        f"{len(want)} {len(rows)}")
-    ok((rows[extra]["code"] == FIRED).all() and extra.sum() <= len(new["windows"]),
+    told = rows["code"] == AFFINITY
+    ok((rows[extra & ~told]["code"] == FIRED).all() and (extra & ~told).sum() <= len(new["windows"]),
        f"{what}: beside them only what opened it", str(rows[extra][:4]))
+    ok(runs_on(old, ordinal) == runs_on(new, ordinal), f"{what}: where its threads may run as it opens",
+       f"{runs_on(old, ordinal)} {runs_on(new, ordinal)}")
+    before = old["events"][: int(np.flatnonzero(old["events"]["window"] == ordinal)[0])]
+    known = set(before[before["code"] == AFFINITY]["clock"].tolist())
+    carried = [int(r["thread"]) for r in rows[told] if int(r["clock"]) in known]
+    ok(len(carried) == len(set(carried)) and set(carried) <= set(want["thread"].tolist()),
+       f"{what}: of before that is the last, and nobody else's", str(carried))
     ok(len(new["tail"]) == 0, f"{what}: nothing in the tail")
 
 
