@@ -21,6 +21,7 @@ enum check_rule {
     CHECK_CODES,
     CHECK_FIRED,
     CHECK_FOOTERS,
+    CHECK_PIECES,
     CHECK_INDEX,
     CHECK_RULES
 };
@@ -46,6 +47,17 @@ void check_tables(struct check *c, const struct rt_rank *rank);
 
 /* Its events, all of them: check_events.c. 0 or -errno with the text where they could not be read. */
 RT_MUST_CHECK int check_events(struct check *c, struct rt_rank *rank, struct rt_error *e);
+
+/* /pieces: those rows that hold together, while the events pass by: check_pieces.c. */
+struct check_pieces {
+    const struct rt_piece *pieces;
+    size_t count, at;
+    bool told; /* of this piece, that an event in it is another thread's */
+};
+void check_pieces_begin(struct check_pieces *p, struct check *c, const struct rt_rank *rank);
+/* Events from row `first` on, in order. */
+void check_pieces_block(struct check_pieces *p, struct check *c, const struct rt_event *block,
+                        uint64_t first, size_t got);
 
 /* regtrace.h5 against the rank files: check_index.c. */
 void check_index(struct check *c, const struct rt_run *run);

@@ -276,14 +276,19 @@ int check_events(struct check *c, struct rt_rank *rank, struct rt_error *e)
     uint64_t row = 0;
     size_t got = 1;
     struct progress progress;
+    struct check_pieces pieces = {.count = 0};
+    if (!c->windows.given)
+        check_pieces_begin(&pieces, c, rank);
     progress_begin(&progress, c->file);
     for (; rc == 0 && got > 0; row += got) {
         rc = rt_rank_read_events(rank, row, BLOCK_ROWS, block, &got, e);
         for (size_t i = 0; rc == 0 && i < got; i++)
             if (window_span_has(&c->windows, block[i].window))
                 rc = check_event(&p, &block[i], row + i);
-        if (rc == 0)
+        if (rc == 0) {
             check_pointed(&p, block, row, got);
+            check_pieces_block(&pieces, c, block, row, got);
+        }
         progress_update(&progress, row, rt_rank_info(rank)->event_count);
     }
     progress_end(&progress);

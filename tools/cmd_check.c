@@ -15,7 +15,7 @@ const char *check_rule_name(enum check_rule rule)
         [CHECK_WINDOWS] = "windows",   [CHECK_CLOCKS] = "clocks",   [CHECK_COUNTS] = "counts",
         [CHECK_LOSSES] = "losses",     [CHECK_BALANCE] = "balance", [CHECK_STRINGS] = "strings",
         [CHECK_CODES] = "codes",       [CHECK_FIRED] = "fired",     [CHECK_FOOTERS] = "footers",
-        [CHECK_INDEX] = "index",
+        [CHECK_PIECES] = "pieces",     [CHECK_INDEX] = "index",
     };
     return names[rule];
 }
@@ -145,7 +145,7 @@ static const struct command_option check_options[] = {
     {"live", NULL, "files that are still being written are no violation", 0},
     {"window", "N[-M]",
      "only the windows with these ordinals; what concerns whole files (counts of rows, losses, "
-     "footers, regtrace.h5) is not looked at then",
+     "footers, pieces, regtrace.h5) is not looked at then",
      'w'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
      0},
@@ -171,7 +171,8 @@ const struct command command_check = {
                    "in pairs, in each "
                    "window. strings and codes: all can be resolved. fired: alarms are known, rows "
                    "in order. footers: one row per "
-                   "thread. index: regtrace.h5 counts what the rank files hold.",
+                   "thread. pieces: /pieces tells the threads of events as the events do. index: "
+                   "regtrace.h5 counts what the rank files hold.",
     .options = check_options,
     .examples = "regtrace check trace\nregtrace check --window 3-5 trace",
     .exits = "0 no violation, 1 violations or a file that cannot be read, 2 wrong usage.",

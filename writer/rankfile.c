@@ -35,6 +35,8 @@ static int write_chunks(struct rankfile *f, size_t count)
         done += n;
     }
     int rc = table_flush(events);
+    if (rc == 0)
+        rc = pieces_add(&f->piece, &f->tables[SCHEMA_PIECES], f->rows, count, f->written);
     if (rc != 0)
         return rc;
     f->written += count;
@@ -70,11 +72,11 @@ static int write_tail(struct rankfile *f)
 
 static int flush_derived(struct rankfile *f)
 {
-    /* Texts before the rows that name them. */
+    /* Texts before the rows that name them. Pieces are of events that are there. */
     static const enum schema_table order[] = {
         SCHEMA_STRINGS, SCHEMA_STRING_INDEX, SCHEMA_METADATA, SCHEMA_CALIBRATION,
         SCHEMA_THREADS, SCHEMA_COMMS,        SCHEMA_MAPS,     SCHEMA_FUNCTIONS,
-        SCHEMA_LOSSES,  SCHEMA_FIRED,        SCHEMA_WINDOWS};
+        SCHEMA_LOSSES,  SCHEMA_FIRED,        SCHEMA_WINDOWS,  SCHEMA_PIECES};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         int rc = table_flush(&f->tables[order[i]]);
         if (rc != 0)
@@ -109,6 +111,10 @@ int rankfile_finish(struct rankfile *f, const char *state, const char *end_reaso
     int rc = flush_derived(f);
     if (rc == 0 && f->row_count > 0)
         rc = write_chunks(f, f->row_count);
+    if (rc == 0)
+        rc = pieces_end(&f->piece, &f->tables[SCHEMA_PIECES]);
+    if (rc == 0)
+        rc = table_flush(&f->tables[SCHEMA_PIECES]);
     /* Once, at the end: a shrunk dataset's place is not used again under SWMR. */
     hsize_t none = 0;
     if (rc == 0 && (H5Dset_extent(f->tables[SCHEMA_TAIL].dataset, &none) < 0 ||

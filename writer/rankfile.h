@@ -3,7 +3,7 @@
 #ifndef REGTRACE_WRITER_RANKFILE_H
 #define REGTRACE_WRITER_RANKFILE_H
 
-#include "writer/table.h"
+#include "writer/pieces.h"
 
 /* What the root attributes say; texts are the caller's and only read during the call. */
 struct rankfile_identity {
@@ -28,9 +28,10 @@ struct rankfile {
     struct table tables[SCHEMA_TABLES];
     struct rt_event *rows; /* rows of /events that are not in it yet */
     size_t row_count, row_room;
-    size_t tail_count; /* how many of them are in /tail */
-    uint64_t written;  /* rows in /events */
-    int fd;            /* of the same file, for fstat */
+    size_t tail_count;     /* how many of them are in /tail */
+    uint64_t written;      /* rows in /events */
+    struct rt_piece piece; /* the last stretch of them that is one thread's */
+    int fd;                /* of the same file, for fstat */
     bool swmr;
     bool mpi_known[RANKFILE_MPI_FUNCTIONS]; /* in /functions */
 };

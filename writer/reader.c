@@ -269,6 +269,7 @@ static void fill_tables(struct rt_rank *r)
     GIVE(maps, map_count, SCHEMA_MAPS);
     GIVE(comms, comm_count, SCHEMA_COMMS);
     GIVE(functions, function_count, SCHEMA_FUNCTIONS);
+    GIVE(pieces, piece_count, SCHEMA_PIECES);
 #undef GIVE
     if (r->counts[SCHEMA_FUNCTIONS] > 0)
         qsort(r->rows[SCHEMA_FUNCTIONS], r->counts[SCHEMA_FUNCTIONS], sizeof(struct rt_function),

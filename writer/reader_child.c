@@ -25,6 +25,7 @@ struct child {
     const char *path;
     hid_t file, events;
     bool live;                          /* its writer may be writing now */
+    bool has_pieces;                    /* files of older writers have none */
     uint64_t file_bytes, stored, total; /* rows in /events, and with the tail */
     struct rt_tail_row *tail;
     size_t tail_rows;
@@ -288,10 +289,10 @@ static uint64_t trim_rows(const struct child *c, enum schema_table table, char *
     return kept;
 }
 
-static const enum schema_table sent[] = {SCHEMA_FIRED,       SCHEMA_WINDOWS,      SCHEMA_THREADS,
-                                         SCHEMA_STRINGS,     SCHEMA_STRING_INDEX, SCHEMA_COMMS,
-                                         SCHEMA_CALIBRATION, SCHEMA_ALARMS,       SCHEMA_LOSSES,
-                                         SCHEMA_MAPS,        SCHEMA_FUNCTIONS,    SCHEMA_METADATA};
+static const enum schema_table sent[] = {
+    SCHEMA_FIRED,     SCHEMA_WINDOWS,     SCHEMA_THREADS, SCHEMA_STRINGS, SCHEMA_STRING_INDEX,
+    SCHEMA_COMMS,     SCHEMA_CALIBRATION, SCHEMA_ALARMS,  SCHEMA_LOSSES,  SCHEMA_MAPS,
+    SCHEMA_FUNCTIONS, SCHEMA_METADATA,    SCHEMA_PIECES};
 #define SENT (sizeof sent / sizeof sent[0])
 
 static int load(struct child *c, struct reader_info *info, void *tables[SENT], uint64_t rows[SENT])
@@ -301,7 +302,11 @@ static int load(struct child *c, struct reader_info *info, void *tables[SENT], u
         rc = read_info(c, info);
     if (rc == 0)
         rc = find_extent(c, strcmp(info->state, "open") == 0);
+    c->has_pieces =
+        rc == 0 && H5Lexists(c->file, schema_tables[SCHEMA_PIECES].name, H5P_DEFAULT) > 0;
     for (size_t i = 0; i < SENT && rc == 0; i++) {
+        if (sent[i] == SCHEMA_PIECES && !c->has_pieces)
+            continue;
         rc = read_table(c, sent[i], &tables[i], &rows[i]);
         if (rc == 0)
             rows[i] = trim_rows(c, sent[i], tables[i], rows[i]);
@@ -395,8 +400,9 @@ void reader_child_run(int fd, const char *path)
     }
     send_message(fd, READER_INFO, 0, &info, sizeof info);
     for (size_t i = 0; i < SENT; i++) {
-        send_message(fd, (uint32_t)sent[i], 0, tables[i],
-                     rows[i] * schema_tables[sent[i]].row_bytes);
+        if (sent[i] != SCHEMA_PIECES || c.has_pieces)
+            send_message(fd, (uint32_t)sent[i], 0, tables[i],
+                         rows[i] * schema_tables[sent[i]].row_bytes);
         free(tables[i]);
     }
     send_message(fd, READER_READY, 0, NULL, 0);

@@ -123,6 +123,12 @@ static const struct schema_field function_fields[] = {
     TEXT_FIELD(rt_function, b),
 };
 
+static const struct schema_field piece_fields[] = {
+    FIELD(rt_piece, thread, KIND_I32),     FIELD(rt_piece, row, KIND_U64),
+    FIELD(rt_piece, rows, KIND_U64),       FIELD(rt_piece, first_clock, KIND_U64),
+    FIELD(rt_piece, last_clock, KIND_U64), FIELD(rt_piece, check, KIND_U32),
+};
+
 #define TABLE(text, type, chunk, fields) text, sizeof(struct type), chunk, fields, COUNT(fields)
 
 const struct schema_table_info schema_tables[SCHEMA_TABLES] = {
@@ -141,7 +147,18 @@ const struct schema_table_info schema_tables[SCHEMA_TABLES] = {
     [SCHEMA_MAPS] = {TABLE("maps", rt_map, 64, map_fields), offsetof(struct rt_map, row)},
     [SCHEMA_FUNCTIONS] = {TABLE("functions", rt_function, 64, function_fields), SIZE_MAX},
     [SCHEMA_METADATA] = {"metadata", 1, 4096, NULL, 0, SIZE_MAX},
+    [SCHEMA_PIECES] = {TABLE("pieces", rt_piece, 64, piece_fields), SIZE_MAX},
 };
+
+uint32_t schema_sum(const uint64_t *words, size_t count)
+{
+    uint64_t sum = 1; /* a row of zeros, which nobody wrote, does not fit */
+    for (size_t i = 0; i < count; i++) {
+        sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 32;
+    }
+    return (uint32_t)sum;
+}
 
 uint32_t schema_tail_check(const struct rt_tail_row *row)
 {
@@ -154,12 +171,7 @@ uint32_t schema_tail_check(const struct rt_tail_row *row)
         e->a,
         e->b,
     };
-    uint64_t sum = 1; /* a row of zeros, which nobody wrote, does not fit */
-    for (size_t i = 0; i < COUNT(words); i++) {
-        sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        sum ^= sum >> 32;
-    }
-    return (uint32_t)sum;
+    return schema_sum(words, COUNT(words));
 }
 
 static hid_t text_type(size_t width)

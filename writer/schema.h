@@ -43,6 +43,7 @@ enum schema_table {
     SCHEMA_MAPS,
     SCHEMA_FUNCTIONS,
     SCHEMA_METADATA,
+    SCHEMA_PIECES,
     SCHEMA_TABLES
 };
 
@@ -67,6 +68,9 @@ struct schema_table_info {
 };
 
 extern const struct schema_table_info schema_tables[SCHEMA_TABLES];
+
+/* The sum of words that `check` columns hold: share/doc/schema.md. */
+uint32_t schema_sum(const uint64_t *words, size_t count);
 
 /* What `check` of a row of /tail is to be; share/doc/schema.md has the rule, for other readers. */
 uint32_t schema_tail_check(const struct rt_tail_row *row);

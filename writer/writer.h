@@ -96,6 +96,14 @@ struct rt_thread {
     uint64_t instructions; /* in user mode, from activation to its end; 0 = not counted */
 };
 
+/* /pieces: a stretch of /events that is one thread's. They come in the order of their rows, without a gap; a long stretch has several. */
+struct rt_piece {
+    uint64_t row, rows;               /* of /events: its first, and how many */
+    uint64_t first_clock, last_clock; /* ticks, of the first and the last of them */
+    int32_t thread;
+    uint32_t check; /* of this row itself */
+};
+
 /* /calibration: ticks against the kernel's clocks. */
 struct rt_calibration {
     uint64_t ticks, monotonic_ns, realtime_ns, uncertainty; /* uncertainty in ticks */
@@ -199,6 +207,8 @@ struct rt_rank_tables {
     size_t comm_count;
     const struct rt_function *functions;
     size_t function_count;
+    const struct rt_piece *pieces; /* NULL: the file has no such table, its regtrace was older */
+    size_t piece_count;
 };
 
 struct rt_run;  /* a folder of rank files */
@@ -255,6 +265,10 @@ const char *rt_rank_function(const struct rt_rank *rank, uint32_t code, const ch
 /* Read up to `count` rows from row `first`; *got = how many (0 at the end). -EBADMSG if the data is damaged. */
 RT_MUST_CHECK int rt_rank_read_events(struct rt_rank *rank, uint64_t first, size_t count,
                                       struct rt_event *out, size_t *got, struct rt_error *e);
+
+/* How many rows of /pieces hold together from event 0 on; *events of them they are about. Whose the others are, all of them in an older
+ * file, the events alone say: the last stretch of a file that is open is not told before it ends. */
+size_t rt_rank_pieces(const struct rt_rank *rank, uint64_t *events);
 
 /* All rows in one malloc'ed array (caller frees), in file order. */
 RT_MUST_CHECK int rt_rank_load_events(struct rt_rank *rank, struct rt_event **out, size_t *count,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads' pieces of files, found by one reading, and a heap over the threads' next events. */
+ * Threads' pieces of files, from their tables or found by a reading, and a heap over the threads' next events. */
 #include "tools/emu/streams.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,30 +65,50 @@ static int no_memory(struct rt_error *e)
 
 /* --- files ------------------------------------------------------------------------------------------------------------- */
 
-static bool add_piece(struct file *f, uint64_t row, int32_t thread)
+/* Behind those that are there. */
+static bool add_piece(struct file *f, uint64_t row, uint32_t count, int32_t thread)
 {
     struct piece *last = f->piece_count != 0 ? &f->pieces[f->piece_count - 1] : NULL;
-    if (last != NULL && last->thread == thread && last->count < UINT32_MAX) {
-        last->count++;
+    if (last != NULL && last->thread == thread && last->count <= UINT32_MAX - count) {
+        last->count += count;
         return true;
     }
     void *p = f->pieces;
     if (!grow(&p, f->piece_count, &f->piece_room, sizeof *f->pieces))
         return false;
     f->pieces = p;
-    f->pieces[f->piece_count++] = (struct piece){row, 1, thread};
+    f->pieces[f->piece_count++] = (struct piece){row, count, thread};
     return true;
 }
 
-static int scan(struct file *f, struct rt_error *e)
+/* What /pieces says; *next is the first row that it says nothing of. */
+static int take_table(struct file *f, uint64_t *next, struct rt_error *e)
 {
+    const struct rt_piece *p = rt_rank_tables(f->rank)->pieces;
+    size_t n = rt_rank_pieces(f->rank, next);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t rows = 0;
+        for (uint64_t left = p[i].rows; left != 0; left -= rows) {
+            rows = left < UINT32_MAX ? left : UINT32_MAX;
+            if (!add_piece(f, p[i].row + p[i].rows - left, (uint32_t)rows, p[i].thread))
+                return no_memory(e);
+        }
+    }
+    return 0;
+}
+
+/* From row `next` on. */
+static int scan(struct file *f, uint64_t next, struct rt_error *e)
+{
+    if (next == rt_rank_info(f->rank)->event_count)
+        return 0;
     struct rt_event *block = calloc(SCAN_ROWS, sizeof *block);
     size_t got = 1;
     int rc = block != NULL ? 0 : no_memory(e);
-    for (uint64_t row = 0; rc == 0 && got != 0; row += got) {
+    for (uint64_t row = next; rc == 0 && got != 0; row += got) {
         rc = rt_rank_read_events(f->rank, row, SCAN_ROWS, block, &got, e);
         for (size_t i = 0; rc == 0 && i < got; i++)
-            if (!add_piece(f, row + i, block[i].thread))
+            if (!add_piece(f, row + i, 1, block[i].thread))
                 rc = no_memory(e);
     }
     free(block);
@@ -159,6 +180,15 @@ static void close_file(struct file *f)
 
 /* --- the next event ------------------------------------------------------------------------------------------------------ */
 
+static int not_its(const struct cursor *c, size_t i, int32_t number, struct rt_error *e)
+{
+    rt_error_set(e,
+                 "%s: event %" PRIu64 " is thread %" PRId32 "'s, its table /pieces says %" PRId32
+                 "'s: it is damaged; `regtrace check` says more",
+                 rt_rank_info(c->file->rank)->file, c->first + i, c->buffer[i].thread, number);
+    return -EBADMSG;
+}
+
 /* More of a thread into its buffer; nothing: it has no more. */
 static int refill(struct cursor *c, int32_t number, struct rt_error *e)
 {
@@ -185,6 +215,9 @@ static int refill(struct cursor *c, int32_t number, struct rt_error *e)
         rt_error_set(e, "%s: rows that were there are gone", rt_rank_info(f->rank)->file);
         rc = -EBADMSG;
     }
+    for (size_t i = 0; rc == 0 && i < got; i++)
+        if (c->buffer[i].thread != number)
+            rc = not_its(c, i, number, e);
     c->filled = (uint32_t)got;
     c->offset += got;
     return rc;
@@ -270,8 +303,11 @@ static int add_file(struct emu_streams *s, const struct rt_run *run, size_t i,
         close_file(f);
         return 0;
     }
+    uint64_t next = 0;
     if (rc == 0)
-        rc = scan(f, e);
+        rc = take_table(f, &next, e);
+    if (rc == 0)
+        rc = scan(f, next, e);
     if (rc == 0)
         rc = add_threads(s, f, e);
     if (rc == 0)

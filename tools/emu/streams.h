@@ -26,7 +26,7 @@ struct emu_record {
 
 struct emu_streams;
 
-/* Of these ranks. Opens all their files, reads through them once. A file that cannot be read: an error, where `skip` is NULL; else it
+/* Of these ranks. Opens all their files; one whose /pieces does not say of all events whose they are is read through. A file that cannot be read: an error, where `skip` is NULL; else it
  * is left out, and told. */
 RT_MUST_CHECK int emu_streams_open(struct emu_streams **streams, const struct rt_run *run,
                                    const struct rank_list *ranks,
