@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads that record much and little, and a forked child that does so too: files in which threads' pieces lie in any order. */
+ * Threads that record much and little, and a forked child that does so too: files in which threads' pieces lie in any order.
+ * `threads N`: N times, slowly, and no child. */
 #include <regtrace.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, TIMES = 6000 };
+enum { THREADS = 4, BURST = 64 };
+static int times = 6000;
+static bool slowly;
 
 /* Thread n records each 10^n-th time. */
 static void *work(void *argument)
@@ -15,7 +20,9 @@ static void *work(void *argument)
     int each = 1;
     for (intptr_t n = (intptr_t)argument; n > 0; n--)
         each *= 10;
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < times; i++) {
+        if (slowly && i % (BURST * each) == 0)
+            (void)usleep(1000);
         if (i % each != 0)
             continue;
         regtrace_region_begin("part");
@@ -33,8 +40,14 @@ static void all(void)
         (void)pthread_join(threads[i], NULL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1) {
+        times = atoi(argv[1]);
+        slowly = true;
+        all();
+        return 0;
+    }
     pid_t child = fork();
     all();
     if (child == 0)

@@ -75,6 +75,12 @@ fired-beyond counts fired alarms among the events
 name-unknown strings /threads row 0 names string 3999
 map-unknown strings /maps row .* names string 3999
 event-thread footers events of thread 77
+event-thread pieces event 20 is thread 77's, /pieces says 0's
+pieces-cut pieces [0-9]* of [0-9]* rows of /pieces hold together, about
+pieces-torn pieces 0 of [0-9]* rows of /pieces hold together, about 0 of
+pieces-thread pieces event 0 is thread 0's, /pieces says 5's
+pieces-first pieces from event 0 on: its first clock is [0-9]*, not 5
+pieces-last pieces its last clock is [0-9]*, not 5
 open-over-edge balance open over a window
 open-at-end balance still open at the end
 opens-inside windows inside window

@@ -14,9 +14,20 @@ def rows_named(f, name, label=None):
     return np.nonzero(np.isin(f["events"]["code"], codes))[0]
 
 
-def field(f, table, row, name, value):
+def whole(data):
+    """The check of a row of /pieces fits again."""
+    total = 1
+    for name in ("thread", "row", "rows", "first_clock", "last_clock"):
+        total = (total ^ int(data[name])) * 0x9E3779B97F4A7C15 % 2**64
+        total ^= total >> 32
+    data["check"] = total % 2**32
+
+
+def field(f, table, row, name, value, then=None):
     data = f[table][row]
     data[name] = value
+    if then is not None:
+        then(data)
     f[table][row] = data
 
 
@@ -90,6 +101,11 @@ MUTATIONS = {
                                     int(f["windows"][0]["ordinal"])),
     "weight-negative": lambda f: field(f, "windows", 0, "weight", -0.5),
     "region-unknown": lambda f: field(f, "windows", 1, "region", 0x40000999),
+    "pieces-cut": lambda f: cut(f, "pieces", 1),
+    "pieces-torn": lambda f: field(f, "pieces", 0, "rows", int(f["pieces"][0]["rows"]) - 1),
+    "pieces-thread": lambda f: field(f, "pieces", 0, "thread", 5, whole),
+    "pieces-first": lambda f: field(f, "pieces", 0, "first_clock", 5, whole),
+    "pieces-last": lambda f: field(f, "pieces", len(f["pieces"]) - 1, "last_clock", 5, whole),
     "kind-unknown": lambda f: field(f, "windows", 0, "kind", 9),
 }
 
