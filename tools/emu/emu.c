@@ -41,7 +41,9 @@ struct emu {
     struct processor *processors;
     struct cell *cells; /* of threads, then of processors */
     bool *awake;        /* by channel: there is something to tell */
-    uint32_t *dirty;    /* their numbers */
+    struct place {
+        uint32_t row, channel;
+    } * dirty;
     uint32_t dirty_count;
 };
 
@@ -64,7 +66,7 @@ static void touch(struct emu *m, uint32_t row, uint32_t channel)
 {
     struct cell *c = cell_of(m, row, channel);
     if (!c->dirty)
-        m->dirty[m->dirty_count++] = (uint32_t)(c - m->cells);
+        m->dirty[m->dirty_count++] = (struct place){row, channel};
     c->dirty = true;
 }
 
@@ -215,11 +217,11 @@ void emu_begin(struct emu *m, int64_t time)
 void emu_emit(struct emu *m, int64_t time)
 {
     for (uint32_t i = 0; i < m->dirty_count; i++)
-        tell(m, m->dirty[i] / m->channel_count, m->dirty[i] % m->channel_count, time);
+        tell(m, m->dirty[i].row, m->dirty[i].channel, time);
     for (uint32_t i = 0; i < m->dirty_count; i++) {
-        struct cell *c = &m->cells[m->dirty[i]];
+        struct cell *c = cell_of(m, m->dirty[i].row, m->dirty[i].channel);
         c->dirty = false;
-        if (m->channels[m->dirty[i] % m->channel_count].kind == EMU_PUNCTUAL)
+        if (m->channels[m->dirty[i].channel].kind == EMU_PUNCTUAL)
             c->value = 0;
     }
     m->dirty_count = 0;
@@ -293,6 +295,8 @@ int emu_set(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, str
     if (!is_kind(m, channel, EMU_SINGLE, "set", e) || refuse_value(m, channel, value, 0, e) != 0 ||
         refuse_repeat(m, channel, c, value, e) != 0)
         return -EINVAL;
+    if (c->value == value && !c->spoiled && c->shown == value)
+        return 0;
     c->value = value;
     c->spoiled = false;
     touch_thread(m, thread, channel);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Paraver's traces. What channels show goes to a tape first, since the line of a state stands where it begins and says where it ends; then each
- * side's lines are written from it. */
+ * Paraver's traces. What channels show goes to a tape first, since the line of a state stands where it begins and says where it ends. */
 #include "tools/emu/prv.h"
 
 #include "tools/emu/tape.h"
@@ -30,11 +29,19 @@ struct side {
     uint64_t lines, bytes;
 };
 
+/* Times as digits: each is written several times. */
+struct digits {
+    uint64_t value;
+    uint8_t n;
+    char text[23];
+};
+
 struct prv {
     struct replay *replay;
     struct tape *tape;
     struct side sides[2]; /* threads, processors */
-    uint32_t types[512];  /* of Paraver, by channel */
+    uint32_t *types;      /* of Paraver, by channel */
+    struct digits times[64];
     struct prv_found *found;
 };
 
@@ -58,15 +65,14 @@ static inline void put_text(struct side *s, const char *text, size_t n)
     s->n += n;
 }
 
-static inline void put_number(struct side *s, uint64_t v)
+/* From the last one on; the number of digits. */
+static inline unsigned digits_of(uint64_t v, char digits[24])
 {
-    static const char pairs[] =
-        "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142"
-        "43444546474849505152535455565758596061626364656667686970717273747576777879808182838485"
-        "86878889909192939495969798"
-        "99";
-    char digits[20];
-    size_t at = sizeof digits;
+    static const char pairs[] = "000102030405060708091011121314151617181920212223242526272829303132"
+                                "3334353637383940414243444546474849"
+                                "505152535455565758596061626364656667686970717273747576777879808182"
+                                "8384858687888990919293949596979899";
+    unsigned at = 24;
     while (v >= 100) {
         at -= 2;
         memcpy(digits + at, pairs + 2 * (v % 100), 2);
@@ -78,7 +84,31 @@ static inline void put_number(struct side *s, uint64_t v)
     } else {
         digits[--at] = (char)('0' + v);
     }
-    put_text(s, digits + at, sizeof digits - at);
+    return 24 - at;
+}
+
+static inline void put_number(struct side *s, uint64_t v)
+{
+    char digits[24];
+    if (v < 10) {
+        s->buffer[s->n++] = (char)('0' + v);
+        return;
+    }
+    unsigned n = digits_of(v, digits);
+    put_text(s, digits + 24 - n, n);
+}
+
+static inline void put_time(struct prv *p, struct side *s, int64_t time)
+{
+    struct digits *d = &p->times[((uint64_t)time ^ (uint64_t)time >> 6) & 63];
+    if (d->value != (uint64_t)time || d->n == 0) {
+        char digits[24];
+        d->value = (uint64_t)time;
+        d->n = (uint8_t)digits_of(d->value, digits);
+        memcpy(d->text, digits + 24 - d->n, d->n);
+    }
+    memcpy(s->buffer + s->n, d->text, sizeof d->text); /* what is behind it is overwritten */
+    s->n += d->n;
 }
 
 static inline void end_line(struct side *s)
@@ -95,34 +125,35 @@ static inline void begin_line(struct side *s, char kind, uint32_t row)
     end_line(s);
     s->buffer[s->n++] = kind;
     s->buffer[s->n++] = ':';
-    put_text(s, s->prefix[row], s->prefix_length[row]);
+    memcpy(s->buffer + s->n, s->prefix[row], sizeof s->prefix[row]);
+    s->n += s->prefix_length[row];
     s->lines++;
 }
 
 /* Events of one row and time are in one line. */
-static void put_event(struct side *s, const struct taped *t, uint32_t type)
+static void put_event(struct prv *p, struct side *s, const struct taped *t)
 {
     if (!s->open || s->row != t->row || s->time != t->time || s->n > BUFFER - LINE) {
         begin_line(s, '2', t->row);
-        put_number(s, (uint64_t)t->time);
+        put_time(p, s, t->time);
         s->open = true;
         s->row = t->row;
         s->time = t->time;
     }
     s->buffer[s->n++] = ':';
-    put_number(s, type);
+    put_number(s, p->types[t->channel]);
     s->buffer[s->n++] = ':';
     put_number(s, (uint64_t)t->value);
 }
 
-static void put_state(struct side *s, const struct taped *t)
+static void put_state(struct prv *p, struct side *s, const struct taped *t)
 {
     if (t->end == t->time || t->value == 0 /* nothing is there */)
         return;
     begin_line(s, '1', t->row);
-    put_number(s, (uint64_t)t->time);
+    put_time(p, s, t->time);
     s->buffer[s->n++] = ':';
-    put_number(s, (uint64_t)t->end);
+    put_time(p, s, t->end);
     s->buffer[s->n++] = ':';
     put_number(s, (uint64_t)t->value);
     s->open = true;
@@ -141,7 +172,7 @@ static void put_header(struct side *s, const struct prv *p, int64_t duration)
     struct tm tm;
     (void)gmtime_r(&seconds, &tm);
     s->n += strftime(s->buffer + s->n, 64, "#Paraver (%d/%m/%y at %H:%M):", &tm);
-    (void)snprintf(text, sizeof text, "%" PRId64 "_ns:", duration);
+    (void)snprintf(text, sizeof text, "%020" PRId64 "_ns:", duration);
     put_text(s, text, strlen(text));
 }
 
@@ -241,59 +272,79 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     tape_put(p->tape, processor, row, (uint16_t)channel, time, value, p->types[channel] == 0);
 }
 
-static int write_lines(struct prv *p, int64_t duration, struct rt_error *e)
+static void take(void *context, const struct taped *t, size_t count)
 {
-    const struct taped *t;
-    size_t count;
+    struct prv *p = context;
+    for (size_t i = 0; i < count; i++) {
+        if (t[i].end == TAPE_EVENT)
+            put_event(p, &p->sides[t[i].processor], &t[i]);
+        else
+            put_state(p, &p->sides[t[i].processor], &t[i]);
+    }
+}
+
+/* The first line; its length is always the same. */
+static void put_first_line(struct prv *p, int64_t duration)
+{
     uint32_t processors;
     (void)replay_processors(p->replay, &processors);
     for (unsigned i = 0; i < 2; i++)
         put_header(&p->sides[i], p, duration);
     put_threads_header(&p->sides[0], p);
     put_list(&p->sides[1], "1(%u):1:1(%u:1)\n", processors, processors);
-    int rc = tape_rewind(p->tape, duration, e);
-    while (rc == 0 && (rc = tape_next(p->tape, &t, &count, e)) == 0 && count != 0) {
-        for (size_t i = 0; i < count; i++) {
-            struct side *s = &p->sides[t[i].processor];
-            if (t[i].end == TAPE_EVENT)
-                put_event(s, &t[i], p->types[t[i].channel]);
-            else
-                put_state(s, &t[i]);
-        }
-    }
-    for (unsigned i = 0; i < 2; i++) {
-        end_line(&p->sides[i]);
-        flush(&p->sides[i]);
-    }
-    return rc;
 }
 
-static int write_traces(struct prv *p, const char *dir, struct rt_error *e)
+/* The run's date and duration, which are known now. */
+static void mend_first_line(struct prv *p, int64_t duration)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct side *s = &p->sides[i];
+        end_line(s);
+        flush(s);
+        put_header(s, p, duration);
+        if (s->error == 0 && pwrite(s->fd, s->buffer, s->n, 0) != (ssize_t)s->n)
+            s->error = errno;
+        s->n = 0;
+    }
+}
+
+static int write_traces(struct prv *p, struct rt_error *e)
 {
     uint32_t threads, processors;
     (void)replay_threads(p->replay, &threads);
     (void)replay_processors(p->replay, &processors);
     struct replay_sink sink = {.shows = shows, .context = p};
     int rc = make_prefixes(p, e);
-    if (rc == 0)
-        rc = tape_open(&p->tape, dir, threads, processors, e);
-    if (rc == 0)
+    p->tape = tape_open(threads, processors, take, p);
+    p->types = calloc(replay_channel_count(p->replay), sizeof *p->types);
+    if (rc == 0 && (p->tape == NULL || p->types == NULL)) {
+        rt_error_set(e, "no memory");
+        rc = -ENOMEM;
+    }
+    for (uint32_t k = 0; rc == 0 && k < replay_channel_count(p->replay); k++)
+        p->types[k] = replay_channel(p->replay, k).paraver;
+    if (rc == 0) {
+        put_first_line(p, 0);
         rc = replay_run(p->replay, &sink, &p->found->replay, e);
-    return rc == 0 ? write_lines(p, p->found->replay.end, e) : rc;
+    }
+    if (rc == 0) {
+        tape_end(p->tape, p->found->replay.end);
+        mend_first_line(p, p->found->replay.end);
+    }
+    return rc;
 }
 
 int prv_write(struct replay *r, const char *dir, struct prv_found *found, struct rt_error *e)
 {
     struct prv p = {.replay = r, .sides = {{.fd = -1}, {.fd = -1}}, .found = found};
     *found = (struct prv_found){.lines = 0};
-    for (uint32_t k = 0; k < replay_channel_count(r); k++)
-        p.types[k] = replay_channel(r, k).paraver;
     int rc = open_side(&p.sides[0], dir, "thread", e);
     if (rc == 0)
         rc = open_side(&p.sides[1], dir, "cpu", e);
     if (rc == 0)
-        rc = write_traces(&p, dir, e);
+        rc = write_traces(&p, e);
     tape_close(p.tape);
+    free(p.types);
     for (unsigned i = 0; i < 2; i++) {
         found->lines += p.sides[i].lines;
         found->bytes += p.sides[i].bytes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What channels showed, in the order of time, on disk: written once, read once. States have an end, which is known later.
+ * What channels showed, put into the order of time, and states with their ends, which are known later. Handed on in pieces: a state that
+ * goes on longer than a piece is handed on as several, each beginning where the one before ends.
  *
- * Memory: two MiB and 8 bytes a row. Functions that can fail return 0 or -errno and have the reason in *e. */
+ * Memory: 8 MiB, or 256 bytes a row where that is more. */
 #ifndef REGTRACE_TOOLS_EMU_TAPE_H
 #define REGTRACE_TOOLS_EMU_TAPE_H
 
@@ -22,18 +23,16 @@ struct taped {
 
 struct tape;
 
-/* In a file without a name in that folder. */
-RT_MUST_CHECK int tape_open(struct tape **tape, const char *dir, uint32_t threads,
-                            uint32_t processors, struct rt_error *e);
+/* take: gets the next ones, in the order of time. NULL: no memory. */
+struct tape *tape_open(uint32_t threads, uint32_t processors,
+                       void (*take)(void *context, const struct taped *first, size_t count),
+                       void *context) RT_MUST_CHECK;
 void tape_close(struct tape *t);
 
-/* Times go back by 1 ns at most. state: it ends the row's state before it. What fails is told by tape_rewind(). */
+/* Times go back by 1 ns at most. state: it ends the row's state before it. */
 void tape_put(struct tape *t, bool processor, uint32_t row, uint16_t channel, int64_t time,
               int64_t value, bool state);
-/* All states end. From here on it is read. */
-RT_MUST_CHECK int tape_rewind(struct tape *t, int64_t end, struct rt_error *e);
-/* The next ones; *count 0: there are no more. Valid until the next call. */
-RT_MUST_CHECK int tape_next(struct tape *t, const struct taped **first, size_t *count,
-                            struct rt_error *e);
+/* All states end, and the rest is handed on. */
+void tape_end(struct tape *t, int64_t end);
 
 #endif

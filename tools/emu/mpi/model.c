@@ -126,12 +126,12 @@ int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e)
     const struct replay_row *row = &r->rows[stream];
     struct open_call none = {.activity = row->in_window ? RUNNING : NOT_RECORDED};
     const struct open_call *c = row->calls != 0 ? &row->open[row->calls - 1] : &none;
-    int rc = emu_set(r->emu, stream, CHANNEL_MPI_ACTIVITY, c->activity, e);
-    if (rc == 0)
-        rc = emu_set(r->emu, stream, CHANNEL_MPI_BYTES, c->bytes, e);
+    int rc = emu_set(r->emu, stream, CHANNEL_MPI_BYTES, c->bytes, e);
     if (rc == 0)
         rc = emu_set(r->emu, stream, CHANNEL_MPI_PEER, c->peer, e);
-    return rc == 0 ? emu_set(r->emu, stream, CHANNEL_MPI_COMM, c->comm, e) : rc;
+    if (rc == 0)
+        rc = emu_set(r->emu, stream, CHANNEL_MPI_COMM, c->comm, e);
+    return rc == 0 ? emu_set(r->emu, stream, CHANNEL_MPI_ACTIVITY, c->activity, e) : rc;
 }
 
 int mpi_enter(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)

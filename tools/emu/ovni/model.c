@@ -39,6 +39,18 @@ int ovni_image(struct replay *r, const struct emu_record *rec, int64_t *value, s
     return 0;
 }
 
+/* How many processors | the first << 32. */
+int ovni_affinity(struct replay *r, const struct emu_record *rec, int64_t *value,
+                  struct rt_error *e)
+{
+    (void)value;
+    int32_t one = (uint32_t)rec->event.a == 1 ? (int32_t)(rec->event.a >> 32) : -1;
+    if (r->options.observed)
+        return 0;
+    return replay_moves(r, rec->stream,
+                        replay_processor_row(r, r->threads[rec->stream].node, one), e);
+}
+
 static int64_t last_state(const struct replay *r, uint32_t channel)
 {
     (void)r;
