@@ -165,6 +165,11 @@ void json_real(struct json *j, const char *key, double value)
     member(j, key);
     (void)fprintf(j->out, "%.17g", value);
 }
+void json_micros(struct json *j, const char *key, int64_t ns)
+{
+    member(j, key);
+    (void)fprintf(j->out, "%" PRId64 ".%03" PRId64, ns / 1000, ns % 1000);
+}
 void json_bool(struct json *j, const char *key, bool value)
 {
     member(j, key);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace export`: a run in the format of another tool. */
+#include "tools/export/output.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static const struct export_format *const formats[] = {&export_chrome, &export_otf2, &export_ovni,
+                                                      &export_csv};
+
+#define NS_IN_SECOND INT64_C(1000000000)
+
+/* Seconds as a decimal number, to the ns; what lies behind is cut off. */
+static int parse_seconds(const char *text, int64_t *ns)
+{
+    char whole[12];
+    uint64_t seconds, part = 0;
+    size_t n = strcspn(text, ".");
+    if (n == 0 || n >= sizeof whole)
+        return -EINVAL;
+    memcpy(whole, text, n);
+    whole[n] = '\0';
+    if (argument_number(whole, 0, 1000000000, &seconds) != 0)
+        return -EINVAL;
+    if (text[n] == '.') {
+        const char *p = text + n + 1;
+        size_t digits = strspn(p, "0123456789");
+        if (digits == 0 || p[digits] != '\0')
+            return -EINVAL;
+        for (size_t i = 0; i < 9; i++)
+            part = 10 * part + (i < digits ? (uint64_t)(p[i] - '0') : 0);
+    }
+    *ns = (int64_t)seconds * NS_IN_SECOND + (int64_t)part;
+    return 0;
+}
+
+static int take_format(struct export_wishes *w, const struct export_format *f, const char *value)
+{
+    if (w->format != NULL) {
+        message_error("export", "one format at a time: -%s and -%s", w->format->option, f->option);
+        return TOOL_USAGE;
+    }
+    if (value[0] == '\0') {
+        message_error("export", "-%s is empty: the name of a new %s is legal", f->option,
+                      f->folder ? "folder" : "file");
+        return TOOL_USAGE;
+    }
+    w->format = f;
+    w->out = value;
+    return TOOL_OK;
+}
+
+static int take_option(void *wishes, const struct arguments *a)
+{
+    struct export_wishes *w = wishes;
+    struct rt_error e = {{0}};
+    const char *name = a->option->name;
+    for (unsigned i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(name, formats[i]->option) == 0)
+            return take_format(w, formats[i], a->value);
+    if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
+        message_error("export", "-rank: %s", e.text);
+    else if (strcmp(name, "window") == 0 && window_span_parse(&w->windows, a->value, &e) != 0)
+        message_error("export", "-window: %s", e.text);
+    else if ((strcmp(name, "from") == 0 && parse_seconds(a->value, &w->from_ns) != 0) ||
+             (strcmp(name, "to") == 0 && parse_seconds(a->value, &w->to_ns) != 0))
+        message_error("export",
+                      "-%s is \"%s\": seconds since the run began are legal, for example 1.25",
+                      name, a->value);
+    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
+        message_error("export", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+    else {
+        w->force |= strcmp(name, "force") == 0;
+        return TOOL_OK;
+    }
+    return TOOL_USAGE;
+}
+
+static bool wishes_are_right(const struct export_wishes *w)
+{
+    if (w->format == NULL)
+        message_error("export",
+                      "no format is named: -chrome FILE, -otf2 OUT, -ovni OUT or -csv FILE");
+    else if (strcmp(w->out, "-") == 0 && w->format != &export_csv)
+        message_error("export", "-%s cannot write to standard output: name a %s", w->format->option,
+                      w->format->folder ? "folder" : "file");
+    else if (w->from_ns > w->to_ns)
+        message_error("export", "-from lies behind -to: nothing is between them");
+    else
+        return true;
+    return false;
+}
+
+static void say_what_differs(const struct export_tally *t)
+{
+    if (t->unfinished != 0)
+        message_warning("export",
+                        "%" PRIu64 " calls or regions have no end (a killed process, or dropped "
+                        "events): ended at the last event before",
+                        t->unfinished);
+    if (t->unbegun != 0)
+        message_warning("export", "%" PRIu64 " ends have no beginning (dropped events): left out",
+                        t->unbegun);
+    if (t->crossing != 0)
+        message_warning("export",
+                        "%" PRIu64 " times a region or call went on beyond one that it had begun "
+                        "in: it is in two pieces",
+                        t->crossing);
+}
+
+static int export_to(struct export *x, const struct export_wishes *w)
+{
+    struct export_output out;
+    int rc = export_output_begin(&out, w->out, w->format, w->force, &x->e);
+    if (rc != 0) {
+        message_error("export", "%s", x->e.text);
+        return TOOL_FAILURE;
+    }
+    void *state = w->format->begin(x, out.working);
+    if (state != NULL) {
+        if (x->rc == 0)
+            export_walk(x, w->format, state);
+        w->format->finish(state);
+    }
+    rc = x->rc;
+    int moved = export_output_end(&out, rc == 0, &x->e);
+    if (rc != 0 || moved != 0) {
+        message_error("export", "%s", x->e.text);
+        return TOOL_FAILURE;
+    }
+    say_what_differs(&x->tally);
+    if (x->tally.events == 0)
+        message_warning("export", "no event of %s is in the selection", w->path);
+    return x->tally.files_left_out != 0 ? TOOL_FAILURE : TOOL_OK;
+}
+
+static int export_run(const struct export_wishes *w, const struct rt_run *run)
+{
+    static struct export x;
+    int code;
+    if (export_open(&x, run, w) != 0) {
+        message_error("export", "%s", x.e.text);
+        code = TOOL_FAILURE;
+    } else if (x.count == 0 && x.tally.files_left_out == 0) {
+        message_error("export", "none of the ranks asked for (-rank) is in %s", w->path);
+        code = TOOL_FAILURE;
+    } else if (x.count == 0) {
+        code = TOOL_FAILURE;
+    } else {
+        code = export_to(&x, w);
+    }
+    export_close(&x);
+    return code;
+}
+
+/* Formats have a file a thread, and each rank's file has a reader. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int export_main(int argc, char **argv)
+{
+    struct arguments a = {.command = &command_export, .count = argc, .words = argv, .next = 1};
+    static struct export_wishes w;
+    w.wait = 30;
+    w.to_ns = INT64_MAX;
+    int code;
+    if (!arguments_one_folder(&a, take_option, &w, "-chrome FILE DIR", &w.path, &code))
+        return code;
+    if (!wishes_are_right(&w))
+        return TOOL_USAGE;
+    if (w.format == &export_otf2 && export_otf2_lack() != NULL) {
+        message_error("export", "%s", export_otf2_lack());
+        return TOOL_FAILURE;
+    }
+    struct rt_run *run = tool_open_run("export", w.path, w.wait);
+    if (run == NULL)
+        return TOOL_FAILURE;
+    allow_many_files();
+    code = export_run(&w, run);
+    rt_run_close(run);
+    return output_finish("export", code);
+}
+
+static const struct command_option export_options[] = {
+    {"chrome", "FILE", "JSON trace events, for ui.perfetto.dev and chrome://tracing", 0},
+    {"otf2", "OUT", "an OTF2 archive (traces.otf2 in the new folder OUT), for Vampir and others",
+     0},
+    {"ovni", "OUT", "a trace for ovniemu 1.14, in the new folder OUT", 0},
+    {"csv", "FILE", "one line an event; - is standard output", 0},
+    {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
+    {"window", "N[-M]", "only events of the windows with these ordinals", 'w'},
+    {"from", "SECONDS", "only from there on, in seconds since the run began", 0},
+    {"to", "SECONDS", "only up to there, likewise", 0},
+    {"force", NULL, "replace OUT, or FILE, if it is there", 'f'},
+    {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
+     0},
+    {NULL, NULL, NULL, 0},
+};
+
+const struct command command_export = {
+    .name = "export",
+    .summary = "write a run in the format of another tool",
+    .synopsis = "--chrome FILE|--otf2 OUT|--ovni OUT|--csv FILE [--rank LIST] [--window N[-M]] "
+                "[--from SECONDS] [--to SECONDS] [--force] DIR",
+    .description =
+        "DIR is the folder of a run, its regtrace.h5, or one rank file. Times are those of "
+        "`regtrace dump`: since the first thread of any rank began to be traced, the clocks of "
+        "several nodes aligned. The same run gives the same bytes each time, but for the number "
+        "that the OTF2 library gives each archive.\n\n"
+        "--chrome, --otf2 and --ovni show spans: windows, regions, pushed marks, MPI calls, "
+        "functions, and handlers of signals. Each is begun and ended: those that are open at the "
+        "edges of the selection there, those without an end (a killed process, dropped events) at "
+        "the last event before, which is said with their number. A span that goes on beyond the "
+        "one that it began in is written in pieces. Counters become counters (OTF2: metrics; ovni: "
+        "marks).\n\n"
+        "--otf2: threads are locations, processes location groups, hosts the system tree; "
+        "collective operations of MPI_COMM_WORLD and MPI_COMM_SELF are recorded as such if all "
+        "ranks are exported.\n\n"
+        "--ovni: MPI calls are M events where ovni has the function, which it does of 49; all "
+        "others are left out, and counted. Everything else becomes marks.\n\n"
+        "--csv is what was recorded, nothing added: ns, rank, pid, thread, window (empty outside), "
+        "cpu, name, label, flags, the fields peer, tag, bytes, comm, request, region, address, "
+        "address_name, type, value, event and count where the event has them, and in `fields` the "
+        "others as key=value, separated by semicolons. In texts control characters, and in "
+        "`fields` semicolons, are \\xNN, and backslashes doubled.\n\n"
+        "Messages from sends to receives are not exported yet.",
+    .options = export_options,
+    .examples = "regtrace export --chrome trace.json trace\n"
+                "regtrace export --otf2 trace.otf2 --window 3 trace && otf2-print "
+                "trace.otf2/traces.otf2\n"
+                "regtrace export --csv - --rank 0 --from 1.5 --to 2 trace",
+    .exits = "0 fine, 1 a file could not be read or written, 2 wrong usage.",
+    .main = export_main,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The export to OTF2: between otf2.c, which writes events, and otf2_definitions.c, which writes what they refer to. */
+#ifndef REGTRACE_TOOLS_EXPORT_OTF2_H
+#define REGTRACE_TOOLS_EXPORT_OTF2_H
+
+#include "tools/export/export.h"
+
+#include <otf2/otf2.h>
+
+#define OTF2_NONE UINT32_MAX
+
+/* Communicators that are the same by their number in every process (mpi/handles.c). */
+enum { OTF2_WORLD = 1, OTF2_SELF = 2 };
+
+struct otf2_thread {
+    OTF2_EvtWriter *writer;
+    uint32_t depth;         /* of spans that are open */
+    uint32_t collective_at; /* depth of the one that is open, 0 none */
+    uint64_t events;
+};
+
+struct otf2_region {
+    enum export_kind kind;
+    uint32_t name;
+};
+
+struct otf2_metric {
+    char *name;
+    bool is_mark; /* a value that stays, else a count since the last */
+};
+
+struct otf2 {
+    struct export *x;
+    const char *path;
+    OTF2_Archive *archive;
+    struct otf2_thread *threads;
+    uint32_t *region_of[EXPORT_KINDS]; /* by number of the name: a region + 1 */
+    size_t region_room[EXPORT_KINDS];
+    struct otf2_region *regions;
+    uint32_t region_count;
+    size_t regions_room;
+    struct otf2_metric *metrics;
+    uint32_t metric_count;
+    size_t metrics_room;
+    bool world; /* every rank of it is exported */
+    uint64_t other_comms, left_out;
+};
+
+/* True where it went well, else x has the failure. */
+bool otf2_good(struct otf2 *o, OTF2_ErrorCode code);
+/* All processes of MPI_COMM_WORLD, by rank; false: some are missing. */
+bool otf2_world(const struct otf2 *o, uint32_t **processes, uint32_t *count);
+void otf2_write_definitions(struct otf2 *o);
+
+/* What an MPI function does, by its name; OTF2_NONE: it is no blocking collective operation. */
+uint32_t otf2_collective(const char *name);
+
+#endif
