@@ -99,7 +99,8 @@ static void say_what_differs(const struct export_tally *t)
 {
     if (t->unfinished != 0)
         message_warning("export",
-                        "%" PRIu64 " calls or regions have no end (a killed process, or dropped "
+                        "%" PRIu64
+                        " windows, regions and calls have no end (a killed process, or dropped "
                         "events): ended at the last event before",
                         t->unfinished);
     if (t->unbegun != 0)
@@ -215,8 +216,7 @@ const struct command command_export = {
     .description =
         "DIR is the folder of a run, its regtrace.h5, or one rank file. Times are those of "
         "`regtrace dump`: since the first thread of any rank began to be traced, the clocks of "
-        "several nodes aligned. The same run gives the same bytes each time, but for the number "
-        "that the OTF2 library gives each archive.\n\n"
+        "several nodes aligned. The same run gives the same bytes each time.\n\n"
         "--chrome, --otf2 and --ovni show spans: windows, regions, pushed marks, MPI calls, "
         "functions, and handlers of signals. Each is begun and ended: those that are open at the "
         "edges of the selection there, those without an end (a killed process, dropped events) at "

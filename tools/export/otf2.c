@@ -247,7 +247,8 @@ static void finish(void *state)
         close_events(o);
         if (o->x->rc == 0)
             otf2_write_definitions(o);
-        (void)otf2_good(o, OTF2_Archive_Close(o->archive));
+        if (otf2_good(o, OTF2_Archive_Close(o->archive)) && o->x->rc == 0)
+            otf2_number_archive(o);
     }
     if (o->x->rc == 0)
         say_left_out(o);

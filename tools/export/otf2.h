@@ -51,6 +51,8 @@ bool otf2_good(struct otf2 *o, OTF2_ErrorCode code);
 /* All processes of MPI_COMM_WORLD, by rank; false: some are missing. */
 bool otf2_world(const struct otf2 *o, uint32_t **processes, uint32_t *count);
 void otf2_write_definitions(struct otf2 *o);
+/* Once the archive is closed. Where that cannot be, it keeps the library's number. */
+void otf2_number_archive(const struct otf2 *o);
 
 /* What an MPI function does, by its name; OTF2_NONE: it is no blocking collective operation. */
 uint32_t otf2_collective(const char *name);
