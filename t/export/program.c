@@ -39,6 +39,12 @@ static void *thread(void *argument)
     return NULL;
 }
 
+static void handler(int number)
+{
+    (void)number;
+    (void)work(10);
+}
+
 static void exchange(int rank, int size, int step)
 {
     int right = (rank + 1) % size, left = (rank + size - 1) % size, in = 0, out = rank;
@@ -60,6 +66,7 @@ static void step(int rank, int size, int i, const char *mode)
     begins();
     pthread_create(&t, NULL, thread, &mine);
     exchange(rank, size, i);
+    raise(SIGUSR1);
     ends();
     pthread_join(t, NULL);
     if (strcmp(mode, "kill") == 0 && rank == 1 && i == STEPS / 2)
@@ -76,6 +83,7 @@ int main(int argc, char **argv)
     int rank, size, provided;
     char name[MPI_MAX_PROCESSOR_NAME];
     int length;
+    (void)signal(SIGUSR1, handler);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

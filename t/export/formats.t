@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# regtrace export: a run of MPI with windows, threads, regions, marks, functions, signals and counters, whole and in part, of a killed
+# rank, and with lost events, in each format; readers of the tests' own (judge.py, otf2-print) hold it against regtrace dump.
+. "$(dirname "$0")/../lib.sh"
+here=$REGTRACE_SOURCE/t/export
+export PYTHONDONTWRITEBYTECODE=1
+[ -n "$PYTHON" ] && [ "$PYTHON" != no ] || skip_all 'no Python to read exports with'
+cd "$T" || exit 99
+
+formats='chrome csv ovni'
+if ! grep -q 'DHAVE_OTF2' "$REGTRACE_BUILD/config.status"; then
+    skip 'OTF2' 'built without libopen-trace-format2-dev'
+elif ! command -v otf2-print >/dev/null; then
+    skip 'OTF2' 'no otf2-print (otf2-tools)'
+else
+    formats="$formats otf2"
+fi
+
+# readable FORMAT EXPORT: what judge.py reads.
+readable() {
+    [ "$1" = otf2 ] || { echo "$2"; return; }
+    { otf2-print -G "$2/traces.otf2" && otf2-print "$2/traces.otf2"; } >"$2.txt" 2>"$2.err" || diag "otf2-print: $(tail -3 "$2.err")"
+    echo "$2.txt"
+}
+# right NAME RUN DUMP [OPTION...] [-- JUDGE...]: exported in each format it is what the dump has.
+right() {
+    local name=$1 run=$2 dump=$3 options=() f
+    shift 3
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1") && shift; done
+    [ $# = 0 ] || shift
+    for f in $formats; do
+        rm -rf "out.$f"
+        run 60 "$REGTRACE" export "--$f" "out.$f" "${options[@]}" "$run"
+        is "$status" 0 "$name: exported as $f" || diag "$err"
+        said=$err
+        ok_run "$name: $f is what dump has" "$PYTHON" "$here/judge.py" "$f" "$dump" "$(readable "$f" "out.$f")" said="$said" "$@"
+    done
+}
+# again NAME RUN: the same bytes each time.
+again() {
+    local f
+    for f in $formats; do
+        rm -rf one two
+        "$REGTRACE" export "--$f" one "$2" 2>/dev/null && sleep 0.01 && "$REGTRACE" export "--$f" two "$2" 2>/dev/null && diff -r one two >diff.out
+        ok $? "$1: $f has the same bytes each time" || diag "$(head -3 diff.out)"
+    done
+}
+
+for mpi in $(mpis); do
+    "mpicc.$mpi" -w -O1 -g -finstrument-functions -rdynamic -I"$REGTRACE_SOURCE/share/include" -o "program.$mpi" "$here/program.c" -pthread ||
+        { skip "$mpi" "mpicc.$mpi cannot compile"; continue; }
+    run 120 mpirun_for $mpi 3 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$mpi" REGTRACE_DEFAULT_START=0 REGTRACE_FUNCTIONS=1 \
+        REGTRACE_EVENTS=page-faults REGTRACE_EVENTS_MPI=1 "./program.$mpi"
+    is "$status" 0 "a run with $mpi" || diag "$err"
+    "$REGTRACE" dump --json "$mpi" >"$mpi.json"
+    for kind in MPI_Allreduce EV_REGION_BEGIN EV_MARK_PUSH EV_MARK_SET EV_FUNCTION_ENTER EV_WINDOW_OPEN EV_SIGNAL_ENTER EV_MPI_COUNTER EV_COUNTER; do
+        grep -q "\"name\": \"$kind\"" "$mpi.json" || echo $kind
+    done >none
+    # Counters need perf_event_open.
+    is "$(grep -v COUNTER none)" "" "$mpi: it has what is to be exported"
+    right "$mpi" "$mpi" "$mpi.json"
+    again "$mpi" "$mpi"
+    "$REGTRACE" dump --json --rank 1-2 "$mpi" >ranks.json
+    right "$mpi, two ranks" "$mpi" ranks.json -rank 1-2
+    right "$mpi, two windows" "$mpi" "$mpi.json" -window 2-3 -- windows=2-3
+    # In the middle of windows: at the ends of calls of all kinds something is open.
+    middle=$("$PYTHON" -c 'import json, sys
+times = sorted(e["ns"] for e in map(json.loads, open(sys.argv[1])) if e["window"] is not None)
+print(times[len(times) // 3], times[2 * len(times) // 3])' "$mpi.json")
+    read -r from to <<<"$middle"
+    seconds() { printf '%d.%09d' $(($1 / 1000000000)) $(($1 % 1000000000)); }
+    right "$mpi, from and to" "$mpi" "$mpi.json" -from "$(seconds "$from")" -to "$(seconds "$to")" -- "from=$from" "to=$to"
+    right "$mpi, from" "$mpi" "$mpi.json" -from "$(seconds "$from")" -- "from=$from"
+    right "$mpi, to" "$mpi" "$mpi.json" -to "$(seconds "$to")" -- "to=$to"
+    leaves_streams=1
+    run 120 mpirun_for $mpi 3 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$mpi.killed" REGTRACE_FUNCTIONS=1 "./program.$mpi" kill
+    isnt "$status" 0 "$mpi: a run of which a rank is killed"
+    run 60 "$REGTRACE" dump --json "$mpi.killed"
+    cp "$T/.out" killed.json
+    right "$mpi, killed" "$mpi.killed" killed.json
+    like "$said" '[1-9][0-9]* windows, regions and calls have no end' "$mpi, killed: what has no end is counted"
+    again "$mpi, killed" "$mpi.killed"
+done
+
+# Without MPI, and with a forked child: two files of one rank.
+cc -O2 -I"$REGTRACE_SOURCE/share/include" -o threads "$REGTRACE_SOURCE/t/emu/threads.c" -pthread || exit 99
+run 60 "$REGTRACE" run -quiet -o "$T/forked" -- ./threads
+"$REGTRACE" dump --json forked >forked.json
+right 'a forked child' forked forked.json
+run 60 "$REGTRACE" export -chrome - forked
+is "$status" 2 'JSON is for a file'
+one=$(find forked -name 'rank-00000.h5')
+run 60 "$REGTRACE" export -csv - "$one"
+is "$(tail -n +2 "$T/.out" | wc -l)" "$("$REGTRACE" dump --json "$one" | wc -l)" 'one file, to standard output'
+
+# Events were lost: what is left is balanced, windows are those that there were.
+cat >many.c <<'END'
+#include <regtrace.h>
+int main(void)
+{
+    for (int w = 0; w < 4; w++) {
+        regtrace_start(0);
+        for (int i = 0; i < 100000; i++) {
+            regtrace_region_begin("outer");
+            regtrace_region_begin("inner");
+            regtrace_region_end("inner");
+            regtrace_region_end("outer");
+        }
+        regtrace_stop(0);
+    }
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -O2 -o many many.c || exit 99
+REGTRACE_DEFAULT_START=0 REGTRACE_BUFFER=128K REGTRACE_FULL=drop REGTRACE_DIR=$T/dropped LD_PRELOAD=$LIBREGTRACE ./many
+"$REGTRACE" dump --json dropped >dropped.json
+like "$(grep -c '"name": "EV_DROPPED"' dropped.json)" '^[1-9]' 'a run that has lost events'
+right 'lost events' dropped dropped.json -- kinds=window
+done_testing
