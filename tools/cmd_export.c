@@ -194,9 +194,8 @@ static int export_main(int argc, char **argv)
 
 static const struct command_option export_options[] = {
     {"chrome", "FILE", "JSON trace events, for ui.perfetto.dev and chrome://tracing", 0},
-    {"otf2", "OUT", "an OTF2 archive (traces.otf2 in the new folder OUT), for Vampir and others",
-     0},
-    {"ovni", "OUT", "a trace for ovniemu 1.14, in the new folder OUT", 0},
+    {"otf2", "DIR", "an OTF2 archive (traces.otf2 in that new folder), for Vampir and others", 0},
+    {"ovni", "DIR", "a trace for ovniemu 1.14, in that new folder", 0},
     {"csv", "FILE", "one line an event; - is standard output", 0},
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
     {"window", "N[-M]", "only events of the windows with these ordinals", 'w'},

@@ -33,7 +33,8 @@ void json_text(struct json *j, const char *key, const char *text);
 void json_int(struct json *j, const char *key, int64_t value);
 void json_uint(struct json *j, const char *key, uint64_t value);
 void json_real(struct json *j, const char *key, double value); /* not finite: null */
-void json_micros(struct json *j, const char *key, int64_t ns); /* from 0 on, as microseconds: 1.234 */
+/* ns, from 0 on, as microseconds: 1.234 */
+void json_micros(struct json *j, const char *key, int64_t ns);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 void json_hex(struct json *j, const char *key, uint64_t value); /* "0x..." as a text */

@@ -34,7 +34,7 @@ options_of() {
     [ "$1" != run ] || sed -n 's/^X([a-z_0-9]*, "\([^"]*\)".*/\1/p' "$source_of/base/options.def"
 }
 
-is "$(offered regtrace '' | sort | tr '\n' ' ')" 'check ctl doctor dump help plan prv recover report run split version ' 'the subcommands'
+is "$(offered regtrace '' | sort | tr '\n' ' ')" 'check ctl doctor dump export help plan prv recover report run split version ' 'the subcommands'
 is "$(offered regtrace 'do')" doctor 'one of them by its beginning'
 is "$(offered regtrace x)" '' 'nothing for what begins none'
 total=0

@@ -22,7 +22,7 @@ app=(sh -c "touch $started")
 
 wrong 'no subcommand' 'usage: regtrace'
 wrong 'an unknown subcommand names the nearest' 'no subcommand "reprt"; the nearest is "report"' reprt
-for c in run report dump check ctl doctor recover split plan version help; do
+for c in run report dump check ctl doctor recover split export plan version help; do
     wrong "$c: an unknown option" "there is no option -nonsense" $c -nonsense
 done
 wrong 'a subcommand like none: nothing is guessed' 'no subcommand "frobnicate" \(regtrace help' frobnicate
