@@ -181,6 +181,39 @@ static OTF2_FlushType before_flush(void *data, OTF2_FileType type, OTF2_Location
     return OTF2_FLUSH;
 }
 
+/* The library keeps events in memory as long as it is given more: after so many chunks it has to write. */
+enum { CHUNKS = 2 };
+
+struct chunks {
+    void *chunk[CHUNKS];
+    unsigned count;
+};
+
+static void *allocate(void *data, OTF2_FileType type, OTF2_LocationRef location, void **buffer,
+                      uint64_t size)
+{
+    (void)data, (void)type, (void)location;
+    struct chunks *c = *buffer;
+    if (c == NULL)
+        c = *buffer = calloc(1, sizeof *c);
+    if (c == NULL || c->count == CHUNKS || (c->chunk[c->count] = malloc(size)) == NULL)
+        return NULL;
+    return c->chunk[c->count++];
+}
+
+static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef location, void **buffer,
+                     bool final)
+{
+    (void)data, (void)type, (void)location;
+    struct chunks *c = *buffer;
+    for (; c != NULL && c->count > 0; c->count--)
+        free(c->chunk[c->count - 1]);
+    if (!final)
+        return;
+    free(c);
+    *buffer = NULL;
+}
+
 /* Its errors come back as codes too: nothing of its own on stderr. */
 static OTF2_ErrorCode say_nothing(void *data, const char *file, uint64_t line, const char *function,
                                   OTF2_ErrorCode code, const char *format, va_list args)
@@ -192,6 +225,7 @@ static OTF2_ErrorCode say_nothing(void *data, const char *file, uint64_t line, c
 static void *begin(struct export *x, const char *path)
 {
     static const OTF2_FlushCallbacks flush = {.otf2_pre_flush = before_flush};
+    static const OTF2_MemoryCallbacks memory = {allocate, free_all};
     struct otf2 *o = calloc(1, sizeof *o);
     if (o == NULL || (o->threads = calloc(x->count + 1u, sizeof *o->threads)) == NULL) {
         free(o);
@@ -201,14 +235,15 @@ static void *begin(struct export *x, const char *path)
     o->x = x;
     o->path = path;
     (void)OTF2_Error_RegisterCallback(say_nothing, NULL);
-    o->archive =
-        OTF2_Archive_Open(path, "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_MIN,
-                          OTF2_CHUNK_SIZE_MIN, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+    o->archive = OTF2_Archive_Open(path, "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_MIN,
+                                   OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT, OTF2_SUBSTRATE_POSIX,
+                                   OTF2_COMPRESSION_NONE);
     if (o->archive == NULL) {
         export_fail(x, -EIO, "%s: the OTF2 library cannot make an archive there", path);
         return o;
     }
     if (otf2_good(o, OTF2_Archive_SetFlushCallbacks(o->archive, &flush, NULL)) &&
+        otf2_good(o, OTF2_Archive_SetMemoryCallbacks(o->archive, &memory, NULL)) &&
         otf2_good(o, OTF2_Archive_SetSerialCollectiveCallbacks(o->archive)) &&
         otf2_good(o, OTF2_Archive_SetCreator(o->archive, "regtrace " PACKAGE_VERSION)))
         (void)otf2_good(o, OTF2_Archive_OpenEvtFiles(o->archive));

@@ -87,22 +87,29 @@ int32_t ovni_type(struct ovni *o, enum export_kind kind, uint32_t number, const 
     return o->type_count++;
 }
 
+static bool label_room(struct ovni_type *t, uint32_t labels)
+{
+    if (labels <= t->label_room)
+        return true;
+    size_t room = 2 * (size_t)labels + 16;
+    void *more = realloc((void *)t->label_texts, room * sizeof *t->label_texts);
+    if (more == NULL)
+        return false;
+    t->label_texts = more;
+    t->label_room = room;
+    return true;
+}
+
 /* The first label of a value stays. */
 void ovni_label(struct ovni *o, int32_t type, int64_t value, const char *label)
 {
     char key[32];
     struct ovni_type *t = &o->types[type];
     (void)snprintf(key, sizeof key, "%" PRId64, value);
-    uint32_t before = t->labels.count, n = names_number(&t->labels, key);
+    uint32_t before = t->labels.count;
+    uint32_t n = label_room(t, before + 1) ? names_number(&t->labels, key) : 0;
     if (n != 0 && n <= before)
         return;
-    if (n != 0 && n > t->label_room) {
-        size_t room = 2 * (size_t)n + 16;
-        char **more = realloc((void *)t->label_texts, room * sizeof *more);
-        n = more != NULL ? n : 0;
-        t->label_texts = more != NULL ? more : t->label_texts;
-        t->label_room = more != NULL ? room : t->label_room;
-    }
     if (n == 0 || (t->label_texts[n - 1] = strdup(label)) == NULL)
         export_fail(o->x, -ENOMEM, "no memory");
 }
