@@ -81,6 +81,16 @@ print(times[len(times) // 3], times[2 * len(times) // 3])' "$mpi.json")
     right "$mpi, killed" "$mpi.killed" killed.json
     like "$said" '[1-9][0-9]* windows, regions and calls have no end' "$mpi, killed: what has no end is counted"
     again "$mpi, killed" "$mpi.killed"
+    # The emulator of ovni itself, where somebody has it; it looks for its configurations in a folder of its own.
+    if command -v ovniemu >/dev/null; then
+        for r in "$mpi" "$mpi.killed"; do
+            rm -rf out.ovni
+            "$REGTRACE" export --ovni out.ovni "$r" 2>/dev/null
+            ok_run "$r: ovniemu -l takes it" ovniemu -l out.ovni
+        done
+    else
+        skip "$mpi: ovniemu -l takes it" 'no ovniemu (ovni 1.14)'
+    fi
 done
 
 # Without MPI, and with a forked child: two files of one rank.

@@ -5,9 +5,11 @@
 Reads an export by a reader of its own and holds it against `regtrace dump --json` of the same ranks: spans are balanced and nest,
 times never go back, and of each thread and name the beginnings and the time between beginning and end are the same. FORMAT: chrome, csv,
 otf2 (the text of otf2-print -G and otf2-print, one behind the other), ovni. TEXT: what export said on stderr. kinds: only
-spans of these are compared (of a run that has lost events nobody knows what others there were), but all have to be balanced.
+spans of these are compared (of a run that has lost events nobody knows what others there were), but all have to be balanced, and of the
+others none goes on where events were lost.
 Prints what is wrong and fails; else prints the number of spans.
 """
+import bisect
 import collections
 import csv
 import glob
@@ -59,8 +61,13 @@ class Sums:
     def __init__(self):
         self.begins = collections.Counter()
         self.time = collections.Counter()
+        self.open, self.spans = collections.defaultdict(list), []
 
     def add(self, key, sign, ns):
+        if sign > 0:
+            self.open[key].append(ns)
+        elif self.open[key]:
+            self.spans.append((key, self.open[key].pop(), ns))
         self.begins[key] += sign > 0
         self.time[key] -= sign * ns
 
@@ -144,6 +151,8 @@ def compare_sums(dump, found, crossing):
                 out[key if key[2] != "function" or dump.named else (*key[:3], "")] += n
         return {k: v for k, v in out.items() if v != 0}
 
+    if dump.kinds:
+        check_losses(dump, found)
     expected, got = fold(dump.sums.time), fold(found.time)
     for key in sorted(set(expected) | set(got)):
         if expected.get(key) != got.get(key):
@@ -153,6 +162,18 @@ def compare_sums(dump, found, crossing):
     if not dump.clipped and begins + crossing * bool(dump.kinds) != wanted:
         complain(f"{begins} beginnings, of dump {wanted}")
     return begins
+
+
+def check_losses(dump, found):
+    losses = collections.defaultdict(list)
+    for e in dump.events:
+        if e["name"] == "EV_DROPPED":
+            losses[e["rank"], e["thread"]].append(e["ns"])
+    for key, begin, end in found.spans:
+        times = losses[key[:2]]
+        i = bisect.bisect_right(times, begin)
+        if key[2] not in dump.kinds and i < len(times) and times[i] < end:
+            complain(f"{key} from {begin} to {end} goes on where events were lost, at {times[i]}")
 
 
 class Stacks:

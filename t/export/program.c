@@ -32,9 +32,9 @@ static void *thread(void *argument)
 {
     double *x = argument;
     for (int i = 0; i < 20; i++) {
-        regtrace_region_begin("thread");
+        regtrace_region_begin("a, b");
         *x += work(1000);
-        regtrace_region_end("thread");
+        regtrace_region_end("a, b");
     }
     return NULL;
 }
