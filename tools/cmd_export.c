@@ -99,9 +99,9 @@ static void say_what_differs(const struct export_tally *t)
 {
     if (t->unfinished != 0)
         message_warning("export",
-                        "%" PRIu64
-                        " windows, regions and calls have no end (a killed process, or dropped "
-                        "events): ended at the last event before",
+                        "%" PRIu64 " windows, regions and calls have no end (a process that was "
+                                   "killed or runs still, handlers left by a jump, dropped "
+                                   "events): each is ended where it was over at the latest",
                         t->unfinished);
     if (t->unbegun != 0)
         message_warning("export", "%" PRIu64 " ends have no beginning (dropped events): left out",
@@ -218,8 +218,9 @@ const struct command command_export = {
         "several nodes aligned. The same run gives the same bytes each time.\n\n"
         "--chrome, --otf2 and --ovni show spans: windows, regions, pushed marks, MPI calls, "
         "functions, and handlers of signals. Each is begun and ended: those that are open at the "
-        "edges of the selection there, those without an end (a killed process, dropped events) at "
-        "the last event before, which is said with their number. A span that goes on beyond the "
+        "edges of the selection there, those without an end (a killed process, dropped events) "
+        "where they were over at the latest, which is said with their number. A span that goes on "
+        "beyond the "
         "one that it began in is written in pieces. Counters become counters (OTF2: metrics; ovni: "
         "marks).\n\n"
         "--otf2: threads are locations, processes location groups, hosts the system tree; "

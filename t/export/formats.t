@@ -104,6 +104,38 @@ one=$(find forked -name 'rank-00000.h5')
 run 60 "$REGTRACE" export -csv - "$one"
 is "$(tail -n +2 "$T/.out" | wc -l)" "$("$REGTRACE" dump --json "$one" | wc -l)" 'one file, to standard output'
 
+# Handlers that are left by a jump have no end: they end with the function that they came in.
+cat >jump.c <<'END'
+#include <setjmp.h>
+#include <signal.h>
+static sigjmp_buf back;
+static void handler(int n)
+{
+    (void)n;
+    siglongjmp(back, 1);
+}
+__attribute__((noinline)) static void outer(void)
+{
+    if (sigsetjmp(back, 1) == 0)
+        raise(SIGUSR1);
+}
+int main(void)
+{
+    signal(SIGUSR1, handler);
+    for (int i = 0; i < 3; i++)
+        outer();
+}
+END
+cc -O1 -finstrument-functions -rdynamic -o jump jump.c || exit 99
+run 60 "$REGTRACE" run -quiet -functions 1 -o "$T/jumped" -- ./jump
+"$REGTRACE" dump --json jumped >jumped.json
+right 'handlers left by a jump' jumped jumped.json -- kinds=function,window
+for f in $formats; do
+    run 60 "$REGTRACE" export "--$f" "out.$f" -force jumped
+    [ "$f" = csv ] || like "$err" 'warning: 3 windows, regions and calls have no end' "$f: their number is said"
+    unlike "$err" 'times a region' "$f: none goes on"
+done
+
 # Events were lost: what is left is balanced, windows are those that there were.
 cat >many.c <<'END'
 #include <regtrace.h>
