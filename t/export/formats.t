@@ -136,6 +136,25 @@ for f in $formats; do
     unlike "$err" 'times a region' "$f: none goes on"
 done
 
+# ovni's stacks hold 512 values: of 600 regions within each other the inner 88 are left out. Other formats have them.
+cat >deep.c <<'END'
+#include <regtrace.h>
+int main(void)
+{
+    for (int i = 0; i < 600; i++)
+        regtrace_region_begin("deep");
+    for (int i = 0; i < 600; i++)
+        regtrace_region_end("deep");
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o deep deep.c || exit 99
+run 60 "$REGTRACE" run -quiet -o "$T/deeper" -- ./deep
+"$REGTRACE" dump --json deeper >deeper.json
+right '600 regions' deeper deeper.json -- kinds=window
+run 60 "$REGTRACE" export --ovni out.ovni -force deeper
+like "$err" '88 calls or regions are left out: they lie within 512 others' 'those that ovni cannot have are counted'
+is "$(cat out.ovni/loom*/proc*/thread*/stream.obs | tr -d '\0' | grep -aoE 'OM[][]' | sort | uniq -c | tr -s ' \n' ' ')" ' 513 OM[ 513 OM] ' 'and the others are there'
+
 # Events were lost: what is left is balanced, windows are those that there were.
 cat >many.c <<'END'
 #include <regtrace.h>

@@ -148,6 +148,16 @@ static void place(struct ovni *o, uint32_t stream, int64_t ns, const struct emu_
     t->last_ns = ns;
 }
 
+/* Its stacks hold so many values and no more. Inner ones are left out. */
+static bool is_too_deep(struct ovni *o, uint32_t stream, uint32_t stack, bool enters)
+{
+    enum { DEEPEST = 512 };
+    uint32_t *depth = &o->threads[stream].depth[stack];
+    uint32_t before = enters ? (*depth)++ : --*depth;
+    o->too_deep += enters && before >= DEEPEST;
+    return before >= DEEPEST;
+}
+
 static void edge(struct ovni *o, uint32_t stream, int64_t ns, const struct export_span *span,
                  const struct emu_record *r, bool enters)
 {
@@ -160,6 +170,8 @@ static void edge(struct ovni *o, uint32_t stream, int64_t ns, const struct expor
             return;
         }
         char mcv[3] = {'M', letters[0], letters[1]};
+        if (is_too_deep(o, stream, OVNI_TYPES, enters))
+            return;
         put(o, stream, ns, mcv, NULL, 0);
         return;
     }
@@ -171,10 +183,13 @@ static void edge(struct ovni *o, uint32_t stream, int64_t ns, const struct expor
     const char *label = mark ? export_mark_label(o->x, stream, span->type, value)
                              : export_name(o->x, span->kind, span->name);
     int32_t type = ovni_type(o, span->kind, mark ? span->type : 0, title, true);
-    if (type < 0) {
-        o->no_type += enters;
+    if (type < 0 || value == 0) {
+        o->no_type += enters && type < 0;
+        o->zeros += enters && type >= 0;
         return;
     }
+    if (is_too_deep(o, stream, (uint32_t)type, enters))
+        return;
     if (enters && label != NULL)
         ovni_label(o, type, value, label);
     put_mark(o, stream, ns, enters ? '[' : ']', type, value);
@@ -239,6 +254,12 @@ static void say_left_out(const struct ovni *o)
         message_warning("export",
                         "%" PRIu64 " calls of MPI functions that ovni does not have are left out",
                         o->no_function);
+    if (o->too_deep != 0)
+        message_warning("export",
+                        "%" PRIu64
+                        " calls or regions are left out: they lie within 512 others, and "
+                        "ovni's stacks hold no more",
+                        o->too_deep);
     if (o->no_type != 0)
         message_warning("export",
                         "%" PRIu64 " marks are left out: ovni has 100 types of them at most",

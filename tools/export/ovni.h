@@ -10,7 +10,8 @@ enum { OVNI_TYPES = 100 }; /* of marks, at most */
 struct ovni_thread {
     unsigned char *buffer;
     size_t filled;
-    bool begun, made; /* has an event; its file is there */
+    bool begun, made;               /* has an event; its file is there */
+    uint32_t depth[OVNI_TYPES + 1]; /* of each stack; MPI's is the last */
     int64_t last_ns;
 };
 
@@ -43,7 +44,7 @@ struct ovni {
     int32_t type_count;
     int16_t *mpi_rows; /* of mpi_events, by number of the name; -1 none, -2 not looked for */
     size_t mpi_room;
-    uint64_t no_function, no_type, zeros; /* left out */
+    uint64_t no_function, no_type, too_deep, zeros; /* left out */
 };
 
 void ovni_append(struct ovni *o, uint32_t stream, const void *bytes, size_t size);
