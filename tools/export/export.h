@@ -105,6 +105,8 @@ struct export_format {
     void (*point)(void *state, uint32_t stream, int64_t ns, const struct emu_record *r);
     /* Every event that is asked for, spans included, before anything else is told of it. */
     void (*event)(void *state, uint32_t stream, int64_t ns, const struct emu_record *r);
+    /* The thread has no event any more, and no span is open in it. Not called where the selection ends before. */
+    void (*ended)(void *state, uint32_t stream);
     /* All is told: the rest is written, the state freed. Called after failures too. */
     void (*finish)(void *state);
 };

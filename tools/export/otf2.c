@@ -150,6 +150,18 @@ static void leave(void *state, uint32_t stream, int64_t ns, const struct export_
     t->depth--;
 }
 
+/* A writer has memory of its own, and there may be many threads. */
+static void ended(void *state, uint32_t stream)
+{
+    struct otf2 *o = state;
+    struct otf2_thread *t = &o->threads[stream];
+    if (t->closed || writer_of(o, stream) == NULL)
+        return;
+    (void)OTF2_EvtWriter_GetNumberOfEvents(t->writer, &t->events);
+    (void)otf2_good(o, OTF2_Archive_CloseEvtWriter(o->archive, t->writer));
+    t->closed = true;
+}
+
 static void point(void *state, uint32_t stream, int64_t ns, const struct emu_record *r)
 {
     struct otf2 *o = state;
@@ -268,10 +280,7 @@ static void say_left_out(const struct otf2 *o)
 static void close_events(struct otf2 *o)
 {
     for (uint32_t i = 0; i < o->x->count; i++)
-        if (writer_of(o, i) != NULL) {
-            (void)OTF2_EvtWriter_GetNumberOfEvents(o->threads[i].writer, &o->threads[i].events);
-            (void)otf2_good(o, OTF2_Archive_CloseEvtWriter(o->archive, o->threads[i].writer));
-        }
+        ended(o, i);
     (void)otf2_good(o, OTF2_Archive_CloseEvtFiles(o->archive));
 }
 
@@ -313,6 +322,7 @@ const struct export_format export_otf2 = {
     .enter = enter,
     .leave = leave,
     .point = point,
+    .ended = ended,
     .finish = finish,
 };
 

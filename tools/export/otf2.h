@@ -16,7 +16,8 @@ struct otf2_thread {
     OTF2_EvtWriter *writer;
     uint32_t depth;         /* of spans that are open */
     uint32_t collective_at; /* depth of the one that is open, 0 none */
-    uint64_t events;
+    uint64_t events;        /* once it is closed */
+    bool closed;
 };
 
 struct otf2_region {

@@ -244,8 +244,11 @@ static void step(struct walk *w, const struct emu_record *r)
     t->in_window = wanted;
     take(w, r, ns);
     t->last_ns = ns;
-    if (--t->left == 0)
-        end_unfinished(w, r->stream, ns, 0);
+    if (--t->left != 0)
+        return;
+    end_unfinished(w, r->stream, ns, 0);
+    if (w->format->ended != NULL)
+        w->format->ended(w->state, r->stream);
 }
 
 /* The first event at or behind `from`, or the end: what has been open since before begins there. */
