@@ -100,8 +100,8 @@ static void say_what_differs(const struct export_tally *t)
     if (t->unfinished != 0)
         message_warning("export",
                         "%" PRIu64 " windows, regions and calls have no end (a process that was "
-                                   "killed or runs still, handlers left by a jump, dropped "
-                                   "events): each is ended where it was over at the latest",
+                        "killed or runs still, handlers left by a jump, dropped "
+                        "events): each is ended where it was over at the latest",
                         t->unfinished);
     if (t->unbegun != 0)
         message_warning("export", "%" PRIu64 " ends have no beginning (dropped events): left out",
