@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* Length of the well-formed UTF-8 character at p (Unicode table 3-7), 0 if there is none. */
-static size_t utf8_length(const unsigned char *p)
+size_t text_character(const unsigned char *p)
 {
     size_t n = p[0] < 0x80                    ? 1
                : p[0] >= 0xc2 && p[0] <= 0xdf ? 2
@@ -26,7 +26,7 @@ static size_t utf8_length(const unsigned char *p)
 void text_write_plain(FILE *out, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p != 0;) {
-        size_t n = utf8_length(p);
+        size_t n = text_character(p);
         if (n == 0)
             (void)fprintf(out, "\\x%02x", *p);
         else if (*p == '\n')
@@ -39,11 +39,26 @@ void text_write_plain(FILE *out, const char *text)
     }
 }
 
+/* Characters of ASCII that stand for themselves: most texts are of these alone. */
+static size_t plain_length(const unsigned char *p)
+{
+    size_t n = 0;
+    while (p[n] >= 0x20 && p[n] < 0x80 && p[n] != '"' && p[n] != '\\')
+        n++;
+    return n;
+}
+
 static void write_text(FILE *out, const char *text)
 {
     (void)fputc('"', out);
     for (const unsigned char *p = (const unsigned char *)text; *p != 0;) {
-        size_t n = utf8_length(p);
+        size_t n = plain_length(p);
+        if (n > 0) {
+            (void)fwrite(p, 1, n, out);
+            p += n;
+            continue;
+        }
+        n = text_character(p);
         if (n == 0) {
             (void)fputs("\\ufffd", out);
             p++;

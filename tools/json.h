@@ -4,6 +4,7 @@
 #define REGTRACE_TOOLS_JSON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -24,6 +25,9 @@ void json_object_end(struct json *j);
 void json_array_begin(struct json *j, const char *key);
 void json_array_end(struct json *j);
 void json_compact(struct json *j); /* the object or array begun last: all in one line */
+
+/* Length of the character of UTF-8 at p (not its end), 0 if there is none. */
+size_t text_character(const unsigned char *p);
 
 /* For people, without quotes: control characters and bytes that are not UTF-8 as \n and \xNN, so that a text stays in its line. */
 void text_write_plain(FILE *out, const char *text);

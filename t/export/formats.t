@@ -136,6 +136,44 @@ for f in $formats; do
     unlike "$err" 'times a region' "$f: none goes on"
 done
 
+# Names of any bytes: JSON stays JSON, CSV has a line an event and gives the bytes back.
+cat >names.c <<'END'
+#include <regtrace.h>
+int main(void)
+{
+    char name[300];
+    int n = 0;
+    for (int c = 1; c < 256; c++)
+        name[n++] = (char)c;
+    name[n++] = (char)0xc3;
+    name[n++] = (char)0xa4;
+    name[n] = 0;
+    regtrace_region_begin(name);
+    regtrace_region_end(name);
+    regtrace_mark_type(1, 1, name);
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o names names.c || exit 99
+run 60 "$REGTRACE" run -quiet -o "$T/named" -- ./names
+"$REGTRACE" dump --json named >named.json
+for f in chrome ovni; do
+    rm -rf out.$f
+    "$REGTRACE" export --$f out.$f named
+    ok_run "any bytes: $f is what dump has" "$PYTHON" "$here/judge.py" $f named.json out.$f
+done
+"$REGTRACE" export --csv out.csv -force named
+ok_run 'any bytes: CSV' "$PYTHON" - out.csv <<'END'
+import csv, re, sys
+text = open(sys.argv[1], encoding="utf-8", newline="").read()
+rows = list(csv.DictReader(text.split("\n")[:-1], strict=True))
+name = bytes(range(1, 256)) + "\u00e4".encode()
+def back(t):
+    return re.sub(rb"\\(x[0-9a-f]{2}|\\)", lambda m: b"\\" if m[1] == b"\\" else bytes([int(m[1][1:], 16)]), t.encode())
+regions = [back(r["region"]) for r in rows if r["region"]]
+titles = [back(f[6:]) for r in rows for f in r["fields"].split(";") if f.startswith("title=")]
+assert regions == [name, name] and titles == [name], (regions, titles)
+END
+
 # ovni's stacks hold 512 values: of 600 regions within each other the inner 88 are left out. Other formats have them.
 cat >deep.c <<'END'
 #include <regtrace.h>

@@ -2,6 +2,7 @@
  * Events as comma-separated values (RFC 4180, lines ended by LF): one line an event, as it was recorded. */
 #include "tools/describe.h"
 #include "tools/export/export.h"
+#include "tools/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -68,18 +69,21 @@ static void *begin(struct export *x, const char *path)
     return c;
 }
 
-/* One line an event: control characters are \xNN, and so is what divides fields in the last column; a backslash is doubled. */
+/* One line an event: control characters and bytes that are not UTF-8 are \xNN, and so is what divides fields in the last column; a
+ * backslash is doubled. */
 static void put_text(FILE *out, const char *text, bool in_fields)
 {
-    for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
-        if (*p < 0x20 || *p == 0x7f || (in_fields && *p == ';'))
+    size_t n;
+    for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p += n != 0 ? n : 1) {
+        n = text_character(p);
+        if (n == 0 || *p < 0x20 || *p == 0x7f || (in_fields && *p == ';'))
             (void)fprintf(out, "\\x%02x", *p);
         else if (*p == '\\')
             (void)fputs("\\\\", out);
         else if (*p == '"')
             (void)fputs("\"\"", out);
         else
-            (void)putc(*p, out);
+            (void)fwrite(p, 1, n, out);
     }
 }
 
