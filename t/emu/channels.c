@@ -11,11 +11,12 @@
 enum { STATE, CALLS, HERE, LOAD, MARKS, CHANNELS };
 
 static const struct emu_channel channels[CHANNELS] = {
-    [STATE] = {"state", "", EMU_SINGLE, EMU_ALWAYS, false, EMU_ALWAYS, false, 0},
-    [CALLS] = {"calls", "", EMU_STACK, EMU_WHILE_RUNNING, true, EMU_WHILE_RUNNING, false, 0},
-    [HERE] = {"here", "", EMU_SINGLE, EMU_WHILE_ACTIVE, true, EMU_WHILE_ACTIVE, true, 9},
-    [LOAD] = {"load", "", EMU_SINGLE, EMU_ALWAYS, true, EMU_ALWAYS, false, 0},
-    [MARKS] = {"marks", "", EMU_PUNCTUAL, EMU_WHILE_RUNNING, true, EMU_WHILE_RUNNING, false, 0},
+    [STATE] = {"state", "", EMU_SINGLE, EMU_ALWAYS, false, EMU_ALWAYS, false, 0, false},
+    [CALLS] = {"calls", "", EMU_STACK, EMU_WHILE_RUNNING, true, EMU_WHILE_RUNNING, false, 0, false},
+    [HERE] = {"here", "", EMU_SINGLE, EMU_WHILE_ACTIVE, true, EMU_WHILE_ACTIVE, true, 9, false},
+    [LOAD] = {"load", "", EMU_SINGLE, EMU_ALWAYS, true, EMU_ALWAYS, false, 0, false},
+    [MARKS] = {"marks", "", EMU_PUNCTUAL, EMU_WHILE_RUNNING, true, EMU_WHILE_RUNNING, false, 0,
+               false},
 };
 
 static char seen[4096];
@@ -174,7 +175,7 @@ static void test_processors(void)
 static void test_bad(void)
 {
     static const struct emu_channel mixed[1] = {
-        {"mixed", "", EMU_SINGLE, EMU_WHILE_RUNNING, true, EMU_WHILE_ACTIVE, false, 0}};
+        {"mixed", "", EMU_SINGLE, EMU_WHILE_RUNNING, true, EMU_WHILE_ACTIVE, false, 0, false}};
     struct emu *m = emu_open(mixed, 1, 1, 1, (struct emu_output){note, NULL});
     wanted = 0;
     emu_begin(m, 0);
@@ -253,7 +254,7 @@ static void test_end(void)
     do_it(emu_push(m, 1, CALLS, 3, &why));
     refused(emu_end(m, &why), "calls of thread 1: at the end the stack has (top first): 3",
             "and what is left on a stack");
-    emu_spoil(m, 1, CALLS);
+    emu_clear(m, 1, CALLS, true);
     do_it(emu_thread_is(m, 1, EMU_DEAD, &why));
     is_int(emu_end(m, &why), 0, "what is spoiled has no stack");
     emu_close(m);
@@ -265,7 +266,7 @@ static void test_spoiled(void)
     do_it(emu_thread_is(m, 0, EMU_RUNNING, &why));
     do_it(emu_push(m, 0, CALLS, 3, &why));
     emu_emit(m, 1);
-    emu_spoil(m, 0, CALLS);
+    emu_clear(m, 0, CALLS, true);
     emu_emit(m, 2);
     do_it(emu_push(m, 0, CALLS, 3, &why));
     emu_emit(m, 3);

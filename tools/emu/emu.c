@@ -289,14 +289,22 @@ static int refuse_repeat(const struct emu *m, uint32_t channel, const struct cel
     return -EINVAL;
 }
 
+static bool may_set(const struct emu *m, uint32_t channel, const struct cell *c, int64_t value,
+                    struct rt_error *e)
+{
+    return is_kind(m, channel, EMU_SINGLE, "set", e) &&
+           refuse_value(m, channel, value, 0, e) == 0 &&
+           refuse_repeat(m, channel, c, value, e) == 0;
+}
+
 int emu_set(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, struct rt_error *e)
 {
     struct cell *c = cell_of(m, thread, channel);
-    if (!is_kind(m, channel, EMU_SINGLE, "set", e) || refuse_value(m, channel, value, 0, e) != 0 ||
-        refuse_repeat(m, channel, c, value, e) != 0)
+    if (c->value == value && c->shown == value && !c->spoiled && m->channels[channel].repeats &&
+        m->channels[channel].kind == EMU_SINGLE)
+        return 0; /* most often */
+    if (!may_set(m, channel, c, value, e))
         return -EINVAL;
-    if (c->value == value && !c->spoiled && c->shown == value)
-        return 0;
     c->value = value;
     c->spoiled = false;
     touch_thread(m, thread, channel);
@@ -308,8 +316,7 @@ int emu_set_processor(struct emu *m, uint32_t processor, uint32_t channel, int64
 {
     uint32_t row = row_of_processor(m, (int32_t)processor);
     struct cell *c = cell_of(m, row, channel);
-    if (!is_kind(m, channel, EMU_SINGLE, "set", e) || refuse_value(m, channel, value, 0, e) != 0 ||
-        refuse_repeat(m, channel, c, value, e) != 0)
+    if (!may_set(m, channel, c, value, e))
         return -EINVAL;
     c->value = value;
     touch(m, row, channel);
@@ -373,23 +380,13 @@ int emu_event(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, s
     return 0;
 }
 
-static void reset(struct emu *m, uint32_t thread, uint32_t channel, bool spoiled)
+void emu_clear(struct emu *m, uint32_t thread, uint32_t channel, bool spoiled)
 {
     struct cell *c = cell_of(m, thread, channel);
     c->depth = 0;
     c->value = 0;
-    c->spoiled = spoiled;
+    c->spoiled = spoiled && m->channels[channel].kind != EMU_PUNCTUAL;
     touch_thread(m, thread, channel);
-}
-
-void emu_spoil(struct emu *m, uint32_t thread, uint32_t channel)
-{
-    reset(m, thread, channel, m->channels[channel].kind != EMU_PUNCTUAL);
-}
-
-void emu_clear(struct emu *m, uint32_t thread, uint32_t channel)
-{
-    reset(m, thread, channel, false);
 }
 
 /* --- changes of threads --------------------------------------------------------------------------------------------------- */

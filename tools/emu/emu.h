@@ -102,12 +102,9 @@ uint32_t emu_running(const struct emu *m, uint32_t processor);
 /* Values on a stack. */
 uint32_t emu_depth(const struct emu *m, uint32_t thread, uint32_t channel);
 
-/* After something that cannot be right, where that is to be gone on with: the channel shows EMU_BAD until it is changed again, its stack is
- * empty. */
-void emu_spoil(struct emu *m, uint32_t thread, uint32_t channel);
-
-/* Nothing is known of it, and nothing wrong: an empty stack, the value 0. */
-void emu_clear(struct emu *m, uint32_t thread, uint32_t channel);
+/* Its stack is empty, its value 0. spoiled: after something that cannot be right, where that is to be gone on with: it shows EMU_BAD until it
+ * is changed again. */
+void emu_clear(struct emu *m, uint32_t thread, uint32_t channel, bool spoiled);
 
 /* What has changed is told. */
 void emu_emit(struct emu *m, int64_t time);

@@ -63,7 +63,7 @@ static void spoil(struct replay *r, uint32_t stream, uint32_t channel)
     if (channel == CHANNEL_MPI_FUNCTION)
         r->rows[stream].calls = 0;
     if (channel != CHANNEL_NONE)
-        emu_spoil(r->emu, stream, channel);
+        emu_clear(r->emu, stream, channel, true);
 }
 
 void replay_forget(struct replay *r, uint32_t stream)
@@ -78,7 +78,7 @@ void replay_settle(struct replay *r, uint32_t stream)
     r->rows[stream].calls = 0;
     for (uint32_t k = 0; k < CHANNEL_COUNT; k++)
         if (r->emu_channels[k].kind == EMU_STACK && emu_is_awake(r->emu, k))
-            emu_clear(r->emu, stream, k);
+            emu_clear(r->emu, stream, k, false);
 }
 
 /* --- an event ---------------------------------------------------------------------------------------------------------------- */
@@ -248,13 +248,12 @@ int replay_open(struct replay **replay, const struct rt_run *run,
                 const struct replay_options *options, struct rt_error *e)
 {
     struct replay *r = calloc(1, sizeof *r);
-    int rc = r != NULL ? 0 : replay_no_memory(e);
     *replay = NULL;
-    if (rc != 0)
-        return rc;
+    if (r == NULL)
+        return replay_no_memory(e);
     r->options = *options;
-    rc = emu_streams_open(&r->streams, run, &options->ranks,
-                          options->policy == EMU_SALVAGE ? options->skipped : NULL, e);
+    int rc = emu_streams_open(&r->streams, run, &options->ranks,
+                              options->policy == EMU_SALVAGE ? options->skipped : NULL, e);
     if (rc == 0)
         rc = replay_make_rows(r, e);
     if (rc == 0 && options->policy != EMU_SALVAGE)

@@ -47,8 +47,8 @@ int ovni_affinity(struct replay *r, const struct emu_record *rec, int64_t *value
     int32_t one = (uint32_t)rec->event.a == 1 ? (int32_t)(rec->event.a >> 32) : -1;
     if (r->options.observed)
         return 0;
-    return replay_moves(r, rec->stream,
-                        replay_processor_row(r, r->threads[rec->stream].node, one), e);
+    return replay_moves(r, rec->stream, replay_processor_row(r, r->threads[rec->stream].node, one),
+                        e);
 }
 
 static int64_t last_state(const struct replay *r, uint32_t channel)
