@@ -260,6 +260,14 @@ void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi
     mpi_one_end(t, one, true);
 }
 
+/* --- messages of matched probes ------------------------------------------------------------------- */
+
+void mpi_message_taken(struct recorder_thread *t, uint64_t message)
+{
+    if (t->recording != 0)
+        (void)recorder_emit(t, EV_MPI_MESSAGE, message, 0);
+}
+
 /* --- persistent requests ------------------------------------------------------------------------- */
 
 void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran)

@@ -44,6 +44,9 @@ class Body:
             return f"mpi_handle_element({kind}, {self.word(name)}, 0, {self.fortran})"
         return f"mpi_handle_argument({HANDLE[self.kind(name)]}, {self.word(name)}, {self.fortran})"
 
+    def message(self, role):
+        return f"mpi_message_at({self.word(self.f.roles[role].lstrip('*'))}, {self.fortran})"
+
     def array(self, name):
         wide = "true" if self.kind(name)[:-2] in WIDE else "false"
         return f"{self.word(name)}, {wide}"
@@ -109,6 +112,12 @@ class Body:
                 self.after += ["if (result == 0)", f"    {self.request_made()}"]
         elif "uses" in roles:
             self.leave = "request, 0"
+        if "message" in roles:
+            found = f" && mpi_read_int({self.word('flag')}) != 0" if "flag" in self.f.index else ""
+            self.leave = f"result == 0{found} ? {self.message('message')} : 0, 0"
+        if "takes" in roles:
+            lines.append(f"uint64_t message = {self.message('takes')};")
+            self.after.insert(0, "mpi_message_taken(t, message);")
         if "newcomm" in roles:
             parent = "comm_id" if "comm" in roles else "0"
             self.after.append("if (result == 0)")
@@ -183,9 +192,19 @@ def request_kind(f):
     return kind + (" | MPI_REQUEST_PERSISTENT" if "_init" in f.name else "")
 
 
+# Of communicators whose making is no call of all ranks of another one (enum mpi_comm_making).
+MAKING = {"Comm_create_group": "MPI_MADE_BY_SOME", "Intercomm_create": "MPI_MADE_OF_TWO"}
+
+
 def follows(body):
-    """(before, after) of what must be known outside windows as well: ends of communicators, persistent requests."""
+    """(before, after) of what must be known outside windows as well: making and ends of communicators, persistent requests."""
     f = body.f
+    if "newcomm" in f.roles:
+        how = MAKING.get(f.name, "MPI_MADE_BY_ALL") if "comm" in f.roles else "MPI_MADE_SOMEHOW"
+        before = [f"uint64_t made_of = {body.handle(f.roles['comm']) if 'comm' in f.roles else '0'};"]
+        tag = f"(int){body.number('tag')}" if "tag" in f.roles else "0"
+        made = body.handle("*" + f.roles["newcomm"])
+        return before, ["if (result == 0)", f"    mpi_comm_made(made_of, {made}, {how}, {tag});"]
     if "frees" in f.roles:
         return ([f"uint64_t ending = {body.handle('*' + f.roles['frees'])};"],
                 ["if (result == 0)", "    mpi_comm_freed(ending);"])
@@ -396,7 +415,7 @@ def make_doc(functions, _):
     out += "| ---: | --- | --- | --- | --- | --- | --- | --- |\n"
     for f in functions:
         r = f.roles
-        request = r.get("request") or r.get("uses") or ("started ones" if "starts" in r else "")
+        request = r.get("request") or r.get("uses") or r.get("message") or r.get("takes") or ("started ones" if "starts" in r else "")
         amount = r.get("bytes", "") + (f"; in place {r['in_place']}" if "in_place" in r else "")
         cells = [str(f.number), f.c_name, r.get("peer", ""), r.get("tag", ""), r.get("comm", ""), amount, request,
                  r.get("complete", "")]

@@ -12,6 +12,12 @@
     X(Comm_size, int (*)(uint64_t, int *))                                                         \
     X(Comm_test_inter, int (*)(uint64_t, int *))                                                   \
     X(Comm_remote_size, int (*)(uint64_t, int *))                                                  \
+    X(Comm_group, int (*)(uint64_t, void *))                                                       \
+    X(Comm_remote_group, int (*)(uint64_t, void *))                                                \
+    X(Comm_get_parent, int (*)(void *))                                                            \
+    X(Group_size, int (*)(uint64_t, int *))                                                        \
+    X(Group_translate_ranks, int (*)(uint64_t, int, const int *, uint64_t, int *))                 \
+    X(Group_free, int (*)(void *))                                                                 \
     X(Type_size, int (*)(uint64_t, int *))                                                         \
     X(Get_count_c, int (*)(const void *, uint64_t, int64_t *))                                     \
     X(Test_cancelled, int (*)(const void *, int *))                                                \

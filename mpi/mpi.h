@@ -58,8 +58,8 @@ extern struct mpi_hooks mpi_hooks RT_HIDDEN;
  * before main. */
 extern uint32_t mpi_recorded RT_HIDDEN;
 
-/* 1: nothing can be recorded, counted or closed; calls go straight to the library, but those that end communicators and
- * requests or make persistent ones. Such calls are not known as open: a window that opens inside one has no enter of it.
+/* 1: nothing can be recorded, counted or closed; calls go straight to the library, but those that make or end
+ * communicators, end requests or make persistent ones. Such calls are not known as open: a window that opens inside one has no enter of it.
  * Cleared, by any thread, before anything is recorded. Default 0. */
 extern _Atomic uint32_t mpi_asleep RT_HIDDEN;
 
@@ -90,6 +90,8 @@ enum mpi_abi_kind mpi_abi_loaded(void);
  * compiler made of the wrappers differs: each is called, with a function in the place of the real one that does nothing.
  * read: the thread's count. With signals blocked, outside windows, before main. */
 #define MPI_OWN_UNKNOWN 0x3ffu
+#define MPI_OWN_MEASURED                                                                           \
+    0x3feu /* of own_begin(): what follows is no call, and has to be measured at any price */
 extern uint32_t mpi_own_cost[MPI_OWN_UNKNOWN + 1];
 void mpi_measure_own(uint64_t (*read)(const void *context), const void *context);
 

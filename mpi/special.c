@@ -6,8 +6,7 @@
 #include "mpi/library.h"
 #include "mpi/wrapper.h"
 
-/* Of the world that MPI_Init made; -1 before, and always with sessions alone. */
-static int world_rank = -1, world_size = -1;
+int mpi_world_rank = -1, mpi_world_size = -1;
 
 static void begin_init(void)
 {
@@ -32,8 +31,8 @@ static void end_init(bool world, int result)
     t->in_toolkit++;
     if (world && l->Comm_rank != NULL && l->Comm_rank(mpi_abi.comm_world, &rank) == 0 &&
         l->Comm_size(mpi_abi.comm_world, &size) == 0) {
-        world_rank = rank;
-        world_size = size;
+        mpi_world_rank = rank;
+        mpi_world_size = size;
         clocksync_measure(rank, size, false);
     }
     if (world && l->Query_thread != NULL)
@@ -49,8 +48,8 @@ static void begin_finalize(void)
         mpi_hooks.finalize_begin();
     struct recorder_thread *t = &recorder_self;
     t->in_toolkit++;
-    if (world_size > 0)
-        clocksync_measure(world_rank, world_size, true);
+    if (mpi_world_size > 0)
+        clocksync_measure(mpi_world_rank, mpi_world_size, true);
     t->in_toolkit--;
 }
 
@@ -58,7 +57,7 @@ static void end_finalize(int result)
 {
     if (result != 0)
         return;
-    world_rank = world_size = -1;
+    mpi_world_rank = mpi_world_size = -1;
     if (mpi_hooks.finalize_done != NULL)
         mpi_hooks.finalize_done();
 }

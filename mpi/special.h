@@ -3,7 +3,12 @@
 #ifndef REGTRACE_MPI_SPECIAL_H
 #define REGTRACE_MPI_SPECIAL_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
+
+/* Of the world that MPI_Init made; -1 before and behind it, and always with sessions alone. */
+extern int mpi_world_rank RT_HIDDEN, mpi_world_size RT_HIDDEN;
 
 /* Find this process's clock offset to rank 0's node and store it in the stream's header
  * (clock_offset_ns, clock_error_ns, clock_drift; see base/stream.h). Where the launcher says that all ranks

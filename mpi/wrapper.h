@@ -296,7 +296,13 @@ uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm);
 /* Ranks that a call on it exchanges with, and the own rank; 0 where unknown. */
 uint32_t mpi_known_size(uint64_t comm);
 uint32_t mpi_known_rank(uint64_t comm);
-/* A handle that has just been made (parent: id) or has just ended. */
+/* How a communicator is made: by a call of all ranks of another, of its own ranks alone, of the ranks of two, or in ways that do not
+ * tell which one it is. */
+enum mpi_comm_making { MPI_MADE_BY_ALL, MPI_MADE_BY_SOME, MPI_MADE_OF_TWO, MPI_MADE_SOMEHOW };
+enum mpi_comm_sides { MPI_COMM_TWO_SIDES = 1, MPI_COMM_SECOND_SIDE = 2 /* the caller's */ };
+/* A call has made `comm` (or the null communicator here), recorded or not: its identity follows. */
+void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making how, int tag);
+/* It is recorded as known (parent: id); a handle has just ended. */
 void mpi_comm_created(struct recorder_thread *t, uint64_t comm, uint32_t parent);
 void mpi_comm_freed(uint64_t comm);
 
@@ -373,6 +379,16 @@ mpi_word mpi_any_begin(struct mpi_many *c, struct mpi_one *one, mpi_word count, 
                        mpi_word status, bool fortran);
 void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi_one *one,
                  mpi_word index, bool fortran);
+
+/* The message of a matched probe: what its handle holds. Fortran's is a number of its own. */
+static inline uint64_t mpi_message_at(mpi_word address, bool fortran)
+{
+    if (address == 0)
+        return 0;
+    return fortran || mpi_abi.handle_bytes == 4 ? *(const uint32_t *)(uintptr_t)address
+                                                : *(const uint64_t *)(uintptr_t)address;
+}
+void mpi_message_taken(struct recorder_thread *t, uint64_t message);
 
 /* Persistent requests that have been started. */
 void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran);

@@ -59,8 +59,9 @@ static void describe_enter(struct described *d, const struct rt_event *ev)
 
 static void describe_leave(struct described *d, const struct rt_event *ev)
 {
+    const char *name = event_mpi_name(EVENT_MPI_FUNCTION(ev->code));
     if (ev->a != 0)
-        add_hex(d, "request", ev->a);
+        add_hex(d, name != NULL && strstr(name, "probe") != NULL ? "message" : "request", ev->a);
     if (ev->b != 0)
         add_uint(d, "bytes", ev->b);
 }
@@ -77,6 +78,7 @@ static void describe_mpi(struct described *d, const struct rt_rank *rank, const 
         add_hex(d, "request", ev->a);
         add_uint(d, "bytes", ev->b);
         break;
+    case EV_MPI_MESSAGE: add_hex(d, "message", ev->a); break;
     case EV_MPI_STARTED:
     case EV_MPI_CANCELLED: add_hex(d, "request", ev->a); break;
     case EV_MPI_COMM:

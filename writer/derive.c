@@ -140,10 +140,16 @@ void drain_follow_window(struct drain *d, struct drain_chunk *c, const struct rt
             c->window = d->open[i].w.ordinal;
 }
 
-static int add_comm(struct drain *d, const struct rt_event *e, uint64_t row)
+static int add_comm(struct drain *d, const struct rt_event *e, const struct event_slot *more,
+                    uint64_t row)
 {
-    struct rt_comm c = {row, (uint32_t)e->a, (uint32_t)(e->a >> 32), (uint32_t)e->b,
-                        (uint32_t)(e->b >> 32)};
+    struct rt_comm c = {.row = row,
+                        .id = (uint32_t)e->a,
+                        .rank = (uint32_t)(e->a >> 32),
+                        .size = (uint32_t)e->b,
+                        .parent = (uint32_t)(e->b >> 32),
+                        .identity = more != NULL ? more->clock : 0,
+                        .sides = more != NULL ? (uint32_t)more->a : 0};
     return table_append(&d->file->tables[SCHEMA_COMMS], &c, 1);
 }
 
@@ -173,7 +179,7 @@ int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
         rc = drain_add_loss(d, RT_LOSS_DROPPED, e->thread, e->a);
         break;
     case EV_IMAGE: rc = add_map(d, e, first, row); break;
-    case EV_MPI_COMM: rc = add_comm(d, e, row); break;
+    case EV_MPI_COMM: rc = add_comm(d, e, first, row); break;
     default:
         if (EVENT_IS_MPI_ENTER(e->code) || EVENT_IS_MPI_LEAVE(e->code))
             rc = rankfile_add_mpi_function(d->file, EVENT_MPI_FUNCTION(e->code));

@@ -89,7 +89,8 @@ static const struct schema_field string_fields[] = {
 static const struct schema_field comm_fields[] = {
     FIELD(rt_comm, row, KIND_U64),    FIELD(rt_comm, id, KIND_U32),
     FIELD(rt_comm, rank, KIND_U32),   FIELD(rt_comm, size, KIND_U32),
-    FIELD(rt_comm, parent, KIND_U32),
+    FIELD(rt_comm, parent, KIND_U32), FIELD(rt_comm, identity, KIND_U64),
+    FIELD(rt_comm, sides, KIND_U32),
 };
 
 static const struct schema_field calibration_fields[] = {

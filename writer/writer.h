@@ -149,6 +149,9 @@ struct rt_map {
 struct rt_comm {
     uint64_t row;
     uint32_t id, rank, size, parent;
+    uint64_t identity; /* the same number on all its ranks; 0 not known */
+    uint32_t sides;    /* 1: two groups; + 2: `rank` is one of the second */
+    uint32_t pad;
 };
 
 /* /functions: event code -> name: all codes but MPI's, and enter and leave of the MPI functions that were called. */

@@ -167,9 +167,12 @@ static void print_chunks(FILE *f, uint32_t thread, uint32_t tid)
         }
         if (found == NULL)
             return;
-        for (uint32_t i = 0; i < stream_chunk_slots(&recorder_stream); i++)
-            if (EVENT_HEAD_MARK(chunk_slots(found)[i].head) == chunk_mark(found))
+        for (uint32_t i = 0; i < stream_chunk_slots(&recorder_stream); i++) {
+            const uint64_t head = chunk_slots(found)[i].head;
+            if (EVENT_HEAD_MARK(head) == chunk_mark(found) &&
+                (EVENT_HEAD_FLAGS(head) & EVENT_FLAG_CONTINUED) == 0)
                 print_slot(f, tid, &chunk_slots(found)[i]);
+        }
     }
 }
 

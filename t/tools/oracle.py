@@ -204,11 +204,14 @@ def payload(k, name, label, a, b):
         want = {n: v for n, v in (("peer", signed32(a)), ("tag", signed32(a >> 32))) if v != -2**31}
         return {**want, "bytes": b & (2**48 - 1), **({"comm": b >> 48} if b >> 48 else {})}
     if name.startswith("MPI_"):
-        return {**({"request": hex(a)} if a else {}), **({"bytes": b} if b else {})}
+        what = "message" if "probe" in name else "request"
+        return {**({what: hex(a)} if a else {}), **({"bytes": b} if b else {})}
     if name == "EV_MPI_COMPLETE":
         return {"request": hex(a), **{n: v for n, v in (("source", signed32(b)), ("tag", signed32(b >> 32))) if v != -2**31}}
     if name == "EV_MPI_BYTES":
         return {"request": hex(a), "bytes": b}
+    if name == "EV_MPI_MESSAGE":
+        return {"message": hex(a)}
     if name == "EV_MPI_COMM":
         return {"comm": a & 0xFFFFFFFF, "rank": a >> 32, "size": b & 0xFFFFFFFF, "parent": b >> 32}
     if name == "EV_MPI_PCONTROL":

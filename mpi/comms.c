@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Communicators: numbers, ranks and sizes, and identities by which all their ranks know them. Lock-free, no allocation.
+ *
+ * An identity is made of how the communicator came to be, which all its ranks know alike: of whom (the identity of the one that it was made of),
+ * by which of the calls that all ranks of that one make in one order (MPI-3.1, 6.4), and, as such a call makes several that have no rank in common,
+ * of the world rank of its first rank. Where not all ranks make the call (MPI_Comm_create_group) or two communicators are joined
+ * (MPI_Intercomm_create), calls of the same tag and the same ranks are counted. So the making of each is noted, also where nothing is
+ * recorded. Not known (0): identities of what was made of an unknown one, by MPI_Comm_idup (its handle comes later), between
+ * worlds, in a spawned world, or without a world. */
+#include "mpi/library.h"
+#include "mpi/special.h"
+#include "mpi/wrapper.h"
+
+#include <sched.h>
+
+/* --- communicators ------------------------------------------------------------------------------- */
+
+#define COMM_SLOTS 4096u
+#define COMM_TRIES 16u
+#define COMM_MANY 0xffffu
+#define COMM_BEING_ASKED 0xfffeu
+
+/* key stays when a communicator ends: MPI gives handles again. id 0: has none at present. */
+struct comm_entry {
+    _Atomic uint64_t key; /* handle + 1, 0 = never used */
+    _Atomic uint32_t id;
+    uint32_t rank, size;
+};
+static struct comm_entry comms[COMM_SLOTS];
+static _Atomic uint32_t next_comm = 3;
+
+/* Beside it, seldom asked for. */
+static struct comm_origin {
+    _Atomic uint64_t identity; /* 0 not known */
+    _Atomic uint32_t made;     /* calls of all its ranks that made communicators of it */
+    uint32_t sides;            /* enum mpi_comm_sides */
+} origins[COMM_SLOTS];
+
+static inline uint32_t comm_place(uint64_t comm)
+{
+    return (uint32_t)((comm * UINT64_C(0x9e3779b97f4a7c15)) >> 52) % COMM_SLOTS;
+}
+
+static struct comm_entry *comm_find(uint64_t comm, bool make)
+{
+    uint64_t key = comm + 1;
+    uint32_t at = comm_place(comm);
+    for (uint32_t i = 0; i < COMM_TRIES; i++) {
+        struct comm_entry *e = &comms[(at + i) % COMM_SLOTS];
+        uint64_t found = atomic_load_explicit(&e->key, memory_order_acquire);
+        if (RT_LIKELY(found == key))
+            return e;
+        if (found != 0)
+            continue;
+        if (!make)
+            return NULL;
+        if (atomic_compare_exchange_strong(&e->key, &found, key) || found == key)
+            return e;
+    }
+    return NULL;
+}
+
+/* --- identities ---------------------------------------------------------------------------------- */
+
+#define MADE_KEYS 1024u
+#define RANKS_AT_ONCE 256
+
+/* How often those of one tag and the same ranks have been made; owner: of what, 0 for ever. */
+static struct made_key {
+    _Atomic uint64_t key; /* 0 free */
+    uint64_t owner;
+    _Atomic uint32_t count;
+} made_keys[MADE_KEYS];
+static _Atomic uint32_t made_keys_used; /* behind the last that ever was in use */
+
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static uint64_t not_zero(uint64_t h)
+{
+    return h != 0 ? h : 1;
+}
+
+/* World ranks of a group: of the first, and a hash over all where it is asked for. False: not all are of this world. */
+static bool look_at_group(uint64_t group, uint64_t world, int *first, uint64_t *hash)
+{
+    const struct mpi_library *l = mpi_library();
+    int n = 0, from[RANKS_AT_ONCE], to[RANKS_AT_ONCE];
+    if (l->Group_size(group, &n) != 0 || n < 1)
+        return false;
+    uint64_t h = (uint64_t)n;
+    const int wanted = hash != NULL ? n : 1;
+    for (int i = 0; i < wanted; i += RANKS_AT_ONCE) {
+        const int piece = wanted - i < RANKS_AT_ONCE ? wanted - i : RANKS_AT_ONCE;
+        for (int k = 0; k < piece; k++)
+            from[k] = i + k;
+        if (l->Group_translate_ranks(group, piece, from, world, to) != 0)
+            return false;
+        if (i == 0)
+            *first = to[0];
+        for (int k = 0; k < piece; k++) {
+            if (to[k] < 0) /* MPI_UNDEFINED */
+                return false;
+            h = mix(h, (uint64_t)to[k]);
+        }
+    }
+    if (hash != NULL)
+        *hash = h;
+    return true;
+}
+
+struct members {
+    uint32_t sides; /* enum mpi_comm_sides */
+    int first[2];   /* world ranks; of two groups the one with the smaller comes first */
+    uint64_t hash[2];
+};
+
+/* All by calls of PMPI that send nothing. */
+static bool find_members(uint64_t comm, bool whole, struct members *m)
+{
+    const struct mpi_library *l = mpi_library();
+    uint64_t world = 0, group[2] = {0};
+    int inter = 0;
+    *m = (struct members){.sides = 0};
+    if (l->Comm_group == NULL || l->Comm_remote_group == NULL || l->Group_size == NULL ||
+        l->Group_translate_ranks == NULL || l->Group_free == NULL || l->Comm_test_inter == NULL ||
+        l->Comm_test_inter(comm, &inter) != 0 || l->Comm_group(mpi_abi.comm_world, &world) != 0)
+        return false;
+    bool known = true;
+    for (int i = 0; i < (inter ? 2 : 1) && known; i++) {
+        known =
+            (i == 0 ? l->Comm_group(comm, &group[i]) : l->Comm_remote_group(comm, &group[i])) == 0;
+        if (!known)
+            break;
+        known = look_at_group(group[i], world, &m->first[i], whole ? &m->hash[i] : NULL);
+        (void)l->Group_free(&group[i]);
+    }
+    (void)l->Group_free(&world);
+    if (inter) {
+        m->sides = MPI_COMM_TWO_SIDES | (m->first[0] > m->first[1] ? MPI_COMM_SECOND_SIDE : 0u);
+        if (m->first[0] > m->first[1])
+            *m = (struct members){m->sides, {m->first[1], m->first[0]}, {m->hash[1], m->hash[0]}};
+    }
+    return known;
+}
+
+/* Which one of those with this key, from 0; -1: there is no room to count them. */
+static int64_t count_made(uint64_t key, uint64_t owner)
+{
+    uint32_t used = atomic_load(&made_keys_used);
+    for (uint32_t i = 0; i < used; i++)
+        if (atomic_load(&made_keys[i].key) == key)
+            return atomic_fetch_add(&made_keys[i].count, 1);
+    for (uint32_t i = 0; i < MADE_KEYS; i++) {
+        uint64_t none = 0;
+        if (!atomic_compare_exchange_strong(&made_keys[i].key, &none, key))
+            continue;
+        made_keys[i].owner = owner;
+        atomic_store(&made_keys[i].count, 1);
+        while (used < i + 1 && !atomic_compare_exchange_weak(&made_keys_used, &used, i + 1))
+            ;
+        return 0;
+    }
+    return -1;
+}
+
+/* Nothing more is made of that one. */
+static void forget_made(uint64_t owner)
+{
+    uint32_t used = owner != 0 ? atomic_load(&made_keys_used) : 0;
+    for (uint32_t i = 0; i < used; i++)
+        if (atomic_load(&made_keys[i].key) != 0 && made_keys[i].owner == owner)
+            atomic_store(&made_keys[i].key, 0);
+}
+
+/* A world that another has spawned has numbers of its own, but is not the only one. */
+static bool is_spawned(void)
+{
+    static _Atomic int known; /* 1 no, 2 yes */
+    int answer = atomic_load(&known);
+    if (answer == 0) {
+        const struct mpi_library *l = mpi_library();
+        uint64_t parent = 0;
+        answer = l->Comm_get_parent == NULL || l->Comm_get_parent(&parent) != 0 ||
+                         parent != mpi_abi.comm_null
+                     ? 2
+                     : 1;
+        atomic_store(&known, answer);
+    }
+    return answer == 2;
+}
+
+static uint64_t origin_of(struct comm_origin *o, uint64_t comm)
+{
+    uint64_t identity = atomic_load(&o->identity);
+    if (identity != 0 || (comm != mpi_abi.comm_world && comm != mpi_abi.comm_self) ||
+        mpi_world_rank < 0 || is_spawned())
+        return identity;
+    identity = not_zero(mix((uint64_t)mpi_world_size,
+                            comm == mpi_abi.comm_world ? 0 : (uint64_t)mpi_world_rank + 1));
+    atomic_store(&o->identity, identity);
+    return identity;
+}
+
+static uint64_t identity_of_made(struct comm_origin *parent, uint64_t parent_comm, uint64_t comm,
+                                 enum mpi_comm_making how, int tag, uint32_t call, uint32_t *sides)
+{
+    const bool whole = how != MPI_MADE_BY_ALL;
+    uint64_t from = how == MPI_MADE_OF_TWO ? 0 : origin_of(parent, parent_comm);
+    struct members m;
+    if (how == MPI_MADE_SOMEHOW || (from == 0 && how != MPI_MADE_OF_TWO) || mpi_world_rank < 0 ||
+        is_spawned() || !find_members(comm, whole, &m))
+        return 0;
+    *sides = m.sides;
+    uint64_t h = mix(mix(from, (uint64_t)how), m.sides & MPI_COMM_TWO_SIDES);
+    for (int i = 0; i < 2; i++)
+        h = mix(h, whole ? m.hash[i] : (uint64_t)m.first[i]);
+    if (!whole)
+        return not_zero(mix(h, call));
+    h = not_zero(mix(h, (uint64_t)(uint32_t)tag));
+    int64_t n = count_made(h, from);
+    return n >= 0 ? not_zero(mix(h, (uint64_t)n + 1)) : 0;
+}
+
+RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making how, int tag)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!atomic_load_explicit(&mpi_is_up, memory_order_relaxed))
+        return;
+    const unsigned own = RT_UNLIKELY(t->counted != 0) && t->recording == 0
+                             ? mpi_hooks.own_begin(MPI_OWN_MEASURED)
+                             : 0;
+    struct comm_entry *of = how != MPI_MADE_SOMEHOW ? comm_find(parent, true) : NULL;
+    struct comm_entry *e = comm != mpi_abi.comm_null ? comm_find(comm, true) : NULL;
+    uint32_t call =
+        of != NULL && how == MPI_MADE_BY_ALL ? atomic_fetch_add(&origins[of - comms].made, 1) : 0;
+    if (e != NULL) {
+        struct comm_origin *o = &origins[e - comms];
+        uint32_t sides = 0;
+        t->in_toolkit++;
+        uint64_t identity = of == NULL ? 0
+                                       : identity_of_made(&origins[of - comms], parent, comm, how,
+                                                          tag, call, &sides);
+        t->in_toolkit--;
+        atomic_store(&e->id, 0); /* were it known, its end escaped us */
+        o->sides = sides;
+        atomic_store(&o->made, 0);
+        atomic_store(&o->identity, identity);
+    }
+    MPI_OWN_END(own);
+}
+
+/* --- numbers ------------------------------------------------------------------------------------- */
+
+static uint32_t new_id(uint64_t comm)
+{
+    if (comm == mpi_abi.comm_world)
+        return 1;
+    if (comm == mpi_abi.comm_self)
+        return 2;
+    uint32_t id = atomic_fetch_add(&next_comm, 1);
+    if (id < COMM_BEING_ASKED)
+        return id;
+    atomic_store(&next_comm, COMM_BEING_ASKED);
+    return COMM_MANY;
+}
+
+/* Rank and size by PMPI; with two sides the size is the other one's. */
+static void ask_comm(struct comm_entry *e, uint64_t comm)
+{
+    const struct mpi_library *l = mpi_library();
+    struct recorder_thread *t = &recorder_self;
+    int rank = 0, size = 0, inter = 0;
+    t->in_toolkit++;
+    if (l->Comm_rank == NULL || l->Comm_rank(comm, &rank) != 0)
+        rank = 0;
+    if (l->Comm_size == NULL || l->Comm_size(comm, &size) != 0)
+        size = 0;
+    if (l->Comm_test_inter != NULL && l->Comm_test_inter(comm, &inter) == 0 && inter != 0)
+        (void)l->Comm_remote_size(comm, &size);
+    t->in_toolkit--;
+    e->rank = (uint32_t)rank;
+    e->size = (uint32_t)size;
+}
+
+/* Another thread is at it, by calls that do not wait for us. It may have been killed. */
+static uint32_t id_by_another(struct comm_entry *e)
+{
+    for (int i = 0; i < 100000; i++) {
+        uint32_t id = atomic_load_explicit(&e->id, memory_order_acquire);
+        if (id != COMM_BEING_ASKED && id != 0)
+            return id;
+        (void)sched_yield();
+    }
+    return COMM_MANY;
+}
+
+RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_entry *e,
+                                      uint64_t comm, uint32_t parent)
+{
+    uint32_t none = 0;
+    if (!atomic_compare_exchange_strong(&e->id, &none, COMM_BEING_ASKED))
+        return none == COMM_BEING_ASKED ? id_by_another(e) : none;
+    struct comm_origin *o = &origins[e - comms];
+    ask_comm(e, comm);
+    t->in_toolkit++;
+    const uint64_t more[3] = {origin_of(o, comm), o->sides, 0};
+    t->in_toolkit--;
+    uint32_t id = new_id(comm);
+    atomic_store_explicit(&e->id, id, memory_order_release);
+    if (id != COMM_MANY)
+        (void)recorder_emit_long(t, EV_MPI_COMM, id | (uint64_t)e->rank << 32,
+                                 e->size | (uint64_t)parent << 32, more, 1);
+    return id;
+}
+
+/* Not in its first place, or not known yet. */
+RT_COLD static uint32_t comm_id_slow(struct recorder_thread *t, uint64_t comm)
+{
+    if (comm == mpi_abi.comm_null)
+        return 0;
+    if (!atomic_load_explicit(&mpi_is_up, memory_order_relaxed))
+        return COMM_MANY; /* a wrong program: the library is to complain about it, not about us */
+    struct comm_entry *e = comm_find(comm, true);
+    if (RT_UNLIKELY(e == NULL))
+        return COMM_MANY;
+    uint32_t id = atomic_load_explicit(&e->id, memory_order_acquire);
+    if (RT_LIKELY(id != 0 && id != COMM_BEING_ASKED))
+        return id;
+    return comm_describe(t, e, comm, 0);
+}
+
+/* The null communicator never gets an entry, so the table itself tells it apart. */
+uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm)
+{
+    struct comm_entry *e = &comms[comm_place(comm)];
+    if (RT_LIKELY(atomic_load_explicit(&e->key, memory_order_acquire) == comm + 1)) {
+        uint32_t id = atomic_load_explicit(&e->id, memory_order_acquire);
+        if (RT_LIKELY(id != 0 && id != COMM_BEING_ASKED))
+            return id;
+    }
+    return comm_id_slow(t, comm);
+}
+
+void mpi_comm_created(struct recorder_thread *t, uint64_t comm, uint32_t parent)
+{
+    if (comm == mpi_abi.comm_null)
+        return;
+    struct comm_entry *e = comm_find(comm, true);
+    if (e == NULL)
+        return;
+    (void)comm_describe(t, e, comm, parent);
+}
+
+void mpi_comm_freed(uint64_t comm)
+{
+    struct comm_entry *e = comm_find(comm, false);
+    if (e == NULL)
+        return;
+    forget_made(atomic_exchange(&origins[e - comms].identity, 0));
+    atomic_store(&e->id, 0);
+}
+
+uint32_t mpi_known_size(uint64_t comm)
+{
+    struct comm_entry *e = comm_find(comm, false);
+    return e != NULL && atomic_load_explicit(&e->id, memory_order_acquire) != 0 ? e->size : 0;
+}
+
+uint32_t mpi_known_rank(uint64_t comm)
+{
+    struct comm_entry *e = comm_find(comm, false);
+    return e != NULL && atomic_load_explicit(&e->id, memory_order_acquire) != 0 ? e->rank : 0;
+}
+
+void mpi_after_fork(void)
+{
+    for (uint32_t i = 0; i < COMM_SLOTS; i++)
+        atomic_store(&comms[i].id, 0);
+    atomic_store(&next_comm, 3);
+}
