@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which MPI function sends or receives. */
+#ifndef REGTRACE_TOOLS_EMU_MESSAGE_FUNCTIONS_H
+#define REGTRACE_TOOLS_EMU_MESSAGE_FUNCTIONS_H
+
+enum {
+    SENDS = 1,
+    RECEIVES = 2,
+    REQUEST = 4,    /* its completion comes later */
+    PERSISTENT = 8, /* each start does it */
+    UNTOLD = 16,    /* source and tag of the receive are not recorded before it has matched */
+    PROBES = 32,    /* takes a message; the receive comes later */
+    TAKES = 64,     /* the receive of such a one */
+    CANCELS = 128,
+    FREES = 256,
+    PARTITIONED = 512,
+    INITS = 1024
+};
+
+/* What the function of that name ("MPI_Send") does; 0: nothing of it. */
+unsigned message_function(const char *name);
+
+#endif
