@@ -25,5 +25,12 @@ for mpi in openmpi mpich; do
     ok $? "$mpi: and they are many"
     "$MESSAGES" "$T/run" | cmp -s - "$T/all"
     ok $? "$mpi: another time they are the same"
+    rm -rf "$T/run" "$T"/log.*
+    run 100 "$REGTRACE" run -quiet -pcontrol std -o "$T/run" -- "mpirun.$mpi" -np 4 "$T/exchange" "$T" windows
+    is "$status" 0 "$mpi: a run whose ranks open and close windows by themselves" || diag "$err"
+    sort "$T"/log.* >"$T/want"
+    "$MESSAGES" "$T/run" >"$T/all"
+    is "$(grep '^message' "$T/all" | sort | comm -13 "$T/want" - | head -3)" "" "$mpi: none is invented there either"
+    like "$(cat "$T/all")" '^left [1-9].* outside windows' "$mpi: and what is not sure is counted"
 done
 done_testing

@@ -2,6 +2,7 @@
  * What each event says of sends and receives: calls that are open, requests, messages of matched probes. */
 #include "tools/emu/messages.h"
 
+#include "tools/emu/handles.h"
 #include "tools/emu/message_functions.h"
 #include "tools/emu/posted.h"
 #include "tools/emu/ways.h"
@@ -13,7 +14,7 @@
 
 /* --- state ------------------------------------------------------------------------------------------------------------------ */
 
-enum { FRAMES = 32, BUCKETS = 256, COMM_MANY = 0xffff, NOBODY = INT32_MIN, PROC_NULL = -2 };
+enum { FRAMES = 32, COMM_MANY = 0xffff, NOBODY = INT32_MIN, PROC_NULL = -2 };
 #define SECOND INT64_C(1000000000) /* clocks of nodes are off by less */
 
 /* A call that is open. */
@@ -33,21 +34,10 @@ struct thread {
     bool came_up;           /* MPI_Init was its last call */
 };
 
-/* A request, its parameters where it is persistent, or the message of a matched probe: by what kind says. */
-struct entry {
-    struct entry *next;
-    enum { ACTIVE, PARAMETERS, MESSAGE } kind;
-    uint64_t handle;
-    struct sent *sent;
-    struct posted *posted;
-    unsigned does;
-    uint64_t a, b;
-};
-
 struct process {
     int64_t whole; /* until then */
     struct posted_list posted;
-    struct entry *entries[BUCKETS]; /* of one handle the oldest first */
+    struct handles handles;
 };
 
 struct emu_messages {
@@ -79,40 +69,6 @@ const char *emu_unmatched_text(enum emu_unmatched_reason why)
         [EMU_PARTITIONED] = "partitioned",
     };
     return texts[why];
-}
-
-static struct entry **bucket(struct process *p, uint64_t handle)
-{
-    return &p->entries[(handle * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
-}
-
-static struct entry **find_entry(struct process *p, int kind, uint64_t handle)
-{
-    struct entry **at = bucket(p, handle);
-    while (*at != NULL && ((*at)->handle != handle || (int)(*at)->kind != kind))
-        at = &(*at)->next;
-    return *at != NULL ? at : NULL;
-}
-
-static int add_entry(struct process *p, const struct entry *what, struct rt_error *e)
-{
-    struct entry *x = malloc(sizeof *x), **at = bucket(p, what->handle);
-    if (x == NULL)
-        return no_memory(e);
-    *x = *what;
-    x->next = NULL;
-    while (*at != NULL)
-        at = &(*at)->next;
-    *at = x;
-    return 0;
-}
-
-static struct entry take_entry(struct entry **at)
-{
-    struct entry *x = *at, copy = *x;
-    *at = x->next;
-    free(x);
-    return copy;
 }
 
 /* --- both ends ---------------------------------------------------------------------------------------------------------------- */
@@ -274,13 +230,13 @@ static int enter(struct emu_messages *m, const struct emu_record *r, struct thre
 static int release(struct emu_messages *m, uint32_t process, uint64_t request)
 {
     struct process *p = &m->processes[process];
-    struct entry **at = find_entry(p, ACTIVE, request);
+    struct entry **at = find_entry(&p->handles, ACTIVE, request);
     if (at != NULL) { /* a receive stays open: nobody will know what it got */
         struct entry x = take_entry(at);
         if (x.sent != NULL)
             ways_settle(m->ways, x.sent, false);
     }
-    at = find_entry(p, PARAMETERS, request);
+    at = find_entry(&p->handles, PARAMETERS, request);
     if (at != NULL)
         (void)take_entry(at);
     return 0;
@@ -308,7 +264,7 @@ static int leave_request(struct emu_messages *m, const struct emu_record *r, str
                       .handle = handle,
                       .sent = sent,
                       .posted = posted};
-    int rc = handle != 0 && (sent != NULL || posted != NULL) ? add_entry(p, &x, e) : 0;
+    int rc = handle != 0 && (sent != NULL || posted != NULL) ? add_entry(&p->handles, &x, e) : 0;
     if (sent != NULL)
         ways_over(m->ways, sent, r->ns);
     return rc;
@@ -329,11 +285,11 @@ static int leave(struct emu_messages *m, const struct emu_record *r, struct thre
     t->came_up = (does & INITS) != 0 && !cut;
     t->matched = NULL;
     if ((does & PERSISTENT) != 0 && r->event.a != 0 && f->looked) {
-        struct entry **old = find_entry(&m->processes[process], PARAMETERS, r->event.a);
+        struct entry **old = find_entry(&m->processes[process].handles, PARAMETERS, r->event.a);
         if (old != NULL)
             (void)take_entry(old);
         return add_entry(
-            &m->processes[process],
+            &m->processes[process].handles,
             &(struct entry){
                 .kind = PARAMETERS, .handle = r->event.a, .does = does, .a = f->a, .b = f->b},
             e);
@@ -341,7 +297,7 @@ static int leave(struct emu_messages *m, const struct emu_record *r, struct thre
     if ((does & (REQUEST | PROBES)) != 0)
         return leave_request(m, r, f, does, e);
     if ((does & CANCELS) != 0) {
-        struct entry **at = find_entry(&m->processes[process], ACTIVE, r->event.a);
+        struct entry **at = find_entry(&m->processes[process].handles, ACTIVE, r->event.a);
         if (at != NULL && (*at)->sent != NULL)
             (*at)->sent->cancelling = true;
     }
@@ -361,7 +317,7 @@ static int started(struct emu_messages *m, const struct emu_record *r, const str
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
     struct process *p = &m->processes[process];
-    struct entry **at = find_entry(p, PARAMETERS, r->event.a);
+    struct entry **at = find_entry(&p->handles, PARAMETERS, r->event.a);
     if (at == NULL)
         return 0;
     struct entry x = {.kind = ACTIVE, .handle = r->event.a};
@@ -374,7 +330,7 @@ static int started(struct emu_messages *m, const struct emu_record *r, const str
         ways_over(m->ways, x.sent, r->ns);
     if (x.posted != NULL)
         x.posted->end_ns = r->ns;
-    return rc == 0 && (x.sent != NULL || x.posted != NULL) ? add_entry(p, &x, e) : rc;
+    return rc == 0 && (x.sent != NULL || x.posted != NULL) ? add_entry(&p->handles, &x, e) : rc;
 }
 
 /* Of one handle the libraries give to several that are complete at once, all but one are sends: they go first in, first out. */
@@ -394,7 +350,7 @@ static int completed(struct emu_messages *m, const struct emu_record *r, struct 
             f->posted = NULL;
         }
     } else {
-        struct entry **at = find_entry(p, ACTIVE, r->event.a);
+        struct entry **at = find_entry(&p->handles, ACTIVE, r->event.a);
         if (at == NULL || cut)
             return 0;
         struct entry x = take_entry(at);
@@ -418,7 +374,7 @@ static int completed(struct emu_messages *m, const struct emu_record *r, struct 
 static int cancelled(struct emu_messages *m, const struct emu_record *r, struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct entry **at = find_entry(&m->processes[process], ACTIVE, r->event.a);
+    struct entry **at = find_entry(&m->processes[process].handles, ACTIVE, r->event.a);
     if (at == NULL)
         return 0;
     struct entry x = take_entry(at);
@@ -443,7 +399,7 @@ static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct
 static void take_message(struct emu_messages *m, const struct emu_record *r, struct thread *t)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct entry **at = find_entry(&m->processes[process], MESSAGE, r->event.a);
+    struct entry **at = find_entry(&m->processes[process].handles, MESSAGE, r->event.a);
     if (at != NULL && t->depth > 0)
         t->frames[t->depth - 1].posted = take_entry(at).posted;
 }
@@ -528,9 +484,7 @@ void emu_messages_close(struct emu_messages *m)
         return;
     for (uint32_t i = 0; m->processes != NULL && i < emu_comms_processes(m->comms); i++) {
         posted_free(&m->processes[i].posted);
-        for (uint32_t k = 0; k < BUCKETS; k++)
-            while (m->processes[i].entries[k] != NULL)
-                (void)take_entry(&m->processes[i].entries[k]);
+        handles_free(&m->processes[i].handles);
     }
     ways_close(m->ways);
     free(m->processes);
