@@ -13,8 +13,14 @@ static int write_prv(const struct replay_wishes *w, struct replay *r, const char
         message_error("prv", "%s", e.text);
         return TOOL_FAILURE;
     }
-    (void)printf("%s: thread.prv and cpu.prv, %" PRIu64 " lines of %" PRIu64 " events\n", out,
-                 found.lines, found.replay.events);
+    (void)printf("%s: thread.prv and cpu.prv, %" PRIu64 " lines of %" PRIu64 " events, %" PRIu64
+                 " messages\n",
+                 out, found.lines, found.replay.events, found.messages);
+    for (int i = 0; i < EMU_REASONS; i++)
+        if (found.unmatched.sends[i] + found.unmatched.receives[i] != 0)
+            (void)printf("no line for %" PRIu64 " sends and %" PRIu64 " receives: %s\n",
+                         found.unmatched.sends[i], found.unmatched.receives[i],
+                         emu_unmatched_text((enum emu_unmatched_reason)i));
     if (found.replay.wrong == 0)
         return TOOL_OK;
     message_warning(w->command,
@@ -60,7 +66,11 @@ const struct command command_prv = {
         "each with its labels (.pcf) and names of rows (.row), and a view of each channel in cfg. "
         "States are what a thread does (running, waiting for a message, not recorded ...), events "
         "are MPI functions and what they are given, functions of the program, windows, regions, "
-        "marks, alarms, signals, counters and samples.\n\n"
+        "marks, alarms, signals, counters and samples; lines of communication are messages from "
+        "their "
+        "sender's call to their receiver's, as far as it is sure which belong together: those that "
+        "have no "
+        "line are counted, by reason.\n\n"
         "The same run gives the same files, byte by byte.",
     .options = prv_options,
     .examples = "regtrace prv trace && wxparaver trace-prv/thread.prv\n"

@@ -62,7 +62,7 @@ const char *emu_unmatched_text(enum emu_unmatched_reason why)
     static const char *const texts[EMU_REASONS] = {
         [EMU_OUTSIDE] = "made by a process that had been outside windows or lost something",
         [EMU_ALONE] = "the partner is not in the recording",
-        [EMU_UNKNOWN] = "the communicator or the request is not known",
+        [EMU_UNIDENTIFIED] = "the communicator or the request is not known",
         [EMU_CONCURRENT] = "threads did the same at once",
         [EMU_UNLIKE] = "sizes of send and receive differ",
         [EMU_UNFINISHED] = "not complete, or behind one that is not",
@@ -129,7 +129,7 @@ static int send(struct emu_messages *m, const struct emu_record *r, int64_t ns, 
         return 0;
     uint32_t comm = comm_of(m, process, b, ns);
     if (ns >= m->processes[process].whole || comm == EMU_NO_COMM) {
-        m->left.sends[comm == EMU_NO_COMM ? EMU_UNKNOWN : EMU_OUTSIDE]++;
+        m->left.sends[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
         return 0;
     }
     struct way_key key = {comm, process, peer_of(m, process, comm, peer), (int32_t)(a >> 32)};
@@ -157,7 +157,7 @@ static int post(struct emu_messages *m, const struct emu_record *r, int64_t ns, 
     uint32_t comm = comm_of(m, process, b, ns);
     if (ns >= p->whole || comm == EMU_NO_COMM) {
         if (!untold) /* that one may be from nobody */
-            m->left.receives[comm == EMU_NO_COMM ? EMU_UNKNOWN : EMU_OUTSIDE]++;
+            m->left.receives[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
         return 0;
     }
     *out = posted_add(&p->posted, &(struct posted){.comm = comm,

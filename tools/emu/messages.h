@@ -29,7 +29,7 @@ struct emu_message {
 enum emu_unmatched_reason {
     EMU_OUTSIDE, /* made when its process had already been outside windows, or had lost something */
     EMU_ALONE,   /* its partner is not there: outside windows, lost, or not in this run */
-    EMU_UNKNOWN, /* its communicator is not known on all ranks by the same number, or the request not at all */
+    EMU_UNIDENTIFIED, /* its communicator is not known on all ranks by the same number, or the request not at all */
     EMU_CONCURRENT, /* threads of a process did the same at once: their order is not known */
     EMU_UNLIKE, /* as many bytes as the partner's, which the order gives, it has not; nor have those behind it a partner */
     EMU_UNFINISHED, /* not complete in the recording, or behind a receive that is not and may have taken its message */

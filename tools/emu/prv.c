@@ -2,6 +2,7 @@
  * Paraver's traces. What channels show goes to a tape first, since the line of a state stands where it begins and says where it ends. */
 #include "tools/emu/prv.h"
 
+#include "tools/emu/lines.h"
 #include "tools/emu/tape.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ struct side {
     bool open; /* a line of events, of: */
     uint32_t row;
     int64_t time;
-    uint64_t lines, bytes;
+    uint64_t lines;
 };
 
 /* Times as digits: each is written several times. */
@@ -42,6 +43,9 @@ struct prv {
     struct side sides[2]; /* threads, processors */
     uint32_t *types;      /* of Paraver, by channel */
     struct digits times[64];
+    struct emu_comms *comms;
+    struct emu_messages *messages;
+    struct lines waiting; /* messages that were found, and have no line yet */
     struct prv_found *found;
 };
 
@@ -55,7 +59,6 @@ static void flush(struct side *s)
             s->error = errno;
         done += n > 0 ? (size_t)n : 0;
     }
-    s->bytes += s->n;
     s->n = 0;
 }
 
@@ -272,10 +275,54 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     tape_put(p->tape, processor, row, (uint16_t)channel, time, value, p->types[channel] == 0);
 }
 
+/* Its line, with the end. */
+static void message_text(struct prv *p, const struct emu_message *m, char line[256])
+{
+    const struct side *s = &p->sides[0];
+    int64_t realtime, origin = replay_origin(p->replay, &realtime);
+    (void)snprintf(line, 256,
+                   "3:%s%" PRId64 ":%" PRId64 ":%s%" PRId64 ":%" PRId64 ":%" PRIu64 ":%" PRId32
+                   "\n",
+                   s->prefix[m->send_stream], m->send_ns - origin, m->sent_ns - origin,
+                   s->prefix[m->receive_stream], m->receive_ns - origin, m->received_ns - origin,
+                   m->bytes, m->tag);
+}
+
+/* Of messages that were sent before that time. */
+static void put_messages(struct prv *p, int64_t before)
+{
+    struct side *s = &p->sides[0];
+    struct emu_message m;
+    char line[256];
+    while (lines_next(&p->waiting, before, &m)) {
+        end_line(s);
+        message_text(p, &m, line);
+        put_text(s, line, strlen(line));
+        s->lines++;
+        p->found->messages++;
+    }
+}
+
+static void found_message(void *context, const struct emu_message *m)
+{
+    struct prv *p = context;
+    lines_add(&p->waiting, m);
+}
+
+static int take_event(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
+{
+    struct prv *p = context;
+    (void)time;
+    return emu_messages_take(p->messages, r, e);
+}
+
 static void take(void *context, const struct taped *t, size_t count)
 {
     struct prv *p = context;
+    int64_t realtime, origin = replay_origin(p->replay, &realtime);
     for (size_t i = 0; i < count; i++) {
+        if (i == 0 || t[i].time != t[i - 1].time)
+            put_messages(p, t[i].time + origin);
         if (t[i].end == TAPE_EVENT)
             put_event(p, &p->sides[t[i].processor], &t[i]);
         else
@@ -308,12 +355,12 @@ static void mend_first_line(struct prv *p, int64_t duration)
     }
 }
 
-static int write_traces(struct prv *p, struct rt_error *e)
+static int open_all(struct prv *p, struct rt_error *e)
 {
     uint32_t threads, processors;
     (void)replay_threads(p->replay, &threads);
     (void)replay_processors(p->replay, &processors);
-    struct replay_sink sink = {.shows = shows, .context = p};
+    struct emu_streams *streams = replay_streams(p->replay);
     int rc = make_prefixes(p, e);
     p->tape = tape_open(threads, processors, take, p);
     p->types = calloc(replay_channel_count(p->replay), sizeof *p->types);
@@ -323,14 +370,61 @@ static int write_traces(struct prv *p, struct rt_error *e)
     }
     for (uint32_t k = 0; rc == 0 && k < replay_channel_count(p->replay); k++)
         p->types[k] = replay_channel(p->replay, k).paraver;
+    if (rc == 0)
+        rc = emu_comms_open(&p->comms, streams, e);
+    if (rc == 0)
+        rc = emu_messages_open(&p->messages, streams, p->comms, found_message, p, e);
+    return rc;
+}
+
+static void close_all(struct prv *p)
+{
+    lines_free(&p->waiting);
+    emu_messages_close(p->messages);
+    emu_comms_close(p->comms);
+    tape_close(p->tape);
+    free(p->types);
+}
+
+static void put_late(void *context, size_t i, char line[256])
+{
+    struct prv *p = context;
+    size_t n;
+    message_text(p, &lines_late(&p->waiting, &n)[i], line);
+}
+
+/* Both traces are there, but for what follows from the end. */
+static int finish(struct prv *p, struct rt_error *e)
+{
+    size_t late;
+    int64_t end = p->found->replay.end;
+    int rc = emu_messages_end(p->messages, &p->found->unmatched, e);
+    tape_end(p->tape, end);
+    put_messages(p, INT64_MAX);
+    mend_first_line(p, end);
+    if (rc == 0 && p->waiting.no_memory) {
+        rt_error_set(e, "no memory for messages");
+        rc = -ENOMEM;
+    }
+    (void)lines_late(&p->waiting, &late);
+    if (rc == 0 && late != 0 && p->sides[0].error == 0)
+        rc = prv_merge_late(p->sides[0].path, late, put_late, p, e);
+    p->found->messages += late;
+    p->sides[0].lines += late;
+    return rc;
+}
+
+static int write_traces(struct prv *p, struct rt_error *e)
+{
+    struct replay_sink sink = {.shows = shows, .event = take_event, .context = p};
+    int rc = open_all(p, e);
     if (rc == 0) {
         put_first_line(p, 0);
         rc = replay_run(p->replay, &sink, &p->found->replay, e);
     }
-    if (rc == 0) {
-        tape_end(p->tape, p->found->replay.end);
-        mend_first_line(p, p->found->replay.end);
-    }
+    if (rc == 0)
+        rc = finish(p, e);
+    close_all(p);
     return rc;
 }
 
@@ -343,11 +437,8 @@ int prv_write(struct replay *r, const char *dir, struct prv_found *found, struct
         rc = open_side(&p.sides[1], dir, "cpu", e);
     if (rc == 0)
         rc = write_traces(&p, e);
-    tape_close(p.tape);
-    free(p.types);
     for (unsigned i = 0; i < 2; i++) {
         found->lines += p.sides[i].lines;
-        found->bytes += p.sides[i].bytes;
         int closed = close_side(&p.sides[i], rc == 0 ? e : NULL);
         rc = rc != 0 ? rc : closed;
     }

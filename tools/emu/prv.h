@@ -5,16 +5,24 @@
 #ifndef REGTRACE_TOOLS_EMU_PRV_H
 #define REGTRACE_TOOLS_EMU_PRV_H
 
+#include "tools/emu/messages.h"
 #include "tools/emu/replay.h"
 
 struct prv_found {
     struct replay_found replay;
-    uint64_t lines, bytes; /* of both traces */
+    uint64_t lines;    /* of both traces */
+    uint64_t messages; /* lines of communication, in the threads' */
+    struct emu_unmatched unmatched;
 };
 
 /* Into that folder, which is there. 0 or -errno with the reason; then files may be there in part. */
 RT_MUST_CHECK int prv_write(struct replay *r, const char *dir, struct prv_found *found,
                             struct rt_error *e);
+
+/* late.c: so many lines, in order, that belong into a trace that is there. */
+RT_MUST_CHECK int prv_merge_late(const char *path, size_t n,
+                                 void (*put)(void *context, size_t i, char line[256]),
+                                 void *context, struct rt_error *e);
 
 /* prv_text.c: what goes along. name: "thread" or "cpu". */
 RT_MUST_CHECK int prv_write_pcf(const struct replay *r, const char *dir, bool processors,
