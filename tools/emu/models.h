@@ -108,7 +108,7 @@ struct replay {
     int32_t *first_processor; /* by node; the virtual one is the last before the next's */
     struct model_channel channels[CHANNEL_COUNT];
     struct emu_channel emu_channels[CHANNEL_COUNT];
-    bool used[CHANNEL_COUNT];
+    bool used[CHANNEL_COUNT], told[CHANNEL_COUNT];
     uint64_t events;
     struct names regions, levels, alarms, marks, counters[3];
     struct mark_label *mark_labels[MARKS];

@@ -70,7 +70,7 @@ static void print_states(FILE *f, const struct replay *r)
 
 static bool is_there(const struct replay_channel *c, bool processors)
 {
-    return c->is_used && (processors ? c->on_processor : c->on_thread);
+    return processors ? c->on_processor : c->on_thread;
 }
 
 int prv_write_pcf(const struct replay *r, const char *dir, bool processors, struct rt_error *e)
@@ -93,7 +93,7 @@ int prv_write_pcf(const struct replay *r, const char *dir, bool processors, stru
     print_states(f, r);
     for (uint32_t k = 0; k < replay_channel_count(r); k++) {
         struct replay_channel c = replay_channel(r, k);
-        if (c.paraver == 0 || !is_there(&c, processors))
+        if (c.paraver == 0 || !c.is_told || !is_there(&c, processors))
             continue;
         (void)fprintf(f, "\n\nEVENT_TYPE\n0    %-6" PRIu32 " ", c.paraver);
         print_line(f, c.title);
@@ -254,7 +254,7 @@ int prv_write_views(const struct replay *r, const char *dir, bool processors, st
     }
     for (uint32_t k = 0; rc == 0 && k < replay_channel_count(r); k++) {
         struct replay_channel c = replay_channel(r, k);
-        if (is_there(&c, processors))
+        if (c.is_used && is_there(&c, processors))
             rc = write_view(&c, dir, processors, e);
     }
     return rc;

@@ -156,9 +156,11 @@ static int take(struct replay *r, const struct emu_record *rec, int64_t time, st
                           replay_processor_row(r, r->threads[rec->stream].node, rec->event.cpu), e);
     if (rc == 0)
         rc = take_rule(r, rec, time, e);
-    if (rc == 0 && --row->left == 0)
-        rc = is_now(r, rec->stream, EMU_DEAD, e);
     emu_emit(r->emu, time);
+    if (rc == 0 && --row->left == 0) {
+        rc = is_now(r, rec->stream, EMU_DEAD, e);
+        emu_emit(r->emu, time);
+    }
     return rc;
 }
 
@@ -168,6 +170,7 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
                   int64_t value)
 {
     struct replay *r = context;
+    r->told[channel] = true;
     r->used[channel] =
         r->used[channel] || (value != 0 && value != EMU_BAD && value != EMU_TOO_MANY_THREADS);
     r->sink->shows(r->sink->context, processor, row, channel, time < 0 ? 0 : time, value);
@@ -328,13 +331,15 @@ uint32_t replay_channel_count(const struct replay *r)
 struct replay_channel replay_channel(const struct replay *r, uint32_t channel)
 {
     const struct model_channel *c = &r->channels[channel];
-    return (struct replay_channel){c->name,
-                                   c->title,
-                                   c->paraver,
-                                   r->used[channel],
-                                   !c->channel.on_processor || c->channel.processor != EMU_ALWAYS,
-                                   c->channel.on_processor,
-                                   r->emu_channels[channel].kind};
+    return (struct replay_channel){.name = c->name,
+                                   .title = c->title,
+                                   .paraver = c->paraver,
+                                   .is_used = r->used[channel],
+                                   .is_told = r->told[channel],
+                                   .on_thread = !c->channel.on_processor ||
+                                                c->channel.processor != EMU_ALWAYS,
+                                   .on_processor = c->channel.on_processor,
+                                   .kind = r->emu_channels[channel].kind};
 }
 
 struct emu_streams *replay_streams(const struct replay *r)

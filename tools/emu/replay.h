@@ -44,6 +44,7 @@ struct replay_channel {
     const char *name, *title;     /* "mpi.function"; marks and counters: known at the end */
     uint32_t paraver;             /* type of its events, 0: states */
     bool is_used;                 /* has shown another value than 0, known at the end */
+    bool is_told;                 /* something was told of it, if only that it is 0 at first */
     bool on_thread, on_processor; /* which rows have it */
     enum emu_kind kind;
 };

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Paraver's traces by a reader of its own (prv.py): they are what their format says, and show what programs themselves logged.
+. "$(dirname "$0")/../lib.sh"
+PRV=$REGTRACE_SOURCE/t/emu/prv.py
+prv() { PYTHONDONTWRITEBYTECODE=1 "$PYTHON" "$PRV" "$@"; }
+[ "$PYTHON" != no ] || skip_all "no python3 with h5py"
+# of DIR COMMAND...: what prv.py says of both traces, or its error.
+whole() {
+    prv "$1" thread check >"$T/check" 2>"$T/check.err" && prv "$1" cpu check >>"$T/check" 2>>"$T/check.err"
+    ok $? "$2: both traces are what their format says" || diag "$(cat "$T/check.err")"
+}
+
+cc -O1 -I"$REGTRACE_SOURCE/share/include" -o "$T/shown" "$REGTRACE_SOURCE/t/emu/shown.c" || exit 99
+run 60 "$REGTRACE" run -quiet -o "$T/run" -- "$T/shown" regions "$T/log"
+is "$status" 0 'a program with regions and marks'
+run 60 "$REGTRACE" prv "$T/run"
+is "$status" 0 'a trace of it' || diag "$err"
+whole "$T/run-prv" 'regions'
+prv "$T/run-prv" thread 311 2>"$T/err" | sed 's/^0 //; s/^0$/-/' >"$T/got"
+cmp -s "$T/got" "$T/log"
+ok $? 'each region is there, in order' || diag "$(cat "$T/err"; diff "$T/got" "$T/log" | head -5)"
+is "$(prv "$T/run-prv" thread 103 | sed -n 1,3p | tr '\n' ',')" '0 warm,0 41,0 42,' 'marks with their labels'
+like "$(cat "$T/run-prv/thread.pcf")" 'temperature' 'and their title'
+[ "$(ls "$T/run-prv/cfg" | wc -l)" -ge 8 ]
+ok $? 'and a view of each channel'
+run 60 "$REGTRACE" prv -o "$T/again" "$T/run"
+diff -r "$T/run-prv" "$T/again" >/dev/null
+ok $? 'another time it is the same, byte by byte'
+run 60 "$REGTRACE" prv -policy lint -cpu observed -o "$T/observed" "$T/run"
+is "$status" 0 'lint finds nothing; processors as observed' || diag "$err"
+whole "$T/observed" 'observed'
+
+run 60 "$REGTRACE" run -quiet -o "$T/killed" -- "$T/shown" killed "$T/log"
+for policy in strict lint; do
+    run 60 "$REGTRACE" prv -policy $policy "$T/killed"
+    is "$status" 1 "$policy refuses a process that was killed"
+    like "$err" 'rank 0 \(rank-00000.h5\): the process ended like this: killed' 'with the cause'
+    like "$err" '    so window 0 of thread 0 was never closed' 'and what follows from it'
+    like "$err" '-policy salvage' 'and the remedy'
+done
+[ ! -e "$T/killed-prv" ]
+ok $? 'and makes no folder'
+run 60 "$REGTRACE" prv -policy salvage "$T/killed"
+is "$status" 0 'salvage takes it' || diag "$err"
+whole "$T/killed-prv" 'salvage'
+is "$(prv "$T/killed-prv" thread 311 | tail -1)" '0 0' 'its thread is over at the end'
+is "$(prv "$T/killed-prv" thread 311 | tail -2 | head -1)" '0 never ends' 'in the region that it was in'
+
+run 60 "$REGTRACE" prv "$T/run"
+is "$status" 1 'a folder that is there is left alone'
+like "$err" 'run-prv is there and holds something.*-output DIR' 'with the remedy'
+run 60 "$REGTRACE" prv -rank 7 -o "$T/none" "$T/run"
+is "$status" 1 'a rank that is not there'
+like "$err" 'none of the ranks asked for' 'is said'
+run 60 "$REGTRACE" prv -policy soft "$T/run"
+is "$status" 2 'a policy that is none'
+like "$err" 'strict, lint and salvage are legal' 'says what is legal'
+run 60 "$REGTRACE" prv -cpu here "$T/run"
+is "$status" 2 'likewise for -cpu'
+
+for mpi in openmpi mpich; do
+    if ! have_mpi $mpi || ! "mpicc.$mpi" -O2 -D_GNU_SOURCE -I"$REGTRACE_SOURCE/share/include" -o "$T/exchange" "$REGTRACE_SOURCE/t/emu/exchange.c" -pthread 2>/dev/null; then
+        skip "messages with $mpi" "no $mpi, or no compiler for it"
+        continue
+    fi
+    rm -rf "$T/run" "$T/run-prv" "$T"/log.*
+    run 100 "$REGTRACE" run -quiet -o "$T/run" -- "mpirun.$mpi" -np 4 "$T/exchange" "$T"
+    run 60 "$REGTRACE" prv "$T/run"
+    is "$status" 0 "$mpi: a trace of four ranks that exchange messages" || diag "$err"
+    whole "$T/run-prv" "$mpi"
+    prv "$T/run-prv" thread messages | sort >"$T/got"
+    sort "$T"/log.* >"$T/want"
+    is "$(comm -13 "$T/want" "$T/got" | head -3)" '' "$mpi: no line of communication is invented"
+    is "$(comm -23 "$T/want" "$T/got" | awk '$6 < 100' | head -3)" '' "$mpi: all of one thread are there"
+    is "$(sed -n 's/.* \([0-9]*\) messages$/\1/p' <<<"$out")" "$(wc -l <"$T/got")" "$mpi: as many as it said"
+    like "$(prv "$T/run-prv" thread calls "$T/run" 2>&1)" '^0 True' "$mpi: states and calls are those of /events"
+    "mpicc.$mpi" -O1 -DWITH_MPI -I"$REGTRACE_SOURCE/share/include" -o "$T/late" "$REGTRACE_SOURCE/t/emu/shown.c" || exit 99
+    rm -rf "$T/run" "$T/run-prv"
+    run 100 "$REGTRACE" run -quiet -o "$T/run" -- "mpirun.$mpi" -np 2 "$T/late" late "$T/log"
+    run 60 "$REGTRACE" prv "$T/run"
+    like "$out" ' 1 messages' "$mpi: a message that is received long after it was sent" || diag "$err"
+    whole "$T/run-prv" "$mpi, a late message"
+    is "$(prv "$T/run-prv" thread check | cut -d' ' -f3)" 1 "$mpi: is in its place"
+done
+done_testing
