@@ -11,13 +11,14 @@ import counting
 import measure
 import peers
 import attach
+import convert
 import probes
 import rows
 
 ALL = [("idle-compute", rows.idle_compute), ("idle-pingpong", rows.idle_pingpong), ("event", rows.event_bursts),
        ("sustained", rows.event_sustained), ("mpi-call", rows.mpi_call), ("memory", rows.memory),
        ("startup", rows.startup), ("instructions", rows.instructions), ("counting", counting.counting),
-       ("probes", probes.probes), ("attach", attach.attach), ("functions", peers.functions),
+       ("probes", probes.probes), ("attach", attach.attach), ("functions", peers.functions), ("convert", convert.convert),
        ("lttng", peers.lttng), ("valgrind", peers.valgrind)]
 
 
