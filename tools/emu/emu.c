@@ -125,18 +125,18 @@ void emu_close(struct emu *m)
 
 /* --- what is seen -------------------------------------------------------------------------------------------------------- */
 
-static bool is_tracked(enum emu_track track, enum emu_state s)
+static inline bool is_tracked(enum emu_track track, enum emu_state s)
 {
     return track == EMU_ALWAYS ||
            (track == EMU_WHILE_RUNNING ? s == EMU_RUNNING : emu_state_is_active(s));
 }
 
-static bool is_enabled(const struct emu *m, uint32_t thread, uint32_t channel)
+static inline bool is_enabled(const struct emu *m, uint32_t thread, uint32_t channel)
 {
     return is_tracked(m->channels[channel].thread, m->threads[thread].state);
 }
 
-static int64_t held(const struct emu_channel *ch, const struct cell *c)
+static inline int64_t held(const struct emu_channel *ch, const struct cell *c)
 {
     if (c->spoiled)
         return EMU_BAD;
@@ -145,18 +145,18 @@ static int64_t held(const struct emu_channel *ch, const struct cell *c)
     return c->depth != 0 ? c->stack[c->depth - 1] : 0;
 }
 
-static int64_t seen_of_thread(const struct emu *m, uint32_t thread, uint32_t channel)
+static inline int64_t seen_of_thread(const struct emu *m, uint32_t thread, uint32_t channel)
 {
     const struct emu_channel *ch = &m->channels[channel];
     return is_enabled(m, thread, channel) ? held(ch, cell_of(m, thread, channel)) : ch->bad;
 }
 
-static const struct group *group_of(const struct processor *p, enum emu_track track)
+static inline const struct group *group_of(const struct processor *p, enum emu_track track)
 {
     return track == EMU_WHILE_RUNNING ? &p->running : &p->active;
 }
 
-static int64_t seen_of_processor(const struct emu *m, uint32_t processor, uint32_t channel)
+static inline int64_t seen_of_processor(const struct emu *m, uint32_t processor, uint32_t channel)
 {
     const struct emu_channel *ch = &m->channels[channel];
     if (ch->processor == EMU_ALWAYS)
@@ -183,7 +183,7 @@ static int64_t event_of(const struct emu *m, uint32_t row, uint32_t channel)
     return is_enabled(m, thread, channel) ? cell_of(m, thread, channel)->value : 0;
 }
 
-static void tell(struct emu *m, uint32_t row, uint32_t channel, int64_t time)
+static inline void tell(struct emu *m, uint32_t row, uint32_t channel, int64_t time)
 {
     struct cell *c = cell_of(m, row, channel);
     bool processor = row >= m->thread_count;

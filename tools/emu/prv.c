@@ -30,7 +30,7 @@ struct side {
     uint64_t lines;
 };
 
-/* Times as digits: each is written several times. */
+/* Numbers as digits that are written several times. */
 struct digits {
     uint64_t value;
     uint8_t n;
@@ -41,7 +41,7 @@ struct prv {
     struct replay *replay;
     struct tape *tape;
     struct side sides[2]; /* threads, processors */
-    uint32_t *types;      /* of Paraver, by channel */
+    struct digits *types; /* of Paraver, by channel: ":25:" */
     struct digits times[64];
     struct emu_comms *comms;
     struct emu_messages *messages;
@@ -98,7 +98,9 @@ static inline void put_number(struct side *s, uint64_t v)
         return;
     }
     unsigned n = digits_of(v, digits);
-    put_text(s, digits + 24 - n, n);
+    for (unsigned i = 0; i < n; i++) /* few, most often */
+        s->buffer[s->n + i] = digits[24 - n + i];
+    s->n += n;
 }
 
 static inline void put_time(struct prv *p, struct side *s, int64_t time)
@@ -143,9 +145,9 @@ static void put_event(struct prv *p, struct side *s, const struct taped *t)
         s->row = t->row;
         s->time = t->time;
     }
-    s->buffer[s->n++] = ':';
-    put_number(s, p->types[t->channel]);
-    s->buffer[s->n++] = ':';
+    const struct digits *type = &p->types[t->channel];
+    memcpy(s->buffer + s->n, type->text, 8); /* what is behind it is overwritten */
+    s->n += type->n;
     put_number(s, (uint64_t)t->value);
 }
 
@@ -272,7 +274,7 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
                   int64_t value)
 {
     struct prv *p = context;
-    tape_put(p->tape, processor, row, (uint16_t)channel, time, value, p->types[channel] == 0);
+    tape_put(p->tape, processor, row, (uint16_t)channel, time, value, p->types[channel].value == 0);
 }
 
 /* Its line, with the end. */
@@ -368,8 +370,11 @@ static int open_all(struct prv *p, struct rt_error *e)
         rt_error_set(e, "no memory");
         rc = -ENOMEM;
     }
-    for (uint32_t k = 0; rc == 0 && k < replay_channel_count(p->replay); k++)
-        p->types[k] = replay_channel(p->replay, k).paraver;
+    for (uint32_t k = 0; rc == 0 && k < replay_channel_count(p->replay); k++) {
+        struct digits *d = &p->types[k];
+        d->value = replay_channel(p->replay, k).paraver;
+        d->n = (uint8_t)snprintf(d->text, sizeof d->text, ":%u:", (unsigned)d->value);
+    }
     if (rc == 0)
         rc = emu_comms_open(&p->comms, streams, e);
     if (rc == 0)
