@@ -36,6 +36,7 @@ struct thread {
 
 struct process {
     int64_t whole; /* until then */
+    bool is_known; /* MPI has come up, or it sends and receives without; else it may be late */
     struct posted_list posted;
     struct handles handles;
 };
@@ -117,7 +118,7 @@ static uint32_t comm_of(struct emu_messages *m, uint32_t process, uint64_t b, in
 static bool is_past(const struct emu_messages *m, uint32_t process, int64_t now)
 {
     int64_t whole = m->processes[process].whole;
-    return whole < INT64_MAX - SECOND && now > whole + SECOND;
+    return m->processes[process].is_known && whole < INT64_MAX - SECOND && now > whole + SECOND;
 }
 
 static int send(struct emu_messages *m, const struct emu_record *r, int64_t ns, uint64_t a,
@@ -128,6 +129,7 @@ static int send(struct emu_messages *m, const struct emu_record *r, int64_t ns, 
     if (peer == PROC_NULL)
         return 0;
     uint32_t comm = comm_of(m, process, b, ns);
+    m->processes[process].is_known = true;
     if (ns >= m->processes[process].whole || comm == EMU_NO_COMM) {
         m->left.sends[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
         return 0;
@@ -155,6 +157,7 @@ static int post(struct emu_messages *m, const struct emu_record *r, int64_t ns, 
     if (!untold && (int32_t)(uint32_t)a == PROC_NULL)
         return 0;
     uint32_t comm = comm_of(m, process, b, ns);
+    p->is_known = true;
     if (ns >= p->whole || comm == EMU_NO_COMM) {
         if (!untold) /* that one may be from nobody */
             m->left.receives[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
@@ -414,6 +417,7 @@ int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct
         return leave(m, r, t, e);
     switch (r->event.code) {
     case EV_MPI_READY:
+        m->processes[process].is_known = true;
         if (t->came_up && r->event.window >= 0)
             m->processes[process].whole =
                 emu_whole_until(emu_comms_file(m->comms, process), r->event.thread, r->event.window,
