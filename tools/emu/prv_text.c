@@ -157,10 +157,12 @@ static void print_threads(FILE *f, const struct replay *r)
     const struct replay_thread *t = replay_threads(r, &n);
     (void)fprintf(f, "LEVEL THREAD SIZE %" PRIu32 "\n", n);
     for (uint32_t i = 0; i < n; i++) {
-        char text[400];
-        (void)snprintf(text, sizeof text, "%" PRId32 ".%" PRId32 "%s%s",
-                       rt_rank_info(t[i].rank)->rank, t[i].number, t[i].name[0] != '\0' ? " " : "",
-                       t[i].name);
+        const struct rt_rank_info *info = rt_rank_info(t[i].rank);
+        char text[400], process[32] = "";
+        if (!info->is_main) /* another process of the rank */
+            (void)snprintf(process, sizeof process, " (pid %" PRIu32 ")", t[i].pid);
+        (void)snprintf(text, sizeof text, "%" PRId32 ".%" PRId32 "%s%s%s", info->rank, t[i].number,
+                       process, t[i].name[0] != '\0' ? " " : "", t[i].name);
         print_line(f, text);
     }
 }
