@@ -47,6 +47,19 @@ whole "$T/killed-prv" 'salvage'
 is "$(prv "$T/killed-prv" thread 311 | tail -1)" '0 0' 'its thread is over at the end'
 is "$(prv "$T/killed-prv" thread 311 | tail -2 | head -1)" '0 never ends' 'in the region that it was in'
 
+# What the recorder never does: a function is left that was not entered.
+mkdir -p "$T/wrong"
+"$REGTRACE_BUILD/t/emu/wrong" "$REGTRACE_BUILD/writer/regtrace-writer" "$T/wrong" "$T/wrong.stream"
+is $? 0 'a recording that cannot be right'
+run 60 "$REGTRACE" prv -o "$T/wrong-prv" "$T/wrong"
+is "$status" 1 'strict stops there'
+like "$err" 'rank -1, thread 0, row 2 of rank-00000.h5 \(EV_FUNCTION_LEAVE, function leave\), at [0-9.]* s: func.name: pop of 2, which is not on top \(the stack, top first: 1\)' 'and says where, and what'
+run 60 "$REGTRACE" prv -policy salvage -o "$T/salvaged" "$T/wrong"
+is "$status" 1 'salvage goes on, and says so by its status'
+like "$err" '1 events could not be right; what they leave unknown is marked' 'and in words'
+whole "$T/salvaged" 'what is wrong'
+is "$(prv "$T/salvaged" thread 320 | tr '\n' ',')" '0 0,0 0x1000,0 Unknown,0 0x3000,0 0,' 'it is marked, until it is known again'
+
 run 60 "$REGTRACE" prv "$T/run"
 is "$status" 1 'a folder that is there is left alone'
 like "$err" 'run-prv is there and holds something.*-output DIR' 'with the remedy'

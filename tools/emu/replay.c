@@ -122,7 +122,7 @@ static void explain(const struct replay *r, const struct emu_record *rec, int64_
     const char *label = "", *name = rt_rank_function(s->rank, rec->event.code, &label);
     const struct rt_rank_info *info = rt_rank_info(s->rank);
     rt_error_prefix(
-        e, "rank %" PRId32 ", thread %" PRId32 ", row %" PRIu64 " of %s (%s, %s), at %.9f s: ",
+        e, "rank %" PRId32 ", thread %" PRId32 ", row %" PRIu64 " of %s (%s, %s), at %.9f s",
         info->rank, s->number, rec->row, info->file, name, label, (double)time * 1e-9);
 }
 
