@@ -43,7 +43,7 @@ void text_write_plain(FILE *out, const char *text)
 static size_t plain_length(const unsigned char *p)
 {
     size_t n = 0;
-    while (p[n] >= 0x20 && p[n] < 0x80 && p[n] != '"' && p[n] != '\\')
+    while (p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
         n++;
     return n;
 }
