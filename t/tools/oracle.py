@@ -294,7 +294,7 @@ def check_lines(json_path, text_path):
     for e, line in zip(objects, lines):
         window = "-" if e["window"] is None else str(e["window"])
         head = f"{e['ns'] / 1e9:16.9f} {e['rank']:5d} {e['thread']:4d} {window:>5s}  {e['name']:24s} {e['label']:14s}"
-        quoted = {k: v if k in ("ip", "request", "base", "address", "call_site", "a", "b") or not isinstance(v, str)
+        quoted = {k: v if k in ("ip", "request", "message", "base", "address", "call_site", "a", "b") or not isinstance(v, str)
                   else '"%s"' % v for k, v in e["data"].items()}
         flags = ",".join(n for n in ("cut", "late", "nested", "fortran") if e[n])
         want = head + "".join(f" {k}={v}" for k, v in quoted.items()) + (f" [{flags}]" if flags else "")
