@@ -244,6 +244,22 @@ static int put_links(hid_t file, const struct rank_row *rows, size_t count)
     return bad < 0 ? -1 : 0;
 }
 
+/* What `regtrace emulate` has made of the run, as long as it is there. */
+static int put_channels(hid_t file, const char *dir)
+{
+    static const char *const links[][2] = {
+        {"/channels", "channels"}, {"/rows", "channel_rows"}, {"/labels", "channel_labels"}};
+    char path[PATH_MAX];
+    herr_t bad = 0;
+    if (snprintf(path, sizeof path, "%s/channels.h5", dir) >= (int)sizeof path ||
+        access(path, F_OK) != 0)
+        return 0;
+    for (size_t i = 0; bad >= 0 && i < sizeof links / sizeof links[0]; i++)
+        bad = H5Lcreate_external("channels.h5", links[i][0], file, links[i][1], H5P_DEFAULT,
+                                 H5P_DEFAULT);
+    return bad < 0 ? -1 : 0;
+}
+
 static int add_source(hid_t list, hid_t space, const struct rank_row *row, size_t k)
 {
     hsize_t start = row->first[k], n = row->count[k];
@@ -322,7 +338,7 @@ static int put_missing(hid_t file, const struct rank_row *rows, size_t count)
     return bad < 0 ? -1 : 0;
 }
 
-static int write_index(const char *path, const struct rank_row *rows, size_t count,
+static int write_index(const char *path, const char *dir, const struct rank_row *rows, size_t count,
                        const uint64_t ends[JOINED])
 {
     uint32_t version = RT_SCHEMA_VERSION;
@@ -335,6 +351,8 @@ static int write_index(const char *path, const struct rank_row *rows, size_t cou
         rc = put_missing(file, rows, count);
     if (rc == 0)
         rc = put_links(file, rows, count);
+    if (rc == 0)
+        rc = put_channels(file, dir);
     for (size_t k = 0; k < JOINED && rc == 0; k++)
         rc = put_joined(file, k, rows, count, ends[k]);
     if (file >= 0 && H5Fclose(file) < 0)
@@ -368,7 +386,7 @@ static int build(const struct rt_run *run, const char *dir, struct rt_error *e)
     const char *side = access(temporary, F_OK) == 0 ? "/.regtrace" : "";
     (void)snprintf(temporary, sizeof temporary, "%s%s/regtrace.h5.%d", dir, side, (int)getpid());
     errno = 0;
-    int rc = write_index(temporary, rows, count, ends);
+    int rc = write_index(temporary, dir, rows, count, ends);
     if (rc == 0 && rename(temporary, path) != 0)
         rc = -errno;
     if (rc != 0) {
