@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From a replay to the file of channels. */
+#include "tools/emu/h5.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct h5 {
+    struct replay *replay;
+    struct rt_channels *file;
+    const char **names; /* of channels */
+    struct h5_found *found;
+    int rc;
+    struct rt_error e;
+    /* What the end of the file is made of. */
+    struct rt_channel_about *channels;
+    struct rt_channels_thread *threads;
+    struct rt_channels_processor *processors;
+    struct rt_channels_label *labels; /* texts are copies */
+    size_t label_count, label_room;
+    const char *labelled; /* the channel whose labels come */
+};
+
+static int no_memory(struct rt_error *e)
+{
+    rt_error_set(e, "no memory");
+    return -ENOMEM;
+}
+
+static void shows(void *context, bool processor, uint32_t row, uint32_t channel, int64_t time,
+                  int64_t value)
+{
+    struct h5 *h = context;
+    const struct rt_channel_change change = {time, row, value};
+    if (h->rc == 0)
+        h->rc = rt_channels_put(h->file, processor, channel, &change, &h->e);
+    h->found->changes++;
+}
+
+/* What could not be written ends the replay with the next event. */
+static int go_on(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
+{
+    const struct h5 *h = context;
+    (void)r;
+    (void)time;
+    if (h->rc != 0)
+        *e = h->e;
+    return h->rc;
+}
+
+static void keep_label(void *context, int64_t value, const char *text)
+{
+    struct h5 *h = context;
+    char *copy = strdup(text);
+    if (copy != NULL && h->label_count == h->label_room) {
+        size_t room = 2 * h->label_room + 256;
+        struct rt_channels_label *more = realloc(h->labels, room * sizeof *more);
+        if (more != NULL) {
+            h->labels = more;
+            h->label_room = room;
+        }
+    }
+    if (copy == NULL || h->label_count == h->label_room) {
+        free(copy);
+        h->rc = no_memory(&h->e);
+        return;
+    }
+    struct rt_channels_label *l = &h->labels[h->label_count++];
+    l->channel = h->labelled;
+    l->value = value;
+    l->text = copy;
+}
+
+static void describe_channels(struct h5 *h)
+{
+    static const char *const kinds[] = {
+        [EMU_SINGLE] = "single", [EMU_STACK] = "stack", [EMU_PUNCTUAL] = "punctual"};
+    for (uint32_t k = 0; k < replay_channel_count(h->replay); k++) {
+        struct replay_channel c = replay_channel(h->replay, k);
+        h->channels[k] =
+            (struct rt_channel_about){c.title,
+                                      kinds[c.kind],
+                                      c.paraver,
+                                      {c.is_used && c.on_thread, c.is_used && c.on_processor}};
+        h->labelled = h->names[k];
+        if (c.is_used)
+            replay_labels(h->replay, k, keep_label, h);
+        h->found->channels += c.is_used;
+    }
+}
+
+static int describe_rows(struct h5 *h, struct rt_channels_about *about, struct rt_error *e)
+{
+    uint32_t threads, processors, nodes;
+    const struct replay_thread *t = replay_threads(h->replay, &threads);
+    const struct replay_processor *p = replay_processors(h->replay, &processors);
+    const char *const *hosts = replay_nodes(h->replay, &nodes);
+    h->threads = calloc(threads + 1u, sizeof *h->threads);
+    h->processors = calloc(processors + 1u, sizeof *h->processors);
+    if (h->threads == NULL || h->processors == NULL)
+        return no_memory(e);
+    for (uint32_t i = 0; i < threads; i++)
+        h->threads[i] = (struct rt_channels_thread){i,           rt_rank_info(t[i].rank)->rank,
+                                                    t[i].number, t[i].pid,
+                                                    t[i].tid,    hosts[t[i].node],
+                                                    t[i].name};
+    for (uint32_t i = 0; i < processors; i++)
+        h->processors[i] = (struct rt_channels_processor){i, p[i].number, hosts[p[i].node]};
+    about->threads = h->threads;
+    about->thread_count = threads;
+    about->processors = h->processors;
+    about->processor_count = processors;
+    return 0;
+}
+
+static int finish(struct h5 *h, const struct replay_options *options, struct rt_error *e)
+{
+    static const char *const policies[] = {
+        [EMU_STRICT] = "strict", [EMU_LINT] = "lint", [EMU_SALVAGE] = "salvage"};
+    struct rt_channels_about about = {.policy = policies[options->policy],
+                                      .cpu = options->observed ? "observed" : "bound",
+                                      .end_ns = h->found->replay.end,
+                                      .events = h->found->replay.events,
+                                      .wrong = h->found->replay.wrong};
+    about.origin_ns = replay_origin(h->replay, &about.realtime_ns);
+    h->channels = calloc(replay_channel_count(h->replay) + 1u, sizeof *h->channels);
+    if (h->channels == NULL)
+        return no_memory(e);
+    describe_channels(h);
+    about.channels = h->channels;
+    about.labels = h->labels;
+    about.label_count = h->label_count;
+    int rc = describe_rows(h, &about, e);
+    if (rc == 0 && h->rc != 0) {
+        *e = h->e;
+        rc = h->rc;
+    }
+    if (rc != 0)
+        return rc;
+    struct rt_channels *file = h->file;
+    h->file = NULL;
+    return rt_channels_finish(file, &about, e);
+}
+
+static int name_channels(struct h5 *h, struct rt_error *e)
+{
+    uint32_t count = replay_channel_count(h->replay);
+    h->names = calloc(count + 1u, sizeof *h->names);
+    if (h->names == NULL)
+        return no_memory(e);
+    for (uint32_t k = 0; k < count; k++)
+        h->names[k] = replay_channel(h->replay, k).name;
+    return 0;
+}
+
+int h5_write(struct replay *r, const struct replay_options *options, const char *path,
+             struct h5_found *found, struct rt_error *e)
+{
+    struct h5 h = {.replay = r, .found = found};
+    struct replay_sink sink = {.shows = shows, .event = go_on, .context = &h};
+    *found = (struct h5_found){.changes = 0};
+    int rc = name_channels(&h, e);
+    if (rc == 0)
+        rc = rt_channels_open(&h.file, path, h.names, replay_channel_count(r), e);
+    if (rc == 0)
+        rc = replay_run(r, &sink, &found->replay, e);
+    if (rc == 0)
+        rc = finish(&h, options, e);
+    rt_channels_discard(h.file);
+    for (size_t i = 0; i < h.label_count; i++)
+        free((void *)h.labels[i].text);
+    free(h.labels);
+    free(h.processors);
+    free(h.threads);
+    free(h.channels);
+    free((void *)h.names);
+    return rc;
+}
