@@ -65,7 +65,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
     if not row or row[1] == "method":
         continue
     frame = getattr(run, row[1])
-    frame = frame() if callable(frame) else frame
+    frame = frame(*re.findall(r'^\| `\w+\("([^"]*)"', line)) if callable(frame) else frame
     text = row[2].replace("start/stop `_icount`, `_requested`",
                           "start_icount, stop_icount, start_requested, stop_requested")
     words = set(re.findall(r"\b[a-z_][a-z_0-9]*\b", re.sub(r";.*", "", text)))

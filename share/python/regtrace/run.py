@@ -8,7 +8,8 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from regtrace import codes, frames, program
+from regtrace import analysis, codes, frames, matching, program
+from regtrace.channels import Channels
 from regtrace.errors import IncompleteWarning, RegtraceError
 from regtrace.rankfile import RankFile
 
@@ -223,6 +224,91 @@ class Run:
         """One row per sample (REGTRACE_SAMPLE). callers: return addresses, the innermost first; link: what is the
         return address of a function that has made no frame."""
         return self._each(rank, lambda f: program.samples(f, window=window, thread=thread))
+
+    # --- channels -------------------------------------------------------------------------------------------
+
+    def channels(self, rows="thread"):
+        """Names of the channels that `regtrace emulate` has put into channels.h5, with titles, kinds and numbers of changes."""
+        return self._channels().names(rows)
+
+    def channel(self, name, rows="thread", rank=None):
+        """What threads (rows="cpu": processors) show, one row per stretch of time: state, and its label where it has one.
+        `regtrace emulate` on the run's folder makes the file first."""
+        file = self._channels()
+        file.check_age(self.files)
+        frame, origin = file.channel(name, rows)
+        for column in ("begin_ns", "end_ns"):
+            frame[column] += origin
+        return self._shifted(frame if rank is None else _only(frame, rank=rank))
+
+    # --- all ranks together ----------------------------------------------------------------------------------
+
+    def messages(self):
+        """One row per message from rank to rank: its call of sending begins (send_ns) and ends (sent_ns), its receive is posted
+        (receive_ns) and complete (received_ns). Those that `regtrace emulate` has matched, where its file has them; else those
+        of MPI_COMM_WORLD that can be matched with certainty: all sends and receives of a sender, receiver and tag were recorded."""
+        frame = self._matched()
+        if frame is not None:
+            return self._shifted_messages(frame)
+        frame, left = matching.messages(self._outermost(), self.mpi_messages(), self._tolerance())
+        if left:
+            warnings.warn(f"{left} sends and receives are left out: their partners were not recorded, or do not fit",
+                          IncompleteWarning, stacklevel=2)  # fmt: skip
+        return frame
+
+    def mpi_matrix(self, what="bytes"):
+        """Bytes (what="messages": messages) from rank (row) to rank (column). attrs["source"]: "messages" that `regtrace emulate` has
+        matched, else "sends" as they were recorded, on MPI_COMM_WORLD alone."""
+        return analysis.matrix(self._matched(), self._outermost(), max(f.size for f in self.files), what)
+
+    def imbalance(self, by="window", window=None):
+        """How uneven ranks are: mean, min, max and who, and max / mean. by="window" and "run": time outside MPI of the threads
+        that call MPI; by="function": time in each MPI function, ranks that did not call it included."""
+        return analysis.imbalance(self.windows(window=window), self._outermost(window), by)
+
+    def window_statistics(self, window=None):
+        """One row per window (by ordinal) and quantity (duration_ns, mpi_share, calls, bytes, instructions): mean, min and max over ranks,
+        and who. Of the threads that call MPI."""
+        return analysis.window_statistics(self.windows(window=window), self._outermost(window))
+
+    def waits(self):
+        """One row per wait of a rank for another (for_rank). kind: "late sender", in a receive or wait before the message was sent;
+        "late receiver", in MPI_Ssend before the receive was posted; "collective", in a collective call on MPI_COMM_WORLD before
+        the last rank entered it. wait_ns begins with the call (begin_ns). Small ones are clock and call, not waiting: see run.ranks'
+        clock_error_ns, and compare with the time of a call in which nobody waits."""
+        calls, size = self._outermost(), max(f.size for f in self.files)
+        messages = self.messages()
+        matched, left = matching.collectives(calls, size, self._tolerance())
+        if left:
+            warnings.warn(f"{left} collective calls are left out: not all ranks recorded the same ones", IncompleteWarning, stacklevel=2)
+        parts = [analysis.late_senders(calls, messages), analysis.late_receivers(calls, messages), analysis.collective_waits(matched)]
+        parts = [p for p in parts if len(p)] or parts[:1]
+        return pd.concat(parts, ignore_index=True).sort_values(["begin_ns", "rank"], kind="stable", ignore_index=True)
+
+    def _outermost(self, window=None):
+        return matching.outermost(self.mpi_calls(window=window))
+
+    def _tolerance(self):
+        """Between clocks of two nodes."""
+        return 2 * max(int(f.attributes.get("clock_error_ns", 0)) for f in self.files)
+
+    def _channels(self):
+        first = self.files[0].path
+        return Channels(os.path.join(os.path.dirname(first), "channels.h5"))
+
+    def _matched(self):
+        file = self._channels()
+        if not os.path.exists(file.path):
+            return None
+        frame, self._messages_origin = file.messages()
+        if frame is not None:
+            file.check_age(self.files)
+        return frame
+
+    def _shifted_messages(self, frame):
+        for column in ("send_ns", "sent_ns", "receive_ns", "received_ns"):
+            frame[column] += self._messages_origin + self._shift
+        return frame
 
     # --- putting together --------------------------------------------------------------------------------
 

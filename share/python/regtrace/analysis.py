@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all ranks together tell: who sends how much to whom, who has more to do, who waits for whom, how windows differ."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from regtrace import matching
+from regtrace.errors import IncompleteWarning, RegtraceError
+
+WAIT_COLUMNS = ["kind", "rank", "thread", "window", "function", "begin_ns", "wait_ns", "for_rank"]
+
+
+def _say(text):
+    warnings.warn(text, IncompleteWarning, stacklevel=4)
+
+
+def matrix(messages, calls, size, what):
+    """Sums from rank (row) to rank (column)."""
+    if what not in ("bytes", "messages"):
+        raise RegtraceError(f"a matrix of {what!r}: bytes and messages are legal")
+    if messages is not None:
+        table, source = messages[["sender", "receiver", "bytes"]], "messages"
+    else:
+        sent, source = matching.sends(calls), "sends"
+        other = calls["function"].isin(matching.SENDS) & (calls["comm"] != matching.WORLD).fillna(True) & (calls["peer"] >= 0).fillna(False)
+        if other.any():
+            _say(f"{int(other.sum())} sends on other communicators than MPI_COMM_WORLD are left out: ranks there are others")
+        if calls["function"].isin(["MPI_Start", "MPI_Startall"]).any():
+            _say("persistent sends are left out: each call that starts them may start several")
+        table = pd.DataFrame({"sender": sent["rank"], "receiver": sent["peer"].astype(np.int64), "bytes": sent["bytes"].astype(np.int64)})
+    size = max([size, *(int(table[c].max()) + 1 for c in ("sender", "receiver") if len(table))])
+    out = np.zeros((size, size), dtype=np.int64)
+    np.add.at(out, (table["sender"].to_numpy(), table["receiver"].to_numpy()), table["bytes"].to_numpy() if what == "bytes" else 1)
+    frame = pd.DataFrame(out, index=pd.RangeIndex(size, name="sender"), columns=pd.RangeIndex(size, name="receiver"))
+    frame.attrs["source"] = source
+    return frame
+
+
+def _of_mpi_threads(windows, calls):
+    """Finished windows of threads that call MPI; of ranks on which none does, all."""
+    windows = windows[(windows["process"] == 0) & windows["stop_ns"].notna()].copy()
+    calling = set(zip(calls["rank"], calls["thread"]))
+    ranks = {rank for rank, _ in calling}
+    keep = [(r, t) in calling or r not in ranks for r, t in zip(windows["rank"], windows["thread"])]
+    return windows[np.array(keep, dtype=bool)]
+
+
+def per_window(windows, calls):
+    """One row per rank and window: what its threads that call MPI did in it."""
+    windows = _of_mpi_threads(windows, calls)
+    icount = windows["stop_icount"].astype("Float64") - windows["start_icount"].astype("Float64")
+    windows = windows.assign(instructions=icount, duration_ns=windows["duration_ns"].astype(np.int64))
+    keys = ["rank", "window"]
+    out = windows.rename(columns={"ordinal": "window"}).groupby(keys).agg(
+        duration_ns=("duration_ns", "sum"), instructions=("instructions", lambda s: s.sum(skipna=False)))  # fmt: skip
+    made = calls.groupby(keys).agg(mpi_ns=("duration_ns", "sum"), calls=("duration_ns", "size"), bytes=("bytes", "sum"))
+    out = out.join(made)
+    for column in ("mpi_ns", "calls", "bytes"):
+        out[column] = out[column].fillna(0).astype(np.int64)
+    out["outside_ns"] = out["duration_ns"] - out["mpi_ns"]
+    out["mpi_share"] = out["mpi_ns"] / out["duration_ns"].where(out["duration_ns"] > 0)
+    return out.reset_index()
+
+
+def _spread(values, ranks):
+    """Mean, least and most over ranks, and who."""
+    values, ranks = np.asarray(values, dtype=np.float64), np.asarray(ranks)
+    mean = values.mean()
+    return {"ranks": len(values), "mean": mean, "min": values.min(), "min_rank": int(ranks[values.argmin()]), "max": values.max(),
+            "max_rank": int(ranks[values.argmax()]), "imbalance": values.max() / mean if mean > 0 else np.nan}  # fmt: skip
+
+
+def imbalance(windows, calls, by):
+    """How uneven work is, max / mean over ranks."""
+    table = per_window(windows, calls)
+    if by == "window":
+        rows = [{"window": w, **_spread(p["outside_ns"], p["rank"])} for w, p in table.groupby("window")]
+        return pd.DataFrame(rows)
+    if by == "run":
+        p = table.groupby("rank")["outside_ns"].sum()
+        return pd.DataFrame([_spread(p.to_numpy(), p.index.to_numpy())] if len(p) else [])
+    if by != "function":
+        raise RegtraceError(f"imbalance by {by!r}: run, window and function are legal")
+    ranks = np.array(sorted(table["rank"].unique()))
+    rows = []
+    for function, p in calls.groupby("function"):
+        spent = p.groupby("rank")["duration_ns"].sum().reindex(ranks, fill_value=0)
+        rows.append({"function": function, "calls": len(p), **_spread(spent.to_numpy(), ranks)})
+    frame = pd.DataFrame(rows)
+    return frame.sort_values("max", ascending=False, kind="stable", ignore_index=True) if len(frame) else frame
+
+
+def window_statistics(windows, calls):
+    """One row per window and quantity, over the ranks that have it."""
+    table, rows = per_window(windows, calls), []
+    for window, p in table.groupby("window"):
+        for quantity in ("duration_ns", "mpi_share", "calls", "bytes", "instructions"):
+            known = p[p[quantity].notna()]
+            if len(known):
+                rows.append({"window": window, "quantity": quantity, **_spread(known[quantity].astype(float), known["rank"])})
+    return pd.DataFrame(rows)
+
+
+def _waits_of(calls, at, wait, cause, kind):
+    """One wait a call: of several in it the longest; of those that go on with the first message, the shortest."""
+    rows = pd.DataFrame({"at": at, "wait_ns": wait, "for_rank": cause})
+    rows = rows[rows["at"] >= 0].sort_values("wait_ns", kind="stable")
+    first = calls["function"].to_numpy()[rows["at"]] if len(rows) else np.empty(0, dtype=object)
+    first = np.isin(first, ["MPI_Waitany", "MPI_Waitsome"])
+    rows = pd.concat([rows[first].groupby("at", as_index=False).first(), rows[~first].groupby("at", as_index=False).last()])
+    rows = rows[rows["wait_ns"] > 0]
+    call = calls.iloc[rows["at"].to_numpy()].reset_index(drop=True)
+    return pd.DataFrame({"kind": kind, "rank": call["rank"], "thread": call["thread"], "window": call["window"], "function": call["function"],
+                         "begin_ns": call["begin_ns"], "wait_ns": rows["wait_ns"].to_numpy(dtype=np.int64), "for_rank": rows["for_rank"].to_numpy()},
+                        columns=WAIT_COLUMNS)  # fmt: skip
+
+
+def late_senders(calls, messages):
+    """A rank is in a receive or a wait before the message that it needs is sent. Of a call that gets several, the latest; MPI_Waitany and
+    MPI_Waitsome have waited for the first only."""
+    at = matching.around(calls, messages["receiver"], messages["receive_thread"], messages["received_ns"])
+    call = calls.iloc[np.maximum(at, 0)].reset_index(drop=True)
+    at = np.where(call["function"].isin(matching.WAITS), at, -1) if len(at) else at
+    wait = np.minimum(messages["send_ns"].to_numpy(), call["end_ns"].to_numpy()) - call["begin_ns"].to_numpy()
+    return _waits_of(calls, at, wait, messages["sender"].to_numpy(), "late sender")
+
+
+def late_receivers(calls, messages):
+    """A synchronous send (MPI_Ssend) waits for its receive to be posted; of others nobody can tell."""
+    at = matching.around(calls, messages["sender"], messages["send_thread"], messages["send_ns"])
+    call = calls.iloc[np.maximum(at, 0)].reset_index(drop=True)
+    at = np.where(call["function"] == "MPI_Ssend", at, -1) if len(at) else at
+    wait = np.minimum(messages["receive_ns"].to_numpy(), call["end_ns"].to_numpy()) - call["begin_ns"].to_numpy()
+    return _waits_of(calls, at, wait, messages["receiver"].to_numpy(), "late receiver")
+
+
+def collective_waits(matched):
+    """From a rank's enter to the last one's enter, or to its own leave where that comes first (a broadcast's root does not wait)."""
+    if len(matched) == 0:
+        return pd.DataFrame(columns=WAIT_COLUMNS)
+    last = matched.loc[matched.groupby("turn")["begin_ns"].idxmax()].set_index("turn")
+    enter = last["begin_ns"].loc[matched["turn"]].to_numpy()
+    who = last["rank"].loc[matched["turn"]].to_numpy()
+    cut = matched.groupby("turn")["cut_begin"].transform("any").to_numpy()
+    wait = np.minimum(enter, matched["end_ns"].to_numpy()) - matched["begin_ns"].to_numpy()
+    frame = matched.assign(kind="collective", wait_ns=wait, for_rank=who)[(wait > 0) & ~cut]
+    return frame[WAIT_COLUMNS].reset_index(drop=True)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""channels.h5, which `regtrace emulate` makes: what threads and processors show at each moment."""
+
+import contextlib
+import difflib
+import os
+import warnings
+
+import h5py
+import numpy as np
+import pandas as pd
+
+from regtrace.errors import IncompleteWarning, RegtraceError
+from regtrace.rankfile import SCHEMA
+
+ROWS = ("thread", "cpu")
+
+
+def _text(value):
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _plain(rows):
+    """A frame of a table: texts as such."""
+    frame = pd.DataFrame({n: rows[n] for n in rows.dtype.names})
+    for name in frame:
+        if rows.dtype[name].kind == "S":
+            frame[name] = [_text(v) for v in frame[name]]
+    return frame
+
+
+class Channels:
+    """The file of a run's folder, or any other that `regtrace emulate -output` made."""
+
+    def __init__(self, path):
+        self.path = path
+
+    @contextlib.contextmanager
+    def opened(self):
+        if not os.path.exists(self.path):
+            folder = os.path.dirname(self.path) or "."
+            raise RegtraceError(f"{self.path} is not there: `regtrace emulate {folder}` makes it")
+        try:
+            with h5py.File(self.path, "r") as f:
+                if "channels" not in f or int(f.attrs.get("finished", 0)) != 1:
+                    raise RegtraceError(f"{self.path} is not a file of `regtrace emulate`")
+                if int(f.attrs["schema_version"]) > SCHEMA:
+                    raise RegtraceError(f"{self.path} has schema {f.attrs['schema_version']}, this package reads up to {SCHEMA}: use the "
+                                        "package of the regtrace that wrote it")  # fmt: skip
+                yield f
+        except (OSError, KeyError, RuntimeError) as problem:
+            raise RegtraceError(f"{self.path} cannot be read ({problem}): `regtrace emulate` makes it anew") from problem
+
+    def check_age(self, files):
+        """Warns where the rank files are not those it was made of."""
+        with self.opened() as f:
+            have = {(int(r["rank"]), int(r["pid"])) for r in f["rows/thread"][:]}
+            events = int(f.attrs["events"])
+        now = sum(file.event_count() for file in files if (file.rank, file.pid) in have)
+        if now != events:
+            warnings.warn(f"{self.path} is of {events} events, the rank files have {now}: `regtrace emulate` makes it anew",
+                          IncompleteWarning, stacklevel=4)  # fmt: skip
+
+    def names(self, rows):
+        with self.opened() as f:
+            group = f["channels"][_side(rows)]
+            return pd.DataFrame([{"name": n, "title": _text(d.attrs["title"]), "kind": _text(d.attrs["kind"]), "changes": d.shape[0]}
+                                 for n, d in group.items()], columns=["name", "title", "kind", "changes"])  # fmt: skip
+
+    def channel(self, name, rows):
+        """What each row shows, one stretch behind the other until the end of the run. Times from the file's origin."""
+        with self.opened() as f:
+            group = f["channels"][_side(rows)]
+            if name not in group:
+                near = difflib.get_close_matches(name, list(group), n=3, cutoff=0.5)
+                hint = f"; near it: {', '.join(near)}" if near else ""
+                raise RegtraceError(f"nothing in {self.path} shows {name!r} of {rows}s: run.channels() has the names{hint}")
+            changes, end = group[name][:], int(f.attrs["end_ns"])
+            where = _plain(f["rows"][rows][:])
+            labels = f["labels"][:]
+            labels = {int(r["value"]): _text(r["text"]) for r in labels[labels["channel"] == name.encode()]}
+        order = np.lexsort((np.arange(len(changes)), changes["time"], changes["row"]))
+        changes = changes[order]
+        stop = np.full(len(changes), end, dtype=np.int64)
+        same = changes["row"][1:] == changes["row"][:-1]
+        stop[:-1][same] = changes["time"][1:][same]
+        where = where.set_index("row").loc[changes["row"]].reset_index(drop=True)
+        states = changes["state"]
+        frame = pd.DataFrame({
+            "begin_ns": changes["time"],
+            "end_ns": stop,
+            "duration_ns": stop - changes["time"],
+            "state": states,
+            "label": pd.array([labels.get(int(s), pd.NA) for s in states], dtype="string"),
+        })  # fmt: skip
+        front = ["rank", "thread"] if rows == "thread" else ["host", "number"]
+        return pd.concat([where[front], frame], axis=1), self.origin()
+
+    def origin(self):
+        """Its time 0, on CLOCK_MONOTONIC of rank 0's node."""
+        with self.opened() as f:
+            return int(f.attrs["origin_ns"])
+
+    def messages(self):
+        """(messages that the emulator has matched, with the threads of both sides, or None where it matched none; origin)."""
+        with self.opened() as f:
+            if "messages" not in f:
+                return None, 0
+            rows, threads, origin = f["messages"][:], f["rows/thread"][:], int(f.attrs["origin_ns"])
+        frame = _plain(rows)
+        for side in ("send", "receive"):
+            frame[f"{side}_thread"] = threads["thread"][rows[f"{side}_row"]]
+        return frame.drop(columns=["send_row", "receive_row"]), origin
+
+
+def _side(rows):
+    if rows not in ROWS:
+        raise RegtraceError(f"rows {rows!r} are not one of {', '.join(ROWS)}")
+    return rows

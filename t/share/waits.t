@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the Python package tells of all ranks together: waits, messages, matrices, imbalance, windows; of runs in which they are known.
+. "$(dirname "$0")/../lib.sh"
+here=$REGTRACE_SOURCE/t/share
+[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$REGTRACE_SOURCE/share/python
+cd "$T" || exit 99
+
+ran=0
+for mpi in $(mpis); do
+    "mpicc.$mpi" -O1 -o "waits.$mpi" "$here/waits.c" 2>/dev/null || continue
+    ran=1 last=$mpi
+    run 90 mpirun_for "$mpi" 3 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$mpi" "$T/waits.$mpi" "$T/log.$mpi"
+    is "$status" 0 "$mpi: ranks that wait for each other" || diag "$err"
+    run 60 "$PYTHON" "$here/waits_check.py" "$mpi" "$T/log.$mpi"
+    is "$status" 0 "$mpi: each wait is found, as long as the program measured, for whom" || diag "$out$err"
+    run 60 "$REGTRACE" emulate "$mpi"
+    run 60 "$PYTHON" "$here/waits_check.py" "$mpi" "$T/log.$mpi"
+    is "$status" 0 "$mpi: also with what the emulator knows" || diag "$out$err"
+done
+[ $ran = 1 ] || skip_all 'no MPI with a compiler'
+
+cat >check1.py <<'END'
+import sys, warnings, h5py, numpy as np, regtrace
+warnings.simplefilter("error")
+run = regtrace.open(sys.argv[1], origin="monotonic")
+f = h5py.File(sys.argv[1] + "/channels.h5")
+names = run.channels()
+assert list(names["name"]) == list(f["channels/thread"]) and names["changes"].sum() == sum(len(d) for d in f["channels/thread"].values())
+c = run.channel("mpi.function")
+assert len(c) == len(f["channels/thread/mpi.function"]) and (c["duration_ns"] >= 0).all()
+calls = run.mpi_calls()
+for name, part in calls[calls["depth"] == 0].groupby("function", observed=True):
+    shown = c[c["label"] == name]
+    assert abs(shown["duration_ns"].sum() - part["duration_ns"].sum()) == 0, (name, shown, part)
+    assert len(shown) == len(part) and set(shown["begin_ns"]) == set(part["begin_ns"]), name
+end = c.groupby(["rank", "thread"])["end_ns"].max()
+assert (end == int(f.attrs["origin_ns"]) + int(f.attrs["end_ns"])).all()
+whole = c.groupby(["rank", "thread"])["duration_ns"].sum()
+assert (whole == int(f.attrs["end_ns"])).all(), whole
+assert set(run.channel("mpi.function", rank=1)["rank"]) == {1}
+cpu = run.channel("ovni.threads", rows="cpu")
+assert list(cpu.columns[:2]) == ["host", "number"] and cpu["state"].max() >= 3
+def refused(call, word):
+    try:
+        call()
+    except regtrace.RegtraceError as e:
+        assert word in str(e), e
+    else:
+        raise AssertionError(word)
+refused(lambda: run.channel("mpi.functions"), "near it: mpi.function")
+refused(lambda: run.channel("mpi.function", rows="core"), "thread, cpu")
+refused(lambda: run.mpi_matrix("calls"), "bytes and messages")
+refused(lambda: run.imbalance("rank"), "run, window and function")
+END
+run 60 "$PYTHON" check1.py "$last"
+is "$status" 0 'channels are what the calls are, for all of the time' || diag "$out$err"
+
+# Windows that ranks open and close by themselves, and a rank that is killed.
+cat >killed.c <<'END'
+#include <mpi.h>
+#include <signal.h>
+int main(int argc, char **argv)
+{
+    int rank, data = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 4; i++) {
+        MPI_Pcontrol(1, "part");
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int k = 0; k < i; k++)
+            MPI_Allreduce(MPI_IN_PLACE, &data, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        if (i == 3 && rank == 1)
+            MPI_Recv(&data, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (i >= 2 && rank == 0)
+            MPI_Send(&data, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        MPI_Pcontrol(0, "parted");
+        if (i == 2 && rank == 1)
+            MPI_Recv(&data, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (argc > 1 && rank == 1)
+        raise(SIGKILL);
+    MPI_Finalize();
+    return 0;
+}
+END
+"mpicc.$last" -O1 -o killed killed.c || exit 99
+run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="start:pcontrol:part,stop:pcontrol:parted,repeat" REGTRACE_DIR="$T/parts" "$T/killed"
+cat >check2.py <<'END'
+import sys, warnings, regtrace
+run = regtrace.open(sys.argv[1])
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    waits, messages, matrix = run.waits(), run.messages(), run.mpi_matrix()
+text = " ".join(str(w.message) for w in said)
+assert "3 sends and receives are left out" in text, text
+assert "collective" not in text, text
+assert len(messages) == 0 and matrix.loc[0, 1] == 8 and matrix.attrs["source"] == "sends", matrix
+turns = waits[waits["kind"] == "collective"].groupby("window").size()
+assert set(turns.index) <= {0, 1, 2, 3}, turns
+from regtrace import matching
+matched, left = matching.collectives(run._outermost(), 2, 0)
+assert left == 0 and matched["turn"].nunique() == 4 + 6 and (matched.groupby("turn")["rank"].nunique() == 2).all(), matched
+assert (matched.groupby("turn")["function"].nunique() == 1).all()
+statistics = run.window_statistics().set_index(["window", "quantity"])
+assert [int(statistics.loc[(w, "calls"), "max"]) for w in range(4)] == [1 + w + (w >= 2) for w in range(4)], statistics
+assert int(statistics.loc[(2, "calls"), "max_rank"]) == 0
+END
+run 60 "$PYTHON" check2.py parts
+is "$status" 0 'in windows only what both sides recorded is matched, and the rest told' || diag "$out$err"
+run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/dead" "$T/killed" kill
+cat >check3.py <<'END'
+import sys, warnings, regtrace
+warnings.simplefilter("ignore")
+run = regtrace.open(sys.argv[1])
+assert len(run.waits()) >= 0 and int(run.mpi_matrix("messages").loc[0, 1]) == 2 and len(run.messages()) == 2
+one = regtrace.open(sys.argv[1] + "/rank-00000.h5")
+assert (one.waits()["kind"] != "collective").all() and len(one.window_statistics()) > 0
+END
+run 60 "$PYTHON" check3.py dead
+is "$status" 0 'a rank that was killed, and one rank alone' || diag "$out$err"
+printf '#include <regtrace.h>\nint main(void) { regtrace_region_begin("a"); regtrace_region_end("a"); return 0; }\n' >plain.c
+gcc -I"$REGTRACE_SOURCE/share/include" -o plain.out plain.c || exit 99
+run 30 "$REGTRACE" run -quiet -o plain -- ./plain.out
+cat >check4.py <<'END'
+import sys, regtrace
+run = regtrace.open(sys.argv[1])
+assert len(run.waits()) == 0 and run.mpi_matrix().to_numpy().sum() == 0 and len(run.imbalance("function")) == 0
+try:
+    run.channel("mpi.function")
+except regtrace.RegtraceError as e:
+    assert "regtrace emulate" in str(e), e
+else:
+    raise AssertionError
+END
+run 60 "$PYTHON" check4.py plain
+is "$status" 0 'a program without MPI' || diag "$out$err"
+done_testing

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Waits that the package finds, against those that t/share/waits.c made and measured.
+
+    waits_check.py RUN LOG       (LOG.0 to LOG.2 are of the program)
+"""
+
+import sys
+import warnings
+
+import regtrace
+
+# label: (kind, who waits, for whom, function)
+WANTED = {
+    "recv": ("late sender", [1], 0, "MPI_Recv"),
+    "waitall": ("late sender", [1], 2, "MPI_Waitall"),
+    "sendrecv": ("late sender", [0], 2, "MPI_Sendrecv"),
+    "ssend": ("late receiver", [0], 2, "MPI_Ssend"),
+    "barrier": ("collective", [0, 2], 1, "MPI_Barrier"),
+    "allreduce": ("collective", [0, 1], 2, "MPI_Allreduce"),
+    "root": ("collective", [1, 2], 0, "MPI_Bcast"),
+}
+problems = []
+
+
+def check(good, what):
+    if not good:
+        problems.append(what)
+
+
+def read(log):
+    timed, sent = {}, {}
+    for rank in range(3):
+        with open(f"{log}.{rank}", encoding="ascii") as f:
+            for line in f:
+                label, *words = line.split()
+                numbers = [int(w) for w in words]
+                if label == "sent":
+                    sent[rank, numbers[0]] = numbers[1:]
+                else:
+                    timed[label, rank] = numbers
+    return timed, sent
+
+
+def main(run, log):
+    timed, sent = read(log)
+    late = max(b - a for a, b in timed.values())  # the longest call: about as long as somebody was late
+    slack = late // 50  # clocks of the tool and the program
+    warnings.simplefilter("error")
+    opened = regtrace.open(run, origin="monotonic")
+    waits = opened.waits()
+    long = waits[waits["wait_ns"] > late // 3]
+    for label, (kind, who, whom, function) in WANTED.items():
+        cause = timed[label, whom]
+        for rank in who:
+            before, behind = timed[label, rank]
+            found = long[(long["kind"] == kind) & (long["rank"] == rank) & (long["begin_ns"] >= before - slack) & (long["begin_ns"] <= behind)]
+            check(len(found) == 1, f"{label} of rank {rank}: {len(found)} waits, not one")
+            for w in found.itertuples():
+                check((w.function, w.for_rank) == (function, whom), f"{label} of rank {rank}: {w}")
+                end = w.begin_ns + w.wait_ns  # then the other came
+                check(cause[0] - slack <= end <= cause[1] + slack, f"{label} of rank {rank} ends at {end}, not in {cause}")
+    # Where rank 0's program waits for nobody, nothing is found; the rest is of the program's own barriers between the parts.
+    expected = sum(len(who) for _, who, _, _ in WANTED.values())
+    in_parts = long[~long["function"].eq("MPI_Barrier")]
+    barrier = timed["barrier", 0], timed["barrier", 2]
+    check(len(in_parts) == expected - 2, f"{len(in_parts)} long waits outside barriers, not {expected - 2}:\n{in_parts}")
+    check(all(b - a > late // 3 for a, b in barrier), "ranks 0 and 2 did not wait at the barrier")
+    early = waits[(waits["kind"] == "late sender") & (waits["rank"] == 1) & (waits["begin_ns"] >= timed["early", 1][0] - slack)
+                  & (waits["begin_ns"] <= timed["early", 1][1])]  # fmt: skip
+    check(len(early) == 0, f"a wait for a message that was there: {early}")
+    for what, place in (("messages", 0), ("bytes", 1)):
+        matrix = opened.mpi_matrix(what)
+        got = {(s, r): int(matrix.loc[s, r]) for s in range(3) for r in range(3)}
+        check(got == {k: v[place] for k, v in sent.items()}, f"{what}: {got} are not {sent}")
+    check(len(opened.messages()) == sum(v[0] for v in sent.values()), "messages")
+    uneven(opened, timed)
+    for p in problems:
+        print(p)
+    print(f"{len(waits)} waits, {len(long)} of them long; source of the matrix: {opened.mpi_matrix().attrs['source']}")
+    return bool(problems)
+
+
+def uneven(opened, timed):
+    """Statistics of the one window against sums made here, of the raw calls."""
+    calls = opened.mpi_calls()
+    calls = calls[(calls["depth"] == 0) & (calls["thread"] == 0)]
+    windows = opened.windows()
+    windows = windows[windows["thread"] == 0]
+    spent = {r: int(p["duration_ns"].sum()) for r, p in calls.groupby("rank")}
+    whole = {int(w.rank): int(w.duration_ns) for w in windows.itertuples()}
+    outside = {r: whole[r] - spent[r] for r in whole}
+    row = opened.imbalance("run").iloc[0]
+    check(row["max_rank"] == max(outside, key=outside.get) and row["min_rank"] == min(outside, key=outside.get), f"who: {row} {outside}")
+    check(abs(row["imbalance"] - max(outside.values()) * 3 / sum(outside.values())) < 1e-9, f"imbalance: {row}")
+    statistics = opened.window_statistics().set_index(["window", "quantity"])
+    shares = {r: spent[r] / whole[r] for r in whole}
+    row = statistics.loc[0, "mpi_share"]
+    check(abs(row["max"] - max(shares.values())) < 1e-9 and abs(row["mean"] - sum(shares.values()) / 3) < 1e-9, f"share: {row} {shares}")
+    check(statistics.loc[0, "calls"]["max"] == calls.groupby("rank").size().max(), "calls")
+    check(statistics.loc[0, "duration_ns"]["min_rank"] == min(whole, key=whole.get), "shortest window")
+    by_function = opened.imbalance("function").set_index("function")
+    one = by_function.loc["MPI_Ssend"]
+    check(one["max_rank"] == 0 and abs(one["imbalance"] - 3) < 1e-9 and one["calls"] == 1, f"MPI_Ssend: {one}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
