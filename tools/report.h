@@ -30,7 +30,7 @@ struct report_window {
     const char *opened_by; /* "default start", "API", or NULL: an alarm */
     char *region;          /* its region's id, "" if none */
     double mpi_ns;         /* outermost calls in it */
-    uint64_t calls;
+    uint64_t calls, bytes; /* bytes: as the calls were given */
 };
 
 struct report_thread {
@@ -251,6 +251,12 @@ void report_counters_json(struct json *j, const struct report_rank *k);
 /* Those of one function, as a member "counted". */
 void report_counters_json_calls(struct json *j, const struct report_rank *k,
                                 const struct report_calls *c);
+
+/* --- how ranks differ: report_uneven.c ------------------------------------------------------------ */
+
+/* By windows that more than one rank has; nothing where there are none or no MPI. all: every window, not those that lose most. */
+void report_uneven_print(FILE *out, const struct report *r, bool all);
+void report_uneven_json(struct json *j, const struct report *r); /* a member "windows_over_ranks" */
 
 /* --- rates: report_rates.c. Of these ranks together; NAN where nobody knows ------------------------ */
 

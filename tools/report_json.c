@@ -301,6 +301,7 @@ void report_print_json(FILE *out, const struct report *r, const struct report_es
         for (size_t w = 0; w < r->ranks[i].window_count; w++)
             write_window(&j, r, &r->ranks[i], &r->ranks[i].windows[w]);
     json_array_end(&j);
+    report_uneven_json(&j, r);
     write_estimate(&j, estimate);
     report_rates_json(&j, r->ranks, r->rank_count);
     write_mpi(&j, r);

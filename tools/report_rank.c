@@ -218,6 +218,7 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
         thread->calls++;
     if (s->window != NULL)
         s->window->calls++;
+    s->window->bytes += bytes;
 }
 
 static void take_leave(struct pass *p, struct call_stack *s, const struct rt_event *ev, uint32_t f)

@@ -109,6 +109,32 @@ assert int(statistics.loc[(2, "calls"), "max_rank"]) == 0
 END
 run 60 "$PYTHON" check2.py parts
 is "$status" 0 'in windows only what both sides recorded is matched, and the rest told' || diag "$out$err"
+cat >report.py <<'END'
+import json, subprocess, sys, regtrace
+run = regtrace.open(sys.argv[2])
+told = json.loads(subprocess.run([sys.argv[1], "report", "--json", sys.argv[2]], capture_output=True, check=True).stdout)
+told = {w["ordinal"]: w for w in told["windows_over_ranks"]}
+statistics, outside = run.window_statistics(), run.imbalance("window").set_index("window")
+assert set(told) == set(outside.index) and len(told) > 0, (told, outside)
+NAMES = {"duration_ns": "duration_ns", "mpi_share": "mpi_share", "calls": "mpi_calls", "bytes": "mpi_bytes", "instructions": "instructions"}
+rows = [(s["window"], NAMES[s["quantity"]], s) for s in statistics.to_dict("records")]
+rows += [(s["window"], "outside_mpi_ns", s) for s in outside.reset_index().to_dict("records")]
+for window, name, s in rows:
+    t = told[window][name]
+    slack = {"mpi_share": 1e-3}.get(name, 20 if name.endswith("_ns") else 1e-6)  # there each call is cut to whole ns
+    near = lambda a, b: abs(a - b) <= 1e-9 * abs(b) + slack
+    assert t["ranks"] == s["ranks"] and near(t["mean"], s["mean"]) and near(t["most"], s["max"]) and near(t["least"], s["min"]), (window, name, t, s)
+    for who, other in (("most_rank", "max_rank"), ("least_rank", "min_rank")):
+        assert t[who] == s[other] or near(s["max"], s["min"]), (window, name, t, s)
+assert any(n == "mpi_calls" and s["max_rank"] != s["min_rank"] for _, n, s in rows)
+END
+for of in "$last" parts; do
+    run 60 "$PYTHON" report.py "$REGTRACE" "$of"
+    is "$status" 0 "regtrace report says the same of windows over ranks ($of)" || diag "$out$err"
+done
+run 30 "$REGTRACE" report parts
+like "$out" 'Work of ranks outside MPI' 'and in words'
+is "$(grep -cE '^ +[0-3] +2 .*% to ' <<<"$out")" 4 'a line a window'
 run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/dead" "$T/killed" kill
 cat >check3.py <<'END'
 import sys, warnings, regtrace
@@ -136,4 +162,6 @@ else:
 END
 run 60 "$PYTHON" check4.py plain
 is "$status" 0 'a program without MPI' || diag "$out$err"
+run 30 "$REGTRACE" report plain
+unlike "$out" 'Work of ranks|Waits|outside MPI' 'of which the report has nothing to say'
 done_testing
