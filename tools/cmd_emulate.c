@@ -43,8 +43,9 @@ static int write_channels(const struct replay_wishes *w, const struct rt_run *ru
         return TOOL_FAILURE;
     }
     int code = link_file(w, run);
-    (void)printf("%s: %" PRIu32 " channels, %" PRIu64 " changes of %" PRIu64 " events\n", path,
-                 found.channels, found.changes, found.replay.events);
+    (void)printf("%s: %" PRIu32 " channels, %" PRIu64 " changes, %" PRIu64 " messages of %" PRIu64
+                 " events\n",
+                 path, found.channels, found.changes, found.messages, found.replay.events);
     if (found.replay.wrong == 0)
         return code;
     message_warning(w->command,
@@ -95,7 +96,7 @@ const struct command command_emulate = {
         "used, /channels/thread/NAME and /channels/cpu/NAME, rows of time (ns since the run's "
         "first "
         "event), row and state; /rows says which threads and processors the rows are, /labels what "
-        "states mean.\n\n"
+        "states mean, /messages which send was received by which receive.\n\n"
         "The same run gives the same file, byte by byte.",
     .options = emulate_options,
     .examples = "regtrace emulate trace && h5ls -r trace/channels.h5\n"

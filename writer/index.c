@@ -247,8 +247,10 @@ static int put_links(hid_t file, const struct rank_row *rows, size_t count)
 /* What `regtrace emulate` has made of the run, as long as it is there. */
 static int put_channels(hid_t file, const char *dir)
 {
-    static const char *const links[][2] = {
-        {"/channels", "channels"}, {"/rows", "channel_rows"}, {"/labels", "channel_labels"}};
+    static const char *const links[][2] = {{"/channels", "channels"},
+                                           {"/rows", "channel_rows"},
+                                           {"/labels", "channel_labels"},
+                                           {"/messages", "messages"}};
     char path[PATH_MAX];
     herr_t bad = 0;
     if (snprintf(path, sizeof path, "%s/channels.h5", dir) >= (int)sizeof path ||

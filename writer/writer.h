@@ -395,6 +395,14 @@ struct rt_channels_label {
     const char *text;
 };
 
+/* A row of /messages: a send and the receive that got it. Times as of changes. */
+struct rt_channels_message {
+    int64_t send_ns, sent_ns, receive_ns, received_ns; /* posted, complete */
+    uint64_t bytes;
+    uint32_t send_row, receive_row; /* of /rows/thread */
+    int32_t sender, receiver, tag;  /* ranks of the world */
+};
+
 struct rt_channel_about {
     const char *title, *kind; /* kind: "single", "stack", "punctual" */
     uint32_t paraver;         /* type of Paraver's events, 0: states */
@@ -407,6 +415,7 @@ struct rt_channels_about {
         end_ns; /* CLOCK_MONOTONIC, since 1970 (0 unknown); the last event's time */
     const char *policy, *cpu;
     uint64_t events, wrong;
+    uint64_t unmatched_sends, unmatched_receives;
     const struct rt_channel_about *channels;
     const struct rt_channels_thread *threads;
     size_t thread_count;
@@ -425,6 +434,8 @@ RT_MUST_CHECK int rt_channels_open(struct rt_channels **channels, const char *pa
 /* Times go back by 1 ns at most; they are put in order. */
 RT_MUST_CHECK int rt_channels_put(struct rt_channels *c, bool processor, uint32_t channel,
                                   const struct rt_channel_change *change, struct rt_error *e);
+RT_MUST_CHECK int rt_channels_put_message(struct rt_channels *c,
+                                          const struct rt_channels_message *m, struct rt_error *e);
 /* Complete it, or make it not have been; either way c is gone. */
 RT_MUST_CHECK int rt_channels_finish(struct rt_channels *c, const struct rt_channels_about *about,
                                      struct rt_error *e);

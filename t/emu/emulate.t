@@ -21,7 +21,7 @@ for mpi in $(mpis); do
     is "$status" 0 "$mpi: a program with windows, functions, marks and threads" || diag "$err"
     run 60 "$REGTRACE" emulate "$mpi"
     is "$status" 0 "$mpi: its channels" || diag "$err"
-    like "$out" "^$mpi/channels.h5: [1-9][0-9]* channels, [1-9][0-9]* changes of [1-9][0-9]* events" "$mpi: it says what it made"
+    like "$out" "^$mpi/channels.h5: [1-9][0-9]* channels, [1-9][0-9]* changes, 0 messages of [1-9][0-9]* events" "$mpi: it says what it made"
     run 60 "$PYTHON" "$here/emulate_oracle.py" "$mpi" "$mpi/channels.h5" "told.$mpi"
     is "$status" 0 "$mpi: every change is what the events say" || diag "$out$err"
     run 60 "$REGTRACE" emulate -cpu observed -policy lint -output "$mpi.observed.h5" "$mpi"
@@ -43,7 +43,7 @@ is "$(find . -name 'channels.h5.*')" '' 'and no file of another name is left'
 
 link() { "$PYTHON" -c 'import h5py, sys
 f = h5py.File(sys.argv[1] + "/regtrace.h5")
-print("channels" in f and f["channels/thread/mpi.function"].shape[0] > 0 and len(f["channel_rows/thread"]) > 0 and len(f["channel_labels"]) > 0)' "$1"; }
+print("channels" in f and f["channels/thread/mpi.function"].shape[0] > 0 and len(f["channel_rows/thread"]) > 0 and len(f["channel_labels"]) > 0 and "send_ns" in f["messages"].dtype.names)' "$1"; }
 is "$(link "$last")" True 'regtrace.h5 reaches it'
 rm "$last/regtrace.h5"
 run 60 "$REGTRACE" report "$last"
@@ -52,7 +52,7 @@ mv "$last" moved
 is "$(link moved)" True 'also in a folder that has moved'
 rm moved/channels.h5 moved/regtrace.h5
 run 60 "$REGTRACE" report moved
-is "$("$PYTHON" -c 'import h5py; print(sorted(n for n in h5py.File("moved/regtrace.h5") if n.startswith("channel")))')" '[]' 'and there is no link to nothing'
+is "$("$PYTHON" -c 'import h5py; print(sorted(n for n in h5py.File("moved/regtrace.h5") if n.startswith(("channel", "messages"))))')" '[]' 'and there is no link to nothing'
 
 run 60 "$REGTRACE" emulate -rank 1 -o one.h5 moved
 is "$status" 0 'one rank alone'

@@ -13,10 +13,11 @@ for mpi in $(mpis); do
     ran=1 last=$mpi
     run 90 mpirun_for "$mpi" 3 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$mpi" "$T/waits.$mpi" "$T/log.$mpi"
     is "$status" 0 "$mpi: ranks that wait for each other" || diag "$err"
-    run 60 "$PYTHON" "$here/waits_check.py" "$mpi" "$T/log.$mpi"
+    run 60 "$PYTHON" "$here/waits_check.py" "$mpi" "$T/log.$mpi" sends
     is "$status" 0 "$mpi: each wait is found, as long as the program measured, for whom" || diag "$out$err"
     run 60 "$REGTRACE" emulate "$mpi"
-    run 60 "$PYTHON" "$here/waits_check.py" "$mpi" "$T/log.$mpi"
+    like "$out" ' 7 messages of ' "$mpi: all messages are matched"
+    run 60 "$PYTHON" "$here/waits_check.py" "$mpi" "$T/log.$mpi" messages
     is "$status" 0 "$mpi: also with what the emulator knows" || diag "$out$err"
 done
 [ $ran = 1 ] || skip_all 'no MPI with a compiler'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Waits that the package finds, against those that t/share/waits.c made and measured.
 
-    waits_check.py RUN LOG       (LOG.0 to LOG.2 are of the program)
+    waits_check.py RUN LOG SOURCE       (LOG.0 to LOG.2 are of the program; what the matrix is made of)
 """
 
 import sys
@@ -41,7 +41,7 @@ def read(log):
     return timed, sent
 
 
-def main(run, log):
+def main(run, log, source):
     timed, sent = read(log)
     late = max(b - a for a, b in timed.values())  # the longest call: about as long as somebody was late
     slack = late // 50  # clocks of the tool and the program
@@ -73,6 +73,7 @@ def main(run, log):
         got = {(s, r): int(matrix.loc[s, r]) for s in range(3) for r in range(3)}
         check(got == {k: v[place] for k, v in sent.items()}, f"{what}: {got} are not {sent}")
     check(len(opened.messages()) == sum(v[0] for v in sent.values()), "messages")
+    check(opened.mpi_matrix().attrs["source"] == source, f"the matrix is of {opened.mpi_matrix().attrs['source']}")
     uneven(opened, timed)
     for p in problems:
         print(p)

@@ -2,6 +2,8 @@
  * From a replay to the file of channels. */
 #include "tools/emu/h5.h"
 
+#include "tools/emu/messages.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,9 @@ struct h5 {
     struct rt_channels *file;
     const char **names; /* of channels */
     struct h5_found *found;
+    struct emu_comms *comms;
+    struct emu_messages *messages;
+    struct emu_unmatched unmatched;
     int rc;
     struct rt_error e;
     /* What the end of the file is made of. */
@@ -38,15 +43,41 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     h->found->changes++;
 }
 
+static void keep_message(void *context, const struct emu_message *m)
+{
+    struct h5 *h = context;
+    int64_t realtime, origin = replay_origin(h->replay, &realtime);
+    const struct rt_channels_message row = {.send_ns = m->send_ns - origin,
+                                            .sent_ns = m->sent_ns - origin,
+                                            .receive_ns = m->receive_ns - origin,
+                                            .received_ns = m->received_ns - origin,
+                                            .bytes = m->bytes,
+                                            .send_row = m->send_stream,
+                                            .receive_row = m->receive_stream,
+                                            .sender = m->sender,
+                                            .receiver = m->receiver,
+                                            .tag = m->tag};
+    if (h->rc == 0)
+        h->rc = rt_channels_put_message(h->file, &row, &h->e);
+    h->found->messages++;
+}
+
 /* What could not be written ends the replay with the next event. */
 static int go_on(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
 {
-    const struct h5 *h = context;
-    (void)r;
+    struct h5 *h = context;
     (void)time;
-    if (h->rc != 0)
-        *e = h->e;
+    if (h->rc == 0)
+        return emu_messages_take(h->messages, r, e);
+    *e = h->e;
     return h->rc;
+}
+
+static int open_messages(struct h5 *h, struct rt_error *e)
+{
+    const struct emu_streams *streams = replay_streams(h->replay);
+    int rc = emu_comms_open(&h->comms, streams, e);
+    return rc == 0 ? emu_messages_open(&h->messages, streams, h->comms, keep_message, h, e) : rc;
 }
 
 static void keep_label(void *context, int64_t value, const char *text)
@@ -124,6 +155,10 @@ static int finish(struct h5 *h, const struct replay_options *options, struct rt_
                                       .events = h->found->replay.events,
                                       .wrong = h->found->replay.wrong};
     about.origin_ns = replay_origin(h->replay, &about.realtime_ns);
+    for (int i = 0; i < EMU_REASONS; i++) {
+        about.unmatched_sends += h->unmatched.sends[i];
+        about.unmatched_receives += h->unmatched.receives[i];
+    }
     h->channels = calloc(replay_channel_count(h->replay) + 1u, sizeof *h->channels);
     if (h->channels == NULL)
         return no_memory(e);
@@ -164,9 +199,15 @@ int h5_write(struct replay *r, const struct replay_options *options, const char 
     if (rc == 0)
         rc = rt_channels_open(&h.file, path, h.names, replay_channel_count(r), e);
     if (rc == 0)
+        rc = open_messages(&h, e);
+    if (rc == 0)
         rc = replay_run(r, &sink, &found->replay, e);
     if (rc == 0)
+        rc = emu_messages_end(h.messages, &h.unmatched, e);
+    if (rc == 0)
         rc = finish(&h, options, e);
+    emu_messages_close(h.messages);
+    emu_comms_close(h.comms);
     rt_channels_discard(h.file);
     for (size_t i = 0; i < h.label_count; i++)
         free((void *)h.labels[i].text);

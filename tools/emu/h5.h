@@ -8,6 +8,7 @@
 struct h5_found {
     struct replay_found replay;
     uint64_t changes;  /* those of channels that are left out too */
+    uint64_t messages; /* of which send and receive are known */
     uint32_t channels; /* of threads or processors, that are in it */
 };
 

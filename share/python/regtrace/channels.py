@@ -107,10 +107,15 @@ class Channels:
             if "messages" not in f:
                 return None, 0
             rows, threads, origin = f["messages"][:], f["rows/thread"][:], int(f.attrs["origin_ns"])
+            unmatched = tuple(int(f["messages"].attrs[f"unmatched_{side}"]) for side in ("sends", "receives"))
         frame = _plain(rows)
         for side in ("send", "receive"):
             frame[f"{side}_thread"] = threads["thread"][rows[f"{side}_row"]]
-        return frame.drop(columns=["send_row", "receive_row"]), origin
+        frame = frame.drop(columns=["send_row", "receive_row"])
+        for name in frame:
+            frame[name] = frame[name].astype(np.int64)
+        frame.attrs["unmatched"] = unmatched
+        return frame, origin
 
 
 def _side(rows):

@@ -248,7 +248,10 @@ class Run:
         (receive_ns) and complete (received_ns). Those that `regtrace emulate` has matched, where its file has them; else those
         of MPI_COMM_WORLD that can be matched with certainty: all sends and receives of a sender, receiver and tag were recorded."""
         frame = self._matched()
-        if frame is not None:
+        if frame is not None and (len(frame) or frame.attrs["unmatched"] == (0, 0)):
+            if any(frame.attrs["unmatched"]):
+                text = "{} sends and {} receives have no partner that the emulator is sure of".format(*frame.attrs["unmatched"])
+                warnings.warn(text, IncompleteWarning, stacklevel=2)
             return self._shifted_messages(frame)
         frame, left = matching.messages(self._outermost(), self.mpi_messages(), self._tolerance())
         if left:
@@ -258,8 +261,10 @@ class Run:
 
     def mpi_matrix(self, what="bytes"):
         """Bytes (what="messages": messages) from rank (row) to rank (column). attrs["source"]: "messages" that `regtrace emulate` has
-        matched, else "sends" as they were recorded, on MPI_COMM_WORLD alone."""
-        return analysis.matrix(self._matched(), self._outermost(), max(f.size for f in self.files), what)
+        matched, if it has matched all; else "sends" as they were recorded, on MPI_COMM_WORLD alone."""
+        frame = self._matched()
+        whole = frame is not None and frame.attrs["unmatched"] == (0, 0)
+        return analysis.matrix(frame if whole else None, self._outermost(), max(f.size for f in self.files), what)
 
     def imbalance(self, by="window", window=None):
         """How uneven ranks are: mean, min, max and who, and max / mean. by="window" and "run": time outside MPI of the threads
