@@ -128,6 +128,7 @@ static int report_one(const struct wishes *w, const char *path)
         message_error("report", "%s", e.text);
         code = TOOL_FAILURE;
     } else {
+        report_collect_waits(&r, run, &w->ranks);
         print_one(w, &r, &whole);
     }
     for (size_t i = 0; i < r.rank_count; i++)
@@ -241,7 +242,11 @@ const struct command command_report = {
         "imbalance is the "
         "longest rank's time "
         "divided by the mean over all ranks. Work of ranks outside MPI is what they did in windows "
-        "of the same ordinal, those first in which most is lost by waiting for the longest.\n\n"
+        "of the same ordinal, those first in which most is lost by waiting for the longest. "
+        "Waits are told where two ranks or more call MPI and all files are closed: late senders, "
+        "late receivers of MPI_Ssend, and in collective calls the time until the last rank came; "
+        "messages and calls are matched for as long as all sides recorded everything from MPI_Init "
+        "on, what is left is counted with the reason. This is another pass over all events.\n\n"
         "Where the run recorded functions of the program (REGTRACE_FUNCTIONS), a table has their "
         "calls and times: total with the functions that they call, of a recursion the outermost "
         "instance; self without.\n\n"
@@ -274,7 +279,11 @@ const struct command command_report = {
         "start_ns 0 is), events and lost (sums), chains (list of texts), ranks, windows, "
         "windows_over_ranks (of each ordinal that more than one rank has, of threads that call "
         "MPI: duration_ns, outside_mpi_ns, mpi_share, mpi_calls, mpi_bytes, instructions, each "
-        "with ranks, mean, least, least_rank, most, most_rank, null where unknown), rates (of "
+        "with ranks, mean, least, least_rank, most, most_rank, null where unknown), waits (null "
+        "where fewer than two ranks call MPI or files still grow; else for each kind and function "
+        "waits, total_ns, longest_ns, and rank and for_rank of the longest), waits_by_rank (rank, "
+        "waited_ns, others_waited_ns), messages (from, to, messages, bytes, of all windows), "
+        "unmatched_sends, unmatched_receives, unmatched_collectives, rates (of "
         "all ranks: instructions_per_cycle, cycles_per_second, branch_misses_percent, null where "
         "not counted), mpi, "
         "program_functions (of a run with "

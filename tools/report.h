@@ -126,6 +126,7 @@ struct report {
     int64_t
         origin_ns; /* CLOCK_MONOTONIC on rank 0's node: start of the earliest thread of the run */
     int64_t origin_realtime_ns; /* since 1970; 0 unknown */
+    struct report_waits *waits; /* NULL: not looked for, or fewer than two ranks call MPI */
 };
 
 /* What the windows say of the whole run, and what it was. Sums over all threads that have windows to estimate from. */
@@ -257,6 +258,16 @@ void report_counters_json_calls(struct json *j, const struct report_rank *k,
 /* By windows that more than one rank has; nothing where there are none or no MPI. all: every window, not those that lose most. */
 void report_uneven_print(FILE *out, const struct report *r, bool all);
 void report_uneven_json(struct json *j, const struct report *r); /* a member "windows_over_ranks" */
+
+/* --- who waits for whom: report_waits.c ----------------------------------------------------------- */
+
+/* Behind report_collect(): another pass over all events. What fails is told by report_waits_print(). */
+void report_collect_waits(struct report *r, const struct rt_run *run,
+                          const struct rank_list *ranks);
+void report_free_waits(struct report *r);
+void report_waits_print(FILE *out, const struct report *r);
+void report_waits_json(struct json *j,
+                       const struct report *r); /* members "waits", "messages" ... */
 
 /* --- rates: report_rates.c. Of these ranks together; NAN where nobody knows ------------------------ */
 

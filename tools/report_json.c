@@ -302,6 +302,7 @@ void report_print_json(FILE *out, const struct report *r, const struct report_es
             write_window(&j, r, &r->ranks[i], &r->ranks[i].windows[w]);
     json_array_end(&j);
     report_uneven_json(&j, r);
+    report_waits_json(&j, r);
     write_estimate(&j, estimate);
     report_rates_json(&j, r->ranks, r->rank_count);
     write_mpi(&j, r);

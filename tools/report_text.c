@@ -488,6 +488,7 @@ void report_print_text(FILE *out, const struct report *r, const struct report_es
     report_instructions_print(out, r, all);
     print_functions(out, r, top);
     report_uneven_print(out, r, all);
+    report_waits_print(out, r);
     report_functions_print(out, r, top);
     report_counters_print(out, r, top);
     print_ranks(out, r, all);

@@ -7,6 +7,27 @@ here=$REGTRACE_SOURCE/t/share
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$REGTRACE_SOURCE/share/python
 cd "$T" || exit 99
 
+# What the report says of waits and messages, against the package, which shares no code with it.
+cat >told.py <<'END'
+import json, subprocess, sys, regtrace
+run = regtrace.open(sys.argv[2])
+told = json.loads(subprocess.run([sys.argv[1], "report", "--json", sys.argv[2]], capture_output=True, check=True).stdout)
+waits = run.waits()
+want = {}
+for (kind, function), part in waits.groupby(["kind", "function"]):
+    longest = part.loc[part["wait_ns"].idxmax()]
+    want[kind, function] = (len(part), part["wait_ns"].sum(), longest["wait_ns"], longest["rank"], longest["for_rank"])
+got = {(t["kind"], t["function"]): (t["waits"], t["total_ns"], t["longest_ns"], t["rank"], t["for_rank"]) for t in told["waits"]}
+assert got == want and len(got) >= 7, (got, want)
+for r in told["waits_by_rank"]:
+    assert r["waited_ns"] == waits.loc[waits["rank"] == r["rank"], "wait_ns"].sum(), r
+    assert r["others_waited_ns"] == waits.loc[waits["for_rank"] == r["rank"], "wait_ns"].sum(), r
+numbers, sizes = run.mpi_matrix("messages"), run.mpi_matrix()
+pairs = {(m["from"], m["to"]): (m["messages"], m["bytes"]) for m in told["messages"]}
+assert pairs == {(s, r): (numbers.loc[s, r], sizes.loc[s, r]) for s in range(3) for r in range(3) if numbers.loc[s, r]}, pairs
+assert [told[f"unmatched_{w}"] for w in ("sends", "receives", "collectives")] == [0, 0, 0]
+END
+
 ran=0
 for mpi in $(mpis); do
     "mpicc.$mpi" -O1 -o "waits.$mpi" "$here/waits.c" 2>/dev/null || continue
@@ -15,6 +36,8 @@ for mpi in $(mpis); do
     is "$status" 0 "$mpi: ranks that wait for each other" || diag "$err"
     run 60 "$PYTHON" "$here/waits_check.py" "$mpi" "$T/log.$mpi" sends
     is "$status" 0 "$mpi: each wait is found, as long as the program measured, for whom" || diag "$out$err"
+    run 60 "$PYTHON" told.py "$REGTRACE" "$mpi"
+    is "$status" 0 "$mpi: and regtrace report says the same" || diag "$out$err"
     run 60 "$REGTRACE" emulate "$mpi"
     like "$out" ' 7 messages of ' "$mpi: all messages are matched"
     run 60 "$PYTHON" "$here/waits_check.py" "$mpi" "$T/log.$mpi" messages
@@ -57,6 +80,12 @@ refused(lambda: run.imbalance("rank"), "run, window and function")
 END
 run 60 "$PYTHON" check1.py "$last"
 is "$status" 0 'channels are what the calls are, for all of the time' || diag "$out$err"
+
+run 60 "$REGTRACE" report "$last"
+like "$out" 'late receiver +MPI_Ssend +1 ' 'the report has waits in words'
+like "$out" 'Messages from rank to rank: 7 of 136 bytes between 4 pairs' 'and messages'
+run 60 "$REGTRACE" report -rank 0 "$last"
+unlike "$out" 'Waits|Messages' 'of one rank alone nothing is told'
 
 # Windows that ranks open and close by themselves, and a rank that is killed.
 cat >killed.c <<'END'
@@ -135,6 +164,9 @@ for of in "$last" parts; do
 done
 run 30 "$REGTRACE" report parts
 like "$out" 'Work of ranks outside MPI' 'and in words'
+like "$out" 'not told: 2 sends and 1 receives .*windows' 'messages that are not known to be matched are counted, with the reason'
+like "$out" 'not told: 20 collective calls' 'and collective calls'
+unlike "$out" 'late sender|Messages from rank' 'and nothing is said of them'
 is "$(grep -cE '^ +[0-3] +2 .*% to ' <<<"$out")" 4 'a line a window'
 run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/dead" "$T/killed" kill
 cat >check3.py <<'END'
