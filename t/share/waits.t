@@ -87,6 +87,42 @@ like "$out" 'Messages from rank to rank: 7 of 136 bytes between 4 pairs' 'and me
 run 60 "$REGTRACE" report -rank 0 "$last"
 unlike "$out" 'Waits|Messages' 'of one rank alone nothing is told'
 
+# Communicators of some ranks: each has an order of its own.
+cat >split.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <time.h>
+int main(int argc, char **argv)
+{
+    int rank;
+    MPI_Comm half;
+    struct timespec late = {.tv_nsec = 80000000};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+    for (int i = 0; i < 5 + rank % 2; i++)
+        MPI_Barrier(half);
+    if (rank == 3)
+        nanosleep(&late, NULL);
+    double before = MPI_Wtime();
+    MPI_Allreduce(MPI_IN_PLACE, &(int){1}, 1, MPI_INT, MPI_SUM, half);
+    if (rank == 1)
+        printf("%.0f\n", (MPI_Wtime() - before) * 1e9);
+    MPI_Barrier(half);
+    MPI_Finalize();
+    return 0;
+}
+END
+"mpicc.$last" -O1 -o split split.c || exit 99
+run 60 mpirun_for "$last" 4 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/halves" "$T/split"
+measured=$out
+"$REGTRACE" report --json halves >halves.json
+is "$("$PYTHON" -c 'import json, sys
+r, measured = json.load(open("halves.json")), float(sys.argv[1])
+w = [x for x in r["waits"] if x["function"] == "MPI_Allreduce"]
+print([(x["kind"], x["rank"], x["for_rank"], 0.5 * measured < x["longest_ns"] < 1.01 * measured) for x in w], r["unmatched_collectives"])' "$measured")" \
+    "[('collective', 1, 3, True)] 0" 'waits on communicators of some ranks'
+
 # Windows that ranks open and close by themselves, and a rank that is killed.
 cat >killed.c <<'END'
 #include <mpi.h>
