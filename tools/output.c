@@ -16,13 +16,18 @@ bool output_make_folder(const char *command, const char *path)
     return false;
 }
 
-static void name_output(char out[PATH_MAX], const char *dir, const char *ending)
+void output_name(char out[PATH_MAX], const char *given, const char *dir, const char *ending)
 {
     size_t n = strlen(dir);
+    if (given != NULL) {
+        (void)snprintf(out, PATH_MAX, "%s", given);
+        return;
+    }
     while (n > 1 && dir[n - 1] == '/')
         n--;
     if (n == 1 && dir[0] == '.')
-        (void)snprintf(out, PATH_MAX, "%s", ending + 1);
+        (void)snprintf(out, PATH_MAX, "%s%s", ending[0] == '.' ? "timeline" : "",
+                       ending + (ending[0] != '.'));
     else
         (void)snprintf(out, PATH_MAX, "%.*s%s", (int)n, dir, ending);
 }
@@ -38,10 +43,7 @@ static bool is_empty(DIR *d)
 bool output_folder(const char *command, const char *given, const char *dir, const char *ending,
                    char out[PATH_MAX])
 {
-    if (given != NULL)
-        (void)snprintf(out, PATH_MAX, "%s", given);
-    else
-        name_output(out, dir, ending);
+    output_name(out, given, dir, ending);
     DIR *d = opendir(out);
     if (d == NULL && errno == ENOENT)
         return output_make_folder(command, out);

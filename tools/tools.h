@@ -114,6 +114,8 @@ int output_finish(const char *command, int code);
 
 /* False, and a message. */
 bool output_make_folder(const char *command, const char *path);
+/* The name `given`, or the run's with `ending` behind it. */
+void output_name(char out[PATH_MAX], const char *given, const char *dir, const char *ending);
 /* The folder `given`, or the run's name with `ending` ("-windows") behind it: made, or there and empty, since files of another run are
  * never mixed with these. False, and a message. */
 bool output_folder(const char *command, const char *given, const char *dir, const char *ending,
@@ -162,6 +164,6 @@ const char *tool_version(void);
 /* --- subcommands: cmd_*.c ------------------------------------------------------------------------- */
 extern const struct command command_run, command_report, command_dump, command_check, command_ctl,
     command_doctor, command_recover, command_split, command_export, command_plan, command_emulate,
-    command_prv, command_version, command_help;
+    command_prv, command_timeline, command_version, command_help;
 
 #endif

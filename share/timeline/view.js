@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What is looked at: a span of time, rows that are open or closed, lanes that are shown; and where each line lies. */
+const view = {
+    from: meta.from, to: Math.max(meta.to, meta.from + 1), top: 0, width: 1, height: 1,
+    closed: new Set(), hidden: new Set(), selected: null, item: null, search: "", matches: null, messages: false,
+};
+const whole = { from: view.from, to: view.to };
+const NARROWEST = 20; /* ns over the whole width */
+
+/* --- rows ------------------------------------------------------------------------------------------------------------- */
+
+const ORDER = ["region.window", "region.alarm", "ovni.flush", "region.pcontrol", "region.name", "region.mark", "mpi.activity", "mpi.function",
+    "func.name", "region.signal", "sample.function", "pmu."];
+const BOX = 15, FLAME = 14;
+
+function orderOf(lane) {
+    const i = ORDER.findIndex((name) => lane.name.startsWith(name));
+    return i < 0 ? ORDER.length : i;
+}
+
+function heightOf(lane) {
+    return lane.kind === "curve" ? 30 : lane.kind === "ticks" ? 11 : lane.name === "mpi.activity" ? 9 : lane.name === "region.window" ? 12 : BOX;
+}
+
+const SHORT = { "region.window": "windows", "region.alarm": "alarms", "ovni.flush": "recorder", "region.pcontrol": "MPI_Pcontrol", "region.name": "regions",
+    "mpi.activity": "state", "mpi.function": "MPI calls", "func.name": "functions", "region.signal": "signals", "sample.function": "samples" };
+
+function laneText(lane) {
+    return SHORT[lane.name] || lane.title;
+}
+
+/* Threads by process, and for each its lanes with their tracks by depth. */
+const processes = [];
+meta.threads.forEach((thread, number) => {
+    let process = processes[processes.length - 1];
+    if (!process || process.number !== thread.process)
+        processes.push(process = { number: thread.process, rank: thread.rank, pid: thread.pid, node: meta.nodes[thread.node], threads: [] });
+    process.threads.push({ ...thread, index: number, lanes: [] });
+});
+const threads = processes.flatMap((p) => p.threads);
+for (const track of tracks) {
+    const lanesOf = threads[track.thread].lanes;
+    let entry = lanesOf.find((l) => l.lane === track.lane);
+    if (!entry)
+        lanesOf.push(entry = { lane: track.lane, tracks: [] });
+    entry.tracks[track.depth] = track;
+}
+for (const thread of threads)
+    thread.lanes.sort((a, b) => orderOf(a.lane) - orderOf(b.lane) || a.lane.number - b.lane.number);
+for (const process of processes) {
+    const same = processes.filter((p) => p.rank === process.rank);
+    process.name = `rank ${process.rank}` + (same.length > 1 ? ` (${process.pid})` : "");
+    process.main = process.threads.reduce((a, b) => (weight(b) > weight(a) ? b : a));
+}
+
+function weight(thread) {
+    return thread.lanes.reduce((n, l) => n + (l.lane.kind === "calls" ? 1e6 : 0) + l.tracks.length, 0);
+}
+
+function threadName(thread) {
+    return thread.name ? `thread ${thread.thread}, ${thread.name}` : `thread ${thread.thread}`;
+}
+
+/* The one line of a closed process: windows, and what is told most of it. */
+function summary(process) {
+    const of = (name) => process.main.lanes.find((l) => l.lane.name === name);
+    return [of("region.window"), of("mpi.activity"), of("mpi.function") || of("func.name") || of("region.name")].filter(Boolean);
+}
+
+let lines = [], total = 0;
+
+/* Lines from the top: kind, y, height. */
+function layOut() {
+    lines = [];
+    let y = 0;
+    const add = (line) => {
+        line.y = y;
+        y += line.height;
+        lines.push(line);
+    };
+    for (const process of processes) {
+        if (view.closed.has(process.number)) {
+            add({ kind: "closed", process, thread: process.main, height: 20, parts: summary(process) });
+            continue;
+        }
+        add({ kind: "process", process, height: 20 });
+        const some = process.threads.filter((t) => t.lanes.length !== 0);
+        for (const thread of some) {
+            if (some.length > 1)
+                add({ kind: "thread", process, thread, height: 15 });
+            for (const entry of thread.lanes) {
+                if (view.hidden.has(entry.lane.number))
+                    continue;
+                const each = entry.lane.name === "func.name" ? FLAME : heightOf(entry.lane);
+                add({ kind: "lane", process, thread, entry, each, height: each * entry.tracks.length + 2 });
+            }
+        }
+        add({ kind: "space", process, height: 4 });
+    }
+    total = y;
+}
+
+/* --- time ------------------------------------------------------------------------------------------------------------- */
+
+function dot() {
+    return (view.to - view.from) / view.width; /* ns */
+}
+function xOf(time) {
+    return (time - view.from) / dot();
+}
+function timeAt(x) {
+    return view.from + x * dot();
+}
+
+/* Not beyond the run, not narrower than can be told apart. */
+function look(from, to) {
+    let span = Math.min(Math.max(to - from, NARROWEST), whole.to - whole.from || 1);
+    const middle = (from + to) / 2;
+    from = to - from === span ? from : middle - span / 2;
+    from = Math.min(Math.max(from, whole.from), whole.to - span);
+    view.from = from;
+    view.to = from + span;
+    changed();
+}
+
+function zoomAt(x, factor) {
+    const time = timeAt(x), span = (view.to - view.from) * factor;
+    if (span < NARROWEST && factor < 1)
+        return;
+    look(time - x / view.width * span, time + (1 - x / view.width) * span);
+}
+
+function move(dots) {
+    const by = dots * dot();
+    look(view.from + by, view.to + by);
+}
+
+const UNITS = [["s", 1e9], ["ms", 1e6], ["\u00b5s", 1e3], ["ns", 1]];
+
+/* A duration with four digits that mean something. */
+function duration(ns) {
+    for (const [name, size] of UNITS)
+        if (Math.abs(ns) >= size || size === 1)
+            return `${size === 1 ? Math.round(ns) : (ns / size).toPrecision(4)} ${name}`;
+    return "0 ns";
+}
+
+/* To the very ns: 1.234 567 890 s. */
+function exact(ns) {
+    const whole = Math.round(ns), sign = whole < 0 ? "-" : "", all = Math.abs(whole);
+    const rest = String(all % 1e9).padStart(9, "0");
+    return `${sign}${Math.floor(all / 1e9)}.${rest.slice(0, 3)} ${rest.slice(3, 6)} ${rest.slice(6)} s`;
+}
+
+function amount(n) {
+    return n.toLocaleString("en-US");
+}
+
+/* --- the fragment of the address: what is looked at ------------------------------------------------------------------------ */
+
+let keeping = 0;
+
+function keepView() {
+    clearTimeout(keeping);
+    keeping = setTimeout(() => {
+        const parts = [`from=${Math.round(view.from)}`, `to=${Math.round(view.to)}`];
+        if (view.top)
+            parts.push(`top=${Math.round(view.top)}`);
+        if (view.selected)
+            parts.push(`select=${Math.round(view.selected.from)}-${Math.round(view.selected.to)}`);
+        if (view.search)
+            parts.push(`find=${encodeURIComponent(view.search)}`);
+        parts.push(`closed=${[...view.closed].join(".")}`);
+        if (view.hidden.size)
+            parts.push(`hidden=${[...view.hidden].join(".")}`);
+        try {
+            history.replaceState(null, "", "#" + parts.join("&"));
+        } catch (error) { /* too often, or not allowed here: the view is not kept */ }
+    }, 250);
+}
+
+function takeFragment(wished) {
+    const numbers = (name) => new Set((wished.get(name) || "").split(".").filter((x) => x !== "").map(Number));
+    const from = parseFloat(wished.get("from")), to = parseFloat(wished.get("to"));
+    const select = (wished.get("select") || "").split("-").map(Number);
+    view.closed = wished.has("closed") ? numbers("closed") : processes.length > 8 ? new Set(processes.map((p) => p.number)) : new Set();
+    view.hidden = numbers("hidden");
+    view.top = parseFloat(wished.get("top")) || 0;
+    view.search = wished.get("find") || "";
+    view.selected = select.length === 2 && select[0] < select[1] ? { from: select[0], to: select[1] } : null;
+    layOut();
+    if (from < to)
+        look(from, to);
+    else
+        look(whole.from, whole.to);
+}

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The files of regtrace timeline, without a browser: what they hold, what is refused, that they are the same each time.
+. "$(dirname "$0")/../lib.sh"
+cc -O2 -I"$REGTRACE_SOURCE/share/include" -o "$T/threads" "$REGTRACE_SOURCE/t/emu/threads.c" -pthread || exit 99
+run 60 "$REGTRACE" run -quiet -o "$T/run" -- "$T/threads"
+is "$status" 0 "a run of two processes with four threads each" || diag "$err"
+cd "$T" || exit 99
+
+run 60 "$REGTRACE" timeline run
+is "$status" 0 "a page of it" || diag "$err"
+like "$out" '^run.html: [0-9]+ bytes' "has the run's name, which is told"
+[ -s run.html ]
+ok $? "and is there"
+is "$(find . -maxdepth 1 -name '.spool*' | wc -l)" 0 "no temporary file is left"
+run 60 "$REGTRACE" timeline run
+is "$status" 1 "another time it is refused"
+like "$err" 'run.html is there already.*-output FILE' "which says what to do"
+run 60 "$REGTRACE" timeline -o again.html --svg one.svg run
+cmp -s run.html again.html
+ok $? "the same run gives the same page"
+run 60 "$REGTRACE" timeline --svg two.svg run
+cmp -s one.svg two.svg
+ok $? "and the same picture"
+[ ! -e timeline.html ] && [ "$(find . -maxdepth 1 -name '*.html' | wc -l)" = 2 ]
+ok $? "which alone is made where it alone is wished"
+unlike "$(cat run.html one.svg | sed 's|http://www.w3.org/2000/svg||')" '(https?:)?//[a-z]+\.|<link[^>]*href="[^d]|@import|<img' "they load nothing from anywhere"
+like "$(head -c 3000 run.html)" "default-src 'none'" "and the page forbids it"
+
+# Boxes by a count of our own: each region is one, each thread's window one.
+boxes() { sed -n 's/^[0-9]* events, \([0-9]*\) boxes.*/\1/p' <<<"$1"; }
+all=$(boxes "$out") whole=$out
+regions=$("$REGTRACE" dump --json run | grep -c EV_REGION_BEGIN)
+[ "$regions" -gt 13000 ]
+ok $? "the run has many regions ($regions)" || diag "$("$REGTRACE" dump --json run | head -3)"
+[ "$all" -gt "$regions" ]
+ok $? "each has a box, and there is more ($all)"
+run 60 "$REGTRACE" timeline --rank 0 -o rank.html run
+is "$(boxes "$out")" "$all" "rank 0 is all of them"
+run 60 "$REGTRACE" timeline --rank 7 -o none.html run
+is "$status" 1 "no such rank"
+[ ! -e none.html ]
+ok $? "makes no page"
+# Of the first third of the time, in which somebody runs.
+read -r from to < <(sed -n 's/.* from \([0-9.]*\) to \([0-9.]*\) s$/\1 \2/p' <<<"$whole" | awk '{ printf "%.9f %.9f\n", $1 + ($2 - $1) / 100, $1 + ($2 - $1) / 3 }')
+run 60 "$REGTRACE" timeline --from "$from" --to "$to" -o part.html run
+is "$status" 0 "a part of the time" || diag "$from $to $err"
+[ "$(boxes "$out")" -gt 0 ] && [ "$(boxes "$out")" -lt "$all" ]
+ok $? "has less" || diag "$out"
+sed -n 's/.* from \([0-9.]*\) to \([0-9.]*\) s$/\1 \2/p' <<<"$out" | awk -v a="$from" -v b="$to" '{ exit !(NF == 2 && $1 >= a && $2 <= b) }'
+ok $? "and lies where it is asked for" || diag "$out ($from $to)"
+run 60 "$REGTRACE" timeline --window 5 -o none.html run
+is "$status" 1 "a window that is not there"
+like "$err" 'nothing is there to be shown' "is told"
+for wrong in '--from x' '--to -1' '--window a' '--from 2 --to 1' '--svg='; do
+    # shellcheck disable=SC2086  # words
+    run 20 "$REGTRACE" timeline $wrong run
+    is "$status" 2 "timeline $wrong is wrong usage"
+    isnt "$err" '' "and is told"
+done
+run 20 "$REGTRACE" timeline -o no/such/page.html run
+is "$status" 1 "a folder that is not there"
+like "$err" 'no/such/page.html.*-output FILE' "is told"
+if [ -w /dev/full ]; then
+    ln -s /dev/full full.html
+    run 20 "$REGTRACE" timeline -o full.html run
+    is "$status" 1 "what is there is no file to be written"
+fi
+
+# PNG by libcairo, or the reason.
+run 60 "$REGTRACE" timeline --png one.png run
+if [ "$status" = 0 ]; then
+    is "$(head -c 8 one.png | od -An -tx1 | tr -d ' ')" 89504e470d0a1a0a "a PNG"
+    [ "$(stat -c %s one.png)" -gt 5000 ]
+    ok $? "which has something in it"
+else
+    like "$err" 'libcairo2.*-svg' "without libcairo it says so"
+    [ ! -e one.png ]
+    ok $? "and leaves no file"
+    skip "a PNG" "no libcairo"
+fi
+python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' one.svg
+ok $? "the SVG is well-formed"
+like "$(cat one.svg)" '>rank 0\.[0-4]<' "and names its rows"
+
+# A process that was killed, by policy.
+cc -O2 -I"$REGTRACE_SOURCE/share/include" -x c -o killed - <<'C' || exit 99
+#include <regtrace.h>
+#include <signal.h>
+int main(void)
+{
+    for (int i = 0; i < 5000; i++) {
+        regtrace_region_begin("part");
+        regtrace_region_end("part");
+    }
+    regtrace_region_begin("open");
+    return raise(SIGKILL);
+}
+C
+run 60 "$REGTRACE" run -quiet -o dead -- ./killed
+run 60 "$REGTRACE" timeline dead
+is "$status" 1 "a run that was killed is refused"
+like "$err" 'salvage' "with the remedy"
+[ ! -e dead.html ]
+ok $? "and no page is left"
+run 60 "$REGTRACE" timeline -policy salvage dead
+[ -s dead.html ]
+ok $? "which makes one" || diag "$err"
+leaves_streams=1
+done_testing

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pages in a browser. Usage: page.py SMALL SMALL.html LARGE LARGE.html; lines "ok|what" or "no|what|why"."""
+
+import sys
+import time
+
+import regtrace
+from browser import Browser
+
+
+def ok(good, what, why=""):
+    print(f"{'ok' if good else 'no'}|{what}|{why}".replace("\n", " "), flush=True)
+
+
+def same(got, want, what):
+    ok(got == want, what, f"got {str(got)[:300]}, want {str(want)[:300]}")
+
+
+SUMS = """(() => {
+    const result = {};
+    for (const track of regtrace.tracks.filter((t) => t.lane.name === LANE)) {
+        const items = regtrace.itemsOf(track), rank = regtrace.threads[track.thread].rank;
+        for (let i = 0; i < items.n; i++) {
+            const key = [rank, regtrace.threads[track.thread].thread, track.depth, track.lane.values[items.value[i]]].join("/");
+            const sum = result[key] = result[key] || [0, 0, 0];
+            sum[0]++;
+            sum[1] += items.end[i] - items.start[i];
+            sum[2] += items.bytes ? items.bytes[i] : 0;
+        }
+    }
+    return result;
+})()"""
+
+
+def sums(browser, lane):
+    return {k: tuple(v) for k, v in browser.run(SUMS.replace("LANE", repr(lane))).items()}
+
+
+def wanted(frame, name, more=None):
+    found = {}
+    for row in frame.itertuples():
+        key = f"{row.rank}/{row.thread}/{row.depth}/{getattr(row, name)}"
+        count, length, amount = found.get(key, (0, 0, 0))
+        found[key] = (count + 1, length + int(row.duration_ns), amount + (int(getattr(row, more)) if more else 0))
+    return found
+
+
+def near(got, want):
+    """The same but for ns that clocks are rounded by."""
+    return got.keys() == want.keys() and all(got[k][0] == want[k][0] and abs(got[k][1] - want[k][1]) <= 2 * want[k][0] and got[k][2] == want[k][2] for k in want)
+
+
+def figures(b, run):
+    calls = run.mpi_calls()
+    got, want = sums(b, "mpi.function"), wanted(calls, "function", "bytes")
+    ok(near(got, want), f"{len(calls)} MPI calls by rank, thread, depth and name: how many, how long, how many bytes", f"{got} and {want}")
+    ok(len(calls) > 100, "which are many")
+    functions = run.functions()
+    got, want = sums(b, "func.name"), wanted(functions, "function")
+    ok(near(got, want), f"{len(functions)} functions likewise, each at its depth", f"{list(got.items())[:6]} and {list(want.items())[:6]}")
+    regions = run.regions()
+    got, want = sums(b, "region.name"), wanted(regions, "name") if "depth" in regions else None
+    if want is not None:
+        ok(near(got, want), f"{len(regions)} regions likewise", f"{list(got.items())[:6]} and {list(want.items())[:6]}")
+    windows = run.windows()
+    got = b.run("regtrace.windows().map((w) => [w.name, w.count, Math.round(w.time)])")
+    want = [[f"window {o}", len(g), int(g["duration_ns"].sum())] for o, g in windows.groupby("ordinal")]
+    ok([g[:2] for g in sorted(got)] == [w[:2] for w in sorted(want)] and all(abs(g[2] - w[2]) < 3 * w[1] for g, w in zip(sorted(got), sorted(want))),
+       f"{len(want)} windows: threads and times", f"{got[:4]} and {want[:4]}")
+    got = b.run("""(() => { const f = regtrace.figuresOf(regtrace.meta.from, regtrace.meta.to); return f.byThread.filter((t) => t.calls).map((t) => [t.thread.rank, t.calls, t.mpi]); })()""")
+    top = calls[calls["depth"] == 0].groupby("rank")["duration_ns"].agg(["count", "sum"])
+    ok([[g[0], g[1]] for g in got] == [[int(r), int(v["count"])] for r, v in top.iterrows()] and all(abs(g[2] - top.loc[g[0], "sum"]) <= 2 * g[1] for g in got),
+       "figures of all of the time: calls and time in MPI of each rank", f"{got} and {top}")
+    begin, end = int(calls["begin_ns"].quantile(0.4)), int(calls["begin_ns"].quantile(0.6))
+    origin = int(run.windows()["start_ns"].min()) - 0
+    first = b.run("(() => { let best = Infinity; for (const t of regtrace.tracks.filter((t) => t.lane.name === 'mpi.function')) best = Math.min(best, regtrace.itemsOf(t).start[0]); return best; })()")
+    shift = int(calls["begin_ns"].min()) - first
+    outer = calls[calls["depth"] == 0]
+    cut = (outer["end_ns"].clip(upper=end) - outer["begin_ns"].clip(lower=begin)).clip(lower=0)
+    want = {int(r): int(v) for r, v in cut.groupby(outer["rank"]).sum().items()}
+    got = dict(b.run(f"regtrace.figuresOf({begin - shift}, {end - shift}).byThread.filter((t) => t.mpi).map((t) => [t.thread.rank, t.mpi])"))
+    ok(got.keys() == want.keys() and all(abs(got[k] - want[k]) <= 2 * len(outer) for k in want), "figures of a part of it: boxes are cut at its ends", f"{got} and {want}, {origin}")
+    own = b.run("""(() => { let own = 0, outer = 0; const f = regtrace.figuresOf(regtrace.meta.from, regtrace.meta.to);
+        for (const [lane, map] of f.byLane) if (lane.name === "func.name") for (const s of map.values()) own += s.self;
+        for (const t of regtrace.tracks) if (t.lane.name === "func.name" && t.depth === 0) { const i = regtrace.itemsOf(t); for (let k = 0; k < i.n; k++) outer += i.end[k] - i.start[k]; }
+        return [own, outer]; })()""")
+    same(round(own[0]), round(own[1]), "own times of all functions are together the time of the outermost")
+
+
+LEVELS = """(() => {
+    const wrong = [];
+    let levels = 0, most = 0;
+    for (const track of regtrace.tracks) {
+        const items = regtrace.itemsOf(track);
+        for (const level of track.levels) {
+            const bins = regtrace.pick(track, level.width);
+            if (bins.width !== level.width || !bins.share || track.lane.kind === "ticks")
+                continue;
+            levels++;
+            let k = 0, sum = 0, time = 0, last = -1;
+            for (let i = 0; i < items.n; i++) {
+                time += items.end[i] - items.start[i];
+                while (k < bins.n && bins.end[k] <= items.start[i]) k++;
+                if (k === bins.n || bins.start[k] > items.start[i]) wrong.push([track.lane.name, level.width, i]);
+            }
+            for (let i = 0; i < bins.n; i++) {
+                sum += (bins.end[i] - bins.start[i]) * bins.all[i] / 255;
+                if (bins.start[i] < last || bins.share[i] === 0 || bins.share[i] > bins.all[i]) wrong.push(["bin", i]);
+                last = bins.end[i];
+            }
+            /* Shares are of 255, and at least 1. */
+            if (Math.abs(sum - time) > bins.n * level.width / 255 + items.n) wrong.push([track.lane.name, level.width, sum, time]);
+        }
+    }
+    return [levels, wrong.slice(0, 5)];
+})()"""
+
+DRAWN = """(() => {
+    let most = 0;
+    const { view, tracks, pick } = regtrace;
+    for (let span = regtrace.meta.to - regtrace.meta.from, at = 0; span > 1000; span /= 3)
+        for (const track of tracks)
+            for (at = 0; at < 5; at++) {
+                const from = regtrace.meta.from + (regtrace.meta.to - regtrace.meta.from - span) * at / 4, data = pick(track, span / view.width);
+                let n = 0;
+                for (let i = 0; i < data.n; i++) n += data.end[i] >= from && data.start[i] <= from + span ? 1 : 0;
+                most = Math.max(most, n / view.width);
+            }
+    return most;
+})()"""
+
+
+def levels(b):
+    count, wrong = b.run(LEVELS)
+    ok(count > 10, f"{count} levels of detail")
+    same(wrong, [], "in each level each box has a bin where it begins, and all shares are together the time of the boxes")
+    most = b.run(DRAWN)
+    ok(0.1 < most < 6, f"at no width more than a few boxes or bins are drawn of a track for each dot ({most:.2f})")
+
+
+def colour_at(b, x, y):
+    return b.run(f"[...document.getElementById('plot').getContext('2d').getImageData({x}, {y}, 1, 1).data].slice(0, 3)")
+
+
+def painted(b):
+    """A dot in the middle of a long box has its colour."""
+    found = b.run("""(() => {
+        const line = regtrace.lines().find((l) => l.kind === "lane" && l.entry.lane.kind === "calls"), track = line.entry.tracks[0], items = regtrace.itemsOf(track);
+        let best = 0;
+        for (let i = 0; i < items.n; i++) best = items.end[i] - items.start[i] > items.end[best] - items.start[best] ? i : best;
+        const length = items.end[best] - items.start[best];
+        regtrace.look(items.start[best] - length, items.end[best] + length);
+        return [line.y + 3, line.entry.lane.colours[items.value[best]], line.entry.lane.values[items.value[best]], items.start[best], items.end[best]];
+    })()""")
+    b.frame()
+    width = b.run("regtrace.view.width")
+    want = [int(found[1][i : i + 2], 16) for i in (1, 3, 5)]
+    same(colour_at(b, round(width * 0.6), round(found[0] - b.run("regtrace.view.top"))), want, f"the longest call, {found[2]}, is painted in its colour")
+    box = b.run("(() => { const r = document.getElementById('plot').getBoundingClientRect(); return [r.left, r.top]; })()")
+    b.mouse("mouseMoved", box[0] + width * 0.5, box[1] + found[0])
+    b.frame()
+    tip = b.run("document.getElementById('tip').hidden ? '' : document.getElementById('tip').innerText")
+    start = f"{int(found[3]) // 10**9}.{int(found[3]) % 10**9:09d}"
+    ok(found[2] in tip and start in tip.replace(" ", ""), "the pointer there shows its name and its begin to the ns", tip)
+    b.click(box[0] + width * 0.5, box[1] + found[0])
+    same(b.run("[regtrace.view.selected.from, regtrace.view.selected.to]"), found[3:5], "a click selects its time")
+
+
+def keys(b):
+    b.run("document.activeElement.blur()")
+    b.key("Escape")
+    same(b.run("regtrace.view.selected"), None, "Escape: nothing is selected")
+    b.key("0")
+    span = "regtrace.view.to - regtrace.view.from"
+    all_of_it = b.run(span)
+    same(all_of_it, b.run("regtrace.meta.to - regtrace.meta.from"), "0: all of the time")
+    b.key("+")
+    ok(0.3 < b.run(span) / all_of_it < 0.9, "+ zooms in")
+    before = b.run("regtrace.view.from")
+    b.key("ArrowRight")
+    ok(b.run("regtrace.view.from") > before, "an arrow moves on")
+    b.key("ArrowLeft")
+    ok(abs(b.run("regtrace.view.from") - before) < 2, "the other one back")
+    box = b.run("(() => { const r = document.getElementById('plot').getBoundingClientRect(); return [r.left, r.top, r.width]; })()")
+    at = "regtrace.view.from + 0.25 * (regtrace.view.to - regtrace.view.from)"
+    there, wide = b.run(at), b.run(span)
+    b.mouse("mouseWheel", box[0] + box[2] * 0.25, box[1] + 100, deltaX=0, deltaY=-300)
+    b.wait(f"{span} < {wide} * 0.8")
+    ok(abs(b.run(at) - there) < wide * 0.01, "the wheel zooms where the pointer is")
+    before, wide = b.run("regtrace.view.from"), b.run(span)
+    b.drag(box[0] + 400, box[1] + 100, box[0] + 300, box[1] + 100)
+    ok(abs(b.run("regtrace.view.from") - before - wide * 100 / box[2]) < wide * 0.02, "dragging moves")
+    b.drag(box[0] + 100, box[1] - 20, box[0] + 300, box[1] - 20)
+    part = b.run(f"(regtrace.view.selected.to - regtrace.view.selected.from) / ({span})")
+    ok(abs(part - 200 / box[2]) < 0.01, "dragging on the ruler selects", str(part))
+    b.wait("document.getElementById('page-figures').innerText.startsWith('Selected')")
+    ok(True, "of which the panel shows figures")
+
+
+def names(b, calls):
+    want = int((calls["function"] == "MPI_Allreduce").sum())
+    b.key("/")
+    for letter in "allreduce":
+        b.key(letter)
+    b.key("Enter")
+    b.wait("document.getElementById('hits').textContent.includes(' of ')")
+    same(b.run("document.getElementById('hits').textContent").split(" of ")[1].replace(",", ""), str(want), "a search finds all calls of that name")
+    b.run("document.activeElement.blur()")
+    same(b.run("regtrace.view.item.name"), "MPI_Allreduce", "and goes to one")
+    starts = [b.run("regtrace.view.item.start")]
+    for _ in range(5):
+        b.key("n")
+        starts.append(b.run("regtrace.view.item.start"))
+    ok(starts == sorted(starts) and len(set(map(tuple, [[s] for s in starts]))) > 1, "n goes on in time", str(starts))
+    b.key("p")
+    same(b.run("regtrace.view.item.start"), starts[4], "p goes back")
+    b.key("Escape")
+
+
+def looks(b):
+    same(b.run("document.documentElement.dataset.theme"), "light", "light where that is preferred")
+    b.prefer("dark")
+    b.wait("document.documentElement.dataset.theme === 'dark'")
+    b.frame()
+    ok(True, "dark where that is preferred")
+    b.run("document.getElementById('theme').click()")
+    same(b.run("document.documentElement.dataset.theme"), "light", "and the switch changes it")
+    lines = b.run("regtrace.lines().length")
+    b.key("e")
+    ok(b.run("regtrace.lines().length") < lines, "e closes all rows")
+    b.key("e")
+    same(b.run("regtrace.lines().length"), lines, "and opens them")
+    b.run("document.querySelector('#labels button').focus()")
+    b.key("Enter")
+    ok(b.run("regtrace.lines().length") < lines, "the name of a rank closes its rows, by the keyboard too")
+    b.run("document.getElementById('tab-windows').click()")
+    rows = b.run("document.querySelectorAll('#page-windows tr.row').length")
+    same(rows, b.run("regtrace.windows().length"), "the table has all windows")
+    b.run("document.querySelectorAll('#page-windows tr.row')[1].click()")
+    same(b.run("regtrace.view.selected.from"), b.run("regtrace.windows()[1].from"), "a click there selects one")
+    unnamed = b.run("""[...document.querySelectorAll("button, input, [tabindex='0']")].filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels && e.labels.length)).map((e) => e.outerHTML)""")
+    same(unnamed, [], "all that can be focused has a name")
+
+
+def main():
+    small, small_page, large, large_page = sys.argv[1:]
+    with Browser() as b:
+        b.open(small_page)
+        run = regtrace.open(small)
+        figures(b, run)
+        painted(b)
+        keys(b)
+        names(b, run.mpi_calls())
+        looks(b)
+        b.run("regtrace.look(regtrace.meta.from + 1e6, regtrace.meta.from + 3e6)")
+        time.sleep(0.5)
+        fragment = b.run("location.hash")
+        b.open(small_page, fragment)
+        same(b.run("[regtrace.view.from - regtrace.meta.from, regtrace.view.to - regtrace.meta.from]"), [1e6, 3e6], "the address keeps what was looked at")
+        same(b.errors, [], "the browser has no complaint")
+        same([r for r in b.requests if not r.startswith(("file://", "about:", "data:"))], [], "and has asked nobody")
+    with Browser(width=500, height=800, dark=True) as b:
+        b.open(large_page)
+        same(b.run("document.documentElement.scrollWidth <= 500"), True, "a narrow window needs no scrolling to the side")
+        figures(b, regtrace.open(large))
+        levels(b)
+        same(b.errors, [], "the browser has no complaint")
+
+
+main()

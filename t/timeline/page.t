@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The page of regtrace timeline in a real browser: what it says against the Python package's reading of the same files, and what it does.
+. "$(dirname "$0")/../lib.sh"
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || skip_all "no chromium (apt-get install chromium)"
+[ "$PYTHON" != no ] || skip_all "no python3 with h5py and pandas"
+mpi=$(mpis | head -1)
+[ -n "$mpi" ] || skip_all "no MPI"
+cd "$T" || exit 99
+"mpicc.$mpi" -O1 -finstrument-functions -I"$REGTRACE_SOURCE/share/include" -o phases "$REGTRACE_SOURCE/t/timeline/phases.c" -pthread || exit 99
+rt_limit=120
+small() {
+    mpirun_for "$mpi" 3 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/small" REGTRACE_FUNCTIONS=1 \
+        REGTRACE_CONTROL='start:pcontrol:solve,stop:pcontrol:solved,repeat' ./phases 10 20000
+}
+large() { mpirun_for "$mpi" 3 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/large" REGTRACE_FUNCTIONS=1 ./phases 500 50; }
+for name in small large; do
+    run 120 $name
+    is "$status" 0 "a $name run" || diag "$err"
+    run 60 "$REGTRACE" timeline -wait 30 $name
+    is "$status" 0 "its page" || diag "$err"
+done
+PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/timeline run 240 "$PYTHON" "$REGTRACE_SOURCE/t/timeline/page.py" "$T/small" "$T/small.html" "$T/large" "$T/large.html"
+while IFS='|' read -r result name why; do
+    [ "$result" = ok ]
+    ok $? "$name" || diag "$why"
+done <<<"$out"
+is "$status" 0 "all was looked at" || diag "$err"
+done_testing

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Items of tracks from what channels show. Of stacks a replay shows the top alone: what lies below is kept here, from the events that push and
+ * pop. */
+#include "tools/timeline/tracks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTSIDE INT64_MAX
+
+/* A box that has begun. */
+struct box {
+    int64_t start;
+    uint32_t value; /* number of its lane's values */
+    struct call call;
+};
+
+/* A lane of a thread. */
+struct cell {
+    struct box *boxes; /* of states at most one */
+    uint32_t depth, room;
+    uint32_t *tracks; /* by depth: number + 1 */
+    uint32_t track_room;
+};
+
+/* What an event has pushed; its value is what the channel shows then, which is told if it has changed. */
+struct push {
+    bool waits;
+    uint32_t stream, lane;
+    int64_t time;
+    struct call call;
+};
+
+struct known_channels {
+    uint32_t mpi, functions, regions, signals, marks;
+};
+
+struct collector {
+    struct timeline *t;
+    struct cell *cells;    /* by stream and lane */
+    int64_t *visible_from; /* by stream; OUTSIDE: nothing is kept */
+    struct push push;
+    struct known_channels known;
+    int64_t now;
+};
+
+static struct cell *cell_of(const struct collector *c, uint32_t stream, uint32_t lane)
+{
+    return &c->cells[(size_t)stream * c->t->lane_count + lane];
+}
+
+static void failed(struct collector *c)
+{
+    c->t->error = ENOMEM;
+}
+
+/* --- items -------------------------------------------------------------------------------------------------------------------- */
+
+static struct track *add_track(struct collector *c, uint32_t stream, uint32_t lane, uint32_t depth)
+{
+    struct timeline *t = c->t;
+    if (t->track_count == t->track_room) {
+        uint32_t room = 2 * t->track_room + 64;
+        struct track *more = realloc(t->tracks, room * sizeof *more);
+        if (more == NULL)
+            return NULL;
+        t->tracks = more;
+        t->track_room = room;
+    }
+    t->tracks[t->track_count] = (struct track){.stream = stream, .lane = lane, .depth = depth};
+    return &t->tracks[t->track_count++];
+}
+
+static struct track *track_of(struct collector *c, uint32_t stream, uint32_t lane, uint32_t depth)
+{
+    struct cell *cell = cell_of(c, stream, lane);
+    if (depth >= cell->track_room) {
+        uint32_t room = 2 * depth + 2;
+        uint32_t *more = realloc(cell->tracks, room * sizeof *more);
+        if (more == NULL)
+            return NULL;
+        memset(more + cell->track_room, 0, (room - cell->track_room) * sizeof *more);
+        cell->tracks = more;
+        cell->track_room = room;
+    }
+    if (cell->tracks[depth] == 0) {
+        if (add_track(c, stream, lane, depth) == NULL)
+            return NULL;
+        cell->tracks[depth] = c->t->track_count;
+    }
+    return &c->t->tracks[cell->tracks[depth] - 1];
+}
+
+static void put_item(struct collector *c, uint32_t stream, uint32_t lane, uint32_t depth,
+                     struct item item)
+{
+    struct timeline *t = c->t;
+    uint8_t bytes[ITEM_BYTES];
+    int64_t from = c->visible_from[stream], to = t->options.to;
+    from = from == OUTSIDE || from > t->options.from ? from : t->options.from;
+    if (from == OUTSIDE || item.start > to || item.end < from ||
+        (item.end == from && item.start < from))
+        return;
+    struct track *track = track_of(c, stream, lane, depth);
+    if (track == NULL) {
+        failed(c);
+        return;
+    }
+    from = from < track->last ? track->last : from;
+    item.start = item.start < from ? from : item.start;
+    item.end = item.end > to ? to : item.end < item.start ? item.start : item.end;
+    t->from = t->items == 0 || item.start < t->from ? item.start : t->from;
+    t->to = t->items == 0 || item.end > t->to ? item.end : t->to;
+    spool_put(t->spool, (uint32_t)(track - t->tracks), bytes,
+              item_encode(bytes, t->lanes[lane].kind, track, &item));
+    track->items++;
+    t->items++;
+}
+
+static void put_box(struct collector *c, uint32_t stream, uint32_t lane, uint32_t depth,
+                    int64_t end)
+{
+    const struct box *b = &cell_of(c, stream, lane)->boxes[depth];
+    put_item(c, stream, lane, depth, (struct item){b->start, end, (int64_t)b->value, b->call});
+}
+
+static void push_box(struct collector *c, uint32_t stream, uint32_t lane, int64_t time,
+                     int64_t value, struct call call)
+{
+    struct cell *cell = cell_of(c, stream, lane);
+    uint32_t number = values_number(&c->t->lanes[lane].values, value);
+    if (cell->depth == cell->room) {
+        uint32_t room = 2 * cell->room + 2;
+        struct box *more = realloc(cell->boxes, room * sizeof *more);
+        if (more == NULL) {
+            failed(c);
+            return;
+        }
+        cell->boxes = more;
+        cell->room = room;
+    }
+    if (number == UINT32_MAX)
+        failed(c);
+    else
+        cell->boxes[cell->depth++] = (struct box){time, number, call};
+}
+
+static void pop_box(struct collector *c, uint32_t stream, uint32_t lane, int64_t time)
+{
+    struct cell *cell = cell_of(c, stream, lane);
+    if (cell->depth == 0)
+        return;
+    put_box(c, stream, lane, cell->depth - 1, time);
+    cell->depth--;
+}
+
+static void pop_all(struct collector *c, uint32_t stream, uint32_t lane, int64_t time)
+{
+    while (cell_of(c, stream, lane)->depth != 0)
+        pop_box(c, stream, lane, time);
+}
+
+static int64_t top_of(const struct collector *c, uint32_t stream, uint32_t lane)
+{
+    const struct cell *cell = cell_of(c, stream, lane);
+    return cell->depth == 0 ? 0
+                            : c->t->lanes[lane].values.values[cell->boxes[cell->depth - 1].value];
+}
+
+static bool is_stack(const struct lane *l)
+{
+    return l->kind == LANE_STACK || l->kind == LANE_CALLS;
+}
+
+/* --- what channels show ------------------------------------------------------------------------------------------------------- */
+
+/* The channel shows what it showed before: the same again is on top. */
+static void end_push(struct collector *c)
+{
+    struct push *p = &c->push;
+    if (!p->waits)
+        return;
+    p->waits = false;
+    push_box(c, p->stream, p->lane, p->time, top_of(c, p->stream, p->lane), p->call);
+}
+
+static void shows_stack(struct collector *c, uint32_t stream, uint32_t lane, int64_t time,
+                        int64_t value)
+{
+    struct push *p = &c->push;
+    if (p->waits && p->stream == stream && p->lane == lane) {
+        p->waits = false;
+        push_box(c, stream, lane, p->time, value, p->call);
+    } else if (value != top_of(c, stream, lane)) {
+        pop_all(c, stream, lane, time); /* nobody knows what is there, or nothing is */
+        if (value != 0)
+            push_box(c, stream, lane, time, value,
+                     (struct call){.peer = INT32_MIN, .tag = INT32_MIN});
+    }
+}
+
+static void shows(void *context, bool processor, uint32_t row, uint32_t channel, int64_t time,
+                  int64_t value)
+{
+    struct collector *c = context;
+    const struct lane *l = &c->t->lanes[channel];
+    if (processor || l->kind == LANE_NONE)
+        return;
+    c->now = time > c->now ? time : c->now;
+    switch (l->kind) {
+    case LANE_TICKS: /* they are shown from 1 ns before */
+        if (value != 0) {
+            uint32_t number = values_number(&c->t->lanes[channel].values, value);
+            if (number == UINT32_MAX)
+                failed(c);
+            else
+                put_item(c, row, channel, 0, (struct item){time + 1, time + 1, number, {0}});
+        }
+        break;
+    case LANE_CURVE:
+        if (value != 0 || cell_of(c, row, channel)->tracks != NULL)
+            put_item(c, row, channel, 0, (struct item){time, time, value, {0}});
+        break;
+    case LANE_STATE:
+        pop_all(c, row, channel, time);
+        if (value != 0)
+            push_box(c, row, channel, time, value, (struct call){.comm = 0});
+        break;
+    default: shows_stack(c, row, channel, time, value);
+    }
+}
+
+/* --- events -------------------------------------------------------------------------------------------------------------------- */
+
+static void cut_all(struct collector *c, uint32_t stream, int64_t time)
+{
+    for (uint32_t k = 0; k < c->t->lane_count; k++)
+        for (uint32_t d = 0; d < cell_of(c, stream, k)->depth; d++)
+            put_box(c, stream, k, d, time);
+}
+
+static void window_closes(struct collector *c, uint32_t stream, int64_t time)
+{
+    for (uint32_t k = 0; k < c->t->lane_count; k++)
+        if (is_stack(&c->t->lanes[k]))
+            pop_all(c, stream, k, time);
+    if (!c->t->options.windows.given)
+        return;
+    cut_all(c, stream, time);
+    c->visible_from[stream] = OUTSIDE;
+}
+
+static void pushes(struct collector *c, const struct emu_record *r, uint32_t lane, int64_t time,
+                   struct call call)
+{
+    c->push = (struct push){true, r->stream, lane, time, call};
+}
+
+static void take_mark(struct collector *c, const struct emu_record *r, int64_t time)
+{
+    uint32_t type = (uint32_t)r->event.a, lane = c->known.marks + type;
+    if (type >= 100 || lane >= c->t->lane_count)
+        return;
+    c->t->lanes[lane].kind = LANE_STACK;
+    if (r->event.code == EV_MARK_PUSH)
+        pushes(c, r, lane, time, (struct call){.comm = 0});
+    else
+        pop_box(c, r->stream, lane, time);
+}
+
+static int event(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
+{
+    struct collector *c = context;
+    const struct known_channels *k = &c->known;
+    const struct call none = {.peer = INT32_MIN, .tag = INT32_MIN};
+    end_push(c);
+    c->now = time;
+    if (EVENT_IS_MPI_ENTER(r->event.code))
+        pushes(c, r, k->mpi, time,
+               (struct call){r->event.b & ((UINT64_C(1) << 48) - 1), (int32_t)(uint32_t)r->event.a,
+                             (int32_t)(r->event.a >> 32), (uint32_t)(r->event.b >> 48)});
+    else if (EVENT_IS_MPI_LEAVE(r->event.code))
+        pop_box(c, r->stream, k->mpi, time);
+    else
+        switch (r->event.code) {
+        case EV_FUNCTION_ENTER: pushes(c, r, k->functions, time, none); break;
+        case EV_FUNCTION_LEAVE: pop_box(c, r->stream, k->functions, time); break;
+        case EV_REGION_BEGIN: pushes(c, r, k->regions, time, none); break;
+        case EV_REGION_END: pop_box(c, r->stream, k->regions, time); break;
+        case EV_SIGNAL_ENTER: pushes(c, r, k->signals, time, none); break;
+        case EV_SIGNAL_LEAVE: pop_box(c, r->stream, k->signals, time); break;
+        case EV_MARK_PUSH:
+        case EV_MARK_POP: take_mark(c, r, time); break;
+        case EV_WINDOW_OPEN:
+            if (c->visible_from[r->stream] == OUTSIDE &&
+                window_span_has(&c->t->options.windows, (int32_t)(uint32_t)r->event.a))
+                c->visible_from[r->stream] = time;
+            break;
+        case EV_WINDOW_CLOSE: window_closes(c, r->stream, time); break;
+        default: break;
+        }
+    if (c->t->error == 0)
+        return 0;
+    rt_error_set(e, "no memory");
+    return -c->t->error;
+}
+
+/* --- a run ---------------------------------------------------------------------------------------------------------------------- */
+
+static enum lane_kind kind_of(const struct replay_channel *ch)
+{
+    static const char *const shown[] = {"region.", "mpi.activity", "mpi.function", "func.",
+                                        "sample.", "ovni.flush",   "pmu."};
+    size_t i = 0, n = sizeof shown / sizeof shown[0];
+    while (i < n && strncmp(ch->name, shown[i], strlen(shown[i])) != 0)
+        i++;
+    if (i == n)
+        return LANE_NONE;
+    if (strncmp(ch->name, "pmu.", 4) == 0)
+        return LANE_CURVE;
+    if (strcmp(ch->name, "mpi.function") == 0)
+        return LANE_CALLS;
+    return ch->kind == EMU_PUNCTUAL ? LANE_TICKS : ch->kind == EMU_STACK ? LANE_STACK : LANE_STATE;
+}
+
+static void name_channel(struct collector *c, uint32_t channel, const char *name)
+{
+    struct {
+        const char *name;
+        uint32_t *channel;
+    } known[] = {{"mpi.function", &c->known.mpi},
+                 {"func.name", &c->known.functions},
+                 {"region.name", &c->known.regions},
+                 {"region.signal", &c->known.signals},
+                 {"region.mark.0", &c->known.marks}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(name, known[i].name) == 0)
+            *known[i].channel = channel;
+}
+
+static int prepare(struct collector *c, uint32_t threads, struct rt_error *e)
+{
+    struct timeline *t = c->t;
+    t->lane_count = replay_channel_count(t->replay);
+    t->lanes = calloc(t->lane_count, sizeof *t->lanes);
+    c->cells = calloc((size_t)threads * t->lane_count, sizeof *c->cells);
+    c->visible_from = malloc(threads * sizeof *c->visible_from);
+    if (t->lanes == NULL || c->cells == NULL || c->visible_from == NULL) {
+        rt_error_set(e, "no memory");
+        return -ENOMEM;
+    }
+    for (uint32_t k = 0; k < t->lane_count; k++) {
+        struct replay_channel ch = replay_channel(t->replay, k);
+        t->lanes[k] = (struct lane){.kind = kind_of(&ch), .channel = k};
+        name_channel(c, k, ch.name);
+    }
+    for (uint32_t i = 0; i < threads; i++)
+        c->visible_from[i] = t->options.windows.given ? OUTSIDE : 0;
+    return 0;
+}
+
+int timeline_collect(struct timeline **timeline, struct replay *r,
+                     const struct timeline_options *options, const char *dir,
+                     struct replay_found *found, struct rt_error *e)
+{
+    struct timeline *t = calloc(1, sizeof *t);
+    struct collector c = {.t = t};
+    uint32_t threads;
+    (void)replay_threads(r, &threads);
+    *timeline = t;
+    if (t == NULL) {
+        rt_error_set(e, "no memory");
+        return -ENOMEM;
+    }
+    t->replay = r;
+    t->options = *options;
+    struct replay_sink sink = {.shows = shows, .event = event, .context = &c};
+    int rc = prepare(&c, threads, e);
+    if (rc == 0)
+        rc = spool_open(&t->spool, dir, e);
+    if (rc == 0)
+        rc = replay_run(r, &sink, found, e);
+    if (rc == 0) {
+        end_push(&c);
+        for (uint32_t i = 0; i < threads; i++)
+            cut_all(&c, i, c.now);
+        rc = spool_end(t->spool, e);
+    }
+    for (size_t i = 0; c.cells != NULL && i < (size_t)threads * t->lane_count; i++) {
+        free(c.cells[i].boxes);
+        free(c.cells[i].tracks);
+    }
+    free(c.cells);
+    free(c.visible_from);
+    return rc;
+}
+
+void timeline_close(struct timeline *t)
+{
+    if (t == NULL)
+        return;
+    for (uint32_t k = 0; t->lanes != NULL && k < t->lane_count; k++)
+        values_free(&t->lanes[k].values);
+    free(t->lanes);
+    free(t->tracks);
+    spool_close(t->spool);
+    free(t);
+}
+
+uint64_t timeline_items(const struct timeline *t)
+{
+    return t->items;
+}
+
+bool timeline_span(const struct timeline *t, int64_t *from, int64_t *to)
+{
+    *from = t->from;
+    *to = t->to;
+    return t->items != 0;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The page: what the build made of share/timeline, and in it the items and what they mean. Tracks of many items have levels of detail, bins
+ * of widths that grow by 4, so that whatever part is looked at, about as many bins as dots are to be drawn. */
+#include "tools/timeline/page.h"
+
+#include "tools/json.h"
+#include "tools/timeline/bins.h"
+#include "tools/timeline/draw.h"
+#include "tools/timeline/packed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEVELS = 28,
+    FEW = 2048,    /* items that need no levels */
+    COARSE = 1024, /* bins of the coarsest level, at least */
+};
+
+struct level {
+    struct binner binner;
+    struct timeline *timeline;
+    uint8_t *bytes;
+    size_t size, room;
+    uint64_t count, most; /* of bins; more are not worth it */
+    int64_t end;          /* of the last one */
+    int64_t last;         /* value of curves */
+    bool is_useless;
+};
+
+/* What is told of a track. */
+struct place {
+    uint64_t at, size;
+};
+
+struct entry {
+    struct place items; /* size 0: they are not there */
+    struct {
+        int64_t width;
+        uint64_t count;
+        struct place place;
+    } levels[LEVELS];
+    unsigned level_count;
+};
+
+struct page {
+    struct timeline *t;
+    struct packed *packed;
+    struct entry *entries; /* by track */
+    int64_t widest, narrowest;
+    bool exact;
+};
+
+/* --- levels ----------------------------------------------------------------------------------------------------------------- */
+
+static int put_bin(void *context, const struct bin *bin)
+{
+    struct level *l = context;
+    uint8_t bytes[64], *p = bytes;
+    if (l->count++ >= l->most) {
+        l->is_useless = true;
+        return 0;
+    }
+    p = number_encode(p, (uint64_t)(bin->first - l->end));
+    l->end = bin->first + bin->count;
+    if (l->binner.kind == LANE_CURVE) {
+        p = number_encode(p, zigzag((int64_t)((uint64_t)bin->value - (uint64_t)l->last)));
+        p = number_encode(p, (uint64_t)bin->value - (uint64_t)bin->least);
+        p = number_encode(p, (uint64_t)bin->most - (uint64_t)bin->value);
+        l->last = bin->value;
+    } else {
+        p = number_encode(p, (uint64_t)bin->count);
+        p = number_encode(p, (uint64_t)bin->value);
+        *p++ = bin->share;
+        *p++ = bin->all;
+    }
+    size_t n = (size_t)(p - bytes);
+    if (l->size + n > l->room) {
+        size_t room = 2 * l->room + 256;
+        uint8_t *more = realloc(l->bytes, room);
+        if (more == NULL)
+            return -ENOMEM;
+        l->bytes = more;
+        l->room = room;
+    }
+    memcpy(l->bytes + l->size, bytes, n);
+    l->size += n;
+    return 0;
+}
+
+struct levels {
+    struct level all[LEVELS];
+    unsigned count;
+};
+
+static int put_levels(void *context, const struct item *item)
+{
+    struct levels *l = context;
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < l->count; i++)
+        if (!l->all[i].is_useless)
+            rc = binner_put(&l->all[i].binner, item);
+    return rc;
+}
+
+static int open_levels(const struct page *p, uint32_t track, struct levels *l)
+{
+    const struct track *t = &p->t->tracks[track];
+    const struct lane *lane = &p->t->lanes[t->lane];
+    int rc = 0;
+    for (int64_t width = p->widest; rc == 0 && width >= p->narrowest && l->count < LEVELS;
+         width /= 4) {
+        struct level *v = &l->all[l->count++];
+        v->most = p->exact ? t->items / 10 * 7 : UINT64_MAX;
+        v->binner = (struct binner){.kind = lane->kind,
+                                    .origin = p->t->from,
+                                    .width = width,
+                                    .take = put_bin,
+                                    .context = v};
+        rc = binner_open(&v->binner, lane->values.count);
+    }
+    return rc;
+}
+
+/* The levels of a track go out, the widest first. */
+static int write_levels(struct page *p, uint32_t track, struct rt_error *e)
+{
+    struct levels *l = calloc(1, sizeof *l);
+    struct entry *entry = &p->entries[track];
+    int rc = l != NULL ? open_levels(p, track, l) : -ENOMEM;
+    if (rc == 0)
+        rc = track_read(p->t, track, put_levels, l, e);
+    for (unsigned i = 0; l != NULL && i < l->count; i++) {
+        struct level *v = &l->all[i];
+        if (rc == 0)
+            rc = binner_end(&v->binner);
+        if (rc == 0 && !v->is_useless) {
+            unsigned n = entry->level_count++;
+            entry->levels[n].width = v->binner.width;
+            entry->levels[n].count = v->count;
+            entry->levels[n].place = (struct place){packed_size(p->packed), v->size};
+            packed_put(p->packed, v->bytes, v->size);
+        }
+        binner_close(&v->binner);
+        free(v->bytes);
+    }
+    free(l);
+    if (rc == -ENOMEM)
+        rt_error_set(e, "no memory");
+    return rc;
+}
+
+static int put_bytes(void *context, const uint8_t *bytes, size_t n)
+{
+    packed_put(context, bytes, n);
+    return 0;
+}
+
+static int write_items(struct page *p, uint32_t track, struct rt_error *e)
+{
+    struct entry *entry = &p->entries[track];
+    entry->items.at = packed_size(p->packed);
+    int rc = spool_read(p->t->spool, track, put_bytes, p->packed, e);
+    entry->items.size = packed_size(p->packed) - entry->items.at;
+    return rc;
+}
+
+/* What is seen first comes first. */
+static int write_tracks(struct page *p, struct rt_error *e)
+{
+    const struct timeline *t = p->t;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < t->track_count; i++)
+        rc = p->exact && t->tracks[i].items <= FEW ? write_items(p, i, e) : write_levels(p, i, e);
+    for (uint32_t i = 0; rc == 0 && p->exact && i < t->track_count; i++)
+        if (t->tracks[i].items > FEW)
+            rc = write_items(p, i, e);
+    return rc;
+}
+
+/* --- what they mean ---------------------------------------------------------------------------------------------------------- */
+
+static void write_threads(struct json *j, const struct timeline *t)
+{
+    uint32_t count;
+    const struct replay_thread *threads = replay_threads(t->replay, &count);
+    json_array_begin(j, "threads");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct replay_thread *th = &threads[i];
+        json_object_begin(j, NULL);
+        json_int(j, "rank", rt_rank_info(th->rank)->rank);
+        json_text(j, "file", rt_rank_info(th->rank)->file);
+        json_uint(j, "process", th->file);
+        json_int(j, "thread", th->number);
+        json_uint(j, "pid", th->pid);
+        json_uint(j, "tid", th->tid);
+        json_uint(j, "node", th->node);
+        json_text(j, "name", th->name);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+static void write_values(struct json *j, const struct timeline *t, uint32_t lane)
+{
+    struct lane_texts l = lane_texts_open(t, lane);
+    uint32_t count = l.texts != NULL && t->lanes[lane].kind != LANE_CURVE ? l.count : 0;
+    json_array_begin(j, "values");
+    for (uint32_t v = 0; v < count; v++)
+        json_text(j, NULL, l.texts[v] != NULL ? l.texts[v] : "?");
+    json_array_end(j);
+    json_array_begin(j, "colours");
+    for (uint32_t v = 0; v < count; v++)
+        json_text(j, NULL, colour_of(t, lane, v, l.texts[v] != NULL ? l.texts[v] : "?"));
+    json_array_end(j);
+    lane_texts_free(&l);
+}
+
+static void write_lanes(struct json *j, const struct timeline *t)
+{
+    static const char *const kinds[] = {[LANE_STATE] = "state",
+                                        [LANE_STACK] = "stack",
+                                        [LANE_CALLS] = "calls",
+                                        [LANE_TICKS] = "ticks",
+                                        [LANE_CURVE] = "curve"};
+    json_array_begin(j, "lanes");
+    for (uint32_t k = 0; k < t->lane_count; k++) {
+        const struct lane *l = &t->lanes[k];
+        if (l->kind == LANE_NONE || !lane_is_used(t, k))
+            continue;
+        struct replay_channel ch = replay_channel(t->replay, k);
+        json_object_begin(j, NULL);
+        json_uint(j, "number", k);
+        json_text(j, "name", ch.name);
+        json_text(j, "title", ch.title);
+        json_text(j, "kind", kinds[l->kind]);
+        write_values(j, t, k);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+static void write_index(struct json *j, const struct page *p)
+{
+    json_array_begin(j, "tracks");
+    for (uint32_t i = 0; i < p->t->track_count; i++) {
+        const struct track *t = &p->t->tracks[i];
+        const struct entry *e = &p->entries[i];
+        json_array_begin(j, NULL);
+        json_uint(j, NULL, t->stream);
+        json_uint(j, NULL, t->lane);
+        json_uint(j, NULL, t->depth);
+        json_uint(j, NULL, t->items);
+        json_uint(j, NULL, e->items.at);
+        json_uint(j, NULL, e->items.size);
+        for (unsigned k = 0; k < e->level_count; k++) {
+            json_int(j, NULL, e->levels[k].width);
+            json_uint(j, NULL, e->levels[k].count);
+            json_uint(j, NULL, e->levels[k].place.at);
+            json_uint(j, NULL, e->levels[k].place.size);
+        }
+        json_array_end(j);
+    }
+    json_array_end(j);
+}
+
+static void write_meta(FILE *out, const struct page *p, uint64_t bytes)
+{
+    struct json j = {.out = out};
+    uint32_t nodes;
+    int64_t realtime;
+    (void)replay_origin(p->t->replay, &realtime);
+    const char *const *names = replay_nodes(p->t->replay, &nodes);
+    json_object_begin(&j, NULL);
+    json_text(&j, "title", p->t->options.title);
+    json_uint(&j, "events", replay_event_count(p->t->replay));
+    json_uint(&j, "items", p->t->items);
+    json_bool(&j, "exact", p->exact);
+    json_int(&j, "narrowest", p->narrowest);
+    json_int(&j, "from", p->t->from);
+    json_int(&j, "to", p->t->to);
+    json_int(&j, "realtime", realtime);
+    json_uint(&j, "bytes", bytes);
+    json_array_begin(&j, "nodes");
+    for (uint32_t i = 0; i < nodes; i++)
+        json_text(&j, NULL, names[i]);
+    json_array_end(&j);
+    write_threads(&j, p->t);
+    write_lanes(&j, p->t);
+    write_index(&j, p);
+    json_object_end(&j);
+}
+
+/* JSON has < in texts alone; written so, nothing in it ends the element that it stands in. */
+static int write_meta_element(FILE *out, const struct page *p, uint64_t bytes, struct rt_error *e)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *memory = open_memstream(&text, &n);
+    bool good = memory != NULL;
+    if (good) {
+        write_meta(memory, p, bytes);
+        good = fclose(memory) == 0;
+    }
+    if (!good)
+        rt_error_set(e, "no memory");
+    for (size_t i = 0; good && i < n;) {
+        size_t plain = strcspn(text + i, "<");
+        (void)fwrite(text + i, 1, plain, out);
+        i += plain;
+        if (i < n && text[i] == '<') {
+            (void)fputs("\\u003c", out);
+            i++;
+        }
+    }
+    free(text);
+    return good ? 0 : -ENOMEM;
+}
+
+/* --- the page ------------------------------------------------------------------------------------------------------------------ */
+
+static void choose_widths(struct page *p)
+{
+    const struct timeline *t = p->t;
+    int64_t span = t->to - t->from + 1;
+    p->exact = t->items <= TIMELINE_ITEMS_MAX;
+    p->widest = 1;
+    while (p->widest < span / COARSE)
+        p->widest *= 4;
+    p->narrowest = p->exact ? 1 : p->widest;
+    while (!p->exact && p->narrowest > 4 &&
+           (uint64_t)(span / (p->narrowest / 4)) * t->track_count < TIMELINE_ITEMS_MAX)
+        p->narrowest /= 4;
+}
+
+int timeline_write_page(struct timeline *t, FILE *out, struct rt_error *e)
+{
+    struct page p = {.t = t, .entries = calloc(t->track_count + 1u, sizeof *p.entries)};
+    if (p.entries == NULL) {
+        rt_error_set(e, "no memory");
+        return -ENOMEM;
+    }
+    choose_widths(&p);
+    (void)fputs(timeline_page_before_data, out);
+    int rc = packed_open(&p.packed, out, e);
+    if (rc == 0) {
+        rc = write_tracks(&p, e);
+        uint64_t bytes = packed_size(p.packed);
+        int closed = packed_close(p.packed, rc == 0 ? e : NULL);
+        rc = rc != 0 ? rc : closed;
+        (void)fputs(timeline_page_before_meta, out);
+        if (rc == 0)
+            rc = write_meta_element(out, &p, bytes, e);
+    }
+    (void)fputs(timeline_page_end, out);
+    free(p.entries);
+    return rc;
+}
+
+bool timeline_is_exact(const struct timeline *t)
+{
+    return t->items <= TIMELINE_ITEMS_MAX;
+}

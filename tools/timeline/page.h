@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The parts of the page, which embed.py makes of share/timeline. Of tools/timeline alone. */
+#ifndef REGTRACE_TOOLS_TIMELINE_PAGE_H
+#define REGTRACE_TOOLS_TIMELINE_PAGE_H
+
+#include "tools/timeline/tracks.h"
+
+extern const char timeline_page_before_data[], timeline_page_before_meta[], timeline_page_end[];
+
+#endif

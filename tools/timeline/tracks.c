@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Items as bytes and back; values by number. */
+#include "tools/timeline/tracks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint8_t *put_optional(uint8_t *p, int32_t v)
+{
+    return number_encode(p, v == INT32_MIN ? 0 : zigzag(v) + 1);
+}
+
+size_t item_encode(uint8_t out[ITEM_BYTES], enum lane_kind kind, struct track *t,
+                   const struct item *item)
+{
+    uint8_t *p = number_encode(out, (uint64_t)(item->start - t->last));
+    if (kind != LANE_TICKS && kind != LANE_CURVE)
+        p = number_encode(p, (uint64_t)(item->end - item->start));
+    t->last = item->end;
+    p = number_encode(p, kind == LANE_CURVE
+                             ? zigzag((int64_t)((uint64_t)item->value - (uint64_t)t->last_value))
+                             : (uint64_t)item->value);
+    t->last_value = item->value;
+    if (kind == LANE_CALLS) {
+        p = number_encode(p, item->call.bytes);
+        p = put_optional(p, item->call.peer);
+        p = put_optional(p, item->call.tag);
+        p = number_encode(p, item->call.comm);
+    }
+    return (size_t)(p - out);
+}
+
+struct reading {
+    enum lane_kind kind;
+    struct item item;
+    int (*take)(void *context, const struct item *item);
+    void *context;
+};
+
+static uint64_t number_decode(const uint8_t **p)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        uint8_t byte = *(*p)++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return v;
+    }
+}
+
+static int64_t unzigzag(uint64_t v)
+{
+    return (int64_t)(v >> 1 ^ (0 - (v & 1)));
+}
+
+static int32_t get_optional(const uint8_t **p)
+{
+    uint64_t v = number_decode(p);
+    return v == 0 ? INT32_MIN : (int32_t)unzigzag(v - 1);
+}
+
+static int read_piece(void *context, const uint8_t *bytes, size_t n)
+{
+    struct reading *r = context;
+    struct item *i = &r->item;
+    int rc = 0;
+    for (const uint8_t *p = bytes; rc == 0 && p < bytes + n;) {
+        i->start = i->end + (int64_t)number_decode(&p);
+        i->end = i->start;
+        if (r->kind != LANE_TICKS && r->kind != LANE_CURVE)
+            i->end += (int64_t)number_decode(&p);
+        uint64_t v = number_decode(&p);
+        i->value = r->kind == LANE_CURVE ? (int64_t)((uint64_t)i->value + (uint64_t)unzigzag(v))
+                                         : (int64_t)v;
+        if (r->kind == LANE_CALLS) {
+            i->call.bytes = number_decode(&p);
+            i->call.peer = get_optional(&p);
+            i->call.tag = get_optional(&p);
+            i->call.comm = (uint32_t)number_decode(&p);
+        }
+        rc = r->take(r->context, i);
+    }
+    return rc;
+}
+
+int track_read(struct timeline *t, uint32_t track,
+               int (*take)(void *context, const struct item *item), void *context,
+               struct rt_error *e)
+{
+    struct reading r = {
+        .kind = t->lanes[t->tracks[track].lane].kind, .take = take, .context = context};
+    return spool_read(t->spool, track, read_piece, &r, e);
+}
+
+/* --- values -------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t *place_of(const struct values *v, int64_t value)
+{
+    uint64_t hash = (uint64_t)value * UINT64_C(0x9e3779b97f4a7c15);
+    for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
+        uint32_t *p = &v->table[i & (v->table_size - 1)];
+        if (*p == 0 || v->values[*p - 1] == value)
+            return p;
+    }
+}
+
+static bool values_grow(struct values *v)
+{
+    uint32_t room = v->room == 0 ? 16 : 2 * v->room;
+    int64_t *values = realloc(v->values, room * sizeof *values);
+    if (values != NULL)
+        v->values = values;
+    uint32_t *table = calloc((size_t)room * 2, sizeof *table);
+    if (values == NULL || table == NULL) {
+        free(table);
+        return false;
+    }
+    free(v->table);
+    v->table = table;
+    v->table_size = 2 * room;
+    v->room = room;
+    for (uint32_t i = 0; i < v->count; i++)
+        *place_of(v, v->values[i]) = i + 1;
+    return true;
+}
+
+uint32_t values_number(struct values *v, int64_t value)
+{
+    if (v->count == v->room && !values_grow(v))
+        return UINT32_MAX;
+    uint32_t *p = place_of(v, value);
+    if (*p == 0) {
+        v->values[v->count++] = value;
+        *p = v->count;
+    }
+    return *p - 1;
+}
+
+uint32_t values_find(const struct values *v, int64_t value)
+{
+    return v->count != 0 ? *place_of(v, value) - 1 : UINT32_MAX;
+}
+
+void values_free(struct values *v)
+{
+    free(v->values);
+    free(v->table);
+}
+
+/* --- lanes --------------------------------------------------------------------------------------------------------------- */
+
+bool lane_is_used(const struct timeline *t, uint32_t lane)
+{
+    for (uint32_t i = 0; i < t->track_count; i++)
+        if (t->tracks[i].lane == lane)
+            return true;
+    return false;
+}
+
+static void take_label(void *context, int64_t value, const char *text)
+{
+    struct lane_texts *l = context;
+    uint32_t number = values_find(&l->timeline->lanes[l->lane].values, value);
+    if (number < l->count && l->texts[number] == NULL)
+        l->texts[number] = strdup(text);
+}
+
+struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane)
+{
+    const struct values *v = &t->lanes[lane].values;
+    bool window = strcmp(replay_channel(t->replay, lane).name, "region.window") == 0;
+    struct lane_texts l = {.texts = calloc(v->count + 1u, sizeof *l.texts),
+                           .count = v->count,
+                           .timeline = t,
+                           .lane = lane};
+    char room[40];
+    if (l.texts == NULL)
+        return l;
+    replay_labels(t->replay, lane, take_label, &l);
+    for (uint32_t i = 0; i < v->count; i++) {
+        if (t->options.salvaged && v->values[i] == EMU_BAD) {
+            free(l.texts[i]);
+            l.texts[i] = strdup("unknown: events are missing or wrong");
+        }
+        if (l.texts[i] != NULL)
+            continue;
+        (void)snprintf(room, sizeof room, window ? "window %" PRId64 : "%" PRId64,
+                       v->values[i] - window);
+        l.texts[i] = strdup(room);
+    }
+    return l;
+}
+
+void lane_texts_free(struct lane_texts *l)
+{
+    for (uint32_t i = 0; l->texts != NULL && i < l->count; i++)
+        free(l->texts[i]);
+    free(l->texts);
+}
