@@ -4,6 +4,10 @@ const meta = JSON.parse(document.getElementById("meta").textContent);
 
 const store = { bytes: new Uint8Array(meta.bytes), ready: 0, done: meta.bytes === 0 };
 
+for (const lane of meta.lanes)
+    if (lane.name === "region.window")
+        lane.title = "Window"; /* by ordinals here, not by values */
+
 const lanes = new Map(meta.lanes.map((lane) => [lane.number, lane]));
 
 const tracks = meta.tracks.map((t) => {

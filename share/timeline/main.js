@@ -31,6 +31,7 @@ function changed() {
 /* Rows or lanes have changed. */
 function relaid() {
     layOut();
+    tip.hidden = true;
     space.style.height = Math.max(total, view.height) + "px";
     view.top = scroll.scrollTop;
     const names = lines.map((line) => {

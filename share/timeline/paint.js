@@ -106,7 +106,7 @@ function paintItems(items, lane, y0, y1, scale) {
         fill(x0, x1, y0, y1, paint.fill[value[i]]);
         if (x1 - x0 > 2 * ratio)
             fill(x0, x0 + 1, y0, y1, paint.edge[value[i]]);
-        if (x1 - x0 > 22 * ratio && y1 - y0 >= 12 * ratio)
+        if (x1 - x0 > 22 * ratio && y1 - y0 >= 11 * ratio)
             texts.push([lane.values[value[i]], x0, x1, y0, y1, paint.text[value[i]]]);
     }
 }
@@ -126,7 +126,7 @@ function paintBins(bins, lane, y0, y1, scale) {
         fill(x0, x1, y0, y1 - whole, theme.back);
         if (whole > of)
             fill(x0, x1, y1 - whole, y1 - of, theme.mixed);
-        if (x1 - x0 > 22 * ratio && height >= 12 * ratio && share[i] === 255)
+        if (x1 - x0 > 22 * ratio && height >= 11 * ratio && share[i] === 255)
             texts.push([lane.values[value[i]], x0, x1, y0, y1, paint.text[value[i]]]);
     }
 }
@@ -209,11 +209,10 @@ function paintLine(line) {
         fill(0, wide, Math.max(0, at(0)), at(0) + 1, theme.line);
     if (line.kind === "closed") {
         fill(0, wide, Math.max(0, at(0)), at(0) + 1, theme.line);
-        line.parts.forEach((part, i) => {
-            const [top, bottom] = part.lane.name === "region.window" ? [2, 5] : part.lane.name === "mpi.activity" ? [6, 19] : [6, 19];
-            if (i === line.parts.length - 1 || part.lane.name === "region.window")
-                paintTrack(part.tracks[0], part.lane, at(top), at(bottom));
-        });
+        for (const part of line.parts) {
+            const [top, bottom] = part.lane.name === "region.window" ? [2, 5] : part.lane.name === "mpi.activity" ? [17, 20] : [5, 17];
+            paintTrack(part.tracks[0], part.lane, at(top), at(bottom));
+        }
     }
     if (line.kind === "lane")
         line.entry.tracks.forEach((track, depth) => paintTrack(track, line.entry.lane, at(1 + depth * line.each), at((depth + 1) * line.each)));

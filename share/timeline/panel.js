@@ -146,7 +146,7 @@ function showLanes() {
         } });
         box.checked = !view.hidden.has(lane.number);
         const n = tracks.reduce((sum, t) => sum + (t.lane === lane ? t.count : 0), 0);
-        return element("label", { class: "lane" }, box, ` ${lane.title} `, element("span", { class: "note" }, `${lane.name}, ${amount(n)}`));
+        return element("label", { class: "lane" }, box, lane.title, element("span", { class: "note" }, `${lane.name}, ${amount(n)}`));
     });
     const realtime = meta.realtime ? new Date(meta.realtime / 1e6).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "unknown";
     const states = meta.lanes.find((l) => l.name === "mpi.activity");

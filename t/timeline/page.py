@@ -25,7 +25,7 @@ SUMS = """(() => {
             const sum = result[key] = result[key] || [0, 0, 0];
             sum[0]++;
             sum[1] += items.end[i] - items.start[i];
-            sum[2] += items.bytes ? items.bytes[i] : 0;
+            sum[2] += items.bytes ? items.bytes[i] + 7 * (items.peer[i] || 0) + 13 * (items.tag[i] || 0) + 17 * items.comm[i] : 0;
         }
     }
     return result;
@@ -36,12 +36,18 @@ def sums(browser, lane):
     return {k: tuple(v) for k, v in browser.run(SUMS.replace("LANE", repr(lane))).items()}
 
 
+def given(row):
+    """What a call was given, as SUMS has it."""
+    number = lambda v: 0 if str(v) in ("<NA>", "nan", "None") else int(v)  # noqa: E731
+    return number(row.bytes) + 7 * number(row.peer) + 13 * number(row.tag) + 17 * number(row.comm)
+
+
 def wanted(frame, name, more=None):
     found = {}
     for row in frame.itertuples():
         key = f"{row.rank}/{row.thread}/{row.depth}/{getattr(row, name)}"
         count, length, amount = found.get(key, (0, 0, 0))
-        found[key] = (count + 1, length + int(row.duration_ns), amount + (int(getattr(row, more)) if more else 0))
+        found[key] = (count + 1, length + int(row.duration_ns), amount + (more(row) if more else 0))
     return found
 
 
@@ -52,8 +58,8 @@ def near(got, want):
 
 def figures(b, run):
     calls = run.mpi_calls()
-    got, want = sums(b, "mpi.function"), wanted(calls, "function", "bytes")
-    ok(near(got, want), f"{len(calls)} MPI calls by rank, thread, depth and name: how many, how long, how many bytes", f"{got} and {want}")
+    got, want = sums(b, "mpi.function"), wanted(calls, "function", given)
+    ok(near(got, want), f"{len(calls)} MPI calls by rank, thread, depth and name: how many, how long, bytes, peers, tags and communicators", f"{got} and {want}")
     ok(len(calls) > 100, "which are many")
     functions = run.functions()
     got, want = sums(b, "func.name"), wanted(functions, "function")

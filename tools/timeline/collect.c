@@ -33,7 +33,7 @@ struct push {
 };
 
 struct known_channels {
-    uint32_t mpi, functions, regions, signals, marks;
+    uint32_t mpi, windows, functions, regions, signals, marks;
 };
 
 struct collector {
@@ -112,6 +112,11 @@ static void put_item(struct collector *c, uint32_t stream, uint32_t lane, uint32
     item.end = item.end > to ? to : item.end < item.start ? item.start : item.end;
     t->from = t->items == 0 || item.start < t->from ? item.start : t->from;
     t->to = t->items == 0 || item.end > t->to ? item.end : t->to;
+    if (lane == c->known.windows) {
+        bool first = t->windows_from >= t->windows_to;
+        t->windows_from = first || item.start < t->windows_from ? item.start : t->windows_from;
+        t->windows_to = first || item.end > t->windows_to ? item.end : t->windows_to;
+    }
     spool_put(t->spool, (uint32_t)(track - t->tracks), bytes,
               item_encode(bytes, t->lanes[lane].kind, track, &item));
     track->items++;
@@ -329,11 +334,9 @@ static void name_channel(struct collector *c, uint32_t channel, const char *name
     struct {
         const char *name;
         uint32_t *channel;
-    } known[] = {{"mpi.function", &c->known.mpi},
-                 {"func.name", &c->known.functions},
-                 {"region.name", &c->known.regions},
-                 {"region.signal", &c->known.signals},
-                 {"region.mark.0", &c->known.marks}};
+    } known[] = {{"mpi.function", &c->known.mpi},      {"region.window", &c->known.windows},
+                 {"func.name", &c->known.functions},   {"region.name", &c->known.regions},
+                 {"region.signal", &c->known.signals}, {"region.mark.0", &c->known.marks}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i].name) == 0)
             *known[i].channel = channel;

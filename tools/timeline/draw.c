@@ -59,6 +59,7 @@ struct picture {
     struct drawn *boxes;
     size_t count, room;
     const struct part *part;
+    int64_t from, to;
     double scale; /* points a ns */
     struct binner binner;
 };
@@ -171,14 +172,19 @@ static int take_bin(void *context, const struct bin *bin)
     return rc;
 }
 
-static int take_item(void *context, const struct item *item)
+static int take_item(void *context, const struct item *all)
 {
     struct picture *p = context;
     const struct track *t = &p->t->tracks[p->part->track];
+    struct item cut = *all, *item = &cut;
+    if (item->start >= p->to || item->end < p->from)
+        return 0;
+    cut.start = cut.start < p->from ? p->from : cut.start;
+    cut.end = cut.end > p->to ? p->to : cut.end;
     p->sums[t->lane][item->value].time += (uint64_t)(item->end - item->start);
     if (t->items > BINS)
         return binner_put(&p->binner, item);
-    double x = (double)(item->start - p->t->from) * p->scale;
+    double x = (double)(item->start - p->from) * p->scale;
     return add_box(p, x, fmax(0.3, (double)(item->end - item->start) * p->scale), p->part->y,
                    p->part->height, (uint32_t)item->value, true);
 }
@@ -219,8 +225,8 @@ static int draw_part(struct picture *p, const struct surface *s, struct rt_error
     struct drawn_box *same;
     p->count = 0;
     p->binner = (struct binner){.kind = p->t->lanes[t->lane].kind,
-                                .origin = p->t->from,
-                                .width = (p->t->to - p->t->from) / BINS + 1,
+                                .origin = p->from,
+                                .width = (p->to - p->from) / BINS + 1,
                                 .take = take_bin,
                                 .context = p};
     int rc = binner_open(&p->binner, p->t->lanes[t->lane].values.count);
@@ -257,15 +263,15 @@ static void draw_axis(const struct picture *p, const struct surface *s)
         const char *name;
         double size;
     } units[] = {{"s", 1e9}, {"ms", 1e6}, {"\302\265s", 1e3}, {"ns", 1}};
-    double span = (double)(p->t->to - p->t->from), step = pow(10, floor(log10(span / 9)));
+    double span = (double)(p->to - p->from), step = pow(10, floor(log10(span / 9)));
     unsigned u = 0;
     char text[64];
     step *= step * 9 >= span ? 1 : step * 18 >= span ? 2 : step * 45 >= span ? 5 : 10;
     while (u < 3 && span < units[u].size)
         u++;
     double digits = fmax(0, ceil(log10(units[u].size / step) - 1e-9));
-    for (double t = ceil((double)p->t->from / step) * step; t <= (double)p->t->to; t += step) {
-        double x = LEFT + (t - (double)p->t->from) * p->scale;
+    for (double t = ceil((double)p->from / step) * step; t <= (double)p->to; t += step) {
+        double x = LEFT + (t - (double)p->from) * p->scale;
         s->boxes(s->context, "#d5dae1", &(struct drawn_box){x, TOP - 4, 0.6, p->bottom - TOP + 4},
                  1);
         if (x + 60 > WIDTH)
@@ -367,6 +373,17 @@ int picture_draw(struct picture *p, const struct surface *s, struct rt_error *e)
     return 0;
 }
 
+/* Where windows are a small part of the time, they are what is shown. */
+static void choose_time(struct picture *p)
+{
+    const struct timeline *t = p->t;
+    int64_t windows = t->windows_to - t->windows_from;
+    bool part = windows > 0 && (double)windows < 0.6 * (double)(t->to - t->from);
+    p->from = part ? t->windows_from : t->from;
+    p->to = part ? t->windows_to : t->to > t->from ? t->to : t->from + 1;
+    p->scale = (WIDTH - LEFT - RIGHT) / (double)(p->to - p->from);
+}
+
 int picture_open(struct picture **picture, struct timeline *t, double *width, double *height,
                  struct rt_error *e)
 {
@@ -377,7 +394,7 @@ int picture_open(struct picture **picture, struct timeline *t, double *width, do
     *picture = p;
     if (good) {
         p->t = t;
-        p->scale = (WIDTH - LEFT - RIGHT) / (double)(t->to > t->from ? t->to - t->from : 1);
+        choose_time(p);
         p->parts = calloc(t->track_count + 1u, sizeof *p->parts);
         p->rows = calloc(threads + 1u, sizeof *p->rows);
         p->texts = calloc(t->lane_count + 1u, sizeof *p->texts);

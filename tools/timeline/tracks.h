@@ -61,6 +61,7 @@ struct timeline {
     struct spool *spool;
     uint64_t items;
     int64_t from, to;
+    int64_t windows_from, windows_to; /* first begin and last end; not before: there are none */
     int error;
 };
 
