@@ -56,6 +56,11 @@ static int take_option(void *wishes, const struct arguments *a)
         good = take_seconds("from", a->value, &w->options.from);
     } else if (strcmp(name, "to") == 0) {
         good = take_seconds("to", a->value, &w->options.to);
+    } else if (strcmp(name, "most") == 0) {
+        good = argument_number(a->value, 0, UINT32_MAX, &w->options.most) == 0;
+        if (!good)
+            message_error("timeline", "-most is \"%s\": a number from 0 to %" PRIu32 " is legal",
+                          a->value, UINT32_MAX);
     } else if (strcmp(name, "window") == 0) {
         good = window_span_parse(&w->options.windows, a->value, &e) == 0;
         if (!good)
@@ -119,7 +124,7 @@ static bool write_target(struct target *t, struct timeline *timeline)
     return false;
 }
 
-static int write_targets(struct timeline *t, const struct replay_found *found,
+static int write_targets(struct timeline *t, const struct replay_found *found, uint64_t most,
                          struct target targets[3])
 {
     int64_t from, to;
@@ -135,9 +140,11 @@ static int write_targets(struct timeline *t, const struct replay_found *found,
             return TOOL_FAILURE;
     if (targets[0].path != NULL && !timeline_is_exact(t))
         message_warning("timeline",
-                        "more than %" PRIu64 " of them: the page has summaries of time alone; "
-                        "-window, -from with -to, or -rank make one with all that is in a part",
-                        TIMELINE_ITEMS_MAX);
+                        "more than %" PRIu64
+                        " of them: the page has summaries of time where there are many; "
+                        "-window, -from with -to, or -rank make one with all that is in a part, "
+                        "-most COUNT a larger one",
+                        most);
     if (found->wrong == 0)
         return TOOL_OK;
     message_warning("timeline",
@@ -164,7 +171,7 @@ static int make_pictures(struct wishes *w, struct replay *r, struct target targe
         code = TOOL_FAILURE;
     }
     if (code == TOOL_OK)
-        code = write_targets(t, &found, targets);
+        code = write_targets(t, &found, w->options.most, targets);
     for (unsigned i = 0; i < 3; i++)
         if (targets[i].file != NULL) {
             (void)fclose(targets[i].file);
@@ -183,7 +190,7 @@ static int timeline_main(int argc, char **argv)
     struct replay *replay;
     int code;
     w = (struct wishes){.replay = {.command = "timeline", .wait = 10},
-                        .options = {.to = INT64_MAX}};
+                        .options = {.to = INT64_MAX, .most = 4194304}};
     if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.replay.path, &code))
         return code;
     if (w.options.from >= w.options.to) {
@@ -218,6 +225,10 @@ static const struct command_option timeline_options[] = {
     {"window", "N[-M]", "only what lies in these windows", 0},
     {"from", "SECONDS", "leave out what lies before, from the run's first event on", 0},
     {"to", "SECONDS", "leave out what lies behind", 0},
+    {"most", "COUNT",
+     "calls, functions ... that the page has each of; where there are more it has summaries of "
+     "small spans of time (default 4194304)",
+     0},
 #include "tools/replayed.def"
     {NULL, NULL, NULL, 0},
 };
@@ -226,7 +237,8 @@ const struct command command_timeline = {
     .name = "timeline",
     .summary = "show a run as a page or a picture of time lines",
     .synopsis = "[--output FILE] [--svg FILE] [--png FILE] [--window N[-M]] [--from SECONDS] "
-                "[--to SECONDS] [--policy POLICY] [--cpu WHERE] [--rank LIST] [--wait SECONDS] DIR",
+                "[--to SECONDS] [--most COUNT] [--policy POLICY] [--cpu WHERE] [--rank LIST] "
+                "[--wait SECONDS] DIR",
     .description =
         "DIR is the folder of a run, its regtrace.h5, or one rank file. The page is one file that "
         "a "
@@ -240,9 +252,9 @@ const struct command command_timeline = {
         "small "
         "part of the run, the picture is of their time, else of all, or of what -window, -from and "
         "-to say.\n\n"
-        "A page has each call with its exact times up to 4194304 of them (calls, functions, "
-        "regions, "
-        "...); beyond that it has summaries of small spans of time, and says so.\n\n"
+        "A page has each call with its exact times, up to -most of them in all (calls, functions, "
+        "regions ...); where there are more it has summaries of small spans of time, and says "
+        "so.\n\n"
         "The same run gives the same files, byte by byte.",
     .options = timeline_options,
     .examples = "regtrace timeline trace && xdg-open trace.html\n"

@@ -112,7 +112,7 @@ function step(forward) {
     if (!hit && count) /* around */
         ({ hit, count, place: at } = hitBeside(null, forward, forward ? whole.from : whole.to));
     if (!hit) {
-        say(meta.exact ? `\u201c${view.search}\u201d is nowhere in the rows that are shown` : "This page has summaries alone: names are marked, but there is no next one");
+        say(meta.exact ? `\u201c${view.search}\u201d is nowhere in the rows that are shown` : "This page has summaries where there are many calls: names are marked, but none of these is gone to");
         return;
     }
     document.getElementById("hits").textContent = `${amount(at)} of ${amount(count)}`;
@@ -246,6 +246,8 @@ function switchPanel() {
     const panel = document.getElementById("panel");
     panel.hidden = !panel.hidden;
     document.getElementById("panel-switch").setAttribute("aria-expanded", String(!panel.hidden));
+    if (!panel.hidden)
+        showPage(page);
     resized();
 }
 
@@ -282,6 +284,8 @@ function on(id, act) {
 /* Where they are a small part of the run, they are looked at first. */
 function lookAtWindows() {
     collectWindows();
+    if (!windows.length)
+        return;
     const from = Math.min(...windows.map((w) => w.from)), to = Math.max(...windows.map((w) => w.to)), margin = (to - from) * 0.02;
     if (!(to - from < 0.6 * (whole.to - whole.from)) || view.from !== whole.from || view.to !== whole.to)
         return;
@@ -297,7 +301,7 @@ function arrived() {
     if (!wishes.has("from"))
         lookAtWindows();
     if (!meta.exact)
-        say("This page has summaries of time alone, not each call: see Channels");
+        say("There are more calls than a page holds: this one has summaries of time where there are many (see Channels)");
     search(view.search, false);
     if (page !== "figures")
         showPage(page);

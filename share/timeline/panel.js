@@ -29,11 +29,11 @@ const ROWS_MAX = 40;
 
 /* --- times ------------------------------------------------------------------------------------------------------------------ */
 
-function laneTable(lane, map, most) {
+function laneTable(lane, map, most, counted) {
     const flat = lane.kind === "ticks", sorted = [...map.entries()].sort((a, b) => (flat ? b[1].count - a[1].count : b[1].self - a[1].self) || a[0] - b[0]);
     const rows = sorted.slice(0, ROWS_MAX).map(([value, sum]) => element("tr", { class: "row", title: lane.values[value] + " (a click finds it)", onclick: () => search(lane.values[value], true) },
         element("td", {}, element("span", { class: "dot", style: `background:${colourOf(lane, value)}` }), lane.values[value]),
-        element("td", {}, amount(sum.count)), ...(flat ? [] : [element("td", {}, duration(sum.self)), element("td", {}, duration(sum.ns)), share(sum.self, most)])));
+        element("td", {}, counted ? amount(sum.count) : ""), ...(flat ? [] : [element("td", {}, counted ? duration(sum.self) : ""), element("td", {}, duration(sum.ns)), share(sum.self, most)])));
     const more = sorted.length > ROWS_MAX ? [element("p", { class: "note" }, `and ${amount(sorted.length - ROWS_MAX)} more`)] : [];
     return [element("h2", {}, lane.title), table(flat ? ["name", "times"] : ["name", "times", "own time", "in all", ""], rows), ...more];
 }
@@ -42,7 +42,7 @@ function rankTable(figures, span) {
     const rows = figures.byThread.filter((t) => t.windows > 0 || t.mpi > 0).slice(0, 400).map((t) => {
         const process = processes.find((p) => p.number === t.thread.process), rest = Math.max(0, t.windows - t.mpi);
         return element("tr", {}, element("td", {}, process.name + (process.threads.length > 1 ? `.${t.thread.thread}` : "")), element("td", {}, duration(t.windows)),
-            element("td", {}, amount(t.calls)), element("td", {}, duration(t.mpi)), element("td", {}, percent(t.mpi, t.mpi + rest)), share(t.mpi, span));
+            element("td", {}, figures.exact ? amount(t.calls) : ""), element("td", {}, duration(t.mpi)), element("td", {}, percent(t.mpi, t.mpi + rest)), share(t.mpi, span));
     });
     return [element("h2", {}, "Ranks and threads"), table(["", "in windows", "MPI calls", "in MPI", "", ""], rows)];
 }
@@ -55,7 +55,7 @@ function showFigures() {
     if (!store.done)
         parts.push(element("p", { class: "note" }, "The data are still coming."));
     else if (!figures.exact)
-        parts.push(element("p", { class: "note" }, "Of summaries: about right, and calls are not counted. -window, -from with -to, or -rank make pages with each call."));
+        parts.push(element("p", { class: "note" }, "Of summaries: of each small span what fills most of it, so that times are a little less than they were, and calls are not counted. -window, -from with -to, or -rank make pages with each call, -most larger ones."));
     if (view.item)
         parts.push(element("h2", {}, view.item.name), element("table", { class: "facts" }, ...factsOf(view.item).map(([a, b]) => element("tr", {}, element("td", {}, a), element("td", {}, b)))));
     const wanted = ["mpi.function", "func.name", "region.name", "mpi.activity", "sample.function", "region.mark", "region.alarm"];
@@ -63,7 +63,7 @@ function showFigures() {
     for (const name of wanted)
         for (const [lane, map] of figures.byLane)
             if (lane.name.startsWith(name) && map.size)
-                parts.push(...laneTable(lane, map, Math.max(...[...map.values()].map((s) => s.self))));
+                parts.push(...laneTable(lane, map, Math.max(...[...map.values()].map((s) => s.self)), figures.exact));
     page.replaceChildren(...parts);
     page.dataset.ms = (performance.now() - begun).toFixed(1);
 }
@@ -154,7 +154,7 @@ function showLanes() {
     document.getElementById("page-lanes").replaceChildren(element("h2", {}, "Shown"), ...rows, ...legend, element("h2", {}, "Summaries"),
         element("p", { class: "note" }, "Where boxes are narrower than a dot, a column stands for a small span of time: its height is how much of the span is filled, its colour what fills most of it, grey the rest."),
         element("h2", {}, "Run"), element("p", { class: "note" }, `${meta.title}: ${amount(meta.events)} events, ${amount(meta.items)} boxes, ticks and points; time 0 is the first event, ${realtime}; on ${meta.nodes.join(", ")}.`
-            + (meta.exact ? "" : ` This page has no single ones, but summaries of spans of ${duration(meta.narrowest)}.`)));
+            + (meta.exact ? "" : ` They are more than a page holds: where there are many this one has summaries of small spans of time.`)));
 }
 
 /* --- which page ----------------------------------------------------------------------------------------------------------------- */

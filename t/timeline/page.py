@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages in a browser. Usage: page.py SMALL SMALL.html LARGE LARGE.html; lines "ok|what" or "no|what|why"."""
+"""Pages in a browser. Usage: page.py SMALL SMALL.html LARGE LARGE.html FEW.html; lines "ok|what" or "no|what|why"."""
 
 import sys
 import time
@@ -144,6 +144,25 @@ def levels(b):
     ok(0.1 < most < 6, f"at no width more than a few boxes or bins are drawn of a track for each dot ({most:.2f})")
 
 
+def summaries(b, run):
+    same(b.run("regtrace.meta.exact"), False, "a page of no more boxes than it is told to")
+    got = dict(b.run("""regtrace.tracks.filter((t) => t.lane.name === "mpi.function" && t.depth === 0).map((t) => {
+        const data = regtrace.pick(t, 0);
+        let sum = 0;
+        for (let i = 0; i < data.n; i++) sum += (data.end[i] - data.start[i]) * (data.all ? data.all[i] / 255 : 1);
+        return [regtrace.threads[t.thread].rank, [sum, data.all ? data.n * data.width / 255 : 0, data.n]];
+    })"""))
+    calls = run.mpi_calls()
+    want = calls[calls["depth"] == 0].groupby("rank")["duration_ns"].agg(["sum", "count"])
+    ok(got.keys() == set(want.index) and all(abs(s - want.loc[r, "sum"]) <= most + 2 * want.loc[r, "count"] for r, (s, most, _) in got.items()),
+       "has the time in MPI of each rank", f"{got} and {want}")
+    ok(all(n < want.loc[r, "count"] * 0.7 for r, (_, _, n) in got.items()), "in fewer bins than there are calls", f"{got}")
+    same(b.run("document.getElementById('panel').hidden"), True, "a narrow window has no panel at first")
+    b.key("w")
+    b.wait("document.getElementById('page-figures').innerText.includes('Of summaries')")
+    ok(True, "and says that they are summaries")
+
+
 def colour_at(b, x, y):
     return b.run(f"[...document.getElementById('plot').getContext('2d').getImageData({x}, {y}, 1, 1).data].slice(0, 3)")
 
@@ -249,7 +268,7 @@ def looks(b):
 
 
 def main():
-    small, small_page, large, large_page = sys.argv[1:]
+    small, small_page, large, large_page, few_page = sys.argv[1:]
     with Browser() as b:
         b.open(small_page)
         run = regtrace.open(small)
@@ -270,6 +289,8 @@ def main():
         same(b.run("document.documentElement.scrollWidth <= 500"), True, "a narrow window needs no scrolling to the side")
         figures(b, regtrace.open(large))
         levels(b)
+        b.open(few_page)
+        summaries(b, regtrace.open(large))
         same(b.errors, [], "the browser has no complaint")
 
 

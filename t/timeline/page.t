@@ -20,7 +20,10 @@ for name in small large; do
     run 60 "$REGTRACE" timeline -wait 30 $name
     is "$status" 0 "its page" || diag "$err"
 done
-PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/timeline run 240 "$PYTHON" "$REGTRACE_SOURCE/t/timeline/page.py" "$T/small" "$T/small.html" "$T/large" "$T/large.html"
+run 60 "$REGTRACE" timeline -most 20000 -o few.html large
+is "$status" 0 "a page of summaries" || diag "$err"
+like "$err" 'more than 20000 of them.*-window.*-rank.*-most' "which is told, with the remedy"
+PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/timeline run 240 "$PYTHON" "$REGTRACE_SOURCE/t/timeline/page.py" "$T/small" "$T/small.html" "$T/large" "$T/large.html" "$T/few.html"
 while IFS='|' read -r result name why; do
     [ "$result" = ok ]
     ok $? "$name" || diag "$why"

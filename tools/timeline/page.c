@@ -49,8 +49,8 @@ struct page {
     struct timeline *t;
     struct packed *packed;
     struct entry *entries; /* by track */
-    int64_t widest, narrowest;
-    bool exact;
+    int64_t widest;
+    bool exact; /* all items are in it; else those of tracks of few */
 };
 
 /* --- levels ----------------------------------------------------------------------------------------------------------------- */
@@ -105,15 +105,33 @@ static int put_levels(void *context, const struct item *item)
     return rc;
 }
 
+static bool has_items(const struct page *p, const struct track *t)
+{
+    return p->exact || t->items <= p->t->options.most / p->t->track_count;
+}
+
+static bool needs_levels(const struct page *p, const struct track *t)
+{
+    return t->items > FEW || !has_items(p, t);
+}
+
+/* Not much less than the items are not worth it; where these are not there, each track has its part of what a page holds. */
+static uint64_t most_bins(const struct page *p, const struct track *t)
+{
+    if (has_items(p, t))
+        return t->items / 10 * 7;
+    double part = (double)t->items / (double)p->t->items;
+    return (uint64_t)(part * (double)p->t->options.most) + FEW;
+}
+
 static int open_levels(const struct page *p, uint32_t track, struct levels *l)
 {
     const struct track *t = &p->t->tracks[track];
     const struct lane *lane = &p->t->lanes[t->lane];
     int rc = 0;
-    for (int64_t width = p->widest; rc == 0 && width >= p->narrowest && l->count < LEVELS;
-         width /= 4) {
+    for (int64_t width = p->widest; rc == 0 && width > 0 && l->count < LEVELS; width /= 4) {
         struct level *v = &l->all[l->count++];
-        v->most = p->exact ? t->items / 10 * 7 : UINT64_MAX;
+        v->most = most_bins(p, t);
         v->binner = (struct binner){.kind = lane->kind,
                                     .origin = p->t->from,
                                     .width = width,
@@ -173,10 +191,11 @@ static int write_tracks(struct page *p, struct rt_error *e)
     const struct timeline *t = p->t;
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < t->track_count; i++)
-        rc = p->exact && t->tracks[i].items <= FEW ? write_items(p, i, e) : write_levels(p, i, e);
-    for (uint32_t i = 0; rc == 0 && p->exact && i < t->track_count; i++)
-        if (t->tracks[i].items > FEW)
-            rc = write_items(p, i, e);
+        rc = needs_levels(p, &t->tracks[i]) ? write_levels(p, i, e) : 0;
+    for (unsigned many = 0; many < 2; many++)
+        for (uint32_t i = 0; rc == 0 && i < t->track_count; i++)
+            if ((t->tracks[i].items > FEW) == many && has_items(p, &t->tracks[i]))
+                rc = write_items(p, i, e);
     return rc;
 }
 
@@ -278,7 +297,6 @@ static void write_meta(FILE *out, const struct page *p, uint64_t bytes)
     json_uint(&j, "events", replay_event_count(p->t->replay));
     json_uint(&j, "items", p->t->items);
     json_bool(&j, "exact", p->exact);
-    json_int(&j, "narrowest", p->narrowest);
     json_int(&j, "from", p->t->from);
     json_int(&j, "to", p->t->to);
     json_int(&j, "realtime", realtime);
@@ -325,14 +343,10 @@ static void choose_widths(struct page *p)
 {
     const struct timeline *t = p->t;
     int64_t span = t->to - t->from + 1;
-    p->exact = t->items <= TIMELINE_ITEMS_MAX;
+    p->exact = timeline_is_exact(t);
     p->widest = 1;
     while (p->widest < span / COARSE)
         p->widest *= 4;
-    p->narrowest = p->exact ? 1 : p->widest;
-    while (!p->exact && p->narrowest > 4 &&
-           (uint64_t)(span / (p->narrowest / 4)) * t->track_count < TIMELINE_ITEMS_MAX)
-        p->narrowest /= 4;
 }
 
 int timeline_write_page(struct timeline *t, FILE *out, struct rt_error *e)
@@ -361,5 +375,5 @@ int timeline_write_page(struct timeline *t, FILE *out, struct rt_error *e)
 
 bool timeline_is_exact(const struct timeline *t)
 {
-    return t->items <= TIMELINE_ITEMS_MAX;
+    return t->items <= t->options.most;
 }

@@ -11,14 +11,13 @@
 
 #include "tools/emu/replay.h"
 
-/* Pages hold each item up to so many; beyond that, summaries of bins alone. */
-#define TIMELINE_ITEMS_MAX (UINT64_C(4) << 20)
-
 struct timeline_options {
     const char *title;          /* of the run */
     struct window_span windows; /* where given, what lies outside of these is left out */
     int64_t from, to;           /* what lies outside of these times likewise */
-    bool salvaged;              /* values EMU_BAD mean that nothing is known */
+    uint64_t
+        most; /* pages hold each item up to so many; beyond that, summaries where there are many */
+    bool salvaged; /* values EMU_BAD mean that nothing is known */
 };
 
 struct timeline;
