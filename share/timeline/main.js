@@ -256,7 +256,7 @@ const KEYS = {
     ArrowUp: () => { scroll.scrollTop -= 40; }, ArrowDown: () => { scroll.scrollTop += 40; },
     PageUp: () => { scroll.scrollTop -= view.height * 0.9; }, PageDown: () => { scroll.scrollTop += view.height * 0.9; },
     "+": () => zoomAt(view.width / 2, 0.6), "=": () => zoomAt(view.width / 2, 0.6), "-": () => zoomAt(view.width / 2, 1 / 0.6),
-    0: () => look(whole.from, whole.to), f: () => look(whole.from, whole.to), s: zoomToSelected, e: foldAll, w: switchPanel,
+    0: () => look(whole.from, whole.to), f: () => look(whole.from, whole.to), s: zoomToSelected, e: foldAll, w: switchPanel, m: switchMessages,
     n: () => step(true), p: () => step(false), "/": () => { find.focus(); find.select(); }, Escape: nothing, "?": () => document.getElementById("keys").showModal(),
 };
 
@@ -321,6 +321,8 @@ function begin() {
     on("theme", () => useTheme(document.documentElement.dataset.theme !== "dark"));
     on("panel-switch", switchPanel);
     on("help", KEYS["?"]);
+    on("messages", switchMessages);
+    document.getElementById("messages").hidden = meta.messages.size === 0;
     for (const name of Object.keys(PAGES))
         on("tab-" + name, () => showPage(name));
     let typing = 0;
@@ -356,4 +358,4 @@ function begin() {
 
 begin();
 /* For tests, and for who is curious. */
-window.regtrace = { meta, view, store, tracks, threads, timings, look, search, step, itemsOf, figuresOf, itemAt, paint, pick, lines: () => lines, windows: () => (windows || collectWindows(), windows) };
+window.regtrace = { meta, view, store, tracks, threads, timings, look, search, step, itemsOf, figuresOf, itemAt, messagesOf, messagesOfItem, describe, choose, paint, pick, lines: () => lines, windows: () => (windows || collectWindows(), windows) };

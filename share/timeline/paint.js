@@ -294,6 +294,7 @@ function paint() {
     paintTexts();
     paintSelection(canvas, high);
     paintChosen();
+    paintMessages();
     paintRuler();
     return performance.now() - begun;
 }

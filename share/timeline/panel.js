@@ -57,7 +57,7 @@ function showFigures() {
     else if (!figures.exact)
         parts.push(element("p", { class: "note" }, "Of summaries: of each small span what fills most of it, so that times are a little less than they were, and calls are not counted. -window, -from with -to, or -rank make pages with each call, -most larger ones."));
     if (view.item)
-        parts.push(element("h2", {}, view.item.name), element("table", { class: "facts" }, ...factsOf(view.item).map(([a, b]) => element("tr", {}, element("td", {}, a), element("td", {}, b)))));
+        parts.push(element("h2", {}, view.item.name), element("table", { class: "facts" }, ...factsOf(view.item).map(([a, b]) => element("tr", {}, element("td", {}, a), element("td", {}, b)))), ...messageFacts(view.item));
     const wanted = ["mpi.function", "func.name", "region.name", "mpi.activity", "sample.function", "region.mark", "region.alarm"];
     parts.push(...rankTable(figures, span));
     for (const name of wanted)
@@ -151,7 +151,7 @@ function showLanes() {
     const realtime = meta.realtime ? new Date(meta.realtime / 1e6).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "unknown";
     const states = meta.lanes.find((l) => l.name === "mpi.activity");
     const legend = states ? [element("h2", {}, "States"), ...states.values.map((text, value) => element("div", {}, element("span", { class: "dot", style: `display:inline-block;width:10px;height:10px;margin-right:6px;background:${colourOf(states, value)}` }), text))] : [];
-    document.getElementById("page-lanes").replaceChildren(element("h2", {}, "Shown"), ...rows, ...legend, element("h2", {}, "Summaries"),
+    document.getElementById("page-lanes").replaceChildren(element("h2", {}, "Shown"), ...rows, ...legend, ...messageNote(), element("h2", {}, "Summaries"),
         element("p", { class: "note" }, "Where boxes are narrower than a dot, a column stands for a small span of time: its height is how much of the span is filled, its colour what fills most of it, grey the rest."),
         element("h2", {}, "Run"), element("p", { class: "note" }, `${meta.title}: ${amount(meta.events)} events, ${amount(meta.items)} boxes, ticks and points; time 0 is the first event, ${realtime}; on ${meta.nodes.join(", ")}.`
             + (meta.exact ? "" : ` They are more than a page holds: where there are many this one has summaries of small spans of time.`)));

@@ -144,6 +144,38 @@ def levels(b):
     ok(0.1 < most < 6, f"at no width more than a few boxes or bins are drawn of a track for each dot ({most:.2f})")
 
 
+MESSAGES = """(() => {
+    const all = regtrace.messagesOf(), rank = (i) => regtrace.threads[i].rank, wrong = [];
+    const ends = (thread, name, time) => regtrace.tracks.filter((t) => t.thread === thread && t.lane.name === "mpi.function" && t.depth === 0).some((t) => {
+        const item = regtrace.itemAt(t, time);
+        return item && item.name === name && item.start <= time && item.end >= time;
+    });
+    regtrace.look(regtrace.meta.from, regtrace.meta.from + 100); /* nothing near is as good as what is there */
+    for (let i = 0; i < all.n; i++)
+        if (rank(all.to[i]) !== (rank(all.from[i]) + 1) % 3 || all.bytes[i] !== 4096 || all.tag[i] !== 7 || all.received[i] < all.send[i] || !ends(all.from[i], "MPI_Isend", all.send[i])
+            || !ends(all.to[i], "MPI_Irecv", all.receive[i]) || !ends(all.to[i], "MPI_Waitall", all.received[i])) wrong.push([i, all.from[i], all.to[i], all.send[i], all.received[i]]);
+    const left = regtrace.meta.messages.unmatched.reduce((n, u) => n + u.sends, 0);
+    return [all.n, left, wrong.length, wrong.slice(0, 3)];
+})()"""
+
+
+def messages(b):
+    """The program sends 500 x 3 in a ring of 3."""
+    count, left, wrong, first = b.run(MESSAGES)
+    same(count + left, 4500, f"{count} messages are matched, and {left} counted that are not: all that were sent")
+    ok(count >= 4400, "nearly all are matched", str(count))
+    same((wrong, first), (0, []), "each goes to the next rank, from a send to the end of a wait")
+    b.key("m")
+    b.run("regtrace.look(regtrace.meta.from, regtrace.meta.to)")
+    b.frame()
+    seen = b.run("regtrace.view.lines")
+    ok(seen["seen"] == count and 1000 < seen["drawn"] <= 2000, "of many some are drawn, and it is told how many", str(seen))
+    one = b.run("""(() => { const all = regtrace.messagesOf(), i = 1000, track = regtrace.tracks.find((t) => t.thread === all.from[i] && t.lane.name === "mpi.function" && t.depth === 0);
+        regtrace.choose(regtrace.itemAt(track, all.send[i])); return regtrace.messagesOfItem(regtrace.view.item).length; })()""")
+    same(one, 1, "a send has its one message")
+    b.key("m")
+
+
 def summaries(b, run):
     same(b.run("regtrace.meta.exact"), False, "a page of no more boxes than it is told to")
     got = dict(b.run("""regtrace.tracks.filter((t) => t.lane.name === "mpi.function" && t.depth === 0).map((t) => {
@@ -175,19 +207,19 @@ def painted(b):
         for (let i = 0; i < items.n; i++) best = items.end[i] - items.start[i] > items.end[best] - items.start[best] ? i : best;
         const length = items.end[best] - items.start[best];
         regtrace.look(items.start[best] - length, items.end[best] + length);
-        return [line.y + 3, line.entry.lane.colours[items.value[best]], line.entry.lane.values[items.value[best]], items.start[best], items.end[best]];
+        return [line.y + 3, line.entry.lane.colours[items.value[best]], line.entry.lane.values[items.value[best]], items.start[best], items.end[best],
+            (items.start[best] + length * 0.6 - regtrace.view.from) / (regtrace.view.to - regtrace.view.from) * regtrace.view.width];
     })()""")
     b.frame()
-    width = b.run("regtrace.view.width")
     want = [int(found[1][i : i + 2], 16) for i in (1, 3, 5)]
-    same(colour_at(b, round(width * 0.6), round(found[0] - b.run("regtrace.view.top"))), want, f"the longest call, {found[2]}, is painted in its colour")
+    same(colour_at(b, round(found[5]), round(found[0] - b.run("regtrace.view.top"))), want, f"the longest call, {found[2]}, is painted in its colour")
     box = b.run("(() => { const r = document.getElementById('plot').getBoundingClientRect(); return [r.left, r.top]; })()")
-    b.mouse("mouseMoved", box[0] + width * 0.5, box[1] + found[0])
+    b.mouse("mouseMoved", box[0] + found[5], box[1] + found[0])
     b.frame()
     tip = b.run("document.getElementById('tip').hidden ? '' : document.getElementById('tip').innerText")
     start = f"{int(found[3]) // 10**9}.{int(found[3]) % 10**9:09d}"
     ok(found[2] in tip and start in tip.replace(" ", ""), "the pointer there shows its name and its begin to the ns", tip)
-    b.click(box[0] + width * 0.5, box[1] + found[0])
+    b.click(box[0] + found[5], box[1] + found[0])
     same(b.run("[regtrace.view.selected.from, regtrace.view.selected.to]"), found[3:5], "a click selects its time")
 
 
@@ -273,6 +305,7 @@ def main():
         b.open(small_page)
         run = regtrace.open(small)
         figures(b, run)
+        same(b.run("[regtrace.meta.messages.count, document.getElementById('messages').hidden]"), [0, True], "no messages of a run with calls outside its windows")
         painted(b)
         keys(b)
         names(b, run.mpi_calls())
@@ -289,6 +322,7 @@ def main():
         same(b.run("document.documentElement.scrollWidth <= 500"), True, "a narrow window needs no scrolling to the side")
         figures(b, regtrace.open(large))
         levels(b)
+        messages(b)
         b.open(few_page)
         summaries(b, regtrace.open(large))
         same(b.errors, [], "the browser has no complaint")

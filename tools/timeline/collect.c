@@ -306,7 +306,7 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
         default: break;
         }
     if (c->t->error == 0)
-        return 0;
+        return lines_take(c->t->lines, r, e);
     rt_error_set(e, "no memory");
     return -c->t->error;
 }
@@ -383,6 +383,8 @@ int timeline_collect(struct timeline **timeline, struct replay *r,
     if (rc == 0)
         rc = spool_open(&t->spool, dir, e);
     if (rc == 0)
+        rc = lines_open(&t->lines, r, dir, e);
+    if (rc == 0)
         rc = replay_run(r, &sink, found, e);
     if (rc == 0) {
         end_push(&c);
@@ -390,6 +392,8 @@ int timeline_collect(struct timeline **timeline, struct replay *r,
             cut_all(&c, i, c.now);
         rc = spool_end(t->spool, e);
     }
+    if (rc == 0)
+        rc = lines_end(t->lines, e);
     for (size_t i = 0; c.cells != NULL && i < (size_t)threads * t->lane_count; i++) {
         free(c.cells[i].boxes);
         free(c.cells[i].tracks);
@@ -408,6 +412,7 @@ void timeline_close(struct timeline *t)
     free(t->lanes);
     free(t->tracks);
     spool_close(t->spool);
+    lines_close(t->lines);
     free(t);
 }
 

@@ -7,7 +7,7 @@ embed.py SHARE_TIMELINE OUT
 import os
 import sys
 
-SCRIPTS = ["data.js", "view.js", "paint.js", "figures.js", "panel.js", "main.js"]
+SCRIPTS = ["data.js", "view.js", "paint.js", "figures.js", "messages.js", "panel.js", "main.js"]
 
 
 def body(folder, name):

@@ -49,6 +49,7 @@ struct page {
     struct timeline *t;
     struct packed *packed;
     struct entry *entries; /* by track */
+    struct place messages; /* size 0: none, or too many */
     int64_t widest;
     bool exact; /* all items are in it; else those of tracks of few */
 };
@@ -196,6 +197,11 @@ static int write_tracks(struct page *p, struct rt_error *e)
         for (uint32_t i = 0; rc == 0 && i < t->track_count; i++)
             if ((t->tracks[i].items > FEW) == many && has_items(p, &t->tracks[i]))
                 rc = write_items(p, i, e);
+    if (rc == 0 && lines_count(t->lines) <= t->options.most) {
+        p->messages.at = packed_size(p->packed);
+        rc = lines_read(t->lines, put_bytes, p->packed, e);
+        p->messages.size = packed_size(p->packed) - p->messages.at;
+    }
     return rc;
 }
 
@@ -261,6 +267,32 @@ static void write_lanes(struct json *j, const struct timeline *t)
     json_array_end(j);
 }
 
+static void write_messages(struct json *j, const struct page *p)
+{
+    const struct emu_unmatched *left = lines_left(p->t->lines);
+    uint32_t count;
+    const struct emu_comm *comms = emu_comms_all(lines_comms(p->t->lines), &count);
+    json_object_begin(j, "messages");
+    json_uint(j, "count", lines_count(p->t->lines));
+    json_uint(j, "at", p->messages.at);
+    json_uint(j, "size", p->messages.size);
+    json_array_begin(j, "unmatched");
+    for (int i = 0; i < EMU_REASONS; i++)
+        if (left->sends[i] != 0 || left->receives[i] != 0) {
+            json_object_begin(j, NULL);
+            json_text(j, "why", emu_unmatched_text((enum emu_unmatched_reason)i));
+            json_uint(j, "sends", left->sends[i]);
+            json_uint(j, "receives", left->receives[i]);
+            json_object_end(j);
+        }
+    json_array_end(j);
+    json_array_begin(j, "sizes"); /* of communicators */
+    for (uint32_t i = 0; i < count; i++)
+        json_uint(j, NULL, comms[i].size[0]);
+    json_array_end(j);
+    json_object_end(j);
+}
+
 static void write_index(struct json *j, const struct page *p)
 {
     json_array_begin(j, "tracks");
@@ -308,6 +340,7 @@ static void write_meta(FILE *out, const struct page *p, uint64_t bytes)
     write_threads(&j, p->t);
     write_lanes(&j, p->t);
     write_index(&j, p);
+    write_messages(&j, p);
     json_object_end(&j);
 }
 

@@ -3,6 +3,7 @@
 #ifndef REGTRACE_TOOLS_TIMELINE_TRACKS_H
 #define REGTRACE_TOOLS_TIMELINE_TRACKS_H
 
+#include "tools/timeline/lines.h"
 #include "tools/timeline/spool.h"
 #include "tools/timeline/timeline.h"
 
@@ -59,6 +60,7 @@ struct timeline {
     struct track *tracks;
     uint32_t track_count, track_room;
     struct spool *spool;
+    struct lines *lines;
     uint64_t items;
     int64_t from, to;
     int64_t windows_from, windows_to; /* first begin and last end; not before: there are none */
