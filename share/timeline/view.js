@@ -114,6 +114,8 @@ function timeAt(x) {
 
 /* Not beyond the run, not narrower than can be told apart. */
 function look(from, to) {
+    if (!(from <= to))
+        return;
     let span = Math.min(Math.max(to - from, NARROWEST), whole.to - whole.from || 1);
     const middle = (from + to) / 2;
     from = to - from === span ? from : middle - span / 2;
