@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The picture as PNG, by libcairo. It is opened here alone and on demand: other commands neither need it nor wait for what it brings along.
+ * The picture as PNG, by libcairo. It is opened here alone and on demand: other commands neither need it nor wait for what it brings along. It stays open: fontconfig keeps what it has read.
  * Source: cairo's manual (cairographics.org/manual), whose ABI is stable since 1.0. */
 #include "tools/timeline/draw.h"
 
@@ -124,7 +124,5 @@ int timeline_write_png(struct timeline *t, FILE *out, struct rt_error *e)
     if (rc == 0)
         rc = draw(&c, p, width, height, out, e);
     picture_close(p);
-    if (c.library != NULL)
-        (void)dlclose(c.library);
     return rc;
 }
