@@ -53,7 +53,7 @@ function figuresOf(from, to) {
             deep.forEach((track, depth) => {
                 result.exact = within(track, from, to, (value, ns, begins) => {
                     sumInto(map, value, ns, begins);
-                    if (depth === 0 && lane.kind === "calls") {
+                    if (depth === 0 && lane.kind === "calls" && !lane.values[value].startsWith("unknown:")) {
                         mine.mpi += ns;
                         mine.calls += begins ? 1 : 0;
                     } else if (lane.name === "region.window") {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages in a browser. Usage: page.py SMALL SMALL.html LARGE LARGE.html FEW.html; lines "ok|what" or "no|what|why"."""
+"""Pages in a browser. Usage: page.py SMALL SMALL.html LARGE LARGE.html FEW.html DROP.html; lines "ok|what" or "no|what|why"."""
 
 import sys
 import time
@@ -176,6 +176,27 @@ def messages(b):
     b.key("m")
 
 
+DROPPED = """(() => {
+    const of = (name) => regtrace.tracks.find((t) => t.lane.name === name && t.depth === 0), ticks = of("ovni.flush"), calls = of("func.name");
+    const drops = regtrace.itemsOf(ticks), wrong = [];
+    let count = 0;
+    regtrace.look(regtrace.meta.from, regtrace.meta.from + 100);
+    for (let i = 0; i < drops.n; i++) {
+        if (ticks.lane.values[drops.value[i]] !== "events were dropped") continue;
+        const item = regtrace.itemAt(calls, drops.start[i] - 500);
+        count++;
+        if (!item || !item.name.startsWith("unknown:") || item.end - item.start < 500) wrong.push([drops.start[i], item && item.name]);
+    }
+    return [count, wrong.length, wrong.slice(0, 3)];
+})()"""
+
+
+def dropped(b):
+    count, wrong, first = b.run(DROPPED)
+    ok(count > 0, f"events were dropped {count} times")
+    same((wrong, first), (0, []), "before each time nothing is known, instead of what was there when the first of them was lost")
+
+
 def summaries(b, run):
     same(b.run("regtrace.meta.exact"), False, "a page of no more boxes than it is told to")
     got = dict(b.run("""regtrace.tracks.filter((t) => t.lane.name === "mpi.function" && t.depth === 0).map((t) => {
@@ -300,7 +321,7 @@ def looks(b):
 
 
 def main():
-    small, small_page, large, large_page, few_page = sys.argv[1:]
+    small, small_page, large, large_page, few_page, drop_page = sys.argv[1:]
     with Browser() as b:
         b.open(small_page)
         run = regtrace.open(small)
@@ -325,6 +346,8 @@ def main():
         messages(b)
         b.open(few_page)
         summaries(b, regtrace.open(large))
+        b.open(drop_page)
+        dropped(b)
         same(b.errors, [], "the browser has no complaint")
 
 

@@ -23,7 +23,26 @@ done
 run 60 "$REGTRACE" timeline -most 20000 -o few.html large
 is "$status" 0 "a page of summaries" || diag "$err"
 like "$err" 'more than 20000 of them.*-window.*-rank.*-most' "which is told, with the remedy"
-PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/timeline run 240 "$PYTHON" "$REGTRACE_SOURCE/t/timeline/page.py" "$T/small" "$T/small.html" "$T/large" "$T/large.html" "$T/few.html"
+# A stream that is too small for what comes, and does not wait.
+cc -O2 -I"$REGTRACE_SOURCE/share/include" -finstrument-functions -x c -o much - <<'C' || exit 99
+#include <regtrace.h>
+static void inner(int i)
+{
+    regtrace_region_begin(i % 2 ? "odd" : "even");
+    regtrace_region_end(i % 2 ? "odd" : "even");
+}
+int main(void)
+{
+    for (int i = 0; i < 500000; i++)
+        inner(i);
+    return 0;
+}
+C
+REGTRACE_FULL=drop REGTRACE_BUFFER=128K run 60 "$REGTRACE" run -quiet -functions 1 -o drop -- ./much
+run 60 "$REGTRACE" timeline -policy salvage drop
+[ -s drop.html ]
+ok $? "the page of a run that has lost events" || diag "$err"
+PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/timeline run 240 "$PYTHON" "$REGTRACE_SOURCE/t/timeline/page.py" "$T/small" "$T/small.html" "$T/large" "$T/large.html" "$T/few.html" "$T/drop.html"
 while IFS='|' read -r result name why; do
     [ "$result" = ok ]
     ok $? "$name" || diag "$why"

@@ -14,6 +14,7 @@ struct box {
     int64_t start;
     uint32_t value; /* number of its lane's values */
     struct call call;
+    bool is_unknown; /* what was there was lost: it ends where something is known again */
 };
 
 /* A lane of a thread. */
@@ -41,6 +42,10 @@ struct collector {
     struct cell *cells;    /* by stream and lane */
     int64_t *visible_from; /* by stream; OUTSIDE: nothing is kept */
     struct push push;
+    struct {
+        uint32_t stream;
+        int64_t from, to;
+    } gap; /* the last time of which events were dropped */
     struct known_channels known;
     int64_t now;
 };
@@ -130,10 +135,21 @@ static void put_box(struct collector *c, uint32_t stream, uint32_t lane, uint32_
     put_item(c, stream, lane, depth, (struct item){b->start, end, (int64_t)b->value, b->call});
 }
 
+static void pop_box(struct collector *c, uint32_t stream, uint32_t lane, int64_t time)
+{
+    struct cell *cell = cell_of(c, stream, lane);
+    if (cell->depth == 0)
+        return;
+    put_box(c, stream, lane, cell->depth - 1, time);
+    cell->depth--;
+}
+
 static void push_box(struct collector *c, uint32_t stream, uint32_t lane, int64_t time,
                      int64_t value, struct call call)
 {
     struct cell *cell = cell_of(c, stream, lane);
+    if (cell->depth != 0 && cell->boxes[cell->depth - 1].is_unknown)
+        pop_box(c, stream, lane, time);
     uint32_t number = values_number(&c->t->lanes[lane].values, value);
     if (cell->depth == cell->room) {
         uint32_t room = 2 * cell->room + 2;
@@ -148,16 +164,7 @@ static void push_box(struct collector *c, uint32_t stream, uint32_t lane, int64_
     if (number == UINT32_MAX)
         failed(c);
     else
-        cell->boxes[cell->depth++] = (struct box){time, number, call};
-}
-
-static void pop_box(struct collector *c, uint32_t stream, uint32_t lane, int64_t time)
-{
-    struct cell *cell = cell_of(c, stream, lane);
-    if (cell->depth == 0)
-        return;
-    put_box(c, stream, lane, cell->depth - 1, time);
-    cell->depth--;
+        cell->boxes[cell->depth++] = (struct box){time, number, call, false};
 }
 
 static void pop_all(struct collector *c, uint32_t stream, uint32_t lane, int64_t time)
@@ -198,10 +205,15 @@ static void shows_stack(struct collector *c, uint32_t stream, uint32_t lane, int
         p->waits = false;
         push_box(c, stream, lane, p->time, value, p->call);
     } else if (value != top_of(c, stream, lane)) {
+        if (c->gap.stream == stream && c->gap.to == time)
+            time = c->gap.from;
         pop_all(c, stream, lane, time); /* nobody knows what is there, or nothing is */
-        if (value != 0)
-            push_box(c, stream, lane, time, value,
-                     (struct call){.peer = INT32_MIN, .tag = INT32_MIN});
+        if (value == 0)
+            return;
+        push_box(c, stream, lane, time, value, (struct call){.peer = INT32_MIN, .tag = INT32_MIN});
+        struct cell *cell = cell_of(c, stream, lane);
+        if (cell->depth != 0)
+            cell->boxes[0].is_unknown = c->t->options.salvaged && value == EMU_BAD;
     }
 }
 
@@ -256,10 +268,32 @@ static void window_closes(struct collector *c, uint32_t stream, int64_t time)
     c->visible_from[stream] = OUTSIDE;
 }
 
+/* The record of it comes behind the gap: b has how long that was, in ticks. */
+static void gap_ends(struct collector *c, const struct emu_record *r, int64_t time)
+{
+    uint32_t threads;
+    const struct rt_rank *rank = replay_threads(c->t->replay, &threads)[r->stream].rank;
+    int64_t length =
+        r->event.b > r->event.clock
+            ? 0
+            : rt_rank_ns(rank, r->event.clock) - rt_rank_ns(rank, r->event.clock - r->event.b);
+    c->gap.stream = r->stream;
+    c->gap.from = length > 0 && length <= time ? time - length : time;
+    c->gap.to = time;
+}
+
 static void pushes(struct collector *c, const struct emu_record *r, uint32_t lane, int64_t time,
                    struct call call)
 {
     c->push = (struct push){true, r->stream, lane, time, call};
+}
+
+/* What was entered before something was lost is not left here. */
+static void leaves(struct collector *c, uint32_t stream, uint32_t lane, int64_t time)
+{
+    const struct cell *cell = cell_of(c, stream, lane);
+    if (cell->depth != 0 && !cell->boxes[cell->depth - 1].is_unknown)
+        pop_box(c, stream, lane, time);
 }
 
 static void take_mark(struct collector *c, const struct emu_record *r, int64_t time)
@@ -271,7 +305,7 @@ static void take_mark(struct collector *c, const struct emu_record *r, int64_t t
     if (r->event.code == EV_MARK_PUSH)
         pushes(c, r, lane, time, (struct call){.comm = 0});
     else
-        pop_box(c, r->stream, lane, time);
+        leaves(c, r->stream, lane, time);
 }
 
 static int event(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
@@ -286,15 +320,15 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
                (struct call){r->event.b & ((UINT64_C(1) << 48) - 1), (int32_t)(uint32_t)r->event.a,
                              (int32_t)(r->event.a >> 32), (uint32_t)(r->event.b >> 48)});
     else if (EVENT_IS_MPI_LEAVE(r->event.code))
-        pop_box(c, r->stream, k->mpi, time);
+        leaves(c, r->stream, k->mpi, time);
     else
         switch (r->event.code) {
         case EV_FUNCTION_ENTER: pushes(c, r, k->functions, time, none); break;
-        case EV_FUNCTION_LEAVE: pop_box(c, r->stream, k->functions, time); break;
+        case EV_FUNCTION_LEAVE: leaves(c, r->stream, k->functions, time); break;
         case EV_REGION_BEGIN: pushes(c, r, k->regions, time, none); break;
-        case EV_REGION_END: pop_box(c, r->stream, k->regions, time); break;
+        case EV_REGION_END: leaves(c, r->stream, k->regions, time); break;
         case EV_SIGNAL_ENTER: pushes(c, r, k->signals, time, none); break;
-        case EV_SIGNAL_LEAVE: pop_box(c, r->stream, k->signals, time); break;
+        case EV_SIGNAL_LEAVE: leaves(c, r->stream, k->signals, time); break;
         case EV_MARK_PUSH:
         case EV_MARK_POP: take_mark(c, r, time); break;
         case EV_WINDOW_OPEN:
@@ -302,6 +336,7 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
                 window_span_has(&c->t->options.windows, (int32_t)(uint32_t)r->event.a))
                 c->visible_from[r->stream] = time;
             break;
+        case EV_DROPPED: gap_ends(c, r, time); break;
         case EV_WINDOW_CLOSE: window_closes(c, r->stream, time); break;
         default: break;
         }
@@ -368,7 +403,7 @@ int timeline_collect(struct timeline **timeline, struct replay *r,
                      struct replay_found *found, struct rt_error *e)
 {
     struct timeline *t = calloc(1, sizeof *t);
-    struct collector c = {.t = t};
+    struct collector c = {.t = t, .gap = {.to = -1}};
     uint32_t threads;
     (void)replay_threads(r, &threads);
     *timeline = t;
