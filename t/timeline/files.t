@@ -79,6 +79,13 @@ else
     ok $? "and leaves no file"
     skip "a PNG" "no libcairo"
 fi
+mkdir none
+echo nothing >none/libcairo.so.2
+LD_LIBRARY_PATH=$T/none run 60 "$REGTRACE" timeline --png two.png run
+is "$status" 1 "a libcairo that cannot be opened"
+like "$err" 'libcairo2.*-svg' "is told, with the remedy"
+[ ! -e two.png ]
+ok $? "and no file is left"
 python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' one.svg
 ok $? "the SVG is well-formed"
 like "$(cat one.svg)" '>rank 0\.[0-4]<' "and names its rows"
