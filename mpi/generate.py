@@ -187,7 +187,9 @@ def types(n):
 
 def request_kind(f):
     """What the status of a completed request tells (enum mpi_request_kind)."""
-    receives = re.match(r"(Irecv|Imrecv|Recv_init|Precv_init|Isendrecv)", f.name)
+    if f.name.startswith("Isendrecv"):
+        return "mpi_request_of_both()"
+    receives = re.match(r"(Irecv|Imrecv|Recv_init|Precv_init)", f.name)
     kind = "MPI_REQUEST_RECEIVE" if receives else "MPI_REQUEST_OTHER"
     return kind + (" | MPI_REQUEST_PERSISTENT" if "_init" in f.name else "")
 
