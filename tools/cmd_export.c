@@ -113,6 +113,31 @@ static void say_what_differs(const struct export_tally *t)
                         t->crossing);
 }
 
+/* In one line, by reason. */
+static void say_unmatched(const struct export_messages *m)
+{
+    uint64_t sends = 0, receives = 0;
+    char why[1024] = "";
+    size_t n = 0;
+    for (int i = 0; i < EMU_REASONS; i++) {
+        sends += m->left.sends[i];
+        receives += m->left.receives[i];
+        if (m->left.sends[i] + m->left.receives[i] != 0)
+            n += (size_t)snprintf(why + n, sizeof why - n, "%s%" PRIu64 " and %" PRIu64 " %s",
+                                  n == 0 ? "" : "; ", m->left.sends[i], m->left.receives[i],
+                                  emu_unmatched_text((enum emu_unmatched_reason)i));
+    }
+    if (n != 0)
+        message_warning("export",
+                        "%" PRIu64 " sends and %" PRIu64 " receives of these ranks, in all their "
+                        "windows, have no partner: %s",
+                        sends, receives, why);
+    if (m->alone != 0)
+        message_warning("export",
+                        "%" PRIu64 " messages are left out: one end alone is in the selection",
+                        m->alone);
+}
+
 static int export_to(struct export *x, const struct export_wishes *w)
 {
     struct export_output out;
@@ -134,6 +159,7 @@ static int export_to(struct export *x, const struct export_wishes *w)
         return TOOL_FAILURE;
     }
     say_what_differs(&x->tally);
+    say_unmatched(&x->messages);
     if (x->tally.events == 0)
         message_warning("export", "no event of %s is in the selection", w->path);
     return x->tally.files_left_out != 0 ? TOOL_FAILURE : TOOL_OK;
@@ -223,17 +249,19 @@ const struct command command_export = {
         "beyond the "
         "one that it began in is written in pieces. Counters become counters (OTF2: metrics; ovni: "
         "marks).\n\n"
-        "--otf2: threads are locations, processes location groups, hosts the system tree; "
-        "collective operations of MPI_COMM_WORLD and MPI_COMM_SELF are recorded as such if all "
-        "ranks are exported.\n\n"
+        "--chrome and --otf2 show messages from the call that sends to where they are received, as "
+        "far as it is sure which belong together, and if both ends are in the selection; what has "
+        "no partner is counted, by reason. For these the run is read twice.\n\n"
+        "--otf2: threads are locations, processes location groups, hosts the system tree; blocking "
+        "collective operations are recorded as such if the communicator is known on all of its "
+        "ranks, all of them are exported, and it has one group.\n\n"
         "--ovni: MPI calls are M events where ovni has the function, which it does of 49; all "
         "others are left out, and counted. Everything else becomes marks.\n\n"
         "--csv is what was recorded, nothing added: ns, rank, pid, thread, window (empty outside), "
         "cpu, name, label, flags, the fields peer, tag, bytes, comm, request, region, address, "
         "address_name, type, value, event and count where the event has them, and in `fields` the "
         "others as key=value, separated by semicolons. In texts control characters, and in "
-        "`fields` semicolons, are \\xNN, and backslashes doubled.\n\n"
-        "Messages from sends to receives are not exported yet.",
+        "`fields` semicolons, are \\xNN, and backslashes doubled.",
     .options = export_options,
     .examples = "regtrace export --chrome trace.json trace\n"
                 "regtrace export --otf2 trace.otf2 --window 3 trace && otf2-print "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The JSON trace events that chrome://tracing and Perfetto open ("Trace Event Format", the JSON object form): B and E for spans, C for
- * counters, i for points, M for names; one a line. */
+ * counters, i for points, s and f for messages, M for names; one a line. */
 #include "tools/describe.h"
 #include "tools/export/export.h"
 #include "tools/json.h"
@@ -262,6 +262,28 @@ static void point(void *state, uint32_t stream, int64_t ns, const struct emu_rec
     }
 }
 
+static void message(void *state, uint32_t stream, int64_t ns, const struct export_message *m,
+                    bool received)
+{
+    struct chrome *c = state;
+    const struct export *x = c->x;
+    struct json j;
+    event_begin(c, &j, received ? "f" : "s", stream, ns);
+    if (received)
+        json_text(&j, "bp", "e");
+    json_uint(&j, "id", (uint64_t)(m - x->messages.all) + 1);
+    json_text(&j, "name", "message");
+    json_text(&j, "cat", "message");
+    json_object_begin(&j, "args");
+    json_int(&j, "from_rank", export_info(x, m->send_stream)->rank);
+    json_int(&j, "to_rank", export_info(x, m->receive_stream)->rank);
+    json_int(&j, "tag", m->tag);
+    json_uint(&j, "bytes", m->bytes);
+    json_object_end(&j);
+    json_object_end(&j);
+    check(c);
+}
+
 static void finish(void *state)
 {
     struct chrome *c = state;
@@ -278,5 +300,6 @@ const struct export_format export_chrome = {
     .enter = enter,
     .leave = leave,
     .point = point,
+    .message = message,
     .finish = finish,
 };

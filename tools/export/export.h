@@ -9,6 +9,7 @@
 #include "tools/emu/functions.h"
 #include "tools/emu/names.h"
 #include "tools/emu/streams.h"
+#include "tools/export/messages.h"
 #include "tools/tools.h"
 
 #include <limits.h>
@@ -80,7 +81,9 @@ struct export
     struct names titles, mark_keys;
     uint32_t *mark_labels; /* by number in mark_keys: a number in titles */
     size_t mark_label_room;
-    int64_t origin, last_ns; /* last_ns: of what was told */
+    int64_t origin, last_ns;         /* last_ns: of what was told */
+    struct export_messages messages; /* none, where the format does not take any */
+    struct emu_comms *comms;         /* NULL likewise */
     struct export_tally tally;
     int rc; /* of the first failure; the walk ends with it */
     struct rt_error e;
@@ -105,6 +108,10 @@ struct export_format {
     void (*point)(void *state, uint32_t stream, int64_t ns, const struct emu_record *r);
     /* Every event that is asked for, spans included, before anything else is told of it. */
     void (*event)(void *state, uint32_t stream, int64_t ns, const struct emu_record *r);
+    /* One end of a message: its send, within the call that begins then; its receive, within the one in which it is complete. Each is told of
+     * both ends, of which the receive may come first where clocks of nodes are off. */
+    void (*message)(void *state, uint32_t stream, int64_t ns, const struct export_message *m,
+                    bool received);
     /* The thread has no event any more, and no span is open in it. Not called where the selection ends before. */
     void (*ended)(void *state, uint32_t stream);
     /* All is told: the rest is written, the state freed. Called after failures too. */

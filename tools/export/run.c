@@ -49,12 +49,24 @@ static int group(struct export *x)
 
 int export_open(struct export *x, const struct rt_run *run, const struct export_wishes *wishes)
 {
+    bool messages = wishes->format->message != NULL;
     *x = (struct export){.wishes = wishes, .origin = tool_run_origin(run)};
-    x->rc = emu_streams_open(&x->streams, run, &wishes->ranks, leave_out, &x->e);
+    if (messages)
+        export_messages_read(x, run);
+    uint32_t before = x->count;
+    if (x->rc == 0)
+        x->rc = emu_streams_open(&x->streams, run, &wishes->ranks, leave_out, &x->e);
     if (x->rc != 0)
         return x->rc;
     x->tally.files_left_out = left_out;
     x->all = emu_streams_all(x->streams, &x->count);
+    if (messages && x->count != before) {
+        export_fail(x, -EAGAIN,
+                    "the run has changed while it was read: export it when it has ended");
+        return x->rc;
+    }
+    if (messages && (x->rc = emu_comms_open(&x->comms, x->streams, &x->e)) != 0)
+        return x->rc;
     x->functions = emu_functions_open(x->streams);
     if (x->functions == NULL) {
         export_fail(x, -ENOMEM, "no memory");
@@ -66,6 +78,8 @@ int export_open(struct export *x, const struct rt_run *run, const struct export_
 void export_close(struct export *x)
 {
     emu_functions_close(x->functions);
+    emu_comms_close(x->comms);
+    export_messages_free(&x->messages);
     emu_streams_close(x->streams);
     for (unsigned i = 0; i < EXPORT_KINDS; i++)
         names_free(&x->names[i]);

@@ -190,6 +190,23 @@ static void lose(struct walk *w, uint32_t s, const struct emu_record *r)
     end_unfinished(w, s, ns, t->depth > 0 && t->stack[0].kind == EXPORT_WINDOW ? 1 : 0);
 }
 
+/* --- messages --------------------------------------------------------------------------------------------------------- */
+
+/* Ends of messages up to there. receives: of those of that very time receives alone. */
+static void tell_messages(struct walk *w, uint32_t s, int64_t ns, bool receives)
+{
+    const struct export_message *m;
+    bool received;
+    while ((m = export_messages_next(&w->x->messages, s, ns, &received)) != NULL) {
+        int64_t at = received ? m->received_ns : m->send_ns;
+        if (receives && !received && at == ns)
+            return;
+        export_messages_told(&w->x->messages, s);
+        w->format->message(w->state, s, at < w->threads[s].last_ns ? w->threads[s].last_ns : at, m,
+                           received);
+    }
+}
+
 /* --- events ----------------------------------------------------------------------------------------------------------- */
 
 static void take(struct walk *w, const struct emu_record *r, int64_t ns)
@@ -199,6 +216,8 @@ static void take(struct walk *w, const struct emu_record *r, int64_t ns)
     enum span_edge edge = export_span_of(w->x, r, &span);
     if (r->event.code == EV_DROPPED)
         lose(w, s, r);
+    if (edge != SPAN_BEGINS)
+        tell_messages(w, s, ns, true);
     if (is_shown(w, &w->threads[s])) {
         w->x->tally.events++;
         w->x->last_ns = ns > w->x->last_ns ? ns : w->x->last_ns;
@@ -212,6 +231,8 @@ static void take(struct walk *w, const struct emu_record *r, int64_t ns)
         (edge == SPAN_BEGINS ? open_window : close_window)(w, s, ns, &span, r);
     } else {
         (edge == SPAN_BEGINS ? push : pop)(w, s, ns, &span, r);
+        if (edge == SPAN_BEGINS && span.kind == EXPORT_MPI)
+            tell_messages(w, s, ns, false);
     }
 }
 
