@@ -95,8 +95,9 @@ static bool is_collective(struct otf2 *o, uint32_t stream, const struct export_s
     if (span->kind != EXPORT_MPI ||
         otf2_collective(export_name(o->x, EXPORT_MPI, span->name)) == OTF2_NONE)
         return false;
-    if (o->world && export_info(o->x, stream)->is_main &&
-        (span->comm == OTF2_WORLD || span->comm == OTF2_SELF))
+    uint32_t comm = otf2_comm(o, o->x->process_of[stream], span->comm);
+    if (comm != OTF2_NONE && o->comms[comm].whole && o->comms[comm].sides < 2 &&
+        export_info(o->x, stream)->is_main)
         return true;
     o->other_comms++;
     return false;
@@ -123,14 +124,13 @@ static void end_collective(struct otf2 *o, uint32_t stream, int64_t ns,
 {
     uint32_t op = otf2_collective(export_name(o->x, EXPORT_MPI, span->name));
     uint32_t root = span->peer >= 0 ? (uint32_t)span->peer : OTF2_COLLECTIVE_ROOT_NONE;
-    bool self = span->comm == OTF2_SELF;
+    uint32_t process = o->x->process_of[stream], comm = otf2_comm(o, process, span->comm);
     bool from_root = op == OTF2_COLLECTIVE_OP_BCAST || op == OTF2_COLLECTIVE_OP_SCATTER ||
                      op == OTF2_COLLECTIVE_OP_SCATTERV;
-    bool receives = from_root && !self && span->peer != export_info(o->x, stream)->rank;
-    (void)otf2_good(o, OTF2_EvtWriter_MpiCollectiveEnd(writer_of(o, stream), NULL, (uint64_t)ns,
-                                                       (OTF2_CollectiveOp)op, self ? 1 : 0, root,
-                                                       receives ? 0 : span->bytes,
-                                                       receives ? span->bytes : 0));
+    bool receives = from_root && root != otf2_rank(o, comm, process);
+    (void)otf2_good(o, OTF2_EvtWriter_MpiCollectiveEnd(
+                           writer_of(o, stream), NULL, (uint64_t)ns, (OTF2_CollectiveOp)op, comm,
+                           root, receives ? 0 : span->bytes, receives ? span->bytes : 0));
 }
 
 static void leave(void *state, uint32_t stream, int64_t ns, const struct export_span *span,
@@ -148,6 +148,20 @@ static void leave(void *state, uint32_t stream, int64_t ns, const struct export_
     }
     (void)otf2_good(o, OTF2_EvtWriter_Leave(w, NULL, (uint64_t)ns, region_of(o, span)));
     t->depth--;
+}
+
+static void message(void *state, uint32_t stream, int64_t ns, const struct export_message *m,
+                    bool received)
+{
+    struct otf2 *o = state;
+    uint32_t comm = o->comm_of[m->comm];
+    uint32_t peer =
+        otf2_rank(o, comm, o->x->process_of[received ? m->send_stream : m->receive_stream]);
+    OTF2_EvtWriter *w = writer_of(o, stream);
+    if (w == NULL)
+        return;
+    (void)otf2_good(o, (received ? OTF2_EvtWriter_MpiRecv : OTF2_EvtWriter_MpiSend)(
+                           w, NULL, (uint64_t)ns, peer, comm, (uint32_t)m->tag, m->bytes));
 }
 
 /* A writer has memory of its own, and there may be many threads. */
@@ -246,6 +260,8 @@ static void *begin(struct export *x, const char *path)
     }
     o->x = x;
     o->path = path;
+    if (!otf2_comms_open(o))
+        return o;
     (void)OTF2_Error_RegisterCallback(say_nothing, NULL);
     o->archive = OTF2_Archive_Open(path, "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_MIN,
                                    OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT, OTF2_SUBSTRATE_POSIX,
@@ -259,9 +275,6 @@ static void *begin(struct export *x, const char *path)
         otf2_good(o, OTF2_Archive_SetSerialCollectiveCallbacks(o->archive)) &&
         otf2_good(o, OTF2_Archive_SetCreator(o->archive, "regtrace " PACKAGE_VERSION)))
         (void)otf2_good(o, OTF2_Archive_OpenEvtFiles(o->archive));
-    uint32_t *processes = NULL, count;
-    o->world = otf2_world(o, &processes, &count);
-    free(processes);
     return o;
 }
 
@@ -269,8 +282,9 @@ static void say_left_out(const struct otf2 *o)
 {
     if (o->other_comms != 0)
         message_warning("export",
-                        "%" PRIu64 " collective calls are regions alone: of their communicators "
-                        "the members are not known, or not all ranks are exported",
+                        "%" PRIu64 " collective calls are regions alone: their communicators have "
+                        "two groups, are not known on all ranks, or not all of their ranks are "
+                        "exported",
                         o->other_comms);
     if (o->left_out != 0)
         message_warning("export", "%" PRIu64 " samples are left out: -chrome and -csv have them",
@@ -300,6 +314,7 @@ static void finish(void *state)
         free(o->region_of[i]);
     for (uint32_t i = 0; i < o->metric_count; i++)
         free(o->metrics[i].name);
+    otf2_comms_close(o);
     free(o->regions);
     free(o->metrics);
     free(o->threads);
@@ -322,6 +337,7 @@ const struct export_format export_otf2 = {
     .enter = enter,
     .leave = leave,
     .point = point,
+    .message = message,
     .ended = ended,
     .finish = finish,
 };

@@ -14,6 +14,7 @@ struct definitions {
     struct otf2 *o;
     OTF2_GlobalDefWriter *writer;
     struct names strings;
+    OTF2_GroupRef groups; /* that are written */
 };
 
 /* Strings by number, written when they come first. Numbers begin with 0. */
@@ -70,54 +71,62 @@ uint32_t otf2_collective(const char *name)
 
 /* --- communicators ------------------------------------------------------------------------------------------------------------ */
 
-bool otf2_world(const struct otf2 *o, uint32_t **processes, uint32_t *count)
+static OTF2_GroupRef write_group(struct definitions *d, const char *name, OTF2_GroupType type,
+                                 uint32_t count, const uint64_t *members)
 {
-    const struct export *x = o->x;
-    int32_t size = x->process_count > 0 ? rt_rank_info(x->processes[0].rank)->size : 0;
-    uint32_t found = 0;
-    *count = size > 0 ? (uint32_t)size : 0;
-    *processes = calloc(*count + 1u, sizeof **processes);
-    for (uint32_t i = 0; *processes != NULL && i < x->process_count; i++) {
-        const struct rt_rank_info *info = rt_rank_info(x->processes[i].rank);
-        if (!info->is_main || info->size != size || info->rank < 0 || info->rank >= size)
-            continue;
-        (*processes)[info->rank] = i;
-        found++;
+    (void)otf2_good(d->o, OTF2_GlobalDefWriter_WriteGroup(d->writer, d->groups, string(d, name),
+                                                          type, OTF2_PARADIGM_MPI,
+                                                          OTF2_GROUP_FLAG_NONE, count, members));
+    return d->groups++;
+}
+
+static void write_comm(struct definitions *d, uint32_t comm, const uint32_t *location,
+                       uint64_t *members)
+{
+    const struct otf2_comm *c = &d->o->comms[comm];
+    char name[48];
+    (void)snprintf(name, sizeof name,
+                   comm == OTF2_COMM_WORLD  ? "MPI_COMM_WORLD"
+                   : comm == OTF2_COMM_SELF ? "MPI_COMM_SELF"
+                                            : "communicator %u",
+                   comm);
+    OTF2_GroupRef groups[2] = {0, 0};
+    for (uint32_t side = 0; side < c->sides; side++) {
+        for (uint32_t i = 0; i < c->count[side]; i++)
+            members[i] = location[c->processes[side][i]];
+        groups[side] = write_group(d, name, OTF2_GROUP_TYPE_COMM_GROUP, c->count[side], members);
     }
-    return *processes != NULL && *count > 0 && found == *count;
+    if (comm == OTF2_COMM_SELF)
+        groups[0] = write_group(d, name, OTF2_GROUP_TYPE_COMM_SELF, 0, NULL);
+    OTF2_StringRef text = string(d, name);
+    (void)otf2_good(
+        d->o, c->sides == 2
+                  ? OTF2_GlobalDefWriter_WriteInterComm(d->writer, comm, text, groups[0], groups[1],
+                                                        OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE)
+                  : OTF2_GlobalDefWriter_WriteComm(d->writer, comm, text, groups[0],
+                                                   OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 }
 
-static void write_group(struct definitions *d, OTF2_GroupRef self, const char *name,
-                        OTF2_GroupType type, uint32_t count, const uint64_t *members)
-{
-    (void)otf2_good(d->o, OTF2_GlobalDefWriter_WriteGroup(d->writer, self, string(d, name), type,
-                                                          OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
-                                                          count, members));
-}
-
+/* Where nothing of MPI is there, none; MPI_COMM_WORLD where at least a part of it is known. */
 static void write_comms(struct definitions *d)
 {
-    uint32_t *processes = NULL, count = 0;
-    uint64_t *members = NULL;
-    if (otf2_world(d->o, &processes, &count))
-        members = calloc(count + 1u, sizeof *members);
-    for (uint32_t i = 0; members != NULL && i < count; i++)
-        members[i] = d->o->x->processes[processes[i]].first_stream;
-    if (members != NULL) {
-        write_group(d, 0, "MPI ranks", OTF2_GROUP_TYPE_COMM_LOCATIONS, count, members);
-        for (uint32_t i = 0; i < count; i++)
-            members[i] = i;
-        write_group(d, 1, "MPI_COMM_WORLD", OTF2_GROUP_TYPE_COMM_GROUP, count, members);
-        write_group(d, 2, "MPI_COMM_SELF", OTF2_GROUP_TYPE_COMM_SELF, 0, NULL);
-        (void)otf2_good(d->o,
-                        OTF2_GlobalDefWriter_WriteComm(d->writer, 0, string(d, "MPI_COMM_WORLD"), 1,
-                                                       OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
-        (void)otf2_good(d->o,
-                        OTF2_GlobalDefWriter_WriteComm(d->writer, 1, string(d, "MPI_COMM_SELF"), 2,
-                                                       OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+    const struct export *x = d->o->x;
+    uint32_t count = 0, *location = calloc(x->process_count + 1u, sizeof *location);
+    uint64_t *members = calloc(x->process_count + 1u, sizeof *members);
+    if (location == NULL || members == NULL)
+        export_fail(d->o->x, -ENOMEM, "no memory");
+    for (uint32_t i = 0; x->rc == 0 && i < x->process_count; i++) {
+        location[i] = count;
+        if (rt_rank_info(x->processes[i].rank)->is_main)
+            members[count++] = x->processes[i].first_stream;
     }
+    if (x->rc == 0)
+        (void)write_group(d, "MPI ranks", OTF2_GROUP_TYPE_COMM_LOCATIONS, count, members);
+    for (uint32_t i = 0; x->rc == 0 && i < d->o->comm_count; i++)
+        if (i != OTF2_COMM_WORLD || d->o->comms[i].count[0] != 0)
+            write_comm(d, i, location, members);
     free(members);
-    free(processes);
+    free(location);
 }
 
 /* --- where --------------------------------------------------------------------------------------------------------------------- */
@@ -247,7 +256,7 @@ void otf2_write_definitions(struct otf2 *o)
     write_places(&d);
     write_regions(&d);
     write_metrics(&d);
-    if (o->world)
+    if (export_has_mpi(o->x->streams))
         write_comms(&d);
     (void)otf2_good(o, OTF2_Archive_CloseGlobalDefWriter(o->archive, d.writer));
     names_free(&d.strings);

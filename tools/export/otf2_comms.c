@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Communicators as OTF2 has them: groups of processes, whose ranks messages and collective operations name.
+ *
+ * MPI_COMM_WORLD and MPI_COMM_SELF are there in each run; all others are those that tools/emu/comms.h knows on more than one rank. Of a
+ * communicator whose ranks are not all exported the group is of those that are, and ranks are counted in it. */
+#include "tools/export/export.h"
+
+#ifdef HAVE_OTF2
+
+#include "tools/export/otf2.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which rank a process has. */
+struct otf2_member {
+    uint32_t comm, process, side, rank;
+};
+
+static bool no_memory(struct otf2 *o)
+{
+    export_fail(o->x, -ENOMEM, "no memory");
+    return false;
+}
+
+static bool world(const struct otf2 *o, uint32_t **processes, uint32_t *count)
+{
+    const struct export *x = o->x;
+    int32_t size = x->process_count > 0 ? rt_rank_info(x->processes[0].rank)->size : 0;
+    uint32_t found = 0;
+    *count = size > 0 ? (uint32_t)size : 0;
+    *processes = calloc(*count + 1u, sizeof **processes);
+    for (uint32_t i = 0; *processes != NULL && i < x->process_count; i++) {
+        const struct rt_rank_info *info = rt_rank_info(x->processes[i].rank);
+        if (!info->is_main || info->size != size || info->rank < 0 || info->rank >= size)
+            continue;
+        (*processes)[info->rank] = i;
+        found++;
+    }
+    return *processes != NULL && *count > 0 && found == *count;
+}
+
+/* Processes of one group of a communicator that are exported. */
+static bool fill_side(struct otf2 *o, struct otf2_comm *to, uint32_t comm, uint32_t side)
+{
+    uint32_t n, size = emu_comms_all(o->x->comms, &n)[comm].size[side];
+    to->processes[side] = calloc(size + 1u, sizeof **to->processes);
+    if (to->processes[side] == NULL)
+        return no_memory(o);
+    for (uint32_t rank = 0; rank < size; rank++) {
+        uint32_t p = emu_comms_process(o->x->comms, comm, side, (int32_t)rank);
+        if (p == EMU_NO_PROCESS)
+            to->whole = false;
+        else
+            to->processes[side][to->count[side]++] = p;
+    }
+    return true;
+}
+
+/* What all processes call by that number is MPI_COMM_WORLD or MPI_COMM_SELF. */
+static void name_fixed(struct otf2 *o)
+{
+    for (uint32_t p = 0; p < o->x->process_count; p++)
+        for (uint32_t id = OTF2_WORLD; id <= OTF2_SELF; id++) {
+            uint32_t side, comm = emu_comms_find(o->x->comms, p, id, &side);
+            if (comm != EMU_NO_COMM)
+                o->comm_of[comm] = id == OTF2_WORLD ? OTF2_COMM_WORLD : OTF2_COMM_SELF;
+        }
+}
+
+static bool fill_comms(struct otf2 *o, uint32_t known)
+{
+    struct otf2_comm *w = &o->comms[OTF2_COMM_WORLD];
+    w->sides = 1;
+    w->whole = world(o, &w->processes[0], &w->count[0]);
+    if (w->processes[0] == NULL)
+        return no_memory(o);
+    if (!w->whole)
+        w->count[0] = 0;
+    o->comms[OTF2_COMM_SELF].whole = true;
+    o->comm_count = OTF2_COMM_SELF + 1;
+    for (uint32_t i = 0; i < known; i++) {
+        const struct emu_comm *from = &emu_comms_all(o->x->comms, &known)[i];
+        if (o->comm_of[i] == OTF2_COMM_SELF || (o->comm_of[i] == OTF2_COMM_WORLD && w->whole))
+            continue;
+        if (o->comm_of[i] == OTF2_NONE)
+            o->comm_of[i] = o->comm_count++;
+        struct otf2_comm *to = &o->comms[o->comm_of[i]];
+        if (to == w && to->count[0] != 0) {
+            o->comm_of[i] = o->comm_count++; /* another world's */
+            to = &o->comms[o->comm_of[i]];
+        }
+        free(to->processes[0]);
+        *to = (struct otf2_comm){.sides = from->sides, .whole = true};
+        for (uint32_t side = 0; side < from->sides; side++)
+            if (!fill_side(o, to, i, side))
+                return false;
+    }
+    return true;
+}
+
+static int by_process(const void *a, const void *b)
+{
+    const struct otf2_member *x = a, *y = b;
+    if (x->comm != y->comm)
+        return x->comm < y->comm ? -1 : 1;
+    return x->process < y->process ? -1 : x->process > y->process;
+}
+
+static bool sort_members(struct otf2 *o)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < o->comm_count; i++)
+        n += (size_t)o->comms[i].count[0] + o->comms[i].count[1];
+    o->members = calloc(n + 1, sizeof *o->members);
+    if (o->members == NULL)
+        return no_memory(o);
+    for (uint32_t i = 0; i < o->comm_count; i++)
+        for (uint32_t side = 0; side < 2; side++)
+            for (uint32_t rank = 0; rank < o->comms[i].count[side]; rank++)
+                o->members[o->member_count++] =
+                    (struct otf2_member){i, o->comms[i].processes[side][rank], side, rank};
+    qsort(o->members, o->member_count, sizeof *o->members, by_process);
+    return true;
+}
+
+bool otf2_comms_open(struct otf2 *o)
+{
+    uint32_t known;
+    (void)emu_comms_all(o->x->comms, &known);
+    o->comms = calloc((size_t)known + 3, sizeof *o->comms);
+    o->comm_of = malloc(((size_t)known + 1) * sizeof *o->comm_of);
+    if (o->comms == NULL || o->comm_of == NULL)
+        return no_memory(o);
+    memset(o->comm_of, 0xff, ((size_t)known + 1) * sizeof *o->comm_of);
+    name_fixed(o);
+    return fill_comms(o, known) && sort_members(o);
+}
+
+void otf2_comms_close(struct otf2 *o)
+{
+    for (uint32_t i = 0; i < o->comm_count; i++) {
+        free(o->comms[i].processes[0]);
+        free(o->comms[i].processes[1]);
+    }
+    free(o->comms);
+    free(o->comm_of);
+    free(o->members);
+}
+
+uint32_t otf2_comm(const struct otf2 *o, uint32_t process, uint32_t id)
+{
+    uint32_t side;
+    if (id == OTF2_SELF)
+        return OTF2_COMM_SELF;
+    if (id == OTF2_WORLD && o->comms[OTF2_COMM_WORLD].whole)
+        return OTF2_COMM_WORLD;
+    uint32_t comm = emu_comms_find(o->x->comms, process, id, &side);
+    return comm == EMU_NO_COMM ? OTF2_NONE : o->comm_of[comm];
+}
+
+uint32_t otf2_rank(const struct otf2 *o, uint32_t comm, uint32_t process)
+{
+    if (comm == OTF2_COMM_SELF)
+        return 0;
+    struct otf2_member key = {.comm = comm, .process = process};
+    const struct otf2_member *m =
+        bsearch(&key, o->members, o->member_count, sizeof key, by_process);
+    return m != NULL ? m->rank : OTF2_NONE;
+}
+
+#endif
