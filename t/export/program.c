@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { STEPS = 6, TYPE_STACK = 7, TYPE_SINGLE = 8 };
+static MPI_Comm odd;
 
 __attribute__((noinline)) static void begins(void)
 {
@@ -56,6 +57,17 @@ static void exchange(int rank, int size, int step)
                  MPI_STATUS_IGNORE);
 }
 
+/* Of MPI_COMM_SELF, and of one in which ranks have other numbers. */
+static void other_comms(void)
+{
+    int rank, root, one = 1;
+    MPI_Comm_rank(odd, &rank);
+    MPI_Comm_size(odd, &root);
+    root--;
+    MPI_Bcast(&one, 1, MPI_INT, root, odd);
+    MPI_Barrier(MPI_COMM_SELF);
+}
+
 static void step(int rank, int size, int i, const char *mode)
 {
     double mine = 0, sum = 0;
@@ -73,6 +85,7 @@ static void step(int rank, int size, int i, const char *mode)
         raise(SIGKILL);
     MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     MPI_Bcast(&sum, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    other_comms();
     regtrace_mark_pop(TYPE_STACK, i + 1);
     regtrace_region_end("step");
 }
@@ -88,6 +101,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Get_processor_name(name, &length);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &odd);
     regtrace_mark_type(TYPE_STACK, REGTRACE_MARK_STACK, "phase");
     regtrace_mark_type(TYPE_SINGLE, REGTRACE_MARK_SINGLE, "level; of \\ all");
     regtrace_mark_label(TYPE_STACK, 1, "first");
@@ -98,6 +112,7 @@ int main(int argc, char **argv)
         regtrace_stop(1);
         MPI_Barrier(MPI_COMM_WORLD);
     }
+    MPI_Comm_free(&odd);
     MPI_Finalize();
     return 0;
 }
