@@ -53,7 +53,8 @@ extern void regtrace_mark_set(int type, long value) __attribute__((weak));
 #endif
 
 #define REGTRACE_GUARD(call, function, parameters, arguments)                                      \
-    static __inline__ __attribute__((always_inline, unused)) void call parameters                  \
+    static __inline__                                                                              \
+        __attribute__((always_inline, unused, no_instrument_function)) void call parameters        \
     {                                                                                              \
         void(*present) parameters;                                                                 \
         REGTRACE_FIND(present, function);                                                          \

@@ -49,6 +49,13 @@ for std in c++98 c++20; do
         try "$compiler -std=$std" $compiler -x c++ -std=$std "${strict[@]}" "$here/named_calls.c"
     done
 done
+# They are no functions of the program's.
+printf '#include <regtrace.h>\nint main(void) { regtrace_region_begin("a"); regtrace_region_end("a"); return 0; }\n' >"$T/plain.c"
+for compiler in gcc clang; do
+    command -v $compiler >/dev/null || { skip "$compiler -finstrument-functions" "no $compiler"; continue; }
+    $compiler -O1 -finstrument-functions -I"$include" -c -o "$T/plain.o" "$T/plain.c"
+    is "$(objdump -r "$T/plain.o" | grep -c cyg_profile_func_enter)" 1 "$compiler -finstrument-functions: main alone is entered"
+done
 while read -r -a how; do
     try "gcc ${how[*]}" gcc "${how[@]}" "${strict[@]}" "$here/named_calls.c"
 done <<'LINKS'
