@@ -2,6 +2,7 @@
  * From a replay to the file of channels. */
 #include "tools/emu/h5.h"
 
+#include "tools/emu/grown.h"
 #include "tools/emu/messages.h"
 
 #include <errno.h>
@@ -84,15 +85,9 @@ static void keep_label(void *context, int64_t value, const char *text)
 {
     struct h5 *h = context;
     char *copy = strdup(text);
-    if (copy != NULL && h->label_count == h->label_room) {
-        size_t room = 2 * h->label_room + 256;
-        struct rt_channels_label *more = realloc(h->labels, room * sizeof *more);
-        if (more != NULL) {
-            h->labels = more;
-            h->label_room = room;
-        }
-    }
-    if (copy == NULL || h->label_count == h->label_room) {
+    void *labels = emu_grown(h->labels, h->label_count, &h->label_room, sizeof *h->labels);
+    h->labels = labels != NULL ? labels : h->labels;
+    if (copy == NULL || labels == NULL) {
         free(copy);
         h->rc = no_memory(&h->e);
         return;

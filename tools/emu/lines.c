@@ -2,6 +2,8 @@
  * Messages in the order in which they were sent. */
 #include "tools/emu/lines.h"
 
+#include "tools/emu/grown.h"
+
 #include <stdlib.h>
 
 #define FIELDS(X)                                                                                  \
@@ -22,14 +24,10 @@ static int compare(const void *a, const void *b)
 static bool put(struct emu_message **array, size_t *count, size_t *room,
                 const struct emu_message *m)
 {
-    if (*count == *room) {
-        size_t more = 2 * *room + 64;
-        struct emu_message *p = realloc(*array, more * sizeof *p);
-        if (p == NULL)
-            return false;
-        *array = p;
-        *room = more;
-    }
+    void *p = emu_grown(*array, *count, room, sizeof **array);
+    if (p == NULL)
+        return false;
+    *array = p;
     (*array)[(*count)++] = *m;
     return true;
 }

@@ -21,10 +21,10 @@ enum channel_number {
     CHANNEL_NONE = CHANNEL_COUNT,
 };
 
-/* What a channel's values mean. */
+/* What a channel's values mean: 0 to `last`, or to what `known` says where those come with the run. */
 struct labels {
-    int64_t (*last)(const struct replay *r,
-                    uint32_t channel); /* values 0 to this may have a text */
+    int64_t last;
+    int64_t (*known)(const struct replay *r, uint32_t channel);
     const char *(*text)(const struct replay *r, uint32_t channel, int64_t value, char room[64]);
 };
 
@@ -79,7 +79,7 @@ struct open_call {
 struct replay_row {
     uint64_t left;  /* events that come */
     uint32_t calls; /* open; those beyond EMU_STACK_MAX are refused by the stack */
-    uint32_t call_room;
+    size_t call_room;
     struct open_call *open;
     bool in_window;
     int32_t bound; /* processor, its row */
@@ -121,8 +121,8 @@ struct replay {
 };
 
 extern const struct labels labels_of_states, labels_of_processors, labels_of_flushes, labels_of_mpi,
-    labels_of_activities, labels_of_comms, labels_of_windows, labels_of_regions, labels_of_levels,
-    labels_of_alarms, labels_of_signals, labels_of_marks, labels_of_functions;
+    labels_of_activities, labels_of_comms, labels_of_windows, labels_of_names, labels_of_signals,
+    labels_of_marks, labels_of_functions;
 /* What the innermost call is, or that there is none: mpi/model.c. */
 RT_MUST_CHECK int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e);
 
@@ -131,10 +131,8 @@ static inline const struct rt_rank *replay_rank_of(const struct replay *r,
 {
     return r->all[rec->stream].rank;
 }
-/* What is on the stacks of a thread is forgotten: nobody says how it goes on. */
-void replay_forget(struct replay *r, uint32_t stream);
-/* The window is over: stacks are empty. */
-void replay_settle(struct replay *r, uint32_t stream);
+/* Stacks of a thread are empty: its window is over. spoiled: nobody says what is on them, nor how it goes on. */
+void replay_settle(struct replay *r, uint32_t stream, bool spoiled);
 /* The processor row where a thread is. */
 RT_MUST_CHECK int replay_moves(struct replay *r, uint32_t stream, int32_t processor,
                                struct rt_error *e);

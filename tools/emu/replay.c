@@ -58,27 +58,19 @@ static int begins(struct replay *r, uint32_t stream, struct rt_error *e)
     return rc == 0 ? mpi_show(r, stream, e) : rc;
 }
 
-static void spoil(struct replay *r, uint32_t stream, uint32_t channel)
+static void clear(struct replay *r, uint32_t stream, uint32_t channel, bool spoiled)
 {
     if (channel == CHANNEL_MPI_FUNCTION)
         r->rows[stream].calls = 0;
     if (channel != CHANNEL_NONE)
-        emu_clear(r->emu, stream, channel, true);
+        emu_clear(r->emu, stream, channel, spoiled);
 }
 
-void replay_forget(struct replay *r, uint32_t stream)
+void replay_settle(struct replay *r, uint32_t stream, bool spoiled)
 {
     for (uint32_t k = 0; k < CHANNEL_COUNT; k++)
         if (r->emu_channels[k].kind == EMU_STACK && emu_is_awake(r->emu, k))
-            spoil(r, stream, k);
-}
-
-void replay_settle(struct replay *r, uint32_t stream)
-{
-    r->rows[stream].calls = 0;
-    for (uint32_t k = 0; k < CHANNEL_COUNT; k++)
-        if (r->emu_channels[k].kind == EMU_STACK && emu_is_awake(r->emu, k))
-            emu_clear(r->emu, stream, k, false);
+            clear(r, stream, k, spoiled);
 }
 
 /* --- an event ---------------------------------------------------------------------------------------------------------------- */
@@ -141,7 +133,7 @@ static int take_rule(struct replay *r, const struct emu_record *rec, int64_t tim
     if (r->found.wrong++ < 10 && r->options.told != NULL)
         r->options.told(e->text);
     if (rule != NULL)
-        spoil(r, rec->stream, rule->channel);
+        clear(r, rec->stream, rule->channel, true);
     return 0;
 }
 
@@ -358,12 +350,20 @@ int64_t replay_origin(const struct replay *r, int64_t *realtime_ns)
     return r->origin;
 }
 
+static int64_t last_label(const struct replay *r, uint32_t channel)
+{
+    const struct labels *l = r->channels[channel].labels;
+    if (l == NULL)
+        return -1;
+    return l->known != NULL ? l->known(r, channel) : l->last;
+}
+
 void replay_labels(const struct replay *r, uint32_t channel,
                    void (*label)(void *context, int64_t value, const char *text), void *context)
 {
     const struct model_channel *c = &r->channels[channel];
     char room[64];
-    for (int64_t v = 0; c->labels != NULL && v <= c->labels->last(r, channel); v++) {
+    for (int64_t v = 0, last = last_label(r, channel); v <= last; v++) {
         const char *text = c->labels->text(r, channel, v, room);
         bool mark = channel >= CHANNEL_REGION_MARK && channel <= CHANNEL_REGION_MARK_LAST;
         if (text != NULL)

@@ -2,6 +2,8 @@
  * Threads' pieces of files, from their tables or found by a reading, and a heap over the threads' next events. */
 #include "tools/emu/streams.h"
 
+#include "tools/emu/grown.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,19 +46,6 @@ struct emu_streams {
     uint64_t events;
 };
 
-static bool grow(void **array, size_t count, size_t *room, size_t size)
-{
-    if (count < *room)
-        return true;
-    size_t more = 2 * *room + 64;
-    void *p = realloc(*array, more * size);
-    if (p == NULL)
-        return false;
-    *array = p;
-    *room = more;
-    return true;
-}
-
 static int no_memory(struct rt_error *e)
 {
     rt_error_set(e, "no memory");
@@ -73,8 +62,8 @@ static bool add_piece(struct file *f, uint64_t row, uint32_t count, int32_t thre
         last->count += count;
         return true;
     }
-    void *p = f->pieces;
-    if (!grow(&p, f->piece_count, &f->piece_room, sizeof *f->pieces))
+    void *p = emu_grown(f->pieces, f->piece_count, &f->piece_room, sizeof *f->pieces);
+    if (p == NULL)
         return false;
     f->pieces = p;
     f->pieces[f->piece_count++] = (struct piece){row, count, thread};
@@ -131,14 +120,12 @@ static const struct rt_thread *row_of(const struct rt_rank_tables *t, int32_t nu
 
 static int add_stream(struct emu_streams *s, struct file *f, int32_t number, struct rt_error *e)
 {
-    size_t room = s->room;
-    void *all = s->all, *cursors = s->cursors;
-    bool done = grow(&all, s->count, &room, sizeof *s->all);
-    s->all = all;
-    room = s->room;
-    done = done && grow(&cursors, s->count, &room, sizeof *s->cursors);
-    s->cursors = cursors;
-    if (!done || s->count == INT32_MAX)
+    size_t room = s->room, same = room;
+    void *all = emu_grown(s->all, s->count, &room, sizeof *s->all);
+    s->all = all != NULL ? all : s->all;
+    void *cursors = emu_grown(s->cursors, s->count, &same, sizeof *s->cursors);
+    s->cursors = cursors != NULL ? cursors : s->cursors;
+    if (all == NULL || cursors == NULL || s->count == INT32_MAX)
         return no_memory(e);
     s->room = (uint32_t)room;
     s->all[s->count] = (struct emu_stream){

@@ -3,6 +3,7 @@
  * entered. */
 #include "tools/emu/waits.h"
 
+#include "tools/emu/grown.h"
 #include "tools/emu/whole.h"
 
 #include <errno.h>
@@ -141,14 +142,10 @@ static int add_call(struct emu_waits *w, uint32_t stream, const struct call *c, 
         t->count -= CALLS / 2;
         memmove(t->calls, t->calls + CALLS / 2, t->count * sizeof *t->calls);
     }
-    if (t->count == t->room) {
-        size_t room = t->room == 0 ? 16 : 2 * t->room;
-        struct call *more = realloc(t->calls, room * sizeof *more);
-        if (more == NULL)
-            return no_memory(e);
-        t->calls = more;
-        t->room = room;
-    }
+    void *calls = emu_grown(t->calls, t->count, &t->room, sizeof *t->calls);
+    if (calls == NULL)
+        return no_memory(e);
+    t->calls = calls;
     t->calls[t->count++] = *c;
     return 0;
 }
@@ -224,16 +221,12 @@ static void tell_meeting(struct emu_waits *w, struct gathering *g)
 static struct meeting *meeting_of(struct gathering *g, uint64_t turn, uint16_t function,
                                   struct rt_error *e)
 {
-    if (turn - g->first == g->room) {
-        size_t room = g->room == 0 ? 4 : 2 * g->room;
-        struct meeting *more = realloc(g->meetings, room * sizeof *more);
-        if (more == NULL) {
-            (void)no_memory(e);
-            return NULL;
-        }
-        g->meetings = more;
-        g->room = room;
+    void *meetings = emu_grown(g->meetings, turn - g->first, &g->room, sizeof *g->meetings);
+    if (meetings == NULL) {
+        (void)no_memory(e);
+        return NULL;
     }
+    g->meetings = meetings;
     struct meeting *m = &g->meetings[turn - g->first];
     if (turn - g->first < g->count)
         return m;

@@ -2,6 +2,7 @@
  * Messages by a pass over the run; their ends, sorted by stream and time. */
 #include "tools/export/messages.h"
 
+#include "tools/emu/grown.h"
 #include "tools/export/export.h"
 
 #include <errno.h>
@@ -33,30 +34,22 @@ static void skip(const char *file, const char *why)
     (void)file, (void)why;
 }
 
-static bool grow(struct export *x, void **array, size_t count, size_t *room, size_t size)
+static void *grown(struct export *x, void *array, size_t count, size_t *room, size_t size)
 {
-    if (count < *room)
-        return true;
-    size_t more = 2 * *room + 64;
-    void *p = realloc(*array, more * size);
-    if (p == NULL) {
+    void *p = emu_grown(array, count, room, size);
+    if (p == NULL)
         export_fail(x, -ENOMEM, "no memory for messages");
-        return false;
-    }
-    *array = p;
-    *room = more;
-    return true;
+    return p;
 }
 
 static void found(void *context, const struct emu_message *m)
 {
     struct pass *p = context;
     struct export_messages *to = p->m;
-    void *all = to->all;
-    bool room = grow(p->x, &all, to->count, &to->room, sizeof *to->all);
-    to->all = all;
-    if (!room)
+    void *all = grown(p->x, to->all, to->count, &to->room, sizeof *to->all);
+    if (all == NULL)
         return;
+    to->all = all;
     to->all[to->count++] = (struct export_message){
         .send_ns = m->send_ns - p->x->origin,
         .received_ns = m->received_ns - p->x->origin,
@@ -79,11 +72,10 @@ static void note_window(struct pass *p, const struct emu_record *r)
         return;
     }
     if (!s->goes_on) {
-        void *all = s->all;
-        bool room = grow(p->x, &all, s->count, &s->room, sizeof *s->all);
-        s->all = all;
-        if (!room)
+        void *all = grown(p->x, s->all, s->count, &s->room, sizeof *s->all);
+        if (all == NULL)
             return;
+        s->all = all;
         s->all[s->count++].first = ns;
         s->goes_on = true;
     }

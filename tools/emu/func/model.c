@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions of the program. */
+ * Functions of the program; sample/ has them too. */
 #include "tools/emu/models.h"
 
 int func_at(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
@@ -25,4 +25,4 @@ static const char *function_text(const struct replay *r, uint32_t channel, int64
     return emu_functions_name(r->functions, value);
 }
 
-const struct labels labels_of_functions = {last_function, function_text};
+const struct labels labels_of_functions = {.known = last_function, .text = function_text};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPI calls: a stack of functions, and what the innermost one is given. */
+#include "tools/emu/grown.h"
 #include "tools/emu/models.h"
 
 #include <fnmatch.h>
@@ -143,14 +144,10 @@ int mpi_enter(struct replay *r, const struct emu_record *rec, int64_t *value, st
     int rc = emu_push(r->emu, rec->stream, CHANNEL_MPI_FUNCTION, (int64_t)function + 1, e);
     if (rc != 0)
         return rc;
-    if (row->calls == row->call_room) {
-        uint32_t room = 2 * row->call_room + 4;
-        struct open_call *more = realloc(row->open, room * sizeof *more);
-        if (more == NULL)
-            return replay_no_memory(e);
-        row->open = more;
-        row->call_room = room;
-    }
+    void *open = emu_grown(row->open, row->calls, &row->call_room, sizeof *row->open);
+    if (open == NULL)
+        return replay_no_memory(e);
+    row->open = open;
     row->open[row->calls++] = (struct open_call){
         function, activity_of(function), (int64_t)(rec->event.b & ((UINT64_C(1) << 48) - 1)),
         peer >= 0 ? (int64_t)peer + 1 : 0, (int64_t)(rec->event.b >> 48)};
@@ -185,14 +182,7 @@ static const char *function_text(const struct replay *r, uint32_t channel, int64
     return value == 0 ? "Outside MPI" : event_mpi_name((uint32_t)value - 1);
 }
 
-const struct labels labels_of_mpi = {last_function, function_text};
-
-static int64_t last_activity(const struct replay *r, uint32_t channel)
-{
-    (void)r;
-    (void)channel;
-    return ACTIVITIES - 1;
-}
+const struct labels labels_of_mpi = {.known = last_function, .text = function_text};
 
 static const char *activity_text(const struct replay *r, uint32_t channel, int64_t value,
                                  char room[64])
@@ -203,14 +193,7 @@ static const char *activity_text(const struct replay *r, uint32_t channel, int64
     return activity_names[value];
 }
 
-const struct labels labels_of_activities = {last_activity, activity_text};
-
-static int64_t last_comm(const struct replay *r, uint32_t channel)
-{
-    (void)r;
-    (void)channel;
-    return 2;
-}
+const struct labels labels_of_activities = {.last = ACTIVITIES - 1, .text = activity_text};
 
 static const char *comm_text(const struct replay *r, uint32_t channel, int64_t value, char room[64])
 {
@@ -220,4 +203,4 @@ static const char *comm_text(const struct replay *r, uint32_t channel, int64_t v
     return value == 1 ? "MPI_COMM_WORLD" : value == 2 ? "MPI_COMM_SELF" : NULL;
 }
 
-const struct labels labels_of_comms = {last_comm, comm_text};
+const struct labels labels_of_comms = {.last = 2, .text = comm_text};

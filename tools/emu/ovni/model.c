@@ -27,7 +27,7 @@ int ovni_waited(struct replay *r, const struct emu_record *rec, int64_t *value, 
 int ovni_dropped(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
 {
     (void)value;
-    replay_forget(r, rec->stream);
+    replay_settle(r, rec->stream, true);
     return emu_event(r->emu, rec->stream, CHANNEL_OVNI_FLUSH, DROPPED, e);
 }
 
@@ -51,13 +51,6 @@ int ovni_affinity(struct replay *r, const struct emu_record *rec, int64_t *value
                         e);
 }
 
-static int64_t last_state(const struct replay *r, uint32_t channel)
-{
-    (void)r;
-    (void)channel;
-    return EMU_WARMING;
-}
-
 static const char *state_text(const struct replay *r, uint32_t channel, int64_t value,
                               char room[64])
 {
@@ -67,7 +60,7 @@ static const char *state_text(const struct replay *r, uint32_t channel, int64_t 
     return emu_state_name((enum emu_state)value);
 }
 
-const struct labels labels_of_states = {last_state, state_text};
+const struct labels labels_of_states = {.last = EMU_WARMING, .text = state_text};
 
 static int64_t last_processor(const struct replay *r, uint32_t channel)
 {
@@ -89,14 +82,7 @@ static const char *processor_text(const struct replay *r, uint32_t channel, int6
     return room;
 }
 
-const struct labels labels_of_processors = {last_processor, processor_text};
-
-static int64_t last_flush(const struct replay *r, uint32_t channel)
-{
-    (void)r;
-    (void)channel;
-    return DROPPED;
-}
+const struct labels labels_of_processors = {.known = last_processor, .text = processor_text};
 
 static const char *flush_text(const struct replay *r, uint32_t channel, int64_t value,
                               char room[64])
@@ -109,4 +95,4 @@ static const char *flush_text(const struct replay *r, uint32_t channel, int64_t 
                               : NULL;
 }
 
-const struct labels labels_of_flushes = {last_flush, flush_text};
+const struct labels labels_of_flushes = {.last = DROPPED, .text = flush_text};

@@ -42,17 +42,10 @@ int region_window_closes(struct replay *r, const struct emu_record *rec, int64_t
     (void)value;
     int rc = check_left(r, rec->stream, e);
     r->rows[rec->stream].in_window = false;
-    replay_settle(r, rec->stream);
+    replay_settle(r, rec->stream, false);
     if (rc == 0)
         rc = emu_set(r->emu, rec->stream, CHANNEL_REGION_WINDOW, 0, e);
     return rc == 0 ? mpi_show(r, rec->stream, e) : rc;
-}
-
-static int64_t last_window(const struct replay *r, uint32_t channel)
-{
-    (void)r;
-    (void)channel;
-    return 0;
 }
 
 static const char *window_text(const struct replay *r, uint32_t channel, int64_t value,
@@ -64,7 +57,7 @@ static const char *window_text(const struct replay *r, uint32_t channel, int64_t
     return value == 0 ? "Outside windows" : NULL;
 }
 
-const struct labels labels_of_windows = {last_window, window_text};
+const struct labels labels_of_windows = {.text = window_text};
 
 /* --- regions, levels, alarms, signals ------------------------------------------------------------------------------------- */
 
@@ -103,60 +96,25 @@ int region_signal(struct replay *r, const struct emu_record *rec, int64_t *value
     return 0;
 }
 
-static int64_t last_region(const struct replay *r, uint32_t channel)
+static const struct names *names_of(const struct replay *r, uint32_t channel)
 {
-    (void)channel;
-    return r->regions.count;
+    return channel == CHANNEL_REGION_NAME       ? &r->regions
+           : channel == CHANNEL_REGION_PCONTROL ? &r->levels
+                                                : &r->alarms;
 }
 
-static const char *region_text(const struct replay *r, uint32_t channel, int64_t value,
-                               char room[64])
+static int64_t last_name(const struct replay *r, uint32_t channel)
 {
-    (void)channel;
+    return names_of(r, channel)->count;
+}
+
+static const char *name_text(const struct replay *r, uint32_t channel, int64_t value, char room[64])
+{
     (void)room;
-    return names_text(&r->regions, value);
+    return names_text(names_of(r, channel), value);
 }
 
-const struct labels labels_of_regions = {last_region, region_text};
-
-static int64_t last_level(const struct replay *r, uint32_t channel)
-{
-    (void)channel;
-    return r->levels.count;
-}
-
-static const char *level_text(const struct replay *r, uint32_t channel, int64_t value,
-                              char room[64])
-{
-    (void)channel;
-    (void)room;
-    return names_text(&r->levels, value);
-}
-
-const struct labels labels_of_levels = {last_level, level_text};
-
-static int64_t last_alarm(const struct replay *r, uint32_t channel)
-{
-    (void)channel;
-    return r->alarms.count;
-}
-
-static const char *alarm_text(const struct replay *r, uint32_t channel, int64_t value,
-                              char room[64])
-{
-    (void)channel;
-    (void)room;
-    return names_text(&r->alarms, value);
-}
-
-const struct labels labels_of_alarms = {last_alarm, alarm_text};
-
-static int64_t last_signal(const struct replay *r, uint32_t channel)
-{
-    (void)r;
-    (void)channel;
-    return 64;
-}
+const struct labels labels_of_names = {.known = last_name, .text = name_text};
 
 static const char *signal_text(const struct replay *r, uint32_t channel, int64_t value,
                                char room[64])
@@ -170,7 +128,7 @@ static const char *signal_text(const struct replay *r, uint32_t channel, int64_t
     return room;
 }
 
-const struct labels labels_of_signals = {last_signal, signal_text};
+const struct labels labels_of_signals = {.last = 64, .text = signal_text};
 
 /* --- marks ---------------------------------------------------------------------------------------------------------------- */
 
@@ -282,4 +240,4 @@ static const char *mark_text(const struct replay *r, uint32_t channel, int64_t p
     return names_text(&r->marks, r->mark_labels[r->channels[channel].index][place].text);
 }
 
-const struct labels labels_of_marks = {last_mark, mark_text};
+const struct labels labels_of_marks = {.known = last_mark, .text = mark_text};
