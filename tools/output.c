@@ -32,11 +32,15 @@ void output_name(char out[PATH_MAX], const char *given, const char *dir, const c
         (void)snprintf(out, PATH_MAX, "%.*s%s", (int)n, dir, ending);
 }
 
-static bool is_empty(DIR *d)
+int output_is_empty(const char *path)
 {
-    bool empty = true;
-    for (struct dirent *entry; (entry = readdir(d)) != NULL;)
+    DIR *d = opendir(path);
+    if (d == NULL)
+        return -errno;
+    int empty = 1;
+    for (const struct dirent *entry; (entry = readdir(d)) != NULL;)
         empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    (void)closedir(d);
     return empty;
 }
 
@@ -44,20 +48,16 @@ bool output_folder(const char *command, const char *given, const char *dir, cons
                    char out[PATH_MAX])
 {
     output_name(out, given, dir, ending);
-    DIR *d = opendir(out);
-    if (d == NULL && errno == ENOENT)
+    int empty = output_is_empty(out);
+    if (empty == -ENOENT)
         return output_make_folder(command, out);
-    if (d == NULL) {
+    if (empty < 0)
         message_error(command, "cannot write to %s: %s; -output DIR names another folder", out,
-                      strerror(errno));
-        return false;
-    }
-    bool empty = is_empty(d);
-    (void)closedir(d);
-    if (!empty)
+                      strerror(-empty));
+    if (empty == 0)
         message_error(command,
                       "%s is there and holds something, which is left alone; -output DIR names "
                       "another folder",
                       out);
-    return empty;
+    return empty > 0;
 }

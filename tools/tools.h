@@ -112,6 +112,8 @@ int output_finish(const char *command, int code);
 
 /* --- folders that are written to: output.c -------------------------------------------------------- */
 
+/* Does that folder hold nothing? 1, 0, or -errno. */
+int output_is_empty(const char *path);
 /* False, and a message. */
 bool output_make_folder(const char *command, const char *path);
 /* The name `given`, or the run's with `ending` behind it. */

@@ -2,7 +2,7 @@
  * Paraver's traces. What channels show goes to a tape first, since the line of a state stands where it begins and says where it ends. */
 #include "tools/emu/prv.h"
 
-#include "tools/emu/lines.h"
+#include "tools/emu/by_send.h"
 #include "tools/emu/tape.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ struct prv {
     struct digits times[64];
     struct emu_comms *comms;
     struct emu_messages *messages;
-    struct lines waiting; /* messages that were found, and have no line yet */
+    struct by_send waiting; /* messages that were found, and have no line yet */
     struct prv_found *found;
 };
 
@@ -296,7 +296,7 @@ static void put_messages(struct prv *p, int64_t before)
     struct side *s = &p->sides[0];
     struct emu_message m;
     char line[256];
-    while (lines_next(&p->waiting, before, &m)) {
+    while (by_send_next(&p->waiting, before, &m)) {
         end_line(s);
         message_text(p, &m, line);
         put_text(s, line, strlen(line));
@@ -308,7 +308,7 @@ static void put_messages(struct prv *p, int64_t before)
 static void found_message(void *context, const struct emu_message *m)
 {
     struct prv *p = context;
-    lines_add(&p->waiting, m);
+    by_send_add(&p->waiting, m);
 }
 
 static int take_event(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
@@ -384,7 +384,7 @@ static int open_all(struct prv *p, struct rt_error *e)
 
 static void close_all(struct prv *p)
 {
-    lines_free(&p->waiting);
+    by_send_free(&p->waiting);
     emu_messages_close(p->messages);
     emu_comms_close(p->comms);
     tape_close(p->tape);
@@ -395,7 +395,7 @@ static void put_late(void *context, size_t i, char line[256])
 {
     struct prv *p = context;
     size_t n;
-    message_text(p, &lines_late(&p->waiting, &n)[i], line);
+    message_text(p, &by_send_late(&p->waiting, &n)[i], line);
 }
 
 /* Both traces are there, but for what follows from the end. */
@@ -411,7 +411,7 @@ static int finish(struct prv *p, struct rt_error *e)
         rt_error_set(e, "no memory for messages");
         rc = -ENOMEM;
     }
-    (void)lines_late(&p->waiting, &late);
+    (void)by_send_late(&p->waiting, &late);
     if (rc == 0 && late != 0 && p->sides[0].error == 0)
         rc = prv_merge_late(p->sides[0].path, late, put_late, p, e);
     p->found->messages += late;

@@ -2,7 +2,6 @@
  * Where an export is written to: beside its place under another name, and moved there when it is whole. */
 #include "tools/export/output.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
@@ -13,17 +12,6 @@
 static bool is_stdout(const struct export_output *o)
 {
     return strcmp(o->path, "-") == 0;
-}
-
-static bool is_empty(const char *folder)
-{
-    DIR *d = opendir(folder);
-    bool empty = d != NULL;
-    for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-        empty &= strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
-    if (d != NULL)
-        (void)closedir(d);
-    return empty;
 }
 
 /* What is there already, and may it go? */
@@ -44,7 +32,7 @@ static int look(const struct export_output *o, bool force, struct rt_error *e)
                      f->option);
         return -ENOTDIR;
     }
-    if (f->folder && is_empty(o->path))
+    if (f->folder && output_is_empty(o->path) > 0)
         return 0;
     if (!force) {
         rt_error_set(e, "%s is there already: -force replaces it, or name another", o->path);

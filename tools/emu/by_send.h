@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages in the order in which they were sent, for whoever writes lines in the order of time: each is there when the lines of its time are written,
  * but those that were received long after, which are kept to the end. */
-#ifndef REGTRACE_TOOLS_EMU_LINES_H
-#define REGTRACE_TOOLS_EMU_LINES_H
+#ifndef REGTRACE_TOOLS_EMU_BY_SEND_H
+#define REGTRACE_TOOLS_EMU_BY_SEND_H
 
 #include "tools/emu/messages.h"
 
-/* All zero at first; free with lines_free(). */
-struct lines {
+/* All zero at first; free with by_send_free(). */
+struct by_send {
     struct emu_message *heap; /* the first sent on top */
     struct emu_message *late; /* found when lines of their time had been written */
     size_t count, room, late_count, late_room;
@@ -15,11 +15,11 @@ struct lines {
     bool no_memory;
 };
 
-void lines_add(struct lines *l, const struct emu_message *m);
+void by_send_add(struct by_send *l, const struct emu_message *m);
 /* The first that was sent before that time; false: none. Lines up to there are written then. */
-bool lines_next(struct lines *l, int64_t before, struct emu_message *m);
+bool by_send_next(struct by_send *l, int64_t before, struct emu_message *m);
 /* In order. */
-const struct emu_message *lines_late(struct lines *l, size_t *count);
-void lines_free(struct lines *l);
+const struct emu_message *by_send_late(struct by_send *l, size_t *count);
+void by_send_free(struct by_send *l);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages in the order in which they were sent. */
-#include "tools/emu/lines.h"
+#include "tools/emu/by_send.h"
 
 #include "tools/emu/grown.h"
 
@@ -32,7 +32,7 @@ static bool put(struct emu_message **array, size_t *count, size_t *room,
     return true;
 }
 
-void lines_add(struct lines *l, const struct emu_message *m)
+void by_send_add(struct by_send *l, const struct emu_message *m)
 {
     if (m->send_ns < l->written) {
         l->no_memory |= !put(&l->late, &l->late_count, &l->late_room, m);
@@ -48,7 +48,7 @@ void lines_add(struct lines *l, const struct emu_message *m)
     l->heap[i] = *m;
 }
 
-bool lines_next(struct lines *l, int64_t before, struct emu_message *m)
+bool by_send_next(struct by_send *l, int64_t before, struct emu_message *m)
 {
     l->written = before;
     if (l->count == 0 || l->heap[0].send_ns >= before)
@@ -67,7 +67,7 @@ bool lines_next(struct lines *l, int64_t before, struct emu_message *m)
     return true;
 }
 
-const struct emu_message *lines_late(struct lines *l, size_t *count)
+const struct emu_message *by_send_late(struct by_send *l, size_t *count)
 {
     if (l->late_count != 0)
         qsort(l->late, l->late_count, sizeof *l->late, compare);
@@ -75,9 +75,9 @@ const struct emu_message *lines_late(struct lines *l, size_t *count)
     return l->late;
 }
 
-void lines_free(struct lines *l)
+void by_send_free(struct by_send *l)
 {
     free(l->heap);
     free(l->late);
-    *l = (struct lines){.heap = NULL};
+    *l = (struct by_send){.heap = NULL};
 }
