@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reading and checking of REGTRACE_ variables by the table. */
 #include "base/options.h"
+#include "base/values.h"
 
 #include <errno.h>
 #include <regex.h>
@@ -204,6 +205,12 @@ static int check_number(const struct option_row *row, const char *value, uint64_
     if (rc == 0 && is_field(row, "sample_depth") && *number > OPTION_SAMPLE_DEPTH_MAX) {
         rt_error_set(e, "%s (option -%s) is \"%s\": 0 to %u frames are legal", row->variable,
                      row->option, value, OPTION_SAMPLE_DEPTH_MAX);
+        return -EINVAL;
+    }
+    if (rc == 0 && is_field(row, "values_follow") &&
+        (*number == 0 || *number > VALUES_FOLLOW_MOST)) {
+        rt_error_set(e, "%s (option -%s) is \"%s\": 1 to %u instructions are legal", row->variable,
+                     row->option, value, VALUES_FOLLOW_MOST);
         return -EINVAL;
     }
     if (rc == 0 && is_field(row, "functions_depth") &&

@@ -375,6 +375,34 @@ RT_COLD void recorder_put_slow(struct recorder_thread *t, uint32_t code_flags, u
     (void)recorder_emit(t, code_flags, a, b);
 }
 
+/* The slots are there, and nobody else records on this thread meanwhile. */
+static uint64_t fill_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
+                          const uint64_t *more, unsigned n_more)
+{
+    struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+    atomic_store_explicit(&t->cursor, slot + 1 + n_more, memory_order_relaxed);
+    t->continued += n_more;
+    uint64_t cpu = (uint64_t)(uint16_t)*t->cpu << 32;
+    uint64_t clock = clock_ticks();
+    for (unsigned i = 0; i < n_more; i++) {
+        uint64_t flags = EVENT_FLAG_CONTINUED | (i + 1 < n_more ? EVENT_FLAG_MORE : 0);
+        uint64_t head = (code_flags & 0xffffffu) | flags << 24 | cpu | t->mark_bits;
+        recorder_fill(slot + 1 + i, head, more[3 * i], more[3 * i + 1], more[3 * i + 2]);
+    }
+    uint64_t flags = n_more > 0 ? (uint64_t)EVENT_FLAG_MORE << 24 : 0;
+    recorder_fill(slot, code_flags | flags | cpu | t->mark_bits, clock, a, b);
+    return clock;
+}
+
+void recorder_emit_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
+                           const uint64_t *more, unsigned n_more)
+{
+    if (RT_LIKELY(t->attached == 1 && has_room(t, 1 + n_more) && !is_another_process()))
+        (void)fill_long(t, code_flags, a, b, more, n_more);
+    else
+        (void)recorder_emit_long(t, code_flags, a, b, more, n_more);
+}
+
 RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
                                     uint64_t b, const uint64_t *more, unsigned n_more)
 {
@@ -386,18 +414,7 @@ RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_fla
     if (t->row == NULL || !refill(t, 1 + n_more, true, mask)) {
         count_drop(t);
     } else {
-        struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
-        atomic_store_explicit(&t->cursor, slot + 1 + n_more, memory_order_relaxed);
-        t->continued += n_more;
-        uint64_t cpu = (uint64_t)(uint16_t)*t->cpu << 32;
-        clock = clock_ticks();
-        for (unsigned i = 0; i < n_more; i++) {
-            uint64_t flags = EVENT_FLAG_CONTINUED | (i + 1 < n_more ? EVENT_FLAG_MORE : 0);
-            uint64_t head = (code_flags & 0xffffffu) | flags << 24 | cpu | t->mark_bits;
-            recorder_fill(slot + 1 + i, head, more[3 * i], more[3 * i + 1], more[3 * i + 2]);
-        }
-        uint64_t flags = n_more > 0 ? (uint64_t)EVENT_FLAG_MORE << 24 : 0;
-        recorder_fill(slot, code_flags | flags | cpu | t->mark_bits, clock, a, b);
+        clock = fill_long(t, code_flags, a, b, more, n_more);
     }
     sys_restore_signals(mask);
     errno = keep;

@@ -192,6 +192,10 @@ void recorder_make_room(struct recorder_thread *t);
 uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                             const uint64_t *more, unsigned n_more);
 
+/* As recorder_emit_long(), n_more 0 to 7, where all signals are blocked whose handlers record: no system call in the common case. */
+void recorder_emit_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
+                           const uint64_t *more, unsigned n_more);
+
 /* Let the state of the innermost open call say what its pending event makes of it. Wherever windows open or close, and
  * before a chunk is closed; in a handler, or with signals blocked. */
 void recorder_finish_call(struct recorder_thread *t);

@@ -70,11 +70,12 @@ static void emit_completion(struct recorder_thread *t, uint64_t request, enum mp
 {
     bool cancelled;
     uint64_t bytes = status_bytes(status, &cancelled);
-    if (cancelled) {
+    if (cancelled && kind != MPI_REQUEST_SILENT) {
         (void)recorder_emit(t, EV_MPI_CANCELLED, request, 0);
         return;
     }
-    if (kind == MPI_REQUEST_OTHER) { /* its status says nothing more */
+    if (kind == MPI_REQUEST_OTHER ||
+        kind == MPI_REQUEST_SILENT) { /* its status says nothing more */
         (void)recorder_emit(t, EV_MPI_COMPLETE, request, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY));
         return;
     }
@@ -93,14 +94,15 @@ static bool is_empty(const unsigned char *status)
            status_bytes(status, &cancelled) == 0 && !cancelled;
 }
 
-static void request_completed(struct recorder_thread *t, uint64_t request, bool failed,
-                              const unsigned char *status)
+static void request_completed(struct recorder_thread *t, uint64_t request, uint64_t noted,
+                              bool failed, const unsigned char *status)
 {
     if (request == mpi_abi.request_null)
         return;
-    enum mpi_request_kind kind = mpi_request_completed(t, request, is_empty(status));
+    enum mpi_request_kind kind = mpi_request_completed(t, request, noted, is_empty(status));
     if (kind != MPI_REQUEST_NONE)
-        emit_completion(t, request, failed ? MPI_REQUEST_OTHER : kind, status);
+        emit_completion(t, request, failed && kind != MPI_REQUEST_SILENT ? MPI_REQUEST_OTHER : kind,
+                        status);
 }
 
 /* MPICH's error codes carry their class in the low bits. */
@@ -115,12 +117,14 @@ bool mpi_many_done(int result)
 }
 
 /* One of many: its own error is told by its status where the call has failed as a whole. */
-static void one_of_many(struct recorder_thread *t, uint64_t request, int result,
+static void one_of_many(struct recorder_thread *t, const struct mpi_many *c, uint32_t i, int result,
                         const unsigned char *status)
 {
     int error = result == 0 ? 0 : status_int(status, mpi_abi.status_error);
-    if (error == 0 || error_class(error) != mpi_abi.err_pending)
-        request_completed(t, request, error != 0, status);
+    if (error != 0 && error_class(error) == mpi_abi.err_pending)
+        return;
+    request_completed(t, c->requests[i], c->noted[i], error != 0, status);
+    c->noted[i] = 0;
 }
 
 /* --- one ----------------------------------------------------------------------------------------- */
@@ -129,6 +133,7 @@ mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, boo
 {
     c->plain = request == 0;
     c->request = request != 0 ? mpi_handle_element(MPI_HANDLE_REQUEST, request, 0, fortran) : 0;
+    c->noted = request != 0 ? mpi_request_await(c->request) : 0;
     c->status = status;
     if (is_ignored(status, fortran, false)) {
         memset(c->own, 0, sizeof c->own);
@@ -141,11 +146,11 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
 {
     const unsigned char *status = (const unsigned char *)(uintptr_t)c->status;
     if (!done || t->recording == 0)
-        return;
-    if (c->plain)
+        mpi_request_awaited(c->request, c->noted);
+    else if (c->plain)
         emit_completion(t, 0, MPI_REQUEST_RECEIVE, status);
     else
-        request_completed(t, c->request, false, status);
+        request_completed(t, c->request, c->noted, false, status);
 }
 
 /* --- many ---------------------------------------------------------------------------------------- */
@@ -154,11 +159,12 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
 static bool take_room(struct mpi_many *c, uint32_t n)
 {
     c->requests = c->few_requests;
+    c->noted = c->few_noted;
     c->statuses = c->few_statuses;
     c->mapped = NULL;
     if (n <= MPI_STATUSES)
         return true;
-    c->mapped_bytes = (size_t)n * (sizeof c->requests[0] + mpi_abi.status_bytes);
+    c->mapped_bytes = (size_t)n * (2 * sizeof c->requests[0] + mpi_abi.status_bytes);
     void *room =
         mmap(NULL, c->mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) {
@@ -167,12 +173,15 @@ static bool take_room(struct mpi_many *c, uint32_t n)
     }
     c->mapped = room;
     c->requests = room;
-    c->statuses = (unsigned char *)(c->requests + n);
+    c->noted = c->requests + n;
+    c->statuses = (unsigned char *)(c->noted + n);
     return true;
 }
 
 void mpi_many_free(const struct mpi_many *c)
 {
+    for (uint32_t i = 0; i < c->n; i++)
+        mpi_request_awaited(c->requests[i], c->noted[i]);
     if (c->mapped != NULL)
         (void)munmap(c->mapped, c->mapped_bytes);
 }
@@ -183,8 +192,10 @@ static void note_requests(struct mpi_many *c, mpi_word count, mpi_word requests,
     c->array = requests;
     c->mapped = NULL;
     c->n = n > 0 && requests != 0 && take_room(c, (uint32_t)n) ? (uint32_t)n : 0;
-    for (uint32_t i = 0; i < c->n; i++)
+    for (uint32_t i = 0; i < c->n; i++) {
         c->requests[i] = mpi_handle_element(MPI_HANDLE_REQUEST, requests, i, fortran);
+        c->noted[i] = mpi_request_await(c->requests[i]);
+    }
 }
 
 mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses,
@@ -208,7 +219,7 @@ static const unsigned char *status_at(const struct mpi_many *c, uint32_t i)
 void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c, int result)
 {
     for (uint32_t i = 0; i < c->n && t->recording != 0; i++)
-        one_of_many(t, c->requests[i], result, status_at(c, i));
+        one_of_many(t, c, i, result, status_at(c, i));
 }
 
 /* Which request an index means. Fortran's count from 1, but mpi_f08 of MPICH 4.0 hands out C's from
@@ -235,7 +246,7 @@ void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, int resul
     for (int i = 0; i < n && indices != 0 && t->recording != 0; i++) {
         int at = index_of(c, ((const int *)(uintptr_t)indices)[i], fortran);
         if (at >= 0 && (uint32_t)at < c->n && (uint32_t)i < c->n)
-            one_of_many(t, c->requests[at], result, status_at(c, (uint32_t)i));
+            one_of_many(t, c, (uint32_t)at, result, status_at(c, (uint32_t)i));
     }
 }
 
@@ -257,6 +268,8 @@ void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi
         return;
     one->plain = false;
     one->request = c->requests[at];
+    one->noted = c->noted[at];
+    c->noted[at] = 0;
     mpi_one_end(t, one, true);
 }
 
@@ -266,6 +279,12 @@ void mpi_message_taken(struct recorder_thread *t, uint64_t message)
 {
     if (t->recording != 0)
         (void)recorder_emit(t, EV_MPI_MESSAGE, message, 0);
+}
+
+void mpi_receives(struct recorder_thread *t, uint64_t source_tag, uint64_t room)
+{
+    if (t->recording != 0)
+        (void)recorder_emit(t, EV_MPI_RECEIVE, source_tag, room);
 }
 
 /* --- persistent requests ------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ class Body:
         self.fortran = "true" if fortran else "false"
         self.descriptor = "descriptor" if fortran else "false"
         self.passed = {}
-        self.before, self.after = [], []
+        self.before, self.begun, self.after = [], [], []
 
     def word(self, name):
         return f"a{self.f.index[name]}"
@@ -118,6 +118,9 @@ class Body:
         if "takes" in roles:
             lines.append(f"uint64_t message = {self.message('takes')};")
             self.after.insert(0, "mpi_message_taken(t, message);")
+        if "source" in roles:
+            source, rtag = self.number(roles["source"]), self.number(roles["rtag"])
+            self.begun.append(f"mpi_receives(t, mpi_peer_tag(mpi_peer({source}), mpi_tag({rtag})), {self.product(roles['room'])});")
         if "newcomm" in roles:
             parent = "comm_id" if "comm" in roles else "0"
             self.after.append("if (result == 0)")
@@ -211,8 +214,8 @@ def follows(body):
         return ([f"uint64_t ending = {body.handle('*' + f.roles['frees'])};"],
                 ["if (result == 0)", "    mpi_comm_freed(ending);"])
     if f.name == "Request_free":
-        return ([f"uint64_t ending = {body.handle('*request')};"],
-                ["if (result == 0)", "    mpi_request_freed(ending);"])
+        return ([f"uint64_t ending = {body.handle('*request')};", "uint64_t noted = mpi_request_noted(ending);"],
+                ["if (result == 0)", "    mpi_request_freed(ending, noted);"])
     if "request" in f.roles and "PERSISTENT" in request_kind(f):
         return [], ["if (result == 0)", f"    {body.request_made()}"]
     return [], []
@@ -241,7 +244,7 @@ def c_wrapper(f):
     out += indent(["struct recorder_thread *t = &recorder_self;",
                    f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
     out += indent(["const uint32_t depth = t->open_depth - 1;"] + body.before + before_free)
-    out += indent([f"mpi_enter(t, {number}, {body.enter});", "if (counted)", "    mpi_count_begin(t);",
+    out += indent([f"mpi_enter(t, {number}, {body.enter});"] + body.begun + ["if (counted)", "    mpi_count_begin(t);",
                    f"int result = MPI_REAL(counted, real({body.arguments(n)}));"])
     out += indent(after_free + body.after)
     out += indent(["if (counted)", "    mpi_count_end(t, depth);", f"mpi_close_recorded(t, depth, {number}, {body.leave});",
@@ -318,7 +321,7 @@ def fortran_wrapper(f):
         out += indent([f"int result = mpi_fortran_result(a{ierror});"] + after_free, " " * 8)
     out += indent([f"    mpi_close(t, depth, {entry});", "    MPI_OWN_END(own);", "    return;", "}"])
     out += indent(body.before + before_free)
-    out += indent([f"mpi_enter(t, {entry}, {body.enter});", "mpi_count_begin(t);",
+    out += indent([f"mpi_enter(t, {entry}, {body.enter});"] + body.begun + ["mpi_count_begin(t);",
                    f"MPI_REAL_VOID(t->counted != 0, real({body.arguments(n)}));"])
     if after_free or body.after or "result" in body.leave:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"])

@@ -5,7 +5,11 @@
  * their requests complete; one that was left behind by a completion outside windows is of another window, and not believed.
  * Where a request finds no place it is unknown, and is counted as such. Libraries hand out one
  * handle for all requests that are complete when they are made (sends, receives from MPI_PROC_NULL): made twice without a
- * completion between, a handle is such a one, and says nothing. */
+ * completion between, a handle is such a one, and says nothing.
+ *
+ * With several threads in MPI a handle is another request's as soon as the library has completed the first, before its caller
+ * is back here. So what is known of a request is noted before the call that may complete it, and the entry is marked as
+ * awaited: made again then, it begins anew, with a number that tells it from the one that was noted. */
 #include "mpi/wrapper.h"
 
 #define SLOTS 65536u /* a power of two; memory is used where requests were */
@@ -15,10 +19,17 @@
 /* Beside enum mpi_request_kind. */
 #define ACTIVE 8u
 #define SHARED 16u
+#define AWAITED 32u
+#define KINDS 0xffu
+#define TIMES_SHIFT 8 /* how often its handle was made: 24 bits */
+#define TIMES 0xffffff00u
+
+/* Several threads may be in MPI at once. */
+_Atomic bool mpi_concurrent;
 
 static struct request_entry {
     _Atomic uint64_t key;   /* handle + 1; 0 free */
-    _Atomic uint64_t value; /* kinds and bits | window << 32 */
+    _Atomic uint64_t value; /* kinds and bits | times << 8 | window << 32 */
 } entries[SLOTS];
 
 static struct request_entry *entry_at(uint64_t request, uint32_t i)
@@ -43,6 +54,18 @@ static void put(struct request_entry *e, uint64_t request, uint64_t value)
     atomic_store_explicit(&e->key, request + 1, memory_order_release);
 }
 
+static bool are_concurrent(void)
+{
+    return atomic_load_explicit(&mpi_concurrent, memory_order_relaxed);
+}
+
+/* Its entry is nobody else's, to be changed or freed, until its key is stored. */
+static bool claim(struct request_entry *e, uint64_t request)
+{
+    uint64_t key = request + 1;
+    return !are_concurrent() || atomic_compare_exchange_strong(&e->key, &key, CLAIMED);
+}
+
 static uint64_t value_of(const struct recorder_thread *t, unsigned kinds)
 {
     return kinds | (uint64_t)(uint32_t)t->window << 32;
@@ -53,10 +76,12 @@ static bool is_of_window(const struct recorder_thread *t, uint64_t value)
     return (uint32_t)(value >> 32) == (uint32_t)t->window;
 }
 
-/* Its entry, or a free one that is claimed for it, or one of a window that is over; NULL where there is none. */
+/* Its entry, or a free one, or one of a window that is over, claimed; NULL where there is none. */
 static struct request_entry *make(const struct recorder_thread *t, uint64_t request)
 {
     struct request_entry *e = find(request);
+    if (e != NULL && !claim(e, request))
+        e = NULL;
     for (uint32_t i = 0; e == NULL && i < 2 * TRIES; i++) {
         struct request_entry *other = entry_at(request, i % TRIES);
         uint64_t key = atomic_load_explicit(&other->key, memory_order_relaxed);
@@ -64,7 +89,8 @@ static struct request_entry *make(const struct recorder_thread *t, uint64_t requ
         bool stale = (value & (MPI_REQUEST_PERSISTENT | SHARED)) == 0 && !is_of_window(t, value);
         bool usable = i < TRIES ? key == 0 : key != CLAIMED && stale;
         if (usable && atomic_compare_exchange_strong(&other->key, &key, CLAIMED)) {
-            atomic_store_explicit(&other->value, 0, memory_order_relaxed);
+            /* another that is noted by the same handle has another number all the same */
+            atomic_store_explicit(&other->value, value & TIMES, memory_order_relaxed);
             e = other;
         }
     }
@@ -77,12 +103,13 @@ void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigne
     if (e == NULL)
         return;
     uint64_t before = atomic_load_explicit(&e->value, memory_order_relaxed);
+    unsigned times = ((unsigned)before + (1u << TIMES_SHIFT)) & TIMES;
     if ((kinds & MPI_REQUEST_PERSISTENT) == 0) {
         bool twice = (before & ACTIVE) != 0 && is_of_window(t, before) &&
-                     (before & MPI_REQUEST_PERSISTENT) == 0;
+                     (before & (MPI_REQUEST_PERSISTENT | AWAITED)) == 0;
         kinds |= ACTIVE | (twice ? SHARED : (unsigned)(before & SHARED));
     }
-    put(e, request, value_of(t, kinds));
+    put(e, request, value_of(t, kinds | times));
 }
 
 void mpi_request_started(const struct recorder_thread *t, uint64_t request)
@@ -90,33 +117,74 @@ void mpi_request_started(const struct recorder_thread *t, uint64_t request)
     struct request_entry *e = find(request);
     uint64_t value = e != NULL ? atomic_load_explicit(&e->value, memory_order_relaxed) : 0;
     if ((value & MPI_REQUEST_PERSISTENT) != 0)
-        put(e, request, value_of(t, (unsigned)value | ACTIVE));
+        atomic_store_explicit(&e->value, value_of(t, (unsigned)value | ACTIVE),
+                              memory_order_relaxed);
 }
 
-void mpi_request_freed(uint64_t request)
+/* --- what is noted ------------------------------------------------------------------------------- */
+
+uint64_t mpi_request_noted(uint64_t request)
 {
     struct request_entry *e = find(request);
+    return e != NULL ? atomic_load_explicit(&e->value, memory_order_acquire) : 0;
+}
+
+uint64_t mpi_request_await(uint64_t request)
+{
+    struct request_entry *e = are_concurrent() ? find(request) : NULL;
+    if (e == NULL)
+        return 0;
+    uint64_t value = atomic_load_explicit(&e->value, memory_order_acquire);
+    while ((value & (MPI_REQUEST_PERSISTENT | AWAITED | SHARED)) == 0 && value != 0 &&
+           !atomic_compare_exchange_weak(&e->value, &value, value | AWAITED))
+        ;
+    bool plain = (value & (MPI_REQUEST_PERSISTENT | SHARED)) == 0 && value != 0;
+    return plain ? value | AWAITED : value;
+}
+
+void mpi_request_awaited(uint64_t request, uint64_t noted)
+{
+    struct request_entry *e = (noted & AWAITED) != 0 ? find(request) : NULL;
     if (e != NULL)
-        atomic_store_explicit(&e->key, 0, memory_order_release);
+        (void)atomic_compare_exchange_strong(&e->value, &noted, noted & ~(uint64_t)AWAITED);
+}
+
+/* It is no more, unless its handle is another's by now. */
+static void forget(struct request_entry *e, uint64_t request, uint64_t noted)
+{
+    if (e == NULL || atomic_load_explicit(&e->value, memory_order_relaxed) != noted ||
+        !claim(e, request))
+        return;
+    bool same = atomic_load_explicit(&e->value, memory_order_relaxed) == noted;
+    atomic_store_explicit(&e->key, same ? 0 : request + 1, memory_order_release);
+}
+
+void mpi_request_freed(uint64_t request, uint64_t noted)
+{
+    forget(find(request), request, noted);
 }
 
 enum mpi_request_kind mpi_request_completed(const struct recorder_thread *t, uint64_t request,
-                                            bool empty)
+                                            uint64_t noted, bool empty)
 {
     struct request_entry *e = find(request);
-    if (e == NULL)
+    uint64_t value = noted;
+    if (!are_concurrent() && e != NULL)
+        value = atomic_load_explicit(&e->value, memory_order_relaxed);
+    if (value == 0)
         return empty ? MPI_REQUEST_NONE : MPI_REQUEST_UNKNOWN;
-    uint64_t value = atomic_load_explicit(&e->value, memory_order_relaxed);
     bool here = is_of_window(t, value), persistent = (value & MPI_REQUEST_PERSISTENT) != 0;
     bool receive = (value & MPI_REQUEST_RECEIVE) != 0;
     if (!here && !persistent)
         return empty ? MPI_REQUEST_NONE : MPI_REQUEST_UNKNOWN;
-    if (persistent || (value & SHARED) != 0)
-        put(e, request, value_of(t, (unsigned)value & ~ACTIVE));
-    else
-        atomic_store_explicit(&e->key, 0, memory_order_release);
+    if (!persistent && (value & SHARED) == 0)
+        forget(e, request, value);
+    else if (e != NULL)
+        (void)atomic_compare_exchange_strong(&e->value, &value, value & ~(uint64_t)ACTIVE);
     if (persistent && (here ? (value & ACTIVE) == 0 : receive && empty))
         return MPI_REQUEST_NONE;
+    if ((value & MPI_REQUEST_SILENT) != 0)
+        return MPI_REQUEST_SILENT;
     if ((value & SHARED) != 0)
         return MPI_REQUEST_OTHER;
     return receive ? MPI_REQUEST_RECEIVE : MPI_REQUEST_OTHER;

@@ -38,6 +38,9 @@ static void end_init(bool world, int result)
     if (world && l->Query_thread != NULL)
         (void)l->Query_thread(&level);
     t->in_toolkit--;
+    /* MPI_THREAD_SERIALIZED is 2, in the standard's own interface 2048; a session may have any level */
+    if (!world || level > 2)
+        atomic_store(&mpi_concurrent, true);
     if (mpi_hooks.init_done != NULL)
         mpi_hooks.init_done(rank, size, level, (int)mpi_abi.kind);
 }

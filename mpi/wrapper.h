@@ -326,27 +326,36 @@ enum mpi_request_kind {
     MPI_REQUEST_UNKNOWN = 0, /* made outside the window in which it completes */
     MPI_REQUEST_RECEIVE = 1,
     MPI_REQUEST_OTHER = 2,
-    MPI_REQUEST_NONE = 3,      /* an inactive persistent request: nothing has completed */
-    MPI_REQUEST_PERSISTENT = 4 /* added to one of the others: known in all windows */
+    MPI_REQUEST_NONE = 3,       /* an inactive persistent request: nothing has completed */
+    MPI_REQUEST_PERSISTENT = 4, /* added to one of the others: known in all windows */
+    MPI_REQUEST_SILENT = 64     /* its status means nothing at all */
 };
 /* Of MPI_Isendrecv: MPICH (4.0.2) leaves its status as the request's object had it from an earlier one. */
 static inline unsigned mpi_request_of_both(void)
 {
-    return mpi_abi.kind == MPI_ABI_MPICH ? MPI_REQUEST_OTHER : MPI_REQUEST_RECEIVE;
+    return mpi_abi.kind == MPI_ABI_MPICH ? MPI_REQUEST_SILENT : MPI_REQUEST_RECEIVE;
 }
 /* `kinds`: of enum mpi_request_kind. */
 void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds);
-void mpi_request_freed(uint64_t request);
 void mpi_request_started(const struct recorder_thread *t, uint64_t request);
-/* `empty`: its status is MPI-3.1's empty status (3.7.3), as that of inactive requests is. */
+/* Before the call that frees it; that has been freed. */
+uint64_t mpi_request_noted(uint64_t request);
+void mpi_request_freed(uint64_t request, uint64_t noted);
+/* Before a call that may complete it: what is known of it, 0 nothing, or one thread alone uses MPI. Behind a call that has not
+ * completed it. */
+uint64_t mpi_request_await(uint64_t request);
+void mpi_request_awaited(uint64_t request, uint64_t noted);
+/* `noted`: by mpi_request_await(). `empty`: its status is MPI-3.1's empty status (3.7.3), as that of inactive requests is. */
 enum mpi_request_kind mpi_request_completed(const struct recorder_thread *t, uint64_t request,
-                                            bool empty);
+                                            uint64_t noted, bool empty);
+/* Several threads may be in MPI at once: requests are awaited. */
+extern _Atomic bool mpi_concurrent;
 
 /* --- completions --------------------------------------------------------------------------------- */
 
 /* A status that the program may ignore: ours stands in for it then. */
 struct mpi_one {
-    uint64_t request;
+    uint64_t request, noted;
     bool plain; /* a receive without a request */
     mpi_word status;
     _Alignas(8) unsigned char own[64];
@@ -360,11 +369,11 @@ struct mpi_many {
     uint32_t n; /* requests noted; 0: none, or no room for them */
     bool own;   /* own statuses are in use */
     mpi_word status, array;
-    uint64_t *requests;
+    uint64_t *requests, *noted;
     unsigned char *statuses;
     void *mapped; /* where there are more than MPI_STATUSES */
     size_t mapped_bytes;
-    uint64_t few_requests[MPI_STATUSES];
+    uint64_t few_requests[MPI_STATUSES], few_noted[MPI_STATUSES];
     _Alignas(8) unsigned char few_statuses[MPI_STATUSES * 32];
 };
 /* Returns the word to pass as array of statuses. */
@@ -393,6 +402,8 @@ static inline uint64_t mpi_message_at(mpi_word address, bool fortran)
     return fortran || mpi_abi.handle_bytes == 4 ? *(const uint32_t *)(uintptr_t)address
                                                 : *(const uint64_t *)(uintptr_t)address;
 }
+/* What a call receives that also sends. */
+void mpi_receives(struct recorder_thread *t, uint64_t source_tag, uint64_t room);
 void mpi_message_taken(struct recorder_thread *t, uint64_t message);
 
 /* Persistent requests that have been started. */

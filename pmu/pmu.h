@@ -175,7 +175,9 @@ struct pmu_sample_spec {
     bool in_windows,
         in_gaps;         /* :windows (also where nothing is said), :gaps between them, :always */
     uint32_t name_bytes; /* of the event in the text */
-    char unit[PMU_NAME]; /* "ns of CPU time", or the event's name */
+    uint32_t
+        spread; /* per mille by which periods differ to either side, by chance; 0: they do not */
+    char unit[PMU_NAME];          /* "ns of CPU time", or the event's name */
     char meaning[PMU_NAME + 256]; /* what is counted for it */
 };
 
@@ -184,6 +186,9 @@ struct pmu_sampler {
     bool made;
     int id; /* the kernel's: of the timer, or the descriptor */
     const struct pmu_sample_spec *spec;
+    uint64_t random; /* its generator's state */
+    uint32_t since;  /* samples with the present period */
+    uint32_t slowed; /* times that its period was doubled */
 };
 
 /* "EVENT:PERIOD[:windows|gaps|always]", "" for none. -EINVAL with the text, which names what is legal. read: without its codes, for
@@ -202,6 +207,10 @@ RT_MUST_CHECK int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_samp
                                     int signo, int code, uint32_t kernel_tid);
 /* Running from the full period on, or halted. */
 void pmu_sampler_run(const struct pmu_sampler *s, bool on);
+/* In the handler of a sample: where the spec has a spread, another period now and then. */
+void pmu_sampler_vary(struct pmu_sampler *s);
+/* Its period is doubled, from here on: samples take too much of the thread's time. */
+void pmu_sampler_slow(struct pmu_sampler *s);
 void pmu_sampler_end(struct pmu_sampler *s);
 /* In the child of fork: timers are not inherited, descriptors are. */
 void pmu_sampler_forked(struct pmu_sampler *s);

@@ -2,6 +2,7 @@
  * Sampling by a timer on a thread's CPU time, or by a perf event that overflows. */
 #include "pmu/internal.h"
 
+#include "base/clock.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #define SHORTEST_NS UINT64_C(10000)
 #define NO_SAMPLE                                                                                  \
     UINT64_C(1000000000) /* a period that a probe of some instructions does not reach */
+#define VARY_EVERY 16u
 #define LONGEST_NS UINT64_C(1000000000000)
 
 static int bad(struct rt_error *err, const char *text, const char *why)
@@ -161,6 +163,7 @@ int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec,
                       int code, uint32_t kernel_tid)
 {
     s->spec = spec;
+    s->random = (clock_ticks() ^ (uint64_t)kernel_tid << 32) | 1;
     if (!spec->by_time) {
         s->id = pmu_perf_open_signalling(event_of(spec), signo, kernel_tid);
         s->made = s->id >= 0;
@@ -171,24 +174,50 @@ int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec,
     return rc;
 }
 
+static void set_period(const struct pmu_sampler *s, uint64_t n)
+{
+    struct timespec period = {.tv_sec = (time_t)(n / 1000000000u),
+                              .tv_nsec = (long)(n % 1000000000u)};
+    struct itimerspec when = {.it_value = period, .it_interval = period};
+    if (s->spec->by_time)
+        (void)sys_call6(SYS_timer_settime, s->id, 0, (long)&when, 0, 0, 0);
+    else
+        (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_PERIOD, (long)&n, 0, 0, 0);
+}
+
 void pmu_sampler_run(const struct pmu_sampler *s, bool on)
 {
     if (!s->made)
         return;
-    if (!s->spec->by_time) {
-        uint64_t period = s->spec->period;
-        if (on)
-            (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_PERIOD, (long)&period, 0, 0, 0);
+    if (on || s->spec->by_time)
+        set_period(s, on ? s->spec->period << s->slowed : 0);
+    if (!s->spec->by_time)
         (void)sys_call6(SYS_ioctl, s->id, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0, 0,
                         0, 0);
+}
+
+/* Xorshift (Marsaglia 2003, "Xorshift RNGs"); not each time, since it is a system call. */
+void pmu_sampler_vary(struct pmu_sampler *s)
+{
+    uint64_t period = s->spec->period << s->slowed;
+    uint64_t spread = period * s->spec->spread / 1000, x = s->random;
+    if (spread == 0 || ++s->since < VARY_EVERY)
         return;
-    }
-    struct timespec period = {.tv_sec = (time_t)(s->spec->period / 1000000000u),
-                              .tv_nsec = (long)(s->spec->period % 1000000000u)};
-    struct itimerspec when = {.it_value = period, .it_interval = period};
-    if (!on)
-        memset(&when, 0, sizeof when);
-    (void)sys_call6(SYS_timer_settime, s->id, 0, (long)&when, 0, 0, 0);
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    s->random = x;
+    s->since = 0;
+    set_period(s, period - spread + x % (2 * spread + 1));
+}
+
+void pmu_sampler_slow(struct pmu_sampler *s)
+{
+    enum { SLOWEST = 16 };
+    if (s->slowed == SLOWEST)
+        return;
+    s->slowed++;
+    set_period(s, s->spec->period << s->slowed);
 }
 
 void pmu_sampler_end(struct pmu_sampler *s)
@@ -212,5 +241,7 @@ bool pmu_sampler_is_overflow(const struct pmu_sampler *s, const siginfo_t *info)
 
 uint32_t pmu_sampler_weight(const struct pmu_sampler *s, const siginfo_t *info)
 {
-    return s->spec->by_time && info->si_overrun > 0 ? 1 + (uint32_t)info->si_overrun : 1;
+    uint32_t periods =
+        s->spec->by_time && info->si_overrun > 0 ? 1 + (uint32_t)info->si_overrun : 1;
+    return periods << s->slowed;
 }

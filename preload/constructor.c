@@ -7,6 +7,7 @@
 #include "preload/images.h"
 #include "preload/probes.h"
 #include "preload/sampling.h"
+#include "preload/values.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -312,6 +313,8 @@ static bool set_up(void)
         rc = controller_log_prepare(&e);
     if (rc == 0)
         rc = make_automaton(&e);
+    if (rc == 0)
+        rc = values_prepare(&e);
     if (rc != 0) {
         refuse(&e);
         return false;
@@ -320,7 +323,8 @@ static bool set_up(void)
     process.follow = process.options.number[OPT_follow] != 0;
     const struct pmu_sample_spec *sampled = sampling_spec();
     process.overflows = (process.pmu != NULL && process.pmu->kernels && counts_for_sure()) ||
-                        (sampled->period != 0 && !sampled->by_time);
+                        (sampled->period != 0 && !sampled->by_time) ||
+                        (values_are_on() && !values_spec()->by_time);
     return true;
 }
 

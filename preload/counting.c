@@ -299,8 +299,8 @@ void counting_unqueued(struct preload_thread *pt, const siginfo_t *info, const v
     if (pmu_thread_is_due(&pt->counting.counter)) {
         if (pt->automaton != NULL)
             counting_overflow(pt, signals_ip_of(context));
-    } else if (pt->sampling_runs && !sampling_spec()->by_time) {
-        sampling_hit(pt, info, context);
+    } else {
+        sampling_unqueued(pt, info, context);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "preload/marks.h"
 #include "preload/probes.h"
 #include "preload/sampling.h"
+#include "preload/values.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -79,6 +80,7 @@ void process_after_fork_child(void)
     bool again = pt != NULL && t->attached == 0;
     windows_forked(pt, again);
     images_forked();
+    values_forked();
     probes_forked();
     if (pt != NULL) {
         if (!again)

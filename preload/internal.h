@@ -42,6 +42,14 @@ struct counting {
     struct deadlines waiting;
 };
 
+/* What is sampled, each by its own timer or counter. */
+enum sample_kind { SAMPLE_PLACES, SAMPLE_VALUES, SAMPLE_KINDS };
+struct thread_sampler {
+    struct pmu_sampler sampler;
+    bool runs;
+};
+struct values_thread;
+
 /* One mapping a thread: this, then the automaton's memory, then the deadlines, then the timers. */
 #define THREAD_READABLE_PAGES 8u
 #define TEXT_PAGE ((uintptr_t)4096)
@@ -66,13 +74,14 @@ struct preload_thread {
     uint32_t timer_count;        /* of the chains, where one has a timeout, else 0 */
     struct thread_timer *timers; /* by chain */
     struct counting counting;
-    struct pmu_sampler sampler;
+    struct thread_sampler samplers[SAMPLE_KINDS];
+    struct values_thread *values; /* NULL: no value was captured yet */
     struct pmu_counters counters;
     struct pmu_reading counted[PMU_COUNTERS]; /* when the window opened */
     struct pmu_reading called[PMU_COUNTERS];  /* when the outermost MPI call began */
     int32_t called_window;                    /* in this window; STREAM_NO_WINDOW: none */
     struct pmu_reading reset[PMU_COUNTERS];   /* at the last stats-reset */
-    bool sampling_held, sampling_runs;
+    bool sampling_held;
     struct ctl_thread *automaton; /* NULL: the thread is counted, and not attached yet */
     void *automaton_memory;
 };

@@ -61,6 +61,11 @@ void signals_after_exec(const struct signals_inherited *saved);
 
 /* From a handler: what would have happened had nobody handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
+/* Is SIGTRAP ours before it is the program's? */
+static inline bool signals_want_traps(void)
+{
+    return process.steps || process.probes || process.values;
+}
 /* How our handler of SIGTRAP is installed. On the stack where the thread is: an alternate one may be tiny. Where a thread's
  * stack ends we fault in place of the program, whose handler then gets to know: blocked, the fault would kill. The program's
  * own flags and mask are not the kernel's to apply here. */

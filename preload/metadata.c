@@ -3,6 +3,7 @@
 #include "preload/affinity.h"
 #include "preload/counters.h"
 #include "preload/sampling.h"
+#include "preload/values.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -106,6 +107,11 @@ static void put_counters(const struct stream *s)
     }
     if (sampling_spec()->meaning[0] != '\0')
         (void)stream_meta_put(s, "sample_event", sampling_spec()->meaning);
+    if (values_are_on()) {
+        (void)stream_meta_put(s, "values", process.options.text[OPT_values]);
+        (void)stream_meta_put(s, "values_unit", values_spec()->unit);
+        put_number(s, "values_period", values_spec()->period);
+    }
     for (unsigned i = 0; i < set->count; i++) {
         (void)snprintf(key, sizeof key, "counter.%u", i);
         (void)snprintf(text, sizeof text, "%s\t%s", set->name[i], set->meaning[i]);
@@ -165,6 +171,29 @@ void metadata_write(const struct stream *s)
     functions_say_limits();
 }
 
+/* Chunks of threads that are still there, which tell of their records when they are closed. */
+static bool open_chunks_hold(uint32_t thread, uint32_t most)
+{
+    const struct stream *s = &recorder_stream;
+    for (uint32_t i = 0; i < s->header->chunk_count; i++) {
+        struct chunk_header *c = stream_chunk(s, i);
+        const struct event_slot *slot = chunk_slots(c);
+        if (atomic_load_explicit(&c->state, memory_order_acquire) != CHUNK_OPEN ||
+            c->thread != thread)
+            continue;
+        uint32_t records = 0;
+        for (uint32_t k = 0; k < stream_chunk_slots(s) && records <= most; k++) {
+            uint64_t head = __atomic_load_n(&slot[k].head, __ATOMIC_ACQUIRE);
+            if (EVENT_HEAD_MARK(head) != chunk_mark(c))
+                break;
+            records += (EVENT_HEAD_FLAGS(head) & EVENT_FLAG_CONTINUED) == 0;
+        }
+        if (records > most)
+            return true;
+    }
+    return false;
+}
+
 bool process_nothing_recorded(void)
 {
     enum { DEFAULT_EDGES = 3 }; /* records: fired, open and close */
@@ -184,7 +213,8 @@ bool process_nothing_recorded(void)
                 DEFAULT_EDGES + row->affinities ||
             atomic_load(&((struct stream_thread *)row)->dropped) != 0)
             return false;
-        if (atomic_load(&((struct stream_thread *)row)->chunks) > 1)
+        if (atomic_load(&((struct stream_thread *)row)->chunks) > 1 ||
+            open_chunks_hold(i, DEFAULT_EDGES + row->affinities))
             return false;
     }
     return ctl_config_chain_count(process.config) == 0 || atomic_load(&h->fired_total) == 0;

@@ -6,6 +6,7 @@
 #include "preload/counting.h"
 #include "preload/interpose.h"
 #include "preload/probe_sites.h"
+#include "preload/values.h"
 
 #include <errno.h>
 #include <string.h>
@@ -171,6 +172,10 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
     int keep = errno;
     struct probe_coming c = {.all = probe_sites_now(), .due = -1, .may_trap = true};
     ucontext_t *uc = context;
+    if (values_trapped(info, context)) {
+        errno = keep;
+        return;
+    }
     if (!find_place(&c, info->si_code, uc->uc_mcontext.gregs)) {
         if (go_on_inside(c.all, info->si_code, uc->uc_mcontext.gregs))
             return;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samples: an event with the instruction pointer each time the thread's sampler interrupts it, and its callers by frame
- * pointers where they are asked for. */
+ * pointers where they are asked for. Values (preload/values.h) have a sampler of their own, by the same rules. */
 #include "preload/sampling.h"
 
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/images.h"
+#include "preload/values.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,9 +16,14 @@
 
 static struct pmu_sample_spec spec;
 
+static const struct pmu_sample_spec *spec_of(enum sample_kind kind)
+{
+    return kind == SAMPLE_VALUES ? values_spec() : &spec;
+}
+
 bool sampling_is_on(void)
 {
-    return spec.period != 0;
+    return spec.period != 0 || values_are_on();
 }
 
 const struct pmu_sample_spec *sampling_spec(void)
@@ -38,48 +44,53 @@ int sampling_prepare(struct rt_error *e)
     return rc;
 }
 
-static void make_sampler(struct preload_thread *pt, uint32_t kernel_tid)
+static void make_sampler(struct preload_thread *pt, enum sample_kind kind, uint32_t kernel_tid)
 {
     static _Atomic bool said;
-    if (!pt->sampler.made &&
-        pmu_sampler_begin(&pt->sampler, &spec, process.internal_signal, INTERRUPT_SAMPLE << 16,
-                          kernel_tid) != 0 &&
+    struct pmu_sampler *s = &pt->samplers[kind].sampler;
+    if (!s->made &&
+        pmu_sampler_begin(s, spec_of(kind), process.internal_signal,
+                          INTERRUPT_SAMPLE << 16 | (int)kind, kernel_tid) != 0 &&
         !atomic_exchange(&said, true))
         log_line(LOG_ERROR, "a thread cannot be sampled: the kernel gives it no timer or counter "
                             "(ulimit -i, ulimit -n)");
 }
 
-static bool is_wanted(bool in_window)
+static bool is_wanted(enum sample_kind kind, bool in_window)
 {
-    return spec.period != 0 && (in_window ? spec.in_windows : spec.in_gaps);
+    const struct pmu_sample_spec *s = spec_of(kind);
+    return s->period != 0 && (in_window ? s->in_windows : s->in_gaps);
 }
 
 bool sampling_in_gaps(void)
 {
-    return is_wanted(false);
+    return is_wanted(SAMPLE_PLACES, false) || is_wanted(SAMPLE_VALUES, false);
 }
 
-static void run(struct preload_thread *pt, bool on)
+static void run(struct thread_sampler *s, bool on)
 {
-    if (on == pt->sampling_runs || !pt->sampler.made)
+    if (on == s->runs || !s->sampler.made)
         return;
-    pmu_sampler_run(&pt->sampler, on);
-    pt->sampling_runs = on;
+    pmu_sampler_run(&s->sampler, on);
+    s->runs = on;
 }
 
 /* From here on the thread is in a window, or in none. */
 static void settle(struct preload_thread *pt, bool in_window, uint32_t kernel_tid)
 {
-    bool on = is_wanted(in_window) && !pt->sampling_held && process.internal_signal != 0;
-    if (on)
-        make_sampler(pt, kernel_tid);
-    run(pt, on);
+    for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++) {
+        bool on = is_wanted(k, in_window) && !pt->sampling_held && process.internal_signal != 0;
+        if (on)
+            make_sampler(pt, k, kernel_tid);
+        run(&pt->samplers[k], on);
+    }
 }
 
 void sampling_ready(const struct recorder_thread *t, struct preload_thread *pt)
 {
-    if (sampling_is_on() && process.internal_signal != 0 && t->row != NULL)
-        make_sampler(pt, t->row->kernel_tid);
+    for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
+        if (spec_of(k)->period != 0 && process.internal_signal != 0 && t->row != NULL)
+            make_sampler(pt, k, t->row->kernel_tid);
 }
 
 void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
@@ -90,8 +101,9 @@ void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
 
 void sampling_closes(struct preload_thread *pt)
 {
-    if (!is_wanted(false))
-        run(pt, false);
+    for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
+        if (!is_wanted(k, false))
+            run(&pt->samplers[k], false);
 }
 
 /* A thread may have begun in a window. Those that MPI makes have no part in gaps. */
@@ -106,19 +118,23 @@ void sampling_hold(struct preload_thread *pt, bool held)
     if (pt == NULL)
         return;
     pt->sampling_held = held;
-    if (pt->sampler.made)
-        run(pt, !held && is_wanted(recorder_self.recording != 0));
+    for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
+        run(&pt->samplers[k], !held && is_wanted(k, recorder_self.recording != 0));
 }
 
 void sampling_thread_end(struct preload_thread *pt)
 {
-    pmu_sampler_end(&pt->sampler);
+    for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
+        pmu_sampler_end(&pt->samplers[k].sampler);
+    values_thread_end(pt);
 }
 
 void sampling_forked(struct preload_thread *pt)
 {
-    pmu_sampler_forked(&pt->sampler);
-    pt->sampling_runs = false;
+    for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++) {
+        pmu_sampler_forked(&pt->samplers[k].sampler);
+        pt->samplers[k].runs = false;
+    }
 }
 
 void sampling_resume(struct preload_thread *pt, bool in_window)
@@ -126,14 +142,28 @@ void sampling_resume(struct preload_thread *pt, bool in_window)
     settle(pt, in_window, (uint32_t)sys_gettid());
 }
 
+static bool is_of(enum sample_kind kind, const struct pmu_sampler *s, const siginfo_t *info)
+{
+    if (!s->made)
+        return false;
+    if (s->spec->by_time)
+        return info->si_code == SI_TIMER &&
+               info->si_value.sival_int == (INTERRUPT_SAMPLE << 16 | (int)kind);
+    return pmu_sampler_is_overflow(s, info);
+}
+
+/* SAMPLE_KINDS: none. */
+static enum sample_kind kind_of(const struct preload_thread *pt, const siginfo_t *info)
+{
+    enum sample_kind k = 0;
+    while (k < SAMPLE_KINDS && (pt == NULL || !is_of(k, &pt->samplers[k].sampler, info)))
+        k++;
+    return k;
+}
+
 bool sampling_is_due(const siginfo_t *info)
 {
-    const struct preload_thread *pt = recorder_self.window_state;
-    if (pt == NULL || !pt->sampler.made)
-        return false;
-    if (spec.by_time)
-        return info->si_code == SI_TIMER && info->si_value.sival_int >> 16 == INTERRUPT_SAMPLE;
-    return pmu_sampler_is_overflow(&pt->sampler, info);
+    return kind_of(recorder_self.window_state, info) != SAMPLE_KINDS;
 }
 
 /* --- callers ----------------------------------------------------------------------------------------------- */
@@ -181,23 +211,50 @@ static uint32_t walk(const ucontext_t *uc, uintptr_t *callers, uint32_t most)
     return n;
 }
 
-void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context)
+static void record_place(struct recorder_thread *t, uint32_t weight, const void *context)
 {
-    struct recorder_thread *t = &recorder_self;
-    /* In a forked child this may be the first thing to record. */
-    if (context == NULL || (!recorder_is_on() && thread_self() == NULL))
-        return;
-    bool in_window = recorder_active(t) != 0;
-    if (!is_wanted(in_window))
-        return;
-    if (!in_window)
-        images_record(t);
     uintptr_t callers[OPTION_SAMPLE_DEPTH_MAX + 2];
     uint32_t most = (uint32_t)process.options.number[OPT_sample_depth];
     uint32_t n = most != 0 ? walk(context, callers, most) : 0;
     callers[n] = 0;
-    (void)recorder_emit(t, EV_SAMPLE, signals_ip_of(context),
-                        pmu_sampler_weight(&pt->sampler, info) | (uint64_t)n << 32);
+    (void)recorder_emit(t, EV_SAMPLE, signals_ip_of(context), weight | (uint64_t)n << 32);
     for (uint32_t i = 0; i < n; i += 2)
         (void)recorder_emit(t, EV_SAMPLE_CALLERS, callers[i], callers[i + 1]);
+}
+
+static void hit(struct preload_thread *pt, enum sample_kind kind, const siginfo_t *info,
+                const void *context)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct pmu_sampler *s = &pt->samplers[kind].sampler;
+    bool in_window = recorder_active(t) != 0;
+    if (!is_wanted(kind, in_window))
+        return;
+    if (!in_window)
+        images_record(t);
+    uint32_t weight = pmu_sampler_weight(s, info);
+    pmu_sampler_vary(s);
+    if (kind == SAMPLE_VALUES)
+        values_hit(pt, context, weight);
+    else
+        record_place(t, weight, context);
+}
+
+void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context)
+{
+    /* In a forked child this may be the first thing to record. */
+    if (context == NULL || (!recorder_is_on() && thread_self() == NULL))
+        return;
+    enum sample_kind kind = kind_of(pt, info);
+    if (kind != SAMPLE_KINDS)
+        hit(pt, kind, info, context);
+}
+
+void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context)
+{
+    if (!recorder_is_on() && thread_self() == NULL)
+        return;
+    for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
+        if (pt->samplers[k].runs && !spec_of(k)->by_time)
+            hit(pt, k, info, context);
 }

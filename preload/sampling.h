@@ -26,6 +26,8 @@ void sampling_hold(struct preload_thread *pt, bool held);
 /* Is this signal the sampler's? Then sampling_hit(). */
 bool sampling_is_due(const siginfo_t *info);
 void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context);
+/* A signal that does not say whose it is: the queue was full. */
+void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context);
 
 void sampling_thread_end(struct preload_thread *pt);
 /* In the child of fork; and when it goes on as its parent was, in a window or in none: its first sample makes it record. */

@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "preload/counting.h"
 #include "preload/internal.h"
+#include "preload/values.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -29,6 +30,7 @@ struct sigaction signals_trap_action(void (*handler)(int, siginfo_t *, void *))
     a.sa_flags = SA_SIGINFO | SA_RESTART;
     (void)sigfillset(&a.sa_mask);
     (void)sigdelset(&a.sa_mask, SIGSEGV);
+    values_block_others(&a.sa_mask);
     return a;
 }
 

@@ -12,6 +12,7 @@
 #include "preload/probes.h"
 #include "preload/sampling.h"
 #include "preload/valgrind.h"
+#include "preload/values.h"
 
 #include <errno.h>
 #include <string.h>
@@ -109,8 +110,8 @@ static void show(int signo, struct sigaction *a)
 /* Signals that come to us whatever the program does with them: an alarm names it, or we sent it once and may again. */
 static bool always_ours(int signo)
 {
-    return trigger_wants_signal(signo) || (signo == SIGTRAP && (process.steps || process.probes)) ||
-           (signo == SIGIO && process.overflows) ||
+    return trigger_wants_signal(signo) || (signo == SIGTRAP && signals_want_traps()) ||
+           values_is_fault(signo) || (signo == SIGIO && process.overflows) ||
            (atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) !=
                0;
 }
@@ -133,7 +134,7 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
         (void)sigdelset(&a.sa_mask, signals_kept_out);
     if (process.steps || process.probes)
         (void)sigdelset(&a.sa_mask, SIGTRAP); /* blocked, a trap in the handler would kill */
-    if (signo == SIGTRAP && (process.steps || process.probes))
+    if (signo == SIGTRAP && signals_want_traps())
         return signals_trap_action(process.steps ? counting_trapped : probes_trapped);
     if (!function && !named)
         return a;
@@ -364,15 +365,18 @@ static void handle(int signo, siginfo_t *info, void *context)
             atomic_store(&shown[signo].handler, (uintptr_t)SIG_DFL);
         run_with_room(context, triggered, &r);
     }
+    bool fault = values_is_fault(signo) && info->si_code > 0; /* nobody can ignore it */
     if (is_function(handler))
         record_and_run(handler, &r, &keep);
-    else if (handler == (uintptr_t)SIG_DFL && !unqueued)
+    else if ((handler == (uintptr_t)SIG_DFL || fault) && !unqueued)
         signals_default_action(signo, info, context);
     errno = keep;
 }
 
 void signals_handler(int signo, siginfo_t *info, void *context)
 {
+    if (values_faulted(signo, info, context))
+        return;
     struct pmu_inside inside = counting_handler_begin(context);
     handle(signo, info, context);
     counting_handler_end(context, inside);
@@ -392,6 +396,7 @@ static int choose_internal(int but)
         memset(&ours, 0, sizeof ours);
         ours.sa_sigaction = signals_handler;
         ours.sa_flags = SA_SIGINFO | own_flags();
+        values_block_others(&ours.sa_mask);
         if (NEXT(sigaction)(n, &ours, NULL) != 0)
             continue;
         atomic_fetch_or(&once_internal, sys_signal_bit(n));

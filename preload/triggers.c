@@ -5,6 +5,7 @@
 #include "preload/images.h"
 #include "preload/probes.h"
 #include "preload/sampling.h"
+#include "preload/values.h"
 
 #include "base/identity.h"
 #include "base/log.h"
@@ -335,6 +336,7 @@ void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id
     if (!process.traced || recorder_self.in_toolkit)
         return;
     image_note(path, base, build_id);
+    values_images_changed();
     probes_images_loaded();
     image_is_here(path, base, build_id);
 }

@@ -90,11 +90,8 @@ static const struct rt_map *find_map(const struct rt_rank_tables *t, uint64_t ad
     return found;
 }
 
-int addresses_find(struct addresses *a, uint64_t address, uint64_t clock, uint32_t *item)
+static int find_item(struct addresses *a, uint32_t image, uint64_t offset, uint32_t *item)
 {
-    const struct rt_map *m = find_map(a->tables, address, clock);
-    uint32_t image = m != NULL ? a->image_of_map[m - a->tables->maps] : NO_IMAGE;
-    uint64_t offset = m != NULL ? address - m->base : address;
     if (2 * (a->count + 1) > a->table_size && grow(a) != 0)
         return -ENOMEM;
     size_t slot = slot_of(a, image, offset);
@@ -104,6 +101,21 @@ int addresses_find(struct addresses *a, uint64_t address, uint64_t clock, uint32
     }
     *item = a->table[slot] - 1;
     return 0;
+}
+
+int addresses_find(struct addresses *a, uint64_t address, uint64_t clock, uint32_t *item)
+{
+    const struct rt_map *m = find_map(a->tables, address, clock);
+    return m != NULL ? find_item(a, a->image_of_map[m - a->tables->maps], address - m->base, item)
+                     : find_item(a, NO_IMAGE, address, item);
+}
+
+int addresses_place(struct addresses *a, const char *path, const char *build_id, uint64_t offset,
+                    uint32_t *item)
+{
+    uint32_t image = NO_IMAGE;
+    int rc = path != NULL ? find_image(a, path, build_id, &image) : 0;
+    return rc != 0 ? rc : find_item(a, image, offset, item);
 }
 
 struct hot_symbols *addresses_symbols(struct address_image *image)

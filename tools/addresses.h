@@ -41,6 +41,9 @@ RT_MUST_CHECK int addresses_begin_rank(struct addresses *a, const struct rt_rank
 /* The item of an address at that time. 0 or -ENOMEM. */
 RT_MUST_CHECK int addresses_find(struct addresses *a, uint64_t address, uint64_t clock,
                                  uint32_t *item);
+/* The item of a place in that image; path NULL: in none, `offset` is the address. 0 or -ENOMEM. */
+RT_MUST_CHECK int addresses_place(struct addresses *a, const char *path, const char *build_id,
+                                  uint64_t offset, uint32_t *item);
 /* The function that an item lies in, from the image as it is now on this machine; NULL where nobody knows. */
 const char *addresses_name(struct addresses *a, uint32_t item);
 /* Opens an image's file, if not done yet. NULL: nothing to read. */

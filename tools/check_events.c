@@ -173,6 +173,8 @@ static void check_handed_over(struct pass *p, const struct rt_thread *row, uint6
             unstored = true;
         }
     }
+    for (size_t i = 0; i < t->value_thread_count; i++) /* captured values are no events */
+        least += t->value_threads[i].thread == row->thread ? t->value_threads[i].records : 0;
     most = least + (unstored ? row->waits + row->dropped : 0);
     /* A thread counts what it hands over with each whole chunk, so one that never ended has not counted its last. */
     if ((row->recorded > most && !gone) || (orderly && row->ended != 0 && row->recorded < least))

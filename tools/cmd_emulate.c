@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace emulate`: the state changes of all channels, as HDF5. */
 #include "tools/emu/h5.h"
+#include "tools/emu/parts.h"
+#include "tools/output.h"
 #include "tools/replayed.h"
 
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
 
-/* The run's own file is made anew; what the user names is left alone where it is there. */
+static const struct output_kind kind = {.option = "output"};
+
 static bool name_file(const struct replay_wishes *w, const struct rt_run *run, char path[PATH_MAX])
 {
-    if (w->out != NULL && access(w->out, F_OK) == 0) {
-        message_error(w->command, "%s is there, and left alone; -output FILE names another",
-                      w->out);
-        return false;
-    }
     int n = w->out != NULL ? snprintf(path, PATH_MAX, "%s", w->out)
                            : snprintf(path, PATH_MAX, "%s/channels.h5", rt_run_dir(run));
     if (n >= PATH_MAX)
@@ -22,11 +18,16 @@ static bool name_file(const struct replay_wishes *w, const struct rt_run *run, c
     return n < PATH_MAX;
 }
 
-/* regtrace.h5 reaches it. */
+/* regtrace.h5 reaches it. That is made under another name too, which no signal shall leave behind. */
 static int link_file(const struct replay_wishes *w, const struct rt_run *run)
 {
     struct rt_error e = {{0}};
-    if (w->out != NULL || rt_index_build(rt_run_dir(run), &e) == 0)
+    if (w->out != NULL)
+        return TOOL_OK;
+    output_hold_signals();
+    int rc = rt_index_build(rt_run_dir(run), &e);
+    output_release_signals();
+    if (rc == 0)
         return TOOL_OK;
     message_error(w->command, "channels.h5 is complete, but regtrace.h5 does not reach it: %s",
                   e.text);
@@ -38,7 +39,14 @@ static int write_channels(const struct replay_wishes *w, const struct rt_run *ru
 {
     struct h5_found found;
     struct rt_error e = {{0}};
-    if (h5_write(r, &w->options, path, &found, &e) != 0) {
+    struct output o;
+    /* The run's own file is made anew; what the user names is left alone where it is there. */
+    int rc = output_begin(&o, path, &kind, w->force || w->out == NULL, &e);
+    if (rc == 0) {
+        rc = h5_write(r, &w->options, o.working, &found, &e);
+        rc = output_end(&o, rc, &e);
+    }
+    if (rc != 0) {
         message_error(w->command, "%s", e.text);
         return TOOL_FAILURE;
     }
@@ -62,16 +70,18 @@ static int emulate_main(int argc, char **argv)
     struct rt_run *run;
     struct replay *replay;
     int code;
+    parts_enter();
     w = (struct replay_wishes){.command = "emulate", .wait = 10};
     if (!arguments_one_folder(&a, replay_take_option, &w, "DIR", &w.path, &code))
-        return code;
-    code = replay_begin(&w, &run, &replay);
+        return parts_end(code);
+    code = replay_begin(&w, w.out, "/channels.h5", &run, &replay);
     if (code != TOOL_OK)
-        return code;
-    code = name_file(&w, run, path) ? write_channels(&w, run, replay, path) : TOOL_FAILURE;
+        return parts_end(code);
+    if (parts_is_first()) /* the others have read their part of the run for it */
+        code = name_file(&w, run, path) ? write_channels(&w, run, replay, path) : TOOL_FAILURE;
     replay_close(replay);
     rt_run_close(run);
-    return output_finish("emulate", code);
+    return parts_end(output_finish("emulate", code));
 }
 
 static const struct command_option emulate_options[] = {
@@ -86,8 +96,8 @@ static const struct command_option emulate_options[] = {
 const struct command command_emulate = {
     .name = "emulate",
     .summary = "write what channels show as HDF5",
-    .synopsis =
-        "[--output FILE] [--policy POLICY] [--cpu WHERE] [--rank LIST] [--wait SECONDS] DIR",
+    .synopsis = "[--output FILE] [--force] [--policy POLICY] [--cpu WHERE] [--rank LIST] "
+                "[--messages WHICH] [--wait SECONDS] DIR",
     .description =
         "DIR is the folder of a run, its regtrace.h5, or one rank file. A channel is what a "
         "timeline shows of each thread and each processor, one number at each moment: the MPI "
@@ -97,7 +107,8 @@ const struct command command_emulate = {
         "first "
         "event), row and state; /rows says which threads and processors the rows are, /labels what "
         "states mean, /messages which send was received by which receive.\n\n"
-        "The same run gives the same file, byte by byte.",
+        "The file has another name, FILE.unfinished-PID, until it is whole. The same run gives the "
+        "same file, byte by byte." PARTS_DESCRIPTION,
     .options = emulate_options,
     .examples = "regtrace emulate trace && h5ls -r trace/channels.h5\n"
                 "regtrace emulate --policy salvage -o crashed.h5 crashed",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace export`: a run in the format of another tool. */
-#include "tools/export/output.h"
+#include "tools/emu/parts.h"
+#include "tools/export/export.h"
+#include "tools/output.h"
 #include "tools/report.h"
 
 #include <errno.h>
@@ -73,6 +75,8 @@ static int take_option(void *wishes, const struct arguments *a)
                       name, a->value);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
         message_error("export", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+    else if (strcmp(name, "messages") == 0 && !emu_messages_choose(a->value))
+        message_error("export", "-messages is \"%s\": likely, sure and none are legal", a->value);
     else {
         w->force |= strcmp(name, "force") == 0;
         return TOOL_OK;
@@ -95,13 +99,17 @@ static bool wishes_are_right(const struct export_wishes *w)
     return false;
 }
 
-static void say_what_differs(const struct export_tally *t)
+/* shows_spans: else events are listed as they are. */
+static void say_what_differs(const struct export_tally *t, bool shows_spans)
 {
+    if (!shows_spans)
+        return;
     if (t->unfinished != 0)
         message_warning("export",
-                        "%" PRIu64 " windows, regions and calls have no end (a process that was "
-                        "killed or runs still, handlers left by a jump, dropped "
-                        "events): each is ended where it was over at the latest",
+                        "%" PRIu64 " windows, regions and calls have no end (a thread that was "
+                        "still there when its process ended, was killed or runs still, handlers "
+                        "left by a jump, dropped events): each is ended where it was over at the "
+                        "latest",
                         t->unfinished);
     if (t->unbegun != 0)
         message_warning("export", "%" PRIu64 " ends have no beginning (dropped events): left out",
@@ -127,6 +135,14 @@ static void say_unmatched(const struct export_messages *m)
                                   n == 0 ? "" : "; ", m->left.sends[i], m->left.receives[i],
                                   emu_unmatched_text((enum emu_unmatched_reason)i));
     }
+    size_t likely = 0;
+    for (size_t i = 0; i < m->count; i++)
+        likely += m->all[i].likely;
+    if (likely != 0)
+        message_warning("export",
+                        "%zu of %zu messages are likely ones, in windows, not sure "
+                        "(-messages sure leaves them out)",
+                        likely, m->count);
     if (n != 0)
         message_warning("export",
                         "%" PRIu64 " sends and %" PRIu64 " receives of these ranks, in all their "
@@ -138,37 +154,108 @@ static void say_unmatched(const struct export_messages *m)
                         m->alone);
 }
 
-static int export_to(struct export *x, const struct export_wishes *w)
+/* Where the format writes to. Of several processes the first makes the place, and has files of the others in it or puts their texts
+ * together there. */
+static int begin_output(struct export *x, const struct export_wishes *w,
+                        const struct output_kind *kind, struct output *out)
 {
-    struct export_output out;
-    int rc = export_output_begin(&out, w->out, w->format, w->force, &x->e);
-    if (rc != 0) {
-        message_error("export", "%s", x->e.text);
-        return TOOL_FAILURE;
-    }
-    void *state = w->format->begin(x, out.working);
+    int rc = 0;
+    if (parts_is_first())
+        rc = output_begin(out, w->out, kind, w->force, &x->e);
+    if (rc != 0 || parts_count() == 1)
+        return rc;
+    if (w->format->shares_text)
+        return share_open(&x->share, "export", &x->e);
+    return parts_is_first() ? parts_tell("place", out->working, &x->e)
+                            : parts_hear("place", out->working, sizeof out->working, &x->e);
+}
+
+/* All that the others have made is there. */
+static int gather(struct export *x, const struct export_wishes *w, const char *working)
+{
+    uint64_t lines = 0;
+    int rc = 0;
+    if (x->share != NULL)
+        rc = share_join(x->share, strcmp(working, "-") == 0 ? NULL : working, &lines, &x->e);
+    else if (w->format->shares_files && !parts_is_first())
+        rc = parts_tell("done", "", &x->e);
+    for (uint32_t i = 1;
+         rc == 0 && w->format->shares_files && parts_is_first() && i < parts_count(); i++)
+        rc = parts_wait("done", i, &x->e);
+    if (rc == 0)
+        parts_delivered();
+    return rc;
+}
+
+static void write_export(struct export *x, const struct export_wishes *w, const char *working)
+{
+    const char *path = x->share != NULL ? share_path(x->share) : working;
+    void *state = w->format->begin(x, path);
     if (state != NULL) {
         if (x->rc == 0)
             export_walk(x, w->format, state);
         w->format->finish(state);
     }
-    rc = x->rc;
-    int moved = export_output_end(&out, rc == 0, &x->e);
-    if (rc != 0 || moved != 0) {
+    if (x->rc == 0 && parts_count() > 1)
+        x->rc = gather(x, w, working);
+    share_close(x->share);
+}
+
+static int export_to(struct export *x, const struct export_wishes *w)
+{
+    static struct output out;
+    const struct output_kind kind = {w->format->option, w->format->folder, w->format->is_ours,
+                                     w->format == &export_csv};
+    int rc = begin_output(x, w, &kind, &out);
+    if (rc == 0) {
+        write_export(x, w, out.working);
+        rc = x->rc;
+    }
+    if (parts_is_first())
+        rc = output_end(&out, rc, &x->e);
+    if (rc != 0) {
         message_error("export", "%s", x->e.text);
         return TOOL_FAILURE;
     }
-    say_what_differs(&x->tally);
+    say_what_differs(&x->tally, w->format->enter != NULL);
     say_unmatched(&x->messages);
     if (x->tally.events == 0)
         message_warning("export", "no event of %s is in the selection", w->path);
     return x->tally.files_left_out != 0 ? TOOL_FAILURE : TOOL_OK;
 }
 
+/* Where the first process alone writes the others have read their part of the run for it. */
+static int read_part(struct export *x, const struct export_wishes *w, const struct rt_run *run)
+{
+    if (emu_streams_open(&x->streams, run, &w->ranks, NULL, &x->e) != 0) {
+        message_error("export", "%s", x->e.text);
+        return TOOL_FAILURE;
+    }
+    emu_streams_close(x->streams);
+    return TOOL_OK;
+}
+
+static bool meet(const struct export_wishes *w, const struct rt_run *run)
+{
+    static char name[PATH_MAX];
+    struct rt_error e = {{0}};
+    bool to_stdout = strcmp(w->out, "-") == 0;
+    output_name(name, to_stdout ? NULL : w->out, rt_run_dir(run), "-csv");
+    output_catch_signals();
+    if (parts_count() == 1 || parts_meet(name, &e) == 0)
+        return true;
+    message_error("export", "%s", e.text);
+    return false;
+}
+
 static int export_run(const struct export_wishes *w, const struct rt_run *run)
 {
     static struct export x;
     int code;
+    if (!meet(w, run))
+        return TOOL_FAILURE;
+    if (!parts_is_first() && !w->format->shares_text && !w->format->shares_files)
+        return read_part(&x, w, run);
     if (export_open(&x, run, w) != 0) {
         message_error("export", "%s", x.e.text);
         code = TOOL_FAILURE;
@@ -198,24 +285,25 @@ static int export_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_export, .count = argc, .words = argv, .next = 1};
     static struct export_wishes w;
+    parts_enter();
     w.wait = 30;
     w.to_ns = INT64_MAX;
     int code;
     if (!arguments_one_folder(&a, take_option, &w, "-chrome FILE DIR", &w.path, &code))
-        return code;
+        return parts_end(code);
     if (!wishes_are_right(&w))
-        return TOOL_USAGE;
+        return parts_end(TOOL_USAGE);
     if (w.format == &export_otf2 && export_otf2_lack() != NULL) {
         message_error("export", "%s", export_otf2_lack());
-        return TOOL_FAILURE;
+        return parts_end(TOOL_FAILURE);
     }
     struct rt_run *run = tool_open_run("export", w.path, w.wait);
     if (run == NULL)
-        return TOOL_FAILURE;
+        return parts_end(TOOL_FAILURE);
     allow_many_files();
     code = export_run(&w, run);
     rt_run_close(run);
-    return output_finish("export", code);
+    return parts_end(output_finish("export", code));
 }
 
 static const struct command_option export_options[] = {
@@ -227,7 +315,11 @@ static const struct command_option export_options[] = {
     {"window", "N[-M]", "only events of the windows with these ordinals", 'w'},
     {"from", "SECONDS", "only from there on, in seconds since the run began", 0},
     {"to", "SECONDS", "only up to there, likewise", 0},
-    {"force", NULL, "replace OUT, or FILE, if it is there", 'f'},
+    {"messages", "WHICH",
+     "likely (the default): also those of windows that times and sizes leave one partner; sure: "
+     "those alone that are certain; none",
+     0},
+    {"force", NULL, "replace OUT, or FILE, if it is there, once the new one is whole", 'f'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
      0},
     {NULL, NULL, NULL, 0},
@@ -237,7 +329,7 @@ const struct command command_export = {
     .name = "export",
     .summary = "write a run in the format of another tool",
     .synopsis = "--chrome FILE|--otf2 OUT|--ovni OUT|--csv FILE [--rank LIST] [--window N[-M]] "
-                "[--from SECONDS] [--to SECONDS] [--force] DIR",
+                "[--from SECONDS] [--to SECONDS] [--messages WHICH] [--force] DIR",
     .description =
         "DIR is the folder of a run, its regtrace.h5, or one rank file. Times are those of "
         "`regtrace dump`: since the first thread of any rank began to be traced, the clocks of "
@@ -250,7 +342,8 @@ const struct command command_export = {
         "one that it began in is written in pieces. Counters become counters (OTF2: metrics; ovni: "
         "marks).\n\n"
         "--chrome and --otf2 show messages from the call that sends to where they are received, as "
-        "far as it is sure which belong together, and if both ends are in the selection; what has "
+        "far as it is sure which belong together, or likely (JSON marks these, for OTF2 they are "
+        "counted), and if both ends are in the selection; what has "
         "no partner is counted, by reason. For these the run is read twice.\n\n"
         "--otf2: threads are locations, processes location groups, hosts the system tree; blocking "
         "collective operations are recorded as such if the communicator is known on all of its "
@@ -261,7 +354,7 @@ const struct command command_export = {
         "cpu, name, label, flags, the fields peer, tag, bytes, comm, request, region, address, "
         "address_name, type, value, event and count where the event has them, and in `fields` the "
         "others as key=value, separated by semicolons. In texts control characters, and in "
-        "`fields` semicolons, are \\xNN, and backslashes doubled.",
+        "`fields` semicolons, are \\xNN, and backslashes doubled." PARTS_DESCRIPTION,
     .options = export_options,
     .examples = "regtrace export --chrome trace.json trace\n"
                 "regtrace export --otf2 trace.otf2 --window 3 trace && otf2-print "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace report`: the run at a glance, or as JSON. */
+#include "tools/emu/messages.h"
 #include "tools/hot.h"
 #include "tools/report.h"
 
@@ -39,6 +40,8 @@ static int take_option(struct wishes *w, const struct arguments *a)
         message_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
         message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+    else if (strcmp(name, "messages") == 0 && !emu_messages_choose(a->value))
+        message_error("report", "-messages is \"%s\": likely, sure and none are legal", a->value);
     else
         return TOOL_OK;
     return a->option->value == NULL || w->whole == a->value ? TOOL_OK : TOOL_USAGE;
@@ -213,6 +216,10 @@ static const struct command_option report_options[] = {
      "run --count), or one recorded from start to end",
      0},
     {"top", "N", "how many functions are shown, the longest first; 0 for all (default 20)", 0},
+    {"messages", "WHICH",
+     "likely (the default): also those of windows that times and sizes leave one partner, counted "
+     "apart; sure: those alone that are certain; none",
+     0},
     {"all", NULL, "every window and every rank, however many", 'a'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
      0},
@@ -222,9 +229,9 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis =
-        "[--hot] [--json] [--rank LIST] [--window N[-M]] [--total DIR] [--top N] [--all] [--wait "
-        "SECONDS] DIR...",
+    .synopsis = "[--hot] [--json] [--rank LIST] [--window N[-M]] [--total DIR] [--top N] "
+                "[--messages WHICH] [--all] [--wait "
+                "SECONDS] DIR...",
     .description =
         "Each DIR is the folder of a run, its regtrace.h5, or one rank file (--json takes one). "
         "Files whose process has "
@@ -283,7 +290,8 @@ const struct command command_report = {
         "where fewer than two ranks call MPI or files still grow; else for each kind and function "
         "waits, total_ns, longest_ns, and rank and for_rank of the longest), waits_by_rank (rank, "
         "waited_ns, others_waited_ns), messages (from, to, messages, bytes, of all windows), "
-        "unmatched_sends, unmatched_receives, unmatched_collectives, rates (of "
+        "unmatched_sends, unmatched_receives, unmatched_collectives (null where waits is), rates "
+        "(of "
         "all ranks: instructions_per_cycle, cycles_per_second, branch_misses_percent, null where "
         "not counted), mpi, "
         "program_functions (of a run with "

@@ -203,6 +203,8 @@ static int check_all(struct run *r, struct rt_error *e)
     if (rc == 0)
         rc = installed_library(r->library, e);
     if (rc == 0)
+        rc = run_check_values(&r->options, one_window, r->library, e);
+    if (rc == 0)
         rc = installed_writer(r->writer, r->library, r->options.text[OPT_writer], e);
     if (rc == 0)
         rc = check_streams(r, e);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace timeline`: a run as a page for browsers, or as a picture. */
+#include "tools/emu/parts.h"
+#include "tools/output.h"
 #include "tools/replayed.h"
 #include "tools/timeline/timeline.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 struct wishes {
     struct replay_wishes replay;
@@ -23,6 +23,8 @@ struct target {
     const char *path; /* NULL: not wished */
     const char *option;
     int (*write)(struct timeline *t, FILE *out, struct rt_error *e);
+    struct output_kind kind;
+    struct output output;
     FILE *file;
 };
 
@@ -61,6 +63,12 @@ static int take_option(void *wishes, const struct arguments *a)
         if (!good)
             message_error("timeline", "-most is \"%s\": a number from 0 to %" PRIu32 " is legal",
                           a->value, UINT32_MAX);
+    } else if (strcmp(name, "rows") == 0) {
+        w->options.processors = strcmp(a->value, "processors") == 0;
+        good = w->options.processors || strcmp(a->value, "threads") == 0;
+        if (!good)
+            message_error("timeline", "-rows is \"%s\": threads and processors are legal",
+                          a->value);
     } else if (strcmp(name, "window") == 0) {
         good = window_span_parse(&w->options.windows, a->value, &e) == 0;
         if (!good)
@@ -82,26 +90,20 @@ static void folder_of(char out[PATH_MAX], const char *path)
         (void)snprintf(out, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
-static bool create(struct target *t)
+static bool create(struct target *t, bool force)
 {
-    int fd = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0 && (t->file = fdopen(fd, "w")) != NULL)
-        return true;
-    int error = errno;
-    if (fd >= 0) {
-        (void)close(fd);
-        (void)unlink(t->path);
+    struct rt_error e = {{0}};
+    t->kind = (struct output_kind){.option = t->option};
+    int rc = output_begin(&t->output, t->path, &t->kind, force, &e);
+    if (rc == 0 && (t->file = fopen(t->output.working, "we")) == NULL) {
+        rt_error_set(&e, "cannot write %s: %s", t->path, strerror(errno));
+        rc = output_end(&t->output, -errno, &e);
     }
-    if (error == EEXIST)
-        message_error("timeline", "%s is there already, and is left alone; -%s FILE names another",
-                      t->path, t->option);
-    else
-        message_error("timeline", "cannot make %s: %s; -%s FILE names another", t->path,
-                      strerror(error), t->option);
-    return false;
+    if (rc != 0)
+        message_error("timeline", "%s", e.text);
+    return rc == 0;
 }
 
-/* What could not be written whole goes away. */
 static bool write_target(struct target *t, struct timeline *timeline)
 {
     struct rt_error e = {{0}};
@@ -111,17 +113,19 @@ static bool write_target(struct target *t, struct timeline *timeline)
     errno = 0;
     broken = fclose(t->file) != 0 || broken;
     t->file = NULL;
-    if (rc == 0 && !broken && stat(t->path, &st) == 0) {
-        (void)printf("%s: %lld bytes\n", t->path, (long long)st.st_size);
-        return true;
+    if (rc == 0 && (broken || stat(t->output.working, &st) != 0)) {
+        rt_error_set(&e, "could not be written: %s",
+                     errno != 0 ? strerror(errno) : "is the disk full?");
+        rc = -EIO;
     }
     if (rc != 0)
-        message_error("timeline", "%s: %s", t->path, e.text);
+        rt_error_prefix(&e, "%s", t->path);
+    rc = output_end(&t->output, rc, &e);
+    if (rc == 0)
+        (void)printf("%s: %lld bytes\n", t->path, (long long)st.st_size);
     else
-        message_error("timeline", "%s could not be written: %s", t->path,
-                      errno != 0 ? strerror(errno) : "is the disk full?");
-    (void)unlink(t->path);
-    return false;
+        message_error("timeline", "%s", e.text);
+    return rc == 0;
 }
 
 static int write_targets(struct timeline *t, const struct replay_found *found, uint64_t most,
@@ -161,7 +165,7 @@ static int make_pictures(struct wishes *w, struct replay *r, struct target targe
     char dir[PATH_MAX];
     int code = TOOL_OK;
     for (unsigned i = 0; i < 3 && code == TOOL_OK; i++)
-        if (targets[i].path != NULL && !create(&targets[i]))
+        if (targets[i].path != NULL && !create(&targets[i], w->replay.force))
             code = TOOL_FAILURE;
     for (unsigned i = 3; i-- > 0;)
         if (targets[i].path != NULL)
@@ -175,7 +179,7 @@ static int make_pictures(struct wishes *w, struct replay *r, struct target targe
     for (unsigned i = 0; i < 3; i++)
         if (targets[i].file != NULL) {
             (void)fclose(targets[i].file);
-            (void)unlink(targets[i].path);
+            (void)!output_end(&targets[i].output, -ECANCELED, NULL);
         }
     timeline_close(t);
     return code;
@@ -189,29 +193,38 @@ static int timeline_main(int argc, char **argv)
     struct rt_run *run;
     struct replay *replay;
     int code;
+    parts_enter();
     w = (struct wishes){.replay = {.command = "timeline", .wait = 10},
                         .options = {.to = INT64_MAX, .most = 4194304}};
     if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.replay.path, &code))
-        return code;
+        return parts_end(code);
+    if (w.svg != NULL && w.png != NULL && strcmp(w.svg, w.png) == 0) {
+        message_error("timeline", "-svg and -png name the same file");
+        return parts_end(TOOL_USAGE);
+    }
     if (w.options.from >= w.options.to) {
         message_error("timeline", "-from is not before -to: nothing lies between them");
-        return TOOL_USAGE;
+        return parts_end(TOOL_USAGE);
     }
-    code = replay_begin(&w.replay, &run, &replay);
+    const char *picture = w.svg != NULL ? w.svg : w.png;
+    code = replay_begin(&w.replay, w.replay.out != NULL ? w.replay.out : picture, ".html", &run,
+                        &replay);
     if (code != TOOL_OK)
-        return code;
+        return parts_end(code);
     bool page = w.replay.out != NULL || (w.svg == NULL && w.png == NULL);
     output_name(out, w.replay.out, rt_run_dir(run), ".html");
-    struct target targets[3] = {{page ? out : NULL, "output", timeline_write_page, NULL},
-                                {w.svg, "svg", timeline_write_svg, NULL},
-                                {w.png, "png", timeline_write_png, NULL}};
+    struct target targets[3] = {
+        {.path = page ? out : NULL, .option = "output", .write = timeline_write_page},
+        {.path = w.svg, .option = "svg", .write = timeline_write_svg},
+        {.path = w.png, .option = "png", .write = timeline_write_png}};
     const char *slash = strrchr(w.replay.path, '/');
     w.options.title = slash != NULL && slash[1] != '\0' ? slash + 1 : w.replay.path;
     w.options.salvaged = w.replay.options.policy == EMU_SALVAGE;
-    code = make_pictures(&w, replay, targets);
+    if (parts_is_first()) /* the others have read their part of the run for it */
+        code = make_pictures(&w, replay, targets);
     replay_close(replay);
     rt_run_close(run);
-    return output_finish("timeline", code);
+    return parts_end(output_finish("timeline", code));
 }
 
 static const struct command_option timeline_options[] = {
@@ -221,6 +234,10 @@ static const struct command_option timeline_options[] = {
      'o'},
     {"svg", "FILE", "a picture for papers, as SVG", 0},
     {"png", "FILE", "a picture as PNG, by libcairo, which must be installed (Debian: libcairo2)",
+     0},
+    {"rows", "WHAT",
+     "rows of pictures: threads (the default), or processors with the threads that ran there; "
+     "pages have a switch",
      0},
     {"window", "N[-M]", "only what lies in these windows", 0},
     {"from", "SECONDS", "leave out what lies before, from the run's first event on", 0},
@@ -236,9 +253,10 @@ static const struct command_option timeline_options[] = {
 const struct command command_timeline = {
     .name = "timeline",
     .summary = "show a run as a page or a picture of time lines",
-    .synopsis = "[--output FILE] [--svg FILE] [--png FILE] [--window N[-M]] [--from SECONDS] "
+    .synopsis = "[--output FILE] [--svg FILE] [--png FILE] [--rows WHAT] [--force] [--window "
+                "N[-M]] [--from SECONDS] "
                 "[--to SECONDS] [--most COUNT] [--policy POLICY] [--cpu WHERE] [--rank LIST] "
-                "[--wait SECONDS] DIR",
+                "[--messages WHICH] [--wait SECONDS] DIR",
     .description =
         "DIR is the folder of a run, its regtrace.h5, or one rank file. The page is one file that "
         "a "
@@ -246,7 +264,8 @@ const struct command command_timeline = {
         "MPI calls, functions of the program, marks, counters, samples and alarms, and messages as "
         "lines on demand. It is zoomed by the wheel and the keys + and -, moved by dragging and "
         "the "
-        "arrows; dragging on the ruler selects a time, of which the times of each MPI function and "
+        "arrows; c shows processors and who ran there; dragging on the ruler selects a time, of "
+        "which the times of each MPI function and "
         "each rank are shown; names are searched; ? shows all keys.\n\n"
         "Pictures have all lanes of up to 16 threads, else a line for each; where windows are a "
         "small "
@@ -255,7 +274,8 @@ const struct command command_timeline = {
         "A page has each call with its exact times, up to -most of them in all (calls, functions, "
         "regions ...); where there are more it has summaries of small spans of time, and says "
         "so.\n\n"
-        "The same run gives the same files, byte by byte.",
+        "A file has another name, FILE.unfinished-PID, until it is whole. The same run gives the "
+        "same files, byte by byte." PARTS_DESCRIPTION,
     .options = timeline_options,
     .examples = "regtrace timeline trace && xdg-open trace.html\n"
                 "regtrace timeline --window 3 -o window-3.html trace\n"

@@ -79,6 +79,11 @@ static void describe_mpi(struct described *d, const struct rt_rank *rank, const 
         add_uint(d, "bytes", ev->b);
         break;
     case EV_MPI_MESSAGE: add_hex(d, "message", ev->a); break;
+    case EV_MPI_RECEIVE:
+        add_if_there(d, "source", ev->a);
+        add_if_there(d, "tag", ev->a >> 32);
+        add_uint(d, "bytes", ev->b);
+        break;
     case EV_MPI_STARTED:
     case EV_MPI_CANCELLED: add_hex(d, "request", ev->a); break;
     case EV_MPI_COMM:

@@ -113,7 +113,12 @@ static void put_own_page(FILE *out)
     }
     (void)fputs(".TP\n.B REGTRACE_LIBRARY\nthe libregtrace.so that\n.B regtrace run\npreloads "
                 "(default: found relative "
-                "to the command).\n",
+                "to the command).\n"
+                ".TP\n.B REGTRACE_PARTS\n0: of several processes that mpirun or srun has started, "
+                "each converts a run on its own (prv, emulate, export, timeline), not all one "
+                "together.\n"
+                ".TP\n.B REGTRACE_PARTS_WAIT\nhow many seconds these wait for each other to come "
+                "(default 120).\n",
                 out);
     put_examples(
         out, "regtrace run -control start:pcontrol:solve,stop:pcontrol:solved,repeat -- mpirun -np "

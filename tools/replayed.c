@@ -2,6 +2,9 @@
  * What commands share that replay a run. */
 #include "tools/replayed.h"
 
+#include "tools/emu/messages.h"
+#include "tools/emu/parts.h"
+#include "tools/output.h"
 #include "tools/report.h"
 
 #include <string.h>
@@ -53,11 +56,18 @@ int replay_take_option(void *wishes, const struct arguments *a)
         good = rank_list_parse(&w->options.ranks, a->value, &e) == 0;
         if (!good)
             message_error(w->command, "-rank: %s", e.text);
+    } else if (strcmp(name, "messages") == 0) {
+        good = emu_messages_choose(a->value);
+        if (!good)
+            message_error(w->command, "-messages is \"%s\": likely, sure and none are legal",
+                          a->value);
     } else if (strcmp(name, "output") == 0) {
         w->out = a->value;
         good = a->value[0] != '\0';
         if (!good)
             message_error(w->command, "-output is empty: the name of what is to be made is legal");
+    } else if (strcmp(name, "force") == 0) {
+        w->force = true;
     } else {
         good = argument_number(a->value, 0, 86400, &w->wait) == 0;
         if (!good)
@@ -67,8 +77,10 @@ int replay_take_option(void *wishes, const struct arguments *a)
     return good ? TOOL_OK : TOOL_USAGE;
 }
 
-int replay_begin(const struct replay_wishes *w, struct rt_run **run, struct replay **replay)
+int replay_begin(const struct replay_wishes *w, const char *out, const char *ending,
+                 struct rt_run **run, struct replay **replay)
 {
+    static char name[PATH_MAX];
     struct rt_error e = {{0}};
     struct replay_options options = w->options;
     telling = w->command;
@@ -77,7 +89,10 @@ int replay_begin(const struct replay_wishes *w, struct rt_run **run, struct repl
     *run = tool_open_run(w->command, w->path, w->wait);
     if (*run == NULL)
         return TOOL_FAILURE;
-    if (replay_open(replay, *run, &options, &e) == 0) {
+    output_name(name, out, rt_run_dir(*run), ending);
+    output_catch_signals();
+    if ((parts_count() == 1 || parts_meet(name, &e) == 0) &&
+        replay_open(replay, *run, &options, &e) == 0) {
         uint32_t threads;
         (void)replay_threads(*replay, &threads);
         if (threads != 0)

@@ -20,10 +20,11 @@ const char *report_window_reason(uint8_t reason)
                                         "fork",  "exec",           "API"};
     if (reason < sizeof names / sizeof *names)
         return names[reason];
-    return reason == RT_WINDOW_KILLED  ? "killed"
-           : reason == RT_WINDOW_LIMIT ? "size limit"
-           : reason == RT_WINDOW_OPEN  ? "open"
-                                       : "unknown";
+    return reason == RT_WINDOW_KILLED   ? "killed"
+           : reason == RT_WINDOW_EXITED ? "exited with the process"
+           : reason == RT_WINDOW_LIMIT  ? "size limit"
+           : reason == RT_WINDOW_OPEN   ? "open"
+                                        : "unknown";
 }
 
 const char *report_window_kind(uint16_t kind)

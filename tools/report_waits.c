@@ -24,7 +24,7 @@ struct rank_waits {
 };
 
 struct pair {
-    uint64_t messages, bytes;
+    uint64_t messages, likely, bytes;
 };
 
 struct report_waits {
@@ -35,7 +35,7 @@ struct report_waits {
     struct pair *pairs;       /* from * ranks + to; NULL: too many ranks */
     uint32_t rank_count;
     struct emu_unmatched unmatched;
-    uint64_t messages, bytes, collectives_left;
+    uint64_t messages, likely, bytes, collectives_left;
     char *why_not; /* nothing is known */
 };
 
@@ -62,14 +62,17 @@ static void add_wait(void *context, const struct emu_wait *x)
 static void add_message(void *context, const struct emu_message *m)
 {
     struct report_waits *w = context;
-    emu_waits_message(w->waits, m);
+    if (!m->likely) /* who waits for whom is told of those alone that are sure */
+        emu_waits_message(w->waits, m);
     w->messages++;
+    w->likely += m->likely;
     w->bytes += m->bytes;
     if (w->pairs == NULL || m->sender < 0 || m->receiver < 0 ||
         (uint32_t)m->sender >= w->rank_count || (uint32_t)m->receiver >= w->rank_count)
         return;
     struct pair *p = &w->pairs[(size_t)m->sender * w->rank_count + (uint32_t)m->receiver];
     p->messages++;
+    p->likely += m->likely;
     p->bytes += m->bytes;
 }
 
@@ -259,8 +262,10 @@ static void print_pairs(FILE *out, const struct report_waits *w)
     qsort_r(order, n, sizeof *order, by_bytes, w->pairs);
     (void)fprintf(out,
                   "\nMessages from rank to rank: %" PRIu64 " of %" PRIu64
-                  " bytes between %zu pairs, of all windows\n  %6s %6s %10s %16s\n",
-                  w->messages, w->bytes, n, "from", "to", "messages", "bytes");
+                  " bytes between %zu pairs, of all windows (%" PRIu64 " sure, %" PRIu64
+                  " likely)\n  %6s %6s %10s %16s\n",
+                  w->messages, w->bytes, n, w->messages - w->likely, w->likely, "from", "to",
+                  "messages", "bytes");
     for (size_t i = 0; i < n && i < PAIRS_SHOWN; i++)
         (void)fprintf(out, "  %6" PRIu32 " %6" PRIu32 " %10" PRIu64 " %16" PRIu64 "\n",
                       order[i] / w->rank_count, order[i] % w->rank_count,
@@ -350,6 +355,7 @@ static void json_ranks(struct json *j, const struct report_waits *w)
         json_uint(j, "from", i / w->rank_count);
         json_uint(j, "to", i % w->rank_count);
         json_uint(j, "messages", w->pairs[i].messages);
+        json_uint(j, "likely", w->pairs[i].likely);
         json_uint(j, "bytes", w->pairs[i].bytes);
         json_object_end(j);
     }
@@ -360,7 +366,11 @@ void report_waits_json(struct json *j, const struct report *r)
 {
     const struct report_waits *w = r->waits;
     if (w == NULL || w->why_not != NULL) {
-        json_null(j, "waits");
+        static const char *const names[] = {
+            "waits",           "waits_by_rank",      "messages",
+            "unmatched_sends", "unmatched_receives", "unmatched_collectives"};
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            json_null(j, names[i]);
         return;
     }
     json_sums(j, r);

@@ -74,6 +74,11 @@ RT_MUST_CHECK int run_check_counters(const struct options *o, bool one_window, s
 /* Can this machine count what -count asks for? 0, or -EINVAL with the reason and the remedy. */
 RT_MUST_CHECK int run_check_count(const struct options *o, struct rt_error *e);
 
+/* Can values be captured as these options ask for (-values)? The plug-in is loaded by a process of its own. library: installed_library()'s.
+ * 0 or -errno with the text. */
+RT_MUST_CHECK int run_check_values(const struct options *o, bool one_window, const char *library,
+                                   struct rt_error *e);
+
 /* What was learned of the names of events on the way, to be handed to the ranks by the environment: none of them has
  * to ask again. NULL: nothing. Valid until the next call. */
 const char *run_event_codes(const struct identity *id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * channels.h5: what channels of threads and processors show, a dataset for each, appended in whole chunks. It has another name until it is
- * complete. Nothing in it depends on when or where it was made: the same changes give the same bytes. */
+ * channels.h5: what channels of threads and processors show, a dataset for each, appended in whole chunks.
+ * Nothing in it depends on when or where it was made: the same changes give the same bytes. */
 #include "writer/channels.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static const struct schema_field message_fields[] = {
     MESSAGE(send_ns, KIND_I64),     MESSAGE(sent_ns, KIND_I64), MESSAGE(receive_ns, KIND_I64),
     MESSAGE(received_ns, KIND_I64), MESSAGE(bytes, KIND_U64),   MESSAGE(send_row, KIND_U32),
     MESSAGE(receive_row, KIND_U32), MESSAGE(sender, KIND_I32),  MESSAGE(receiver, KIND_I32),
-    MESSAGE(tag, KIND_I32)};
+    MESSAGE(tag, KIND_I32),         MESSAGE(likely, KIND_U8)};
 
 /* Changes of one channel on one side. Pending ones are in the order of time. */
 struct changes {
@@ -39,8 +39,8 @@ struct changes {
 };
 
 struct rt_channels {
-    char path[PATH_MAX], made[PATH_MAX]; /* made: its name until it is complete */
-    hid_t file, sides[2], type, stored;  /* type: in memory, stored: in the file */
+    char path[PATH_MAX];
+    hid_t file, sides[2], type, stored; /* type: in memory, stored: in the file */
     const char *const *names;
     uint32_t count;
     struct changes *changes; /* by channel, those of threads first */
@@ -270,7 +270,7 @@ void rt_channels_discard(struct rt_channels *c)
     bool made = c->file >= 0;
     (void)close_all(c);
     if (made)
-        (void)unlink(c->made);
+        (void)unlink(c->path);
     free(c);
 }
 
@@ -278,7 +278,7 @@ static bool make_file(struct rt_channels *c)
 {
     hid_t creation = timeless(H5P_FILE_CREATE), access = schema_file_access(), all = -1;
     if (creation >= 0 && access >= 0)
-        c->file = H5Fcreate(c->made, H5F_ACC_TRUNC, creation, access);
+        c->file = H5Fcreate(c->path, H5F_ACC_TRUNC, creation, access);
     if (creation >= 0)
         (void)H5Pclose(creation);
     if (access >= 0)
@@ -310,11 +310,10 @@ int rt_channels_open(struct rt_channels **channels, const char *path, const char
     c->changes = calloc(2 * (size_t)count + 1, sizeof *c->changes);
     for (size_t i = 0; c->changes != NULL && i < 2 * (size_t)count; i++)
         c->changes[i].dataset = -1;
-    int n = snprintf(c->path, sizeof c->path, "%s", path),
-        m = snprintf(c->made, sizeof c->made, "%s.%d", path, (int)getpid());
+    int n = snprintf(c->path, sizeof c->path, "%s", path);
     errno = 0;
     int rc = c->changes == NULL ? channels_no_memory(e) : 0;
-    if (rc == 0 && (n >= (int)sizeof c->path || m >= (int)sizeof c->made)) {
+    if (rc == 0 && n >= (int)sizeof c->path) {
         rt_error_set(e, "%.100s...: the name is too long", path);
         rc = -ENAMETOOLONG;
     }
@@ -393,10 +392,10 @@ int rt_channels_finish(struct rt_channels *c, const struct rt_channels_about *ab
         rc = put_attributes(c, about, e);
     errno = 0;
     bool closed = close_all(c);
-    if (rc == 0 && (!closed || rename(c->made, c->path) != 0))
+    if (rc == 0 && !closed)
         rc = channels_failed(c->path, e);
     if (rc != 0)
-        (void)unlink(c->made);
+        (void)unlink(c->path);
     free(c);
     return rc;
 }

@@ -351,6 +351,11 @@ int claim_new_path(const struct claim *c, char out[PATH_MAX])
     return side_path(out, c, "new.", c->key, "");
 }
 
+int claim_values_path(const struct claim *c, char out[PATH_MAX])
+{
+    return side_path(out, c, "values.", c->key, "");
+}
+
 int claim_publish(struct claim *c)
 {
     char from[PATH_MAX], to[PATH_MAX];

@@ -3,6 +3,7 @@
  *
  * DIR/.regtrace/lock       flock'ed for every change; its text is the number of open rank files.
  * DIR/.regtrace/<key>.entry one per traced process whose writer runs or ran; key = <host>-<pid>-<start time>.
+ * DIR/.regtrace/values.<key> what its writer has counted of captured values (values.h), until the file is closed.
  * DIR/.regtrace/name.<file> who holds a file name: the key. Names move: the first process of a rank that calls
  *                          MPI_Init takes rank-NNNNN.h5 from a holder that did not, and a process that was
  *                          there before its children from one of them. */
@@ -53,6 +54,9 @@ RT_MUST_CHECK int claim_take(struct claim *c, struct rt_error *e);
 
 /* Where our file grows until readers can open it: DIR/.regtrace/new.<key>. 0 or -ENAMETOOLONG. */
 RT_MUST_CHECK int claim_new_path(const struct claim *c, char out[PATH_MAX]);
+
+/* Where the values that are counted for our file are kept until it is closed: DIR/.regtrace/values.<key>. 0 or -ENAMETOOLONG. */
+RT_MUST_CHECK int claim_values_path(const struct claim *c, char out[PATH_MAX]);
 
 /* Put the finished beginning of our file, at claim_new_path(), in the place of the name that we hold by now. 0 or -errno. */
 RT_MUST_CHECK int claim_publish(struct claim *c);

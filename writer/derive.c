@@ -161,7 +161,8 @@ static int add_map(struct drain *d, const struct rt_event *e, const struct event
                        .base = e->b,
                        .path = (uint32_t)e->a,
                        .build_id = more != NULL ? (uint32_t)more->clock : 0};
-    return table_append(&d->file->tables[SCHEMA_MAPS], &m, 1);
+    int rc = d->values != NULL ? values_add_image(d->values, &m) : 0;
+    return rc != 0 ? rc : table_append(&d->file->tables[SCHEMA_MAPS], &m, 1);
 }
 
 int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
@@ -189,10 +190,27 @@ int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
     return rc;
 }
 
+/* Without a stream nobody is left to say more: the last event of the file is the end. */
+int drain_close_windows_at(struct drain *d, uint64_t clock)
+{
+    for (size_t i = 0; i < d->open_count; i++) {
+        struct rt_window *w = &d->open[i].w;
+        w->stop_clock = clock > w->start_clock ? clock : w->start_clock;
+        w->truncated = 1;
+        w->reason = RT_WINDOW_KILLED;
+        int rc = table_update(&d->file->tables[SCHEMA_WINDOWS], d->open[i].row, w);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
 /* The process is gone: what is still open ended with it, at the last clock its thread recorded; or where the file was full. */
 int drain_close_windows(struct drain *d)
 {
     int rc = 0;
+    uint32_t state = atomic_load(&d->stream->header->state);
+    bool in_order = state == STREAM_FINISHED || state == STREAM_EXECED;
     for (size_t i = 0; i < d->open_count && rc == 0; i++) {
         struct rt_window *w = &d->open[i].w;
         uint64_t last = w->start_clock;
@@ -202,7 +220,7 @@ int drain_close_windows(struct drain *d)
                 last = d->threads[t].last_clock;
         w->stop_clock = last;
         w->truncated = 1;
-        w->reason = d->discard ? RT_WINDOW_LIMIT : RT_WINDOW_KILLED;
+        w->reason = d->discard ? RT_WINDOW_LIMIT : in_order ? RT_WINDOW_EXITED : RT_WINDOW_KILLED;
         rc = table_update(&d->file->tables[SCHEMA_WINDOWS], d->open[i].row, w);
     }
     d->open_count = 0;

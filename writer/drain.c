@@ -104,8 +104,18 @@ static bool all_complete(struct chunk_header *c, uint32_t slots)
     return true;
 }
 
-/* Chunks whose rows would survive our death go back to the pool. Returns how many still wait for that. */
-static uint32_t give_back_stored(struct drain *d, bool final)
+/* Would the captured values in it survive our death? */
+static bool has_unsaved_values(const struct drain *d, const struct drain_chunk *c,
+                               const struct chunk_header *h)
+{
+    return c->values_end > 0 && d->values != NULL && h->thread < d->thread_capacity &&
+           !values_is_saved(d->values, (int32_t)drain_thread_row(d, h->thread)->tid,
+                            (struct values_place){h->sequence, c->values_end, 0});
+}
+
+/* Chunks whose rows would survive our death go back to the pool. Returns how many still wait for that. pressed: values that
+ * are in no snapshot yet hold none back. */
+static uint32_t give_back_stored(struct drain *d, bool final, bool pressed)
 {
     uint64_t committed = rankfile_committed(d->file);
     uint32_t freed = 0, held = 0;
@@ -113,7 +123,8 @@ static uint32_t give_back_stored(struct drain *d, bool final)
         struct drain_chunk *c = &d->chunks[i];
         if (!c->done)
             continue;
-        if (c->row_end > committed) {
+        if (c->row_end > committed ||
+            (!pressed && has_unsaved_values(d, c, drain_chunk_header(d, i)))) {
             held++;
             continue;
         }
@@ -137,6 +148,10 @@ static int commit(struct drain *d, bool tail)
     int rc = drain_copy_tables(d);
     if (rc == 0)
         rc = rankfile_commit(d->file, tail);
+    if (rc == 0 && d->values != NULL)
+        rc = values_process(d->values, false);
+    if (rc == 0 && d->values != NULL)
+        values_save(d->values, false);
     if (rc == 0 && d->max_bytes != 0 && rankfile_bytes(d->file) >= (int64_t)d->max_bytes)
         d->discard = true;
     return rc;
@@ -168,6 +183,7 @@ struct taking {
     struct drain_thread *t;
     struct event_slot *slots;
     int32_t tid;
+    uint64_t sequence;
     uint32_t limit, from; /* slots before `from` are in the file */
     uint16_t mark;
     bool holes; /* pass them and count */
@@ -224,6 +240,16 @@ static int take_record(struct taking *k, uint32_t i, uint64_t head)
     };
     if (e.code == EV_WINDOW_OPEN)
         e.window = (int32_t)(uint32_t)e.a;
+    if (k->d->values != NULL && values_is_record(e.code)) {
+        if (k->d->discard) {
+            k->t->unstored++;
+            return (int)n;
+        }
+        k->c->values_end = i + n;
+        int rc = values_take(k->d->values, &e, s + 1, n - 1,
+                             (struct values_place){k->sequence, i + n, 0});
+        return rc != 0 ? rc : (int)n;
+    }
     bool before = i < k->from;
     if (!before && k->c->skip > 0) {
         k->c->skip--;
@@ -288,6 +314,7 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
         .t = &d->threads[w->thread],
         .slots = chunk_slots(h),
         .tid = (int32_t)drain_thread_row(d, w->thread)->tid,
+        .sequence = w->sequence,
         .limit = w->closed && used < d->chunk_slots ? used : d->chunk_slots,
         .mark = chunk_mark(h),
         .holes = holes,
@@ -305,7 +332,11 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
         k.t->next_sequence = w->sequence + 1;
         return 0;
     }
+    if (d->values != NULL)
+        values_chunk_begin(d->values, k.tid, w->sequence);
     rc = take_and_mark(&k, h, w->closed);
+    if (rc == 0 && d->values != NULL)
+        rc = values_chunk_end(d->values, k.tid, (struct values_place){w->sequence, c->taken, 0});
     if (rc == 0 && (w->closed || holes) && (c->taken >= k.limit || holes)) {
         c->done = true;
         k.t->next_sequence = w->sequence + 1;
@@ -380,19 +411,22 @@ int drain_step(struct drain *d, enum drain_mode mode, bool *moved)
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         rc = take_candidate(d, &list[i], mode, now, moved);
         if (rc == 0 && (i & 7) == 7) {
-            (void)give_back_stored(d, mode == DRAIN_FINAL);
+            rc = d->values != NULL ? values_process(d->values, false) : 0;
+            (void)give_back_stored(d, mode == DRAIN_FINAL, false);
             atomic_fetch_add(&d->stream->header->writer_progress, 1);
         }
     }
     free(list);
     if (rc == 0 && mode == DRAIN_OPEN)
         rc = commit(d, true);
+    if (rc == 0 && d->values != NULL)
+        rc = values_process(d->values, mode == DRAIN_FINAL);
     if (rc == 0) {
-        uint32_t held = give_back_stored(d, mode == DRAIN_FINAL);
+        uint32_t held = give_back_stored(d, mode == DRAIN_FINAL, false);
         if (mode != DRAIN_FINAL && held > 0 && (held > d->chunk_count / 2 || pool_is_empty(d))) {
             rc = commit(d, true);
             if (rc == 0)
-                (void)give_back_stored(d, false);
+                (void)give_back_stored(d, false, true);
         }
     }
     return rc;

@@ -10,6 +10,7 @@
 
 #include "base/stream.h"
 #include "writer/rankfile.h"
+#include "writer/values.h"
 
 struct drain_thread {
     uint64_t next_sequence; /* of the chunk to take next */
@@ -23,6 +24,7 @@ struct drain_chunk {
     uint32_t taken;         /* slots looked at */
     int32_t window;         /* in force at slot `taken` */
     uint64_t row_end;       /* the file must have this many rows before the chunk goes back */
+    uint32_t values_end;    /* slot behind its last record of captured values, 0: it has none */
     uint64_t skip;          /* rows that the file had already (after a killed writer) */
     uint64_t blocked_since; /* ns: closed, with a slot that nobody completes */
     bool begun, done, zombie;
@@ -62,7 +64,8 @@ struct drain {
     uint64_t string_bytes;
     uint64_t damaged_chunks, last_clock;
     uint32_t metadata_done;
-    bool resumed; /* some of the stream is in the file already (recover): */
+    struct values *values; /* captured ones, apart from the events; NULL: the run profiles none */
+    bool resumed;          /* some of the stream is in the file already (recover): */
     uint64_t
         resumed_rows; /* ... the first so many rows; 0: nothing is, positions in chunks mean nothing */
     uint64_t max_bytes; /* of the file, 0 = no limit */
@@ -122,6 +125,8 @@ RT_MUST_CHECK int drain_derive(struct drain *d, struct drain_chunk *c, struct dr
 /* The window in force after the event, without storing anything. */
 void drain_follow_window(struct drain *d, struct drain_chunk *c, const struct rt_event *event);
 RT_MUST_CHECK int drain_close_windows(struct drain *d);
+/* For recover, without a stream: all that are open end there, or where they began. */
+RT_MUST_CHECK int drain_close_windows_at(struct drain *d, uint64_t clock);
 RT_MUST_CHECK int drain_add_loss(struct drain *d, enum rt_loss_kind kind, int32_t thread,
                                  uint64_t count);
 

@@ -95,6 +95,7 @@ void drain_free(struct drain *d)
     free(d->alarm_chain);
     free(d->regions);
     free(d->string_done);
+    values_end(d->values);
     *d = (struct drain){0};
 }
 
@@ -242,6 +243,10 @@ int drain_end(struct drain *d)
         rc = drain_add_loss(d, RT_LOSS_UNTHREADED, -1, atomic_load(&h->dropped_unthreaded));
     if (rc == 0 && atomic_load(&h->strings_lost) > 0)
         rc = drain_add_loss(d, RT_LOSS_STRINGS, -1, atomic_load(&h->strings_lost));
+    if (rc == 0 && d->values != NULL) {
+        rc = values_process(d->values, true);
+        values_save(d->values, true);
+    }
     if (rc == 0 && d->damaged_chunks > 0)
         rc = drain_add_loss(d, RT_LOSS_CHUNKS, -1, d->damaged_chunks);
     return rc;

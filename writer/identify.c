@@ -22,6 +22,8 @@ static void visit(void *context, const char *key, const char *value)
         (void)snprintf(f->program, sizeof f->program, "%s", value);
     else if (strcmp(key, "job") == 0)
         (void)snprintf(f->job, sizeof f->job, "%s", value);
+    else if (strcmp(key, "values") == 0)
+        (void)snprintf(f->values, sizeof f->values, "%s", value);
     else if (strcmp(key, "option.compress") == 0)
         f->deflate = (unsigned)strtoul(value, NULL, 10);
     else if (strcmp(key, "option.max_size") == 0)

@@ -10,6 +10,7 @@
 struct stream_facts {
     char host[65], boot_id[40], program[64], job[128];
     char stream_path[PATH_MAX - 512]; /* "" if the file has no name any more */
+    char values[PATH_MAX];            /* the plug-in that values are profiled with, "" none */
     unsigned deflate;
     uint64_t max_bytes; /* 0 = no limit */
     int signal_number;  /* 0 = none */

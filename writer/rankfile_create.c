@@ -178,11 +178,20 @@ static int add_own_functions(struct rankfile *f)
     return 0;
 }
 
+static void find_values(void *context, const char *key, const char *value)
+{
+    *(bool *)context |= strcmp(key, "values") == 0 && value[0] != '\0';
+}
+
 static int fill(struct rankfile *f, const struct rankfile_identity *id, const char *metadata,
                 size_t bytes, unsigned deflate)
 {
     struct creation c = {.f = f};
+    bool with_values = false;
+    rankfile_each_metadata(metadata, bytes, find_values, &with_values);
     for (int i = 0; i < SCHEMA_TABLES; i++) {
+        if (i >= SCHEMA_VALUE_INSTRUCTIONS && !with_values)
+            continue;
         int rc = table_create(&f->tables[i], f->file, (enum schema_table)i, deflate);
         if (rc != 0)
             return rc;

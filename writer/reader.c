@@ -7,27 +7,18 @@
 #include "writer/rankfile.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define PAYLOAD_LIMIT (UINT64_C(1) << 36)
 #define BLOCK_ROWS (1u << 20)
-
-int reader_patience_ms = 30000;
 
 struct pair {
     char *key, *value;
 };
 
 struct rt_rank {
-    pid_t child;
-    int fd;
+    struct reader_link link;
     char *path;
     struct reader_info raw;
     struct rt_rank_info info;
@@ -45,109 +36,12 @@ struct rt_rank {
     struct clock_map map;
 };
 
-static void stop_child(struct rt_rank *r)
-{
-    if (r->fd >= 0)
-        (void)close(r->fd);
-    r->fd = -1;
-    if (r->child > 0) {
-        (void)kill(r->child, SIGKILL);
-        while (waitpid(r->child, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-    r->child = -1;
-}
-
-static int gone(struct rt_rank *r, const char *how, struct rt_error *e)
-{
-    rt_error_set(e,
-                 "%s is damaged: reading it %s; `regtrace recover` helps where its writer was "
-                 "killed, otherwise "
-                 "copy the file again",
-                 r->path, how);
-    stop_child(r);
-    return -EBADMSG;
-}
-
-static int take(struct rt_rank *r, void *to, uint64_t n, struct rt_error *e)
-{
-    char *at = to;
-    while (n > 0) {
-        struct pollfd p = {.fd = r->fd, .events = POLLIN};
-        int ready = poll(&p, 1, reader_patience_ms);
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0)
-            return gone(r, "does not come to an end", e);
-        ssize_t got = recv(r->fd, at, n > (1u << 20) ? 1u << 20 : (size_t)n, 0);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return gone(r, "crashes the HDF5 library", e);
-        at += got;
-        n -= (uint64_t)got;
-    }
-    return 0;
-}
-
-/* The next message; its payload in malloc'ed memory, terminated by a 0 byte. */
-static int take_message(struct rt_rank *r, struct reader_message *m, void **payload,
-                        struct rt_error *e)
-{
-    *payload = NULL;
-    int rc = take(r, m, sizeof *m, e);
-    if (rc != 0)
-        return rc;
-    if (m->bytes > PAYLOAD_LIMIT)
-        return gone(r, "goes wrong", e);
-    char *data = malloc(m->bytes + 1);
-    if (data == NULL) {
-        rt_error_set(e, "out of memory for %s", r->path);
-        return -ENOMEM;
-    }
-    rc = take(r, data, m->bytes, e);
-    if (rc == 0 && m->kind == READER_ERROR) {
-        data[m->bytes] = '\0';
-        rt_error_set(e, "%s", data);
-        rc = m->rc < 0 ? m->rc : -EBADMSG;
-    }
-    if (rc != 0) {
-        free(data);
-        return rc;
-    }
-    data[m->bytes] = '\0';
-    *payload = data;
-    return 0;
-}
-
-static int start_child(struct rt_rank *r, struct rt_error *e)
-{
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        rt_error_set(e, "cannot read %s: %s", r->path, strerror(errno));
-        return -errno;
-    }
-    r->child = fork();
-    if (r->child == 0) {
-        (void)close(pair[0]);
-        reader_child_run(pair[1], r->path);
-    }
-    (void)close(pair[1]);
-    r->fd = pair[0];
-    if (r->child < 0) {
-        int rc = -errno;
-        rt_error_set(e, "cannot start a process to read %s: %s", r->path, strerror(-rc));
-        return rc;
-    }
-    return 0;
-}
-
 static int receive(struct rt_rank *r, struct rt_error *e)
 {
     for (;;) {
         struct reader_message m;
         void *payload;
-        int rc = take_message(r, &m, &payload, e);
+        int rc = reader_link_take(&r->link, &m, &payload, e);
         if (rc != 0)
             return rc;
         if (m.kind == READER_INFO && m.bytes == sizeof r->raw) {
@@ -270,6 +164,9 @@ static void fill_tables(struct rt_rank *r)
     GIVE(comms, comm_count, SCHEMA_COMMS);
     GIVE(functions, function_count, SCHEMA_FUNCTIONS);
     GIVE(pieces, piece_count, SCHEMA_PIECES);
+    GIVE(value_instructions, value_instruction_count, SCHEMA_VALUE_INSTRUCTIONS);
+    GIVE(value_hot, value_hot_count, SCHEMA_VALUE_HOT);
+    GIVE(value_threads, value_thread_count, SCHEMA_VALUE_THREADS);
 #undef GIVE
     if (r->counts[SCHEMA_FUNCTIONS] > 0)
         qsort(r->rows[SCHEMA_FUNCTIONS], r->counts[SCHEMA_FUNCTIONS], sizeof(struct rt_function),
@@ -281,6 +178,9 @@ static void fill_tables(struct rt_rank *r)
         functions[i].a[sizeof functions[i].a - 1] = functions[i].b[sizeof functions[i].b - 1] =
             '\0';
     }
+    struct rt_value_instruction *instructions = r->rows[SCHEMA_VALUE_INSTRUCTIONS];
+    for (uint64_t i = 0; i < r->counts[SCHEMA_VALUE_INSTRUCTIONS]; i++)
+        instructions[i].code[sizeof instructions[i].code - 1] = '\0';
     struct rt_alarm *alarms = r->rows[SCHEMA_ALARMS];
     for (uint64_t i = 0; i < r->counts[SCHEMA_ALARMS]; i++) {
         alarms[i].event[sizeof alarms[i].event - 1] = alarms[i].type[sizeof alarms[i].type - 1] =
@@ -310,9 +210,7 @@ int rt_rank_open_file(struct rt_rank **rank, const char *path, struct rt_error *
         rt_error_set(e, "out of memory");
         return -ENOMEM;
     }
-    r->fd = -1;
-    r->child = -1;
-    int rc = start_child(r, e);
+    int rc = reader_link_start(&r->link, r->path, e);
     if (rc == 0)
         rc = receive(r, e);
     if (rc == 0)
@@ -330,12 +228,17 @@ int rt_rank_open_file(struct rt_rank **rank, const char *path, struct rt_error *
     return 0;
 }
 
+void rt_rank_release(struct rt_rank *r)
+{
+    reader_link_stop(&r->link);
+}
+
 void rt_rank_close(struct rt_rank *r)
 {
     if (r == NULL)
         return;
     int keep = errno;
-    stop_child(r);
+    reader_link_stop(&r->link);
     for (int i = 0; i < SCHEMA_TABLES; i++)
         free(r->rows[i]);
     for (size_t i = 0; i < r->metadata_count; i++) {
@@ -415,23 +318,18 @@ const char *rt_rank_function(const struct rt_rank *rank, uint32_t code, const ch
 int rt_rank_read_events(struct rt_rank *rank, uint64_t first, size_t count, struct rt_event *out,
                         size_t *got, struct rt_error *e)
 {
-    struct reader_request request = {first, count < BLOCK_ROWS ? count : BLOCK_ROWS};
-    struct reader_message m;
-    void *payload;
+    uint64_t left = first < rank->info.event_count ? rank->info.event_count - first : 0;
+    size_t some = 1, done = 0;
     *got = 0;
-    if (count == 0 || first >= rank->info.event_count)
-        return 0;
-    if (rank->fd < 0 ||
-        send(rank->fd, &request, sizeof request, MSG_NOSIGNAL) != (ssize_t)sizeof request)
-        return gone(rank, "crashes the HDF5 library", e);
-    int rc = take_message(rank, &m, &payload, e);
-    if (rc != 0)
-        return rc;
-    if (m.kind == READER_ROWS && m.bytes <= request.count * sizeof *out) {
-        memcpy(out, payload, m.bytes);
-        *got = (size_t)(m.bytes / sizeof *out);
+    count = count < BLOCK_ROWS ? count : BLOCK_ROWS;
+    count = count < left ? count : (size_t)left;
+    while (done < count && some > 0) {
+        int rc = reader_link_read(&rank->link, first + done, count - done, out + done, &some, e);
+        if (rc != 0)
+            return rc;
+        done += some;
     }
-    free(payload);
+    *got = done;
     return 0;
 }
 
@@ -466,6 +364,8 @@ int rt_rank_load_events(struct rt_rank *rank, struct rt_event **out, size_t *cou
 int64_t rt_rank_ns(const struct rt_rank *rank, uint64_t ticks)
 {
     int64_t ns = clock_map_ns(&rank->map, ticks);
+    if (rank->info.clock_drift == 0) /* on rank 0's node: asked of each event */
+        return ns + rank->info.clock_offset_ns;
     double since_start = (double)(ns - (int64_t)rank->map.ns0);
     return ns + rank->info.clock_offset_ns + (int64_t)(since_start * rank->info.clock_drift);
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Between the reader and its child process: HDF5 runs in the child, plain rows come over a socket. */
+ * Between the reader and its child process: HDF5 runs in the child, rows of small tables come over a socket, events in shared memory. */
 #ifndef REGTRACE_WRITER_READER_H
 #define REGTRACE_WRITER_READER_H
 
 #include "writer/schema.h"
 
+#include <sys/types.h>
+
 #define READER_ERROR UINT32_C(0xffff0001) /* payload: text; rc says which */
 #define READER_INFO UINT32_C(0xffff0002)  /* payload: struct reader_info */
 #define READER_READY UINT32_C(0xffff0003) /* all tables have been sent */
-#define READER_ROWS UINT32_C(0xffff0004)  /* payload: struct rt_event[] */
+#define READER_ROWS                                                                                \
+    UINT32_C(0xffff0004) /* payload: uint64_t, how many rows stand in the shared memory */
 /* Any other kind is an enum schema_table: its rows. */
 
 struct reader_message {
@@ -17,9 +20,13 @@ struct reader_message {
     uint64_t bytes; /* of payload */
 };
 
+/* At most READER_SHARED rows. */
 struct reader_request {
     uint64_t first, count;
 };
+
+/* Rows of the shared memory. */
+#define READER_SHARED 8192u
 
 struct reader_info {
     int32_t rank, size, confirmed;
@@ -38,8 +45,27 @@ struct reader_info {
 /* How long the parent waits for one answer; a damaged file can send HDF5 round in circles. */
 extern int reader_patience_ms;
 
+/* To a child that reads one file. */
+struct reader_link {
+    pid_t child; /* -1: none any more */
+    int fd;
+    const struct rt_event *shared; /* READER_SHARED rows, written by the child */
+    const char *path;              /* the caller's */
+};
+
+/* Functions that fail have the reason, with the remedy, in *e; where the child has crashed or does not answer it is ended. */
+RT_MUST_CHECK int reader_link_start(struct reader_link *l, const char *path, struct rt_error *e);
+/* Harmless where it was stopped. */
+void reader_link_stop(struct reader_link *l);
+/* The next message; its payload in malloc'ed memory, terminated by a 0 byte. What READER_ERROR says is an error here. */
+RT_MUST_CHECK int reader_link_take(struct reader_link *l, struct reader_message *m, void **payload,
+                                   struct rt_error *e);
+/* Rows of the file that there are; *got: how many, READER_SHARED at most. */
+RT_MUST_CHECK int reader_link_read(struct reader_link *l, uint64_t first, size_t count,
+                                   struct rt_event *out, size_t *got, struct rt_error *e);
+
 /* In the child: never returns. */
-_Noreturn void reader_child_run(int fd, const char *path);
+_Noreturn void reader_child_run(int fd, struct rt_event *shared, const char *path);
 
 /* What recover needs beside the public interface. */
 const struct reader_info *rt_rank_raw_info(const struct rt_rank *rank);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The reader's child: opens the file, sends info and small tables, then serves blocks of events. */
+#include "writer/chunks.h"
 #include "writer/reader.h"
 
 #include <errno.h>
@@ -22,10 +23,12 @@
 
 struct child {
     int fd;
+    struct rt_event *shared; /* with the parent */
     const char *path;
     hid_t file, events;
-    bool live;                          /* its writer may be writing now */
-    bool has_pieces;                    /* files of older writers have none */
+    struct chunks *chunks;   /* of events; NULL: all is read by HDF5 */
+    bool live;               /* its writer may be writing now */
+    bool has[SCHEMA_TABLES]; /* pieces: not in older files; values: where they were asked for */
     uint64_t file_bytes, stored, total; /* rows in /events, and with the tail */
     struct rt_tail_row *tail;
     size_t tail_rows;
@@ -184,8 +187,9 @@ static int read_table(struct child *c, enum schema_table table, void **out, uint
     *out = NULL;
     *rows = 0;
     int rc = 0;
-    /* Not compressed: more rows than bytes in the file are damage (a file type has no holes: half a row is generous). */
-    if (n < 0 || (uint64_t)n * (t->row_bytes / 2 + 1) > 2 * c->file_bytes + 4096)
+    /* Mostly not compressed: more rows than bytes in the file are damage (a file type has no holes: half a row is generous). */
+    uint64_t most = 2 * c->file_bytes * (table == SCHEMA_VALUE_HOT ? DEFLATE_LIMIT : 1) + 4096;
+    if (n < 0 || (uint64_t)n * (t->row_bytes / 2 + 1) > most)
         rc = damaged(c, t->name);
     if (rc == 0 && n > 0) {
         *out = calloc((size_t)n, t->row_bytes);
@@ -289,10 +293,14 @@ static uint64_t trim_rows(const struct child *c, enum schema_table table, char *
     return kept;
 }
 
-static const enum schema_table sent[] = {
-    SCHEMA_FIRED,     SCHEMA_WINDOWS,     SCHEMA_THREADS, SCHEMA_STRINGS, SCHEMA_STRING_INDEX,
-    SCHEMA_COMMS,     SCHEMA_CALIBRATION, SCHEMA_ALARMS,  SCHEMA_LOSSES,  SCHEMA_MAPS,
-    SCHEMA_FUNCTIONS, SCHEMA_METADATA,    SCHEMA_PIECES};
+static const enum schema_table sent[] = {SCHEMA_FIRED,        SCHEMA_WINDOWS,
+                                         SCHEMA_THREADS,      SCHEMA_STRINGS,
+                                         SCHEMA_STRING_INDEX, SCHEMA_COMMS,
+                                         SCHEMA_CALIBRATION,  SCHEMA_ALARMS,
+                                         SCHEMA_LOSSES,       SCHEMA_MAPS,
+                                         SCHEMA_FUNCTIONS,    SCHEMA_METADATA,
+                                         SCHEMA_PIECES,       SCHEMA_VALUE_INSTRUCTIONS,
+                                         SCHEMA_VALUE_HOT,    SCHEMA_VALUE_THREADS};
 #define SENT (sizeof sent / sizeof sent[0])
 
 static int load(struct child *c, struct reader_info *info, void *tables[SENT], uint64_t rows[SENT])
@@ -302,10 +310,10 @@ static int load(struct child *c, struct reader_info *info, void *tables[SENT], u
         rc = read_info(c, info);
     if (rc == 0)
         rc = find_extent(c, strcmp(info->state, "open") == 0);
-    c->has_pieces =
-        rc == 0 && H5Lexists(c->file, schema_tables[SCHEMA_PIECES].name, H5P_DEFAULT) > 0;
     for (size_t i = 0; i < SENT && rc == 0; i++) {
-        if (sent[i] == SCHEMA_PIECES && !c->has_pieces)
+        c->has[sent[i]] = sent[i] < SCHEMA_PIECES ||
+                          H5Lexists(c->file, schema_tables[sent[i]].name, H5P_DEFAULT) > 0;
+        if (!c->has[sent[i]])
             continue;
         rc = read_table(c, sent[i], &tables[i], &rows[i]);
         if (rc == 0)
@@ -337,7 +345,8 @@ static int copy_events(struct child *c, uint64_t first, uint64_t count, struct r
 {
     uint64_t from_file = first >= c->stored ? 0 : c->stored - first;
     from_file = from_file < count ? from_file : count;
-    if (from_file > 0 && read_rows(c->events, SCHEMA_EVENTS, first, from_file, out) != 0)
+    if (from_file > 0 && (c->chunks == NULL || !chunks_read(c->chunks, first, from_file, out)) &&
+        read_rows(c->events, SCHEMA_EVENTS, first, from_file, out) != 0)
         return damaged(c, "events");
     for (uint64_t i = from_file; i < count; i++)
         out[i] = c->tail[first + i - c->stored].event;
@@ -348,18 +357,12 @@ static void serve(struct child *c, const struct reader_request *r)
 {
     uint64_t count = r->first >= c->total ? 0 : c->total - r->first;
     count = count < r->count ? count : r->count;
-    count = count < (1u << 24) ? count : 1u << 24;
-    struct rt_event *rows = malloc((count + 1) * sizeof *rows);
-    if (rows == NULL) {
-        send_message(c->fd, READER_ERROR, -ENOMEM, "out of memory", 13);
-        return;
-    }
+    count = count < READER_SHARED ? count : READER_SHARED;
     /* Where the name of a live file's dataset is closed and re-used nothing moves: chunks are written once. */
-    if (copy_events(c, r->first, count, rows) != 0)
+    if (copy_events(c, r->first, count, c->shared) != 0)
         send_message(c->fd, READER_ERROR, c->rc, c->error, strlen(c->error));
     else
-        send_message(c->fd, READER_ROWS, 0, rows, count * sizeof *rows);
-    free(rows);
+        send_message(c->fd, READER_ROWS, 0, &count, sizeof count);
 }
 
 static void be_harmless(int fd)
@@ -378,9 +381,9 @@ static void be_harmless(int fd)
     schema_quiet_hdf5();
 }
 
-void reader_child_run(int fd, const char *path)
+void reader_child_run(int fd, struct rt_event *shared, const char *path)
 {
-    struct child c = {.fd = fd, .path = path, .file = -1, .events = -1};
+    struct child c = {.fd = fd, .shared = shared, .path = path, .file = -1, .events = -1};
     struct reader_info info;
     void *tables[SENT] = {0};
     uint64_t rows[SENT] = {0};
@@ -400,12 +403,13 @@ void reader_child_run(int fd, const char *path)
     }
     send_message(fd, READER_INFO, 0, &info, sizeof info);
     for (size_t i = 0; i < SENT; i++) {
-        if (sent[i] != SCHEMA_PIECES || c.has_pieces)
+        if (c.has[sent[i]])
             send_message(fd, (uint32_t)sent[i], 0, tables[i],
                          rows[i] * schema_tables[sent[i]].row_bytes);
         free(tables[i]);
     }
     send_message(fd, READER_READY, 0, NULL, 0);
+    c.chunks = c.live ? NULL : chunks_open(c.events);
     struct reader_request request;
     while (recv(fd, &request, sizeof request, MSG_WAITALL) == (ssize_t)sizeof request)
         serve(&c, &request);

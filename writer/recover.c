@@ -5,6 +5,7 @@
 #include "writer/leftover.h"
 #include "writer/old_rows.h"
 #include "writer/old_threads.h"
+#include "writer/old_values.h"
 #include "writer/reader.h"
 #include "writer/verify.h"
 
@@ -135,6 +136,8 @@ static int copy_tables(struct patient *p)
         rc = table_append(&to[SCHEMA_CALIBRATION], t->calibration, t->calibration_count);
     if (rc == 0 && t->map_count > 0)
         rc = table_append(&to[SCHEMA_MAPS], t->maps, t->map_count);
+    if (rc == 0)
+        rc = old_values_images(&p->drain, t);
     if (rc == 0 && !p->has_stream)
         rc = old_threads_begin(&p->threads, t);
     for (size_t i = 0; i < t->function_count && rc == 0; i++)
@@ -206,21 +209,6 @@ static int add_stream_gone(struct patient *p)
     return rc != 0 ? rc : table_append(&p->file.tables[SCHEMA_LOSSES], &row, 1);
 }
 
-/* Without a stream nobody is left to close the windows: the last event of the file is the end. */
-static int close_old_windows(struct patient *p)
-{
-    for (size_t i = 0; i < p->drain.open_count; i++) {
-        struct rt_window *w = &p->drain.open[i].w;
-        w->stop_clock = p->drain.last_clock > w->start_clock ? p->drain.last_clock : w->start_clock;
-        w->truncated = 1;
-        w->reason = RT_WINDOW_KILLED;
-        int rc = table_update(&p->file.tables[SCHEMA_WINDOWS], p->drain.open[i].row, w);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
-}
-
 static int drain_rest(struct patient *p)
 {
     bool moved;
@@ -262,7 +250,9 @@ static int fill(struct patient *p, struct rt_error *e)
     if (rc == 0)
         rc = p->has_stream ? drain_rest(p) : add_stream_gone(p);
     if (rc == 0 && !p->has_stream)
-        rc = close_old_windows(p);
+        rc = drain_close_windows_at(&p->drain, p->drain.last_clock);
+    if (rc == 0 && p->drain.values != NULL)
+        rc = values_write(p->drain.values, &p->file);
     return rc;
 }
 
@@ -290,7 +280,12 @@ static int write_new(struct patient *p, const char *path, struct rt_error *e)
                              false, e);
     if (rc != 0)
         return rc;
-    rc = fill(p, e);
+    rc = old_values_begin(&p->drain, &p->claim,
+                          p->has_stream    ? p->facts.values
+                          : p->old != NULL ? rt_rank_metadata(p->old, "values")
+                                           : NULL);
+    if (rc == 0)
+        rc = fill(p, e);
     if (rc != 0) {
         if (e->text[0] == '\0')
             rt_error_set(e, "cannot write %s: %s", path, strerror(-rc));
@@ -406,6 +401,7 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
             tell_stream_gone(&p);
         old_rows_tell(&p.rows, result->text, sizeof result->text);
         finish_stream(&p);
+        old_values_done(&p.drain, result->text, sizeof result->text);
         verify_note(&p.claim);
         (void)!claim_finish(&p.claim, CLAIM_RECOVERED, p.file.written, &last);
     }

@@ -130,6 +130,35 @@ static const struct schema_field piece_fields[] = {
     FIELD(rt_piece, last_clock, KIND_U64), FIELD(rt_piece, check, KIND_U32),
 };
 
+static const struct schema_field value_instruction_fields[] = {
+    FIELD(rt_value_instruction, number, KIND_U32),
+    FIELD(rt_value_instruction, image, KIND_U32),
+    FIELD(rt_value_instruction, build_id, KIND_U32),
+    FIELD(rt_value_instruction, length, KIND_U32),
+    FIELD(rt_value_instruction, address, KIND_U64),
+    FIELD(rt_value_instruction, offset, KIND_U64),
+    FIELD(rt_value_instruction, samples, KIND_U64),
+    FIELD(rt_value_instruction, periods, KIND_U64),
+    FIELD(rt_value_instruction, values, KIND_U64),
+    FIELD(rt_value_instruction, threshold, KIND_F64),
+    TEXT_FIELD(rt_value_instruction, code),
+};
+
+static const struct schema_field value_hot_fields[] = {
+    FIELD(rt_value_hot, number, KIND_U32),   FIELD(rt_value_hot, context0, KIND_U64),
+    FIELD(rt_value_hot, context1, KIND_U64), FIELD(rt_value_hot, value, KIND_U64),
+    FIELD(rt_value_hot, count, KIND_U64),
+};
+
+static const struct schema_field value_thread_fields[] = {
+    FIELD(rt_value_thread, thread, KIND_I32),    FIELD(rt_value_thread, samples, KIND_U64),
+    FIELD(rt_value_thread, captured, KIND_U64),  FIELD(rt_value_thread, unknown, KIND_U64),
+    FIELD(rt_value_thread, unlearned, KIND_U64), FIELD(rt_value_thread, not_run, KIND_U64),
+    FIELD(rt_value_thread, busy, KIND_U64),      FIELD(rt_value_thread, skipped, KIND_U64),
+    FIELD(rt_value_thread, damaged, KIND_U64),   FIELD(rt_value_thread, unprocessed, KIND_U64),
+    FIELD(rt_value_thread, strange, KIND_U64),   FIELD(rt_value_thread, records, KIND_U64),
+};
+
 #define TABLE(text, type, chunk, fields) text, sizeof(struct type), chunk, fields, COUNT(fields)
 
 const struct schema_table_info schema_tables[SCHEMA_TABLES] = {
@@ -149,6 +178,12 @@ const struct schema_table_info schema_tables[SCHEMA_TABLES] = {
     [SCHEMA_FUNCTIONS] = {TABLE("functions", rt_function, 64, function_fields), SIZE_MAX},
     [SCHEMA_METADATA] = {"metadata", 1, 4096, NULL, 0, SIZE_MAX},
     [SCHEMA_PIECES] = {TABLE("pieces", rt_piece, 64, piece_fields), SIZE_MAX},
+    [SCHEMA_VALUE_INSTRUCTIONS] = {TABLE("value_instructions", rt_value_instruction, 256,
+                                         value_instruction_fields),
+                                   SIZE_MAX},
+    [SCHEMA_VALUE_HOT] = {TABLE("value_hot", rt_value_hot, 4096, value_hot_fields), SIZE_MAX},
+    [SCHEMA_VALUE_THREADS] = {TABLE("value_threads", rt_value_thread, 16, value_thread_fields),
+                              SIZE_MAX},
 };
 
 uint32_t schema_sum(const uint64_t *words, size_t count)
@@ -231,7 +266,7 @@ static hid_t creation_list(enum schema_table table, unsigned deflate)
     if (list < 0)
         return -1;
     herr_t bad = H5Pset_chunk(list, 1, &schema_tables[table].chunk);
-    if (bad >= 0 && table == SCHEMA_EVENTS && deflate > 0)
+    if (bad >= 0 && (table == SCHEMA_EVENTS || table == SCHEMA_VALUE_HOT) && deflate > 0)
         bad = H5Pset_shuffle(list) < 0 ? -1 : H5Pset_deflate(list, deflate > 9 ? 9 : deflate);
     if (bad < 0) {
         (void)H5Pclose(list);

@@ -44,6 +44,10 @@ enum schema_table {
     SCHEMA_FUNCTIONS,
     SCHEMA_METADATA,
     SCHEMA_PIECES,
+    /* Of runs that profile values alone: */
+    SCHEMA_VALUE_INSTRUCTIONS,
+    SCHEMA_VALUE_HOT,
+    SCHEMA_VALUE_THREADS,
     SCHEMA_TABLES
 };
 
@@ -81,7 +85,7 @@ hid_t schema_memory_type(enum schema_table table);
 /* A compound of such fields for a C struct of `bytes`. */
 hid_t schema_compound(size_t bytes, const struct schema_field *fields, size_t count);
 
-/* Create an empty, unlimited dataset. `deflate` 0 to 9 applies to /events alone: only that one is appended
+/* Create an empty, unlimited dataset. `deflate` 0 to 9 applies to /events and /value_hot alone: only those are appended
  * in whole chunks, and a compressed chunk that is written again leaks its old place under SWMR. */
 hid_t schema_create_dataset(hid_t file, enum schema_table table, unsigned deflate);
 

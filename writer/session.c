@@ -95,6 +95,25 @@ static void follow_rank(struct session *s)
         log_line(LOG_WARNING, e.text);
 }
 
+static int begin_values(struct session *s)
+{
+    char path[PATH_MAX];
+    struct values_about about = {.plugin = s->facts.values,
+                                 .snapshot = path,
+                                 .pid = header(s)->pid,
+                                 .progress = &header(s)->writer_progress};
+    int rc = claim_values_path(&s->claim, path);
+    return rc != 0 ? rc : values_begin(&s->drain.values, &about);
+}
+
+/* Of a closed file, or one that is not kept. */
+static void remove_snapshot(const struct session *s)
+{
+    char path[PATH_MAX];
+    if (s->facts.values[0] != '\0' && claim_values_path(&s->claim, path) == 0)
+        (void)unlink(path);
+}
+
 /* Made beside, and put in its place when readers can open it: one that looks in between finds no file, not half of one. */
 static int open_file(struct session *s, struct rt_error *e)
 {
@@ -118,6 +137,8 @@ static int open_file(struct session *s, struct rt_error *e)
         (void)unlink(path);
     if (rc == 0)
         rc = drain_set_file(&s->drain, &s->file);
+    if (rc == 0 && s->facts.values[0] != '\0')
+        rc = begin_values(s);
     if (rc == 0 && header(s)->clock_start.ticks != 0)
         rc = add_calibration(s, &header(s)->clock_start);
     if (rc == 0)
@@ -246,7 +267,8 @@ static void sleep_a_little(struct session *s)
 static bool only_edges(const struct session *s)
 {
     const struct rankfile *f = &s->file;
-    if (f->written > 0 || atomic_load(&header(s)->mpi_state) != 0)
+    if (f->written > 0 || (s->drain.values != NULL && s->drain.values->thread_count > 0) ||
+        atomic_load(&header(s)->mpi_state) != 0)
         return false;
     for (size_t i = 0; i < f->row_count; i++)
         if (EVENT_MODEL(f->rows[i].code) != 'R')
@@ -287,6 +309,8 @@ static int finish_file(struct session *s, enum ending ending, bool *kept)
     }
     if (rc == 0)
         rc = drain_end(&s->drain);
+    if (rc == 0 && s->drain.values != NULL)
+        rc = values_write(s->drain.values, &s->file);
     if (rc == 0)
         rc = calibrate(s);
     identify_fill(&id, &s->facts, &s->stream);
@@ -341,6 +365,9 @@ static int end_session(struct session *s, enum ending ending)
         give_up_stream(s);
         return 1;
     }
+    values_end(s->drain.values);
+    s->drain.values = NULL;
+    remove_snapshot(s);
     if (kept)
         rc = claim_finish(&s->claim, CLAIM_CLOSED, s->file.written, &last);
     else {

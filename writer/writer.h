@@ -54,6 +54,8 @@ enum rt_window_reason {
     RT_WINDOW_FORK = 3,
     RT_WINDOW_EXEC = 4,
     RT_WINDOW_API = 5,
+    RT_WINDOW_EXITED =
+        252, /* of a thread that was there when its process ended in order (or went on as another program): `truncated` is set */
     RT_WINDOW_LIMIT = 253,  /* the file had reached its size limit: `truncated` is set */
     RT_WINDOW_KILLED = 254, /* the process ended with the window open: `truncated` is set */
     RT_WINDOW_OPEN = 255,   /* still open */
@@ -71,7 +73,8 @@ struct rt_window {
     uint16_t kind;                   /* 0 region of interest, 1 warm-up, 2 prolog, 3 epilog */
     uint8_t bcast, firing;           /* firing: this thread's alarm opened it */
     uint8_t reason;                  /* enum rt_window_reason */
-    uint8_t truncated; /* ended by the death of the process: stop_clock is the last clock seen */
+    uint8_t
+        truncated; /* ended with the process, without an event: stop_clock is the last clock seen */
     uint16_t pad;
     uint32_t region; /* string id of its region's id in a regions file, 0 = none */
     uint32_t pad2;
@@ -162,6 +165,38 @@ struct rt_function {
     char a[96], b[96]; /* what the payload words mean */
 };
 
+/* /value_instructions, /value_hot, /value_threads: in files of runs with REGTRACE_VALUES, written when the file is closed. */
+struct rt_value_instruction {
+    uint32_t number;          /* in its process, from 1 */
+    uint32_t image, build_id; /* string ids; 0 not known, has none */
+    uint32_t length;          /* of the instruction, 0 unknown */
+    uint64_t address, offset; /* offset: from its image's base; the address where there is none */
+    uint64_t samples;         /* that it was captured in */
+    uint64_t periods;         /* that these stand for */
+    uint64_t values;          /* tuples that the plug-in has made of it */
+    double threshold;         /* of its hot list: one value in so many is in it; 0 no list */
+    char code[32];            /* hexadecimal */
+};
+
+struct rt_value_hot {
+    uint32_t number; /* of the instruction */
+    uint32_t pad;
+    uint64_t context0, context1, value;
+    uint64_t count; /* in the list: * threshold is the estimate */
+};
+
+struct rt_value_thread {
+    int32_t thread;
+    uint32_t pad;
+    uint64_t samples;                                    /* with values */
+    uint64_t captured;                                   /* instructions in them */
+    uint64_t unknown, unlearned, not_run, busy, skipped; /* samples without, by enum values_none */
+    uint64_t damaged; /* samples with missing ends, or that name instructions that nobody knows */
+    uint64_t unprocessed; /* instructions that were captured after the plug-in had failed */
+    uint64_t strange;     /* tuples about addresses that were not captured */
+    uint64_t records;     /* of the stream that all this was in */
+};
+
 /* --- the reader ------------------------------------------------------------------------------------- */
 
 enum rt_file_state {
@@ -212,6 +247,12 @@ struct rt_rank_tables {
     size_t function_count;
     const struct rt_piece *pieces; /* NULL: the file has no such table, its regtrace was older */
     size_t piece_count;
+    const struct rt_value_instruction *value_instructions; /* NULL: no values were profiled */
+    size_t value_instruction_count;
+    const struct rt_value_hot *value_hot; /* by instruction */
+    size_t value_hot_count;
+    const struct rt_value_thread *value_threads;
+    size_t value_thread_count;
 };
 
 struct rt_run;  /* a folder of rank files */
@@ -252,6 +293,8 @@ RT_MUST_CHECK int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, 
                                struct rt_error *e);
 RT_MUST_CHECK int rt_rank_open_file(struct rt_rank **rank, const char *path, struct rt_error *e);
 void rt_rank_close(struct rt_rank *rank);
+/* No events are read any more: the child process ends, the tables stay. */
+void rt_rank_release(struct rt_rank *rank);
 
 const struct rt_rank_info *rt_rank_info(const struct rt_rank *rank);
 const struct rt_rank_tables *rt_rank_tables(const struct rt_rank *rank);
@@ -401,6 +444,7 @@ struct rt_channels_message {
     uint64_t bytes;
     uint32_t send_row, receive_row; /* of /rows/thread */
     int32_t sender, receiver, tag;  /* ranks of the world */
+    uint8_t likely;                 /* 1: not sure */
 };
 
 struct rt_channel_about {
@@ -427,7 +471,7 @@ struct rt_channels_about {
 
 struct rt_channels; /* a channels.h5 that is being made */
 
-/* Make it, under another name beside `path`, which is replaced when it is complete. names: of the channels, which have numbers from 0;
+/* Make it; what is there is overwritten. names: of the channels, which have numbers from 0;
  * valid until the end. Memory: up to two chunks of 8192 changes a channel. 0, or -errno with the text. */
 RT_MUST_CHECK int rt_channels_open(struct rt_channels **channels, const char *path,
                                    const char *const *names, uint32_t count, struct rt_error *e);

@@ -8,6 +8,11 @@ for (const lane of meta.lanes)
     if (lane.name === "region.window")
         lane.title = "Window"; /* by ordinals here, not by values */
 
+/* What a value is called where there is little room. */
+function shortText(lane, value) {
+    return lane.short[value] || lane.values[value];
+}
+
 const lanes = new Map(meta.lanes.map((lane) => [lane.number, lane]));
 
 const tracks = meta.tracks.map((t) => {

@@ -107,11 +107,16 @@ function describe(track, items, i) {
 
 const COMMS = { 1: "MPI_COMM_WORLD", 2: "MPI_COMM_SELF" };
 
+function whereText(row) {
+    const group = [...processes, ...nodes].find((p) => p.number === row.process);
+    return row.cpu ? `${group.name}, ${row.cpu === "several cpus" ? "threads that may run on several processors" : row.cpu}`
+        : `${group.name}, ${threadName(row)} (tid ${row.tid})`;
+}
+
 /* Rows of names and texts. */
 function factsOf(item) {
-    const { track } = item, { lane } = track, items = track.items, thread = threads[track.thread];
-    const process = processes.find((p) => p.number === thread.process);
-    const facts = [["", lane.title], ["where", `${process.name}, ${threadName(thread)} (tid ${thread.tid})`], ["from", exact(item.start)]];
+    const { track } = item, { lane } = track, items = track.items;
+    const facts = [["", lane.title], ["where", whereText(rowOf(track))], ["from", exact(item.start)]];
     if (item.end !== item.start || (lane.kind !== "curve" && lane.kind !== "ticks"))
         facts.push(["to", exact(item.end)], ["lasts", `${duration(item.end - item.start)} (${amount(Math.round(item.end - item.start))} ns)`]);
     if (lane.kind !== "calls")
@@ -185,6 +190,8 @@ function hitsOf(track) {
 /* Boxes of these names that are shown: tell(track, items, i). */
 function eachHit(tell) {
     for (const track of tracks) {
+        if (cpus.has(track.thread) !== view.processors)
+            continue;
         const found = view.matches && view.matches.get(track.lane), items = found && !view.hidden.has(track.lane.number) && itemsOf(track);
         for (let i = 0; items && i < items.n; i++)
             if (found.has(items.value[i]))

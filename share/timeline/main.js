@@ -37,14 +37,14 @@ function relaid() {
     const names = lines.map((line) => {
         const style = `top:${line.y}px;height:${line.height}px;line-height:${Math.min(line.height, 20)}px`;
         if (line.kind === "process" || line.kind === "closed")
-            return element("button", { style, "aria-expanded": String(line.kind === "process"), title: `${line.process.name} on ${line.process.node}, pid ${line.process.pid}`,
+            return element("button", { style, "aria-expanded": String(line.kind === "process"), title: line.process.pid ? `${line.process.name} on ${line.process.node}, pid ${line.process.pid}` : `${line.process.name}: processors`,
                 "data-process": line.process.number, onclick: () => foldProcess(line.process.number) }, `${line.kind === "process" ? "\u25be" : "\u25b8"} ${line.process.name}`);
         if (line.kind === "thread")
             return element("div", { class: "thread", style }, threadName(line.thread));
         if (line.kind === "lane" && line.entry.lane.kind === "curve")
             return element("div", { class: "curve", style: style.replace(/line-height:[0-9.]+px/, "line-height:14px"), title: line.entry.lane.title }, line.entry.lane.title);
         if (line.kind === "lane")
-            return element("div", { style: style.replace(/line-height:[0-9.]+px/, `line-height:${Math.min(line.each + 2, 20)}px`), title: line.entry.lane.title }, laneText(line.entry.lane));
+            return element("div", { style: style.replace(/line-height:[0-9.]+px/, `line-height:${Math.min(line.each + 2, 20)}px`), title: line.entry.lane.title }, laneText(line.entry.lane, line.thread));
         return "";
     });
     labels.replaceChildren(...names.filter((n) => n !== ""));
@@ -61,9 +61,39 @@ function foldProcess(number) {
 }
 
 function foldAll() {
-    const open = processes.some((p) => !view.closed.has(p.number));
-    view.closed = open ? new Set(processes.map((p) => p.number)) : new Set();
+    const all = groups().map((g) => g.number), open = all.some((n) => !view.closed.has(n));
+    for (const n of all)
+        if (open)
+            view.closed.add(n);
+        else
+            view.closed.delete(n);
     relaid();
+}
+
+/* Where all ranks have MPI: without start and end, which often are most of a short run. */
+function lookBetween() {
+    if (meta.init_end === undefined)
+        return;
+    look(meta.init_end, meta.finalize_begin);
+    say("Between the last MPI_Init and the first MPI_Finalize: 0 shows all of the run");
+}
+
+/* Rows of threads, or of processors. */
+function switchRows() {
+    if (nodes.length === 0)
+        return;
+    view.processors = !view.processors;
+    choose(null);
+    search(view.search, false);
+    relaid();
+    showRows();
+    say(!view.processors ? "" : nodes.every((n) => n.threads.every((c) => c.cpu === "several cpus"))
+        ? "Threads may run on several processors, so none is told apart: a page made with -cpu observed has them where their events were recorded"
+        : "Rows are processors, with the thread that runs there and what it does");
+}
+
+function showRows() {
+    document.getElementById("rows").setAttribute("aria-pressed", String(view.processors));
 }
 
 function resized() {
@@ -122,7 +152,7 @@ function step(forward) {
         const wide = Math.max(length * 8, Math.min(span, length === 0 ? span : length * 400));
         look((hit.start + hit.end - wide) / 2, (hit.start + hit.end + wide) / 2);
     }
-    const thread = threads[hit.track.thread];
+    const thread = rowOf(hit.track);
     if (view.closed.delete(thread.process))
         relaid();
     const line = lines.find((l) => l.kind === "lane" && l.entry.tracks[hit.track.depth] === hit.track);
@@ -256,7 +286,7 @@ const KEYS = {
     ArrowUp: () => { scroll.scrollTop -= 40; }, ArrowDown: () => { scroll.scrollTop += 40; },
     PageUp: () => { scroll.scrollTop -= view.height * 0.9; }, PageDown: () => { scroll.scrollTop += view.height * 0.9; },
     "+": () => zoomAt(view.width / 2, 0.6), "=": () => zoomAt(view.width / 2, 0.6), "-": () => zoomAt(view.width / 2, 1 / 0.6),
-    0: () => look(whole.from, whole.to), f: () => look(whole.from, whole.to), s: zoomToSelected, e: foldAll, w: switchPanel, m: switchMessages,
+    0: () => look(whole.from, whole.to), f: () => look(whole.from, whole.to), s: zoomToSelected, e: foldAll, i: lookBetween, c: switchRows, w: switchPanel, m: switchMessages,
     n: () => step(true), p: () => step(false), "/": () => { find.focus(); find.select(); }, Escape: nothing, "?": () => document.getElementById("keys").showModal(),
 };
 
@@ -308,8 +338,9 @@ function arrived() {
 }
 
 function begin() {
+    const working = threads.filter((t) => t.lanes.length !== 0); /* MPI libraries have others */
     document.title = `${meta.title} - regtrace`;
-    document.getElementById("title").replaceChildren(meta.title, element("small", {}, `${amount(meta.events)} events, ${processes.length} process${processes.length === 1 ? "" : "es"}, ${threads.length} thread${threads.length === 1 ? "" : "s"}, ${duration(meta.to - meta.from)}`));
+    document.getElementById("title").replaceChildren(meta.title, element("small", {}, `${amount(meta.events)} events, ${processes.length} process${processes.length === 1 ? "" : "es"}, ${working.length} thread${working.length === 1 ? "" : "s"}, ${duration(meta.to - meta.from)}`));
     document.getElementById("panel").hidden = window.innerWidth < 600;
     document.getElementById("panel-switch").setAttribute("aria-expanded", String(window.innerWidth >= 600));
     on("zoom-in", () => KEYS["+"]());
@@ -322,6 +353,10 @@ function begin() {
     on("panel-switch", switchPanel);
     on("help", KEYS["?"]);
     on("messages", switchMessages);
+    on("rows", switchRows);
+    on("between", lookBetween);
+    document.getElementById("between").hidden = meta.init_end === undefined;
+    document.getElementById("rows").hidden = nodes.length === 0;
     document.getElementById("messages").hidden = meta.messages.size === 0;
     for (const name of Object.keys(PAGES))
         on("tab-" + name, () => showPage(name));
@@ -346,6 +381,7 @@ function begin() {
     window.addEventListener("resize", resized);
     prefersDark.addEventListener("change", (event) => useTheme(event.matches));
     takeFragment(wishes);
+    showRows();
     const top = view.top;
     resized();
     useTheme(prefersDark.matches);
@@ -358,4 +394,4 @@ function begin() {
 
 begin();
 /* For tests, and for who is curious. */
-window.regtrace = { meta, view, store, tracks, threads, timings, look, search, step, itemsOf, figuresOf, itemAt, messagesOf, messagesOfItem, describe, choose, paint, pick, lines: () => lines, windows: () => (windows || collectWindows(), windows) };
+window.regtrace = { meta, view, store, tracks, threads, cpus, timings, switchRows, look, search, step, itemsOf, figuresOf, itemAt, messagesOf, messagesOfItem, describe, choose, paint, pick, lines: () => lines, windows: () => (windows || collectWindows(), windows) };

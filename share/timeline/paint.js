@@ -107,7 +107,7 @@ function paintItems(items, lane, y0, y1, scale) {
         if (x1 - x0 > 2 * ratio)
             fill(x0, x0 + 1, y0, y1, paint.edge[value[i]]);
         if (x1 - x0 > 22 * ratio && y1 - y0 >= 11 * ratio)
-            texts.push([lane.values[value[i]], x0, x1, y0, y1, paint.text[value[i]]]);
+            texts.push([shortText(lane, value[i]), x0, x1, y0, y1, paint.text[value[i]]]);
     }
 }
 
@@ -127,7 +127,7 @@ function paintBins(bins, lane, y0, y1, scale) {
         if (whole > of)
             fill(x0, x1, y1 - whole, y1 - of, theme.mixed);
         if (x1 - x0 > 22 * ratio && height >= 11 * ratio && share[i] === 255)
-            texts.push([lane.values[value[i]], x0, x1, y0, y1, paint.text[value[i]]]);
+            texts.push([shortText(lane, value[i]), x0, x1, y0, y1, paint.text[value[i]]]);
     }
 }
 

@@ -32,7 +32,7 @@ const ROWS_MAX = 40;
 function laneTable(lane, map, most, counted) {
     const flat = lane.kind === "ticks", sorted = [...map.entries()].sort((a, b) => (flat ? b[1].count - a[1].count : b[1].self - a[1].self) || a[0] - b[0]);
     const rows = sorted.slice(0, ROWS_MAX).map(([value, sum]) => element("tr", { class: "row", title: lane.values[value] + " (a click finds it)", onclick: () => search(lane.values[value], true) },
-        element("td", {}, element("span", { class: "dot", style: `background:${colourOf(lane, value)}` }), lane.values[value]),
+        element("td", {}, element("span", { class: "dot", style: `background:${colourOf(lane, value)}` }), shortText(lane, value)),
         element("td", {}, counted ? amount(sum.count) : ""), ...(flat ? [] : [element("td", {}, counted ? duration(sum.self) : ""), element("td", {}, duration(sum.ns)), share(sum.self, most)])));
     const more = sorted.length > ROWS_MAX ? [element("p", { class: "note" }, `and ${amount(sorted.length - ROWS_MAX)} more`)] : [];
     return [element("h2", {}, lane.title), table(flat ? ["name", "times"] : ["name", "times", "own time", "in all", ""], rows), ...more];
@@ -41,7 +41,7 @@ function laneTable(lane, map, most, counted) {
 function rankTable(figures, span) {
     const rows = figures.byThread.filter((t) => t.windows > 0 || t.mpi > 0).slice(0, 400).map((t) => {
         const process = processes.find((p) => p.number === t.thread.process), rest = Math.max(0, t.windows - t.mpi);
-        return element("tr", {}, element("td", {}, process.name + (process.threads.length > 1 ? `.${t.thread.thread}` : "")), element("td", {}, duration(t.windows)),
+        return element("tr", {}, element("td", {}, process.name + (process.threads.filter((o) => o.lanes.length).length > 1 ? `.${t.thread.thread}` : "")), element("td", {}, duration(t.windows)),
             element("td", {}, figures.exact ? amount(t.calls) : ""), element("td", {}, duration(t.mpi)), element("td", {}, percent(t.mpi, t.mpi + rest)), share(t.mpi, span));
     });
     return [element("h2", {}, "Ranks and threads"), table(["", "in windows", "MPI calls", "in MPI", "", ""], rows)];
@@ -145,7 +145,7 @@ function showLanes() {
             relaid();
         } });
         box.checked = !view.hidden.has(lane.number);
-        const n = tracks.reduce((sum, t) => sum + (t.lane === lane ? t.count : 0), 0);
+        const n = tracks.reduce((sum, t) => sum + (t.lane === lane && (lane.name === "ovni.tid" || !cpus.has(t.thread)) ? t.count : 0), 0);
         return element("label", { class: "lane" }, box, lane.title, element("span", { class: "note" }, `${lane.name}, ${amount(n)}`));
     });
     const realtime = meta.realtime ? new Date(meta.realtime / 1e6).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "unknown";

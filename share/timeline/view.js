@@ -2,14 +2,14 @@
  * What is looked at: a span of time, rows that are open or closed, lanes that are shown; and where each line lies. */
 const view = {
     from: meta.from, to: Math.max(meta.to, meta.from + 1), top: 0, width: 1, height: 1,
-    closed: new Set(), hidden: new Set(), selected: null, item: null, search: "", matches: null, messages: false,
+    closed: new Set(), hidden: new Set(), selected: null, item: null, search: "", matches: null, messages: false, processors: false,
 };
 const whole = { from: view.from, to: view.to };
 const NARROWEST = 20; /* ns over the whole width */
 
 /* --- rows ------------------------------------------------------------------------------------------------------------- */
 
-const ORDER = ["region.window", "region.alarm", "ovni.flush", "region.pcontrol", "region.name", "region.mark", "mpi.activity", "mpi.function",
+const ORDER = ["ovni.tid", "region.window", "region.alarm", "ovni.flush", "region.pcontrol", "region.name", "region.mark", "mpi.activity", "mpi.function",
     "func.name", "region.signal", "sample.function", "pmu."];
 const BOX = 15, FLAME = 14;
 
@@ -22,11 +22,11 @@ function heightOf(lane) {
     return lane.kind === "curve" ? 30 : lane.kind === "ticks" ? 11 : lane.name === "mpi.activity" ? 9 : lane.name === "region.window" ? 12 : BOX;
 }
 
-const SHORT = { "region.window": "windows", "region.alarm": "alarms", "ovni.flush": "recorder", "region.pcontrol": "MPI_Pcontrol", "region.name": "regions",
+const SHORT = { "region.window": "windows", "region.alarm": "alarms", "ovni.flush": "recorder", "ovni.tid": "thread", "region.pcontrol": "MPI_Pcontrol", "region.name": "regions",
     "mpi.activity": "state", "mpi.function": "MPI calls", "func.name": "functions", "region.signal": "signals", "sample.function": "samples" };
 
-function laneText(lane) {
-    return SHORT[lane.name] || lane.title;
+function laneText(lane, row) {
+    return row.cpu && lane.name === "ovni.tid" ? row.cpu : SHORT[lane.name] || lane.title;
 }
 
 /* Threads by process, and for each its lanes with their tracks by depth. */
@@ -38,23 +38,45 @@ meta.threads.forEach((thread, number) => {
     process.threads.push({ ...thread, index: number, lanes: [] });
 });
 const threads = processes.flatMap((p) => p.threads);
+
+/* Nodes with their processors, as rows that stand for processes with their threads. */
+const nodes = [], cpus = new Map();
+for (const { row, node, number } of meta.processors) {
+    let group = nodes.find((n) => n.node === meta.nodes[node]);
+    if (!group)
+        nodes.push(group = { number: -1 - node, node: meta.nodes[node], name: meta.nodes[node], threads: [] });
+    const cpu = { cpu: number < 0 ? "several cpus" : `cpu ${number}`, process: group.number, index: row, lanes: [] };
+    group.threads.push(cpu);
+    cpus.set(row, cpu);
+}
+
+/* The thread, or the processor, whose track it is. */
+function rowOf(track) {
+    return threads[track.thread] || cpus.get(track.thread);
+}
+
+function groups() {
+    return view.processors ? nodes : processes;
+}
+
 for (const track of tracks) {
-    const lanesOf = threads[track.thread].lanes;
+    const lanesOf = rowOf(track).lanes;
     let entry = lanesOf.find((l) => l.lane === track.lane);
     if (!entry)
         lanesOf.push(entry = { lane: track.lane, tracks: [] });
     entry.tracks[track.depth] = track;
 }
-for (const thread of threads)
-    thread.lanes.sort((a, b) => orderOf(a.lane) - orderOf(b.lane) || a.lane.number - b.lane.number);
+for (const row of [...threads, ...cpus.values()])
+    row.lanes.sort((a, b) => orderOf(a.lane) - orderOf(b.lane) || a.lane.number - b.lane.number);
 for (const process of processes) {
     const same = processes.filter((p) => p.rank === process.rank);
     process.name = `rank ${process.rank}` + (same.length > 1 ? ` (${process.pid})` : "");
-    process.main = process.threads.reduce((a, b) => (weight(b) > weight(a) ? b : a));
 }
+for (const group of [...processes, ...nodes])
+    group.main = group.threads.reduce((a, b) => (weight(b) > weight(a) ? b : a));
 
 function weight(thread) {
-    return thread.lanes.reduce((n, l) => n + (l.lane.kind === "calls" ? 1e6 : 0) + l.tracks.length, 0);
+    return thread.lanes.reduce((n, l) => n + (l.lane.kind === "calls" ? 1e6 : 0) + (thread.cpu ? l.tracks[0].count : l.tracks.length), 0);
 }
 
 function threadName(thread) {
@@ -64,6 +86,8 @@ function threadName(thread) {
 /* The one line of a closed process: windows, and what is told most of it. */
 function summary(process) {
     const of = (name) => process.main.lanes.find((l) => l.lane.name === name);
+    if (view.processors)
+        return [of("mpi.activity"), of("ovni.tid")].filter(Boolean);
     return [of("region.window"), of("mpi.activity"), of("mpi.function") || of("func.name") || of("region.name")].filter(Boolean);
 }
 
@@ -78,7 +102,7 @@ function layOut() {
         y += line.height;
         lines.push(line);
     };
-    for (const process of processes) {
+    for (const process of groups()) {
         if (view.closed.has(process.number)) {
             add({ kind: "closed", process, thread: process.main, height: 20, parts: summary(process) });
             continue;
@@ -86,7 +110,7 @@ function layOut() {
         add({ kind: "process", process, height: 20 });
         const some = process.threads.filter((t) => t.lanes.length !== 0);
         for (const thread of some) {
-            if (some.length > 1)
+            if (some.length > 1 && !thread.cpu)
                 add({ kind: "thread", process, thread, height: 15 });
             for (const entry of thread.lanes) {
                 if (view.hidden.has(entry.lane.number))
@@ -173,6 +197,8 @@ function keepView() {
         if (view.search)
             parts.push(`find=${encodeURIComponent(view.search)}`);
         parts.push(`closed=${[...view.closed].join(".")}`);
+        if (view.processors)
+            parts.push("rows=processors");
         if (view.hidden.size)
             parts.push(`hidden=${[...view.hidden].join(".")}`);
         try {
@@ -187,6 +213,7 @@ function takeFragment(wished) {
     const select = (wished.get("select") || "").split("-").map(Number);
     view.closed = wished.has("closed") ? numbers("closed") : processes.length > 8 ? new Set(processes.map((p) => p.number)) : new Set();
     view.hidden = numbers("hidden");
+    view.processors = wished.get("rows") === "processors" && nodes.length > 0;
     view.top = parseFloat(wished.get("top")) || 0;
     view.search = wished.get("find") || "";
     view.selected = select.length === 2 && select[0] < select[1] ? { from: select[0], to: select[1] } : null;

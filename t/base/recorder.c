@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -81,7 +82,7 @@ static void *reader(void *arg)
 
 /* --- producers ---------------------------------------------------------------------------------------- */
 
-static __thread uint64_t from_handler;
+static __thread volatile uint64_t from_handler;
 static _Atomic uint64_t all_from_handlers;
 
 static void on_signal(int signo)
@@ -93,13 +94,19 @@ static void on_signal(int signo)
     errno = keep;
 }
 
+/* arg: where it says that it is done with; it is interrupted at least once, however long it had no processor. */
 static void *producer(void *arg)
 {
-    (void)arg;
+    _Atomic bool *done = arg;
     struct recorder_thread *t = &recorder_self;
     (void)recorder_thread_attach(t, false);
-    for (uint64_t i = 0; i < EVENTS; i++)
+    for (uint64_t i = 0; i < EVENTS; i++) {
         (void)recorder_emit(t, EV_MARK_SET, i, t->tid);
+        while (done != NULL && i == EVENTS / 2 && from_handler == 0)
+            (void)sched_yield();
+    }
+    if (done != NULL)
+        atomic_store(done, true);
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
@@ -187,8 +194,9 @@ static void test_interrupted_thread(void)
     sigaction(SIGALRM, &sa, NULL);
     pthread_t r, p;
     pthread_create(&r, NULL, reader, &s);
-    pthread_create(&p, NULL, producer, NULL);
-    for (int i = 0; i < 3000; i++) {
+    _Atomic bool done = false;
+    pthread_create(&p, NULL, producer, &done);
+    for (int i = 0; i < 3000 || !atomic_load(&done); i++) {
         (void)pthread_kill(p, SIGALRM);
         usleep(5);
     }

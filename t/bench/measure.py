@@ -9,7 +9,7 @@ SOURCE, BUILD, SCRATCH = (os.environ[k] for k in ("REGTRACE_SOURCE", "REGTRACE_B
 LIBRARY = os.path.join(BUILD, ".libs", "libregtrace.so")
 WRITER = os.path.join(BUILD, "writer", "regtrace-writer")
 HERE = os.path.join(SOURCE, "t", "bench")
-QUICK = False
+QUICK = LARGE = False
 
 median = statistics.median
 

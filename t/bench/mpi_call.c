@@ -9,7 +9,7 @@
 
 int main(int argc, char **argv)
 {
-    enum { CALLS = 2000, BURST = 20, MOST = 10000 };
+    enum { CALLS = 2000, BURST = 20, MOST = 20000 };
     static double rounds[MOST];
     MPI_Init(&argc, &argv);
     int n = bench_count(argc, argv, 301, MOST);

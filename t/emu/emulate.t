@@ -39,7 +39,7 @@ run 60 "$REGTRACE" emulate "$last/regtrace.h5"
 is "$status" 0 'once more, by regtrace.h5'
 cmp first.h5 "$last/channels.h5"
 ok $? 'the same run gives the same bytes'
-is "$(find . -name 'channels.h5.*')" '' 'and no file of another name is left'
+is "$(find . -name '*h5?*')" '' 'and no file of another name is left'
 
 link() { "$PYTHON" -c 'import h5py, sys
 f = h5py.File(sys.argv[1] + "/regtrace.h5")
@@ -77,10 +77,10 @@ refuses 2 'output is empty' 'no name' -output= moved
 refuses 2 'wait is "soon"' 'no time' -wait soon moved
 refuses 2 'no folder is named' 'no folder'
 refuses 1 'none of the ranks asked for' 'a rank that is not there' -rank 77 moved
-refuses 1 'one.h5 is there, and left alone' 'a file that is there' -o one.h5 moved
-refuses 1 'moved/rank-00000.h5 is there, and left alone' 'a rank file above all' -o moved/rank-00000.h5 moved
-refuses 1 'cannot write nowhere/c.h5: No such file or directory; -output' 'a folder that is not there' -o nowhere/c.h5 moved
-refuses 1 'No space left on device|cannot write /dev/full' 'a place that takes nothing' -o /dev/full/x moved
+refuses 1 'one.h5 is there already: -force replaces it; -output FILE' 'a file that is there' -o one.h5 moved
+refuses 1 'moved/rank-00000.h5 is a file of a recording, which is left alone' 'a rank file above all' -o moved/rank-00000.h5 -force moved
+refuses 1 'nowhere/c.h5 cannot be made: No such file or directory; -output' 'a folder that is not there' -o nowhere/c.h5 moved
+refuses 1 '/dev/full/x cannot be made: Not a directory' 'a place that takes nothing' -o /dev/full/x moved
 
 # A killed run.
 run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/killed" REGTRACE_DEFAULT_START=0 REGTRACE_FUNCTIONS='told_' "$T/told.$last" kill

@@ -64,6 +64,19 @@ uint32_t emu_comms_process(const struct emu_comms *c, uint32_t comm, uint32_t si
         return EMU_NO_PROCESS;
     return (uint32_t)rank + (comm == INTER && side == 1);
 }
+/* Windows are in t/emu/windows.t. */
+bool emu_is_single(const struct rt_rank *file, int32_t thread, int level)
+{
+    (void)file;
+    (void)thread;
+    (void)level;
+    return false;
+}
+const struct rt_rank_info *rt_rank_info(const struct rt_rank *rank)
+{
+    (void)rank;
+    return NULL;
+}
 int64_t emu_whole_until(const struct rt_rank *file, int32_t thread, int32_t window, int level)
 {
     (void)thread;
@@ -117,6 +130,7 @@ static void come_up(int64_t ns, uint32_t stream)
  *   . HANDLE                         something else is
  *   x HANDLE                         cancelled
  *   s HANDLE                         a persistent one starts
+ *   r SOURCE TAG ROOM                what a call receives that sends as well
  *   m HANDLE                         the message of a matched probe is received now
  *   i                                MPI is up */
 static void play_line(const char *line)
@@ -148,6 +162,7 @@ static void play_line(const char *line)
     case '.': event(ns, stream, EV_MPI_COMPLETE, handle, peer_tag(INT32_MIN, INT32_MIN)); break;
     case 'x': event(ns, stream, EV_MPI_CANCELLED, handle, 0); break;
     case 's': event(ns, stream, EV_MPI_STARTED, handle, 0); break;
+    case 'r': event(ns, stream, EV_MPI_RECEIVE, peer_tag(x[0], x[1]), (uint64_t)x[2]); break;
     case 'm': event(ns, stream, EV_MPI_MESSAGE, handle, 0); break;
     case 'i': come_up(ns, stream); break;
     default: abort();
@@ -337,6 +352,22 @@ static const struct script scripts[] = {
      "10 0 = Isendrecv 1 7 100 51; 12 2 = Isendrecv 0 8 200 61; 20 2 ! 61 0 7 100;"
      "22 0 ! 51 1 8 200",
      "10-12 12-10", 0, 0},
+    {"... that does not say what it has received: what the call names, if it has room",
+     "10 0 = Send 1 7 100 0; 12 0 = Send 1 7 100 0; 14 2 > Isendrecv 0 8 200 1; 15 2 r 0 7 100;"
+     "16 2 < Isendrecv 61; 20 2 . 61; 22 2 > Recv 0 7 999 1; 23 2 ! 0 0 7 100; 24 2 < Recv 0;"
+     "30 0 > Recv 1 8 999 1; 31 0 ! 0 1 8 200; 32 0 < Recv 0",
+     "10-14 12-22 14-30", 0, 0},
+    {"... without room, and from any",
+     "10 0 = Send 1 7 100 0; 11 0 = Send 1 8 100 0; 14 2 > Isendrecv -2 8 200 1; 15 2 r 0 7 99;"
+     "16 2 < Isendrecv 61; 20 2 . 61; 22 2 > Isendrecv -2 8 200 1; 23 2 r -1 8 100;"
+     "24 2 < Isendrecv 61; 26 2 . 61; 30 2 > Isendrecv -2 8 200 1; 31 2 r -2 -1 100;"
+     "32 2 < Isendrecv 61; 33 2 . 61",
+     "alone 1/0 unlike 1/1 unfinished 0/1", 0, 0},
+    {"a handle that another thread has before the last one's completion is told",
+     "10 2 = Irecv 0 7 999 61; 12 2 > Wait 0 0 0 1; 14 3 = Irecv 0 8 999 61;"
+     "16 3 > Wait 0 0 0 1; 18 3 ! 61 0 8 100; 19 3 < Wait 0; 20 2 ! 61 0 7 100; 21 2 < Wait 0;"
+     "5 0 = Send 1 7 100 0; 7 0 = Send 1 8 100 0",
+     "5-10 7-14", 0, 0},
     {"two threads that send the same at once: their order is not known",
      "10 0 > Send 1 7 100 1; 11 1 > Send 1 7 100 1; 12 0 < Send 0; 13 1 < Send 0;"
      "20 2 > Recv 0 7 999 1; 21 2 ! 0 0 7 100; 22 2 < Recv 0; 30 2 > Recv 0 7 999 1;"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `messages DIR`: each message of a run by the marks that stood when it was sent and posted: sent, posted, sender, receiver, tag, bytes. Marks
- * of type 1 and 2 number sends and receives. Behind them what has no partner, by reason: why, sends, receives. */
+ * of type 1 and 2 number sends and receives; 0: none was set in the window. "likely" instead of "message": not sure. Behind them what has no partner, by reason: why, sends, receives. */
 #include "tools/emu/messages.h"
 
 #include <inttypes.h>
@@ -42,9 +42,9 @@ static void found(void *context, const struct emu_message *m)
     (void)context;
     if (m->send_ns > m->sent_ns || m->receive_ns > m->received_ns || m->send_ns > m->received_ns)
         printf("times are wrong:");
-    printf("message %" PRIu64 " %" PRIu64 " %" PRId32 " %" PRId32 " %" PRId32 " %" PRIu64 "\n",
-           at(0, m->send_stream, m->send_ns), at(1, m->receive_stream, m->receive_ns), m->sender,
-           m->receiver, m->tag, m->bytes);
+    printf("%s %" PRIu64 " %" PRIu64 " %" PRId32 " %" PRId32 " %" PRId32 " %" PRIu64 "\n",
+           m->likely ? "likely" : "message", at(0, m->send_stream, m->send_ns),
+           at(1, m->receive_stream, m->receive_ns), m->sender, m->receiver, m->tag, m->bytes);
 }
 
 static int read_all(struct emu_streams *s, struct emu_messages *m, struct rt_error *e)
@@ -56,6 +56,11 @@ static int read_all(struct emu_streams *s, struct emu_messages *m, struct rt_err
         rc = emu_streams_next(s, &r, &got, e);
         if (rc != 0 || !got)
             break;
+        if (r.event.code == EV_WINDOW_OPEN) {
+            r.event.b = 0;
+            note(0, &r);
+            note(1, &r);
+        }
         if (r.event.code == EV_MARK_SET && (r.event.a == 1 || r.event.a == 2))
             note((uint32_t)r.event.a - 1, &r);
         rc = emu_messages_take(m, &r, e);

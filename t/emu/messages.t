@@ -17,10 +17,8 @@ for mpi in openmpi mpich; do
     is $? 0 "$mpi: its messages are matched"
     grep '^message' "$T/all" | sort >"$T/got"
     is "$(comm -13 "$T/want" "$T/got" | head -3)" "" "$mpi: none is invented"
-    # Of requests that threads make at once the recorder may not tell which is which: what is missing of those is counted.
-    is "$(comm -23 "$T/want" "$T/got" | awk '$6 < 100' | head -3)" "" "$mpi: all of one thread are there"
-    is "$(awk '/^left/ { n += $2 } END { print n + 0 }' "$T/all")" "$(comm -23 "$T/want" "$T/got" | wc -l)" \
-        "$mpi: as many are counted as are missing"
+    is "$(comm -23 "$T/want" "$T/got" | head -3)" "" "$mpi: all are there, also those of threads"
+    is "$(grep '^left' "$T/all")" "" "$mpi: none is counted as without a partner"
     [ "$(wc -l <"$T/got")" -gt 1000 ]
     ok $? "$mpi: and they are many"
     "$MESSAGES" "$T/run" | cmp -s - "$T/all"
@@ -43,9 +41,7 @@ for mpi in openmpi mpich; do
     is "$(diff "$T/want" "$T/got" | head -4)" "" "$mpi: all $(wc -l <"$T/want") are there, and no other"
     [ "$(wc -l <"$T/got")" -gt 5000 ]
     ok $? "$mpi: and they are many"
-    # MPICH 4.0 does not say what requests of MPI_Isendrecv have received: two of each rank in each of 60 rounds.
-    is "$(awk '/^left/ { s += $2; r += $3 } END { print s + 0, r + 0 }' "$T/all")" \
-        "$([ $mpi = mpich ] && echo 480 480 || echo 0 0)" "$mpi: without a partner are those of which nobody can know"
+    is "$(grep '^left' "$T/all")" "" "$mpi: none is without a partner"
     rm -rf "$T/run" "$T"/log.*
     run 100 "$REGTRACE" run -quiet -o "$T/run" -- "mpirun.$mpi" -np 4 "$T/kinds" "$T" killed
     sort "$T"/log.* >"$T/want"

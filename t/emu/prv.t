@@ -47,6 +47,39 @@ whole "$T/killed-prv" 'salvage'
 is "$(prv "$T/killed-prv" thread 311 | tail -1)" '0 0' 'its thread is over at the end'
 is "$(prv "$T/killed-prv" thread 311 | tail -2 | head -1)" '0 never ends' 'in the region that it was in'
 
+# A thread that is still there when its process ends in order.
+cc -O1 -I"$REGTRACE_SOURCE/share/include" -pthread -x c -o "$T/outlived" - <<'C' || exit 99
+#include <pthread.h>
+#include <regtrace.h>
+#include <semaphore.h>
+#include <unistd.h>
+static sem_t there;
+static void *waits(void *unused)
+{
+    regtrace_region_begin("waits");
+    sem_post(&there);
+    pause();
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    regtrace_region_begin("whole");
+    sem_init(&there, 0, 0);
+    pthread_create(&thread, NULL, waits, NULL);
+    sem_wait(&there);
+    regtrace_region_end("whole");
+    return 0;
+}
+C
+run 60 "$REGTRACE" run -quiet -o "$T/outlived.run" -- "$T/outlived"
+run 60 "$REGTRACE" report --json "$T/outlived.run"
+is "$(grep -o '"closed_by": "[a-z ]*"' <<<"$out" | sort | tr '\n' ',')" '"closed_by": "end of program","closed_by": "exited with the process",' 'a thread that ends with its process was not killed' || diag "$err"
+is "$(PYTHONPATH=$REGTRACE_SOURCE/share/python "$PYTHON" -c 'import sys, regtrace; print(sorted(regtrace.open(sys.argv[1]).windows()["closed_by"]))' "$T/outlived.run")" "['end of program', 'exited with the process']" 'in Python likewise'
+run 60 "$REGTRACE" prv "$T/outlived.run"
+is "$status" 0 'and its run is whole' || diag "$err"
+whole "$T/outlived.run-prv" 'a thread that ends with its process'
+
 # What the recorder never does: a function is left that was not entered.
 mkdir -p "$T/wrong"
 "$REGTRACE_BUILD/t/emu/wrong" "$REGTRACE_BUILD/writer/regtrace-writer" "$T/wrong" "$T/wrong.stream"
@@ -62,7 +95,7 @@ is "$(prv "$T/salvaged" thread 320 | tr '\n' ',')" '0 0,0 0x1000,0 Unknown,0 0x3
 
 run 60 "$REGTRACE" prv "$T/run"
 is "$status" 1 'a folder that is there is left alone'
-like "$err" 'run-prv is there and holds something.*-output DIR' 'with the remedy'
+like "$err" 'run-prv is there already: -force replaces it; -output DIR' 'with the remedy'
 run 60 "$REGTRACE" prv -rank 7 -o "$T/none" "$T/run"
 is "$status" 1 'a rank that is not there'
 like "$err" 'none of the ranks asked for' 'is said'

@@ -93,5 +93,28 @@ for mpi in openmpi mpich; do
         right "$mpi, the second window" $f run 'log.0 log.1 log.2 log.3' -window 1
         is "$(wc -l <"got.$f")" 0 "$mpi, the second window: $f has none"
     done
+    # Of ranks that say nothing of MPI_COMM_WORLD itself: it has its number all the same.
+    [ "$formats" != chrome ] || continue
+    "mpicc.$mpi" -o self -x c - <<'END' || exit 99
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Pcontrol(1);
+    MPI_Barrier(MPI_COMM_SELF);
+    MPI_Pcontrol(0);
+    MPI_Finalize();
+    return 0;
+}
+END
+    rm -rf run
+    run 60 "$REGTRACE" run -quiet -pcontrol std -o run -- "mpirun.$mpi" -np 3 ./self
+    for ranks in 1 0,2; do
+        run 60 "$REGTRACE" export -otf2 out.otf2 -force -rank $ranks run
+        otf2-print -G out.otf2/traces.otf2 >readable 2>print.err
+        is "$?$(cat print.err; grep -i 'out of order' readable)" 0 "$mpi, ranks $ranks, no MPI_COMM_WORLD: otf2-print has nothing against it"
+        is "$(sed -n 's/^COMM  *\([0-9]*\) .*/\1/p' readable | head -2 | tr '\n' ' ')" '0 1 ' "$mpi, ranks $ranks: communicators are numbered without a gap"
+        like "$(grep 'GROUP.*"MPI_COMM_WORLD"' readable)" " $(wc -w <<<"${ranks/,/ }") Members?:" "$mpi, ranks $ranks: it has those that are exported"
+    done
 done
 done_testing

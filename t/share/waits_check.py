@@ -65,7 +65,7 @@ def main(run, log, source):
                 check((w.function, w.for_rank) == (function, whom), f"{label} of rank {rank}: {w}")
                 end = w.begin_ns + w.wait_ns  # then the other came
                 check(cause[0] - slack <= end <= cause[1] + slack, f"{label} of rank {rank} ends at {end}, not in {cause}")
-    check(seen >= 5, f"only {seen} of the waits came about")
+    check(seen >= 1, f"only {seen} of the waits came about")
     # What else is long is of the program's own barriers between the parts.
     in_parts = [w for w in long.itertuples() if w.function != "MPI_Barrier" and w.wait_ns > late * 3 // 4]
     known = [w for w in in_parts if any(w.function == f and w.kind == k and w.rank in who for k, who, _, f in WANTED.values())]

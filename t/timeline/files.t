@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The files of regtrace timeline, without a browser: what they hold, what is refused, that they are the same each time.
 . "$(dirname "$0")/../lib.sh"
+PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -o "$T/threads" "$REGTRACE_SOURCE/t/emu/threads.c" -pthread || exit 99
 run 60 "$REGTRACE" run -quiet -o "$T/run" -- "$T/threads"
 is "$status" 0 "a run of two processes with four threads each" || diag "$err"
@@ -67,6 +68,35 @@ if [ -w /dev/full ]; then
     is "$status" 1 "what is there is no file to be written"
 fi
 
+# Forty functions, which are recorded and sampled: each has a colour of its own, the same wherever it is shown.
+{
+    for i in {1..40}; do echo "__attribute__((noinline)) void f$i(void) { for (volatile int k = 0; k < 200000; k++) ; }"; done
+    echo 'int main(void) {'
+    for i in {1..40}; do echo "f$i();"; done
+    echo '}'
+} >forty.c
+cc -O1 -finstrument-functions -o forty forty.c || exit 99
+run 60 "$REGTRACE" run -quiet -functions 1 -sample cpu:1ms -o forty.run -- ./forty
+is "$status" 0 "a run of forty functions" || diag "$err"
+run 60 "$REGTRACE" timeline -o forty.html forty.run
+if [ "$PYTHON" = no ]; then
+    skip "their colours" "no python3"
+else
+    cat >colours.py <<'P'
+import json, re
+page = open("forty.html", encoding="utf-8").read()
+meta = json.loads(re.search(r'<script id="meta" type="application/json">(.*?)</script>', page, re.S).group(1))
+by_name = {}
+for lane in meta["lanes"]:
+    if lane["name"] in ("func.name", "sample.function"):
+        for name, colour in zip(lane["values"], lane["colours"]):
+            by_name.setdefault(name, set()).add(colour)
+functions = [n for n in by_name if re.fullmatch(r"f[0-9]+", n)]
+print(len(functions), len(set.union(*(by_name[n] for n in functions))), [n for n in functions if len(by_name[n]) > 1])
+P
+    is "$("$PYTHON" colours.py 2>&1)" '40 40 []' "each has one colour, and no other has it"
+fi
+
 # PNG by libcairo, or the reason.
 run 60 "$REGTRACE" timeline --png one.png run
 if [ "$status" = 0 ]; then
@@ -113,5 +143,34 @@ ok $? "and no page is left"
 run 60 "$REGTRACE" timeline -policy salvage dead
 [ -s dead.html ]
 ok $? "which makes one" || diag "$err"
+
+# Names that are not UTF-8, and places that are none.
+cat >latin.c <<'C'
+#include <regtrace.h>
+int main(void)
+{
+    regtrace_region_begin("caf\351 <&>");
+    regtrace_region_end("caf\351 <&>");
+    return 0;
+}
+C
+cc -I"$REGTRACE_SOURCE/share/include" -o latin latin.c || exit 99
+run 60 "$REGTRACE" run -quiet -o latin.run -- ./latin
+ok_run "a picture of names in another encoding" "$REGTRACE" timeline --svg latin.svg latin.run
+is "$("$PYTHON_ANY" -c 'import xml.dom.minidom as m; print(m.parse("latin.svg").documentElement.tagName)' 2>&1)" svg "is XML"
+if compgen -G '/usr/lib/*/libcairo.so.2' >/dev/null || compgen -G '/usr/lib64/libcairo.so.2' >/dev/null; then
+    ok_run "and is drawn as PNG" "$REGTRACE" timeline --png latin.png latin.run
+else
+    skip "a PNG of such names" "no libcairo"
+fi
+for wrong in 'timeline -o -' 'timeline --svg -' 'emulate -o -'; do
+    echo precious >./-
+    # shellcheck disable=SC2086
+    run 60 "$REGTRACE" $wrong -force latin.run
+    is "$status $(cat ./-)" '1 precious' "$wrong: standard output is refused, a file of that name left alone"
+done
+rm ./-
+run 60 "$REGTRACE" timeline --svg one --png one latin.run
+is "$status" 2 "two pictures with one name are refused"
 leaves_streams=1
 done_testing

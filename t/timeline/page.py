@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages in a browser. Usage: page.py SMALL SMALL.html LARGE LARGE.html FEW.html DROP.html; lines "ok|what" or "no|what|why"."""
+"""Pages in a browser. Usage: page.py SMALL SMALL.html LARGE LARGE.html FEW.html DROP.html SEEN.html; lines "ok|what" or "no|what|why"."""
 
 import sys
 import time
@@ -191,10 +191,106 @@ DROPPED = """(() => {
 })()"""
 
 
+def between(b, run):
+    calls = run.mpi_calls()
+    b.key("0")
+    b.key("i")
+    got = b.run("[regtrace.view.from, regtrace.view.to]")
+    first = b.run("(() => { let best = Infinity; for (const t of regtrace.tracks.filter((t) => t.lane.name === 'mpi.function')) best = Math.min(best, regtrace.itemsOf(t).start[0]); return best; })()")
+    shift = int(calls["begin_ns"].min()) - first
+    want = [int(calls[calls["function"] == "MPI_Init"]["end_ns"].max()) - shift, int(calls[calls["function"] == "MPI_Finalize"]["begin_ns"].min()) - shift]
+    ok(all(abs(g - w) <= 4 for g, w in zip(got, want)), "i: from the last MPI_Init to the first MPI_Finalize", f"{got} and {want}")
+    b.key("0")
+
+
 def dropped(b):
     count, wrong, first = b.run(DROPPED)
     ok(count > 0, f"events were dropped {count} times")
     same((wrong, first), (0, []), "before each time nothing is known, instead of what was there when the first of them was lost")
+
+
+RUNS = """(() => {
+    const result = {};
+    for (const track of regtrace.tracks.filter((t) => t.lane.name === "ovni.tid")) {
+        const items = regtrace.itemsOf(track), cpu = regtrace.cpus.get(track.thread).cpu;
+        for (let i = 0; i < items.n; i++) {
+            const key = cpu + "/" + track.lane.values[items.value[i]];
+            result[key] = (result[key] || 0) + items.end[i] - items.start[i];
+        }
+    }
+    return result;
+})()"""
+
+DOES = """(() => {
+    const name = (t) => { const process = regtrace.threads.filter((o) => o.process === t.process && o.lanes.length); return `rank ${t.rank}` + (process.length > 1 ? `.${t.thread}` : ""); };
+    const wrong = [];
+    let seen = 0;
+    for (const track of regtrace.tracks.filter((t) => t.lane.name === "ovni.tid")) {
+        const items = regtrace.itemsOf(track), states = regtrace.tracks.find((t) => t.thread === track.thread && t.lane.name === "mpi.activity");
+        for (let i = 0; i < items.n; i++) {
+            const who = track.lane.values[items.value[i]], time = (items.start[i] + items.end[i]) / 2;
+            regtrace.look(time - 10, time + 10); /* what is there, not what is near */
+            const thread = regtrace.threads.find((t) => name(t) === who), own = thread && regtrace.tracks.find((t) => t.thread === thread.index && t.lane.name === "mpi.activity");
+            const got = regtrace.itemAt(states, time), want = own ? regtrace.itemAt(own, time) : { name: "Several threads" };
+            seen++;
+            if ((got && got.name) !== (want && want.name)) wrong.push([who, time, got && got.name, want && want.name]);
+        }
+    }
+    return [seen, wrong.length, wrong.slice(0, 3)];
+})()"""
+
+
+def who_ran(run):
+    """ns by processor and by who was there, where each thread's last event was recorded: of the files' events alone."""
+    events = run.events()
+    events = events.sort_values(["time_ns", "rank", "process"], kind="stable")
+    left = events.groupby(["rank", "thread"]).size().to_dict()
+    several = {rank: len(group["thread"].unique()) > 1 for rank, group in events.groupby("rank")}
+    where, there, since, total = {}, {}, {}, {}
+
+    def name_of(rank, thread):
+        return f"rank {rank}.{thread}" if several[rank] else f"rank {rank}"
+
+    def change(cpu, now):
+        who = there.setdefault(cpu, set())
+        if cpu in since and who:
+            name = name_of(*next(iter(who))) if len(who) == 1 else f"{len(who)} threads"
+            total[f"cpu {cpu}/{name}"] = total.get(f"cpu {cpu}/{name}", 0) + now - since[cpu]
+        since[cpu] = now
+        return who
+
+    for e in events.itertuples():
+        key, cpu, now = (e.rank, e.thread), int(e.cpu), e.time_ns
+        if where.get(key) != cpu:
+            if key in where:
+                change(where[key], now).discard(key)
+            change(cpu, now).add(key)
+            where[key] = cpu
+        left[key] -= 1
+        if left[key] == 0:
+            change(cpu, now).discard(key)
+    return {k: v for k, v in total.items() if v > 0}
+
+
+def processors(b, run):
+    got, want = b.run(RUNS), who_ran(run)
+    changes = 4 * len(run.events())
+    ok(want and all(abs(got.get(k, 0) - want.get(k, 0)) <= changes for k in want.keys() | got.keys()),
+       f"{len(want)} threads, or numbers of them, on processors: how long each", f"{got} and {want}")
+    seen, wrong, first = b.run(DOES)
+    ok(seen > 0, f"{seen} times somebody began to run")
+    same((wrong, first), (0, []), "and the processor's state is what that one did")
+    b.key("c")
+    same(b.run("[regtrace.view.processors, regtrace.lines()[0].kind, regtrace.lines().every((l) => !l.thread || l.thread.cpu)]"), [True, "process", True], "c: rows are processors")
+    same(b.run("document.getElementById('rows').getAttribute('aria-pressed')"), "true", "which the switch shows")
+    time.sleep(0.5)
+    ok("rows=processors" in b.run("location.hash"), "and the address keeps")
+    lines = b.run("regtrace.lines().length")
+    b.key("e")
+    ok(b.run("regtrace.lines().length") < lines, "they are closed as others are")
+    b.key("e")
+    b.key("c")
+    same(b.run("[regtrace.view.processors, regtrace.lines().some((l) => l.thread && l.thread.cpu)]"), [False, False], "and c again: of threads")
 
 
 def summaries(b, run):
@@ -321,12 +417,13 @@ def looks(b):
 
 
 def main():
-    small, small_page, large, large_page, few_page, drop_page = sys.argv[1:]
+    small, small_page, large, large_page, few_page, drop_page, seen_page = sys.argv[1:]
     with Browser() as b:
         b.open(small_page)
         run = regtrace.open(small)
         figures(b, run)
         same(b.run("[regtrace.meta.messages.count, document.getElementById('messages').hidden]"), [0, True], "no messages of a run with calls outside its windows")
+        same(b.run("document.getElementById('between').hidden"), True, "nor a button to what lies between MPI_Init and MPI_Finalize, which lie outside")
         painted(b)
         keys(b)
         names(b, run.mpi_calls())
@@ -336,6 +433,8 @@ def main():
         fragment = b.run("location.hash")
         b.open(small_page, fragment)
         same(b.run("[regtrace.view.from - regtrace.meta.from, regtrace.view.to - regtrace.meta.from]"), [1e6, 3e6], "the address keeps what was looked at")
+        b.open(seen_page)
+        processors(b, run)
         same(b.errors, [], "the browser has no complaint")
         same([r for r in b.requests if not r.startswith(("file://", "about:", "data:"))], [], "and has asked nobody")
     with Browser(width=500, height=800, dark=True) as b:
@@ -343,6 +442,7 @@ def main():
         same(b.run("document.documentElement.scrollWidth <= 500"), True, "a narrow window needs no scrolling to the side")
         figures(b, regtrace.open(large))
         levels(b)
+        between(b, regtrace.open(large))
         messages(b)
         b.open(few_page)
         summaries(b, regtrace.open(large))

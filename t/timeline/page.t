@@ -23,6 +23,8 @@ done
 run 60 "$REGTRACE" timeline -most 20000 -o few.html large
 is "$status" 0 "a page of summaries" || diag "$err"
 like "$err" 'more than 20000 of them.*-window.*-rank.*-most' "which is told, with the remedy"
+run 60 "$REGTRACE" timeline -cpu observed -o seen.html small
+is "$status" 0 "a page with processors as observed" || diag "$err"
 # A stream that is too small for what comes, and does not wait.
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -finstrument-functions -x c -o much - <<'C' || exit 99
 #include <regtrace.h>
@@ -42,7 +44,7 @@ REGTRACE_FULL=drop REGTRACE_BUFFER=128K run 60 "$REGTRACE" run -quiet -functions
 run 60 "$REGTRACE" timeline -policy salvage drop
 [ -s drop.html ]
 ok $? "the page of a run that has lost events" || diag "$err"
-PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/timeline run 240 "$PYTHON" "$REGTRACE_SOURCE/t/timeline/page.py" "$T/small" "$T/small.html" "$T/large" "$T/large.html" "$T/few.html" "$T/drop.html"
+PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/timeline run 240 "$PYTHON" "$REGTRACE_SOURCE/t/timeline/page.py" "$T/small" "$T/small.html" "$T/large" "$T/large.html" "$T/few.html" "$T/drop.html" "$T/seen.html"
 while IFS='|' read -r result name why; do
     [ "$result" = ok ]
     ok $? "$name" || diag "$why"

@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 
 KINDS = ["region", "warm-up", "prolog", "epilog"]
-REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "exec", 5: "API", 253: "size limit", 254: "killed"}
+REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "exec", 5: "API", 252: "exited with the process", 253: "size limit", 254: "killed"}
 CONTROL_EVENTS = ["start", "stop", "precond", "threadid", "warmup-start", "warmup-stop", "prolog-start", "prolog-stop",
                   "epilog-start", "epilog-stop", "stats-emit", "stats-reset", "stats-emit-reset"]
 FIRED_FLAGS = ["bcast", "late", "precond", "ignored", "default_start", "api"]
@@ -212,6 +212,8 @@ def payload(k, name, label, a, b):
         return {"request": hex(a), "bytes": b}
     if name == "EV_MPI_MESSAGE":
         return {"message": hex(a)}
+    if name == "EV_MPI_RECEIVE":
+        return {"source": signed32(a), "tag": signed32(a >> 32), "bytes": b}
     if name == "EV_MPI_COMM":
         return {"comm": a & 0xFFFFFFFF, "rank": a >> 32, "size": b & 0xFFFFFFFF, "parent": b >> 32}
     if name == "EV_MPI_PCONTROL":

@@ -11,7 +11,7 @@
 enum { NOTHING = -1 /* told so far */ };
 
 struct cell {
-    int64_t value;  /* of a single one; of a punctual one: the event that is to be told, 0: none */
+    int64_t value;  /* of a stack: the top, or 0; of a punctual one: the event to be told, or 0 */
     int64_t shown;  /* told last */
     int64_t *stack; /* EMU_STACK_MAX values, from the first push on */
     uint32_t depth;
@@ -21,6 +21,7 @@ struct cell {
 struct thread {
     enum emu_state state;
     int32_t processor;
+    uint32_t tracked; /* a bit for each emu_track that holds now */
 };
 
 /* Threads of which something holds, and all their numbers by exclusive or: the number, where it is one. */
@@ -42,37 +43,40 @@ struct emu {
     struct cell *cells; /* of threads, then of processors */
     bool *awake;        /* by channel: there is something to tell */
     struct place {
+        struct cell *cell;
         uint32_t row, channel;
     } * dirty;
     uint32_t dirty_count;
 };
 
-static const char *const state_names[] = {"unknown", "running", "paused",
-                                          "dead",    "cooling", "warming"};
-
-const char *emu_state_name(enum emu_state s)
-{
-    return state_names[s];
-}
-
 /* --- rows and cells ------------------------------------------------------------------------------------------------------ */
 
-static struct cell *cell_of(const struct emu *m, uint32_t row, uint32_t channel)
+static inline struct cell *cell_of(const struct emu *m, uint32_t row, uint32_t channel)
 {
     return &m->cells[(size_t)row * m->channel_count + channel];
 }
 
-static void touch(struct emu *m, uint32_t row, uint32_t channel)
+static inline void touch_cell(struct emu *m, struct cell *c, uint32_t row, uint32_t channel)
 {
-    struct cell *c = cell_of(m, row, channel);
     if (!c->dirty)
-        m->dirty[m->dirty_count++] = (struct place){row, channel};
+        m->dirty[m->dirty_count++] = (struct place){c, row, channel};
     c->dirty = true;
 }
 
-static uint32_t row_of_processor(const struct emu *m, int32_t processor)
+static void touch(struct emu *m, uint32_t row, uint32_t channel)
+{
+    touch_cell(m, cell_of(m, row, channel), row, channel);
+}
+
+static inline uint32_t row_of_processor(const struct emu *m, int32_t processor)
 {
     return m->thread_count + (uint32_t)processor;
+}
+
+static uint32_t tracks_of(enum emu_state s)
+{
+    return 1u << EMU_ALWAYS | (uint32_t)(s == EMU_RUNNING) << EMU_WHILE_RUNNING |
+           (uint32_t)emu_state_is_active(s) << EMU_WHILE_ACTIVE;
 }
 
 struct emu *emu_open(const struct emu_channel *channels, uint32_t channel_count, uint32_t threads,
@@ -100,7 +104,7 @@ struct emu *emu_open(const struct emu_channel *channels, uint32_t channel_count,
         return NULL;
     }
     for (uint32_t i = 0; i < threads; i++)
-        m->threads[i].processor = -1;
+        m->threads[i] = (struct thread){.processor = -1, .tracked = tracks_of(EMU_UNKNOWN)};
     for (size_t i = 0; i < cells; i++)
         m->cells[i].shown = NOTHING;
     for (uint32_t k = 0; k < channel_count; k++)
@@ -125,30 +129,14 @@ void emu_close(struct emu *m)
 
 /* --- what is seen -------------------------------------------------------------------------------------------------------- */
 
-static inline bool is_tracked(enum emu_track track, enum emu_state s)
-{
-    return track == EMU_ALWAYS ||
-           (track == EMU_WHILE_RUNNING ? s == EMU_RUNNING : emu_state_is_active(s));
-}
-
 static inline bool is_enabled(const struct emu *m, uint32_t thread, uint32_t channel)
 {
-    return is_tracked(m->channels[channel].thread, m->threads[thread].state);
+    return (m->threads[thread].tracked >> m->channels[channel].thread & 1) != 0;
 }
 
 static inline int64_t held(const struct emu_channel *ch, const struct cell *c)
 {
-    if (c->spoiled)
-        return EMU_BAD;
-    if (ch->kind == EMU_SINGLE)
-        return c->value;
-    return c->depth != 0 ? c->stack[c->depth - 1] : 0;
-}
-
-static inline int64_t seen_of_thread(const struct emu *m, uint32_t thread, uint32_t channel)
-{
-    const struct emu_channel *ch = &m->channels[channel];
-    return is_enabled(m, thread, channel) ? held(ch, cell_of(m, thread, channel)) : ch->bad;
+    return c->spoiled ? EMU_BAD : ch->kind == EMU_PUNCTUAL ? 0 : c->value;
 }
 
 static inline const struct group *group_of(const struct processor *p, enum emu_track track)
@@ -166,7 +154,7 @@ static inline int64_t seen_of_processor(const struct emu *m, uint32_t processor,
         return ch->bad;
     if (g->count > 1)
         return EMU_TOO_MANY_THREADS;
-    return is_enabled(m, g->numbers, channel) ? seen_of_thread(m, g->numbers, channel) : EMU_BAD;
+    return is_enabled(m, g->numbers, channel) ? held(ch, cell_of(m, g->numbers, channel)) : EMU_BAD;
 }
 
 /* An event of a punctual channel that is to be seen on that row; 0: none. */
@@ -183,19 +171,26 @@ static int64_t event_of(const struct emu *m, uint32_t row, uint32_t channel)
     return is_enabled(m, thread, channel) ? cell_of(m, thread, channel)->value : 0;
 }
 
-static inline void tell(struct emu *m, uint32_t row, uint32_t channel, int64_t time)
+/* Is it a punctual one? */
+static inline bool tell(struct emu *m, const struct place *p, int64_t time)
 {
-    struct cell *c = cell_of(m, row, channel);
-    bool processor = row >= m->thread_count;
-    uint32_t number = processor ? row - m->thread_count : row;
-    int64_t value =
-        processor ? seen_of_processor(m, number, channel) : seen_of_thread(m, number, channel);
-    int64_t event = m->channels[channel].kind == EMU_PUNCTUAL ? event_of(m, row, channel) : 0;
-    if (event != 0)
-        m->output.shows(m->output.context, processor, number, channel, time - 1, event);
-    if (event != 0 || value != c->shown)
-        m->output.shows(m->output.context, processor, number, channel, time, value);
+    const struct emu_channel *ch = &m->channels[p->channel];
+    struct cell *c = p->cell;
+    bool processor = p->row >= m->thread_count;
+    uint32_t number = processor ? p->row - m->thread_count : p->row;
+    int64_t value = ch->bad, was = c->shown;
+    if (processor)
+        value = seen_of_processor(m, number, p->channel);
+    else if (is_enabled(m, number, p->channel))
+        value = held(ch, c);
     c->shown = value;
+    c->dirty = false;
+    int64_t event = ch->kind == EMU_PUNCTUAL ? event_of(m, p->row, p->channel) : 0;
+    if (event != 0)
+        m->output.shows(m->output.context, processor, number, p->channel, time - 1, event);
+    if (event != 0 || value != was)
+        m->output.shows(m->output.context, processor, number, p->channel, time, value);
+    return ch->kind == EMU_PUNCTUAL;
 }
 
 static bool has_cell(const struct emu *m, uint32_t row, uint32_t channel)
@@ -216,14 +211,12 @@ void emu_begin(struct emu *m, int64_t time)
 
 void emu_emit(struct emu *m, int64_t time)
 {
+    bool events = false;
     for (uint32_t i = 0; i < m->dirty_count; i++)
-        tell(m, m->dirty[i].row, m->dirty[i].channel, time);
-    for (uint32_t i = 0; i < m->dirty_count; i++) {
-        struct cell *c = cell_of(m, m->dirty[i].row, m->dirty[i].channel);
-        c->dirty = false;
+        events |= tell(m, &m->dirty[i], time);
+    for (uint32_t i = 0; events && i < m->dirty_count; i++)
         if (m->channels[m->dirty[i].channel].kind == EMU_PUNCTUAL)
-            c->value = 0;
-    }
+            m->dirty[i].cell->value = 0;
     m->dirty_count = 0;
 }
 
@@ -238,13 +231,13 @@ static void wake(struct emu *m, uint32_t channel)
 }
 
 /* What follows a thread's channel: its processor's. */
-static void touch_thread(struct emu *m, uint32_t thread, uint32_t channel)
+static inline void touch_thread(struct emu *m, struct cell *c, uint32_t thread, uint32_t channel)
 {
     const struct emu_channel *ch = &m->channels[channel];
     int32_t processor = m->threads[thread].processor;
     if (!m->awake[channel])
         wake(m, channel);
-    touch(m, thread, channel);
+    touch_cell(m, c, thread, channel);
     if (ch->on_processor && ch->processor != EMU_ALWAYS && processor >= 0)
         touch(m, row_of_processor(m, processor), channel);
 }
@@ -297,18 +290,25 @@ static bool may_set(const struct emu *m, uint32_t channel, const struct cell *c,
            refuse_repeat(m, channel, c, value, e) == 0;
 }
 
-int emu_set(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, struct rt_error *e)
+__attribute__((noinline)) static int set(struct emu *m, struct cell *c, uint32_t thread,
+                                         uint32_t channel, int64_t value, struct rt_error *e)
 {
-    struct cell *c = cell_of(m, thread, channel);
-    if (c->value == value && c->shown == value && !c->spoiled && m->channels[channel].repeats &&
-        m->channels[channel].kind == EMU_SINGLE)
-        return 0; /* most often */
     if (!may_set(m, channel, c, value, e))
         return -EINVAL;
     c->value = value;
     c->spoiled = false;
-    touch_thread(m, thread, channel);
+    touch_thread(m, c, thread, channel);
     return 0;
+}
+
+int emu_set(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, struct rt_error *e)
+{
+    struct cell *c = cell_of(m, thread, channel);
+    const struct emu_channel *ch = &m->channels[channel];
+    if (c->value == value && c->shown == value && !c->spoiled && ch->repeats &&
+        ch->kind == EMU_SINGLE)
+        return 0; /* most often */
+    return set(m, c, thread, channel, value, e);
 }
 
 int emu_set_processor(struct emu *m, uint32_t processor, uint32_t channel, int64_t value,
@@ -340,9 +340,9 @@ int emu_push(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, st
                      m->channels[channel].name, value, EMU_STACK_MAX);
         return -ENOSPC;
     }
-    c->stack[c->depth++] = value;
+    c->stack[c->depth++] = c->value = value;
     c->spoiled = false;
-    touch_thread(m, thread, channel);
+    touch_thread(m, c, thread, channel);
     return 0;
 }
 
@@ -359,8 +359,9 @@ int emu_pop(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, str
         return -EINVAL;
     }
     c->depth--;
+    c->value = c->depth != 0 ? c->stack[c->depth - 1] : 0;
     c->spoiled = false;
-    touch_thread(m, thread, channel);
+    touch_thread(m, c, thread, channel);
     return 0;
 }
 
@@ -376,7 +377,7 @@ int emu_event(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, s
         return -EINVAL;
     }
     c->value = value;
-    touch_thread(m, thread, channel);
+    touch_thread(m, c, thread, channel);
     return 0;
 }
 
@@ -386,7 +387,7 @@ void emu_clear(struct emu *m, uint32_t thread, uint32_t channel, bool spoiled)
     c->depth = 0;
     c->value = 0;
     c->spoiled = spoiled && m->channels[channel].kind != EMU_PUNCTUAL;
-    touch_thread(m, thread, channel);
+    touch_thread(m, c, thread, channel);
 }
 
 /* --- changes of threads --------------------------------------------------------------------------------------------------- */
@@ -419,8 +420,7 @@ static void change(struct emu *m, uint32_t thread, enum emu_state state, int32_t
     struct thread *t = &m->threads[thread];
     int32_t before = t->processor;
     join(m, thread, UINT32_MAX); /* one less */
-    t->state = state;
-    t->processor = processor;
+    *t = (struct thread){state, processor, tracks_of(state)};
     join(m, thread, 1);
     for (uint32_t k = 0; k < m->channel_count; k++)
         if (m->awake[k] && m->channels[k].thread != EMU_ALWAYS)

@@ -33,7 +33,12 @@ static inline bool emu_state_is_active(enum emu_state s)
 {
     return s == EMU_RUNNING || s == EMU_COOLING || s == EMU_WARMING;
 }
-const char *emu_state_name(enum emu_state s);
+static inline const char *emu_state_name(enum emu_state s)
+{
+    static const char *const names[] = {"unknown", "running", "paused",
+                                        "dead",    "cooling", "warming"};
+    return names[s];
+}
 
 enum emu_kind {
     EMU_SINGLE,   /* emu_set(): a value from 0 on */

@@ -12,8 +12,7 @@ struct h5_found {
     uint32_t channels; /* of threads or processors, that are in it */
 };
 
-/* options: as the replay was opened with. The file at `path` is replaced when the new one is complete. 0 or -errno with the reason; then
- * it is as it was. */
+/* options: as the replay was opened with. The file at `path` is overwritten. 0 or -errno with the reason; then it is gone. */
 RT_MUST_CHECK int h5_write(struct replay *r, const struct replay_options *options, const char *path,
                            struct h5_found *found, struct rt_error *e);
 

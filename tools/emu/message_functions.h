@@ -14,7 +14,11 @@ enum {
     CANCELS = 128,
     FREES = 256,
     PARTITIONED = 512,
-    INITS = 1024
+    INITS = 1024,
+    WAITS = 2048,   /* until something is complete */
+    AT_ONCE = 4096, /* is over when its receive has been posted */
+    BUFFERS = 8192,
+    SLOW = 16384 /* its request is complete when its receive has been posted */
 };
 
 /* What the function of that name ("MPI_Send") does; 0: nothing of it. */

@@ -2,55 +2,13 @@
  * What each event says of sends and receives: calls that are open, requests, messages of matched probes. */
 #include "tools/emu/messages.h"
 
-#include "tools/emu/handles.h"
+#include "tools/emu/message_ends.h"
 #include "tools/emu/message_functions.h"
-#include "tools/emu/posted.h"
-#include "tools/emu/ways.h"
 #include "tools/emu/whole.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- state ------------------------------------------------------------------------------------------------------------------ */
-
-enum { FRAMES = 32, COMM_MANY = 0xffff, NOBODY = INT32_MIN, PROC_NULL = -2 };
-#define SECOND INT64_C(1000000000) /* clocks of nodes are off by less */
-
-/* A call that is open. */
-struct frame {
-    uint32_t function;
-    int64_t ns;
-    uint64_t a, b;
-    struct sent *sent;
-    struct posted *posted;
-    bool looked; /* at all that it is about */
-};
-
-struct thread {
-    struct frame frames[FRAMES];
-    uint32_t depth;
-    struct posted *matched; /* its bytes come next */
-    bool came_up;           /* MPI_Init was its last call */
-};
-
-struct process {
-    int64_t whole; /* until then */
-    bool is_known; /* MPI has come up, or it sends and receives without; else it may be late */
-    struct posted_list posted;
-    struct handles handles;
-};
-
-struct emu_messages {
-    const struct emu_comms *comms;
-    void (*found)(void *context, const struct emu_message *m);
-    void *context;
-    struct ways *ways;
-    struct process *processes;
-    struct thread *threads; /* by stream */
-    unsigned *does;         /* by number of function */
-    struct emu_unmatched left;
-};
 
 static int no_memory(struct rt_error *e)
 {
@@ -72,137 +30,13 @@ const char *emu_unmatched_text(enum emu_unmatched_reason why)
     return texts[why];
 }
 
-/* --- both ends ---------------------------------------------------------------------------------------------------------------- */
-
-static void tell(void *context, const struct way_key *key, const struct sent *s,
-                 const struct received *r)
-{
-    const struct emu_messages *m = context;
-    m->found(m->context, &(struct emu_message){
-                             .send_stream = s->stream,
-                             .receive_stream = r->stream,
-                             .send_ns = s->ns,
-                             .sent_ns = s->end_ns,
-                             .receive_ns = r->ns,
-                             .received_ns = r->received_ns,
-                             .bytes = s->bytes,
-                             .tag = key->tag,
-                             .sender = emu_comms_world_rank(m->comms, key->sender),
-                             .receiver = emu_comms_world_rank(m->comms, key->receiver),
-                             .comm = key->comm,
-                         });
-}
-
-/* The process behind a rank that is a peer of this one's. */
-static uint32_t peer_of(const struct emu_messages *m, uint32_t process, uint32_t comm, int32_t rank)
-{
-    uint32_t count;
-    const struct emu_comm *c = &emu_comms_all(m->comms, &count)[comm];
-    for (uint32_t side = 0; c->sides == 2 && side < 2; side++)
-        for (uint32_t i = 0; i < c->size[side]; i++)
-            if (emu_comms_process(m->comms, comm, side, (int32_t)i) == process)
-                return emu_comms_process(m->comms, comm, side ^ 1, rank);
-    return emu_comms_process(m->comms, comm, 0, rank);
-}
-
-/* EMU_NO_COMM: not known. One that the process itself had no number for may be any: from here on nothing is sure. */
-static uint32_t comm_of(struct emu_messages *m, uint32_t process, uint64_t b, int64_t ns)
-{
-    uint32_t id = (uint32_t)(b >> 48), side;
-    if (id == COMM_MANY && m->processes[process].whole > ns)
-        m->processes[process].whole = ns;
-    return id != 0 && id != COMM_MANY ? emu_comms_find(m->comms, process, id, &side) : EMU_NO_COMM;
-}
-
-/* Nothing will come from there that is sure. */
-static bool is_past(const struct emu_messages *m, uint32_t process, int64_t now)
-{
-    int64_t whole = m->processes[process].whole;
-    return m->processes[process].is_known && whole < INT64_MAX - SECOND && now > whole + SECOND;
-}
-
-static int send(struct emu_messages *m, const struct emu_record *r, int64_t ns, uint64_t a,
-                uint64_t b, struct sent **out, struct rt_error *e)
-{
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    int32_t peer = (int32_t)(uint32_t)a;
-    if (peer == PROC_NULL)
-        return 0;
-    uint32_t comm = comm_of(m, process, b, ns);
-    m->processes[process].is_known = true;
-    if (ns >= m->processes[process].whole || comm == EMU_NO_COMM) {
-        m->left.sends[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
-        return 0;
-    }
-    struct way_key key = {comm, process, peer_of(m, process, comm, peer), (int32_t)(a >> 32)};
-    if (key.receiver == EMU_NO_PROCESS ||
-        (is_past(m, key.receiver, ns) && !ways_expects(m->ways, &key, false))) {
-        m->left.sends[EMU_ALONE]++;
-        return 0;
-    }
-    *out = ways_send(m->ways, &key,
-                     &(struct sent){.ns = ns,
-                                    .end_ns = INT64_MAX,
-                                    .bytes = b & ((UINT64_C(1) << 48) - 1),
-                                    .stream = r->stream});
-    return *out != NULL ? 0 : no_memory(e);
-}
-
-static int post(struct emu_messages *m, const struct emu_record *r, int64_t ns, uint64_t a,
-                uint64_t b, unsigned does, struct posted **out, struct rt_error *e)
-{
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct process *p = &m->processes[process];
-    bool untold = (does & UNTOLD) != 0;
-    if (!untold && (int32_t)(uint32_t)a == PROC_NULL)
-        return 0;
-    uint32_t comm = comm_of(m, process, b, ns);
-    p->is_known = true;
-    if (ns >= p->whole || comm == EMU_NO_COMM) {
-        if (!untold) /* that one may be from nobody */
-            m->left.receives[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
-        return 0;
-    }
-    *out = posted_add(&p->posted, &(struct posted){.comm = comm,
-                                                   .stream = r->stream,
-                                                   .source = untold ? POSTED_ANY : (int32_t)a,
-                                                   .tag = untold ? POSTED_ANY : (int32_t)(a >> 32),
-                                                   .ns = ns,
-                                                   .end_ns = INT64_MAX});
-    return *out != NULL ? 0 : no_memory(e);
-}
-
-static int go_on(struct emu_messages *m, uint32_t process, int64_t now, struct rt_error *e)
-{
-    struct posted *p;
-    int rc = 0;
-    while (rc == 0 && (p = posted_next(&m->processes[process].posted)) != NULL) {
-        struct way_key key = {p->comm, peer_of(m, process, p->comm, p->source), process, p->tag};
-        if (key.sender == EMU_NO_PROCESS ||
-            (is_past(m, key.sender, now) && !ways_expects(m->ways, &key, true)))
-            m->left.receives[EMU_ALONE]++;
-        else if (ways_receive(m->ways, &key,
-                              &(struct received){.ns = p->ns,
-                                                 .received_ns = p->received_ns,
-                                                 .bytes = p->bytes,
-                                                 .stream = p->stream,
-                                                 .concurrent = p->concurrent}) != 0)
-            rc = no_memory(e);
-        free(p);
-    }
-    return rc;
-}
-
-static int never(struct emu_messages *m, uint32_t process, struct posted *p, int64_t now,
-                 struct rt_error *e)
-{
-    if (p == NULL)
-        return 0;
-    posted_remove(&m->processes[process].posted, p);
-    return go_on(m, process, now, e);
-}
-
 /* --- calls ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Whoever awaits such a send may wait for its receiver. */
+static bool is_slow(unsigned does, uint64_t b)
+{
+    return (does & (SLOW | AT_ONCE)) != 0 || (b & ((UINT64_C(1) << 48) - 1)) > LIKELY_SMALL;
+}
 
 static int enter(struct emu_messages *m, const struct emu_record *r, struct thread *t,
                  struct rt_error *e)
@@ -217,29 +51,34 @@ static int enter(struct emu_messages *m, const struct emu_record *r, struct thre
     if ((r->event.flags & EVENT_FLAG_CUT) != 0)
         return 0;
     f->looked = true;
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    if ((does & WAITS) != 0 && likely_is_open(m->likely, process, r->stream))
+        f->wait = likely_add_wait(m->likely, process, r->ns);
+    if ((does & SENDS) != 0 && is_slow(does, f->b))
+        likely_unclear(m->likely, process, f->wait);
     int rc = 0;
     if ((does & PARTITIONED) != 0) {
         m->left.sends[EMU_PARTITIONED] += (does & SENDS) != 0;
         m->left.receives[EMU_PARTITIONED] += (does & RECEIVES) != 0;
     } else if ((does & PERSISTENT) == 0) {
         if ((does & SENDS) != 0)
-            rc = send(m, r, r->ns, f->a, f->b, &f->sent, e);
+            rc = ends_send(m, r, r->ns, f->a, f->b, does, &f->sent, e);
         if (rc == 0 && (does & (RECEIVES | PROBES)) != 0)
-            rc = post(m, r, r->ns, f->a, f->b, does, &f->posted, e);
+            rc = ends_post(m, r, r->ns, f->a, f->b, does, &f->posted, e);
     }
     return rc;
 }
 
-static int release(struct emu_messages *m, uint32_t process, uint64_t request)
+static int release(struct emu_messages *m, uint32_t process, uint64_t request, int64_t ns)
 {
     struct process *p = &m->processes[process];
-    struct entry **at = find_entry(&p->handles, ACTIVE, request);
+    struct entry **at = find_entry(&p->handles, ACTIVE, request, ns);
     if (at != NULL) { /* a receive stays open: nobody will know what it got */
         struct entry x = take_entry(at);
-        if (x.sent != NULL)
+        if (x.sent != NULL) /* nobody will know when one in a window was complete */
             ways_settle(m->ways, x.sent, false);
     }
-    at = find_entry(&p->handles, PARAMETERS, request);
+    at = find_entry(&p->handles, PARAMETERS, request, ns);
     if (at != NULL)
         (void)take_entry(at);
     return 0;
@@ -249,27 +88,26 @@ static int leave_request(struct emu_messages *m, const struct emu_record *r, str
                          unsigned does, struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct process *p = &m->processes[process];
-    struct sent *sent = f->sent;
     struct posted *posted = f->posted;
     uint64_t handle = r->event.a;
     bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
     if (posted != NULL)
         posted->end_ns = r->ns;
     if (handle == 0 && !cut) { /* it has failed, or found nothing */
-        if (sent != NULL) {
-            ways_settle(m->ways, sent, true);
-            ways_over(m->ways, sent, r->ns);
-        }
-        return (does & TAKES) == 0 ? never(m, process, posted, r->ns, e) : 0;
+        ends_settle(m, process, f->sent, r->ns, true);
+        ends_over(m, process, f->sent, r->ns);
+        return (does & TAKES) == 0 ? ends_never(m, process, posted, r->ns, e) : 0;
     }
     struct entry x = {.kind = (does & PROBES) != 0 ? MESSAGE : ACTIVE,
                       .handle = handle,
-                      .sent = sent,
+                      .ns = r->ns,
+                      .sent = f->sent.sent,
+                      .likely = f->sent.likely,
+                      .slow = (does & SENDS) != 0 && is_slow(does, f->b),
                       .posted = posted};
-    int rc = handle != 0 && (sent != NULL || posted != NULL) ? add_entry(&p->handles, &x, e) : 0;
-    if (sent != NULL)
-        ways_over(m->ways, sent, r->ns);
+    bool known = x.sent != NULL || x.likely != 0 || posted != NULL;
+    int rc = handle != 0 && known ? add_entry(&m->processes[process].handles, &x, e) : 0;
+    ends_over(m, process, f->sent, r->ns);
     return rc;
 }
 
@@ -288,55 +126,73 @@ static int leave(struct emu_messages *m, const struct emu_record *r, struct thre
     t->came_up = (does & INITS) != 0 && !cut;
     t->matched = NULL;
     if ((does & PERSISTENT) != 0 && r->event.a != 0 && f->looked) {
-        struct entry **old = find_entry(&m->processes[process].handles, PARAMETERS, r->event.a);
+        struct entry **old =
+            find_entry(&m->processes[process].handles, PARAMETERS, r->event.a, r->ns);
         if (old != NULL)
             (void)take_entry(old);
-        return add_entry(
-            &m->processes[process].handles,
-            &(struct entry){
-                .kind = PARAMETERS, .handle = r->event.a, .does = does, .a = f->a, .b = f->b},
-            e);
+        return add_entry(&m->processes[process].handles,
+                         &(struct entry){.kind = PARAMETERS,
+                                         .handle = r->event.a,
+                                         .ns = r->ns,
+                                         .does = does,
+                                         .a = f->a,
+                                         .b = f->b},
+                         e);
     }
     if ((does & (REQUEST | PROBES)) != 0)
         return leave_request(m, r, f, does, e);
     if ((does & CANCELS) != 0) {
-        struct entry **at = find_entry(&m->processes[process].handles, ACTIVE, r->event.a);
+        struct entry **at = find_entry(&m->processes[process].handles, ACTIVE, r->event.a, f->ns);
         if (at != NULL && (*at)->sent != NULL)
             (*at)->sent->cancelling = true;
+        struct likely_send *s = at != NULL ? likely_sent(m->likely, process, (*at)->likely) : NULL;
+        if (s != NULL)
+            s->cancelling = true;
     }
     if ((does & FREES) != 0)
-        return release(m, process, r->event.a);
-    if (f->sent != NULL) {
-        ways_settle(m->ways, f->sent, false);
-        ways_over(m->ways, f->sent, r->ns);
-    }
+        return release(m, process, r->event.a, f->ns);
+    ends_settle(m, process, f->sent, r->ns, false);
+    ends_over(m, process, f->sent, r->ns);
     return 0;
 }
 
 /* --- what happens in calls -------------------------------------------------------------------------------------------------------- */
+
+/* Of the innermost call that is open. */
+static int64_t begin_of(const struct thread *t, const struct emu_record *r)
+{
+    return t->depth > 0 ? t->frames[t->depth - 1].ns : r->ns;
+}
 
 static int started(struct emu_messages *m, const struct emu_record *r, const struct thread *t,
                    struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
     struct process *p = &m->processes[process];
-    struct entry **at = find_entry(&p->handles, PARAMETERS, r->event.a);
-    if (at == NULL)
+    struct entry **at = find_entry(&p->handles, PARAMETERS, r->event.a, r->ns);
+    if (at == NULL) {
+        likely_spoil(m->likely, process); /* it may be one */
         return 0;
-    struct entry x = {.kind = ACTIVE, .handle = r->event.a};
+    }
+    struct entry x = {.kind = ACTIVE, .handle = r->event.a, .ns = r->ns};
+    struct kept_send sent = {NULL, 0};
     const unsigned does = (*at)->does;
     const uint64_t a = (*at)->a, b = (*at)->b;
-    int64_t ns = t->depth > 0 ? t->frames[t->depth - 1].ns : r->ns;
-    int rc = (does & SENDS) != 0 ? send(m, r, ns, a, b, &x.sent, e)
-                                 : post(m, r, ns, a, b, does, &x.posted, e);
-    if (x.sent != NULL)
-        ways_over(m->ways, x.sent, r->ns);
+    int64_t ns = begin_of(t, r);
+    int rc = (does & SENDS) != 0 ? ends_send(m, r, ns, a, b, does, &sent, e)
+                                 : ends_post(m, r, ns, a, b, does, &x.posted, e);
+    ends_over(m, process, sent, r->ns);
+    x.sent = sent.sent;
+    x.likely = sent.likely;
+    x.slow = (does & SENDS) != 0 && is_slow(does, b);
     if (x.posted != NULL)
         x.posted->end_ns = r->ns;
-    return rc == 0 && (x.sent != NULL || x.posted != NULL) ? add_entry(&p->handles, &x, e) : rc;
+    return rc == 0 && (x.sent != NULL || x.likely != 0 || x.posted != NULL)
+               ? add_entry(&p->handles, &x, e)
+               : rc;
 }
 
-/* Of one handle the libraries give to several that are complete at once, all but one are sends: they go first in, first out. */
+/* Of one handle the libraries give to several that are complete at once, all but one are sends: whichever goes first. */
 static int completed(struct emu_messages *m, const struct emu_record *r, struct thread *t,
                      struct rt_error *e)
 {
@@ -346,44 +202,56 @@ static int completed(struct emu_messages *m, const struct emu_record *r, struct 
     bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
     struct posted *posted = NULL;
     t->matched = NULL;
+    struct frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
+    const uint32_t wait = f != NULL ? f->wait : 0;
     if (r->event.a == 0) {
-        struct frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
         if (f != NULL && f->posted != NULL) {
             posted = f->posted;
             f->posted = NULL;
         }
     } else {
-        struct entry **at = find_entry(&p->handles, ACTIVE, r->event.a);
-        if (at == NULL || cut)
+        struct entry **at = find_entry(&p->handles, ACTIVE, r->event.a, begin_of(t, r));
+        if (at == NULL || cut) {
+            likely_unclear(m->likely, process, wait);
             return 0;
+        }
         struct entry x = take_entry(at);
         posted = x.posted;
-        if (x.sent != NULL)
-            ways_settle(m->ways, x.sent, false);
+        ends_settle(m, process, (struct kept_send){x.sent, x.likely}, r->ns, false);
+        if (x.slow)
+            likely_unclear(m->likely, process, wait);
     }
-    if (posted == NULL || source == NOBODY)
+    bool told = source != NOBODY;
+    if (posted == NULL || (!told && (posted->room == 0 || posted->source < 0 || posted->tag < 0)))
         return 0;
     if (source == PROC_NULL)
-        return never(m, process, posted, r->ns, e);
-    if (r->ns >= p->whole)
+        return ends_never(m, process, posted, r->ns, e);
+    if (r->ns >= p->whole && !posted->windowed)
         return 0;
-    posted->source = source;
-    posted->tag = (int32_t)(r->event.b >> 32);
+    likely_complete(m->likely, process, wait);
+    posted->wait = wait;
     posted->received_ns = r->ns;
-    t->matched = posted;
-    return 0;
+    if (told) {
+        posted->source = source;
+        posted->tag = (int32_t)(r->event.b >> 32);
+        t->matched = posted;
+        return 0;
+    }
+    posted->bytes = RECEIVED_ANY;
+    return ends_match(m, process, posted, r->ns, e);
 }
 
-static int cancelled(struct emu_messages *m, const struct emu_record *r, struct rt_error *e)
+static int cancelled(struct emu_messages *m, const struct emu_record *r, const struct thread *t,
+                     struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct entry **at = find_entry(&m->processes[process].handles, ACTIVE, r->event.a);
+    struct entry **at =
+        find_entry(&m->processes[process].handles, ACTIVE, r->event.a, begin_of(t, r));
     if (at == NULL)
         return 0;
     struct entry x = take_entry(at);
-    if (x.sent != NULL)
-        ways_settle(m->ways, x.sent, true);
-    return never(m, process, x.posted, r->ns, e);
+    ends_settle(m, process, (struct kept_send){x.sent, x.likely}, r->ns, true);
+    return ends_never(m, process, x.posted, r->ns, e);
 }
 
 static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct thread *t,
@@ -395,14 +263,31 @@ static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct
         return 0;
     t->matched = NULL;
     posted->bytes = r->event.b;
-    posted_match(&m->processes[process].posted, posted);
-    return go_on(m, process, r->ns, e);
+    return ends_match(m, process, posted, r->ns, e);
+}
+
+/* Beside the send that the call's enter has told. */
+static int take_receive(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+                        struct rt_error *e)
+{
+    struct frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
+    if (f == NULL || f->posted == NULL)
+        return 0;
+    struct posted *p = f->posted;
+    p->source = (int32_t)(uint32_t)r->event.a;
+    p->tag = (int32_t)(r->event.a >> 32);
+    p->room = r->event.b;
+    if (p->source != PROC_NULL)
+        return 0;
+    f->posted = NULL;
+    return ends_never(m, emu_comms_process_of(m->comms, r->stream), p, r->ns, e);
 }
 
 static void take_message(struct emu_messages *m, const struct emu_record *r, struct thread *t)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct entry **at = find_entry(&m->processes[process].handles, MESSAGE, r->event.a);
+    struct entry **at =
+        find_entry(&m->processes[process].handles, MESSAGE, r->event.a, begin_of(t, r));
     if (at != NULL && t->depth > 0)
         t->frames[t->depth - 1].posted = take_entry(at).posted;
 }
@@ -411,6 +296,11 @@ int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct
 {
     struct thread *t = &m->threads[r->stream];
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    bool ended;
+    if (likely_take(m->likely, r, process, &ended) != 0)
+        return no_memory(e);
+    if (ended)
+        ends_window(m, r);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enter(m, r, t, e);
     if (EVENT_IS_MPI_LEAVE(r->event.code))
@@ -418,6 +308,7 @@ int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct
     switch (r->event.code) {
     case EV_MPI_READY:
         m->processes[process].is_known = true;
+        likely_level(m->likely, process, (int)(r->event.b & 0xff));
         if (t->came_up && r->event.window >= 0)
             m->processes[process].whole =
                 emu_whole_until(emu_comms_file(m->comms, process), r->event.thread, r->event.window,
@@ -426,10 +317,32 @@ int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct
     case EV_MPI_STARTED: return started(m, r, t, e);
     case EV_MPI_COMPLETE: return completed(m, r, t, e);
     case EV_MPI_BYTES: return take_bytes(m, r, t, e);
-    case EV_MPI_CANCELLED: return cancelled(m, r, e);
+    case EV_MPI_CANCELLED: return cancelled(m, r, t, e);
+    case EV_MPI_RECEIVE: return take_receive(m, r, t, e);
     case EV_MPI_MESSAGE: take_message(m, r, t); return 0;
     default: return 0;
     }
+}
+
+/* --- which -----------------------------------------------------------------------------------------------------------------------------*/
+
+static enum { LIKELY, SURE, NONE } chosen;
+
+bool emu_messages_choose(const char *which)
+{
+    static const char *const names[] = {[LIKELY] = "likely", [SURE] = "sure", [NONE] = "none"};
+    for (int i = LIKELY; i <= NONE; i++)
+        if (strcmp(which, names[i]) == 0) {
+            chosen = i;
+            return true;
+        }
+    return false;
+}
+
+static void nothing(void *context, const struct emu_message *m)
+{
+    (void)context;
+    (void)m;
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------------------------------------ */
@@ -446,13 +359,15 @@ int emu_messages_open(struct emu_messages **messages, const struct emu_streams *
     if (m == NULL)
         return no_memory(e);
     m->comms = comms;
-    m->found = found;
+    m->found = chosen == NONE ? nothing : found;
     m->context = context;
-    m->ways = ways_open(tell, m, &m->left);
+    m->ways = ways_open(ends_found, m, &m->left);
+    m->likely = likely_open(comms, chosen == LIKELY ? ends_found_likely : NULL, m, &m->left);
     m->processes = calloc((size_t)emu_comms_processes(comms) + 1, sizeof *m->processes);
     m->threads = calloc((size_t)n + 1, sizeof *m->threads);
     m->does = calloc((size_t)event_mpi_functions + 1, sizeof *m->does);
-    if (m->ways == NULL || m->processes == NULL || m->threads == NULL || m->does == NULL) {
+    if (m->ways == NULL || m->likely == NULL || m->processes == NULL || m->threads == NULL ||
+        m->does == NULL) {
         emu_messages_close(m);
         return no_memory(e);
     }
@@ -472,12 +387,16 @@ static bool is_whole(const void *context, uint32_t sender)
 
 int emu_messages_end(struct emu_messages *m, struct emu_unmatched *left, struct rt_error *e)
 {
-    (void)e;
+    if (likely_end(m->likely) != 0)
+        return no_memory(e);
     ways_settle_all(m->ways, is_whole, m);
     ways_end(m->ways);
     for (uint32_t i = 0; i < emu_comms_processes(m->comms); i++)
         for (const struct posted *p = m->processes[i].posted.first; p != NULL; p = p->next)
             m->left.receives[EMU_UNFINISHED]++;
+    for (uint32_t i = 0; i < emu_comms_processes(m->comms); i++)
+        for (const struct posted *p = m->processes[i].windowed.first; p != NULL; p = p->next)
+            m->left.receives[EMU_OUTSIDE] += p->matched || !p->untold;
     *left = m->left;
     return 0;
 }
@@ -488,9 +407,11 @@ void emu_messages_close(struct emu_messages *m)
         return;
     for (uint32_t i = 0; m->processes != NULL && i < emu_comms_processes(m->comms); i++) {
         posted_free(&m->processes[i].posted);
+        posted_free(&m->processes[i].windowed);
         handles_free(&m->processes[i].handles);
     }
     ways_close(m->ways);
+    likely_close(m->likely);
     free(m->processes);
     free(m->threads);
     free(m->does);

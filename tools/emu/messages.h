@@ -5,7 +5,8 @@
  * the k-th that is received, receives counted in the order in which they were posted. That holds from MPI_Init on for as long as both
  * processes recorded everything: what they did outside windows, or lost, may have been a send or a receive. From there on nothing of that
  * process is matched; nor is what two threads did at once on one such way, of which nobody knows the order. All that is left is counted
- * by reason. Both sides wait for each other, as clocks of nodes may be off; memory is that of what is open.
+ * by reason. Windows of processes that have not recorded all are looked at by another rule (likely.h), and what it finds is marked as likely. Both
+ * sides wait for each other, as clocks of nodes may be off; memory is that of what is open.
  *
  * Not matched: partitioned messages, and those on communicators whose identity is not known (share/doc/schema.md). */
 #ifndef REGTRACE_TOOLS_EMU_MESSAGES_H
@@ -23,6 +24,7 @@ struct emu_message {
     uint64_t bytes;
     int32_t tag, sender, receiver; /* ranks of MPI_COMM_WORLD */
     uint32_t comm;                 /* of emu_comms_all() */
+    bool likely;                   /* not sure (likely.h) */
 };
 
 /* Why a send or a receive has no partner. */
@@ -40,6 +42,9 @@ struct emu_unmatched {
     uint64_t sends[EMU_REASONS], receives[EMU_REASONS];
 };
 const char *emu_unmatched_text(enum emu_unmatched_reason why);
+
+/* Which messages are told: "likely" (all, the default), "sure" or "none". False: it is none of these. For all that are opened from now on. */
+RT_MUST_CHECK bool emu_messages_choose(const char *which);
 
 struct emu_messages;
 

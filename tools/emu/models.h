@@ -75,6 +75,13 @@ struct open_call {
     int64_t activity, bytes, peer, comm;
 };
 
+/* What is known of what it does outside of MPI calls that were seen to begin. */
+enum row_activity {
+    ROW_KNOWN,
+    ROW_IN_GAP,     /* its events are lost */
+    ROW_BEHIND_GAP, /* it may be in a call that began there, until one begins or ends */
+};
+
 /* One thread. */
 struct replay_row {
     uint64_t left;  /* events that come */
@@ -82,7 +89,17 @@ struct replay_row {
     size_t call_room;
     struct open_call *open;
     bool in_window;
-    int32_t bound; /* processor, its row */
+    bool has_lost; /* in this window: what is left may have been entered in a gap, or before */
+    enum row_activity activity;
+    int32_t window; /* its ordinal */
+    int32_t bound;  /* processor, its row */
+};
+
+/* From ns on events of that thread are lost; there is a record of it where they are not any more, in that window (-1: in none). */
+struct replay_gap {
+    int64_t ns;
+    uint32_t stream;
+    int32_t window;
 };
 
 enum { MARKS = CHANNEL_REGION_MARK_LAST - CHANNEL_REGION_MARK + 1 };
@@ -114,6 +131,8 @@ struct replay {
     struct mark_label *mark_labels[MARKS];
     uint32_t mark_label_count[MARKS];
     bool mark_known[MARKS];
+    struct replay_gap *gaps; /* in the order of time */
+    size_t gap_count, gap_room, next_gap;
     const struct replay_sink *sink;
     int64_t origin, realtime;
     struct replay_found found;
@@ -142,6 +161,12 @@ RT_MUST_CHECK int replay_no_memory(struct rt_error *e);
 RT_MUST_CHECK int replay_make_rows(struct replay *r, struct rt_error *e);
 /* The row of that processor of a node, the virtual one where there is none such. */
 int32_t replay_processor_row(const struct replay *r, uint32_t node, int32_t number);
+/* gaps.c: all of the run; one begins (its thread shows EMU_BAD, or 0 where that may be a number); the record of one has come. */
+RT_MUST_CHECK int replay_find_gaps(struct replay *r, struct rt_error *e);
+RT_MUST_CHECK int replay_gap_begins(struct replay *r, const struct replay_gap *g,
+                                    struct rt_error *e);
+RT_MUST_CHECK int replay_gap_ends(struct replay *r, const struct emu_record *rec,
+                                  struct rt_error *e);
 /* health.c: what files say of themselves. */
 RT_MUST_CHECK int replay_check_files(const struct replay *r, const struct rt_run *run,
                                      struct rt_error *e);

@@ -17,7 +17,11 @@ struct posted {
     int64_t ns, end_ns;  /* the call that posts it; INT64_MAX: not over */
     int64_t received_ns;
     uint64_t bytes;
+    uint64_t room; /* of one whose completion may tell nothing, else 0 */
+    uint32_t wait; /* what has waited for it (likely.h), 0: none */
     bool matched, concurrent;
+    bool windowed, untold,
+        probed; /* in the other list; source and tag are not known before; of a matched probe */
 };
 
 struct posted_list {

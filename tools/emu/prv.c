@@ -3,6 +3,9 @@
 #include "tools/emu/prv.h"
 
 #include "tools/emu/by_send.h"
+#include "tools/emu/parts.h"
+#include "tools/emu/prv_lines.h"
+#include "tools/emu/shares.h"
 #include "tools/emu/tape.h"
 
 #include <errno.h>
@@ -14,154 +17,52 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUFFER = 1 << 20, LINE = 256 };
-
-/* One trace. */
-struct side {
-    char path[4200];
-    int fd, error;
-    char *buffer;
-    size_t n;
-    char (*prefix)[32]; /* by row: "0:1:2:1:", from the processor to the thread */
-    uint8_t *prefix_length;
-    bool open; /* a line of events, of: */
-    uint32_t row;
-    int64_t time;
-    uint64_t lines;
-};
-
-/* Numbers as digits that are written several times. */
-struct digits {
-    uint64_t value;
-    uint8_t n;
-    char text[23];
-};
+/* Records that one of several processes writes before it is another's turn. */
+enum { BLOCK = 2048 };
 
 struct prv {
     struct replay *replay;
     struct tape *tape;
     struct side sides[2]; /* threads, processors */
     struct digits *types; /* of Paraver, by channel: ":25:" */
-    struct digits times[64];
+    struct clock_digits clock;
     struct emu_comms *comms;
     struct emu_messages *messages;
     struct by_send waiting; /* messages that were found, and have no line yet */
     struct prv_found *found;
+    uint64_t taken; /* records of this block */
+    int64_t time;   /* of the last record */
 };
 
-/* --- bytes ------------------------------------------------------------------------------------------------------------------- */
-
-static void flush(struct side *s)
-{
-    for (size_t done = 0; done < s->n && s->error == 0;) {
-        ssize_t n = write(s->fd, s->buffer + done, s->n - done);
-        if (n < 0 && errno != EINTR)
-            s->error = errno;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    s->n = 0;
-}
-
-static inline void put_text(struct side *s, const char *text, size_t n)
-{
-    memcpy(s->buffer + s->n, text, n);
-    s->n += n;
-}
-
-/* From the last one on; the number of digits. */
-static inline unsigned digits_of(uint64_t v, char digits[24])
-{
-    static const char pairs[] = "000102030405060708091011121314151617181920212223242526272829303132"
-                                "3334353637383940414243444546474849"
-                                "505152535455565758596061626364656667686970717273747576777879808182"
-                                "8384858687888990919293949596979899";
-    unsigned at = 24;
-    while (v >= 100) {
-        at -= 2;
-        memcpy(digits + at, pairs + 2 * (v % 100), 2);
-        v /= 100;
-    }
-    if (v >= 10) {
-        at -= 2;
-        memcpy(digits + at, pairs + 2 * v, 2);
-    } else {
-        digits[--at] = (char)('0' + v);
-    }
-    return 24 - at;
-}
-
-static inline void put_number(struct side *s, uint64_t v)
-{
-    char digits[24];
-    if (v < 10) {
-        s->buffer[s->n++] = (char)('0' + v);
-        return;
-    }
-    unsigned n = digits_of(v, digits);
-    for (unsigned i = 0; i < n; i++) /* few, most often */
-        s->buffer[s->n + i] = digits[24 - n + i];
-    s->n += n;
-}
-
-static inline void put_time(struct prv *p, struct side *s, int64_t time)
-{
-    struct digits *d = &p->times[((uint64_t)time ^ (uint64_t)time >> 6) & 63];
-    if (d->value != (uint64_t)time || d->n == 0) {
-        char digits[24];
-        d->value = (uint64_t)time;
-        d->n = (uint8_t)digits_of(d->value, digits);
-        memcpy(d->text, digits + 24 - d->n, d->n);
-    }
-    memcpy(s->buffer + s->n, d->text, sizeof d->text); /* what is behind it is overwritten */
-    s->n += d->n;
-}
-
-static inline void end_line(struct side *s)
-{
-    if (s->open)
-        s->buffer[s->n++] = '\n';
-    s->open = false;
-    if (s->n > BUFFER - LINE)
-        flush(s);
-}
-
-static inline void begin_line(struct side *s, char kind, uint32_t row)
-{
-    end_line(s);
-    s->buffer[s->n++] = kind;
-    s->buffer[s->n++] = ':';
-    memcpy(s->buffer + s->n, s->prefix[row], sizeof s->prefix[row]);
-    s->n += s->prefix_length[row];
-    s->lines++;
-}
-
 /* Events of one row and time are in one line. */
-static void put_event(struct prv *p, struct side *s, const struct taped *t)
+static inline void put_event(struct prv *p, struct side *s, const struct taped *t)
 {
-    if (!s->open || s->row != t->row || s->time != t->time || s->n > BUFFER - LINE) {
-        begin_line(s, '2', t->row);
-        put_time(p, s, t->time);
-        s->open = true;
+    const struct digits *type = &p->types[t->channel];
+    char *at;
+    if (!s->open || s->time != t->time || s->row != t->row ||
+        s->written + s->n - s->begun > LONGEST) {
+        at = time_text(&p->clock, begin_line(s, '2', t->row), t->time);
         s->row = t->row;
         s->time = t->time;
+    } else {
+        make_room(s);
+        at = s->buffer + s->n;
     }
-    const struct digits *type = &p->types[t->channel];
-    memcpy(s->buffer + s->n, type->text, 8); /* what is behind it is overwritten */
-    s->n += type->n;
-    put_number(s, (uint64_t)t->value);
+    memcpy(at, type->text, 8); /* what is behind it is overwritten */
+    at = number(at + type->n, (uint64_t)t->value);
+    s->n = (size_t)(at - s->buffer);
 }
 
-static void put_state(struct prv *p, struct side *s, const struct taped *t)
+static inline void put_state(struct prv *p, struct side *s, const struct taped *t)
 {
     if (t->end == t->time || t->value == 0 /* nothing is there */)
         return;
-    begin_line(s, '1', t->row);
-    put_time(p, s, t->time);
-    s->buffer[s->n++] = ':';
-    put_time(p, s, t->end);
-    s->buffer[s->n++] = ':';
-    put_number(s, (uint64_t)t->value);
-    s->open = true;
+    char *at = time_text(&p->clock, begin_line(s, '1', t->row), t->time);
+    *at = ':';
+    at = time_text(&p->clock, at + 1, t->end);
+    *at = ':';
+    at = number(at + 1, (uint64_t)t->value);
+    s->n = (size_t)(at - s->buffer);
     s->time = -1; /* no event joins it */
 }
 
@@ -189,8 +90,7 @@ __attribute__((format(printf, 2, 3))) static void put_list(struct side *s, const
     int n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     put_text(s, text, (size_t)n);
-    if (s->n > BUFFER - LINE)
-        flush(s);
+    make_room(s);
 }
 
 /* Nodes with their processors; one application, whose tasks are the processes. */
@@ -219,35 +119,15 @@ static void put_threads_header(struct side *s, const struct prv *p)
     put_list(s, ")\n");
 }
 
-static int make_prefixes(struct prv *p, struct rt_error *e)
-{
-    uint32_t threads, processors;
-    const struct replay_thread *t = replay_threads(p->replay, &threads);
-    (void)replay_processors(p->replay, &processors);
-    for (unsigned i = 0; i < 2; i++) {
-        struct side *s = &p->sides[i];
-        uint32_t rows = i == 0 ? threads : processors;
-        s->prefix = calloc(rows + 1u, sizeof *s->prefix);
-        s->prefix_length = calloc(rows + 1u, sizeof *s->prefix_length);
-        if (s->prefix == NULL || s->prefix_length == NULL) {
-            rt_error_set(e, "no memory");
-            return -ENOMEM;
-        }
-        for (uint32_t k = 0, in_file = 0; k < rows; k++) {
-            in_file = k > 0 && i == 0 && t[k].file != t[k - 1].file ? 1 : in_file + 1;
-            s->prefix_length[k] =
-                (uint8_t)snprintf(s->prefix[k], sizeof s->prefix[k],
-                                  "0:1:%u:%u:", i == 0 ? t[k].file + 1 : 1, in_file);
-        }
-    }
-    return 0;
-}
-
 static int open_side(struct side *s, const char *dir, const char *name, struct rt_error *e)
 {
+    int rc = share_open(&s->share, name, e);
+    if (rc != 0)
+        return rc;
     (void)snprintf(s->path, sizeof s->path, "%s/%s.prv", dir, name);
     s->buffer = malloc(BUFFER);
-    s->fd = open(s->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    s->fd = open(s->share != NULL ? share_path(s->share) : s->path,
+                 O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (s->buffer != NULL && s->fd >= 0)
         return 0;
     int error = s->buffer == NULL ? ENOMEM : errno;
@@ -267,7 +147,22 @@ static int close_side(struct side *s, struct rt_error *e)
     free(s->buffer);
     free((void *)s->prefix);
     free(s->prefix_length);
+    share_close(s->share);
     return rc;
+}
+
+/* Of several processes each has made lines of its own. */
+static int join_side(struct side *s, struct rt_error *e)
+{
+    int fd = s->fd;
+    if (s->share == NULL || s->error != 0)
+        return 0;
+    share_end(s->share, s->written);
+    s->fd = -1;
+    if (close(fd) == 0)
+        return share_join(s->share, s->path, &s->lines, e);
+    s->error = errno;
+    return 0;
 }
 
 static void shows(void *context, bool processor, uint32_t row, uint32_t channel, int64_t time,
@@ -296,18 +191,23 @@ static void put_messages(struct prv *p, int64_t before)
     struct side *s = &p->sides[0];
     struct emu_message m;
     char line[256];
+    if (by_send_is_empty(&p->waiting, before))
+        return;
     while (by_send_next(&p->waiting, before, &m)) {
+        p->found->messages++;
+        if (!share_is_own(s->share))
+            continue;
         end_line(s);
         message_text(p, &m, line);
         put_text(s, line, strlen(line));
         s->lines++;
-        p->found->messages++;
     }
 }
 
 static void found_message(void *context, const struct emu_message *m)
 {
     struct prv *p = context;
+    p->found->likely += m->likely;
     by_send_add(&p->waiting, m);
 }
 
@@ -318,6 +218,17 @@ static int take_event(void *context, const struct emu_record *r, int64_t time, s
     return emu_messages_take(p->messages, r, e);
 }
 
+/* Lines do not go on beyond a block. */
+static void next_block(struct prv *p)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct side *s = &p->sides[i];
+        end_line(s);
+        share_next(s->share, s->written + s->n);
+    }
+    p->taken = 0;
+}
+
 static void take(void *context, const struct taped *t, size_t count)
 {
     struct prv *p = context;
@@ -325,6 +236,13 @@ static void take(void *context, const struct taped *t, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || t[i].time != t[i - 1].time)
             put_messages(p, t[i].time + origin);
+        if (p->sides[0].share != NULL) {
+            if (++p->taken > BLOCK && t[i].time != p->time)
+                next_block(p);
+            p->time = t[i].time;
+            if (!share_is_own(p->sides[0].share))
+                continue;
+        }
         if (t[i].end == TAPE_EVENT)
             put_event(p, &p->sides[t[i].processor], &t[i]);
         else
@@ -350,6 +268,8 @@ static void mend_first_line(struct prv *p, int64_t duration)
         struct side *s = &p->sides[i];
         end_line(s);
         flush(s);
+        if (!parts_is_first())
+            continue;
         put_header(s, p, duration);
         if (s->error == 0 && pwrite(s->fd, s->buffer, s->n, 0) != (ssize_t)s->n)
             s->error = errno;
@@ -363,7 +283,9 @@ static int open_all(struct prv *p, struct rt_error *e)
     (void)replay_threads(p->replay, &threads);
     (void)replay_processors(p->replay, &processors);
     struct emu_streams *streams = replay_streams(p->replay);
-    int rc = make_prefixes(p, e);
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < 2; i++)
+        rc = prv_prefixes(p->replay, i == 1, &p->sides[i].prefix, &p->sides[i].prefix_length, e);
     p->tape = tape_open(threads, processors, take, p);
     p->types = calloc(replay_channel_count(p->replay), sizeof *p->types);
     if (rc == 0 && (p->tape == NULL || p->types == NULL)) {
@@ -411,6 +333,12 @@ static int finish(struct prv *p, struct rt_error *e)
         rt_error_set(e, "no memory for messages");
         rc = -ENOMEM;
     }
+    for (unsigned i = 0; rc == 0 && i < 2; i++)
+        rc = join_side(&p->sides[i], e);
+    if (rc == 0 && p->sides[0].error == 0 && p->sides[1].error == 0)
+        parts_delivered();
+    if (rc != 0 || !parts_is_first())
+        return rc;
     (void)by_send_late(&p->waiting, &late);
     if (rc == 0 && late != 0 && p->sides[0].error == 0)
         rc = prv_merge_late(p->sides[0].path, late, put_late, p, e);
@@ -424,7 +352,8 @@ static int write_traces(struct prv *p, struct rt_error *e)
     struct replay_sink sink = {.shows = shows, .event = take_event, .context = p};
     int rc = open_all(p, e);
     if (rc == 0) {
-        put_first_line(p, 0);
+        if (parts_is_first())
+            put_first_line(p, 0);
         rc = replay_run(p->replay, &sink, &p->found->replay, e);
     }
     if (rc == 0)
@@ -447,7 +376,7 @@ int prv_write(struct replay *r, const char *dir, struct prv_found *found, struct
         int closed = close_side(&p.sides[i], rc == 0 ? e : NULL);
         rc = rc != 0 ? rc : closed;
     }
-    for (unsigned i = 0; rc == 0 && i < 2; i++) {
+    for (unsigned i = 0; rc == 0 && parts_is_first() && i < 2; i++) {
         rc = prv_write_pcf(r, dir, i == 1, e);
         if (rc == 0)
             rc = prv_write_row(r, dir, i == 1, e);

@@ -12,6 +12,7 @@ struct prv_found {
     struct replay_found replay;
     uint64_t lines;    /* of both traces */
     uint64_t messages; /* lines of communication, in the threads' */
+    uint64_t likely;   /* of messages: not sure */
     struct emu_unmatched unmatched;
 };
 
@@ -24,7 +25,11 @@ RT_MUST_CHECK int prv_merge_late(const char *path, size_t n,
                                  void (*put)(void *context, size_t i, char line[256]),
                                  void *context, struct rt_error *e);
 
-/* prv_text.c: what goes along. name: "thread" or "cpu". */
+/* prv_text.c: what begins the lines of each row, "0:1:2:1:" (from the processor to the thread), and how long it is: *prefix and *length are
+ * of malloc. */
+RT_MUST_CHECK int prv_prefixes(const struct replay *r, bool processors, char (**prefix)[32],
+                               uint8_t **length, struct rt_error *e);
+/* What goes along. name: "thread" or "cpu". */
 RT_MUST_CHECK int prv_write_pcf(const struct replay *r, const char *dir, bool processors,
                                 struct rt_error *e);
 RT_MUST_CHECK int prv_write_row(const struct replay *r, const char *dir, bool processors,

@@ -4,8 +4,31 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+int prv_prefixes(const struct replay *r, bool processors, char (**prefix)[32], uint8_t **length,
+                 struct rt_error *e)
+{
+    uint32_t threads, rows;
+    const struct replay_thread *t = replay_threads(r, &threads);
+    rows = threads;
+    if (processors)
+        (void)replay_processors(r, &rows);
+    *prefix = calloc(rows + 1u, sizeof **prefix);
+    *length = calloc(rows + 1u, sizeof **length);
+    if (*prefix == NULL || *length == NULL) {
+        rt_error_set(e, "no memory");
+        return -ENOMEM;
+    }
+    for (uint32_t k = 0, in_file = 0; k < rows; k++) {
+        in_file = k > 0 && !processors && t[k].file != t[k - 1].file ? 1 : in_file + 1;
+        (*length)[k] = (uint8_t)snprintf((*prefix)[k], sizeof **prefix,
+                                         "0:1:%u:%u:", processors ? 1 : t[k].file + 1, in_file);
+    }
+    return 0;
+}
 
 static FILE *open_file(const char *path, struct rt_error *e)
 {
@@ -54,7 +77,7 @@ static void print_label(void *context, int64_t value, const char *text)
 {
     FILE *f = context;
     (void)fprintf(f, "%-6" PRId64 " ", value);
-    print_line(f, text);
+    print_line(f, text[0] != '\0' ? text : "(no name)");
 }
 
 static void print_states(FILE *f, const struct replay *r)

@@ -91,7 +91,9 @@ static int obey(struct replay *r, const struct model_rule *rule, const struct em
     int64_t value = 0;
     if (rule->action == ACTION_NOTHING)
         return 0;
-    if (rule->action == ACTION_END && emu_depth(r->emu, rec->stream, rule->channel) == 0)
+    bool may_be_empty =
+        rule->action == ACTION_END || (rule->action == ACTION_POP && r->rows[rec->stream].has_lost);
+    if (may_be_empty && emu_depth(r->emu, rec->stream, rule->channel) == 0)
         return 0;
     int rc = rule->hook(r, rec, &value, e);
     if (rc != 0)
@@ -163,8 +165,8 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
 {
     struct replay *r = context;
     r->told[channel] = true;
-    r->used[channel] =
-        r->used[channel] || (value != 0 && value != EMU_BAD && value != EMU_TOO_MANY_THREADS);
+    if (!r->used[channel])
+        r->used[channel] = value != 0 && value != EMU_BAD && value != EMU_TOO_MANY_THREADS;
     r->sink->shows(r->sink->context, processor, row, channel, time < 0 ? 0 : time, value);
 }
 
@@ -182,6 +184,19 @@ static int end(struct replay *r, struct rt_error *e)
     return r->options.policy == EMU_LINT ? emu_end(r->emu, e) : 0;
 }
 
+/* Those that have begun by then. Events of the same time are of before. */
+static int begin_gaps(struct replay *r, int64_t ns, struct rt_error *e)
+{
+    int rc = 0;
+    for (; rc == 0 && r->next_gap < r->gap_count && r->gaps[r->next_gap].ns < ns; r->next_gap++) {
+        const struct replay_gap *g = &r->gaps[r->next_gap];
+        if (r->sink->gap != NULL)
+            r->sink->gap(r->sink->context, g->stream, g->ns - r->origin);
+        rc = replay_gap_begins(r, g, e);
+    }
+    return rc;
+}
+
 int replay_run(struct replay *r, const struct replay_sink *sink, struct replay_found *found,
                struct rt_error *e)
 {
@@ -194,12 +209,16 @@ int replay_run(struct replay *r, const struct replay_sink *sink, struct replay_f
         r->origin = rec.ns;
         r->realtime = realtime_of(r->all[rec.stream].rank, rec.ns);
     }
+    if (rc == 0)
+        rc = replay_find_gaps(r, e);
     emu_begin(r->emu, 0);
     progress_begin(&p, "replaying, events");
     while (rc == 0 && got) {
         int64_t time = rec.ns - r->origin;
         r->found.end = time;
-        if (sink->event != NULL)
+        if (r->next_gap < r->gap_count)
+            rc = begin_gaps(r, rec.ns, e);
+        if (rc == 0 && sink->event != NULL)
             rc = sink->event(sink->context, &rec, time, e);
         if (rc == 0)
             rc = take(r, &rec, time, e);
@@ -281,6 +300,7 @@ void replay_close(struct replay *r)
     emu_close(r->emu);
     emu_functions_close(r->functions);
     emu_streams_close(r->streams);
+    free(r->gaps);
     free(r->rows);
     free(r->threads);
     free(r->processors);

@@ -55,6 +55,8 @@ struct replay_sink {
                   int64_t value);
     /* Every event, before what it changes is shown; may be NULL. 0 or -errno: the replay ends. */
     int (*event)(void *context, const struct emu_record *r, int64_t time, struct rt_error *e);
+    /* From then on events of that thread are lost, before what that changes is shown; may be NULL. */
+    void (*gap)(void *context, uint32_t stream, int64_t time);
     void *context;
 };
 

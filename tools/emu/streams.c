@@ -3,6 +3,9 @@
 #include "tools/emu/streams.h"
 
 #include "tools/emu/grown.h"
+#include "tools/emu/heap.h"
+#include "tools/emu/merged.h"
+#include "tools/emu/parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +25,7 @@ struct file {
     struct rt_rank *rank;
     struct piece *pieces; /* by row */
     size_t piece_count, piece_room;
+    bool own; /* read by this process */
 };
 
 /* Where a thread's reading is. */
@@ -44,6 +48,9 @@ struct emu_streams {
     uint32_t *heap; /* of streams that have events left, the next one first */
     uint32_t heap_count;
     uint64_t events;
+    uint64_t *loads;       /* by process: events of its files */
+    int32_t *numbers;      /* of threads, by stream */
+    struct merged *merged; /* where events come from instead; NULL: alone */
 };
 
 static int no_memory(struct rt_error *e)
@@ -220,23 +227,11 @@ static int advance(struct emu_streams *s, uint32_t stream, struct rt_error *e)
 }
 
 /* Streams are numbered by rank, file and thread. */
-static bool is_before(const struct emu_streams *s, uint32_t a, uint32_t b)
+static bool is_before(const void *context, uint32_t a, uint32_t b)
 {
+    const struct emu_streams *s = context;
     int64_t x = s->cursors[a].ns, y = s->cursors[b].ns;
     return x < y || (x == y && a < b);
-}
-
-static void sift(struct emu_streams *s, uint32_t i)
-{
-    uint32_t moved = s->heap[i];
-    for (uint32_t child; (child = 2 * i + 1) < s->heap_count; i = child) {
-        if (child + 1 < s->heap_count && is_before(s, s->heap[child + 1], s->heap[child]))
-            child++;
-        if (!is_before(s, s->heap[child], moved))
-            break;
-        s->heap[i] = s->heap[child];
-    }
-    s->heap[i] = moved;
 }
 
 static int begin(struct emu_streams *s, struct rt_error *e)
@@ -245,27 +240,36 @@ static int begin(struct emu_streams *s, struct rt_error *e)
     if (s->heap == NULL)
         return no_memory(e);
     for (uint32_t i = 0; i < s->count; i++) {
+        s->events += s->all[i].rows;
+        if (!s->cursors[i].file->own)
+            continue;
         int rc = advance(s, i, e);
         if (rc != 0)
             return rc;
         if (s->cursors[i].filled != 0)
             s->heap[s->heap_count++] = i;
-        s->events += s->all[i].rows;
     }
     for (uint32_t i = s->heap_count / 2; i-- > 0;)
-        sift(s, i);
+        emu_heap_sift(s->heap, s->heap_count, i, is_before, s);
     return 0;
 }
 
 int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, struct rt_error *e)
 {
+    if (s->merged != NULL)
+        return merged_next(s->merged, r, got, e);
     *got = s->heap_count != 0;
     if (!*got)
         return 0;
     uint32_t first = s->heap[0];
     struct cursor *c = &s->cursors[first];
     *r = (struct emu_record){c->ns, first, c->first + c->at, c->buffer[c->at]};
-    c->at++;
+    if (++c->at < c->filled) { /* most often */
+        c->ns = rt_rank_ns(c->file->rank, c->buffer[c->at].clock);
+        if (s->heap_count > 1)
+            emu_heap_sift(s->heap, s->heap_count, 0, is_before, s);
+        return 0;
+    }
     int rc = advance(s, first, e);
     if (rc != 0)
         return rc;
@@ -275,8 +279,93 @@ int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, str
         s->heap[0] = s->heap[--s->heap_count];
     }
     if (s->heap_count != 0)
-        sift(s, 0);
+        emu_heap_sift(s->heap, s->heap_count, 0, is_before, s);
     return 0;
+}
+
+/* --- several processes --------------------------------------------------------------------------------------------------- */
+
+/* To the process that has least, as the files come: all processes find the same. Those of others are not kept open. */
+static int give_to(struct emu_streams *s, struct file *f, struct rt_error *e)
+{
+    uint32_t least = 0;
+    f->own = true;
+    if (parts_count() == 1)
+        return 0;
+    if (s->loads == NULL && (s->loads = calloc(parts_count(), sizeof *s->loads)) == NULL)
+        return no_memory(e);
+    for (uint32_t i = 1; i < parts_count(); i++)
+        if (s->loads[i] < s->loads[least])
+            least = i;
+    s->loads[least] += 1 + rt_rank_info(f->rank)->event_count;
+    f->own = least == parts_number();
+    if (!f->own)
+        rt_rank_release(f->rank);
+    return 0;
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+    for (const unsigned char *p = bytes; size-- > 0; p++)
+        hash = (hash ^ *p) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return hash;
+}
+
+/* Of what is to be read: files, threads, and how much of each. */
+static uint64_t identity(const struct emu_streams *s)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const char *file = rt_rank_info(s->all[i].rank)->file;
+        hash = mix(hash, file, strlen(file));
+        hash = mix(hash, &s->all[i].number, sizeof s->all[i].number);
+        hash = mix(hash, &s->all[i].rows, sizeof s->all[i].rows);
+    }
+    return hash;
+}
+
+static int leave_part(struct emu_streams *s, uint64_t run, struct rt_error *e)
+{
+    struct merged_writer *w;
+    struct emu_record r;
+    bool got = true;
+    int rc = merged_create(&w, s->count, run, e);
+    if (rc != 0)
+        return rc;
+    while (rc == 0) {
+        rc = emu_streams_next(s, &r, &got, e);
+        if (rc != 0 || !got)
+            break;
+        rc = merged_put(w, &r, e);
+    }
+    if (rc == 0)
+        return merged_finish(w, e);
+    merged_discard(w);
+    return rc;
+}
+
+/* This process's events for the others, and then those of all. A second reading of the run finds them there. */
+static int join(struct emu_streams *s, struct rt_error *e)
+{
+    static uint64_t left_run;
+    static bool left;
+    uint64_t run = identity(s);
+    int rc = left && left_run == run ? 0 : leave_part(s, run, e);
+    if (rc != 0)
+        return rc;
+    left = true;
+    left_run = run;
+    s->numbers = calloc(s->count + 1u, sizeof *s->numbers);
+    if (s->numbers == NULL)
+        return no_memory(e);
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->numbers[i] = s->all[i].number;
+        free(s->cursors[i].buffer);
+        s->cursors[i].buffer = NULL;
+    }
+    for (size_t i = 0; i < s->file_count; i++)
+        rt_rank_release(s->files[i].rank);
+    return merged_open(&s->merged, s->count, s->numbers, run, e);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------------------------ */
@@ -297,6 +386,8 @@ static int add_file(struct emu_streams *s, const struct rt_run *run, size_t i,
         rc = scan(f, next, e);
     if (rc == 0)
         rc = add_threads(s, f, e);
+    if (rc == 0)
+        rc = give_to(s, f, e);
     if (rc == 0)
         s->file_count++;
     return rc;
@@ -322,6 +413,8 @@ int emu_streams_open(struct emu_streams **streams, const struct rt_run *run,
     }
     if (rc == 0)
         rc = begin(s, e);
+    if (rc == 0 && parts_count() > 1)
+        rc = join(s, e);
     if (rc != 0) {
         emu_streams_close(s);
         s = NULL;
@@ -342,6 +435,9 @@ void emu_streams_close(struct emu_streams *s)
     free(s->all);
     free(s->cursors);
     free(s->heap);
+    free(s->loads);
+    free(s->numbers);
+    merged_close(s->merged);
     free(s);
 }
 
@@ -351,7 +447,18 @@ const struct emu_stream *emu_streams_all(const struct emu_streams *s, uint32_t *
     return s->all;
 }
 
+bool emu_streams_is_own(const struct emu_streams *s, uint32_t stream)
+{
+    return s->cursors[stream].file->own;
+}
+
 uint64_t emu_streams_events(const struct emu_streams *s)
 {
     return s->events;
+}
+
+int emu_streams_read(struct emu_streams *s, uint32_t stream, uint64_t first, size_t count,
+                     struct rt_event *out, size_t *got, struct rt_error *e)
+{
+    return rt_rank_read_events(s->cursors[stream].file->rank, first, count, out, got, e);
 }

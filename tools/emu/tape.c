@@ -6,17 +6,6 @@
 #include <string.h>
 
 enum { LEAST = 1 << 18, A_ROW = 8 }; /* records: of a tape, of each row */
-#define NO_STATE SIZE_MAX
-
-struct tape {
-    struct taped *records;
-    size_t count, room;
-    size_t *open;          /* by row, threads first: where its state is */
-    struct taped *carried; /* by row: while records are handed on */
-    uint32_t threads, rows;
-    void (*take)(void *context, const struct taped *first, size_t count);
-    void *context;
-};
 
 struct tape *tape_open(uint32_t threads, uint32_t processors,
                        void (*take)(void *context, const struct taped *first, size_t count),
@@ -71,7 +60,7 @@ static void hand_on(struct tape *t)
         cut--;
     size_t kept = t->count - cut;
     for (uint32_t i = 0; i < t->rows; i++)
-        if (t->open[i] != NO_STATE && t->open[i] < cut)
+        if (t->open[i] != TAPE_NO_STATE && t->open[i] < cut)
             t->carried[n++] = carry_on(t, &t->open[i], time);
     t->take(t->context, t->records, cut);
     memmove(t->records + n, t->records + cut, kept * sizeof *t->records);
@@ -83,12 +72,10 @@ static void hand_on(struct tape *t)
             *open_of(t, &t->records[i]) = i;
 }
 
-void tape_put(struct tape *t, bool processor, uint32_t row, uint16_t channel, int64_t time,
-              int64_t value, bool state)
+size_t tape_place(struct tape *t, int64_t time)
 {
     if (t->count == t->room)
         hand_on(t);
-    size_t *open = &t->open[processor ? t->threads + row : row];
     size_t at = t->count++;
     for (; at > 0 && t->records[at - 1].time > time; at--) {
         size_t *moved = open_of(t, &t->records[at - 1]);
@@ -96,18 +83,13 @@ void tape_put(struct tape *t, bool processor, uint32_t row, uint16_t channel, in
             *moved = at;
         t->records[at] = t->records[at - 1];
     }
-    if (state && *open != NO_STATE)
-        t->records[*open].end = time;
-    t->records[at] =
-        (struct taped){time, value, state ? time : TAPE_EVENT, row, channel, processor};
-    if (state)
-        *open = at;
+    return at;
 }
 
 void tape_end(struct tape *t, int64_t end)
 {
     for (uint32_t i = 0; i < t->rows; i++)
-        if (t->open[i] != NO_STATE)
+        if (t->open[i] != TAPE_NO_STATE)
             t->records[t->open[i]].end = end;
     t->take(t->context, t->records, t->count);
     t->count = 0;

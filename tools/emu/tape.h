@@ -21,7 +21,17 @@ struct taped {
 };
 #define TAPE_EVENT (-1)
 
-struct tape;
+/* tape.c's own, but for tape_put(). */
+struct tape {
+    struct taped *records;
+    size_t count, room;
+    size_t *open;          /* by row, threads first: where its state is */
+    struct taped *carried; /* by row: while records are handed on */
+    uint32_t threads, rows;
+    void (*take)(void *context, const struct taped *first, size_t count);
+    void *context;
+};
+#define TAPE_NO_STATE SIZE_MAX
 
 /* take: gets the next ones, in the order of time. NULL: no memory. */
 struct tape *tape_open(uint32_t threads, uint32_t processors,
@@ -29,9 +39,27 @@ struct tape *tape_open(uint32_t threads, uint32_t processors,
                        void *context) RT_MUST_CHECK;
 void tape_close(struct tape *t);
 
+/* Room for one more, and where it belongs. */
+size_t tape_place(struct tape *t, int64_t time);
+
 /* Times go back by 1 ns at most. state: it ends the row's state before it. */
-void tape_put(struct tape *t, bool processor, uint32_t row, uint16_t channel, int64_t time,
-              int64_t value, bool state);
+static inline void tape_put(struct tape *t, bool processor, uint32_t row, uint16_t channel,
+                            int64_t time, int64_t value, bool state)
+{
+    size_t at = t->count;
+    if (at < t->room && at > 0 && t->records[at - 1].time <= time) /* most often */
+        t->count++;
+    else
+        at = tape_place(t, time);
+    t->records[at] =
+        (struct taped){time, value, state ? time : TAPE_EVENT, row, channel, processor};
+    if (!state)
+        return;
+    size_t *open = &t->open[processor ? t->threads + row : row];
+    if (*open != TAPE_NO_STATE)
+        t->records[*open].end = time;
+    *open = at;
+}
 /* All states end, and the rest is handed on. */
 void tape_end(struct tape *t, int64_t end);
 

@@ -112,7 +112,7 @@ static void match_first(struct ways *w, struct way *y)
     const struct sent *s = y->first_sent;
     const struct received *r = y->first_received;
     bool concurrent = s->concurrent || r->concurrent;
-    if (!concurrent && s->bytes != r->bytes)
+    if (!concurrent && (r->bytes == RECEIVED_ANY ? s->bytes > r->room : s->bytes != r->bytes))
         y->unlike = true;
     if (!concurrent && !y->unlike) {
         w->found(w->context, &y->key, s, r);

@@ -28,10 +28,12 @@ struct sent {
 struct received {
     struct received *next;
     int64_t ns, received_ns;
-    uint64_t bytes;
+    uint64_t bytes; /* RECEIVED_ANY: not known, at most `room` */
+    uint64_t room;
     uint32_t stream;
     bool concurrent;
 };
+#define RECEIVED_ANY UINT64_MAX
 
 struct ways;
 

@@ -17,7 +17,8 @@ static bool is_helper(int32_t thread)
 static bool is_last(const struct rt_window *w)
 {
     return w->reason == RT_WINDOW_PROGRAM_END || w->reason == RT_WINDOW_THREAD_END ||
-           w->reason == RT_WINDOW_KILLED || w->reason == RT_WINDOW_OPEN;
+           w->reason == RT_WINDOW_KILLED || w->reason == RT_WINDOW_EXITED ||
+           w->reason == RT_WINDOW_OPEN;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -91,4 +92,13 @@ int64_t emu_whole_until(const struct rt_rank *file, int32_t thread, int32_t wind
         if (t->threads[i].thread != thread && !is_helper(t->threads[i].thread))
             until = least(until, of_thread(file, &t->threads[i]));
     return until;
+}
+
+bool emu_is_single(const struct rt_rank *file, int32_t thread, int level)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(file);
+    for (size_t i = 0; level >= LEVEL_SERIALIZED && i < t->thread_count; i++)
+        if (t->threads[i].thread != thread && !is_helper(t->threads[i].thread))
+            return false;
+    return !has_lost(file);
 }

@@ -10,4 +10,7 @@
  * MPI_Init_thread, as in EV_MPI_READY) have to be in windows at the same time. */
 int64_t emu_whole_until(const struct rt_rank *file, int32_t thread, int32_t window, int level);
 
+/* Does that thread alone use MPI there, by its level and the threads that were there, and is nothing lost? */
+bool emu_is_single(const struct rt_rank *file, int32_t thread, int level);
+
 #endif

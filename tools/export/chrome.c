@@ -89,6 +89,7 @@ static void *begin(struct export *x, const char *path)
         return NULL;
     }
     *c = (struct chrome){.x = x, .path = path, .out = export_create(x, path)};
+    x->text = c->out;
     if (c->out == NULL)
         return c;
     (void)fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n", c->out);
@@ -279,6 +280,8 @@ static void message(void *state, uint32_t stream, int64_t ns, const struct expor
     json_int(&j, "to_rank", export_info(x, m->receive_stream)->rank);
     json_int(&j, "tag", m->tag);
     json_uint(&j, "bytes", m->bytes);
+    if (m->likely)
+        json_bool(&j, "likely", true);
     json_object_end(&j);
     json_object_end(&j);
     check(c);
@@ -295,6 +298,7 @@ static void finish(void *state)
 
 const struct export_format export_chrome = {
     .option = "chrome",
+    .shares_text = true,
     .one_stack = true,
     .begin = begin,
     .enter = enter,

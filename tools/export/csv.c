@@ -60,6 +60,7 @@ static void *begin(struct export *x, const char *path)
     c->out = strcmp(path, "-") == 0 ? stdout : export_create(x, path);
     for (uint32_t i = 0; i < x->process_count; i++)
         sort_fired(c, i);
+    x->text = c->out;
     if (c->out == NULL)
         return c;
     (void)fputs("ns,rank,pid,thread,window,cpu,name,label,flags", c->out);
@@ -210,6 +211,7 @@ static void finish(void *state)
 
 const struct export_format export_csv = {
     .option = "csv",
+    .shares_text = true,
     .begin = begin,
     .event = event,
     .finish = finish,

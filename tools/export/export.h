@@ -8,6 +8,7 @@
 
 #include "tools/emu/functions.h"
 #include "tools/emu/names.h"
+#include "tools/emu/shares.h"
 #include "tools/emu/streams.h"
 #include "tools/export/messages.h"
 #include "tools/tools.h"
@@ -85,7 +86,9 @@ struct export
     struct export_messages messages; /* none, where the format does not take any */
     struct emu_comms *comms;         /* NULL likewise */
     struct export_tally tally;
-    int rc; /* of the first failure; the walk ends with it */
+    struct share *share; /* of several processes that write one text; else NULL */
+    FILE *text;          /* where a format that is a text is written to */
+    int rc;              /* of the first failure; the walk ends with it */
     struct rt_error e;
 };
 
@@ -94,6 +97,10 @@ struct export
 struct export_format {
     const char *option; /* "chrome" */
     bool folder;        /* OUT is a folder, else a file */
+    bool
+        shares_text; /* a text of lines, which several processes can make in turn: begin sets export.text */
+    bool
+        shares_files; /* of several processes each writes the files of the streams that are its own */
     bool
         one_stack; /* spans of all kinds nest within each other; else those of one kind (marks: of one type) do */
     /* Is this folder an earlier export of that format, so that -force may remove it? */

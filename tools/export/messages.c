@@ -58,6 +58,7 @@ static void found(void *context, const struct emu_message *m)
         .receive_stream = m->receive_stream,
         .tag = m->tag,
         .comm = m->comm,
+        .likely = m->likely,
     };
 }
 

@@ -2,7 +2,7 @@
  * The messages of the run that is exported, each with both ends in the selection.
  *
  * Which send belongs to which receive is known long after the send (tools/emu/messages.h): a pass over the run before the walk finds
- * them, and their ends are told as the walk comes to them. Memory: 48 bytes a message. */
+ * them, and their ends are told as the walk comes to them. Memory: 56 bytes a message. */
 #ifndef REGTRACE_TOOLS_EXPORT_MESSAGES_H
 #define REGTRACE_TOOLS_EXPORT_MESSAGES_H
 
@@ -16,6 +16,7 @@ struct export_message {
     uint32_t send_stream, receive_stream;
     int32_t tag;
     uint32_t comm; /* of emu_comms_all() */
+    bool likely;   /* not sure */
 };
 
 struct export_messages {

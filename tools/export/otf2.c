@@ -21,8 +21,8 @@ bool otf2_good(struct otf2 *o, OTF2_ErrorCode code)
 {
     if (code == OTF2_SUCCESS)
         return true;
-    export_fail(o->x, -EIO, "%s could not be written: %s", o->path,
-                OTF2_Error_GetDescription(code));
+    export_fail(o->x, o->cause != 0 ? -o->cause : -EIO, "%s could not be written: %s", o->path,
+                o->cause != 0 ? strerror(o->cause) : OTF2_Error_GetDescription(code));
     return false;
 }
 
@@ -240,11 +240,15 @@ static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef location, 
     *buffer = NULL;
 }
 
-/* Its errors come back as codes too: nothing of its own on stderr. */
-static OTF2_ErrorCode say_nothing(void *data, const char *file, uint64_t line, const char *function,
-                                  OTF2_ErrorCode code, const char *format, va_list args)
+/* Its errors come back as codes too: nothing of its own on stderr. Of a full disk they say that the integrity is not given; errno knows more
+ * where the library has just failed. */
+static OTF2_ErrorCode note_cause(void *data, const char *file, uint64_t line, const char *function,
+                                 OTF2_ErrorCode code, const char *format, va_list args)
 {
-    (void)data, (void)file, (void)line, (void)function, (void)format, (void)args;
+    struct otf2 *o = data;
+    (void)file, (void)line, (void)function, (void)format, (void)args;
+    if (o != NULL && o->cause == 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+        o->cause = errno;
     return code;
 }
 
@@ -262,12 +266,15 @@ static void *begin(struct export *x, const char *path)
     o->path = path;
     if (!otf2_comms_open(o))
         return o;
-    (void)OTF2_Error_RegisterCallback(say_nothing, NULL);
+    errno = 0;
+    (void)OTF2_Error_RegisterCallback(note_cause, o);
     o->archive = OTF2_Archive_Open(path, "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_MIN,
                                    OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT, OTF2_SUBSTRATE_POSIX,
                                    OTF2_COMPRESSION_NONE);
     if (o->archive == NULL) {
-        export_fail(x, -EIO, "%s: the OTF2 library cannot make an archive there", path);
+        export_fail(x, o->cause != 0 ? -o->cause : -EIO,
+                    "%s: the OTF2 library cannot make an archive there%s%s", path,
+                    o->cause != 0 ? ": " : "", o->cause != 0 ? strerror(o->cause) : "");
         return o;
     }
     if (otf2_good(o, OTF2_Archive_SetFlushCallbacks(o->archive, &flush, NULL)) &&
@@ -310,6 +317,7 @@ static void finish(void *state)
     }
     if (o->x->rc == 0)
         say_left_out(o);
+    (void)OTF2_Error_RegisterCallback(note_cause, NULL);
     for (unsigned i = 0; i < EXPORT_KINDS; i++)
         free(o->region_of[i]);
     for (uint32_t i = 0; i < o->metric_count; i++)

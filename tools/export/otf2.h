@@ -58,6 +58,7 @@ struct otf2 {
     struct otf2_member *members;
     size_t member_count;
     uint64_t other_comms, left_out;
+    int cause; /* errno of its first failure where that is a lack of room, 0 else */
 };
 
 /* True where it went well, else x has the failure. */

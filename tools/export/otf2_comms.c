@@ -69,6 +69,27 @@ static void name_fixed(struct otf2 *o)
         }
 }
 
+/* What has MPI_COMM_WORLD's number where it is not whole and no communicator that is known: those of its ranks that are exported. OTF2 wants
+ * numbers without gaps. Processes are sorted by rank. */
+static bool fill_part_of_world(struct otf2 *o)
+{
+    const struct export *x = o->x;
+    struct otf2_comm *w = &o->comms[OTF2_COMM_WORLD];
+    int32_t last = -1;
+    free(w->processes[0]);
+    w->processes[0] = calloc(x->process_count + 1u, sizeof *w->processes[0]);
+    if (w->processes[0] == NULL)
+        return no_memory(o);
+    for (uint32_t i = 0; i < x->process_count; i++) {
+        const struct rt_rank_info *info = rt_rank_info(x->processes[i].rank);
+        if (!info->is_main || info->rank <= last)
+            continue;
+        last = info->rank;
+        w->processes[0][w->count[0]++] = i;
+    }
+    return true;
+}
+
 static bool fill_comms(struct otf2 *o, uint32_t known)
 {
     struct otf2_comm *w = &o->comms[OTF2_COMM_WORLD];
@@ -97,7 +118,7 @@ static bool fill_comms(struct otf2 *o, uint32_t known)
             if (!fill_side(o, to, i, side))
                 return false;
     }
-    return true;
+    return w->count[0] != 0 || fill_part_of_world(o);
 }
 
 static int by_process(const void *a, const void *b)

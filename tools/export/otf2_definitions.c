@@ -107,7 +107,6 @@ static void write_comm(struct definitions *d, uint32_t comm, const uint32_t *loc
                                                    OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 }
 
-/* Where nothing of MPI is there, none; MPI_COMM_WORLD where at least a part of it is known. */
 static void write_comms(struct definitions *d)
 {
     const struct export *x = d->o->x;
@@ -123,8 +122,7 @@ static void write_comms(struct definitions *d)
     if (x->rc == 0)
         (void)write_group(d, "MPI ranks", OTF2_GROUP_TYPE_COMM_LOCATIONS, count, members);
     for (uint32_t i = 0; x->rc == 0 && i < d->o->comm_count; i++)
-        if (i != OTF2_COMM_WORLD || d->o->comms[i].count[0] != 0)
-            write_comm(d, i, location, members);
+        write_comm(d, i, location, members);
     free(members);
     free(location);
 }

@@ -285,6 +285,7 @@ static void finish(void *state)
 const struct export_format export_ovni = {
     .option = "ovni",
     .folder = true,
+    .shares_files = true,
     .is_ours = ovni_is_ours,
     .begin = begin,
     .enter = enter,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Streams of an ovni trace and their metadata (stream.json), written when all types, labels and processors are known. */
 #include "tools/export/ovni.h"
+
+#include "base/sys.h"
 #include "tools/json.h"
 
 #include <dirent.h>
@@ -154,33 +156,22 @@ static bool make_folders(struct ovni *o, uint32_t stream)
     return true;
 }
 
-static bool write_all(int fd, const unsigned char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, bytes, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        bytes += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 /* Files are open while they are written to only: there may be more of them than descriptors. */
 static void flush(struct ovni *o, uint32_t stream)
 {
     struct ovni_thread *t = &o->threads[stream];
     char path[PATH_ROOM + 16];
-    if (o->x->rc != 0 || (!t->made && !make_folders(o, stream)))
+    if (o->x->rc != 0 || t->filled == 0 || (!t->made && !make_folders(o, stream)))
         return;
     t->made = true;
     folder_of(o, stream, 3, path);
     (void)strcat(path, "/stream.obs");
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0 || !write_all(fd, t->buffer, t->filled))
+    int rc = fd < 0 ? -errno : sys_write_all(fd, t->buffer, t->filled);
+    if (rc != 0) {
+        errno = -rc;
         failed(o, path);
+    }
     if (fd >= 0 && close(fd) != 0)
         failed(o, path);
     t->filled = 0;
@@ -190,6 +181,8 @@ void ovni_append(struct ovni *o, uint32_t stream, const void *bytes, size_t size
 {
     static const unsigned char head[8] = {'o', 'v', 'n', 'i', 1, 0, 0, 0};
     struct ovni_thread *t = &o->threads[stream];
+    if (!emu_streams_is_own(o->x->streams, stream))
+        return;
     if (t->buffer == NULL) {
         t->buffer = malloc(BUFFER);
         if (t->buffer == NULL) {
@@ -278,6 +271,10 @@ static void put_stream(struct json *j, struct ovni *o, uint32_t stream, bool fir
 static void describe(struct ovni *o, uint32_t stream, bool first)
 {
     char path[PATH_ROOM + 16];
+    if (!emu_streams_is_own(o->x->streams, stream)) {
+        loom_of(o, stream)->described = true;
+        return;
+    }
     folder_of(o, stream, 3, path);
     (void)strcat(path, "/stream.json");
     struct json j = {.out = export_create(o->x, path), .indented = true};

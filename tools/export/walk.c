@@ -17,9 +17,15 @@ struct thread {
     uint64_t left; /* events that are to come */
 };
 
+/* BLOCK: events that one of several processes writes before it is another's turn. */
+enum { BLOCK = 2048 };
+
 struct walk {
     struct export *x;
-    const struct export_format *format;
+    const struct export_format *format; /* that is told now */
+    const struct export_format *real;
+    struct export_format deaf; /* told while another process writes */
+    uint64_t taken;            /* events of this block */
     void *state;
     struct thread *threads;
     bool in_time;
@@ -291,6 +297,34 @@ static void end_time(struct walk *w)
             show(w, i, w->x->wishes->to_ns, false);
 }
 
+/* --- several processes ------------------------------------------------------------------------------------------------ */
+
+static void no_message(void *state, uint32_t stream, int64_t ns, const struct export_message *m,
+                       bool received)
+{
+    (void)state, (void)stream, (void)ns, (void)m, (void)received;
+}
+
+static uint64_t written(struct export *x)
+{
+    off_t at = ftello(x->text);
+    if (at < 0)
+        export_fail(x, -errno, "%s cannot be written: %s", share_path(x->share), strerror(errno));
+    return (uint64_t)at;
+}
+
+static void take_turns(struct walk *w)
+{
+    struct export *x = w->x;
+    if (x->share == NULL)
+        return;
+    if (++w->taken > BLOCK) {
+        share_next(x->share, written(x));
+        w->taken = 1;
+    }
+    w->format = share_is_own(x->share) ? w->real : &w->deaf;
+}
+
 static void walk_events(struct walk *w)
 {
     struct export *x = w->x;
@@ -306,6 +340,7 @@ static void walk_events(struct walk *w)
         if (rc != 0 || !got)
             break;
         int64_t ns = r.ns - x->origin;
+        take_turns(w);
         if (!w->in_time && ns >= x->wishes->from_ns && ns <= x->wishes->to_ns)
             begin_time(w);
         if (ns > x->wishes->to_ns) {
@@ -323,7 +358,8 @@ static void walk_events(struct walk *w)
 
 void export_walk(struct export *x, const struct export_format *format, void *state)
 {
-    struct walk w = {.x = x, .format = format, .state = state};
+    struct walk w = {.x = x, .format = format, .real = format, .state = state};
+    w.deaf = (struct export_format){.one_stack = format->one_stack, .message = no_message};
     w.threads = calloc(x->count + 1u, sizeof *w.threads);
     if (w.threads == NULL) {
         export_fail(x, -ENOMEM, "no memory");
@@ -332,6 +368,8 @@ void export_walk(struct export *x, const struct export_format *format, void *sta
     for (uint32_t i = 0; i < x->count; i++)
         w.threads[i].left = x->all[i].rows;
     walk_events(&w);
+    if (x->share != NULL)
+        share_end(x->share, written(x));
     for (uint32_t i = 0; i < x->count; i++)
         free(w.threads[i].stack);
     free(w.threads);

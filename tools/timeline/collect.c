@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Items of tracks from what channels show. Of stacks a replay shows the top alone: what lies below is kept here, from the events that push and
  * pop. */
+#include "tools/timeline/runs.h"
 #include "tools/timeline/tracks.h"
 
 #include <errno.h>
@@ -34,19 +35,18 @@ struct push {
 };
 
 struct known_channels {
-    uint32_t mpi, windows, functions, regions, signals, marks;
+    uint32_t mpi, windows, functions, regions, signals, marks, activity, processor, state;
 };
 
 struct collector {
     struct timeline *t;
-    struct cell *cells;    /* by stream and lane */
-    int64_t *visible_from; /* by stream; OUTSIDE: nothing is kept */
+    struct cell *cells;    /* by row and lane */
+    int64_t *visible_from; /* by row; OUTSIDE: nothing is kept */
     struct push push;
-    struct {
-        uint32_t stream;
-        int64_t from, to;
-    } gap; /* the last time of which events were dropped */
     struct known_channels known;
+    struct runs runs;
+    uint32_t threads, rows; /* rows: threads, then processors */
+    uint32_t visible;       /* threads of which something is kept; then it is of processors too */
     int64_t now;
 };
 
@@ -205,8 +205,6 @@ static void shows_stack(struct collector *c, uint32_t stream, uint32_t lane, int
         p->waits = false;
         push_box(c, stream, lane, p->time, value, p->call);
     } else if (value != top_of(c, stream, lane)) {
-        if (c->gap.stream == stream && c->gap.to == time)
-            time = c->gap.from;
         pop_all(c, stream, lane, time); /* nobody knows what is there, or nothing is */
         if (value == 0)
             return;
@@ -217,14 +215,48 @@ static void shows_stack(struct collector *c, uint32_t stream, uint32_t lane, int
     }
 }
 
+/* What lasted no time was not there. */
+static void shows_state(struct collector *c, uint32_t row, uint32_t lane, int64_t time,
+                        int64_t value)
+{
+    struct cell *cell = cell_of(c, row, lane);
+    if (row >= c->threads && cell->depth != 0 && cell->boxes[0].start == time)
+        cell->depth = 0;
+    pop_all(c, row, lane, time);
+    if (value != 0)
+        push_box(c, row, lane, time, value, (struct call){.comm = 0});
+}
+
+static void shows_processor(struct collector *c, uint32_t processor, uint32_t lane, int64_t value)
+{
+    const struct cell *cell = cell_of(c, c->threads + processor, lane);
+    if (cell->depth == 0 || top_of(c, c->threads + processor, lane) != value)
+        shows_state(c, c->threads + processor, lane, c->now, value);
+}
+
+static void runs_there(void *context, uint32_t processor, int64_t who, int64_t doing)
+{
+    struct collector *c = context;
+    shows_processor(c, processor, c->t->runs, who);
+    shows_processor(c, processor, c->known.activity, who < 0 ? EMU_TOO_MANY_THREADS : doing);
+}
+
 static void shows(void *context, bool processor, uint32_t row, uint32_t channel, int64_t time,
                   int64_t value)
 {
     struct collector *c = context;
     const struct lane *l = &c->t->lanes[channel];
-    if (processor || l->kind == LANE_NONE)
-        return;
     c->now = time > c->now ? time : c->now;
+    if (processor)
+        return;
+    if (channel == c->known.activity)
+        runs_does(&c->runs, row, value);
+    else if (channel == c->known.processor)
+        runs_moves(&c->runs, row, (int32_t)value - 1);
+    else if (channel == c->known.state)
+        runs_is(&c->runs, row, value == EMU_RUNNING);
+    if (l->kind == LANE_NONE || channel == c->t->runs)
+        return;
     switch (l->kind) {
     case LANE_TICKS: /* they are shown from 1 ns before */
         if (value != 0) {
@@ -239,11 +271,7 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
         if (value != 0 || cell_of(c, row, channel)->tracks != NULL)
             put_item(c, row, channel, 0, (struct item){time, time, value, {0}});
         break;
-    case LANE_STATE:
-        pop_all(c, row, channel, time);
-        if (value != 0)
-            push_box(c, row, channel, time, value, (struct call){.comm = 0});
-        break;
+    case LANE_STATE: shows_state(c, row, channel, time, value); break;
     default: shows_stack(c, row, channel, time, value);
     }
 }
@@ -257,29 +285,37 @@ static void cut_all(struct collector *c, uint32_t stream, int64_t time)
             put_box(c, stream, k, d, time);
 }
 
+/* Of windows that are asked for. */
+static void becomes_visible(struct collector *c, uint32_t stream, int64_t time, bool visible)
+{
+    if (!visible)
+        cut_all(c, stream, time);
+    c->visible_from[stream] = visible ? time : OUTSIDE;
+    uint32_t before = c->visible;
+    c->visible += visible ? 1 : UINT32_MAX;
+    for (uint32_t i = c->threads; (before == 0 || c->visible == 0) && i < c->rows; i++) {
+        if (!visible)
+            cut_all(c, i, time);
+        c->visible_from[i] = visible ? time : OUTSIDE;
+    }
+}
+
 static void window_closes(struct collector *c, uint32_t stream, int64_t time)
 {
     for (uint32_t k = 0; k < c->t->lane_count; k++)
         if (is_stack(&c->t->lanes[k]))
             pop_all(c, stream, k, time);
-    if (!c->t->options.windows.given)
-        return;
-    cut_all(c, stream, time);
-    c->visible_from[stream] = OUTSIDE;
+    if (c->t->options.windows.given && c->visible_from[stream] != OUTSIDE)
+        becomes_visible(c, stream, time, false);
 }
 
-/* The record of it comes behind the gap: b has how long that was, in ticks. */
-static void gap_ends(struct collector *c, const struct emu_record *r, int64_t time)
+/* What the thread's channels show next is not of its last event. */
+static void gap(void *context, uint32_t stream, int64_t time)
 {
-    uint32_t threads;
-    const struct rt_rank *rank = replay_threads(c->t->replay, &threads)[r->stream].rank;
-    int64_t length =
-        r->event.b > r->event.clock
-            ? 0
-            : rt_rank_ns(rank, r->event.clock) - rt_rank_ns(rank, r->event.clock - r->event.b);
-    c->gap.stream = r->stream;
-    c->gap.from = length > 0 && length <= time ? time - length : time;
-    c->gap.to = time;
+    struct collector *c = context;
+    (void)stream;
+    end_push(c);
+    c->now = time;
 }
 
 static void pushes(struct collector *c, const struct emu_record *r, uint32_t lane, int64_t time,
@@ -315,6 +351,8 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
     const struct call none = {.peer = INT32_MIN, .tag = INT32_MIN};
     end_push(c);
     c->now = time;
+    if (EVENT_IS_MPI_ENTER(r->event.code) || EVENT_IS_MPI_LEAVE(r->event.code))
+        timeline_take_edge(c->t, r->event.code, time);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         pushes(c, r, k->mpi, time,
                (struct call){r->event.b & ((UINT64_C(1) << 48) - 1), (int32_t)(uint32_t)r->event.a,
@@ -334,9 +372,8 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
         case EV_WINDOW_OPEN:
             if (c->visible_from[r->stream] == OUTSIDE &&
                 window_span_has(&c->t->options.windows, (int32_t)(uint32_t)r->event.a))
-                c->visible_from[r->stream] = time;
+                becomes_visible(c, r->stream, time, true);
             break;
-        case EV_DROPPED: gap_ends(c, r, time); break;
         case EV_WINDOW_CLOSE: window_closes(c, r->stream, time); break;
         default: break;
         }
@@ -351,7 +388,7 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
 static enum lane_kind kind_of(const struct replay_channel *ch)
 {
     static const char *const shown[] = {"region.", "mpi.activity", "mpi.function", "func.",
-                                        "sample.", "ovni.flush",   "pmu."};
+                                        "sample.", "ovni.flush",   "pmu.",         "ovni.tid"};
     size_t i = 0, n = sizeof shown / sizeof shown[0];
     while (i < n && strncmp(ch->name, shown[i], strlen(shown[i])) != 0)
         i++;
@@ -359,6 +396,8 @@ static enum lane_kind kind_of(const struct replay_channel *ch)
         return LANE_NONE;
     if (strncmp(ch->name, "pmu.", 4) == 0)
         return LANE_CURVE;
+    if (strcmp(ch->name, "ovni.tid") == 0)
+        return LANE_STATE;
     if (strcmp(ch->name, "mpi.function") == 0)
         return LANE_CALLS;
     return ch->kind == EMU_PUNCTUAL ? LANE_TICKS : ch->kind == EMU_STACK ? LANE_STACK : LANE_STATE;
@@ -371,20 +410,23 @@ static void name_channel(struct collector *c, uint32_t channel, const char *name
         uint32_t *channel;
     } known[] = {{"mpi.function", &c->known.mpi},      {"region.window", &c->known.windows},
                  {"func.name", &c->known.functions},   {"region.name", &c->known.regions},
-                 {"region.signal", &c->known.signals}, {"region.mark.0", &c->known.marks}};
+                 {"region.signal", &c->known.signals}, {"region.mark.0", &c->known.marks},
+                 {"mpi.activity", &c->known.activity}, {"ovni.cpu", &c->known.processor},
+                 {"ovni.state", &c->known.state},      {"ovni.tid", &c->t->runs}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i].name) == 0)
             *known[i].channel = channel;
 }
 
-static int prepare(struct collector *c, uint32_t threads, struct rt_error *e)
+static int prepare(struct collector *c, struct rt_error *e)
 {
     struct timeline *t = c->t;
     t->lane_count = replay_channel_count(t->replay);
     t->lanes = calloc(t->lane_count, sizeof *t->lanes);
-    c->cells = calloc((size_t)threads * t->lane_count, sizeof *c->cells);
-    c->visible_from = malloc(threads * sizeof *c->visible_from);
-    if (t->lanes == NULL || c->cells == NULL || c->visible_from == NULL) {
+    c->cells = calloc((size_t)c->rows * t->lane_count, sizeof *c->cells);
+    c->visible_from = malloc((c->rows + 1u) * sizeof *c->visible_from);
+    bool good = runs_open(&c->runs, c->threads, c->rows - c->threads);
+    if (t->lanes == NULL || c->cells == NULL || c->visible_from == NULL || !good) {
         rt_error_set(e, "no memory");
         return -ENOMEM;
     }
@@ -393,7 +435,7 @@ static int prepare(struct collector *c, uint32_t threads, struct rt_error *e)
         t->lanes[k] = (struct lane){.kind = kind_of(&ch), .channel = k};
         name_channel(c, k, ch.name);
     }
-    for (uint32_t i = 0; i < threads; i++)
+    for (uint32_t i = 0; i < c->rows; i++)
         c->visible_from[i] = t->options.windows.given ? OUTSIDE : 0;
     return 0;
 }
@@ -403,9 +445,13 @@ int timeline_collect(struct timeline **timeline, struct replay *r,
                      struct replay_found *found, struct rt_error *e)
 {
     struct timeline *t = calloc(1, sizeof *t);
-    struct collector c = {.t = t, .gap = {.to = -1}};
-    uint32_t threads;
-    (void)replay_threads(r, &threads);
+    struct collector c = {.t = t};
+    uint32_t processors;
+    (void)replay_threads(r, &c.threads);
+    (void)replay_processors(r, &processors);
+    c.rows = c.threads + processors;
+    c.runs.tell = runs_there;
+    c.runs.context = &c;
     *timeline = t;
     if (t == NULL) {
         rt_error_set(e, "no memory");
@@ -413,8 +459,9 @@ int timeline_collect(struct timeline **timeline, struct replay *r,
     }
     t->replay = r;
     t->options = *options;
-    struct replay_sink sink = {.shows = shows, .event = event, .context = &c};
-    int rc = prepare(&c, threads, e);
+    t->finalize_begin = INT64_MAX;
+    struct replay_sink sink = {.shows = shows, .event = event, .gap = gap, .context = &c};
+    int rc = prepare(&c, e);
     if (rc == 0)
         rc = spool_open(&t->spool, dir, e);
     if (rc == 0)
@@ -423,42 +470,18 @@ int timeline_collect(struct timeline **timeline, struct replay *r,
         rc = replay_run(r, &sink, found, e);
     if (rc == 0) {
         end_push(&c);
-        for (uint32_t i = 0; i < threads; i++)
+        for (uint32_t i = 0; i < c.rows; i++)
             cut_all(&c, i, c.now);
         rc = spool_end(t->spool, e);
     }
     if (rc == 0)
         rc = lines_end(t->lines, e);
-    for (size_t i = 0; c.cells != NULL && i < (size_t)threads * t->lane_count; i++) {
+    for (size_t i = 0; c.cells != NULL && i < (size_t)c.rows * t->lane_count; i++) {
         free(c.cells[i].boxes);
         free(c.cells[i].tracks);
     }
     free(c.cells);
     free(c.visible_from);
+    runs_close(&c.runs);
     return rc;
-}
-
-void timeline_close(struct timeline *t)
-{
-    if (t == NULL)
-        return;
-    for (uint32_t k = 0; t->lanes != NULL && k < t->lane_count; k++)
-        values_free(&t->lanes[k].values);
-    free(t->lanes);
-    free(t->tracks);
-    spool_close(t->spool);
-    lines_close(t->lines);
-    free(t);
-}
-
-uint64_t timeline_items(const struct timeline *t)
-{
-    return t->items;
-}
-
-bool timeline_span(const struct timeline *t, int64_t *from, int64_t *to)
-{
-    *from = t->from;
-    *to = t->to;
-    return t->items != 0;
 }

@@ -2,6 +2,8 @@
  * Colours of values, told apart also by those who see few colours (after Okabe and Ito, and Tol), on white and on black. */
 #include "tools/timeline/draw.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { COLOURS = 12 };
@@ -29,25 +31,69 @@ static const struct {
     {"Group Communication", "#ee8866"},
     {"Tracing Disabled", "#d9dde2"},
     {"Others", "#4477aa"},
+    {"Several threads", "#b9c3d0"},
     {"Send Receive", "#6699cc"},
     {"Memory transfer", "#44aa99"},
 };
 
-const char *colour_of(const struct timeline *t, uint32_t lane, uint32_t value, const char *text)
+/* Beyond those of the tables: hues that lie apart by the golden angle, in turn of three lightnesses. The first hue of each kind is the one by
+ * which 40 of them are told apart best. */
+struct makings {
+    double hue, lightness[3], saturation[3];
+};
+static const struct makings strong_makings = {138, {0.42, 0.62, 0.52}, {0.62, 0.40, 0.85}};
+static const struct makings soft_makings = {6, {0.55, 0.76, 0.66}, {0.30, 0.70, 0.50}};
+
+static double channel_of(double hue, double lightness, double saturation, double shift)
+{
+    double k = fmod(shift + hue / 30, 12), most = fmin(k - 3, fmin(9 - k, 1));
+    return lightness - saturation * fmin(lightness, 1 - lightness) * fmax(-1, most);
+}
+
+static void make_colour(const struct makings *m, uint64_t i, char colour[8])
+{
+    double hue = fmod(m->hue + (double)(i % 3600) * 137.50776, 360);
+    double l = m->lightness[i % 3], s = m->saturation[i / 3 % 3];
+    (void)snprintf(colour, 8, "#%02x%02x%02x",
+                   (unsigned)lround(255 * channel_of(hue, l, s, 0)) & 0xff,
+                   (unsigned)lround(255 * channel_of(hue, l, s, 8)) & 0xff,
+                   (unsigned)lround(255 * channel_of(hue, l, s, 4)) & 0xff);
+}
+
+static const char *colour_of_state(const char *text)
+{
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+        if (strcmp(text, states[i].name) == 0)
+            return states[i].colour;
+    return "#808080";
+}
+
+const char *colour_of(const struct timeline *t, uint32_t lane, uint32_t number, const char *text,
+                      char room[8])
 {
     const char *name = replay_channel(t->replay, lane).name;
     enum lane_kind kind = t->lanes[lane].kind;
+    int64_t value = t->lanes[lane].values.values[number];
+    bool is_strong = kind == LANE_CALLS || kind == LANE_TICKS;
+    uint64_t i = number;
     if (strncmp(text, "unknown:", 8) == 0)
         return "#808080";
     if (strcmp(name, "region.window") == 0)
-        return value % 2 == 0 ? "#9aa7b8" : "#b9c3d0";
-    if (strcmp(name, "mpi.activity") == 0) {
-        for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
-            if (strcmp(text, states[i].name) == 0)
-                return states[i].colour;
-        return "#808080";
+        return number % 2 == 0 ? "#9aa7b8" : "#b9c3d0";
+    if (strcmp(name, "mpi.activity") == 0)
+        return colour_of_state(text);
+    if (lane == t->runs && value < 0)
+        return "#b9c3d0";
+    if (strcmp(name, "func.name") == 0 || strcmp(name, "sample.function") == 0) {
+        i = value > 0 ? (uint64_t)value - 1 : 0; /* of both the same */
+        is_strong = false;
+    } else if (lane == t->runs) {
+        i = (uint64_t)value - 1;
+    } else if (strcmp(name, "region.name") == 0) {
+        i = number < COLOURS ? (number + 5) % COLOURS : number;
     }
-    if (strcmp(name, "region.name") == 0)
-        value += 5;
-    return (kind == LANE_CALLS || kind == LANE_TICKS ? strong : soft)[value % COLOURS];
+    if (i < COLOURS)
+        return (is_strong ? strong : soft)[i];
+    make_colour(is_strong ? &strong_makings : &soft_makings, i, room);
+    return room;
 }

@@ -21,7 +21,7 @@ enum {
     RIGHT = 12,
     TOP = 24,
     BINS = 1400,
-    FULL_ROWS = 16, /* so many threads have all lanes */
+    FULL_ROWS = 16, /* so many threads, or processors, have all lanes */
     DEPTHS = 6,     /* of functions */
     LEGEND = 12,    /* names of a lane */
 };
@@ -51,7 +51,7 @@ struct picture {
         uint32_t stream;
         double y;
     } * rows;
-    uint32_t row_count;
+    uint32_t row_count, threads; /* rows of processors have numbers behind threads */
     double bottom, height;
     struct lane_texts *texts; /* by lane */
     struct sum **sums;        /* by lane: time of each value */
@@ -100,6 +100,18 @@ static bool add_full(struct picture *p, uint32_t stream, double *y)
     return p->part_count != before;
 }
 
+/* Which thread runs, and what it does. */
+static bool add_processor(struct picture *p, uint32_t stream, bool full, double *y)
+{
+    static const char *const lanes[] = {"ovni.tid", "mpi.activity"};
+    uint32_t before = p->part_count;
+    for (unsigned k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < p->t->track_count; i++)
+            if (p->t->tracks[i].stream == stream && is_of(p->t, i, lanes[k]))
+                add_part(p, i, y, full ? (k == 0 ? 12 : 8) : k == 0 ? 8 : 4);
+    return p->part_count != before;
+}
+
 /* Its windows, and the best of what it has within them. */
 static bool add_line(struct picture *p, uint32_t stream, double *y)
 {
@@ -126,17 +138,26 @@ static bool has_tracks(const struct timeline *t, uint32_t stream)
     return false;
 }
 
-static void lay_out(struct picture *p, uint32_t threads)
+static bool add_row(struct picture *p, uint32_t stream, bool full, double *y)
 {
-    uint32_t used = 0;
+    if (stream >= p->threads)
+        return add_processor(p, stream, full, y);
+    return full ? add_full(p, stream, y) : add_line(p, stream, y);
+}
+
+static void lay_out(struct picture *p, uint32_t processors)
+{
+    uint32_t used = 0, first = p->t->options.processors ? p->threads : 0;
+    uint32_t end = first + (p->t->options.processors ? processors : p->threads);
     double y = TOP + 6;
-    for (uint32_t i = 0; i < threads; i++)
+    for (uint32_t i = first; i < end; i++)
         used += has_tracks(p->t, i);
-    for (uint32_t i = 0; i < threads; i++) {
+    bool full = used <= FULL_ROWS;
+    for (uint32_t i = first; i < end; i++) {
         p->rows[p->row_count] = (struct row){i, y};
-        if (used <= FULL_ROWS ? add_full(p, i, &y) : add_line(p, i, &y)) {
+        if (add_row(p, i, full, &y)) {
             p->row_count++;
-            y += used <= FULL_ROWS ? 8 : 2;
+            y += full ? 8 : 2;
         }
     }
     p->bottom = y;
@@ -203,19 +224,40 @@ static const char *text_of(const struct picture *p, uint32_t lane, uint32_t valu
     return l->texts != NULL && value < l->count && l->texts[value] != NULL ? l->texts[value] : "?";
 }
 
+/* What is read on that colour. */
+static const char *ink_on(const char *colour)
+{
+    unsigned long rgb = strtoul(colour + 1, NULL, 16);
+    return 299 * (rgb >> 16) + 587 * (rgb >> 8 & 255) + 114 * (rgb & 255) > 125000 ? "#000000"
+                                                                                   : "#ffffff";
+}
+
+/* So many letters of it. */
+static void cut_text(char out[SHORTER], const char *text, size_t room)
+{
+    size_t n = 0, letters = 0, all = 0;
+    for (const char *p = text; *p != '\0'; p++)
+        all += ((unsigned char)*p & 0xc0) != 0x80;
+    if (all > room)
+        room -= room > 1;
+    for (; n < SHORTER - 4 && text[n] != '\0'; n++)
+        if (((unsigned char)text[n] & 0xc0) != 0x80 && letters++ == room)
+            break;
+    (void)snprintf(out, SHORTER, "%.*s%s", (int)n, text, text[n] != '\0' ? "\342\200\246" : "");
+}
+
 static void draw_texts(const struct picture *p, const struct surface *s, uint32_t lane)
 {
-    char text[128];
+    char text[SHORTER], room[SHORTER], colour[8];
     for (size_t i = 0; p->part->text && i < p->count; i++) {
         const struct drawn *b = &p->boxes[i];
-        size_t room = b->box.width > 18 ? (size_t)((b->box.width - 4) / 5.2) : 0;
-        if (!b->is_named || room < 3 || b->value == UINT32_MAX)
+        size_t letters = b->box.width > 18 ? (size_t)((b->box.width - 4) / 5.2) : 0;
+        if (!b->is_named || letters < 3 || b->value == UINT32_MAX)
             continue;
         const char *name = text_of(p, lane, b->value);
-        (void)snprintf(text, sizeof text, "%.*s%s", (int)(strlen(name) <= room ? room : room - 2),
-                       name, strlen(name) <= room ? "" : "..");
-        s->text(s->context, b->box.x + 2, b->box.y + b->box.height - 2.5, 8.5, false, "#000000",
-                text);
+        cut_text(text, lane_short_text(p->t, lane, name, room), letters);
+        s->text(s->context, b->box.x + 2, b->box.y + b->box.height - 2.5, 8.5, false,
+                ink_on(colour_of(p->t, lane, b->value, name, colour)), text);
     }
 }
 
@@ -223,6 +265,7 @@ static int draw_part(struct picture *p, const struct surface *s, struct rt_error
 {
     const struct track *t = &p->t->tracks[p->part->track];
     struct drawn_box *same;
+    char room[8];
     p->count = 0;
     p->binner = (struct binner){.kind = p->t->lanes[t->lane].kind,
                                 .origin = p->from,
@@ -245,8 +288,9 @@ static int draw_part(struct picture *p, const struct surface *s, struct rt_error
         if (i + 1 < p->count && p->boxes[i + 1].value == value)
             continue;
         s->boxes(s->context,
-                 value == UINT32_MAX ? MIXED
-                                     : colour_of(p->t, t->lane, value, text_of(p, t->lane, value)),
+                 value == UINT32_MAX
+                     ? MIXED
+                     : colour_of(p->t, t->lane, value, text_of(p, t->lane, value), room),
                  same, n);
         n = 0;
     }
@@ -285,11 +329,9 @@ static const char *short_name(const struct picture *p, uint32_t track)
 {
     static const struct {
         const char *channel, *name;
-    } names[] = {{"region.window", "windows"},
-                 {"region.name", "regions"},
-                 {"mpi.activity", "state"},
-                 {"mpi.function", "MPI"},
-                 {"func.name", "functions"}};
+    } names[] = {{"region.window", "windows"}, {"region.name", "regions"},
+                 {"mpi.activity", "state"},    {"mpi.function", "MPI"},
+                 {"func.name", "functions"},   {"ovni.tid", "thread"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (is_of(p->t, track, names[i].channel))
             return names[i].name;
@@ -298,16 +340,12 @@ static const char *short_name(const struct picture *p, uint32_t track)
 
 static void draw_names(const struct picture *p, const struct surface *s)
 {
-    uint32_t count;
-    const struct replay_thread *threads = replay_threads(p->t->replay, &count);
-    char text[64];
+    char text[160];
     for (uint32_t i = 0; i < p->row_count; i++) {
-        const struct replay_thread *t = &threads[p->rows[i].stream];
-        bool several = (i > 0 && threads[p->rows[i - 1].stream].file == t->file) ||
-                       (i + 1 < p->row_count && threads[p->rows[i + 1].stream].file == t->file);
-        int n = snprintf(text, sizeof text, "rank %" PRId32, rt_rank_info(t->rank)->rank);
-        if (several)
-            (void)snprintf(text + n, sizeof text - (size_t)n, ".%" PRId32, t->number);
+        if (p->rows[i].stream < p->threads)
+            thread_text(p->t, p->rows[i].stream, text);
+        else
+            processor_text(p->t, p->rows[i].stream - p->threads, text);
         s->text(s->context, 4, p->rows[i].y + 9, 10, false, FRONT, text);
     }
     for (uint32_t i = 0; i < p->part_count; i++)
@@ -325,22 +363,27 @@ static int by_time(const void *a, const void *b)
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Of MPI, functions and regions, those with the most time. */
+/* Of MPI, functions and regions, those with the most time; of processors states. */
 static void draw_legend(const struct picture *p, const struct surface *s)
 {
     static const char *const lanes[] = {"mpi.function", "func.name", "region.name"};
+    static const char *const states[] = {"mpi.activity"};
+    bool processors = p->t->options.processors;
     double x = LEFT, y = p->bottom + 12;
-    for (unsigned k = 0; k < 3; k++) {
+    for (unsigned k = 0; k < (processors ? 1 : 3); k++) {
+        const char *name = processors ? states[k] : lanes[k];
         uint32_t lane = 0;
         while (lane < p->t->lane_count &&
-               strcmp(replay_channel(p->t->replay, lane).name, lanes[k]) != 0)
+               strcmp(replay_channel(p->t->replay, lane).name, name) != 0)
             lane++;
         uint32_t count = lane < p->t->lane_count ? p->t->lanes[lane].values.count : 0;
         if (count != 0)
             qsort(p->sums[lane], count, sizeof **p->sums, by_time);
         for (uint32_t i = 0;
              i < count && i < LEGEND && p->sums[lane][i].time > p->sums[lane][0].time / 200; i++) {
-            const char *text = text_of(p, lane, p->sums[lane][i].value);
+            const char *name_of = text_of(p, lane, p->sums[lane][i].value);
+            char text[SHORTER], colour[8], short_room[SHORTER];
+            cut_text(text, lane_short_text(p->t, lane, name_of, short_room), 60);
             double width = 20 + 5.6 * (double)strlen(text);
             if (x + width > WIDTH - RIGHT && x > LEFT) {
                 x = LEFT;
@@ -348,7 +391,7 @@ static void draw_legend(const struct picture *p, const struct surface *s)
             }
             if (y > p->height - 4)
                 return;
-            s->boxes(s->context, colour_of(p->t, lane, p->sums[lane][i].value, text),
+            s->boxes(s->context, colour_of(p->t, lane, p->sums[lane][i].value, name_of, colour),
                      &(struct drawn_box){x, y - 8, 9, 9}, 1);
             s->text(s->context, x + 12, y, 9.5, false, FRONT, text);
             x += width;
@@ -388,15 +431,16 @@ int picture_open(struct picture **picture, struct timeline *t, double *width, do
                  struct rt_error *e)
 {
     struct picture *p = calloc(1, sizeof *p);
-    uint32_t threads;
+    uint32_t processors;
     bool good = p != NULL;
-    (void)replay_threads(t->replay, &threads);
+    (void)replay_processors(t->replay, &processors);
     *picture = p;
     if (good) {
         p->t = t;
+        (void)replay_threads(t->replay, &p->threads);
         choose_time(p);
         p->parts = calloc(t->track_count + 1u, sizeof *p->parts);
-        p->rows = calloc(threads + 1u, sizeof *p->rows);
+        p->rows = calloc(p->threads + processors + 1u, sizeof *p->rows);
         p->texts = calloc(t->lane_count + 1u, sizeof *p->texts);
         p->sums = calloc(t->lane_count + 1u, sizeof *p->sums);
         good = p->parts != NULL && p->rows != NULL && p->texts != NULL && p->sums != NULL;
@@ -412,7 +456,7 @@ int picture_open(struct picture **picture, struct timeline *t, double *width, do
         rt_error_set(e, "no memory");
         return -ENOMEM;
     }
-    lay_out(p, threads);
+    lay_out(p, processors);
     p->height = p->bottom + 54;
     *width = WIDTH;
     *height = p->height;

@@ -28,7 +28,8 @@ RT_MUST_CHECK int picture_open(struct picture **p, struct timeline *t, double *w
 RT_MUST_CHECK int picture_draw(struct picture *p, const struct surface *s, struct rt_error *e);
 void picture_close(struct picture *p);
 
-/* Of a value of a lane (its number, and what it is called). */
-const char *colour_of(const struct timeline *t, uint32_t lane, uint32_t value, const char *text);
+/* Of a value of a lane (its number, and what it is called): "#rrggbb". The same function has the same wherever it is shown. */
+const char *colour_of(const struct timeline *t, uint32_t lane, uint32_t number, const char *text,
+                      char room[8]);
 
 #endif

@@ -17,6 +17,7 @@ RT_MUST_CHECK int lines_end(struct lines *l, struct rt_error *e);
 void lines_close(struct lines *l);
 
 uint64_t lines_count(const struct lines *l);
+uint64_t lines_likely(const struct lines *l); /* of these, not sure */
 /* What has no partner, once they have ended. */
 const struct emu_unmatched *lines_left(const struct lines *l);
 const struct emu_comms *lines_comms(const struct lines *l);

@@ -228,6 +228,28 @@ static void write_threads(struct json *j, const struct timeline *t)
     json_array_end(j);
 }
 
+/* Those where some thread ran; `row` is the number in tracks. */
+static void write_processors(struct json *j, const struct timeline *t)
+{
+    uint32_t threads, count;
+    (void)replay_threads(t->replay, &threads);
+    const struct replay_processor *all = replay_processors(t->replay, &count);
+    json_array_begin(j, "processors");
+    for (uint32_t i = 0; i < count; i++) {
+        bool used = false;
+        for (uint32_t k = 0; k < t->track_count; k++)
+            used |= t->tracks[k].stream == threads + i;
+        if (!used)
+            continue;
+        json_object_begin(j, NULL);
+        json_uint(j, "row", threads + i);
+        json_uint(j, "node", all[i].node);
+        json_int(j, "number", all[i].number);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
 static void write_values(struct json *j, const struct timeline *t, uint32_t lane)
 {
     struct lane_texts l = lane_texts_open(t, lane);
@@ -236,9 +258,20 @@ static void write_values(struct json *j, const struct timeline *t, uint32_t lane
     for (uint32_t v = 0; v < count; v++)
         json_text(j, NULL, l.texts[v] != NULL ? l.texts[v] : "?");
     json_array_end(j);
+    json_object_begin(j, "short"); /* by number, where it is another */
+    for (uint32_t v = 0; v < count; v++) {
+        char number[16], room[SHORTER];
+        const char *text = l.texts[v] != NULL ? l.texts[v] : "?";
+        (void)snprintf(number, sizeof number, "%" PRIu32, v);
+        if (lane_short_text(t, lane, text, room) != text)
+            json_text(j, number, room);
+    }
+    json_object_end(j);
     json_array_begin(j, "colours");
-    for (uint32_t v = 0; v < count; v++)
-        json_text(j, NULL, colour_of(t, lane, v, l.texts[v] != NULL ? l.texts[v] : "?"));
+    for (uint32_t v = 0; v < count; v++) {
+        char room[8];
+        json_text(j, NULL, colour_of(t, lane, v, l.texts[v] != NULL ? l.texts[v] : "?", room));
+    }
     json_array_end(j);
     lane_texts_free(&l);
 }
@@ -259,7 +292,7 @@ static void write_lanes(struct json *j, const struct timeline *t)
         json_object_begin(j, NULL);
         json_uint(j, "number", k);
         json_text(j, "name", ch.name);
-        json_text(j, "title", ch.title);
+        json_text(j, "title", k == t->runs ? "Thread that runs" : ch.title);
         json_text(j, "kind", kinds[l->kind]);
         write_values(j, t, k);
         json_object_end(j);
@@ -274,6 +307,7 @@ static void write_messages(struct json *j, const struct page *p)
     const struct emu_comm *comms = emu_comms_all(lines_comms(p->t->lines), &count);
     json_object_begin(j, "messages");
     json_uint(j, "count", lines_count(p->t->lines));
+    json_uint(j, "likely", lines_likely(p->t->lines));
     json_uint(j, "at", p->messages.at);
     json_uint(j, "size", p->messages.size);
     json_array_begin(j, "unmatched");
@@ -331,6 +365,11 @@ static void write_meta(FILE *out, const struct page *p, uint64_t bytes)
     json_bool(&j, "exact", p->exact);
     json_int(&j, "from", p->t->from);
     json_int(&j, "to", p->t->to);
+    if (p->t->init_end > p->t->from && p->t->init_end < p->t->finalize_begin &&
+        p->t->finalize_begin < p->t->to) {
+        json_int(&j, "init_end", p->t->init_end);
+        json_int(&j, "finalize_begin", p->t->finalize_begin);
+    }
     json_int(&j, "realtime", realtime);
     json_uint(&j, "bytes", bytes);
     json_array_begin(&j, "nodes");
@@ -338,6 +377,7 @@ static void write_meta(FILE *out, const struct page *p, uint64_t bytes)
         json_text(&j, NULL, names[i]);
     json_array_end(&j);
     write_threads(&j, p->t);
+    write_processors(&j, p->t);
     write_lanes(&j, p->t);
     write_index(&j, p);
     write_messages(&j, p);

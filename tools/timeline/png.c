@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The picture as PNG, by libcairo. It is opened here alone and on demand: other commands neither need it nor wait for what it brings along. It stays open: fontconfig keeps what it has read.
  * Source: cairo's manual (cairographics.org/manual), whose ABI is stable since 1.0. */
+#include "tools/json.h"
 #include "tools/timeline/draw.h"
 
 #include <dlfcn.h>
@@ -72,10 +73,27 @@ static void boxes(void *context, const char *colour, const struct drawn_box *b, 
     c->fill(c->cr);
 }
 
+/* Cairo draws nothing any more once it has been given what is not UTF-8. */
+static void clean(char out[256], const char *text)
+{
+    size_t n = 0;
+    for (const unsigned char *p = (const unsigned char *)text; *p != '\0' && n < 250;) {
+        size_t length = text_character(p);
+        if (length == 0 || *p < ' ')
+            out[n++] = '?';
+        for (size_t i = 0; i < length && *p >= ' '; i++)
+            out[n++] = (char)p[i];
+        p += length > 0 ? length : 1;
+    }
+    out[n] = '\0';
+}
+
 static void text(void *context, double x, double y, double size, bool right, const char *colour,
-                 const char *what)
+                 const char *name)
 {
     const struct cairo *c = context;
+    char what[256];
+    clean(what, name);
     struct text_extents extents = {.width = 0};
     boxes(context, colour, NULL, 0);
     c->set_font_size(c->cr, size);

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The picture as SVG 1.1. */
+#include "tools/json.h"
 #include "tools/timeline/draw.h"
 
 #include <stdio.h>
 
+/* Bytes that are not UTF-8, and what XML does not take, as ?. */
 static void put_text(FILE *out, const char *text)
 {
-    for (const char *p = text; *p != '\0'; p++) {
+    for (const unsigned char *p = (const unsigned char *)text; *p != '\0';) {
+        size_t n = text_character(p);
         if (*p == '<')
             (void)fputs("&lt;", out);
         else if (*p == '&')
             (void)fputs("&amp;", out);
+        else if (n == 0 || *p < ' ')
+            (void)fputc('?', out);
         else
-            (void)fputc((unsigned char)*p < ' ' ? '?' : *p, out);
+            (void)fwrite(p, 1, n, out);
+        p += n > 0 ? n : 1;
     }
 }
 

@@ -17,7 +17,8 @@ struct timeline_options {
     int64_t from, to;           /* what lies outside of these times likewise */
     uint64_t
         most; /* pages hold each item up to so many; beyond that, summaries where there are many */
-    bool salvaged; /* values EMU_BAD mean that nothing is known */
+    bool processors; /* pictures have rows of processors; pages have both */
+    bool salvaged;   /* values EMU_BAD mean that nothing is known */
 };
 
 struct timeline;

@@ -149,6 +149,35 @@ void values_free(struct values *v)
     free(v->table);
 }
 
+/* --- rows ---------------------------------------------------------------------------------------------------------------- */
+
+void thread_text(const struct timeline *t, uint32_t thread, char out[64])
+{
+    uint32_t count;
+    const struct replay_thread *all = replay_threads(t->replay, &count), *th = &all[thread];
+    const struct emu_stream *streams = emu_streams_all(replay_streams(t->replay), &count);
+    bool several = false; /* MPI libraries have threads that record nothing */
+    for (uint32_t i = thread; i-- > 0 && all[i].file == th->file;)
+        several |= streams[i].rows != 0;
+    for (uint32_t i = thread + 1; i < count && all[i].file == th->file; i++)
+        several |= streams[i].rows != 0;
+    int n = snprintf(out, 64, "rank %" PRId32, rt_rank_info(th->rank)->rank);
+    if (several)
+        (void)snprintf(out + n, 64 - (size_t)n, ".%" PRId32, th->number);
+}
+
+void processor_text(const struct timeline *t, uint32_t processor, char out[160])
+{
+    uint32_t count, nodes;
+    const struct replay_processor *p = &replay_processors(t->replay, &count)[processor];
+    const char *const *hosts = replay_nodes(t->replay, &nodes);
+    int n = nodes > 1 ? snprintf(out, 160, "%.100s: ", hosts[p->node]) : 0;
+    if (p->number < 0)
+        (void)snprintf(out + n, 160 - (size_t)n, "several cpus");
+    else
+        (void)snprintf(out + n, 160 - (size_t)n, "cpu %" PRId32, p->number);
+}
+
 /* --- lanes --------------------------------------------------------------------------------------------------------------- */
 
 bool lane_is_used(const struct timeline *t, uint32_t lane)
@@ -167,30 +196,51 @@ static void take_label(void *context, int64_t value, const char *text)
         l->texts[number] = strdup(text);
 }
 
+static char *text_of_number(const struct timeline *t, uint32_t lane, int64_t value)
+{
+    char room[64];
+    bool window = strcmp(replay_channel(t->replay, lane).name, "region.window") == 0;
+    bool state = strcmp(replay_channel(t->replay, lane).name, "mpi.activity") == 0;
+    if (lane == t->runs && value < 0)
+        (void)snprintf(room, sizeof room, "%" PRId64 " threads", -value);
+    else if (lane == t->runs)
+        thread_text(t, (uint32_t)value - 1, room);
+    else if (state && value == EMU_TOO_MANY_THREADS)
+        (void)snprintf(room, sizeof room, "Several threads");
+    else
+        (void)snprintf(room, sizeof room, window ? "window %" PRId64 : "%" PRId64, value - window);
+    return strdup(room);
+}
+
 struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane)
 {
     const struct values *v = &t->lanes[lane].values;
-    bool window = strcmp(replay_channel(t->replay, lane).name, "region.window") == 0;
     struct lane_texts l = {.texts = calloc(v->count + 1u, sizeof *l.texts),
                            .count = v->count,
                            .timeline = t,
                            .lane = lane};
-    char room[40];
     if (l.texts == NULL)
         return l;
     replay_labels(t->replay, lane, take_label, &l);
     for (uint32_t i = 0; i < v->count; i++) {
-        if (t->options.salvaged && v->values[i] == EMU_BAD) {
+        if (t->options.salvaged && lane != t->runs && v->values[i] == EMU_BAD) {
             free(l.texts[i]);
             l.texts[i] = strdup("unknown: events are missing or wrong");
         }
-        if (l.texts[i] != NULL)
-            continue;
-        (void)snprintf(room, sizeof room, window ? "window %" PRId64 : "%" PRId64,
-                       v->values[i] - window);
-        l.texts[i] = strdup(room);
+        if (l.texts[i] == NULL)
+            l.texts[i] = text_of_number(t, lane, v->values[i]);
     }
     return l;
+}
+
+const char *lane_short_text(const struct timeline *t, uint32_t lane, const char *text,
+                            char room[SHORTER])
+{
+    const char *name = replay_channel(t->replay, lane).name;
+    if (strcmp(name, "func.name") != 0 && strcmp(name, "sample.function") != 0)
+        return text;
+    shorter_name(text, room);
+    return strcmp(room, text) == 0 ? text : room;
 }
 
 void lane_texts_free(struct lane_texts *l)
@@ -198,4 +248,55 @@ void lane_texts_free(struct lane_texts *l)
     for (uint32_t i = 0; l->texts != NULL && i < l->count; i++)
         free(l->texts[i]);
     free(l->texts);
+}
+
+/* --- a timeline ---------------------------------------------------------------------------------------------------------- */
+
+void timeline_close(struct timeline *t)
+{
+    if (t == NULL)
+        return;
+    for (uint32_t k = 0; t->lanes != NULL && k < t->lane_count; k++)
+        values_free(&t->lanes[k].values);
+    free(t->lanes);
+    free(t->tracks);
+    spool_close(t->spool);
+    lines_close(t->lines);
+    free(t);
+}
+
+uint64_t timeline_items(const struct timeline *t)
+{
+    return t->items;
+}
+
+bool timeline_span(const struct timeline *t, int64_t *from, int64_t *to)
+{
+    *from = t->from;
+    *to = t->to;
+    return t->items != 0;
+}
+
+/* Its number; one that there is not, where the table has no such. */
+static uint32_t number_of(const char *name)
+{
+    uint32_t f = 0;
+    while (f < event_mpi_functions && strcmp(event_mpi_name(f), name) != 0)
+        f++;
+    return f;
+}
+
+void timeline_take_edge(struct timeline *t, uint32_t code, int64_t time)
+{
+    static uint32_t init, init_thread, finalize;
+    if (init == finalize) {
+        init = number_of("MPI_Init");
+        init_thread = number_of("MPI_Init_thread");
+        finalize = number_of("MPI_Finalize");
+    }
+    uint32_t f = EVENT_MPI_FUNCTION(code);
+    if (EVENT_IS_MPI_LEAVE(code) && (f == init || f == init_thread))
+        t->init_end = time;
+    if (EVENT_IS_MPI_ENTER(code) && f == finalize && time < t->finalize_begin)
+        t->finalize_begin = time;
 }

@@ -4,6 +4,7 @@
 #define REGTRACE_TOOLS_TIMELINE_TRACKS_H
 
 #include "tools/timeline/lines.h"
+#include "tools/timeline/shorter.h"
 #include "tools/timeline/spool.h"
 #include "tools/timeline/timeline.h"
 
@@ -44,7 +45,7 @@ struct item {
     struct call call;   /* of LANE_CALLS */
 };
 
-/* Numbers: those of sequences in the spool. */
+/* Numbers: those of sequences in the spool. stream: a thread, or behind all of these a processor. */
 struct track {
     uint32_t stream, lane, depth;
     uint64_t items;
@@ -57,12 +58,16 @@ struct timeline {
     struct timeline_options options;
     struct lane *lanes; /* by channel */
     uint32_t lane_count;
+    uint32_t
+        runs; /* the lane that says which thread runs on a processor, in the place of ovni.tid */
     struct track *tracks;
     uint32_t track_count, track_room;
     struct spool *spool;
     struct lines *lines;
     uint64_t items;
     int64_t from, to;
+    int64_t init_end,
+        finalize_begin; /* of the last and the first process; 0, INT64_MAX: not recorded */
     int64_t windows_from, windows_to; /* first begin and last end; not before: there are none */
     int error;
 };
@@ -97,6 +102,12 @@ uint32_t values_number(struct values *v, int64_t value);
 uint32_t values_find(const struct values *v, int64_t value);
 void values_free(struct values *v);
 
+/* An enter or a leave of MPI, of whatever process: init_end and finalize_begin. */
+void timeline_take_edge(struct timeline *t, uint32_t code, int64_t time);
+/* "rank 3.1": with the thread's number where its process has several. */
+void thread_text(const struct timeline *t, uint32_t thread, char out[64]);
+/* "cpu 3", or "several": where threads are that may run on several; with the host where there is more than one. */
+void processor_text(const struct timeline *t, uint32_t processor, char out[160]);
 /* Has it any item? */
 bool lane_is_used(const struct timeline *t, uint32_t lane);
 /* Texts of a lane's values by number, NULL where there is no memory. */
@@ -107,6 +118,9 @@ struct lane_texts {
     uint32_t lane;
 };
 struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane);
+/* The text of a value for where there is little room, in `room` where it differs. */
+const char *lane_short_text(const struct timeline *t, uint32_t lane, const char *text,
+                            char room[SHORTER]);
 void lane_texts_free(struct lane_texts *l);
 
 #endif

@@ -12,29 +12,54 @@ from regtrace.errors import IncompleteWarning, RegtraceError
 WAIT_COLUMNS = ["kind", "rank", "thread", "window", "function", "begin_ns", "wait_ns", "for_rank"]
 
 
-def _say(text):
-    warnings.warn(text, IncompleteWarning, stacklevel=4)
+def _say(text, level=4):
+    warnings.warn(text, IncompleteWarning, stacklevel=level)
+
+
+def _rows_of(calls, messages, side):
+    """Calls in which matched messages begin: side "send", or "receive", where they are posted."""
+    who = messages["sender" if side == "send" else "receiver"]
+    at = matching.around(calls, who, messages[f"{side}_thread"], messages[f"{side}_ns"])
+    return calls.index[at[at >= 0]]
+
+
+def _unmatched_sends(calls, messages, size):
+    """Sends on MPI_COMM_WORLD that are none of the matched messages; says what cannot be told."""
+    starts = calls[calls["function"].isin(matching.STARTS)]
+    if messages is not None:
+        sending = _rows_of(calls, messages, "send")
+        starts = starts.drop(sending.union(_rows_of(calls, messages, "receive")), errors="ignore")
+        calls = calls.drop(sending)
+    hint = "; `regtrace emulate` on the run's folder first matches them" if messages is None else ""
+    other = len(matching.elsewhere(calls))
+    if other:
+        _say(f"{other} sends on other communicators than MPI_COMM_WORLD are left out: ranks there are others{hint}", 5)
+    if len(starts):
+        _say(f"{len(starts)} calls that start persistent sends or receives are left out: each may start several{hint}", 5)
+    sent = matching.sends(calls)
+    nowhere = sent["peer"] >= size
+    if nowhere.any():
+        _say(f"{int(nowhere.sum())} sends to ranks that the run does not have are left out", 5)
+    sent = sent[~nowhere]
+    return pd.DataFrame({"sender": sent["rank"], "receiver": sent["peer"], "bytes": sent["bytes"]}).astype(np.int64)
 
 
 def matrix(messages, calls, size, what):
-    """Sums from rank (row) to rank (column)."""
+    """Sums from rank (row) to rank (column), of matched messages (None: there are none), and where not all are matched of the other sends."""
     if what not in ("bytes", "messages"):
         raise RegtraceError(f"a matrix of {what!r}: bytes and messages are legal")
-    if messages is not None:
-        table, source = messages[["sender", "receiver", "bytes"]], "messages"
-    else:
-        sent, source = matching.sends(calls), "sends"
-        other = calls["function"].isin(matching.SENDS) & (calls["comm"] != matching.WORLD).fillna(True) & (calls["peer"] >= 0).fillna(False)
-        if other.any():
-            _say(f"{int(other.sum())} sends on other communicators than MPI_COMM_WORLD are left out: ranks there are others")
-        if calls["function"].isin(["MPI_Start", "MPI_Startall"]).any():
-            _say("persistent sends are left out: each call that starts them may start several")
-        table = pd.DataFrame({"sender": sent["rank"], "receiver": sent["peer"].astype(np.int64), "bytes": sent["bytes"].astype(np.int64)})
-    size = max([size, *(int(table[c].max()) + 1 for c in ("sender", "receiver") if len(table))])
+    tables = {}
+    if messages is not None and (len(messages) or messages.attrs["unmatched"] == (0, 0)):
+        tables["messages"] = messages[["sender", "receiver", "bytes"]]
+    if messages is None or messages.attrs["unmatched"] != (0, 0):
+        rest = _unmatched_sends(calls, messages, size)
+        if len(rest) or not tables:
+            tables["sends"] = rest
+    table = pd.concat(list(tables.values()), ignore_index=True)
     out = np.zeros((size, size), dtype=np.int64)
     np.add.at(out, (table["sender"].to_numpy(), table["receiver"].to_numpy()), table["bytes"].to_numpy() if what == "bytes" else 1)
     frame = pd.DataFrame(out, index=pd.RangeIndex(size, name="sender"), columns=pd.RangeIndex(size, name="receiver"))
-    frame.attrs["source"] = source
+    frame.attrs["source"] = " and ".join(tables)
     return frame
 
 

@@ -114,6 +114,7 @@ class Channels:
         frame = frame.drop(columns=["send_row", "receive_row"])
         for name in frame:
             frame[name] = frame[name].astype(np.int64)
+        frame["likely"] = frame["likely"].astype(bool) if "likely" in frame else False
         frame.attrs["unmatched"] = unmatched
         return frame, origin
 

@@ -10,7 +10,7 @@ from regtrace.pairs import match
 
 # The words of `regtrace report --json`.
 KINDS = ["region", "warm-up", "prolog", "epilog"]
-REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "exec", 5: "API", 253: "size limit",
+REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "exec", 5: "API", 252: "exited with the process", 253: "size limit",
            254: "killed", 255: "open"}  # fmt: skip
 LOSSES = {1: "dropped", 2: "incomplete", 3: "unthreaded", 4: "strings", 5: "chunks", 6: "stream_gone", 7: "storage"}
 CONTROL_EVENTS = ["start", "stop", "precond", "threadid", "warmup-start", "warmup-stop", "prolog-start", "prolog-stop",

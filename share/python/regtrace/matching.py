@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which send is received by which receive, and which collective calls of the ranks are one, on MPI_COMM_WORLD."""
+"""Which send is received by which receive on MPI_COMM_WORLD, and which collective calls of the ranks are one, on any communicator."""
 
 import numpy as np
 import pandas as pd
 
-WORLD = 1
+from regtrace.comms import SELF, WORLD
+
 _LARGE = "_c"  # MPI-4's functions with large counts
 SENDS = {"MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend", "MPI_Sendrecv",
          "MPI_Sendrecv_replace", "MPI_Isendrecv", "MPI_Isendrecv_replace"}  # fmt: skip
 BLOCKING_RECEIVES = {"MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace"}
 RECEIVES_AT_ONCE = {"MPI_Irecv"}
+STARTS = {"MPI_Start", "MPI_Startall"}
 WAITS = {"MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome", "MPI_Mrecv"} | BLOCKING_RECEIVES
 # Nobody leaves these before everybody has entered them.
 SYNCHRONISING = {"MPI_Barrier", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Allreduce"}
@@ -54,8 +56,13 @@ def sends(calls):
     return calls[plain & ~calls["cut_begin"]]
 
 
+def elsewhere(calls):
+    """Sends that are not on the world communicator, or of which that is not known."""
+    return calls[calls["function"].isin(SENDS) & (calls["comm"] != WORLD).fillna(True) & (calls["peer"] >= 0).fillna(False)]
+
+
 def _receives(calls, completions):
-    """Completed receives on the world communicator with the call that posted each."""
+    """Completed receives on the world communicator with the call that posted each, and how many others there are."""
     done = completions[(completions["process"] == 0) & ~completions["unknown"] & (completions["source"] >= 0).fillna(False)]
     done = done.sort_values("time_ns", kind="stable", ignore_index=True)
     at = around(calls, done["rank"], done["thread"], done["time_ns"])
@@ -71,11 +78,12 @@ def _receives(calls, completions):
     return pd.DataFrame({"sender": done["source"].astype(np.int64), "receiver": done["rank"].astype(np.int64),
                          "tag": done["tag"].astype(np.int64), "got": done["bytes"].fillna(0).astype(np.int64),
                          "receive_thread": done["thread"].astype(np.int64), "receive_ns": done["receive_ns"],
-                         "received_ns": done["time_ns"]})  # fmt: skip
+                         "received_ns": done["time_ns"]}), int((~keep).sum())  # fmt: skip
 
 
 def messages(calls, completions, tolerance_ns):
-    """(frame of messages, how many sends and receives are left out).
+    """(frame of messages, how many sends and receives are left out; how many that this does not look at: sends and receives, starts of
+    persistent ones).
 
     Messages of one sender, receiver and tag do not overtake each other: the k-th that is sent is the k-th that is received, receives in the
     order in which they were posted. That holds where both sides recorded all of them: a way on which the numbers or the bytes
@@ -85,7 +93,8 @@ def messages(calls, completions, tolerance_ns):
     out = pd.DataFrame({"sender": out["rank"].astype(np.int64), "receiver": out["peer"].astype(np.int64), "tag": out["tag"].astype(np.int64),
                         "bytes": out["bytes"].astype(np.int64), "send_thread": out["thread"].astype(np.int64), "send_ns": out["begin_ns"],
                         "sent_ns": out["end_ns"]})  # fmt: skip
-    back = _receives(calls, completions).sort_values("receive_ns", kind="stable")
+    back, others = _receives(calls, completions)
+    back, others = back.sort_values("receive_ns", kind="stable"), others + len(elsewhere(calls))
     way = ["sender", "receiver", "tag"]
     out["turn"], back["turn"] = out.groupby(way).cumcount(), back.groupby(way).cumcount()
     both = out.merge(back, on=[*way, "turn"], how="outer", indicator=True)
@@ -93,38 +102,49 @@ def messages(calls, completions, tolerance_ns):
     bad = wrong.groupby([both[w] for w in way]).transform("any") if len(both) else wrong
     good = both[~bad.astype(bool)][MESSAGES].astype(np.int64)
     left = int(both["_merge"][bad.astype(bool)].map({"both": 2, "left_only": 1, "right_only": 1}).astype(int).sum())
-    return good.sort_values(["send_ns", "sender"], kind="stable", ignore_index=True), left
+    return good.sort_values(["send_ns", "sender"], kind="stable", ignore_index=True), left, others, int(calls["function"].isin(STARTS).sum())
 
 
-def _from_start(part):
-    """The window has been open since MPI_Init: the sequence has its beginning."""
-    first = part.iloc[0]
-    return first["function"] in ("MPI_Init", "MPI_Init_thread") and not first["cut_begin"]
+def _from_start(calls):
+    """Windows and ranks of which the window has been open since MPI_Init: sequences have their beginnings."""
+    first = calls.drop_duplicates(["window", "rank"])
+    first = first[first["function"].isin(["MPI_Init", "MPI_Init_thread"]) & ~first["cut_begin"]]
+    return set(zip(first["window"], first["rank"]))
 
 
-def collectives(calls, size, tolerance_ns):
-    """(calls of collective functions on the world communicator with the number `turn` of each, how many are left out).
+def _one_by_one(of, is_tight, tolerance_ns):
+    """The k-th call of each rank (rank: calls) is the same, for as many as all have."""
+    count = min(map(len, of.values()))
+    column = lambda name: np.array([p[name].to_numpy()[:count] for p in of.values()])  # noqa: E731
+    names, begin, end = column("function"), column("begin_ns"), column("end_ns")
+    if not (names == names[0]).all():
+        return False
+    cut = (column("cut_begin") | column("cut_end")).any(axis=0)
+    tight = np.isin(names[0].astype(str), list(SYNCHRONISING)) & ~cut & is_tight
+    return not (begin.max(axis=0)[tight] > end.min(axis=0)[tight] + tolerance_ns).any()
 
-    The k-th of one rank is the k-th of another, where all ranks recorded the same ones: in each window of all ranks those whose
-    functions are the same, one by one. Windows in which somebody would leave a barrier that another has not entered are left out.
+
+def collectives(calls, comms, tolerance_ns):
+    """(calls of collective functions with the number `turn` of each, how many are left out). comms: those of comms.known().
+
+    The k-th of one rank is the k-th of another on the same communicator, where all its ranks recorded the same ones: in each window of all of
+    them those whose functions are the same, one by one. Windows in which somebody would leave a barrier that another has not
+    entered are left out (with two groups, nobody waits for the own one).
     """
-    kept, left, turn = [], 0, 0
-    chosen = calls[calls["function"].isin(COLLECTIVES) & (calls["comm"] == WORLD).fillna(False)]
-    for window, part in chosen.groupby("window"):
+    kept, turn = [], 0
+    chosen = calls[calls["function"].isin(COLLECTIVES) & (calls["comm"] != SELF).fillna(True)]
+    chosen = chosen.assign(rank=chosen["rank"].astype(np.int64), comm=chosen["comm"].fillna(0).astype(np.int64))
+    chosen = chosen.merge(comms, on=["rank", "comm"], how="left")
+    left = int(chosen["key"].isna().sum())
+    chosen = chosen[chosen["members"] > 1]
+    whole = _from_start(calls)
+    for (_, window), part in chosen.groupby(["key", "window"]):
         of = {rank: p for rank, p in part.groupby("rank")}
         shortest, longest = min(map(len, of.values())), max(map(len, of.values()))
-        started = shortest == longest or all(_from_start(p) for _, p in calls[calls["window"] == window].groupby("rank"))
-        ranks = sorted(of)
-        names = np.array([of[r]["function"].to_numpy()[:shortest] for r in ranks], dtype=object)
-        good = len(of) == size and started and (names == names[0]).all()
-        if good:
-            begin = np.array([of[r]["begin_ns"].to_numpy()[:shortest] for r in ranks])
-            end = np.array([of[r]["end_ns"].to_numpy()[:shortest] for r in ranks])
-            cut = np.array([(of[r]["cut_begin"] | of[r]["cut_end"]).to_numpy()[:shortest] for r in ranks]).any(axis=0)
-            tight = np.isin(names[0], list(SYNCHRONISING)) & ~cut
-            good = not (begin.max(axis=0)[tight] > end.min(axis=0)[tight] + tolerance_ns).any()
+        good = len(of) == int(part["members"].iloc[0]) and (shortest == longest or all((window, r) in whole for r in of))
+        good = good and _one_by_one(of, part["sides"].iloc[0] == 1, tolerance_ns)
         left += len(part) - (shortest * len(of) if good else 0)
         if good:
-            kept += [of[r].iloc[:shortest].assign(turn=np.arange(turn, turn + shortest)) for r in ranks]
+            kept += [p.iloc[:shortest].assign(turn=np.arange(turn, turn + shortest)) for p in of.values()]
             turn += shortest
     return pd.concat(kept, ignore_index=True) if kept else chosen.iloc[:0].assign(turn=0), left

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from regtrace import analysis, codes, frames, matching, program
+from regtrace import analysis, codes, comms, frames, matching, program, values
 from regtrace.channels import Channels
 from regtrace.errors import IncompleteWarning, RegtraceError
 from regtrace.rankfile import RankFile
@@ -225,6 +225,14 @@ class Run:
         return address of a function that has made no frame."""
         return self._each(rank, lambda f: program.samples(f, window=window, thread=thread))
 
+    def value_instructions(self, rank=None):
+        """One row per instruction that values were captured of (REGTRACE_VALUES). Files have them when they are closed."""
+        return self._each(rank, values.instructions)
+
+    def value_hot(self, rank=None):
+        """The most frequent values of each instruction (number, as value_instructions() has it in the same process)."""
+        return self._each(rank, values.hot)
+
     # --- channels -------------------------------------------------------------------------------------------
 
     def channels(self, rows="thread"):
@@ -245,26 +253,18 @@ class Run:
 
     def messages(self):
         """One row per message from rank to rank: its call of sending begins (send_ns) and ends (sent_ns), its receive is posted
-        (receive_ns) and complete (received_ns). Those that `regtrace emulate` has matched, where its file has them; else those
+        (receive_ns) and complete (received_ns); likely: in windows, not sure. Those that `regtrace emulate` has matched, where its file has them; else those
         of MPI_COMM_WORLD that can be matched with certainty: all sends and receives of a sender, receiver and tag were recorded."""
-        frame = self._matched()
-        if frame is not None and (len(frame) or frame.attrs["unmatched"] == (0, 0)):
-            if any(frame.attrs["unmatched"]):
-                text = "{} sends and {} receives have no partner that the emulator is sure of".format(*frame.attrs["unmatched"])
-                warnings.warn(text, IncompleteWarning, stacklevel=2)
-            return self._shifted_messages(frame)
-        frame, left = matching.messages(self._outermost(), self.mpi_messages(), self._tolerance())
-        if left:
-            warnings.warn(f"{left} sends and receives are left out: their partners were not recorded, or do not fit",
-                          IncompleteWarning, stacklevel=2)  # fmt: skip
-        return frame
+        return self._messages(3)
 
     def mpi_matrix(self, what="bytes"):
         """Bytes (what="messages": messages) from rank (row) to rank (column). attrs["source"]: "messages" that `regtrace emulate` has
-        matched, if it has matched all; else "sends" as they were recorded, on MPI_COMM_WORLD alone."""
+        matched; "sends" as they were recorded, on MPI_COMM_WORLD alone; "messages and sends": what it has matched, and of the rest the sends."""
         frame = self._matched()
-        whole = frame is not None and frame.attrs["unmatched"] == (0, 0)
-        return analysis.matrix(frame if whole else None, self._outermost(), max(f.size for f in self.files), what)
+        if frame is not None:
+            frame = self._shifted_messages(frame)
+        size = max(max(f.size, f.rank + 1) for f in self.files)
+        return analysis.matrix(frame, self._outermost(), size, what)
 
     def imbalance(self, by="window", window=None):
         """How uneven ranks are: mean, min, max and who, and max / mean. by="window" and "run": time outside MPI of the threads
@@ -278,14 +278,19 @@ class Run:
 
     def waits(self):
         """One row per wait of a rank for another (for_rank). kind: "late sender", in a receive or wait before the message was sent;
-        "late receiver", in MPI_Ssend before the receive was posted; "collective", in a collective call on MPI_COMM_WORLD before
-        the last rank entered it. wait_ns begins with the call (begin_ns). Small ones are clock and call, not waiting: see run.ranks'
+        "late receiver", in MPI_Ssend before the receive was posted; "collective", in a collective call before
+        the last rank of its communicator entered it. wait_ns begins with the call (begin_ns). Small ones are clock and call, not waiting: see run.ranks'
         clock_error_ns, and compare with the time of a call in which nobody waits."""
-        calls, size = self._outermost(), max(f.size for f in self.files)
-        messages = self.messages()
-        matched, left = matching.collectives(calls, size, self._tolerance())
+        calls, messages = self._outermost(), self._messages(3)
+        likely = int(messages["likely"].sum())
+        if likely:
+            text = f"{likely} messages are left out: in windows, not sure which send and which receive belong together"
+            warnings.warn(text, IncompleteWarning, stacklevel=2)
+        messages = messages[~messages["likely"]]
+        matched, left = matching.collectives(calls, comms.known(self.files), self._tolerance())
         if left:
-            warnings.warn(f"{left} collective calls are left out: not all ranks recorded the same ones", IncompleteWarning, stacklevel=2)
+            text = f"{left} collective calls are left out: not all ranks recorded the same ones, or their communicator is not known"
+            warnings.warn(text, IncompleteWarning, stacklevel=2)
         parts = [analysis.late_senders(calls, messages), analysis.late_receivers(calls, messages), analysis.collective_waits(matched)]
         parts = [p for p in parts if len(p)] or parts[:1]
         return pd.concat(parts, ignore_index=True).sort_values(["begin_ns", "rank"], kind="stable", ignore_index=True)
@@ -308,6 +313,27 @@ class Run:
         frame, self._messages_origin = file.messages()
         if frame is not None:
             file.check_age(self.files)
+        return frame
+
+    def _messages(self, level):
+        """See messages(). level: of the frame that warnings are of."""
+        frame, by_emulator = self._matched(), os.path.exists(self._channels().path)
+        if frame is not None and (len(frame) or frame.attrs["unmatched"] == (0, 0)):
+            if any(frame.attrs["unmatched"]):
+                text = "{} sends and {} receives have no partner that the emulator is sure of".format(*frame.attrs["unmatched"])
+                warnings.warn(text, IncompleteWarning, stacklevel=level)
+            return self._shifted_messages(frame)
+        frame, left, others, starts = matching.messages(self._outermost(), self.mpi_messages(), self._tolerance())
+        frame["likely"] = False
+        if left:
+            text = f"{left} sends and receives are left out: their partners were not recorded, or do not fit"
+            warnings.warn(text, IncompleteWarning, stacklevel=level)
+        if others or starts:
+            folder = os.path.dirname(self.files[0].path) or "."
+            remedy = "the emulator was not sure of them either" if by_emulator else f"`regtrace emulate {folder}` first, which matches more"
+            text = (f"{others} sends and receives that are on other communicators than MPI_COMM_WORLD or of other kinds, and {starts} starts of "
+                    f"persistent ones, are left out: {remedy}")  # fmt: skip
+            warnings.warn(text, IncompleteWarning, stacklevel=level)
         return frame
 
     def _shifted_messages(self, frame):

@@ -11,6 +11,7 @@ enum { FUNCTIONS = 768 };
 
 /* States as Paraver's users know them. */
 enum activity {
+    UNKNOWN = 0,
     RUNNING = 1,
     RECEIVES = 3,
     SENDS = 4,
@@ -29,7 +30,7 @@ enum activity {
 };
 
 static const char *const activity_names[ACTIVITIES] = {
-    [0] = "Idle",
+    [UNKNOWN] = "Idle",
     [RUNNING] = "Running",
     [RECEIVES] = "Waiting a message",
     [SENDS] = "Blocking Send",
@@ -125,7 +126,11 @@ static enum activity activity_of(uint32_t function)
 int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e)
 {
     const struct replay_row *row = &r->rows[stream];
-    struct open_call none = {.activity = row->in_window ? RUNNING : NOT_RECORDED};
+    struct open_call none = {.activity = RUNNING};
+    if (!row->in_window || row->activity == ROW_IN_GAP)
+        none.activity = NOT_RECORDED;
+    else if (row->activity == ROW_BEHIND_GAP && rt_rank_info(r->all[stream].rank)->confirmed)
+        none.activity = UNKNOWN;
     const struct open_call *c = row->calls != 0 ? &row->open[row->calls - 1] : &none;
     int rc = emu_set(r->emu, stream, CHANNEL_MPI_BYTES, c->bytes, e);
     if (rc == 0)
@@ -148,6 +153,7 @@ int mpi_enter(struct replay *r, const struct emu_record *rec, int64_t *value, st
     if (open == NULL)
         return replay_no_memory(e);
     row->open = open;
+    row->activity = ROW_KNOWN;
     row->open[row->calls++] = (struct open_call){
         function, activity_of(function), (int64_t)(rec->event.b & ((UINT64_C(1) << 48) - 1)),
         peer >= 0 ? (int64_t)peer + 1 : 0, (int64_t)(rec->event.b >> 48)};
@@ -158,6 +164,11 @@ int mpi_leave(struct replay *r, const struct emu_record *rec, int64_t *value, st
 {
     struct replay_row *row = &r->rows[rec->stream];
     (void)value;
+    if (row->calls == 0 && row->has_lost) { /* entered in a gap, or before */
+        emu_clear(r->emu, rec->stream, CHANNEL_MPI_FUNCTION, false);
+        row->activity = ROW_KNOWN;
+        return mpi_show(r, rec->stream, e);
+    }
     int rc = emu_pop(r->emu, rec->stream, CHANNEL_MPI_FUNCTION,
                      (int64_t)EVENT_MPI_FUNCTION(rec->event.code) + 1, e);
     if (rc != 0)

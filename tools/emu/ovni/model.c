@@ -27,8 +27,8 @@ int ovni_waited(struct replay *r, const struct emu_record *rec, int64_t *value, 
 int ovni_dropped(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
 {
     (void)value;
-    replay_settle(r, rec->stream, true);
-    return emu_event(r->emu, rec->stream, CHANNEL_OVNI_FLUSH, DROPPED, e);
+    int rc = replay_gap_ends(r, rec, e);
+    return rc == 0 ? emu_event(r->emu, rec->stream, CHANNEL_OVNI_FLUSH, DROPPED, e) : rc;
 }
 
 int ovni_image(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)

@@ -20,7 +20,11 @@ int region_window_opens(struct replay *r, const struct emu_record *rec, int64_t 
                         struct rt_error *e)
 {
     (void)value;
-    r->rows[rec->stream].in_window = true;
+    struct replay_row *row = &r->rows[rec->stream];
+    row->in_window = true;
+    row->window = (int32_t)(uint32_t)rec->event.a;
+    row->has_lost = false;
+    row->activity = ROW_KNOWN; /* calls that are open then are told */
     int rc =
         emu_set(r->emu, rec->stream, CHANNEL_REGION_WINDOW, (int64_t)(uint32_t)rec->event.a + 1, e);
     return rc == 0 ? mpi_show(r, rec->stream, e) : rc;
@@ -42,6 +46,8 @@ int region_window_closes(struct replay *r, const struct emu_record *rec, int64_t
     (void)value;
     int rc = check_left(r, rec->stream, e);
     r->rows[rec->stream].in_window = false;
+    r->rows[rec->stream].has_lost = false;
+    r->rows[rec->stream].activity = ROW_KNOWN;
     replay_settle(r, rec->stream, false);
     if (rc == 0)
         rc = emu_set(r->emu, rec->stream, CHANNEL_REGION_WINDOW, 0, e);

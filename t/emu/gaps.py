@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What channels must show of t/emu/gap.c, by hand: `gaps.py DIR`, whose channels.h5 is there. Prints a line a channel: ok or what differs."""
+import sys
+
+import h5py
+
+UNKNOWN = 666
+CALL = 7 + 1  # functions are shown from 1 on
+
+with h5py.File(f"{sys.argv[1]}/rank-00000.h5", "r") as f:
+    events = f["events"][:]
+    names = {int(r["code"]): r["name"].decode() for r in f["functions"][:]}
+    c = f["calibration"][:]
+    rate = (int(c["monotonic_ns"][-1]) - int(c["monotonic_ns"][0])) / (int(c["ticks"][-1]) - int(c["ticks"][0]))
+first = int(events["clock"][0])
+times = [(int(e["clock"]) - first) * rate for e in events]
+rows = [names.get(int(e["code"]), "MPI") for e in events]
+gaps = [(times[i] - int(events[i]["b"]) * rate, times[i]) for i, n in enumerate(rows) if n == "EV_DROPPED"]
+
+
+def at(name, number=0):
+    """When that event was: the number-th of its name, from the first."""
+    return times[[i for i, n in enumerate(rows) if n == name][number]]
+
+
+calls = [t for t, n in zip(times, rows) if n.startswith("MPI_")]
+enters = [at("EV_FUNCTION_ENTER", i) for i in range(2)]
+leaves = [at("EV_FUNCTION_LEAVE", i) for i in range(3)]
+opens = [at("EV_WINDOW_OPEN", i) for i in range(2)]
+closes = [at("EV_WINDOW_CLOSE", i) for i in range(2)]
+(a, b), (c, d) = gaps
+WANT = {
+    # Functions are numbered as they come: 1, and behind the gap 2. What is below the latter is not known, and shown as 0 (nothing).
+    "func.name": [(enters[0], 1), (a, UNKNOWN), (enters[1], 2), (leaves[1], 0), (c, UNKNOWN), (closes[1], 0)],
+    # The leave of what was entered in the gap says that nothing is open now.
+    "mpi.function": [(calls[0], CALL), (a, UNKNOWN), (calls[1], 0), (c, UNKNOWN), (calls[2], CALL), (calls[3], 0)],
+    # 14: not recorded, 1: running; 0: unknown.
+    "mpi.activity": [(opens[0], 1), (calls[0], "call"), (a, 14), (b, 0), (calls[1], 1), (closes[0], 14), (opens[1], 1), (c, 14), (d, 0),
+                     (calls[2], "call"), (calls[3], 1), (closes[1], 14)],
+    "region.window": [(opens[0], 1), (closes[0], 0), (opens[1], 2), (c, UNKNOWN), (d, 3), (closes[1], 0)],
+    "region.pcontrol": [(at("EV_MPI_PCONTROL"), 1), (a, UNKNOWN)],
+    "region.name": [(at("EV_REGION_BEGIN"), 1), (c, UNKNOWN), (closes[1], 0)],
+}
+with h5py.File(f"{sys.argv[1]}/channels.h5", "r") as f:
+    for name, want in WANT.items():
+        got = [(int(r["time"]), int(r["state"])) for r in f[f"channels/thread/{name}"][:]]
+        got = [g for i, g in enumerate(got) if i > 0 or g[1] != 0]
+        if name == "mpi.activity":
+            got = got[1:] if got[0] == (0, 14) else got
+        if got and got[-1][1] == UNKNOWN and name not in ("region.pcontrol",):
+            got = got[:-1]  # the thread is dead
+        same = len(got) >= len(want) and all(abs(g[0] - w[0]) < 1000 and (g[1] == w[1] or w[1] == "call" and g[1] > 1) for g, w in zip(got, want))
+        print(name, "ok" if same else f"got {got} want {[(round(t), v) for t, v in want]}")

@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# regtrace values: profiles that are known beforehand (t/writer/value_emitter.c) are listed exactly; h5py reads the same.
+. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 99
+
+# Beside "the library" stands the plug-ins' program; its part of the writer is played by a copy of the writer's test.
+mkdir programs
+cp "$REGTRACE_WRITER_PROGRAM" programs/regtrace-writer
+cp "$REGTRACE_BUILD/t/writer/values.t" programs/regtrace-vprofiler
+mkdir lib
+cp "$LIBREGTRACE" lib/libregtrace.so
+cp "$here/vprofiler_stand_in.sh" lib/regtrace-vprofiler
+export REGTRACE_LIBRARY=$T/lib/libregtrace.so
+
+# emit DIR PLUGIN KIND [SAMPLES]: makes a run; $first and $second: offsets of its functions.
+emit() {
+    mkdir -p "$1"
+    run 60 "$REGTRACE_BUILD/t/writer/value_emitter" "$T/programs/regtrace-writer" "$T/$1" "$REGTRACE_SHM/stream-$1" "${@:2}"
+    is "$status" 0 "$1: a run with values" || diag "$out$err"
+    eval "$out"
+}
+emit plain each plain 4000
+run 60 "$REGTRACE" check plain
+is "$status" 0 'check finds it whole' || diag "$out$err"
+run 60 "$REGTRACE" dump plain
+unlike "$out" 'EV_VALUES' 'no captured value among the events'
+
+# plainly TEXT: source lines and offsets, which depend on compiler and build, left out.
+plainly() { sed -E 's/ +[^ ]*value_emitter\.c:[0-9]+$//; s/0x[0-9a-f]+ +(4|9|c)/AT \1/; s/ +$//' <<<"$1"; }
+run 60 "$REGTRACE" values plain
+is "$status" 0 'values lists it' || diag "$err"
+is "$(plainly "$out" | sed -n 1,3p)" "Values of each: 4000 samples, 10000 captured instructions, 1 process
+  without values: 1 in no image
+  without values: 1 at an instruction that is not followed" 'what was sampled'
+names=$(plainly "$out")
+if grep -q 'first_kernel' <<<"$out"; then
+    is "$(sed -n '/^first_kernel/,$p' <<<"$names")" "first_kernel in value_emitter: captured 8000 times, 80.0 %
+        4000  AT 488b07
+              addr: (75.0 % 7) (8.3 % 1) (8.3 % 2) (8.3 % 3) of 4000
+        4000  AT 90
+
+second_kernel in value_emitter: captured 2000 times, 20.0 %
+        2000  AT 488907
+              all rare ... of 2000" 'functions, instructions and values'
+    like "$out" "0x$(printf %x $((first + 16))) " 'where the instruction is'
+    run 60 "$REGTRACE" values -function '^sec' -cut 0 -most 2 plain
+    unlike "$out" 'first_kernel' 'functions by a regular expression'
+    like "$out" '\(~[0-9.]+ % [0-9]+\) \(~[0-9.]+ % [0-9]+\) \.\.\. of 2000$' 'estimates are marked, and as many as asked for'
+    like "$out" '^~: estimated' 'and explained'
+    run 60 "$REGTRACE" values -by procedure plain
+    is "$(tail -n 2 <<<"$out")" "        8000   80.00  16000         first_kernel in value_emitter
+        2000   20.00  4000          second_kernel in value_emitter" 'by procedure'
+else
+    skip 'functions by name' 'built without libdw'
+fi
+run 60 "$REGTRACE" values -by image plain
+like "$out" "      10000  100\.00  20000         .*value_emitter\$" 'by image'
+run 60 "$REGTRACE" values -invariant -plugin none plain
+is "$(grep -c 'of 4000' <<<"$out")" 0 'the plug-in omits the list of the invariant instruction'
+like "$out" '  90 ' 'which is listed'
+unlike "$out" '488b07' 'and no other'
+run 60 "$REGTRACE" values -invariant -least 5000 plain
+like "$out" '^No instruction has the same value nearly always' 'too few values'
+run 60 "$REGTRACE" values plain plain
+like "$out" '^Values of each: 8000 samples, 20000 captured instructions, 2 processes' 'runs are added up'
+like "$out" '75\.0 % 7.* of 8000$' 'and so are values'
+run 60 "$REGTRACE" values -plugin crash plain
+is "$status" 0 'a plug-in that crashes'
+like "$out" "^Values are hexadecimal: the plug-in's process has ended" 'is said' || diag "$out"
+run 60 env -u REGTRACE_LIBRARY "$REGTRACE" values -plugin no-such-plug-in plain
+is "$status" 0 'one that is not there'
+
+# Contexts, arguments.
+emit args each args 400
+run 60 "$REGTRACE" values -args args
+if grep -q 'second_kernel' <<<"$out"; then
+    is "$(sed -n '/^second_kernel/,$p' <<<"$out")" "second_kernel in value_emitter
+    returns: (75.0 % 0x0) (25.0 % 0x1) of 400
+    argument 1: (100.0 % 0x5) of 400
+    argument 2: (50.0 % 0x1000) (50.0 % 0x1001) of 400" 'arguments and what is returned'
+fi
+run 60 "$REGTRACE" values -contexts -cut 0 args
+like "$out" '\(50\.0 % 5 in 0x1 0x[0-9a-f]+\)' 'contexts'
+run 60 "$REGTRACE" values -diff args plain
+is "$status" 0 'two runs'
+like "$out" '\+|-' 'side by side'
+like "$out" '488b07 addr: 7 75\.0 % of 4000 before, 0\.0 % of 800 after' 'and what they have differently' || diag "$out"
+
+# A plug-in that the file names by a path is not loaded.
+emit path /nowhere/each.so plain 100
+run 60 "$REGTRACE" values path
+like "$out" '^Values are hexadecimal: the plug-in was named by a path, which is not followed' 'no plug-in by a path from a file'
+like "$out" '75\.0 % 0x7' 'values as they are'
+run 60 "$REGTRACE" values -plugin each path
+like "$out" '75\.0 % 7' 'unless it is named again'
+run 60 "$REGTRACE" values plain path
+is "$status" 1 'different plug-ins are not mixed'
+like "$err" 'list them apart' 'and that is said'
+
+# Refused.
+run 60 "$REGTRACE" values
+is "$status" 2 'no folder'
+run 60 "$REGTRACE" values -by thread plain
+is "$status" 2 '-by: a legal value'
+run 60 "$REGTRACE" values -function '(' plain
+is "$status" 2 '-function: a regular expression'
+run 60 "$REGTRACE" values -cut 101 plain
+is "$status" 2 '-cut: a percentage'
+
+if [ "$PYTHON" != no ]; then
+    "$PYTHON" - plain/rank-00000.h5 plain/regtrace.h5 >oracle 2>&1 <<'END'
+import sys, h5py
+with h5py.File(sys.argv[1]) as f:
+    code = {int(i["number"]): i for i in f["value_instructions"][()]}
+    hot = f["value_hot"][()]
+    one = {int(h["value"]): int(h["count"]) for h in hot if h["number"] == 1}
+    assert one == {7: 3000, 1: 334, 2: 333, 3: 333}, one
+    assert code[1]["code"] == b"488b07" and code[1]["samples"] == 4000 and code[1]["periods"] == 8000
+    assert code[1]["threshold"] == 1 and code[3]["threshold"] > 1 and code[3]["values"] == 2000
+    three = [int(h["count"]) for h in hot if h["number"] == 3]
+    assert 0 < len(three) <= 64
+    t = f["value_threads"][()]
+    assert len(t) == 1 and t[0]["samples"] == 4000 and t[0]["unknown"] == 1 and t[0]["not_run"] == 1
+    base = f["maps"][0]["base"]
+    assert code[1]["address"] - base == code[1]["offset"]
+with h5py.File(sys.argv[2]) as f:
+    assert len(f["rank/00000/value_hot"]) == len(hot)
+END
+    ok $? 'h5py reads the same, in regtrace.h5 too' || diag "$(cat oracle)"
+    run 60 "$REGTRACE" values -json -cut 0 -most 0 plain
+    "$PYTHON" -c '
+import json, sys
+p = json.load(sys.stdin)
+i = {x["code"]: x for x in p["instructions"]}
+assert p["samples"] == 4000 and p["without_values"] == {"unknown": 1, "unlearned": 0, "not_run": 1, "busy": 0, "skipped": 0}
+assert [(h["value"], h["text"], h["times"], h["percent"]) for h in i["488b07"]["hot"]][0] == ("0x7", "7", 3000, 75)
+assert i["90"]["preface"] is None and i["488907"]["estimated"] and i["488907"]["values"] == 2000
+' <<<"$out" >oracle 2>&1
+    ok $? 'JSON says it too' || diag "$(cat oracle)"
+    PYTHONPATH=$REGTRACE_SOURCE/share/python PYTHONDONTWRITEBYTECODE=1 "$PYTHON" - plain args >oracle 2>&1 <<'END'
+import sys, regtrace
+run = regtrace.open(sys.argv[1])
+hot, code = run.value_hot(), run.value_instructions()
+one = hot[hot["number"] == 1].set_index("value")
+assert one.loc[7, "times"] == 3000 and one.loc[7, "percent"] == 75 and not one.loc[7, "estimated"]
+assert hot[hot["number"] == 3]["estimated"].all()
+row = code[code["number"] == 1].iloc[0]
+assert row["samples"] == 4000 and row["code"] == "488b07" and row["image"].endswith("value_emitter"), row
+assert len(regtrace.open(sys.argv[2]).value_hot()) == 5
+END
+    ok $? 'the Python package has it as frames' || diag "$(cat oracle)"
+else
+    skip 'h5py as the oracle' 'no python3 with h5py'
+fi
+done_testing

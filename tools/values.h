@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Profiles of captured values, merged over threads, ranks and runs: `regtrace values`. */
+#ifndef REGTRACE_TOOLS_VALUES_H
+#define REGTRACE_TOOLS_VALUES_H
+
+#include "tools/addresses.h"
+
+/* One of the most frequent values of an instruction, or of an argument. */
+struct values_value {
+    uint64_t context[2], value;
+    double times; /* exact or estimated, as its list is */
+};
+
+struct values_list {
+    struct values_value *values;
+    size_t count, room;
+    uint64_t total;   /* values that came, exactly */
+    bool estimated;   /* some of it is by sampling */
+    double threshold; /* the largest: one value in so many is in the list */
+};
+
+/* What is known of an item of profile.at, of the same index. */
+struct values_item {
+    uint64_t samples, periods;
+    struct values_list list;
+    char code[32]; /* hexadecimal */
+    uint32_t function;
+    char *line; /* FILE:LINE or NULL */
+};
+
+struct values_function {
+    char *name; /* NULL unknown */
+    uint32_t image;
+    uint64_t samples, periods;
+};
+
+/* An argument of a function, 1 to 6; 0: what it returns. */
+struct values_argument {
+    uint32_t function, number;
+    struct values_list list;
+};
+
+struct values_profile {
+    struct addresses at;
+    struct values_item *items;
+    size_t item_room; /* at.count are in use */
+    struct values_function *functions;
+    size_t function_count;
+    struct values_argument *arguments;
+    size_t argument_count;
+    char plugin[PATH_MAX]; /* as the run was given it; "": nothing was profiled */
+    char *failed;          /* why a plug-in was at an end, of the first file that says so */
+    bool has_contexts;
+    uint64_t ranks, open_files; /* files with values; files that are not closed yet */
+    uint64_t samples, captured, without[5], damaged, unprocessed, strange, lost_chunks;
+};
+
+/* Add a rank's. `arguments`: what vp-args has captured goes to profile->arguments (after values_resolve()). 0, -ENOMEM, or -EINVAL:
+ * of another plug-in than before, with the text. */
+RT_MUST_CHECK int values_collect(struct values_profile *p, const struct rt_rank *rank,
+                                 bool arguments, struct rt_error *e);
+/* Functions and lines, by the images as they are now on this machine; lists by frequency; without `contexts` values that differ in these
+ * alone are one. 0 or -ENOMEM. */
+RT_MUST_CHECK int values_resolve(struct values_profile *p, bool contexts);
+void values_profile_free(struct values_profile *p);
+
+/* Is it the name of a plug-in, not a path? */
+bool values_is_name(const char *plugin);
+
+/* --- values_format.c: texts by the plug-in, in a process of its own ----------------------------------------- */
+
+struct values_format {
+    int pid; /* 0: none; then everything is hexadecimal */
+    FILE *to, *from;
+    struct rt_error why; /* no (more) texts */
+    char line[1024];
+};
+
+/* Without a plug-in (NULL) hexadecimal. */
+void values_format_begin(struct values_format *f, const char *plugin);
+/* What stands before an instruction's list, valid until the next call; NULL: its list is omitted. Then its values. */
+const char *values_format_preface(struct values_format *f, const char *code);
+const char *values_format_value(struct values_format *f, uint64_t value);
+void values_format_end(struct values_format *f);
+
+/* --- values_text.c, values_json.c ----------------------------------------------------------------------------- */
+
+struct values_wishes {
+    double cut;     /* per cent */
+    uint64_t most;  /* values of an instruction; 0: all */
+    uint64_t least; /* -invariant: values that an instruction must have */
+    bool invariant, contexts, arguments, json;
+    enum { VALUES_BY_INSTRUCTION, VALUES_BY_IMAGE, VALUES_BY_PROCEDURE } by;
+    void *function; /* regex_t, NULL: all */
+};
+
+bool values_is_wanted(const struct values_wishes *w, const struct values_profile *p,
+                      uint32_t function);
+/* The items that are shown, malloc'ed: by function, the most sampled first, then by address. NULL: no memory. */
+uint32_t *values_sorted(const struct values_wishes *w, const struct values_profile *p,
+                        size_t *count);
+/* One value of an instruction has 99 % of at least so many. */
+bool values_is_invariant(const struct values_list *l, uint64_t least);
+const char *values_function_name(const struct values_profile *p, uint32_t function);
+/* Is there enough of it to be shown? Of a value that an estimate rests on fewer than three of the list for, nothing can be said
+ * (Gibbons and Matias); with a cut of 0 all are. */
+bool values_is_frequent(const struct values_list *l, const struct values_value *v, double cut);
+/* How often a value came, per cent of all that came. */
+double values_share(const struct values_list *l, const struct values_value *v);
+
+void values_print_text(FILE *out, struct values_profile *p, const struct values_wishes *w,
+                       struct values_format *f);
+void values_print_json(FILE *out, struct values_profile *p, const struct values_wishes *w,
+                       struct values_format *f);
+/* Two profiles side by side. */
+void values_print_difference(FILE *out, struct values_profile *a, struct values_profile *b,
+                             const struct values_wishes *w, struct values_format *f);
+
+#endif
