@@ -106,14 +106,17 @@ void counting_measure_own(void)
 }
 
 /* A thread reports when it has done its share of half of what is left, of an eighth of the distance at most. In the end, what has
- * not been reported is to be less than 1 % of the distance for all threads together. */
+ * not been reported is to be less than 1 % of the distance for all threads together. One that waits for a processor reports nothing
+ * until it gets one, whoever tells it to: stepped threads, which have to share processors for long and to which a report costs next
+ * to nothing, keep to that from the beginning. */
 static uint64_t quantum(uint64_t left, uint16_t alarm)
 {
     uint64_t distance = ctl_config_alarm(process.config, alarm)->distance;
     uint64_t threads =
         atomic_load_explicit(&recorder_stream.header->thread_count, memory_order_relaxed);
     threads = threads != 0 ? threads : 1;
-    uint64_t share = (left < distance / 8 ? left : distance / 8) / (2 * threads);
+    uint64_t most = distance / (process.pmu->steps ? 128 : 8);
+    uint64_t share = (left < most ? left : most) / (2 * threads);
     uint64_t least = distance / (256 * threads);
     least = least > QUANTUM_MOST_AT_END ? QUANTUM_MOST_AT_END : least;
     least = least < QUANTUM_LEAST ? QUANTUM_LEAST : least;

@@ -107,12 +107,29 @@ void counting_program_end(struct pmu_inside inside)
         own_starts(c);
 }
 
-/* The count was reached; on whatever stack there is room. */
+/* Has another thread fired, or opened or closed windows? The signal that says so may come late: of threads that share a processor, the
+ * one that fired may lose it before it has sent all of them. A stream is begun by the first event, not here. */
+static bool is_behind(const struct preload_thread *pt)
+{
+    return __atomic_load_n(ctl_shared_epoch(process.shared), __ATOMIC_ACQUIRE) !=
+               __atomic_load_n(&pt->automaton->epoch, __ATOMIC_RELAXED) ||
+           (recorder_self.attached == 1 &&
+            recorder_self.epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire));
+}
+
+/* The count was reached, or another thread has fired; on whatever stack there is room. */
 static void due(void *context)
 {
     struct preload_thread *pt = recorder_self.window_state;
-    if (process.traced && pt->automaton != NULL)
-        counting_overflow(pt, signals_ip_of(context));
+    if (!process.traced || pt->automaton == NULL)
+        return;
+    if (is_behind(pt)) {
+        struct ctl_moment m = moment_now(signals_ip_of(context));
+        ctl_sync(pt->automaton, &m);
+        counting_report(pt, &m);
+        (void)recorder_active(&recorder_self);
+    }
+    counting_overflow(pt, signals_ip_of(context));
 }
 
 static void go_on(struct pmu_thread *c, enum pmu_trap r, void *context)
@@ -129,6 +146,9 @@ void counting_trapped(int signo, siginfo_t *info, void *context)
     struct pmu_thread *c = pt != NULL ? &pt->counting.counter : &unknown;
     if (!process.traced && processes_vfork_depth == 0)
         c->step.on = false;
+    if (c->backend != NULL && c->backend->steps && c->step.on && c->step.counts && process.traced &&
+        pt->automaton != NULL && is_behind(pt))
+        c->step.wake = c->step.count;
     enum pmu_trap r = pmu_step_trap(c, info, context);
     if (r == PMU_TRAP_FOREIGN) {
         if (pmu_step_lets_through(c, info))
