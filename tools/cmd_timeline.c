@@ -207,6 +207,11 @@ static int timeline_main(int argc, char **argv)
         return parts_end(TOOL_USAGE);
     }
     const char *picture = w.svg != NULL ? w.svg : w.png;
+    if (w.options.processors && w.svg == NULL && w.png == NULL) {
+        message_error("timeline", "-rows is of pictures: give -svg or -png too; the page has rows "
+                                  "of processors behind its key c");
+        return parts_end(TOOL_USAGE);
+    }
     code = replay_begin(&w.replay, w.replay.out != NULL ? w.replay.out : picture, ".html", &run,
                         &replay);
     if (code != TOOL_OK)

@@ -172,5 +172,7 @@ done
 rm ./-
 run 60 "$REGTRACE" timeline --svg one --png one latin.run
 is "$status" 2 "two pictures with one name are refused"
+run 60 "$REGTRACE" timeline -rows processors -o rows.html latin.run
+like "$status $err" '^2 .*-rows is of pictures: give -svg or -png' "-rows without a picture is refused, with the remedy"
 leaves_streams=1
 done_testing
