@@ -112,7 +112,7 @@ enum values_none {
     VALUES_UNLEARNED, /* regtrace-vprofiler gave no answer */
     VALUES_NOT_RUN,   /* neither followed nor stepped: VALUES_STOP */
     VALUES_BUSY,      /* in code of ours, or where a step could not be had */
-    VALUES_SKIPPED,   /* samples would have taken more than half of the thread's time */
+    VALUES_SKIPPED, /* periods without a sample: they would have taken more than half of the thread's time */
     VALUES_NONES
 };
 

@@ -172,6 +172,10 @@ struct pmu_sample_spec {
     uint64_t period; /* ns of CPU time, or events; 0: nothing is sampled */
     struct pmu_code code;
     bool by_time;
+    bool is_clock; /* the event is time of the processor, in ns */
+    /* The event stops when it has overflowed, until pmu_sampler_again(): the handler is not counted, and no second signal waits. Signals
+     * of events queue: a handler that takes longer than a period would never end, and fill the user's queue. */
+    bool halts;
     bool in_windows,
         in_gaps;         /* :windows (also where nothing is said), :gaps between them, :always */
     uint32_t name_bytes; /* of the event in the text */
@@ -188,7 +192,8 @@ struct pmu_sampler {
     const struct pmu_sample_spec *spec;
     uint64_t random; /* its generator's state */
     uint32_t since;  /* samples with the present period */
-    uint32_t slowed; /* times that its period was doubled */
+    uint64_t factor; /* by which its period is longer than the spec's: pmu_sampler_pace() */
+    bool armed;      /* by one overflow it will stop, and has not come to it: spec->halts */
 };
 
 /* "EVENT:PERIOD[:windows|gaps|always]", "" for none. -EINVAL with the text, which names what is legal. read: without its codes, for
@@ -206,11 +211,14 @@ RT_MUST_CHECK int pmu_sample_probe(const struct pmu_sample_spec *spec, bool one_
 RT_MUST_CHECK int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec,
                                     int signo, int code, uint32_t kernel_tid);
 /* Running from the full period on, or halted. */
-void pmu_sampler_run(const struct pmu_sampler *s, bool on);
+void pmu_sampler_run(struct pmu_sampler *s, bool on);
 /* In the handler of a sample: where the spec has a spread, another period now and then. */
 void pmu_sampler_vary(struct pmu_sampler *s);
-/* Its period is doubled, from here on: samples take too much of the thread's time. */
-void pmu_sampler_slow(struct pmu_sampler *s);
+/* Of late, samples took so much of the thread's time (any unit), and so much was left to the program: lengthens the period where the program
+ * has less than they, up to 2^20 times the spec's, and shortens it again where it has more than twice as much. */
+void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program);
+/* The handler is over: where spec->halts, the event counts again, from 0 on. */
+void pmu_sampler_again(struct pmu_sampler *s);
 void pmu_sampler_end(struct pmu_sampler *s);
 /* In the child of fork: timers are not inherited, descriptors are. */
 void pmu_sampler_forked(struct pmu_sampler *s);

@@ -17,6 +17,8 @@
 #define NO_SAMPLE                                                                                  \
     UINT64_C(1000000000) /* a period that a probe of some instructions does not reach */
 #define VARY_EVERY 16u
+#define SLOWEST (UINT64_C(1) << 20)
+#define OFTEN UINT64_C(20000) /* events, or ns, that a handler of samples may take itself */
 #define LONGEST_NS UINT64_C(1000000000000)
 
 static int bad(struct rt_error *err, const char *text, const char *why)
@@ -121,8 +123,14 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
             return bad(err, text, why.text);
         }
         read.code = event.code[0];
+        read.is_clock =
+            read.code.type == PERF_TYPE_SOFTWARE && (read.code.config == PERF_COUNT_SW_TASK_CLOCK ||
+                                                     read.code.config == PERF_COUNT_SW_CPU_CLOCK);
+        if (read.is_clock && read.period < SHORTEST_NS)
+            return bad(err, text, "the period is below 10000, in ns: the kernel has none shorter");
         pmu_event_describe(&event, read.meaning, sizeof read.meaning);
     }
+    read.halts = read.period != 0 && !read.by_time && read.period < OFTEN;
     *spec = read;
     return 0;
 }
@@ -163,6 +171,8 @@ int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec,
                       int code, uint32_t kernel_tid)
 {
     s->spec = spec;
+    s->factor = 1;
+    s->armed = false;
     s->random = (clock_ticks() ^ (uint64_t)kernel_tid << 32) | 1;
     if (!spec->by_time) {
         s->id = pmu_perf_open_signalling(event_of(spec), signo, kernel_tid);
@@ -185,21 +195,41 @@ static void set_period(const struct pmu_sampler *s, uint64_t n)
         (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_PERIOD, (long)&n, 0, 0, 0);
 }
 
-void pmu_sampler_run(const struct pmu_sampler *s, bool on)
+/* Each refresh adds one overflow to those after which the kernel stops the event (perf_event_open(2)). */
+static void enable(struct pmu_sampler *s)
+{
+    bool refresh = s->spec->halts && !s->armed;
+    s->armed = s->spec->halts;
+    (void)sys_call6(SYS_ioctl, s->id, refresh ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE,
+                    refresh ? 1 : 0, 0, 0, 0);
+}
+
+void pmu_sampler_run(struct pmu_sampler *s, bool on)
 {
     if (!s->made)
         return;
     if (on || s->spec->by_time)
-        set_period(s, on ? s->spec->period << s->slowed : 0);
-    if (!s->spec->by_time)
-        (void)sys_call6(SYS_ioctl, s->id, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0, 0,
-                        0, 0);
+        set_period(s, on ? s->spec->period * s->factor : 0);
+    if (s->spec->by_time)
+        return;
+    if (on)
+        enable(s);
+    else
+        (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0);
+}
+
+void pmu_sampler_again(struct pmu_sampler *s)
+{
+    if (!s->made || !s->spec->halts)
+        return;
+    s->armed = false;
+    enable(s);
 }
 
 /* Xorshift (Marsaglia 2003, "Xorshift RNGs"); not each time, since it is a system call. */
 void pmu_sampler_vary(struct pmu_sampler *s)
 {
-    uint64_t period = s->spec->period << s->slowed;
+    uint64_t period = s->spec->period * s->factor;
     uint64_t spread = period * s->spec->spread / 1000, x = s->random;
     if (spread == 0 || ++s->since < VARY_EVERY)
         return;
@@ -211,13 +241,23 @@ void pmu_sampler_vary(struct pmu_sampler *s)
     set_period(s, period - spread + x % (2 * spread + 1));
 }
 
-void pmu_sampler_slow(struct pmu_sampler *s)
+/* Longer in one step, since each short period costs; shorter by halves, since it may be about to be wrong. */
+void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program)
 {
-    enum { SLOWEST = 16 };
-    if (s->slowed == SLOWEST)
+    uint64_t factor = s->factor, times;
+    program += program == 0;
+    if (samples > program) {
+        times = samples / program + 1;
+        factor *= times < 16 ? times : 16;
+    } else if (samples < program / 2) {
+        factor -= factor / 2;
+    }
+    factor = factor < SLOWEST ? factor : SLOWEST;
+    /* A period of 2^62 (the longest) is not reached anyway. */
+    if (factor == s->factor || factor > (UINT64_C(1) << 62) / s->spec->period)
         return;
-    s->slowed++;
-    set_period(s, s->spec->period << s->slowed);
+    s->factor = factor;
+    set_period(s, s->spec->period * factor);
 }
 
 void pmu_sampler_end(struct pmu_sampler *s)
@@ -241,7 +281,8 @@ bool pmu_sampler_is_overflow(const struct pmu_sampler *s, const siginfo_t *info)
 
 uint32_t pmu_sampler_weight(const struct pmu_sampler *s, const siginfo_t *info)
 {
-    uint32_t periods =
-        s->spec->by_time && info->si_overrun > 0 ? 1 + (uint32_t)info->si_overrun : 1;
-    return periods << s->slowed;
+    uint64_t periods =
+        s->spec->by_time && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;
+    periods *= s->factor;
+    return periods < UINT32_MAX ? (uint32_t)periods : UINT32_MAX;
 }

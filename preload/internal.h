@@ -5,6 +5,7 @@
 
 #include "controller/controller.h"
 #include "pmu/pmu.h"
+#include "preload/pace.h"
 #include "preload/deadlines.h"
 #include "preload/preload.h"
 
@@ -46,6 +47,7 @@ struct counting {
 enum sample_kind { SAMPLE_PLACES, SAMPLE_VALUES, SAMPLE_KINDS };
 struct thread_sampler {
     struct pmu_sampler sampler;
+    struct pace pace;
     bool runs;
 };
 struct values_thread;

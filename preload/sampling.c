@@ -71,6 +71,7 @@ static void run(struct thread_sampler *s, bool on)
 {
     if (on == s->runs || !s->sampler.made)
         return;
+    pace_restart(&s->pace);
     pmu_sampler_run(&s->sampler, on);
     s->runs = on;
 }
@@ -222,22 +223,37 @@ static void record_place(struct recorder_thread *t, uint32_t weight, const void 
         (void)recorder_emit(t, EV_SAMPLE_CALLERS, callers[i], callers[i + 1]);
 }
 
-static void hit(struct preload_thread *pt, enum sample_kind kind, const siginfo_t *info,
+static void again(struct thread_sampler *s)
+{
+    if (!s->runs)
+        return;
+    pace_end(&s->pace, &s->sampler);
+    pmu_sampler_again(&s->sampler);
+}
+
+void sampling_values_end(struct preload_thread *pt)
+{
+    again(&pt->samplers[SAMPLE_VALUES]);
+}
+
+/* True: it goes on behind the handler, and sampling_values_end() is to come. */
+static bool hit(struct preload_thread *pt, enum sample_kind kind, const siginfo_t *info,
                 const void *context)
 {
     struct recorder_thread *t = &recorder_self;
     struct pmu_sampler *s = &pt->samplers[kind].sampler;
+    pace_begin(&pt->samplers[kind].pace);
     bool in_window = recorder_active(t) != 0;
     if (!is_wanted(kind, in_window))
-        return;
+        return false;
     if (!in_window)
         images_record(t);
     uint32_t weight = pmu_sampler_weight(s, info);
     pmu_sampler_vary(s);
     if (kind == SAMPLE_VALUES)
-        values_hit(pt, context, weight);
-    else
-        record_place(t, weight, context);
+        return values_hit(pt, context, weight);
+    record_place(t, weight, context);
+    return false;
 }
 
 void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context)
@@ -246,8 +262,8 @@ void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *
     if (context == NULL || (!recorder_is_on() && thread_self() == NULL))
         return;
     enum sample_kind kind = kind_of(pt, info);
-    if (kind != SAMPLE_KINDS)
-        hit(pt, kind, info, context);
+    if (kind != SAMPLE_KINDS && !hit(pt, kind, info, context))
+        again(&pt->samplers[kind]);
 }
 
 void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context)
@@ -255,6 +271,6 @@ void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const v
     if (!recorder_is_on() && thread_self() == NULL)
         return;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
-        if (pt->samplers[k].runs && !spec_of(k)->by_time)
-            hit(pt, k, info, context);
+        if (pt->samplers[k].runs && !spec_of(k)->by_time && !hit(pt, k, info, context))
+            again(&pt->samplers[k]);
 }

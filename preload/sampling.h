@@ -28,6 +28,8 @@ bool sampling_is_due(const siginfo_t *info);
 void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context);
 /* A signal that does not say whose it is: the queue was full. */
 void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context);
+/* A sample of values that had gone on behind its handler (values_hit()) is over. */
+void sampling_values_end(struct preload_thread *pt);
 
 void sampling_thread_end(struct preload_thread *pt);
 /* In the child of fork; and when it goes on as its parent was, in a window or in none: its first sample makes it record. */

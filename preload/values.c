@@ -42,9 +42,7 @@ int values_context(void)
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-#define PERIOD_SPREAD 30u  /* per mille to either side: DCPI has 60 to 64 thousand cycles */
-#define SHORTEST_NS 50000u /* a signal takes some 5 us of it */
-#define CREDIT_AT_FIRST (INT64_C(1) << 27)
+#define PERIOD_SPREAD 30u /* per mille to either side: DCPI has 60 to 64 thousand cycles */
 
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
@@ -86,14 +84,10 @@ static int choose_spec(struct pmu_sample_spec *out, struct rt_error *e)
         if (asked[0] != '\0')
             break;
     }
-    if (rc == 0 && (out->by_time || strcmp(out->unit, "task-clock") == 0) &&
-        out->period < SHORTEST_NS) {
-        rt_error_set(e, "a period below 50us: the program would hardly come to run");
-        rc = -EINVAL;
-    }
     if (rc != 0)
         rt_error_prefix(e, "values (REGTRACE_VALUES_SAMPLE, option -values-sample)");
     out->spread = PERIOD_SPREAD;
+    out->halts = !out->by_time;
     return rc;
 }
 
@@ -154,8 +148,6 @@ struct values_thread *values_state(struct preload_thread *pt)
     if (p < 0 && p > -4096)
         return NULL;
     struct values_thread *v = (struct values_thread *)p; /* NOLINT: the kernel's address */
-    v->credit = CREDIT_AT_FIRST;
-    v->handler_ended = clock_ticks();
     v->generation = atomic_load(&generation);
     pt->values = v;
     return v;

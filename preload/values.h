@@ -21,8 +21,9 @@ bool values_is_code(uintptr_t address);
 /* An image was loaded. Not from handlers. */
 void values_images_changed(void);
 
-/* A sample of the calling thread, in its handler. */
-void values_hit(struct preload_thread *pt, const void *context, uint32_t weight);
+/* A sample of the calling thread, in its handler. True: it goes on behind the handler, by steps; sampling_values_end() says that it is
+ * over. */
+bool values_hit(struct preload_thread *pt, const void *context, uint32_t weight);
 /* What our handler of any signal does first: true, it is dealt with. */
 bool values_faulted(int signo, siginfo_t *info, void *context);
 /* A SIGTRAP: true, it was ours. */

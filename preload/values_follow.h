@@ -80,10 +80,8 @@ struct values_thread {
     uint32_t periods;
     uint32_t captured;
     uint64_t begin_address; /* where the sample was */
-    int64_t credit;         /* ticks that the handler may still take */
-    uint64_t handler_began, handler_ended;
-    uint32_t skipped;  /* periods for which there was none */
-    uint32_t followed; /* instructions of this sample */
+    uint32_t skipped;       /* periods without a sample, since they would take too much */
+    uint32_t followed;      /* instructions of this sample */
     enum values_end end;
     uint64_t begin_stack;
     uint32_t generation; /* of told[] */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sample of values in its signal handler: where the frame and the registers are, how much of the thread's time it may take, which
+ * A sample of values in its signal handler: where the frame and the registers are, which
  * instructions the program must execute by itself (by the trap flag), and faults in what is executed for it. */
 #include "preload/values.h"
 
 #if defined(__x86_64__)
 
 #include "base/sys.h"
+#include "preload/sampling.h"
 #include "preload/values_code.h"
 #include "preload/values_follow.h"
 
@@ -16,28 +17,6 @@
 #define TRAP_FLAG 0x100
 #define PARTS_WE_KNOW UINT64_C(0xe7) /* of xsave: x87, SSE, AVX, AVX-512 */
 #define KERNEL_FRAME 1536u           /* a signal's, without vector state */
-#define SIGNAL_TICKS 10000           /* what the signal itself takes in the kernel, about */
-#define CREDIT_MOST (INT64_C(1) << 29)
-
-/* --- time ---------------------------------------------------------------------------------------------------- */
-
-/* Half of the time at most: what the thread spends outside the handler is what the handler may spend. */
-static bool has_time(struct values_thread *v, uint64_t now)
-{
-    int64_t outside = (int64_t)(now - v->handler_ended);
-    if (outside > 0)
-        v->credit += outside < CREDIT_MOST ? outside : CREDIT_MOST;
-    if (v->credit > CREDIT_MOST)
-        v->credit = CREDIT_MOST;
-    v->handler_began = now;
-    return v->credit > 0;
-}
-
-static void spend(struct values_thread *v)
-{
-    v->handler_ended = clock_ticks();
-    v->credit -= (int64_t)(v->handler_ended - v->handler_began) + SIGNAL_TICKS;
-}
 
 /* --- the interrupted registers -------------------------------------------------------------------------------- */
 
@@ -134,15 +113,17 @@ static void end_step(struct values_thread *v, ucontext_t *uc)
     memcpy(&uc->uc_sigmask, &v->mask, sizeof v->mask);
 }
 
-static void go_on(struct values_thread *v, ucontext_t *uc)
+/* True: a step is to come. */
+static bool go_on(struct values_thread *v, ucontext_t *uc)
 {
     uint32_t before = v->left;
     v->end = values_follow(v);
     v->followed += before - v->left;
     give_registers(v, uc);
-    if (v->end != END_STEP || !begin_step(v, uc))
-        run_with_room(uc, values_record, v);
-    spend(v);
+    if (v->end == END_STEP && begin_step(v, uc))
+        return true;
+    run_with_room(uc, values_record, v);
+    return false;
 }
 
 /* Nothing that is to be undone in the frame stays undone. */
@@ -152,18 +133,13 @@ static void reset(struct values_thread *v)
     v->last_x87 = NULL;
 }
 
-void values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
+bool values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
 {
     ucontext_t *uc = (ucontext_t *)(uintptr_t)context;
     struct values_thread *v = values_state(pt);
     if (v == NULL)
-        return;
-    if (!has_time(v, clock_ticks())) {
-        v->skipped += weight;
-        pmu_sampler_slow(&pt->samplers[SAMPLE_VALUES].sampler);
-        spend(v);
-        return;
-    }
+        return false;
+    v->skipped = (uint32_t)pt->samplers[SAMPLE_VALUES].sampler.factor - 1;
     reset(v);
     take_registers(v, uc);
     v->begin_address = v->regs.rip;
@@ -174,10 +150,9 @@ void values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
     v->end = END_BUSY;
     if (recorder_self.in_toolkit != 0 || values_is_own(v->regs.rip) || !take_frame(v, uc)) {
         run_with_room(uc, values_record, v);
-        spend(v);
-        return;
+        return false;
     }
-    go_on(v, uc);
+    return go_on(v, uc);
 }
 
 bool values_trapped(const siginfo_t *info, void *context)
@@ -189,16 +164,18 @@ bool values_trapped(const siginfo_t *info, void *context)
         (uc->uc_mcontext.gregs[REG_EFL] & TRAP_FLAG) == 0)
         return false;
     end_step(v, uc);
-    v->handler_began = clock_ticks();
     take_registers(v, uc);
-    if (!take_frame(v, uc)) {
+    bool more = false;
+    if (take_frame(v, uc)) {
+        values_stepped(v);
+        v->followed++;
+        more = go_on(v, uc);
+    } else {
         v->end = END_DONE;
         run_with_room(uc, values_record, v);
-        return true;
     }
-    values_stepped(v);
-    v->followed++;
-    go_on(v, uc);
+    if (!more)
+        sampling_values_end(pt);
     return true;
 }
 
@@ -250,16 +227,18 @@ bool values_faulted(int signo, siginfo_t *info, void *context)
     end_step(v, context);
     v->end = END_STOP;
     run_with_room(context, values_record, v);
+    sampling_values_end(pt);
     return true;
 }
 
 #else
 
-void values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
+bool values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
 {
     (void)pt;
     (void)context;
     (void)weight;
+    return false;
 }
 
 bool values_faulted(int signo, siginfo_t *info, void *context)

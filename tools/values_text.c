@@ -11,9 +11,10 @@
 
 #define INVARIANT 99.0 /* per cent of the values */
 
-static const char *const reasons[5] = {
-    "in no image", "not told in time how to run them", "at an instruction that is not followed",
-    "in the recorder, or where no step could be had", "skipped, as samples took too long"};
+static const char *const reasons[5] = {"in no image", "not told in time how to run them",
+                                       "at an instruction that is not followed",
+                                       "in the recorder, or where no step could be had",
+                                       "periods without a sample, as samples took too much time"};
 
 const char *values_function_name(const struct values_profile *p, uint32_t function)
 {

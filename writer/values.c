@@ -191,8 +191,10 @@ int values_take(struct values *v, const struct rt_event *e, const struct event_s
     if (e->code == EV_VALUES)
         return take_sample(t, e, more, more_count, end);
     struct values_waiting w = {.end = end, .none = ONLY_PLACE};
-    if (e->code == EV_VALUES_NONE)
+    if (e->code == EV_VALUES_NONE) {
         w.none = (uint32_t)e->a < VALUES_NONES ? (uint32_t)e->a : (uint32_t)VALUES_UNKNOWN;
+        w.periods = e->a >> 32;
+    }
     int rc = e->code == EV_VALUES_CODE ? take_code(v, e, more, more_count) : 0;
     return rc != 0 ? rc : push(t, &w, NULL);
 }
@@ -331,13 +333,14 @@ static void count_sample(struct values *v, struct values_thread *t, const struct
     }
 }
 
-static void count_none(struct values_thread *t, uint32_t why)
+/* One sample each; skipped are periods. */
+static void count_none(struct values_thread *t, uint32_t why, uint64_t periods)
 {
     t->row.unknown += why == VALUES_UNKNOWN;
     t->row.unlearned += why == VALUES_UNLEARNED;
     t->row.not_run += why == VALUES_NOT_RUN;
     t->row.busy += why == VALUES_BUSY;
-    t->row.skipped += why == VALUES_SKIPPED;
+    t->row.skipped += why == VALUES_SKIPPED ? periods : 0;
 }
 
 static int process_thread(struct values *v, struct values_thread *t, bool final)
@@ -354,7 +357,7 @@ static int process_thread(struct values *v, struct values_thread *t, bool final)
         if (ready == NOT_YET && !give_up)
             break;
         if (w.none != VALUES_NONES)
-            count_none(t, w.none);
+            count_none(t, w.none, w.periods);
         else if (ready == READY)
             count_sample(v, t, &w, bytes);
         else

@@ -77,9 +77,9 @@ int values_context(void)
     return context_wanted;
 }
 
-void pmu_sampler_slow(struct pmu_sampler *s)
+void sampling_values_end(struct preload_thread *pt)
 {
-    (void)s;
+    (void)pt;
 }
 
 bool values_are_on(void)
@@ -480,8 +480,6 @@ static void prepare(void)
     (void)mprotect(arena + ARENA, ARENA, PROT_NONE);
     state_of_values = mmap(NULL, sizeof *state_of_values, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    state_of_values->credit = INT64_MAX / 2;
-    state_of_values->handler_ended = clock_ticks();
     recorder_self.window_state = &own;
     process.values = true;
     (void)sigaltstack(&s, NULL);
