@@ -194,6 +194,7 @@ struct pmu_sampler {
     uint32_t since;  /* samples with the present period */
     uint64_t factor; /* by which its period is longer than the spec's: pmu_sampler_pace() */
     bool armed;      /* by one overflow it will stop, and has not come to it: spec->halts */
+    bool halted;     /* pmu_sampler_halt() */
 };
 
 /* "EVENT:PERIOD[:windows|gaps|always]", "" for none. -EINVAL with the text, which names what is legal. read: without its codes, for
@@ -215,9 +216,11 @@ void pmu_sampler_run(struct pmu_sampler *s, bool on);
 /* In the handler of a sample: where the spec has a spread, another period now and then. */
 void pmu_sampler_vary(struct pmu_sampler *s);
 /* Of late, samples took so much of the thread's time (any unit), and so much was left to the program: lengthens the period where the program
- * has less than they, up to 2^20 times the spec's, and shortens it again where it has more than twice as much. */
+ * has less than they, up to 2^16 times the spec's, and shortens it again where it has more than twice as much. */
 void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program);
-/* The handler is over: where spec->halts, the event counts again, from 0 on. */
+/* The handler will take long: its event stands still. Nothing for a timer, of which one signal waits at most. */
+void pmu_sampler_halt(struct pmu_sampler *s);
+/* The handler is over: the event goes on, where it was halted, or where spec->halts from 0 on. */
 void pmu_sampler_again(struct pmu_sampler *s);
 void pmu_sampler_end(struct pmu_sampler *s);
 /* In the child of fork: timers are not inherited, descriptors are. */

@@ -17,7 +17,8 @@
 #define NO_SAMPLE                                                                                  \
     UINT64_C(1000000000) /* a period that a probe of some instructions does not reach */
 #define VARY_EVERY 16u
-#define SLOWEST (UINT64_C(1) << 20)
+#define SLOWEST (UINT64_C(1) << 16)
+#define SLOWEST_NS UINT64_C(100000000) /* ... and of a clock, however often that is */
 #define OFTEN UINT64_C(20000) /* events, or ns, that a handler of samples may take itself */
 #define LONGEST_NS UINT64_C(1000000000000)
 
@@ -172,7 +173,7 @@ int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec,
 {
     s->spec = spec;
     s->factor = 1;
-    s->armed = false;
+    s->armed = s->halted = false;
     s->random = (clock_ticks() ^ (uint64_t)kernel_tid << 32) | 1;
     if (!spec->by_time) {
         s->id = pmu_perf_open_signalling(event_of(spec), signo, kernel_tid);
@@ -218,11 +219,19 @@ void pmu_sampler_run(struct pmu_sampler *s, bool on)
         (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0);
 }
 
+void pmu_sampler_halt(struct pmu_sampler *s)
+{
+    if (!s->made || s->spec->by_time || s->spec->halts || s->halted)
+        return;
+    s->halted = true;
+    (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0);
+}
+
 void pmu_sampler_again(struct pmu_sampler *s)
 {
-    if (!s->made || !s->spec->halts)
+    if (!s->made || !(s->spec->halts || s->halted))
         return;
-    s->armed = false;
+    s->armed = s->halted = false;
     enable(s);
 }
 
@@ -241,18 +250,22 @@ void pmu_sampler_vary(struct pmu_sampler *s)
     set_period(s, period - spread + x % (2 * spread + 1));
 }
 
-/* Longer in one step, since each short period costs; shorter by halves, since it may be about to be wrong. */
+/* By what is needed, but not by all of it at once: some samples are none to go by. */
 void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program)
 {
+    enum { STEP = 4 };
     uint64_t factor = s->factor, times;
     program += program == 0;
     if (samples > program) {
         times = samples / program + 1;
-        factor *= times < 16 ? times : 16;
+        factor *= times < STEP ? times : STEP;
     } else if (samples < program / 2) {
-        factor -= factor / 2;
+        times = program / (samples + 1);
+        factor = (factor + STEP - 1) / (times < STEP ? times : STEP);
+        factor += factor == 0;
     }
-    factor = factor < SLOWEST ? factor : SLOWEST;
+    times = s->spec->is_clock ? SLOWEST_NS / s->spec->period + 1 : SLOWEST;
+    factor = factor < times ? factor : times;
     /* A period of 2^62 (the longest) is not reached anyway. */
     if (factor == s->factor || factor > (UINT64_C(1) << 62) / s->spec->period)
         return;

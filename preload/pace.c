@@ -9,10 +9,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define SIGNAL_NS 3000u                /* what signal and interrupt take in the kernel, about ... */
-#define KERNEL_NS_MOST 100000u         /* ... and at most: see in_kernel() */
-#define LOOK_SAMPLES 16u               /* a look after so many ... */
-#define LOOK_TICKS (UINT64_C(1) << 21) /* ... or some time in them, 1 ms or less */
+#define SIGNAL_NS 3000u        /* what signal and interrupt take in the kernel, about ... */
+#define KERNEL_NS_MOST 100000u /* ... and at most: see in_kernel() */
+#define LOOK_SAMPLES 16u /* a look after so many, or some time in them, or since the last one ... */
+#define LOOK_TICKS (UINT64_C(1) << 21) /* 1 ms or less */
+#define LOOK_LATE (UINT64_C(1) << 26)  /* some 20 ms */
 
 static struct pace_time now(void)
 {
@@ -38,18 +39,39 @@ void pace_begin(struct pace *p)
     p->began = clock_ticks();
 }
 
+void pace_exclude(struct pace *p, uint64_t ticks)
+{
+    p->began += ticks;
+}
+
+uint32_t pace_weight(const struct pace *p, const struct pmu_sampler *s, uint32_t weight)
+{
+    if (s->factor == 1 || !s->spec->is_clock || p->ns_per_tick == 0)
+        return weight;
+    uint64_t most = ((p->began - p->ended) >> 8) * p->ns_per_tick / s->spec->period >> 8;
+    return most < weight ? (uint32_t)most + 1 : weight;
+}
+
+/* ... but not of signals alone that had waited for each other: they come all at once. */
+static bool is_to_look(const struct pace *p, uint64_t ticks)
+{
+    bool many = p->samples >= LOOK_SAMPLES || p->spent >= LOOK_TICKS;
+    return ticks >= LOOK_LATE || (many && ticks >= LOOK_TICKS);
+}
+
 void pace_end(struct pace *p, struct pmu_sampler *s)
 {
-    p->spent += clock_ticks() - p->began;
-    if (++p->samples < LOOK_SAMPLES && p->spent < LOOK_TICKS && p->looked.ns != 0)
+    p->ended = clock_ticks();
+    p->spent += p->ended - p->began;
+    p->samples++;
+    if (p->looked.ns != 0 && !is_to_look(p, p->ended - p->looked.ticks))
         return;
     struct pace_time then = p->looked;
     p->looked = now();
     if (then.ns != 0) {
-        uint64_t ns_per_tick = /* times 2^16 */
-            ((p->looked.ns - then.ns) << 16) / (p->looked.ticks - then.ticks + 1);
+        p->ns_per_tick = ((p->looked.ns - then.ns) << 16) / (p->looked.ticks - then.ticks + 1);
         uint64_t cpu = p->looked.cpu_ns - then.cpu_ns;
-        uint64_t spent = (p->spent >> 8) * ns_per_tick >> 8;
+        uint64_t spent = (p->spent >> 8) * p->ns_per_tick >> 8;
         uint64_t outside = cpu > spent ? cpu - spent : 0;
         uint64_t kernel = in_kernel(s, p->samples, outside);
         pmu_sampler_pace(s, spent + kernel, outside > kernel ? outside - kernel : 0);

@@ -236,6 +236,17 @@ void sampling_values_end(struct preload_thread *pt)
     again(&pt->samplers[SAMPLE_VALUES]);
 }
 
+void sampling_values_waited(uint64_t ticks)
+{
+    struct preload_thread *pt = recorder_self.window_state;
+    pace_exclude(&pt->samplers[SAMPLE_VALUES].pace, ticks);
+}
+
+void sampling_values_halt(struct preload_thread *pt)
+{
+    pmu_sampler_halt(&pt->samplers[SAMPLE_VALUES].sampler);
+}
+
 /* True: it goes on behind the handler, and sampling_values_end() is to come. */
 static bool hit(struct preload_thread *pt, enum sample_kind kind, const siginfo_t *info,
                 const void *context)
@@ -248,7 +259,7 @@ static bool hit(struct preload_thread *pt, enum sample_kind kind, const siginfo_
         return false;
     if (!in_window)
         images_record(t);
-    uint32_t weight = pmu_sampler_weight(s, info);
+    uint32_t weight = pace_weight(&pt->samplers[kind].pace, s, pmu_sampler_weight(s, info));
     pmu_sampler_vary(s);
     if (kind == SAMPLE_VALUES)
         return values_hit(pt, context, weight);

@@ -28,6 +28,10 @@ bool sampling_is_due(const siginfo_t *info);
 void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *context);
 /* A signal that does not say whose it is: the queue was full. */
 void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context);
+/* Within a sample of values the calling thread has waited so long, for once. */
+void sampling_values_waited(uint64_t ticks);
+/* A sample of values takes long; it may be halted already. */
+void sampling_values_halt(struct preload_thread *pt);
 /* A sample of values that had gone on behind its handler (values_hit()) is over. */
 void sampling_values_end(struct preload_thread *pt);
 

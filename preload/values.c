@@ -87,7 +87,6 @@ static int choose_spec(struct pmu_sample_spec *out, struct rt_error *e)
     if (rc != 0)
         rt_error_prefix(e, "values (REGTRACE_VALUES_SAMPLE, option -values-sample)");
     out->spread = PERIOD_SPREAD;
-    out->halts = !out->by_time;
     return rc;
 }
 

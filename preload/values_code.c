@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "preload/images.h"
 #include "preload/probe_sites.h"
+#include "preload/sampling.h"
 #include "preload/values.h"
 #include "preload/values_ask.h"
 
@@ -389,8 +390,10 @@ const struct values_code *values_learn(struct values_thread *v, uint64_t address
     *why = END_UNLEARNED;
     if (!atomic_compare_exchange_strong(&asking, &nobody, 1))
         return NULL;
+    uint64_t began = clock_ticks();
     if (code_count < VALUES_CODES_MAX && values_ask(&q, &a) && is_sound(&a))
         c = append(&q, &a);
+    sampling_values_waited(clock_ticks() - began);
     atomic_store(&asking, 0);
     return c;
 }

@@ -120,8 +120,10 @@ static bool go_on(struct values_thread *v, ucontext_t *uc)
     v->end = values_follow(v);
     v->followed += before - v->left;
     give_registers(v, uc);
-    if (v->end == END_STEP && begin_step(v, uc))
+    if (v->end == END_STEP && begin_step(v, uc)) {
+        sampling_values_halt(recorder_self.window_state);
         return true;
+    }
     run_with_room(uc, values_record, v);
     return false;
 }
@@ -139,7 +141,8 @@ bool values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
     struct values_thread *v = values_state(pt);
     if (v == NULL)
         return false;
-    v->skipped = (uint32_t)pt->samplers[SAMPLE_VALUES].sampler.factor - 1;
+    uint64_t factor = pt->samplers[SAMPLE_VALUES].sampler.factor;
+    v->skipped = weight - (uint32_t)((weight + factor - 1) / factor);
     reset(v);
     take_registers(v, uc);
     v->begin_address = v->regs.rip;

@@ -77,6 +77,16 @@ int values_context(void)
     return context_wanted;
 }
 
+void sampling_values_waited(uint64_t ticks)
+{
+    (void)ticks;
+}
+
+void sampling_values_halt(struct preload_thread *pt)
+{
+    (void)pt;
+}
+
 void sampling_values_end(struct preload_thread *pt)
 {
     (void)pt;
