@@ -2,13 +2,16 @@
  * The oracle of instruction counts: runs a program and single-steps all its threads and children by ptrace(2), which knows
  * nothing of regtrace and shares no code with it. x86-64.
  *
- *   oracle [-x IMAGE] [-k IMAGE]... [-p P.T:N]... [-e N] -o FILE PROGRAM [ARGUMENT]...
+ *   oracle [-x IMAGE] [-k IMAGE]... [-p P.T:N]... [-e N] [-r FROM:TO] -o FILE PROGRAM [ARGUMENT]...
  *
  * FILE gets a line "count P.T N" for each thread that has ended, P numbering processes and T the threads of one, both in
  * order of creation, and for each -p a line "at P.T N IMAGE+0xOFFSET 0xADDRESS": where the thread stood when it had
  * executed N (-e: at every multiple of N, for all threads); addresses are those of a run without randomisation.
  * A REP instruction counts once, as does a system call; the stop at a handler's first instruction is none. A forked child's
  * count goes on from its parent's.
+ *
+ * -r adds a line "regs 0xADDRESS RAX RCX RDX RBX RSP RBP RSI RDI R8 ... R15", in hexadecimal, before each counted instruction from FROM
+ * to below TO.
  *
  * -x leaves out the instructions in images of that base name, and those called from there until the call
  * returns (by stack pointer), but for what is called back in the program itself and in images named by -k. A handler in such an
@@ -65,8 +68,9 @@ static struct point points[POINTS];
 static const char *left_out[NAMES], *kept[NAMES];
 static int map_count, point_count, left_out_count, kept_count, processes;
 static pid_t maps_of;
-static int threads[TASKS]; /* of each process, so far */
-static uint64_t every;     /* -e */
+static int threads[TASKS];                      /* of each process, so far */
+static uint64_t every;                          /* -e */
+static unsigned long long shown_from, shown_to; /* -r */
 static FILE *out;
 
 static void die(const char *what)
@@ -249,6 +253,19 @@ static void handler_returned(struct task *t)
     }
 }
 
+static void say_registers(const struct user_regs_struct *r)
+{
+    const unsigned long long all[16] = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp,
+                                        r->rsi, r->rdi, r->r8,  r->r9,  r->r10, r->r11,
+                                        r->r12, r->r13, r->r14, r->r15};
+    if (r->rip < shown_from || r->rip >= shown_to)
+        return;
+    fprintf(out, "regs 0x%llx", (unsigned long long)r->rip);
+    for (int i = 0; i < 16; i++)
+        fprintf(out, " %llx", all[i]);
+    fputc('\n', out);
+}
+
 static bool is_sigreturn(const struct task *t, const struct user_regs_struct *r)
 {
     return r->rax == SYS_rt_sigreturn &&
@@ -277,6 +294,8 @@ static void stepped(struct task *t, bool instruction)
             say_point(t);
     }
     t->stepping = true;
+    if (counts(t))
+        say_registers(&r);
     if (is_sigreturn(t, &r))
         handler_returned(t);
 }
@@ -459,7 +478,7 @@ static void add_point(const char *text)
 int main(int argc, char **argv)
 {
     int c;
-    while ((c = getopt(argc, argv, "+x:k:p:e:o:")) != -1) {
+    while ((c = getopt(argc, argv, "+x:k:p:e:r:o:")) != -1) {
         if (c == 'x' && left_out_count < NAMES)
             left_out[left_out_count++] = optarg;
         else if (c == 'k' && kept_count < NAMES)
@@ -468,12 +487,14 @@ int main(int argc, char **argv)
             add_point(optarg);
         else if (c == 'e')
             every = strtoull(optarg, NULL, 10);
+        else if (c == 'r' && sscanf(optarg, "%llx:%llx", &shown_from, &shown_to) != 2)
+            die(optarg);
         else if (c == 'o' && (out = fopen(optarg, "w")) == NULL)
             die(optarg);
     }
     if (out == NULL || optind == argc) {
-        fprintf(stderr,
-                "usage: oracle [-x IMAGE] [-k IMAGE] [-p P.T:N] [-e N] -o FILE PROGRAM...\n");
+        fprintf(stderr, "usage: oracle [-x IMAGE] [-k IMAGE] [-p P.T:N] [-e N] [-r FROM:TO] -o "
+                        "FILE PROGRAM...\n");
         return 99;
     }
     int result = run(start(argv + optind));
