@@ -10,9 +10,7 @@
  * A REP instruction counts once, as does a system call; the stop at a handler's first instruction is none. A forked child's
  * count goes on from its parent's.
  *
- * -r adds a line "regs 0xADDRESS RAX RCX RDX RBX RSP RBP RSI RDI R8 ... R15", in hexadecimal, before each counted instruction from FROM
- * to below TO.
- *
+ * -r: before each counted instruction from FROM to below TO, "regs 0xADDRESS RAX RCX RDX RBX RSP RBP RSI RDI R8 ... R15".
  * -x leaves out the instructions in images of that base name, and those called from there until the call
  * returns (by stack pointer), but for what is called back in the program itself and in images named by -k. A handler in such an
  * image is left out until its rt_sigreturn, or until a jump leaves its stack frame. With -x a thread's count begins when it first comes out of such an image. */
