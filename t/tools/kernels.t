@@ -34,7 +34,7 @@ sample() {
     while [ "$got" -lt "$samples" ] && [ $SECONDS -lt $until ]; do
         n=$((n + 1))
         run 300 "$REGTRACE" run -quiet -o "$kind.$n" -values "$plugin" -values-follow 12 -values-sample $often -- ./kernels $seconds "$@"
-        [ "$status$err" = 0 ] || { diag "status $status: $err"; break; }
+        [ "$status" = 0 ] || { diag "status $status: $err"; break; }
         [ "$out" = "$(printf '%s\n' "$@")" ] || { diag "it printed $out"; break; }
         runs+=("$kind.$n")
         "$REGTRACE" values -json -cut 0 -most 0 -plugin "$plugin" "${runs[@]}" >"$listing" || break
