@@ -21,6 +21,8 @@ struct vp_decoded {
 bool vp_decode(const uint8_t *code, size_t bytes, struct vp_decoded *d);
 /* The same, as plug-ins get it. */
 void vp_decode_inst(const uint8_t *code, size_t bytes, trace_inst_t *inst);
+/* As objdump(1) writes it (AT&T), were it at that address. False: no instruction begins there. */
+bool vp_disassemble(const uint8_t *code, size_t bytes, uint64_t address, char *text, size_t room);
 bool vp_is_accessed(const struct vp_decoded *d, const ZydisDecodedOperand *o); /* that memory is */
 /* What is at its address is not, or not all, what it loads or stores: of masked ones, bit strings, gathers. */
 bool vp_is_partial(const struct vp_decoded *d);

@@ -223,3 +223,40 @@ void vp_decode_inst(const uint8_t *code, size_t bytes, trace_inst_t *inst)
     (void)vp_decode(code, bytes, &d);
     *inst = d.inst;
 }
+
+/* Zydis takes a move of a double for the string instruction of that name, and writes Intel's name of a move that extends a sign. */
+static void correct(const ZydisDecodedInstruction *z, char *text)
+{
+    static const char moves[] = "movslq";
+    size_t n = strcspn(text, " ");
+    if (z->mnemonic == ZYDIS_MNEMONIC_MOVSXD && z->operand_width == 64 && n >= sizeof moves - 1) {
+        memcpy(text, moves, sizeof moves - 1);
+        memmove(text + sizeof moves - 1, text + n, strlen(text + n) + 1);
+    } else if (z->mnemonic == ZYDIS_MNEMONIC_MOVSD && z->meta.category != ZYDIS_CATEGORY_STRINGOP &&
+               strncmp(text, "movsdq", 6) == 0) {
+        memmove(text + 5, text + 6, strlen(text + 6) + 1);
+    }
+}
+
+bool vp_disassemble(const uint8_t *code, size_t bytes, uint64_t address, char *text, size_t room)
+{
+    static const ZydisFormatterProperty plain[] = {
+        ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE, ZYDIS_FORMATTER_PROP_ADDR_PADDING_RELATIVE,
+        ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_FORMATTER_PROP_IMM_PADDING};
+    static ZydisFormatter formatter;
+    static bool ready;
+    struct vp_decoded d;
+    if (!ready) {
+        (void)ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_ATT);
+        for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+            (void)ZydisFormatterSetProperty(&formatter, plain[i], ZYDIS_PADDING_DISABLED);
+        (void)ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
+        ready = true;
+    }
+    if (!vp_decode(code, bytes, &d) ||
+        !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(
+            &formatter, &d.z, d.operands, d.z.operand_count_visible, text, room, address, NULL)))
+        return false;
+    correct(&d.z, text);
+    return true;
+}

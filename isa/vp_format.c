@@ -3,6 +3,7 @@
  *
  *   I HEXBYTES   an instruction; "+TEXT": its preface, "-": its values are not to be listed
  *   V HEXVALUE   one of its values; "+TEXT"
+ *   D HEXBYTES HEXADDRESS   "+TEXT": that instruction, were it there; the plug-in is not asked
  *
  * What cannot be understood is answered by "!REASON". */
 #include "isa/vp.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LINE = 256, TEXT_MOST = 4096 };
 
@@ -87,29 +89,69 @@ static void value(const struct vp_apart *v, struct at_hand *h, const char *text)
     vp_leave(v);
 }
 
+static void disassembly(struct at_hand *h, char *text)
+{
+    char *end, said[LINE];
+    uint8_t code[sizeof h->inst.bytes];
+    size_t at = strcspn(text, " ");
+    errno = 0;
+    uint64_t address = text[at] == ' ' ? strtoull(text + at + 1, &end, 16) : 0;
+    if (text[at] != ' ' || !isxdigit((unsigned char)text[at + 1]) || *end != '\0' || errno != 0) {
+        (void)fputs("!behind the bytes stands the address\n", h->out);
+        return;
+    }
+    text[at] = '\0';
+    size_t n = read_hex(text, code, sizeof code);
+    if (n != 0 && vp_disassemble(code, n, address, said, sizeof said))
+        say(h, said);
+    else
+        (void)fputs("!these bytes are no instruction\n", h->out);
+}
+
+static void line(const struct vp_apart *v, struct at_hand *h, char *text)
+{
+    if (strncmp(text, "I ", 2) == 0)
+        instruction(v, h, text + 2);
+    else if (strncmp(text, "V ", 2) == 0)
+        value(v, h, text + 2);
+    else if (strncmp(text, "D ", 2) == 0)
+        disassembly(h, text + 2);
+    else
+        (void)fputs("!a line is I HEXBYTES, V HEXVALUE or D HEXBYTES HEXADDRESS\n", h->out);
+}
+
+/* All lines in text[0..n], of which what is left over comes to the front: its length. One that is too long is taken as it is. */
+static size_t lines(const struct vp_apart *v, struct at_hand *h, char *text, size_t n, size_t room)
+{
+    size_t at = 0;
+    for (char *end; (end = memchr(text + at, '\n', n - at)) != NULL;) {
+        *end = '\0';
+        line(v, h, text + at);
+        at = (size_t)(end - text) + 1;
+    }
+    if (at == 0 && n == room)
+        at = n;
+    memmove(text, text + at, n - at);
+    return n - at;
+}
+
+/* Answers go out when no question is left to read. */
 int vp_run_format(struct vp_apart *v, struct rt_error *e)
 {
-    char line[LINE];
+    static char text[8192];
     struct at_hand h = {.out = fdopen(v->out, "w")};
-    FILE *in = fdopen(v->in, "r");
-    if (in == NULL || h.out == NULL) {
+    size_t have = 0;
+    ssize_t n;
+    if (h.out == NULL) {
         rt_error_set(e, "no memory");
         return -ENOMEM;
     }
-    while (fgets(line, sizeof line, in) != NULL) {
-        size_t n = strcspn(line, "\n");
-        bool whole = line[n] == '\n';
-        line[n] = '\0';
-        if (whole && strncmp(line, "I ", 2) == 0)
-            instruction(v, &h, line + 2);
-        else if (whole && strncmp(line, "V ", 2) == 0)
-            value(v, &h, line + 2);
-        else
-            (void)fputs("!a line is I HEXBYTES or V HEXVALUE\n", h.out);
-        if (fflush(h.out) != 0)
-            break;
-    }
-    bool failed = ferror(in) || ferror(h.out);
+    do {
+        n = read(v->in, text + have, sizeof text - have);
+        if (n > 0)
+            have = lines(v, &h, text, have + (size_t)n, sizeof text);
+    } while ((n > 0 || (n < 0 && errno == EINTR)) && fflush(h.out) == 0);
+    bool failed = n < 0 || ferror(h.out);
     if (failed)
         rt_error_set(e, "standard input or output fails");
     return failed ? -EIO : 0;

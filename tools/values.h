@@ -71,9 +71,12 @@ bool values_is_name(const char *plugin);
 
 struct values_format {
     int pid; /* 0: none; then everything is hexadecimal */
-    FILE *to, *from;
+    FILE *to;
+    int from;
     struct rt_error why; /* no (more) texts */
-    char line[1024];
+    uint32_t ahead;      /* questions whose answers have not been looked at */
+    size_t at, end;      /* of read[] */
+    char read[8192], line[1024];
 };
 
 /* Without a plug-in (NULL) hexadecimal. */
@@ -81,6 +84,10 @@ void values_format_begin(struct values_format *f, const char *plugin);
 /* What stands before an instruction's list, valid until the next call; NULL: its list is omitted. Then its values. */
 const char *values_format_preface(struct values_format *f, const char *code);
 const char *values_format_value(struct values_format *f, uint64_t value);
+/* The next values will be the first `count` of this list: all are asked for at once, which spares two changes of process for each. */
+void values_format_ahead(struct values_format *f, const struct values_list *list, size_t count);
+/* The instruction as objdump(1) has it, by its code and its place in the image, valid until the next call; NULL: nobody knows. */
+const char *values_format_instruction(struct values_format *f, const char *code, uint64_t offset);
 void values_format_end(struct values_format *f);
 
 /* --- values_text.c, values_json.c ----------------------------------------------------------------------------- */
@@ -104,6 +111,8 @@ bool values_is_invariant(const struct values_list *l, uint64_t least);
 const char *values_function_name(const struct values_profile *p, uint32_t function);
 /* Is there enough of it to be shown? Of a value that an estimate rests on fewer than three of the list for, nothing can be said
  * (Gibbons and Matias); with a cut of 0 all are. */
+/* How many of a list are shown. */
+size_t values_shown(const struct values_list *l, const struct values_wishes *w);
 bool values_is_frequent(const struct values_list *l, const struct values_value *v, double cut);
 /* How often a value came, per cent of all that came. */
 double values_share(const struct values_list *l, const struct values_value *v);

@@ -126,6 +126,7 @@ static bool differs(const struct values_list *a, const struct values_list *b, ui
 static void print_values(FILE *out, struct values_profile *a, struct values_profile *b,
                          const struct values_wishes *w, struct values_format *f)
 {
+    char instruction[256];
     size_t count, shown = 0, alone = 0;
     uint32_t *sorted = values_sorted(w, a, &count);
     for (size_t i = 0; sorted != NULL && i < count; i++) {
@@ -134,6 +135,9 @@ static void print_values(FILE *out, struct values_profile *a, struct values_prof
         alone += r == NULL;
         if (r == NULL || !differs(&q->list, &r->list, &value))
             continue;
+        uint64_t offset = a->at.items[sorted[i]].offset;
+        const char *text = values_format_instruction(f, q->code, offset);
+        (void)snprintf(instruction, sizeof instruction, "%s", text != NULL ? text : q->code);
         const char *preface = values_format_preface(f, q->code);
         if (preface == NULL)
             continue;
@@ -142,7 +146,7 @@ static void print_values(FILE *out, struct values_profile *a, struct values_prof
                           DIFFERENT);
         (void)fputs("  ", out);
         text_write_plain(out, values_function_name(a, q->function));
-        (void)fprintf(out, " 0x%" PRIx64 " %s ", a->at.items[sorted[i]].offset, q->code);
+        (void)fprintf(out, " 0x%" PRIx64 " %s; ", offset, instruction);
         text_write_plain(out, preface);
         (void)fputs(preface[0] != '\0' ? ": " : "", out);
         text_write_plain(out, values_format_value(f, value));

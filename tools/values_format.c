@@ -22,9 +22,10 @@ static void give_up(struct values_format *f, const char *why)
         rt_error_set(&f->why, "%s", why);
     if (f->to != NULL)
         (void)fclose(f->to);
-    if (f->from != NULL)
-        (void)fclose(f->from);
-    f->to = f->from = NULL;
+    if (f->pid > 0)
+        (void)close(f->from);
+    f->to = NULL;
+    f->ahead = 0;
     if (f->pid > 0) {
         (void)kill(f->pid, SIGKILL);
         child_wait_quietly(f->pid);
@@ -76,30 +77,54 @@ void values_format_begin(struct values_format *f, const char *plugin)
     (void)close(to[0]);
     (void)close(from[1]);
     f->to = fdopen(to[1], "w");
-    f->from = fdopen(from[0], "r");
-    if (f->pid < 0 || f->to == NULL || f->from == NULL)
+    f->from = from[0];
+    if (f->pid < 0)
+        (void)close(from[0]);
+    if (f->pid < 0 || f->to == NULL)
         give_up(f, "no process could be started for the plug-in");
     else
         (void)values_format_preface(f, "90"); /* is it there at all? */
 }
 
+/* What was asked goes out when no answer is left to read. */
+static bool next_byte(struct values_format *f, char *c)
+{
+    struct pollfd p = {.fd = f->from, .events = POLLIN};
+    int ready = 1;
+    ssize_t n = 0;
+    if (f->at == f->end) {
+        if (fflush(f->to) == 0)
+            do
+                ready = poll(&p, 1, PATIENCE_MS);
+            while (ready < 0 && errno == EINTR);
+        if (ready == 0) {
+            give_up(f, "the plug-in gives no answer");
+            return false;
+        }
+        do
+            n = read(f->from, f->read, sizeof f->read);
+        while (n < 0 && errno == EINTR);
+        if (n <= 0) {
+            give_up(f, "the plug-in's process has ended");
+            return false;
+        }
+        f->at = 0;
+        f->end = (size_t)n;
+    }
+    *c = f->read[f->at++];
+    return true;
+}
+
 /* "+TEXT": the text; "-": NULL; "!...", which only one value or instruction is about: `plain`. */
 static const char *answer(struct values_format *f, const char *plain)
 {
-    struct pollfd p = {.fd = fileno(f->from), .events = POLLIN};
-    int ready = 0;
-    if (fflush(f->to) == 0)
-        do
-            ready = poll(&p, 1, PATIENCE_MS);
-        while (ready < 0 && errno == EINTR);
-    if (ready == 0)
-        give_up(f, "the plug-in gives no answer");
-    else if (ready < 0 || fgets(f->line, sizeof f->line, f->from) == NULL)
-        give_up(f, "the plug-in's process has ended");
-    if (f->pid == 0)
-        return plain;
-    size_t n = strcspn(f->line, "\n");
-    for (int c; f->line[n] != '\n' && (c = getc(f->from)) != '\n' && c != EOF;) {
+    size_t n = 0;
+    char c = '\0';
+    while (c != '\n') {
+        if (!next_byte(f, &c))
+            return plain;
+        if (c != '\n' && n < sizeof f->line - 1)
+            f->line[n++] = c;
     }
     f->line[n] = '\0';
     return f->line[0] == '+' ? f->line + 1 : f->line[0] == '-' ? NULL : plain;
@@ -119,10 +144,31 @@ const char *values_format_value(struct values_format *f, uint64_t value)
     const char *text = NULL;
     (void)snprintf(plain, sizeof plain, "0x%" PRIx64, value);
     if (f->pid != 0) {
-        (void)fprintf(f->to, "V %" PRIx64 "\n", value);
+        if (f->ahead == 0)
+            (void)fprintf(f->to, "V %" PRIx64 "\n", value);
+        f->ahead -= f->ahead > 0;
         text = answer(f, plain);
     }
     return text != NULL ? text : plain;
+}
+
+void values_format_ahead(struct values_format *f, const struct values_list *list, size_t count)
+{
+    /* What both pipes hold, whatever the answers are like. */
+    enum { MOST = 256 };
+    if (f->pid == 0)
+        return;
+    f->ahead = (uint32_t)(count < MOST ? count : MOST);
+    for (uint32_t i = 0; i < f->ahead; i++)
+        (void)fprintf(f->to, "V %" PRIx64 "\n", list->values[i].value);
+}
+
+const char *values_format_instruction(struct values_format *f, const char *code, uint64_t offset)
+{
+    if (f->pid == 0)
+        return NULL;
+    (void)fprintf(f->to, "D %s %" PRIx64 "\n", code, offset);
+    return answer(f, NULL);
 }
 
 void values_format_end(struct values_format *f)

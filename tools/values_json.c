@@ -13,11 +13,10 @@ static void write_list(struct json *j, const struct values_list *l, const struct
     json_bool(j, "estimated", l->estimated);
     json_real(j, "threshold", l->threshold);
     json_array_begin(j, "hot");
-    for (size_t i = 0; i < l->count && (w->most == 0 || i < w->most); i++) {
+    size_t shown = values_shown(l, w);
+    values_format_ahead(f, l, shown);
+    for (size_t i = 0; i < shown; i++) {
         const struct values_value *v = &l->values[i];
-        double share = values_share(l, v);
-        if (!values_is_frequent(l, v, w->cut))
-            break;
         json_object_begin(j, NULL);
         json_compact(j);
         json_hex(j, "value", v->value);
@@ -27,7 +26,7 @@ static void write_list(struct json *j, const struct values_list *l, const struct
             json_hex(j, "context1", v->context[1]);
         }
         json_real(j, "times", v->times);
-        json_real(j, "percent", share);
+        json_real(j, "percent", values_share(l, v));
         json_object_end(j);
     }
     json_array_end(j);
@@ -54,6 +53,7 @@ static void write_instructions(struct json *j, struct values_profile *p,
         json_text(j, "build_id", at->image == NO_IMAGE ? NULL : p->at.images[at->image].build_id);
         json_hex(j, "offset", at->offset);
         json_text(j, "code", q->code);
+        json_text(j, "instruction", values_format_instruction(f, q->code, at->offset));
         json_text(j, "line", q->line);
         json_uint(j, "samples", q->samples);
         json_uint(j, "periods", q->periods);

@@ -40,6 +40,14 @@ bool values_is_frequent(const struct values_list *l, const struct values_value *
     return sure && values_share(l, v) >= cut;
 }
 
+size_t values_shown(const struct values_list *l, const struct values_wishes *w)
+{
+    size_t n = 0, most = w->most == 0 || w->most > l->count ? l->count : w->most;
+    while (n < most && values_is_frequent(l, &l->values[n], w->cut))
+        n++;
+    return n;
+}
+
 bool values_is_invariant(const struct values_list *l, uint64_t least)
 {
     return l->count > 0 && l->total >= least && values_share(l, &l->values[0]) >= INVARIANT;
@@ -84,13 +92,12 @@ uint32_t *values_sorted(const struct values_wishes *w, const struct values_profi
 static void print_list(FILE *out, const struct values_list *l, const struct values_wishes *w,
                        struct values_format *f)
 {
-    size_t shown = 0;
-    for (; shown < l->count && (w->most == 0 || shown < w->most); shown++) {
-        const struct values_value *v = &l->values[shown];
-        double share = values_share(l, v);
-        if (!values_is_frequent(l, v, w->cut))
-            break;
-        (void)fprintf(out, "%s(%s%.1f %% ", shown > 0 ? " " : "", l->estimated ? "~" : "", share);
+    size_t shown = values_shown(l, w);
+    values_format_ahead(f, l, shown);
+    for (size_t i = 0; i < shown; i++) {
+        const struct values_value *v = &l->values[i];
+        (void)fprintf(out, "%s(%s%.1f %% ", i > 0 ? " " : "", l->estimated ? "~" : "",
+                      values_share(l, v));
         text_write_plain(out, values_format_value(f, v->value));
         if (w->contexts)
             (void)fprintf(out, " in 0x%" PRIx64 " 0x%" PRIx64, v->context[0], v->context[1]);
@@ -105,8 +112,10 @@ static void print_item(FILE *out, struct values_profile *p, uint32_t item,
                        const struct values_wishes *w, struct values_format *f)
 {
     const struct values_item *q = &p->items[item];
-    (void)fprintf(out, "  %10" PRIu64 "  0x%-10" PRIx64 " %-30s ", q->samples,
-                  p->at.items[item].offset, q->code);
+    uint64_t offset = p->at.items[item].offset;
+    const char *instruction = values_format_instruction(f, q->code, offset);
+    (void)fprintf(out, "  %10" PRIu64 "  0x%-10" PRIx64 " %-38s ", q->samples, offset,
+                  instruction != NULL ? instruction : q->code);
     if (q->line != NULL)
         text_write_plain(out, q->line);
     (void)fputc('\n', out);

@@ -165,7 +165,32 @@ rm -f log
 is "$(VP_LOG=$T/log formats "${lines[@]}")" "$full" "and again"
 is "$(xargs <log)" "loading it init name preface format preface preface format format release" "preface once for each instruction, prof_init not at all"
 is "$(formats 'V 1' 'I zz' 'I ' 'I 06' X 'I 4' "I $add" 'V x' 'V ' "V 11112222333344445" 'V 2' "$(printf 'V %0500d' 1)" | sed 's/ .*//' | xargs)" \
-    "!there !these !these !these !a !these +add/3 !this !this !this +2 !a !a" "lines that are wrong are told so, and it goes on"
+    "!there !these !these !these !a !these +add/3 !this !this !this +2 +1" "lines that are wrong are told so, and it goes on"
+# Instructions as objdump has them, but for spaces, and names of the same thing.
+cat >text.s <<'S'
+mov %rdi,0x8(%rsp)
+vaddpd (%rax),%ymm0,%ymm1
+addsd (%rdi),%xmm0
+movzbl %al,%eax
+movslq (%rdi,%rax,4),%rdx
+movslq %ecx,%rdx
+movsd (%rsi,%rdx,8),%xmm0
+movsd %xmm1,%xmm2
+movsd %xmm1,-0x8(%rsp)
+lock cmpxchg %rcx,(%rdi)
+movq $0x7,0x10(%rdi)
+lea -0x8(%rax,%rcx,4),%r13
+call .+16
+jne .-4
+S
+as -o text.o text.s && objcopy -O binary -j .text text.o text.bin && objdump -d -w text.o | sed -n 's/^ *\([0-9a-f]*\):\t\([0-9a-f ]*\)\t/\1 \2\t/p' >text.all
+while IFS=$'\t' read -r where said; do
+    read -r address bytes <<<"$where"
+    echo "D ${bytes// /} $address"
+    sed -E 's/ *<.*//; s/movzbl/movzx/; s/jne/jnz/; s/(call|jnz) +(0x)?/\1 0x/; s/  +/ /g; s/, */,/g; s/^ +| +$//g' <<<"$said" >>text.want
+done <text.all >text.asked
+is "$(formats "$(cat text.asked)" | sed 's/^+//; s/, /,/g')" "$(cat text.want)" "instructions are written as objdump writes them"
+is "$(formats 'D 06 1000' 'D 90' 'D 90 x' 'D 90 10' | sed 's/ .*//' | xargs)" "!these !behind !behind +nop" "or told to be none"
 for entry in init release prof_release name; do
     is "$(VP_NULL=,$entry process)" "$want" "no $entry: traces"
     is "$(VP_NULL=,$entry formats "${lines[@]}")" "$full" "no $entry: formats"

@@ -86,7 +86,7 @@ like "$out" '\(50\.0 % 5 in 0x1 0x[0-9a-f]+\)' 'contexts'
 run 60 "$REGTRACE" values -diff args plain
 is "$status" 0 'two runs'
 like "$out" '\+|-' 'side by side'
-like "$out" '488b07 addr: 7 75\.0 % of 4000 before, 0\.0 % of 800 after' 'and what they have differently' || diag "$out"
+like "$out" '488b07; addr: 7 75\.0 % of 4000 before, 0\.0 % of 800 after' 'and what they have differently' || diag "$out"
 
 # A plug-in that the file names by a path is not loaded.
 emit path /nowhere/each.so plain 100

@@ -8,6 +8,7 @@ while read -r kind text; do
         I:90) echo - ;;
         I:488b07) echo '+addr' ;;
         I:*) echo + ;;
+        D:*) echo '!' ;;
         V:*) echo "+$((16#$text))" ;;
     esac
 done
