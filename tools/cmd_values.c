@@ -110,6 +110,8 @@ static bool add_file(struct values_profile *p, const struct wishes *w, const str
     int rc = rt_rank_open(&rank, run, i, &e);
     if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
         rc = values_collect(p, rank, w->show.arguments, &e);
+    if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
+        rc = values_take_counters(p, rank, &e);
     if (rc != 0)
         message_error("values", "%s: %s", rt_run_file(run, i), e.text);
     rt_rank_close(rank);
@@ -236,9 +238,9 @@ const struct command command_values = {
         "build ids still fit. The plug-in runs in a process of its own (regtrace-vprofiler); one "
         "that was given to the run by a path is not loaded again from there: -plugin says where it "
         "is. Without it values are hexadecimal.\n\n"
-        "Cycles per instruction are not shown: counters of the processor are read at window edges, "
-        "not by instruction. Where values were sampled by cycles, the periods that -by shows are "
-        "such cycles.",
+        "Cycles per instruction (CPI) are those of the run's windows, where these counted both "
+        "(-events cycles,instructions): counters are read at window edges, not by instruction. "
+        "Where values were sampled by cycles, the periods that -by shows are such cycles.",
     .options = values_options,
     .examples = "regtrace run -values vp-addr -values-follow 8 -o trace -- ./app\n"
                 "regtrace values trace\n"

@@ -271,7 +271,9 @@ void report_waits_json(struct json *j,
 
 /* --- rates: report_rates.c. Of these ranks together; NAN where nobody knows ------------------------ */
 
-/* Does an event of that name count misses? */
+/* Does an event of that name count cycles, or instructions? Misses? */
+bool report_event_is_cycles(const char *name);
+bool report_event_is_instructions(const char *name);
 bool report_event_is_miss(const char *name);
 /* Of the time of threads in windows. */
 double report_per_second(const struct report_rank *ranks, size_t n, const char *event);

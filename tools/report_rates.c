@@ -48,6 +48,16 @@ static const char *const cycles[] = {"cycles",
 static const char *const branches[] = {"branches", "branch-instructions", "papi-br-ins", NULL};
 static const char *const branch_misses[] = {"branch-misses", "papi-br-msp", NULL};
 
+bool report_event_is_cycles(const char *name)
+{
+    return is_one_of(name, cycles);
+}
+
+bool report_event_is_instructions(const char *name)
+{
+    return is_one_of(name, instructions);
+}
+
 /* PAPI's presets that end in M and count misses: papi_avail(1). */
 static bool is_papi_miss(const char *plain)
 {

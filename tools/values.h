@@ -40,7 +40,14 @@ struct values_argument {
     struct values_list list;
 };
 
+/* An event that windows have counted; "": none has. */
+struct values_counted {
+    char event[128];
+    double count;
+};
+
 struct values_profile {
+    struct values_counted cycles, instructions;
     struct addresses at;
     struct values_item *items;
     size_t item_room; /* at.count are in use */
@@ -59,6 +66,11 @@ struct values_profile {
  * of another plug-in than before, with the text. */
 RT_MUST_CHECK int values_collect(struct values_profile *p, const struct rt_rank *rank,
                                  bool arguments, struct rt_error *e);
+/* What its windows have counted, if they have. 0, or -errno with the text. */
+RT_MUST_CHECK int values_take_counters(struct values_profile *p, struct rt_rank *rank,
+                                       struct rt_error *e);
+/* NAN: not counted. Of the windows, not of instructions: counters are read at their edges. */
+double values_cycles_per_instruction(const struct values_profile *p);
 /* Functions and lines, by the images as they are now on this machine; lists by frequency; without `contexts` values that differ in these
  * alone are one. 0 or -ENOMEM. */
 RT_MUST_CHECK int values_resolve(struct values_profile *p, bool contexts);
@@ -111,6 +123,8 @@ bool values_is_invariant(const struct values_list *l, uint64_t least);
 const char *values_function_name(const struct values_profile *p, uint32_t function);
 /* Is there enough of it to be shown? Of a value that an estimate rests on fewer than three of the list for, nothing can be said
  * (Gibbons and Matias); with a cut of 0 all are. */
+/* A line, if the run's windows counted so; `which` stands before it. */
+void values_print_counters(FILE *out, const char *which, const struct values_profile *p);
 /* How many of a list are shown. */
 size_t values_shown(const struct values_list *l, const struct values_wishes *w);
 bool values_is_frequent(const struct values_list *l, const struct values_value *v, double cut);

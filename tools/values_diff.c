@@ -168,6 +168,8 @@ void values_print_difference(FILE *out, struct values_profile *a, struct values_
                   a->samples, a->captured);
     (void)fprintf(out, "After:  %" PRIu64 " samples, %" PRIu64 " captured instructions\n",
                   b->samples, b->captured);
+    values_print_counters(out, "before: ", a);
+    values_print_counters(out, "after: ", b);
     addresses_print_lacks(out, &a->at);
     if (f->why.text[0] != '\0')
         (void)fprintf(out, "Values are hexadecimal: %s.\n", f->why.text);

@@ -122,6 +122,7 @@ void values_print_json(FILE *out, struct values_profile *p, const struct values_
     json_uint(&j, "strange", p->strange);
     json_uint(&j, "lost_chunks", p->lost_chunks);
     json_text(&j, "failed", p->failed);
+    json_real(&j, "cycles_per_instruction", values_cycles_per_instruction(p));
     write_functions(&j, p, w);
     if (w->arguments)
         write_arguments(&j, p, w);

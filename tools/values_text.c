@@ -5,6 +5,7 @@
 #include "tools/json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,6 +254,14 @@ static void print_arguments(FILE *out, const struct values_profile *p,
     }
 }
 
+void values_print_counters(FILE *out, const char *which, const struct values_profile *p)
+{
+    double cpi = values_cycles_per_instruction(p);
+    if (!isnan(cpi))
+        (void)fprintf(out, "  %scycles per instruction in windows: %.3f (%s, %s)\n", which, cpi,
+                      p->cycles.event, p->instructions.event);
+}
+
 static void print_lacks(FILE *out, const struct values_profile *p)
 {
     for (int i = 0; i < 5; i++)
@@ -290,6 +299,7 @@ void values_print_text(FILE *out, struct values_profile *p, const struct values_
     text_write_plain(out, p->plugin);
     (void)fprintf(out, ": %" PRIu64 " samples, %" PRIu64 " captured instructions, %" PRIu64 " %s\n",
                   p->samples, p->captured, p->ranks, p->ranks == 1 ? "process" : "processes");
+    values_print_counters(out, "", p);
     print_lacks(out, p);
     addresses_print_lacks(out, &p->at);
     if (f->why.text[0] != '\0')

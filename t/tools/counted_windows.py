@@ -15,6 +15,8 @@ import numpy as np  # noqa: E402
 
 ATTRIBUTES = {"boot_id": "synthetic", "stream": "", "fired_total": np.uint64(0), "ignored_total": np.uint64(0),
               "host": "synthetic"}  # fmt: skip
+if "COUNTED_VALUES" in os.environ:  # a profile of values of that plug-in, without any
+    ATTRIBUTES["values"] = os.environ["COUNTED_VALUES"]
 TICKS_PER_MS = 2_000_000  # a tick is 0.5 ns
 
 

@@ -25,6 +25,18 @@ like "$json" '^  "rates": \{"instructions_per_cycle": 1\.5, "cycles_per_second":
 is "$(grep -c '"event": "cache-misses", .*"per_second": 500000, "per_1000_instructions": 0.5}' <<<"$json")" 1 'and of a rank: 3 ms'
 is "$(grep -c '"event": "cache-misses", .*"per_second": 550000, "per_1000_instructions": 0.5}' <<<"$json")" 1 'and another: 1.1 times the counts in 3 ms'
 
+# Beside values: CPI of the windows, of one profile and of two.
+COUNTED_VALUES=vp-none "$PYTHON" "$here/counted_windows.py" valued instructions=3000000 cycles=2000000 ref-cycles=10
+COUNTED_VALUES=vp-none "$PYTHON" "$here/counted_windows.py" slower PAPI_TOT_INS=2000000 PAPI_TOT_CYC=5000000
+COUNTED_VALUES=vp-none "$PYTHON" "$here/counted_windows.py" uncounted page-faults=5
+like "$("$REGTRACE" values valued)" '^  cycles per instruction in windows: 0\.667 \(cycles, instructions\)$' 'beside values: cycles per instruction'
+like "$("$REGTRACE" values -json slower)" '^  "cycles_per_instruction": 2\.5,$' 'in JSON'
+text=$("$REGTRACE" values -diff slower valued)
+like "$text" '^  before: cycles per instruction in windows: 0\.667 \(cycles, instructions\)$' 'of two profiles'
+like "$text" '^  after: cycles per instruction in windows: 2\.500 \(PAPI_TOT_CYC, PAPI_TOT_INS\)$' 'beside each other'
+unlike "$("$REGTRACE" values uncounted)" 'cycles per' 'not where they were not counted'
+like "$("$REGTRACE" values -json uncounted)" '"cycles_per_instruction": null' 'null in JSON'
+
 # Names of PAPI and libpfm4.
 counted papi PAPI_TOT_INS=2000000 PAPI_TOT_CYC=4000000 PAPI_L2_DCM=4000 PAPI_L1_ICM=2000 PAPI_TLB_DM=200 PAPI_BR_MSP=1000 PAPI_BR_INS=100000 PAPI_LD_INS=500
 like "$text" '^  instructions per cycle +0\.500$' 'PAPI: instructions per cycle'
