@@ -218,6 +218,8 @@ void pmu_sampler_vary(struct pmu_sampler *s);
 /* Of late, samples took so much of the thread's time (any unit), and so much was left to the program: lengthens the period where the program
  * has less than they, up to 2^16 times the spec's, and shortens it again where it has more than twice as much. */
 void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program);
+/* A signal of its has come. */
+void pmu_sampler_overflowed(struct pmu_sampler *s);
 /* The handler will take long: its event stands still. Nothing for a timer, of which one signal waits at most. */
 void pmu_sampler_halt(struct pmu_sampler *s);
 /* The handler is over: the event goes on, where it was halted, or where spec->halts from 0 on. */

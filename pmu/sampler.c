@@ -19,7 +19,7 @@
 #define VARY_EVERY 16u
 #define SLOWEST (UINT64_C(1) << 16)
 #define SLOWEST_NS UINT64_C(100000000) /* ... and of a clock, however often that is */
-#define OFTEN UINT64_C(20000) /* events, or ns, that a handler of samples may take itself */
+#define OFTEN UINT64_C(20000)          /* events that a handler of samples may take itself */
 #define LONGEST_NS UINT64_C(1000000000000)
 
 static int bad(struct rt_error *err, const char *text, const char *why)
@@ -131,7 +131,8 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
             return bad(err, text, "the period is below 10000, in ns: the kernel has none shorter");
         pmu_event_describe(&event, read.meaning, sizeof read.meaning);
     }
-    read.halts = read.period != 0 && !read.by_time && read.period < OFTEN;
+    /* Not of a clock: Linux 6.16 and 6.17 hang when it is to stop by itself. */
+    read.halts = read.period != 0 && !read.by_time && !read.is_clock && read.period < OFTEN;
     *spec = read;
     return 0;
 }
@@ -217,6 +218,11 @@ void pmu_sampler_run(struct pmu_sampler *s, bool on)
         enable(s);
     else
         (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0);
+}
+
+void pmu_sampler_overflowed(struct pmu_sampler *s)
+{
+    s->armed = false;
 }
 
 void pmu_sampler_halt(struct pmu_sampler *s)

@@ -253,6 +253,7 @@ static bool hit(struct preload_thread *pt, enum sample_kind kind, const siginfo_
 {
     struct recorder_thread *t = &recorder_self;
     struct pmu_sampler *s = &pt->samplers[kind].sampler;
+    pmu_sampler_overflowed(s);
     pace_begin(&pt->samplers[kind].pace);
     bool in_window = recorder_active(t) != 0;
     if (!is_wanted(kind, in_window))

@@ -330,6 +330,13 @@ RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
     (void)sys_call6(SYS_rt_sigqueueinfo, sys_getpid(), signo, (long)info, 0, 0, 0);
 }
 
+/* What the program's own instruction has raised: nobody can ignore it, the kernel kills. */
+static bool is_raised(int signo, const siginfo_t *info)
+{
+    return info->si_code > 0 && (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL ||
+                                 signo == SIGFPE || signo == SIGSYS);
+}
+
 static void handle(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
@@ -345,7 +352,7 @@ static void handle(int signo, siginfo_t *info, void *context)
     if (processes_vfork_depth != 0) { /* a child of vfork: the handler is inherited, we are not */
         if (is_function(handler))
             ((void (*)(int, siginfo_t *, void *))handler)(signo, info, context); /* NOLINT */
-        else if (handler == (uintptr_t)SIG_DFL)
+        else if (handler == (uintptr_t)SIG_DFL || is_raised(signo, info))
             signals_default_action(signo, info, context);
         return;
     }
@@ -365,10 +372,9 @@ static void handle(int signo, siginfo_t *info, void *context)
             atomic_store(&shown[signo].handler, (uintptr_t)SIG_DFL);
         run_with_room(context, triggered, &r);
     }
-    bool fault = values_is_fault(signo) && info->si_code > 0; /* nobody can ignore it */
     if (is_function(handler))
         record_and_run(handler, &r, &keep);
-    else if ((handler == (uintptr_t)SIG_DFL || fault) && !unqueued)
+    else if ((handler == (uintptr_t)SIG_DFL || is_raised(signo, info)) && !unqueued)
         signals_default_action(signo, info, context);
     errno = keep;
 }

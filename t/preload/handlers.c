@@ -418,6 +418,13 @@ static int die(int signo, const char *how)
         abort();
     else if (strcmp(how, "fault") == 0)
         *nowhere = 1;
+    else if (strcmp(how, "ignored") == 0) { /* which a fault cannot be, but what is sent */
+        signal(signo, SIG_IGN);
+        raise(signo);
+        printf("ignored\n");
+        fflush(stdout);
+        *nowhere = 1;
+    }
     else if (strcmp(how, "reset") == 0) {
         struct sigaction a = {.sa_handler = plain, .sa_flags = (int)SA_RESETHAND};
         sigaction(signo, &a, NULL);

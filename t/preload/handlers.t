@@ -35,5 +35,6 @@ for part in some all; do
     [ "$("$REGTRACE" dump "$last_trace" | grep -c 'window opens')" -gt 9 ]
     ok $? "real-time signals taken: $part: timeouts come"
 done
+same "a fault, named and ignored" REGTRACE_CONTROL="start:signal:SIGSEGV" "$P/handlers" die 11 ignored
 same "named and sent by a thread" REGTRACE_CONTROL="start:signal:SIGTERM" "$P/handlers" die_thread 15
 done_testing
