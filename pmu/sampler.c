@@ -16,7 +16,7 @@
 #define SHORTEST_NS UINT64_C(10000)
 #define NO_SAMPLE                                                                                  \
     UINT64_C(1000000000) /* a period that a probe of some instructions does not reach */
-#define VARY_EVERY 16u
+#define VARY_EVERY 64u
 #define SLOWEST (UINT64_C(1) << 16)
 #define SLOWEST_NS UINT64_C(100000000) /* ... and of a clock, however often that is */
 #define OFTEN UINT64_C(20000)          /* events that a handler of samples may take itself */
