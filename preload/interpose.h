@@ -61,6 +61,8 @@ void signals_after_exec(const struct signals_inherited *saved);
 
 /* From a handler: what would have happened had nobody handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
+/* The same where the program has no handler: what it ignores is nothing, but what its own instruction raised kills. */
+void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context);
 /* Is SIGTRAP ours before it is the program's? */
 static inline bool signals_want_traps(void)
 {

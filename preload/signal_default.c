@@ -79,3 +79,11 @@ RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
                     0); /* stops here */
     (void)NEXT(sigaction)(signo, &before, NULL);
 }
+
+void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context)
+{
+    bool raised = info->si_code > 0 && (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL ||
+                                        signo == SIGFPE || signo == SIGSYS);
+    if (!ignored || raised)
+        signals_default_action(signo, info, context);
+}

@@ -330,13 +330,6 @@ RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
     (void)sys_call6(SYS_rt_sigqueueinfo, sys_getpid(), signo, (long)info, 0, 0, 0);
 }
 
-/* What the program's own instruction has raised: nobody can ignore it, the kernel kills. */
-static bool is_raised(int signo, const siginfo_t *info)
-{
-    return info->si_code > 0 && (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL ||
-                                 signo == SIGFPE || signo == SIGSYS);
-}
-
 static void handle(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
@@ -352,8 +345,8 @@ static void handle(int signo, siginfo_t *info, void *context)
     if (processes_vfork_depth != 0) { /* a child of vfork: the handler is inherited, we are not */
         if (is_function(handler))
             ((void (*)(int, siginfo_t *, void *))handler)(signo, info, context); /* NOLINT */
-        else if (handler == (uintptr_t)SIG_DFL || is_raised(signo, info))
-            signals_default_action(signo, info, context);
+        else
+            signals_unhandled(handler == (uintptr_t)SIG_IGN, signo, info, context);
         return;
     }
     if (signo == signals_kept_out) {
@@ -374,8 +367,8 @@ static void handle(int signo, siginfo_t *info, void *context)
     }
     if (is_function(handler))
         record_and_run(handler, &r, &keep);
-    else if ((handler == (uintptr_t)SIG_DFL || is_raised(signo, info)) && !unqueued)
-        signals_default_action(signo, info, context);
+    else if (!unqueued)
+        signals_unhandled(handler == (uintptr_t)SIG_IGN, signo, info, context);
     errno = keep;
 }
 

@@ -491,6 +491,7 @@ static void prepare(void)
     state_of_values = mmap(NULL, sizeof *state_of_values, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     recorder_self.window_state = &own;
+    own.samplers[SAMPLE_VALUES].sampler.factor = 1;
     process.values = true;
     (void)sigaltstack(&s, NULL);
     values_block_others(&a.sa_mask);

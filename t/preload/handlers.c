@@ -115,11 +115,7 @@ static void older_one(const char *name, __sighandler_t (*set)(int, __sighandler_
 {
     calls = 0;
     __sighandler_t old = set(SIGUSR1, plain);
-    printf("%s: was %s\n", name,
-           old == SIG_DFL   ? "default"
-           : old == plain   ? "plain"
-           : old == SIG_IGN ? "ignore"
-                            : "?");
+    printf("%s: was %s\n", name, handler_name(&(struct sigaction){.sa_handler = old}));
     print_action("set", SIGUSR1);
     raise(SIGUSR1);
     printf("  calls %d usr1 %d\n", (int)calls, (int)mask_usr1);
@@ -424,8 +420,7 @@ static int die(int signo, const char *how)
         printf("ignored\n");
         fflush(stdout);
         *nowhere = 1;
-    }
-    else if (strcmp(how, "reset") == 0) {
+    } else if (strcmp(how, "reset") == 0) {
         struct sigaction a = {.sa_handler = plain, .sa_flags = (int)SA_RESETHAND};
         sigaction(signo, &a, NULL);
         raise(signo);
