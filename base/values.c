@@ -33,7 +33,7 @@ static unsigned bytes_of(uint64_t v)
     return v == 0 ? 0 : 8 - (unsigned)__builtin_clzll(v) / 8;
 }
 
-/* Behind the number: count of words | 8 where the first two are the context; of two words each a byte with their lengths; the words. */
+/* Behind the number: count of words | 16 where the first two are the context; of two words each a byte with their lengths; the words. */
 size_t values_put(const struct values_captured *c, uint8_t *out)
 {
     uint64_t words[2 + VALUES_MOST];

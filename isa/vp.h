@@ -82,6 +82,9 @@ struct vp_apart {
  * process. */
 RT_MUST_CHECK int vp_apart(struct vp_apart *v, struct rt_error *e);
 
+/* In the child, for good: it can make no processes, and send signals to itself alone. */
+void vp_confine(void);
+
 /* In the child, before and after each call of the plug-in's and the use of what it gave: `what` is static. */
 void vp_enter(const struct vp_apart *v, const char *what);
 void vp_leave(const struct vp_apart *v);

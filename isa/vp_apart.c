@@ -115,6 +115,7 @@ _Noreturn static void become(struct vp_apart *v, pid_t parent)
         _exit(1);
     s->rc = take_descriptors(v);
     make_timer();
+    vp_confine();
     if (s->rc != 0)
         rt_error_set(&s->e, "it cannot be run apart: %s", strerror(-s->rc));
     else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Memory operands for value profiling: which counts, what it is made of, whether it is accessed. */
+#include "isa/operands.h"
 #include "isa/vp.h"
 
 #include <string.h>
@@ -38,29 +39,11 @@ static bool is_read(const ZydisDecodedOperand *o)
 
 /* --- memory ----------------------------------------------------------------------------------------- */
 
-/* Memory is named, to no end that the program sees. */
-static bool is_hint(const ZydisDecodedInstruction *z)
-{
-    switch (z->meta.category) {
-    case ZYDIS_CATEGORY_NOP:
-    case ZYDIS_CATEGORY_WIDENOP:
-    case ZYDIS_CATEGORY_PREFETCH:
-    case ZYDIS_CATEGORY_PREFETCHWT1:
-    case ZYDIS_CATEGORY_CLFLUSHOPT:
-    case ZYDIS_CATEGORY_CLWB:
-    case ZYDIS_CATEGORY_CLDEMOTE: return true;
-    default: break;
-    }
-    const char *name = ZydisMnemonicGetString(z->mnemonic);
-    return z->mnemonic == ZYDIS_MNEMONIC_CLFLUSH || strstr(name, "gatherpf") != NULL ||
-           strstr(name, "scatterpf") != NULL;
-}
-
 bool vp_is_accessed(const struct vp_decoded *d, const ZydisDecodedOperand *o)
 {
     return o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
            (o->mem.type == ZYDIS_MEMOP_TYPE_MEM || o->mem.type == ZYDIS_MEMOP_TYPE_VSIB) &&
-           (is_read(o) || is_written(o)) && !is_hint(&d->z);
+           (is_read(o) || is_written(o)) && !operands_is_hint(&d->z);
 }
 
 /* An address that cannot be said so: xlat's, of an index of 8 bits. */
@@ -87,31 +70,9 @@ int vp_find_memory(const struct vp_decoded *d)
     return found;
 }
 
-static bool is_masked(const struct vp_decoded *d)
-{
-    const ZydisDecodedInstruction *z = &d->z;
-    if (z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
-        return z->avx.mask.reg != ZYDIS_REGISTER_NONE && z->avx.mask.reg != ZYDIS_REGISTER_K0;
-    return strstr(ZydisMnemonicGetString(z->mnemonic), "maskmov") != NULL;
-}
-
-/* bt and its kin with the bit's number in a register reach beyond their operand. */
-static bool is_bit_string(const struct vp_decoded *d)
-{
-    switch (d->z.mnemonic) {
-    case ZYDIS_MNEMONIC_BT:
-    case ZYDIS_MNEMONIC_BTC:
-    case ZYDIS_MNEMONIC_BTR:
-    case ZYDIS_MNEMONIC_BTS:
-        return d->operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-               d->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
-    default: return false;
-    }
-}
-
 bool vp_is_partial(const struct vp_decoded *d)
 {
-    return is_masked(d) || is_bit_string(d) ||
+    return operands_is_masked(&d->z) || operands_is_bit_string(&d->z, d->operands) ||
            (d->memory >= 0 && d->operands[d->memory].mem.type == ZYDIS_MEMOP_TYPE_VSIB);
 }
 

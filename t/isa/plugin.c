@@ -39,6 +39,10 @@ static void misbehave(void)
         (void)puts("printed by the plug-in");
         (void)fflush(stdout);
     }
+    if (does("fork") && fork() == 0) {
+        (void)close(open("forked", O_WRONLY | O_CREAT, 0600));
+        _exit(0);
+    }
     if (does("write"))
         (void)!write(STDIN_FILENO, "garbage", 7);
     if (does("read")) {

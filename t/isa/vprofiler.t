@@ -284,7 +284,7 @@ for phase in "${!callers[@]}"; do
     case ${callers[$phase]} in
     *format*) is "$(VP_IN=$phase VP_DO=print formats "${lines[@]}"),$(grep -c 'printed by the plug-in' format.err | sed 's/[1-9]/n/')" "$full,n" "print in $phase: to standard error" ;;
     esac
-    for what in print write read; do
+    for what in print write read fork; do
         case ${callers[$phase]} in
         *process*) is "$(VP_IN=$phase VP_DO=$what process)" "$want" "$what in $phase: traces are as they were" ;;
         esac
@@ -293,6 +293,12 @@ for phase in "${!callers[@]}"; do
         esac
     done
 done
+
+if grep -q '^Seccomp:' /proc/self/status; then
+    is "$(ls forked 2>&1 | tail -c 26)" "No such file or directory" "a plug-in starts no processes"
+else
+    skip "a plug-in starts no processes" "this kernel has no filters of system calls"
+fi
 
 # What prof_process may give back, and what the writer may send.
 process_fails() { like "$(VP_IN=prof_process VP_DO=$1 process | xargs)" "failed: ./test.so: .*$2.* status 1$" "prof_process that does $1"; }

@@ -263,8 +263,8 @@ piece odd, 4
     push rsp
     pop rsi
     sub rsi, rsp
-    pushq [r15]
-    popq [r15 + 8]
+    push qword ptr [r15]
+    pop qword ptr [r15 + 8]
     mov eax, 39
     syscall
     mov rcx, 0
