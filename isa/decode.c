@@ -315,15 +315,29 @@ struct code *code_finish(struct code *c)
     return NULL;
 }
 
-struct code *code_open(const struct image *m)
+static struct code *open_all(const struct image *m, bool keep_jumps)
 {
     struct code *c = code_begin(m);
     if (c == NULL)
         return NULL;
+    c->keep_jumps = keep_jumps;
     follow_known(c);
     while (code_follow_tables(c))
         continue;
     return code_finish(c);
+}
+
+struct code *code_open(const struct image *m)
+{
+    return open_all(m, false);
+}
+
+struct code *code_open_jumps(const struct image *m)
+{
+    struct code *c = open_all(m, true);
+    if (c != NULL)
+        code_sort_jumps(c);
+    return c;
 }
 
 void code_close(struct code *c)
@@ -341,6 +355,7 @@ void code_close(struct code *c)
     free(c->behind_calls.at);
     free(c->words.at);
     free(c->lea_list);
+    free(c->jump_targets);
     free(c->todo.at);
     free(c->done.at);
     forms_close(c->forms);

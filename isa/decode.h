@@ -78,6 +78,11 @@ struct code_counts {
     uint64_t tables, unresolved; /* jump tables followed; jumps whose targets are not known */
 };
 
+/* Where a jump through a register or memory may go. */
+struct jump_target {
+    uint64_t at, target;
+};
+
 struct code {
     const struct image *image;
     struct forms *forms;
@@ -95,7 +100,10 @@ struct code {
     struct address_stack todo, done; /* of what is being followed */
     struct addresses
         behind_calls; /* where only a part is decoded: places behind what may be a call that was asked for */
+    struct jump_target *jump_targets; /* if keep_jumps: by `at`, then by target, each once */
+    size_t jump_target_count;
     struct code_counts counts;
+    bool keep_jumps;
     bool partial; /* only wanted ranges are decoded */
     bool no_memory;
 };
@@ -109,6 +117,10 @@ struct code *code_open(const struct image *m) RT_MUST_CHECK;
  * those behind direct calls of the callees, where the caller is a known function. */
 struct code *code_open_part(const struct image *m, struct addresses *places,
                             struct callees *callees) RT_MUST_CHECK;
+/* As code_open(), and c->jump_targets are kept. */
+struct code *code_open_jumps(const struct image *m) RT_MUST_CHECK;
+/* Of the jump at that place, how many. */
+size_t code_targets_of(const struct code *c, uint64_t at, const struct jump_target **first);
 void code_close(struct code *c);
 
 /* NULL: that address is in no executable segment. */
@@ -152,6 +164,7 @@ bool code_try(struct code *c, uint64_t root);
 unsigned code_named(const struct code *c, const struct instruction *i, struct named named[2]);
 /* Targets of the jumps in c->indirect; true where something new was followed. */
 bool code_follow_tables(struct code *c);
+void code_sort_jumps(struct code *c);
 /* Who comes into the first bytes of these places, behind the first: jumps of code that is not decoded are marked. In `uses` are
  * put the operands of such code that name where a table may begin that leads there. */
 void code_find_jumps(struct code *c, const struct addresses *places, struct lea_list *uses);

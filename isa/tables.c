@@ -80,6 +80,44 @@ static uint64_t count_entries(const struct code *c, const struct jump *j, const 
     return n > 1 ? n : 0;
 }
 
+static void keep(struct code *c, const struct jump *j, uint64_t target)
+{
+    if (!c->keep_jumps)
+        return;
+    if (image_grow((void **)&c->jump_targets, c->jump_target_count, sizeof *c->jump_targets) != 0)
+        c->no_memory = true;
+    else
+        c->jump_targets[c->jump_target_count++] = (struct jump_target){j->i->at, target};
+}
+
+void code_sort_jumps(struct code *c)
+{
+    struct jump_target *t = c->jump_targets;
+    size_t kept = 0;
+    image_sort(t, c->jump_target_count, sizeof *t, offsetof(struct jump_target, target));
+    image_sort(t, c->jump_target_count, sizeof *t, offsetof(struct jump_target, at));
+    for (size_t i = 0; i < c->jump_target_count; i++)
+        if (kept == 0 || t[kept - 1].at != t[i].at || t[kept - 1].target != t[i].target)
+            t[kept++] = t[i];
+    c->jump_target_count = kept;
+}
+
+size_t code_targets_of(const struct code *c, uint64_t at, const struct jump_target **first)
+{
+    size_t low = 0, high = c->jump_target_count, n = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->jump_targets[middle].at < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = c->jump_targets + low;
+    while (low + n < c->jump_target_count && c->jump_targets[low + n].at == at)
+        n++;
+    return n;
+}
+
 static bool follow_table(struct code *c, struct jump *j, const struct table *t)
 {
     uint64_t n = count_entries(c, j, t), target, size = t->absolute ? 8 : 4;
@@ -93,11 +131,14 @@ static bool follow_table(struct code *c, struct jump *j, const struct table *t)
             code_follow(c, target);
         else
             (void)code_try(c, target);
+        keep(c, j, target);
     }
     /* The comparison may have been of something else. Whole addresses inside of the function tell themselves. */
     for (uint64_t i = n; n != 0 && t->absolute && entry(c, t, i, &target); i++)
         if (!plausible(c, j, target, false) || !code_try(c, target))
             break;
+        else
+            keep(c, j, target);
     c->counts.tables += n != 0;
     return n != 0;
 }
@@ -263,8 +304,12 @@ static void look_in_words(struct code *c, struct jump *j)
         else
             high = middle;
     }
-    for (; low < c->words.count && c->words.at[low] < j->range->end; low++)
-        inside += code_try(c, c->words.at[low]);
+    for (; low < c->words.count && c->words.at[low] < j->range->end; low++) {
+        bool is_code = code_try(c, c->words.at[low]);
+        inside += is_code;
+        if (is_code)
+            keep(c, j, c->words.at[low]);
+    }
     j->found = j->found || inside > 1;
 }
 

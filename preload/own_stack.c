@@ -3,18 +3,13 @@
  * program's alternate stack for signals may have 2, most of them taken by the kernel. */
 #include "preload/internal.h"
 
+#include "base/poison.h"
 #include "base/sys.h"
 #include "preload/valgrind.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)0)
-#endif
 
 #define STACK_BYTES (256u << 10)
 
@@ -26,7 +21,7 @@ static bool result;
 /* The address sanitizer sees no system call: what it knows of our frames would stay for whoever is given these pages next. */
 static void unmap(long stack, size_t bytes)
 {
-    ASAN_UNPOISON_MEMORY_REGION((void *)stack, bytes); /* NOLINT: the kernel's address */
+    POISON_FORGET((void *)stack, bytes); /* NOLINT: the kernel's address */
     (void)sys_call6(SYS_munmap, stack, (long)bytes, 0, 0, 0, 0);
 }
 

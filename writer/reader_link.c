@@ -2,6 +2,8 @@
  * The reader's side of its child: started and ended, asked, and never trusted. */
 #include "writer/reader.h"
 
+#include "base/poison.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -111,6 +113,7 @@ int reader_link_start(struct reader_link *l, const char *path, struct rt_error *
         rt_error_set(e, "out of memory for %s", l->path);
         return -ENOMEM;
     }
+    POISON_FORGET(shared, SHARED_BYTES); /* a stack of a thread may have been there */
     l->shared = shared;
     l->child = fork();
     int rc = l->child < 0 ? -errno : 0;

@@ -49,7 +49,7 @@ is "$missing" '' 'every variable is in regtrace(1)'
 
 # Each subcommand: help by both ways, a manual page made by the build that is the same, no complaint of the formatter.
 commands=$("$REGTRACE" help --words)
-is "$(wc -w <<<"$commands")" 16 'sixteen subcommands'
+is "$(wc -w <<<"$commands")" 17 'seventeen subcommands'
 for c in $commands; do
     run 20 "$REGTRACE" "$c" --help
     is "$status" 0 "$c --help exits with 0"

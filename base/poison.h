@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * For the address sanitizer alone: memory that is mapped anew, or given back by a system call that it does not see, holds nothing of
+ * what was known of it before. */
+#ifndef REGTRACE_BASE_POISON_H
+#define REGTRACE_BASE_POISON_H
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define POISON_FORGET(address, bytes) ASAN_UNPOISON_MEMORY_REGION(address, bytes)
+#else
+#define POISON_FORGET(address, bytes) ((void)(address), (void)(bytes))
+#endif
+
+#endif

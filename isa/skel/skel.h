@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Program skeletons: what of a function must be recorded so that all addresses it accesses can be computed (Ketterlin and Clauss,
+ * "Efficient Memory Tracing by Program Skeletonization", ISPASS 2011; seed 004).
+ *
+ * Function by function, in this order: graph (blocks), loops (dominators, nesting, preheaders; bodies of loops with several entries
+ * are duplicated), values (what each instruction computes, in SSA form: Braun et al., CC 2013), cut (the cheapest set of values to record),
+ * linear (expressions in recorded values, phis and loop counters), induct (phis that are linear in the counter of their loop).
+ * Everything of a function lives in its arena. */
+#ifndef REGTRACE_ISA_SKEL_SKEL_H
+#define REGTRACE_ISA_SKEL_SKEL_H
+
+#include "isa/decode.h"
+#include "isa/skel/arena.h"
+
+#include <stdio.h>
+
+enum {
+    SKEL_RSP = 4,
+    SKEL_FLAGS = 16, /* variables: general registers by number, then the flags */
+    SKEL_VARIABLES = 17,
+    SKEL_NONE = -1,
+};
+
+/* --- graph ------------------------------------------------------------------------------------------------------------- */
+
+/* How a block ends. */
+enum block_end {
+    END_FALL,     /* into the next */
+    END_BRANCH,   /* succ[0]: taken, succ[1]: not */
+    END_JUMP,     /* to succ[0] */
+    END_TABLE,    /* to one of succ, by what is recorded or computed: the target's address */
+    END_RETURN,   /* out of the function */
+    END_TAIL,     /* a jump to another function, or through a pointer */
+    END_NORETURN, /* a call that does not return, ud2 */
+};
+
+struct block {
+    uint64_t start;        /* of its first instruction; that of the loop's head for a preheader */
+    uint32_t first, count; /* instructions; none in a preheader */
+    uint32_t *succ, *pred;
+    uint32_t succ_count, pred_count;
+    uint8_t end;    /* enum block_end */
+    uint8_t copy;   /* which duplicate; 0: the first */
+    bool preheader; /* stands before the head of a loop */
+    int32_t idom;   /* immediate dominator; SKEL_NONE: the entry */
+    int32_t loop;   /* innermost that holds it */
+    uint32_t order; /* in reverse postorder */
+};
+
+struct loop {
+    uint32_t head;
+    int32_t parent;
+    unsigned depth; /* 1: outermost */
+    unsigned number;
+};
+
+/* --- values ------------------------------------------------------------------------------------------------------------ */
+
+/* What a value is. Each is 64 bits; what a register of 32 bits is written with has zeros above. Those from V_ADD on are computed from
+ * their arguments alone, in 64 bits, unless said otherwise. */
+enum value_kind {
+    V_CONSTANT, /* constant; with `image`: and the address where the image is loaded */
+    V_ENTRY,    /* a register as the function was entered */
+    V_LOAD,     /* what an instruction loaded, and nothing else, zero-extended from `bits` */
+    V_OPAQUE,   /* whatever an instruction has left in a register */
+    V_PHI,      /* args as the predecessors of `block` are */
+    V_SEGMENT,  /* the base of fs or gs (constant: 0, 1): one for each thread */
+    V_ADD,
+    V_SUB,
+    V_MUL,
+    V_AND,
+    V_OR,
+    V_XOR,
+    V_NOT,
+    V_SHL,     /* shifts: the count is taken modulo 64, or 32 where bits is not 64 */
+    V_SHR,     /* of the value's low `bits` */
+    V_SAR,     /* of the value's low `bits`, the result as wide */
+    V_ROL,     /* of the low `bits` */
+    V_ZEXT,    /* from `bits` */
+    V_SEXT,    /* from `bits` */
+    V_INSERT,  /* the low `bits` of args[1], from bit `constant` on, in args[0] */
+    V_EXTRACT, /* `bits` of args[0] from bit `constant` on, zero-extended */
+    V_SELECT,  /* args[0] != 0 ? args[1] : args[2] */
+    V_TEST, /* 1 where condition `constant` (as in Jcc's opcode) holds for the flags args[0], else 0 */
+    V_FLAGS_SUB, /* flags of args[0] - args[1] in `bits` */
+    V_FLAGS_ADD,
+    V_FLAGS_LOGIC,  /* of args[0], carry and overflow 0 */
+    V_FLAGS_RESULT, /* of args[0]: sign, zero and parity alone */
+    V_FLAGS_STEP, /* inc (constant 1) or dec (-1) with the result args[0]: sign, zero, overflow; carry of args[1] */
+    V_KINDS,
+};
+
+struct value {
+    uint8_t kind, bits;
+    uint8_t variable; /* that it was written to: a register's number, SKEL_FLAGS; of V_LOAD too */
+    bool image;       /* V_CONSTANT: the image's load address on top */
+    bool
+        recordable; /* it is in a register behind its instruction, or where its block begins (V_PHI, V_ENTRY) */
+    bool recorded; /* the cut has it */
+    bool needed;   /* an address or a branch depends on it that is not recorded itself */
+    uint32_t block;
+    uint32_t at; /* instruction, by number; of V_PHI: none */
+    uint64_t constant;
+    uint32_t arg_count;
+    uint32_t *args;
+    int32_t linear; /* 1 + number of its expression, 0: not made yet */
+    uint32_t name;  /* as in rsi.9: counts for each variable */
+};
+
+enum access_kind { ACCESS_READ = 'R', ACCESS_WRITE = 'W', ACCESS_MODIFY = 'M' };
+
+/* One access of one instruction, in the order in which they happen. */
+struct access {
+    uint32_t block, at;
+    uint8_t kind;   /* enum access_kind */
+    uint16_t bytes; /* 0: as many as the processor saves (xsave) */
+    bool opaque;    /* gather, scatter, masks, bit strings: addresses recorded as they come */
+    bool repeated;  /* as often as rcx says, `count` */
+    uint32_t address, count; /* values */
+    bool recorded;           /* the address itself */
+    bool computed;           /* from what is recorded, in the skeleton */
+};
+
+/* The condition of a block's branch, or the target of its table jump. */
+struct decision {
+    uint32_t block;
+    uint32_t value; /* V_TEST, or the target */
+    bool known;     /* computed from what is recorded, or constant */
+    bool recorded;  /* its outcome is */
+};
+
+/* --- expressions ------------------------------------------------------------------------------------------------------- */
+
+enum atom_kind {
+    ATOM_VALUE,   /* `number` is a value */
+    ATOM_COUNTER, /* of the loop with that number: 0 in its first iteration */
+    ATOM_IMAGE,   /* where the image is loaded */
+    ATOM_ZEXT,    /* the low `bits` of the expression `number` */
+    ATOM_SEXT,
+    ATOM_PRODUCT, /* the counter of loop `other` times the expression `number` */
+};
+
+struct atom {
+    uint8_t kind, bits;
+    uint32_t number, other;
+    uint32_t next; /* of the same hash: that atom + 1 */
+};
+
+struct term {
+    uint64_t factor; /* modulo 2^64 */
+    uint32_t atom;
+};
+
+enum { LINEAR_TERMS = 8 };
+
+/* constant + sum of factor times atom, modulo 2^64; by atom. */
+struct linear {
+    uint64_t constant;
+    uint32_t count, next; /* as of atoms */
+    struct term terms[LINEAR_TERMS];
+};
+
+/* A phi at the head of a loop as start + counter * step, in so many low bits; above them there are zeros where `zeros`. */
+struct induction {
+    bool known, zeros;
+    uint8_t bits;
+    uint32_t loop, start;
+    uint32_t step; /* expression, without counters */
+};
+
+/* --- a function --------------------------------------------------------------------------------------------------------- */
+
+struct skel_counts {
+    uint64_t functions, analysed, bytes;
+    uint64_t instructions, accesses, opaque, recorded, decisions, outcomes, loops, inductions;
+};
+
+struct function {
+    const struct code *code;
+    struct arena *arena;
+    const char *name;
+    uint64_t start, end;
+    const char *reason; /* why it cannot be analysed, or NULL */
+    uint64_t reason_at;
+
+    struct instruction *instructions;
+    uint32_t instruction_count, instruction_room;
+    struct block *blocks;
+    uint32_t block_count, block_room;
+    uint32_t *order; /* blocks in reverse postorder: those that are reached */
+    uint32_t order_count;
+    struct loop *loops; /* outer ones before inner */
+    uint32_t loop_count;
+
+    uint32_t now_block, now_at; /* where new values are computed */
+    struct value *values;
+    uint32_t value_count, value_room;
+    struct access *accesses;
+    uint32_t access_count, access_room;
+    struct decision *decisions;
+    uint32_t decision_count, decision_room;
+
+    struct linear *linears;
+    uint32_t linear_count, linear_room;
+    struct atom *atoms;
+    uint32_t atom_count, atom_room;
+    uint32_t *atom_heads, *linear_heads;
+    struct induction *inductions; /* by value */
+    bool resolved;                /* expressions have counters in them */
+    uint32_t names[SKEL_VARIABLES];
+};
+
+/* Each sets f->reason where it cannot go on. */
+void graph_build(struct function *f);
+/* The function or stub that begins there, or NULL. */
+const struct image_symbol *graph_symbol_at(const struct image *m, uint64_t address);
+/* Of a function that is elsewhere: what a compiler has moved away from it. */
+bool graph_is_part(const struct image_symbol *s);
+uint32_t graph_add_block(struct function *f);
+/* Makes pred of succ; unreached blocks have none. */
+void graph_link(struct function *f);
+void loops_find(struct function *f);
+/* Is b dominated by a? */
+bool loops_dominates(const struct function *f, uint32_t a, uint32_t b);
+/* Is block b in that loop? */
+bool loops_holds(const struct function *f, uint32_t loop, int32_t inner);
+void values_build(struct function *f);
+void linear_resolve(struct function *f);
+void cut_find(struct function *f);
+void skel_count(const struct function *f, struct skel_counts *n);
+
+/* All of it. `reason` says what is missing. */
+void skel_analyse(struct function *f);
+
+/* --- values.c, lift.c ---------------------------------------------------------------------------------------------------- */
+
+uint32_t value_new(struct function *f, enum value_kind kind, unsigned bits);
+uint32_t value_constant(struct function *f, uint64_t n, bool image);
+/* With up to three arguments; constants are folded. */
+uint32_t value_op(struct function *f, enum value_kind kind, unsigned bits, uint64_t constant,
+                  uint32_t a, uint32_t b, uint32_t c);
+/* It has zeros from that bit on. */
+bool value_fits(const struct function *f, uint32_t v, unsigned bits);
+/* Computed from its arguments: an operation, or a phi. */
+bool value_is_computed(const struct function *f, uint32_t v);
+/* What `args` would give, of constants; false: not to be known. */
+bool value_compute(enum value_kind kind, unsigned bits, uint64_t constant, const uint64_t a[3],
+                   uint64_t *out);
+
+struct lifting {
+    struct function *f;
+    uint32_t block;
+    /* The SSA form's: */
+    uint32_t (*read)(struct lifting *l, unsigned variable);
+    void (*write)(struct lifting *l, unsigned variable, uint32_t value);
+    void *ssa;
+};
+
+/* What an instruction computes and accesses. */
+void lift_instruction(struct lifting *l, ZydisDecoder *decoder);
+
+/* --- linear.c -------------------------------------------------------------------------------------------------------------- */
+
+/* The number of a value's expression. */
+uint32_t linear_of(struct function *f, uint32_t value);
+struct linear linear_get(struct function *f, uint32_t value);
+uint32_t linear_put(struct function *f, const struct linear *e);
+/* *to += factor * *e; false: too many terms, *to is as before. */
+bool linear_add(struct linear *to, const struct linear *e, uint64_t factor);
+struct linear linear_atom(struct function *f, struct atom a);
+/* That value as an atom: expression and factor 1. */
+struct linear linear_value(struct function *f, uint32_t value);
+/* With what the phis in it are, where that is known by now. */
+bool linear_settle(struct function *f, const struct linear *e, struct linear *out);
+/* All that it is made of is the same in each iteration. */
+bool linear_is_invariant(const struct function *f, const struct linear *e, uint32_t loop);
+void induct_find(struct function *f);
+
+/* --- text -------------------------------------------------------------------------------------------------------------------- */
+
+/* Their names, and behind them that of what is none. */
+extern const char *const skel_variables[SKEL_VARIABLES + 1];
+void skel_print(FILE *out, struct function *f);
+void skel_print_summary(FILE *out, const struct skel_counts *n);
+/* A graph for dot(1). */
+void skel_print_dot(FILE *out, struct function *f);
+/* An expression, a condition; what does not fit is left out. */
+void skel_expression(struct function *f, uint32_t value, char *text, size_t room);
+void skel_condition(struct function *f, uint32_t value, char *text, size_t room);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Analyses of functions against what a program did: skeleton IMAGE BIAS FILE, where FILE has the lines "regs ADDRESS RAX ... R15" of t/oracle,
+ * one before each instruction. What an analysis wants recorded is taken from the registers there; what it says can be computed is
+ * computed, twice (value by value, and by the expression), and compared: addresses with the processor's (of the decoder's own
+ * operands and the registers), conditions with where the program went. Prints counts; exit status 1 where something differs. */
+#include "t/isa/skeleton.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct analysed {
+    struct function f;
+    struct arena arena;
+    struct analysed *next;
+};
+
+static struct code *code;
+uint64_t bias;
+static struct analysed *all;
+static struct activation *top;
+static uint64_t accesses, recorded_accesses, decisions, recorded_decisions, recorded_values,
+    skipped, wrong, steps, calls;
+static struct line now, next;
+static ZydisDecoder decoder;
+
+__attribute__((format(printf, 2, 3))) static void differs(const struct activation *a,
+                                                          const char *format, ...)
+{
+    va_list args;
+    if (++wrong > 20)
+        return;
+    printf("%s 0x%" PRIx64 ": ", a->f->name, now.pc - bias);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n");
+}
+
+static struct function *function_at(uint64_t address)
+{
+    for (struct analysed *a = all; a != NULL; a = a->next)
+        if (a->f.start == address)
+            return a->f.reason == NULL ? &a->f : NULL;
+    const struct code_range *r = code_range_of(code, address);
+    if (r == NULL || r->start != address)
+        return NULL;
+    struct analysed *a = calloc(1, sizeof *a);
+    a->f = (struct function){
+        .code = code, .arena = &a->arena, .name = "function", .start = address, .end = r->end};
+    for (size_t k = 0; k < code->image->symbol_count; k++)
+        if (code->image->symbols[k].address == address &&
+            image_is_function(&code->image->symbols[k]))
+            a->f.name = code->image->symbols[k].name;
+    skel_analyse(&a->f);
+    a->next = all;
+    all = a;
+    return a->f.reason == NULL ? &a->f : NULL;
+}
+
+/* --- what the processor does ------------------------------------------------------------------------------------------------ */
+
+static uint64_t stack_address(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o)
+{
+    if (z->mnemonic == ZYDIS_MNEMONIC_LEAVE)
+        return now.r[5];
+    return (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 ? now.r[4] - o->size / 8 : now.r[4];
+}
+
+static unsigned real_addresses(uint64_t out[8], bool segment[8])
+{
+    ZydisDecodedInstruction z;
+    ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
+    ZydisRegisterContext c = {{0}};
+    const uint8_t *bytes = image_at(code->image, now.pc - bias, 1);
+    unsigned n = 0;
+    if (bytes == NULL || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 15, &z, o)))
+        return 0;
+    for (int r = 0; r < 16; r++)
+        c.values[ZYDIS_REGISTER_RAX + r] = now.r[r];
+    for (int r = 0; r < 16; r++)
+        c.values[ZYDIS_REGISTER_EAX + r] = (uint32_t)now.r[r];
+    if (z.mnemonic == ZYDIS_MNEMONIC_POP)
+        c.values[ZYDIS_REGISTER_RSP] += 8;
+    for (int writes = 0; writes < 2; writes++)
+        for (unsigned k = 0; k < z.operand_count && n < 8; k++) {
+            bool read = (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+            if (o[k].type != ZYDIS_OPERAND_TYPE_MEMORY || o[k].mem.type != ZYDIS_MEMOP_TYPE_MEM ||
+                read == (writes == 1) ||
+                (!read && (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0))
+                continue;
+            bool hidden = o[k].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
+            segment[n] =
+                o[k].mem.segment == ZYDIS_REGISTER_FS || o[k].mem.segment == ZYDIS_REGISTER_GS;
+            if (hidden &&
+                (o[k].mem.base == ZYDIS_REGISTER_RSP || o[k].mem.base == ZYDIS_REGISTER_RBP))
+                out[n] = stack_address(&z, &o[k]);
+            else if (!ZYAN_SUCCESS(ZydisCalcAbsoluteAddressEx(&z, &o[k], now.pc, &c, &out[n])))
+                continue;
+            n++;
+        }
+    return n;
+}
+
+/* --- walking ----------------------------------------------------------------------------------------------------------------- */
+
+static void enter_block(struct activation *a, uint32_t from, uint32_t to)
+{
+    struct function *f = a->f;
+    const struct block *b = &f->blocks[to];
+    uint32_t k = 0;
+    while (k < b->pred_count && b->pred[k] != from)
+        k++;
+    int32_t head = b->loop != SKEL_NONE && f->loops[b->loop].head == to ? b->loop : SKEL_NONE;
+    struct known *set = calloc(f->value_count + 1, sizeof *set);
+    for (uint32_t v = 0; v < f->value_count; v++) {
+        const struct value *x = &f->values[v];
+        if (x->kind != V_PHI || x->block != to || x->arg_count == 0)
+            continue;
+        if (x->recorded)
+            set[v] = (struct known){next.r[x->variable], true};
+        else
+            set[v].is = x->variable < SKEL_FLAGS && value_of(a, x->args[k], &set[v].value);
+        recorded_values += x->recorded;
+    }
+    for (uint32_t v = 0; v < f->value_count; v++)
+        if (f->values[v].kind == V_PHI && f->values[v].block == to)
+            a->values[v] = set[v];
+    free(set);
+    if (b->preheader)
+        a->counters[f->blocks[b->succ[0]].loop] = 0;
+    else if (head != SKEL_NONE && !f->blocks[from].preheader)
+        a->counters[head]++;
+    a->block = to;
+    a->at = b->first;
+}
+
+/* Through blocks without instructions to the one that begins there; false: none. */
+static bool go(struct activation *a, uint64_t target)
+{
+    const struct function *f = a->f;
+    uint32_t from = a->block;
+    for (uint32_t s = 0; s < f->blocks[from].succ_count; s++) {
+        uint32_t to = f->blocks[from].succ[s];
+        if (f->blocks[to].start != target)
+            continue;
+        enter_block(a, from, to);
+        while (f->blocks[a->block].count == 0)
+            enter_block(a, a->block, f->blocks[a->block].succ[0]);
+        return true;
+    }
+    return false;
+}
+
+static void push(uint64_t address)
+{
+    struct activation *a = calloc(1, sizeof *a);
+    a->f = function_at(address);
+    a->stack = next.r[4];
+    a->below = top;
+    top = a;
+    calls++;
+    if (a->f == NULL)
+        return;
+    a->values = calloc(a->f->value_count + 1, sizeof *a->values);
+    a->counters = calloc(a->f->loop_count + 1, sizeof *a->counters);
+    for (uint32_t v = 0; v < a->f->value_count; v++)
+        if (a->f->values[v].kind == V_ENTRY && a->f->values[v].recorded) {
+            a->values[v] = (struct known){next.r[a->f->values[v].variable], true};
+            recorded_values++;
+        }
+    a->at = UINT32_MAX;
+    (void)go(a, address);
+}
+
+static void pop(void)
+{
+    struct activation *a = top;
+    top = a->below;
+    free(a->values);
+    free(a->counters);
+    free(a);
+}
+
+static void check_accesses(const struct activation *a)
+{
+    uint64_t real[8], n;
+    bool segment[8] = {false};
+    unsigned count = real_addresses(real, segment), k = 0;
+    for (uint32_t i = 0; i < a->f->access_count; i++) {
+        const struct access *x = &a->f->accesses[i];
+        if (x->block != a->block || x->at != a->at)
+            continue;
+        accesses++;
+        recorded_accesses += x->recorded;
+        if (x->opaque || (k < count && segment[k])) {
+            skipped++;
+        } else if (k >= count) {
+            differs(a, "access %u is none of the processor's", k);
+        } else if (x->computed) {
+            if (!value_of(a, x->address, &n))
+                differs(a, "address %u is not known", k);
+            else if (n != real[k])
+                differs(a, "address %u is 0x%" PRIx64 ", not 0x%" PRIx64, k, n, real[k]);
+            struct linear e = linear_get(a->f, x->address);
+            if (!linear_value_of(a, &e, &n))
+                differs(a, "expression %u is not known", k);
+            else if (n != real[k])
+                differs(a, "expression %u is 0x%" PRIx64 ", not 0x%" PRIx64, k, n, real[k]);
+            if (x->repeated && (!value_of(a, x->count, &n) || n != now.r[1]))
+                differs(a, "it is repeated %" PRIu64 " times, not %" PRIu64, n, now.r[1]);
+        }
+        k++;
+    }
+}
+
+/* What the instruction has left in registers, and what is computed from that. */
+static void settle(struct activation *a)
+{
+    for (uint32_t v = 0; v < a->f->value_count; v++) {
+        const struct value *x = &a->f->values[v];
+        if (x->block != a->block || x->at != a->at || x->kind == V_PHI || x->kind == V_ENTRY ||
+            x->kind == V_CONSTANT)
+            continue;
+        uint64_t n = 0;
+        bool is = x->recorded;
+        if (is)
+            n = next.r[x->variable];
+        else
+            is = compute(a, v, &n);
+        recorded_values += x->recorded;
+        a->values[v] = (struct known){n, is};
+    }
+}
+
+static void check_decision(const struct activation *a, const struct instruction *i)
+{
+    uint64_t n;
+    for (uint32_t k = 0; k < a->f->decision_count; k++) {
+        const struct decision *d = &a->f->decisions[k];
+        if (d->block != a->block)
+            continue;
+        decisions++;
+        recorded_decisions += d->recorded;
+        bool table = a->f->blocks[a->block].end == END_TABLE;
+        if (!d->known || (!table && i->target == i->next))
+            continue;
+        if (!value_of(a, d->value, &n))
+            differs(a, "the condition is not known");
+        else if (table ? n != next.pc : (n != 0) != (next.pc - bias == i->target))
+            differs(a, "the condition is %" PRIu64 ", but it goes to 0x%" PRIx64, n,
+                    next.pc - bias);
+    }
+}
+
+static const struct instruction *current(const struct activation *a)
+{
+    return &a->f->instructions[a->at];
+}
+
+static void advance(struct activation *a)
+{
+    const struct block *b = &a->f->blocks[a->block];
+    settle(a);
+    if (a->at + 1 == b->first + b->count) {
+        check_decision(a, current(a));
+        if (!go(a, next.pc - bias))
+            differs(a, "it goes to 0x%" PRIx64 ", which no edge does", next.pc - bias);
+    } else {
+        a->at++;
+    }
+    if (current(a)->at != next.pc - bias)
+        differs(a, "it comes to 0x%" PRIx64, next.pc - bias);
+}
+
+static bool is_call(const struct instruction *i)
+{
+    return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
+}
+
+static bool is_start(uint64_t address)
+{
+    const struct code_range *r = code_range_of(code, address);
+    return r != NULL && r->start == address;
+}
+
+/* To whoever called, or from what is not traced to another function. */
+static void resume(void)
+{
+    while (top != NULL && top->f == NULL && next.r[4] > top->stack)
+        pop();
+    if (top != NULL && top->f != NULL && is_call(current(top)) &&
+        current(top)->next == next.pc - bias)
+        advance(top);
+    else if (is_start(next.pc - bias))
+        push(next.pc - bias);
+    else if (top != NULL && top->f != NULL)
+        differs(top, "it returns to 0x%" PRIx64, next.pc - bias);
+}
+
+static void arrive(void)
+{
+    struct activation *a = top;
+    if (a == NULL || a->f == NULL) {
+        resume();
+        return;
+    }
+    const struct instruction *i = current(a);
+    const struct block *b = &a->f->blocks[a->block];
+    bool leaves =
+        a->at + 1 == b->first + b->count && b->end >= END_RETURN && b->end != END_NORETURN;
+    if (is_call(i) && next.pc - bias != i->next) {
+        push(next.pc - bias);
+    } else if (leaves) {
+        pop();
+        resume();
+    } else {
+        advance(a);
+    }
+}
+
+/* The stepper shows each time. */
+static bool repeats(const struct instruction *i)
+{
+    ZydisDecodedInstruction z;
+    ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, i->bytes, i->form.length, &z, o)) &&
+           (z.attributes &
+            (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+}
+
+static void *run(void *path)
+{
+    char text[1024];
+    FILE *in = fopen(path, "r");
+    while (in != NULL && wrong <= 20 && fgets(text, sizeof text, in) != NULL) {
+        char *at = text + 5;
+        if (strncmp(text, "regs ", 5) != 0)
+            continue;
+        next.pc = strtoull(at, &at, 16);
+        for (int r = 0; r < 16; r++)
+            next.r[r] = strtoull(at, &at, 16);
+        bool again = next.pc == now.pc && top != NULL && top->f != NULL && repeats(current(top));
+        if (!again)
+            arrive();
+        now = next;
+        steps++;
+        if (again)
+            continue;
+        if (top != NULL && top->f != NULL)
+            check_accesses(top);
+    }
+    return in == NULL ? path : NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct rt_error e = {{0}};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *failed = NULL;
+    struct image *m = argc == 4 ? image_open(argv[1], &e) : NULL;
+    if (m == NULL || (code = code_open_jumps(m)) == NULL) {
+        fprintf(stderr, "skeleton IMAGE BIAS FILE: %s\n", e.text);
+        return 2;
+    }
+    bias = strtoull(argv[2], NULL, 16);
+    (void)ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    if (pthread_attr_init(&attributes) != 0 ||
+        pthread_attr_setstacksize(&attributes, 1 << 30) != 0 ||
+        pthread_create(&thread, &attributes, run, argv[3]) != 0 ||
+        pthread_join(thread, &failed) != 0 || failed != NULL)
+        return 2;
+    printf("steps %" PRIu64 " calls %" PRIu64 " accesses %" PRIu64 " recorded %" PRIu64
+           " values %" PRIu64 " decisions %" PRIu64 " outcomes %" PRIu64 " skipped %" PRIu64
+           " wrong %" PRIu64 "\n",
+           steps, calls, accesses, recorded_accesses, recorded_values, decisions,
+           recorded_decisions, skipped, wrong);
+    return wrong != 0;
+}

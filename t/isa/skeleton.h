@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What t/isa/skeleton keeps of a function that is under way, and what it computes from it (computed.c). */
+#ifndef REGTRACE_T_ISA_SKELETON_H
+#define REGTRACE_T_ISA_SKELETON_H
+
+#include "isa/skel/skel.h"
+
+struct line {
+    uint64_t pc, r[16];
+};
+
+struct known {
+    uint64_t value;
+    bool is;
+};
+
+struct activation {
+    struct function *f; /* NULL: not analysed; until the stack pointer is above `stack` */
+    uint32_t block, at;
+    uint64_t stack;
+    struct known *values;
+    uint64_t *counters;
+    struct activation *below;
+};
+
+extern uint64_t bias; /* where the image is loaded */
+
+/* From the values of its arguments as they are now; false: one is not known, or it is not computed. */
+bool compute(const struct activation *a, uint32_t v, uint64_t *out);
+/* What was set when it was executed, or, in this instruction, what it computes. */
+bool value_of(const struct activation *a, uint32_t v, uint64_t *out);
+bool linear_value_of(const struct activation *a, const struct linear *e, uint64_t *out);
+
+#endif

@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Analyses of functions for skeletons: `regtrace skel analyze`; every address and condition that they say can be computed, against programs
+# single-stepped by ptrace; executables as they lie about, and damaged ones.
+. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 1
+[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
+SKEL=$REGTRACE_BUILD/isa/regtrace-skel
+CHECK=$REGTRACE_BUILD/t/isa/skeleton
+ORACLE=$REGTRACE_BUILD/t/oracle/oracle
+
+# section PROGRAM: bias, begin and end of its text as it lies without randomisation, in hexadecimal.
+section() {
+    local at size bias=0
+    read -r at size < <(readelf -W -S "$1" | awk '{ for (i = 1; i <= NF; i++) if ($i == ".text") print "0x" $(i + 2), "0x" $(i + 4) }')
+    ! readelf -h "$1" | grep -q 'Type:.*DYN' || bias=0x555555554000
+    printf '%x %x %x\n' "$((bias))" "$((bias + at))" "$((bias + at + size))"
+}
+# stepped PROGRAM ARGUMENT...: what the check says; steps are in the file "steps".
+stepped() {
+    local bias from to
+    read -r bias from to < <(section "$1")
+    timeout 500 "$ORACLE" -r "$from:$to" -o steps "$@" </dev/null >stepped.out || { echo "the single-stepper: $?"; return; }
+    "$CHECK" "$1" "$bias" steps
+}
+number() { sed -n "s/.* $2 \([0-9]*\).*/\1/p" <<<"$1"; }
+# exact NAME PROGRAM ARGUMENT...
+exact() {
+    local name=$1 said
+    shift
+    said=$(stepped "$@")
+    like "$said" 'accesses [1-9].* wrong 0$' "$name: what is computed is what the processor did"
+    diag "$(tail -1 <<<"$said")"
+}
+
+if [ "$(getconf LONG_BIT)" != 64 ] || ! setarch -R true 2>/dev/null; then
+    skip "single-stepped programs" "addresses cannot be without randomisation here"
+else
+    # Without a dynamic loader, which takes many steps before main; and with what of libc it calls.
+    static=-static
+    echo 'int main(void) { return 0; }' | gcc $static -xc -o /dev/null - 2>/dev/null || static=
+    for compiler in gcc clang; do
+        command -v $compiler >/dev/null || { skip "$compiler" "it is not installed"; continue; }
+        all=(-O0 -O1 -O2 -O3 -Os '-O3 -march=x86-64-v3 -funroll-loops' '-O2 -fno-omit-frame-pointer -fno-jump-tables -fno-inline')
+        [ -n "${SKELETON_LONG:-}" ] || all=(-O2 '-O3 -march=x86-64-v3 -funroll-loops')
+        [ -n "${SKELETON_LONG:-}" ] || [ $compiler = clang ] || all+=(-O0)
+        for flags in "${all[@]}"; do
+            # shellcheck disable=SC2086
+            $compiler $flags $static -o kernels "$here/kernels.c" -lm 2>compile.err || { ok 1 "$compiler $flags" || diag "$(cat compile.err)"; continue; }
+            case $flags in
+            *v3*) ./kernels >/dev/null 2>&1 || { skip "$compiler $flags" "this processor has no AVX2"; continue; } ;;
+            esac
+            exact "$compiler $flags" ./kernels 4
+        done
+    done
+    if command -v g++ >/dev/null; then
+        g++ -O2 $static -o virtual "$here/virtual.cc" && exact "C++" ./virtual
+    fi
+    if command -v gfortran >/dev/null; then
+        gfortran -O2 $static -o swim "$here/swim.f90" && exact "Fortran" ./swim
+    fi
+    seq 40 | awk '{ print $1, $1 % 7 + 40 }' >pairs
+    for program in expr tsort mawk; do
+        path=$(readlink -f "$(command -v $program)")
+        [ -x "$path" ] || { skip "$program" "it is not installed"; continue; }
+        case $program in
+        expr) exact $program "$path" 12 + 3 ;;
+        tsort) exact $program "$path" pairs ;;
+        mawk) exact $program "$path" 'BEGIN { for (i = 0; i < 9; i++) printf "%s %d\n", substr("text", i % 4), i * i }' ;;
+        esac
+    done
+    # The check itself: another address, another way.
+    gcc -O2 $static -o kernels "$here/kernels.c" -lm && stepped ./kernels 4 >said
+    read -r bias from to < <(section ./kernels)
+    is "$(number "$(cat said)" wrong)" 0 "a trace as it is"
+    awk '/^regs/ && ++n > 3000 && n < 3010 { for (i = 3; i <= 18; i++) $i = "0x8" } { print }' steps >changed
+    isnt "$("$CHECK" ./kernels "$bias" changed | grep -c 'wrong 0$')" 1 "registers that have other values for a while are found out"
+    awk '!(/^regs/ && ++n > 5000 && n < 5004)' steps >changed
+    isnt "$("$CHECK" ./kernels "$bias" changed | grep -c 'wrong 0$')" 1 "instructions that are left out are found out"
+fi
+
+# What is printed of the seed's example.
+cat >seed.c <<'E2'
+double p[300][300], cu[300][300];
+void calc1(long n, long m) { for (long j = 0; j < n; j++) for (long i = 0; i < m; i++) cu[j][i + 1] = .5 * (p[j][i + 1] + p[j][i]); }
+long chase(long **q) { long s = 0; for (; q; q = (long **)q[0]) s += (long)q[1]; return s; }
+int main(void) { calc1(3, 4); return (int)chase(0); }
+E2
+gcc -O1 -fno-pie -no-pie -o seed seed.c
+p=$(nm seed | awk '$3 == "p" { print $1 }') cu=$(nm seed | awk '$3 == "cu" { print $1 }')
+text=$("$REGTRACE" skel analyze -function '^calc1$' ./seed)
+like "$text" "W 8 0x$(printf %x $((0x$cu + 8))) \+ 2400\*I \+ 8\*J" "a store is linear in two counters"
+like "$text" "R 8 0x$(printf %x $((0x$p + 8))) \+ 2400\*I \+ 8\*J" "so is a load"
+like "$text" "record rdi.1" "the number of iterations is recorded"
+like "$text" "0 of [0-9]+ conditions by their outcome" "and no condition"
+unlike "$text" "\[record the address\]" "nor an address"
+like "$("$REGTRACE" skel analyze -function '^chase$' ./seed)" "record r[a-z0-9]+.[0-9]+ \(loaded\)" "a pointer that is followed is recorded as it is loaded"
+like "$("$REGTRACE" skel analyze -summary ./seed)" '^[0-9]+ functions, [0-9]+ analysed .*static ratio' "a summary"
+like "$("$REGTRACE" skel analyze -function calc1 -dot ./seed | tr '\n' ' ')" 'digraph "calc1".*subgraph cluster_0.*subgraph cluster_1.*}' "a graph"
+if command -v dot >/dev/null; then
+    "$REGTRACE" skel analyze -function calc1 -dot ./seed | dot -Tsvg -o seed.svg
+    ok $? "that dot takes"
+fi
+
+# What cannot be done is said.
+run 20 "$REGTRACE" skel analyze -function nothing_of_that_name ./seed
+is "$status" 1 "a function that is not there"
+like "$err" "no function matches nothing_of_that_name" "is named"
+run 20 "$REGTRACE" skel analyze ./seed.c
+is "$status" 1 "a file that is no program"
+run 20 "$REGTRACE" skel replay run
+is "$status" 2 "what is not built"
+like "$err" "not built yet" "is said"
+run 20 "$REGTRACE" skel analyze
+is "$status" 2 "no program"
+run 20 "$REGTRACE" skel analyze -function '(' ./seed
+is "$status" 2 "no regular expression"
+cat >wild.S <<'E2'
+    .globl wild
+    .type wild, @function
+wild:
+    .cfi_startproc
+    lea (%rdi,%rsi,8), %rax
+    jmp *%rax
+    .cfi_endproc
+    .size wild, .-wild
+E2
+gcc -shared -nostdlib -o wild.so wild.S
+like "$("$REGTRACE" skel analyze -function wild ./wild.so)" 'cannot be analysed: a jump whose targets are not known' "why a function cannot be analysed"
+
+# Nine of ten functions; no crash, whatever is read.
+for f in "$(ldconfig -p | awk '/libm\.so\.6 .*x86-64/ { print $NF; exit }')" "$(ldconfig -p | awk '/libc\.so\.6 .*x86-64/ { print $NF; exit }')"; do
+    said=$("$SKEL" --summary "$f" | head -1)
+    ok_run "$f: 9 of 10 functions" awk -v s="$said" 'BEGIN { split(s, w, " "); exit !(w[1] > 100 && w[3] > 0.9 * w[1]) }'
+    diag "$said"
+done
+every=80
+[ -z "${SKELETON_LONG:-}" ] || every=4
+n=0 bad=
+for f in $(find /usr/bin -maxdepth 1 -type f -size -2000k | LC_ALL=C sort | awk -v every="$every" 'NR % every == 3'); do
+    [ "$(head -c 4 "$f" | tail -c 3)" = ELF ] || continue
+    timeout 120 "$SKEL" --summary "$f" >/dev/null 2>&1
+    [ $? -le 1 ] || bad+=" $f"
+    n=$((n + 1))
+done
+is "$bad" "" "$n executables"
+bad=
+for seed in $(seq "$([ -n "${SKELETON_LONG:-}" ] && echo 300 || echo 10)"); do
+    cp seed damaged
+    awk -v s="$seed" 'BEGIN { srand(s); for (i = 0; i < 40; i++) print int(rand() * 16000), int(rand() * 256) }' | while read -r at byte; do
+        # shellcheck disable=SC2059
+        printf "\\x$(printf %x "$byte")" | dd of=damaged bs=1 seek="$((at < 64 ? at + 64 : at))" conv=notrunc status=none
+    done
+    timeout 60 "$SKEL" damaged >/dev/null 2>&1
+    [ $? -le 1 ] || bad+=" $seed"
+done
+is "$bad" "" "damaged programs"
+done_testing
