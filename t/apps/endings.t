@@ -38,6 +38,12 @@ for mpi in openmpi mpich; do
         bare=$(outcome $mpi $ranks "$way")
         like "$bare" '^before$' "$way under $mpi: the bare program gets there"
         traced=$(outcome $mpi $ranks "$way" LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$folder")
+        # A launcher's own status may differ now and then: MPICH's was seen to be 1 instead of what MPI_Abort was given, once in thousands.
+        for again in 1 2 3 4; do
+            [ "$traced" != "$bare" ] || break
+            diag "$way under $mpi: bare ${bare//$'\n'/ }, traced ${traced//$'\n'/ }; the bare program once more ($again)"
+            bare=$(outcome $mpi $ranks "$way")
+        done
         is "$traced" "$bare" "$way under $mpi: the same status and output"
         if [ $ranks = 1 ]; then
             # Again with a second rank, whose file must be closed too. Elsewhere: the first run's writer may still be at work.
