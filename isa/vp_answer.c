@@ -324,9 +324,16 @@ static bool is_vector_register(ZydisRegister r)
     }
 }
 
+/* From memory to a general register, by the rounding mode, with flags: the decoder's table does not name MXCSR with all of them. */
+static bool converts(const ZydisDecodedInstruction *z)
+{
+    return z->meta.category == ZYDIS_CATEGORY_CONVERT && z->meta.isa_ext != ZYDIS_ISA_EXT_BASE &&
+           z->meta.isa_ext != ZYDIS_ISA_EXT_LONGMODE;
+}
+
 static bool uses_vectors(const struct vp_decoded *d)
 {
-    if (d->z.meta.isa_ext == ZYDIS_ISA_EXT_X87 || saves_state(&d->z) ||
+    if (d->z.meta.isa_ext == ZYDIS_ISA_EXT_X87 || converts(&d->z) || saves_state(&d->z) ||
         d->z.mnemonic == ZYDIS_MNEMONIC_EMMS || d->z.mnemonic == ZYDIS_MNEMONIC_FEMMS ||
         d->z.mnemonic == ZYDIS_MNEMONIC_VZEROALL || d->z.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER)
         return true;

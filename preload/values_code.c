@@ -210,6 +210,8 @@ static struct opcode split(const uint8_t *code, unsigned length)
     struct opcode o = {0};
     const uint8_t *end = code + length;
     for (; code + 1 < end; code++) {
+        uint8_t rex = o.rex;
+        o.rex = 0; /* which is none unless the opcode follows */
         if (*code == 0xf2 || *code == 0xf3)
             o.rep = *code;
         else if (*code == 0x66)
@@ -219,8 +221,10 @@ static struct opcode split(const uint8_t *code, unsigned length)
         else if ((*code & 0xf0) == 0x40)
             o.rex = *code;
         else if (*code != 0x2e && *code != 0x36 && *code != 0x3e && *code != 0x26 &&
-                 *code != 0x64 && *code != 0x65)
+                 *code != 0x64 && *code != 0x65) {
+            o.rex = rex;
             break;
+        }
     }
     o.op = *code;
     o.behind = code + 1;

@@ -8,10 +8,10 @@
 text_\name: .asciz "\name"
     .popsection
     .pushsection .data.rel.ro.pieces, "aw", @progbits
-    .quad text_\name, \name, end_\name, \needs
+    .quad text_\name, at_\name, end_\name, \needs
     .popsection
     .balign 16
-\name:
+at_\name:
     int3
     .endm
     .macro over name
@@ -420,7 +420,7 @@ over avx512
     .quad 0, 0, 0, 0
     .popsection
 
-/* void enter(const struct state *s, uintptr_t piece, uint64_t *stack): registers from *s, and on. What comes to the end of the piece goes
+/* void enter(const struct state *s, uintptr_t piece, uint64_t *stack): registers from *s, 64 words of the stack that hold r15, and on. What comes to the end of the piece goes
  * on at entered, with *stack as its stack pointer. */
     .globl enter, entered
 enter:
@@ -433,6 +433,9 @@ enter:
     pushfq
     mov [rdx], rsp
     mov [rip + piece_at], rsi
+    mov ecx, 64
+1:  push qword ptr [rdi + 120]
+    loop 1b
     mov rcx, rdi
     mov eax, -1
     mov edx, -1
