@@ -24,7 +24,7 @@ struct at_hand {
     FILE *out;
 };
 
-/* One line, whatever the plug-in's text has; what does not come as printable ASCII or UTF-8 becomes a space. */
+/* One line, whatever the plug-in's text has: control characters become spaces; bytes from 0x80 on stay, as of UTF-8. */
 static void say(struct at_hand *h, const char *text)
 {
     (void)putc('+', h->out);
