@@ -262,7 +262,7 @@ static bool uses_stack_alone(struct values_code *c, const struct opcode *o)
     unsigned low = o->modrm & 7, high = o->modrm >> 3 & 7;
     bool plain = !o->is_narrow && !o->has_address_size && o->rep == 0;
     bool registers = (o->modrm & 0xc0) == 0xc0;
-    c->operand = (uint8_t)((o->op & 7) | (o->rex & 1) << 3);
+    c->operand = (uint8_t)((o->op & 7u) | (o->rex & 1u) << 3);
     if (plain && (o->op & 0xf8) == 0x50)
         c->kind = KIND_PUSH;
     else if (plain && (o->op & 0xf8) == 0x58 && c->operand != 4)
@@ -272,7 +272,7 @@ static bool uses_stack_alone(struct values_code *c, const struct opcode *o)
     else if (plain && registers && (o->rex & 0xfe) == 0x48 && o->op == 0x89 && high == 4 &&
              (low != 4 || (o->rex & 1) != 0)) {
         c->kind = KIND_FROM_STACK;
-        c->operand = (uint8_t)(low | (o->rex & 1) << 3);
+        c->operand = (uint8_t)(low | (o->rex & 1u) << 3);
     } else
         return false;
     return true;

@@ -434,8 +434,10 @@ int main(int argc, char **argv)
         mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (progress == MAP_FAILED)
         return 99;
-    if (!following_is_possible())
+    if (!following_is_possible()) {
+        skip(NOT_POSSIBLE);
         return done_testing();
+    }
     bool same = true;
     while (progress->tried < wanted && same) {
         unsigned long left = wanted - progress->tried, now = progress->tried;

@@ -47,8 +47,9 @@ extern struct values_captured captured[STEPS];
 extern unsigned captured_count;
 extern int context_wanted; /* enum values_context or a register */
 
-/* False, and said: signals are not the processor's here. */
+/* False: signals are not the processor's here. */
 bool following_is_possible(void);
+#define NOT_POSSIBLE "instructions followed in handlers", "signals are not the processor's here"
 /* Handlers, the arena (at this address, 0: anywhere) and what values_follow.c needs; false: it is not possible. */
 bool following_prepare(uintptr_t at);
 /* Runs `piece` from `before` on: *out is what it comes to. */
