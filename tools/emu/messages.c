@@ -331,7 +331,7 @@ static enum { LIKELY, SURE, NONE } chosen;
 bool emu_messages_choose(const char *which)
 {
     static const char *const names[] = {[LIKELY] = "likely", [SURE] = "sure", [NONE] = "none"};
-    for (int i = LIKELY; i <= NONE; i++)
+    for (unsigned i = LIKELY; i <= NONE; i++)
         if (strcmp(which, names[i]) == 0) {
             chosen = i;
             return true;
