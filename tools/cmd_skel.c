@@ -19,8 +19,8 @@ static int wrong_word(const struct wishes *w, const char *word)
 {
     if (w->action == NULL)
         message_error("skel",
-                      "\"%s\" is no action: skel analyze PROGRAM (recording and replay are "
-                      "not built yet)",
+                      "\"%s\" is no action: skel analyze PROGRAM or skel source PROGRAM (recording "
+                      "and replay are not built yet)",
                       word);
     else
         message_error("skel", "one program or library at a time: %s and %s were given", w->path,
@@ -52,7 +52,8 @@ static int take_arguments(struct wishes *w, struct arguments *a, int *code)
     for (;;) {
         switch (arguments_next(a)) {
         case ARGUMENT_WORD:
-            if (w->action == NULL && strcmp(a->value, "analyze") == 0)
+            if (w->action == NULL &&
+                (strcmp(a->value, "analyze") == 0 || strcmp(a->value, "source") == 0))
                 w->action = a->value;
             else if (w->action != NULL && w->path == NULL)
                 w->path = a->value;
@@ -99,6 +100,8 @@ static int analyze(const struct wishes *w)
         words[n++] = "--function";
         words[n++] = w->function;
     }
+    if (strcmp(w->action, "source") == 0)
+        words[n++] = "--source";
     if (w->dot)
         words[n++] = "--dot";
     if (w->summary)
@@ -118,12 +121,16 @@ static int skel_main(int argc, char **argv)
     if (!take_arguments(&w, &a, &code))
         return code;
     if (w.path == NULL) {
-        message_error("skel", "%s: regtrace skel analyze PROGRAM",
+        message_error("skel", "%s: regtrace skel analyze PROGRAM, or regtrace skel source PROGRAM",
                       w.action == NULL ? "what is to be done?" : "name a program or a library");
         return TOOL_USAGE;
     }
     if (w.dot && w.summary) {
         message_error("skel", "-dot and -summary are two kinds of output: one of them is legal");
+        return TOOL_USAGE;
+    }
+    if ((w.dot || w.summary) && strcmp(w.action, "source") == 0) {
+        message_error("skel", "-dot and -summary are for skel analyze: skel source writes C");
         return TOOL_USAGE;
     }
     return analyze(&w);
@@ -139,12 +146,16 @@ static const struct command_option skel_options[] = {
 const struct command command_skel = {
     .name = "skel",
     .summary = "say what of a program must be recorded to compute its memory accesses",
-    .synopsis = "analyze [OPTION]... PROGRAM",
+    .synopsis = "analyze|source [OPTION]... PROGRAM",
     .description =
         "Analyses each function of a program or library by itself (Ketterlin and Clauss, program "
         "skeletonization): blocks and loops, each memory access as an expression in what has to be "
         "recorded and in the counters of its loops, each condition likewise. Nothing is run. "
         "Recording by such plans and replay are not built yet.\n"
+        "\n"
+        "source writes the skeletons as C: each function with its branches and loops, IN() where "
+        "something is recorded, OUT() with the expression of each access. It needs nothing else to "
+        "be compiled, neither the program.\n"
         "\n"
         "A line `R 8 0x603148 + 8*J + 30416*I` reads 8 bytes there (W: writes, M: both), where I "
         "counts the iterations of the outermost loop from 0 on, J those of the next within it. "
@@ -158,7 +169,8 @@ const struct command command_skel = {
     .options = skel_options,
     .examples = "regtrace skel analyze -function 'calc.*' ./swim\n"
                 "regtrace skel analyze -summary /usr/lib/x86_64-linux-gnu/libm.so.6\n"
-                "regtrace skel analyze -function main -dot ./swim | dot -Tsvg -o main.svg\n",
+                "regtrace skel analyze -function main -dot ./swim | dot -Tsvg -o main.svg\n"
+                "regtrace skel source -function 'calc.*' ./swim > swim_skeleton.c\n",
     .exits = "1: the file cannot be read, or has no such function.",
     .main = skel_main,
 };

@@ -3,18 +3,24 @@
  *
  * A program of its own, since it holds a decoder; `regtrace skel analyze` runs it. Exit status: 0; 1 where the file cannot be read or no
  * function has a name that was asked for; 2 for a wrong command line. */
-#include "isa/skel/skel.h"
+#include "isa/skel/replay.h"
+#include "isa/skel/source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char usage[] =
-    "Usage: regtrace-skel [--function REGEX] [--dot] [--summary] IMAGE\n"
+    "Usage: regtrace-skel [--function REGEX] [--dot|--summary|--source] IMAGE\n"
+    "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
@@ -25,7 +31,8 @@ struct job {
     struct code *code;
     struct arena arena;
     regex_t pattern;
-    bool has_pattern, dot, summary;
+    bool has_pattern, dot, summary, source;
+    struct skel_source text;
     struct skel_counts counts;
     uint64_t wanted;
     struct why {
@@ -54,7 +61,12 @@ static void analyse(struct job *j, const char *name, uint64_t start, uint64_t en
     skel_count(&f, &j->counts);
     if (f.reason != NULL)
         note_reason(j, f.reason);
-    if (j->dot)
+    if (j->source && f.reason == NULL)
+        skel_source_function(&j->text, &f);
+    else if (j->source)
+        (void)printf("\n/* %s at 0x%" PRIx64 " has no skeleton: %s (at 0x%" PRIx64 ") */\n", name,
+                     start, f.reason, f.reason_at);
+    else if (j->dot)
         skel_print_dot(stdout, &f);
     else if (!j->summary)
         skel_print(stdout, &f);
@@ -94,6 +106,67 @@ static int open_image(struct job *j, const char *path)
     return 0;
 }
 
+/* --- replay ----------------------------------------------------------------------------------------------------------------- */
+
+static int print_accesses(void *context, const struct skeleton_access *list, uint64_t count)
+{
+    (void)context;
+    for (uint64_t i = 0; i < count; i++)
+        if (printf("%" PRIx64 " %c %u %" PRIx64 "\n", list[i].pc, list[i].kind, list[i].bytes,
+                   list[i].address) < 0)
+            return errno;
+    return 0;
+}
+
+struct replay_job {
+    struct replay r;
+    const char *stream, *skeleton;
+    int code;
+};
+
+static void *replay_all(void *p)
+{
+    struct replay_job *j = p;
+    struct rt_error e = {{0}};
+    struct stat s;
+    int fd = open(j->stream, O_RDONLY | O_CLOEXEC);
+    void *bytes = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &s) == 0 && s.st_size > 0)
+        bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED) {
+        (void)fprintf(stderr, "regtrace-skel: %s cannot be read: %s\n", j->stream,
+                      fd >= 0 && s.st_size == 0 ? "it is empty" : strerror(errno));
+        j->code = 1;
+        return NULL;
+    }
+    j->r.stream = bytes;
+    j->r.bytes = (uint64_t)s.st_size;
+    j->r.sink = print_accesses;
+    if (replay_load(&j->r, j->skeleton, &e) != 0 || replay_run(&j->r, &e) != 0 ||
+        fflush(stdout) != 0) {
+        (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
+        j->code = 1;
+    }
+    return NULL;
+}
+
+/* --- the program ------------------------------------------------------------------------------------------------------------- */
+
+/* In a thread with as much stack as any analysis or recursion takes. */
+static int in_thread(void *(*function)(void *), void *argument)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    int rc = pthread_attr_init(&attributes);
+    rc = rc != 0 ? rc : pthread_attr_setstacksize(&attributes, STACK);
+    rc = rc != 0 ? rc : pthread_create(&thread, &attributes, function, argument);
+    if (rc != 0)
+        (void)fprintf(stderr, "regtrace-skel: no thread can be made: %s\n", strerror(rc));
+    else
+        (void)pthread_join(thread, NULL);
+    return rc != 0;
+}
+
 static int finish(struct job *j, const char *pattern)
 {
     if (j->wanted == 0) {
@@ -102,7 +175,11 @@ static int finish(struct job *j, const char *pattern)
                       j->image->path);
         return 1;
     }
-    if (j->dot)
+    if (j->source && skel_source_end(&j->text) != 0) {
+        (void)fprintf(stderr, "regtrace-skel: the source cannot be written\n");
+        return 1;
+    }
+    if (j->dot || j->source)
         return 0;
     (void)printf("%" PRIu64 " functions, %" PRIu64 " analysed (%.1f %%), %" PRIu64 " bytes; ",
                  j->counts.functions, j->counts.analysed,
@@ -113,48 +190,59 @@ static int finish(struct job *j, const char *pattern)
     return 0;
 }
 
+static int analyse_image(struct job *j, const char *path, const char *pattern)
+{
+    j->has_pattern = pattern != NULL;
+    if (j->has_pattern && regcomp(&j->pattern, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+        (void)fprintf(stderr, "regtrace-skel: %s is no extended regular expression\n", pattern);
+        return 2;
+    }
+    int code = open_image(j, path);
+    if (code == 0 && j->source && !skel_source_begin(&j->text, stdout, j->image)) {
+        (void)fprintf(stderr, "regtrace-skel: no temporary file: %s\n", strerror(errno));
+        code = 1;
+    }
+    if (code == 0)
+        code = in_thread(analyse_all, j);
+    if (code == 0)
+        code = finish(j, pattern);
+    arena_free(&j->arena);
+    code_close(j->code);
+    image_close(j->image);
+    if (j->has_pattern)
+        regfree(&j->pattern);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {{"function", required_argument, NULL, 'f'},
                                             {"dot", no_argument, NULL, 'd'},
                                             {"summary", no_argument, NULL, 's'},
+                                            {"source", no_argument, NULL, 'c'},
+                                            {"replay", required_argument, NULL, 'r'},
+                                            {"base", required_argument, NULL, 'b'},
                                             {NULL, 0, NULL, 0}};
     struct job j = {0};
+    struct replay_job replay = {.code = 0};
     const char *pattern = NULL;
     int o;
     while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-        if (o == 'f')
-            pattern = optarg;
-        else if (o == 'd')
-            j.dot = true;
-        else if (o == 's')
-            j.summary = true;
-        else
-            return (void)fputs(usage, stderr), 2;
+        switch (o) {
+        case 'f': pattern = optarg; break;
+        case 'd': j.dot = true; break;
+        case 's': j.summary = true; break;
+        case 'c': j.source = true; break;
+        case 'r': replay.stream = optarg; break;
+        case 'b': replay.r.image = strtoull(optarg, NULL, 16); break;
+        default: return (void)fputs(usage, stderr), 2;
+        }
     }
     if (optind + 1 != argc)
         return (void)fputs(usage, stderr), 2;
-    j.has_pattern = pattern != NULL;
-    if (j.has_pattern && regcomp(&j.pattern, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
-        (void)fprintf(stderr, "regtrace-skel: %s is no extended regular expression\n", pattern);
-        return 2;
+    if (replay.stream != NULL) {
+        replay.skeleton = argv[optind];
+        return in_thread(replay_all, &replay) != 0 || replay.code != 0;
     }
-    int code = open_image(&j, argv[optind]);
-    pthread_t thread;
-    pthread_attr_t attributes;
-    if (code == 0 && (pthread_attr_init(&attributes) != 0 ||
-                      pthread_attr_setstacksize(&attributes, STACK) != 0 ||
-                      pthread_create(&thread, &attributes, analyse_all, &j) != 0)) {
-        (void)fprintf(stderr, "regtrace-skel: no thread can be made: %s\n", strerror(errno));
-        code = 1;
-    } else if (code == 0) {
-        (void)pthread_join(thread, NULL);
-        code = finish(&j, pattern);
-    }
-    arena_free(&j.arena);
-    code_close(j.code);
-    image_close(j.image);
-    if (j.has_pattern)
-        regfree(&j.pattern);
-    return code;
+    return analyse_image(&j, argv[optind], pattern);
 }

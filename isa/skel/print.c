@@ -26,16 +26,22 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *t, const char
     t->room -= written;
 }
 
-/* I, J, K ... from the outermost on; among those of the same depth, numbered. */
-static void put_counter(struct text *t, const struct function *f, uint32_t loop)
+void skel_counter(const struct function *f, uint32_t loop, char *text, size_t room)
 {
     const struct loop *l = &f->loops[loop];
+    char letter = l->depth <= 18 ? "IJKLMNOPQRSTUVWXYZ"[l->depth - 1] : 'Z';
     unsigned same = 0;
     for (uint32_t n = 0; n < loop; n++)
-        same += f->loops[n].depth == l->depth;
-    put(t, "%c", l->depth <= 18 ? "IJKLMNOPQRSTUVWXYZ"[l->depth - 1] : 'Z');
-    if (same != 0)
-        put(t, "%u", same + 1);
+        same += f->loops[n].depth == l->depth || (letter == 'Z' && f->loops[n].depth > 17);
+    (void)(same != 0 ? snprintf(text, room, "%c%u", letter, same + 1)
+                     : snprintf(text, room, "%c", letter));
+}
+
+static void put_counter(struct text *t, const struct function *f, uint32_t loop)
+{
+    char name[16];
+    skel_counter(f, loop, name, sizeof name);
+    put(t, "%s", name);
 }
 
 static void put_expression(struct text *t, const struct function *f, const struct linear *e,

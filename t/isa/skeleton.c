@@ -2,8 +2,15 @@
  * Analyses of functions against what a program did: skeleton IMAGE BIAS FILE, where FILE has the lines "regs ADDRESS RAX ... R15" of t/oracle,
  * one before each instruction. What an analysis wants recorded is taken from the registers there; what it says can be computed is
  * computed, twice (value by value, and by the expression), and compared: addresses with the processor's (of the decoder's own
- * operands and the registers), conditions with where the program went. Prints counts; exit status 1 where something differs. */
+ * operands and the registers), conditions with where the program went. Prints counts; exit status 1 where something differs.
+ *
+ * skeleton IMAGE BIAS FILE ENTERED writes the names of the functions that were entered and can be analysed.
+ * skeleton IMAGE BIAS FILE FUNCTIONS STREAM TRACE writes besides what a recording would have (isa/skel/stream.h) and the processor's
+ * accesses, "PC KIND BYTES ADDRESS" each; FUNCTIONS has the addresses of those that have a skeleton, by number. */
 #include "t/isa/skeleton.h"
+
+#include "isa/operands.h"
+#include "isa/skel/stream.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -14,16 +21,19 @@
 struct analysed {
     struct function f;
     struct arena arena;
+    char unnamed[32];
     struct analysed *next;
 };
 
 static struct code *code;
+static FILE *entered;
 uint64_t bias;
 static struct analysed *all;
 static struct activation *top;
 static uint64_t accesses, recorded_accesses, decisions, recorded_decisions, recorded_values,
     skipped, wrong, steps, calls;
-static struct line now, next;
+static struct line now, next, first; /* first: as the instruction began that is repeated */
+static struct real first_real[8];
 static ZydisDecoder decoder;
 
 __attribute__((format(printf, 2, 3))) static void differs(const struct activation *a,
@@ -45,18 +55,19 @@ static struct function *function_at(uint64_t address)
         if (a->f.start == address)
             return a->f.reason == NULL ? &a->f : NULL;
     const struct code_range *r = code_range_of(code, address);
-    if (r == NULL || r->start != address)
+    if (r == NULL || r->start != address || !stream_has_function(address))
         return NULL;
     struct analysed *a = calloc(1, sizeof *a);
     a->f = (struct function){
         .code = code, .arena = &a->arena, .name = "function", .start = address, .end = r->end};
-    for (size_t k = 0; k < code->image->symbol_count; k++)
-        if (code->image->symbols[k].address == address &&
-            image_is_function(&code->image->symbols[k]))
-            a->f.name = code->image->symbols[k].name;
+    const struct image_symbol *s = graph_symbol_at(code->image, address);
+    (void)snprintf(a->unnamed, sizeof a->unnamed, "0x%" PRIx64, address);
+    a->f.name = s != NULL ? s->name : a->unnamed;
     skel_analyse(&a->f);
     a->next = all;
     all = a;
+    if (entered != NULL && a->f.reason == NULL)
+        fprintf(entered, "%s\n", a->f.name);
     return a->f.reason == NULL ? &a->f : NULL;
 }
 
@@ -69,14 +80,15 @@ static uint64_t stack_address(const ZydisDecodedInstruction *z, const ZydisDecod
     return (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 ? now.r[4] - o->size / 8 : now.r[4];
 }
 
-static unsigned real_addresses(uint64_t out[8], bool segment[8])
+static unsigned real_addresses(struct real out[8])
 {
     ZydisDecodedInstruction z;
     ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
     ZydisRegisterContext c = {{0}};
     const uint8_t *bytes = image_at(code->image, now.pc - bias, 1);
     unsigned n = 0;
-    if (bytes == NULL || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 15, &z, o)))
+    if (bytes == NULL || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 15, &z, o)) ||
+        operands_is_hint(&z))
         return 0;
     for (int r = 0; r < 16; r++)
         c.values[ZYDIS_REGISTER_RAX + r] = now.r[r];
@@ -92,12 +104,16 @@ static unsigned real_addresses(uint64_t out[8], bool segment[8])
                 (!read && (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0))
                 continue;
             bool hidden = o[k].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
-            segment[n] =
+            bool wrote = (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+            out[n].segment =
                 o[k].mem.segment == ZYDIS_REGISTER_FS || o[k].mem.segment == ZYDIS_REGISTER_GS;
+            out[n].kind = !wrote ? 'R' : read ? 'M' : 'W';
+            out[n].bytes = o[k].size / 8;
             if (hidden &&
                 (o[k].mem.base == ZYDIS_REGISTER_RSP || o[k].mem.base == ZYDIS_REGISTER_RBP))
-                out[n] = stack_address(&z, &o[k]);
-            else if (!ZYAN_SUCCESS(ZydisCalcAbsoluteAddressEx(&z, &o[k], now.pc, &c, &out[n])))
+                out[n].address = stack_address(&z, &o[k]);
+            else if (!ZYAN_SUCCESS(
+                         ZydisCalcAbsoluteAddressEx(&z, &o[k], now.pc, &c, &out[n].address)))
                 continue;
             n++;
         }
@@ -119,9 +135,10 @@ static void enter_block(struct activation *a, uint32_t from, uint32_t to)
         const struct value *x = &f->values[v];
         if (x->kind != V_PHI || x->block != to || x->arg_count == 0)
             continue;
-        if (x->recorded)
+        if (x->recorded) {
             set[v] = (struct known){next.r[x->variable], true};
-        else
+            stream_value(f, v, next.r[x->variable]);
+        } else
             set[v].is = x->variable < SKEL_FLAGS && value_of(a, x->args[k], &set[v].value);
         recorded_values += x->recorded;
     }
@@ -164,11 +181,13 @@ static void push(uint64_t address)
     calls++;
     if (a->f == NULL)
         return;
+    stream_enter(address);
     a->values = calloc(a->f->value_count + 1, sizeof *a->values);
     a->counters = calloc(a->f->loop_count + 1, sizeof *a->counters);
     for (uint32_t v = 0; v < a->f->value_count; v++)
         if (a->f->values[v].kind == V_ENTRY && a->f->values[v].recorded) {
             a->values[v] = (struct known){next.r[a->f->values[v].variable], true};
+            stream_value(a->f, v, a->values[v].value);
             recorded_values++;
         }
     a->at = UINT32_MAX;
@@ -184,36 +203,71 @@ static void pop(void)
     free(a);
 }
 
+/* Repeated comparisons end when they will: how often is known behind them. */
+static void put_recorded(const struct access *x, const struct real *real)
+{
+    if (x->opaque && x->repeated)
+        return;
+    if (x->opaque)
+        stream_number(real != NULL, 1);
+    if (x->recorded && real != NULL)
+        stream_number(real->address, 8);
+}
+
+static void check_access(const struct activation *a, const struct access *x, unsigned k,
+                         const struct real *real)
+{
+    uint64_t n;
+    if (real == NULL) {
+        differs(a, "access %u is none of the processor's", k);
+        return;
+    }
+    if (!x->computed)
+        return;
+    if (!value_of(a, x->address, &n))
+        differs(a, "address %u is not known", k);
+    else if (n != real->address)
+        differs(a, "address %u is 0x%" PRIx64 ", not 0x%" PRIx64, k, n, real->address);
+    struct linear e = linear_get(a->f, x->address);
+    if (!linear_value_of(a, &e, &n))
+        differs(a, "expression %u is not known", k);
+    else if (n != real->address)
+        differs(a, "expression %u is 0x%" PRIx64 ", not 0x%" PRIx64, k, n, real->address);
+    if (x->repeated && (!value_of(a, x->count, &n) || n != now.r[1]))
+        differs(a, "it is repeated %" PRIu64 " times, not %" PRIu64, n, now.r[1]);
+}
+
 static void check_accesses(const struct activation *a)
 {
-    uint64_t real[8], n;
-    bool segment[8] = {false};
-    unsigned count = real_addresses(real, segment), k = 0;
+    struct real real[8] = {{0}};
+    unsigned count = real_addresses(real), k = 0;
     for (uint32_t i = 0; i < a->f->access_count; i++) {
         const struct access *x = &a->f->accesses[i];
+        const struct real *r = k < count ? &real[k] : NULL;
         if (x->block != a->block || x->at != a->at)
             continue;
         accesses++;
         recorded_accesses += x->recorded;
-        if (x->opaque || (k < count && segment[k])) {
+        put_recorded(x, r);
+        if (x->opaque || (r != NULL && r->segment))
             skipped++;
-        } else if (k >= count) {
-            differs(a, "access %u is none of the processor's", k);
-        } else if (x->computed) {
-            if (!value_of(a, x->address, &n))
-                differs(a, "address %u is not known", k);
-            else if (n != real[k])
-                differs(a, "address %u is 0x%" PRIx64 ", not 0x%" PRIx64, k, n, real[k]);
-            struct linear e = linear_get(a->f, x->address);
-            if (!linear_value_of(a, &e, &n))
-                differs(a, "expression %u is not known", k);
-            else if (n != real[k])
-                differs(a, "expression %u is 0x%" PRIx64 ", not 0x%" PRIx64, k, n, real[k]);
-            if (x->repeated && (!value_of(a, x->count, &n) || n != now.r[1]))
-                differs(a, "it is repeated %" PRIu64 " times, not %" PRIu64, n, now.r[1]);
-        }
+        else
+            check_access(a, x, k, r);
         k++;
     }
+}
+
+static bool repeats(uint64_t pc);
+
+/* What the processor accesses now, one time of those that are repeated; as it is where nothing is known of it. */
+static void put_trace(bool known)
+{
+    struct real real[8] = {{0}};
+    unsigned count = real_addresses(real);
+    if (repeats(now.pc) && now.r[1] == 0)
+        return;
+    for (unsigned k = 0; k < count; k++)
+        stream_access(now.pc, &real[k], !known);
 }
 
 /* What the instruction has left in registers, and what is computed from that. */
@@ -226,9 +280,10 @@ static void settle(struct activation *a)
             continue;
         uint64_t n = 0;
         bool is = x->recorded;
-        if (is)
+        if (is) {
             n = next.r[x->variable];
-        else
+            stream_value(a->f, v, n);
+        } else
             is = compute(a, v, &n);
         recorded_values += x->recorded;
         a->values[v] = (struct known){n, is};
@@ -244,7 +299,13 @@ static void check_decision(const struct activation *a, const struct instruction 
             continue;
         decisions++;
         recorded_decisions += d->recorded;
-        bool table = a->f->blocks[a->block].end == END_TABLE;
+        const struct block *b = &a->f->blocks[a->block];
+        bool table = b->end == END_TABLE;
+        uint32_t to = 0;
+        while (to < b->succ_count && a->f->blocks[b->succ[to]].start != next.pc - bias)
+            to++;
+        if (d->recorded)
+            stream_number(to, table ? 2 : 1);
         if (!d->known || (!table && i->target == i->next))
             continue;
         if (!value_of(a, d->value, &n))
@@ -292,9 +353,10 @@ static void resume(void)
     while (top != NULL && top->f == NULL && next.r[4] > top->stack)
         pop();
     if (top != NULL && top->f != NULL && is_call(current(top)) &&
-        current(top)->next == next.pc - bias)
+        current(top)->next == next.pc - bias) {
+        stream_number(TOKEN_RESUME, 1);
         advance(top);
-    else if (is_start(next.pc - bias))
+    } else if (is_start(next.pc - bias))
         push(next.pc - bias);
     else if (top != NULL && top->f != NULL)
         differs(top, "it returns to 0x%" PRIx64, next.pc - bias);
@@ -317,18 +379,36 @@ static void arrive(void)
         pop();
         resume();
     } else {
+        if (is_call(i))
+            stream_number(TOKEN_RESUME, 1);
         advance(a);
     }
 }
 
 /* The stepper shows each time. */
-static bool repeats(const struct instruction *i)
+static bool repeats(uint64_t pc)
 {
     ZydisDecodedInstruction z;
     ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
-    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, i->bytes, i->form.length, &z, o)) &&
+    const uint8_t *bytes = image_at(code->image, pc - bias, 1);
+    return bytes != NULL && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 15, &z, o)) &&
            (z.attributes &
             (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+}
+
+/* Of a repeated comparison that is over: from where, how often. */
+static void put_times(void)
+{
+    if (top == NULL || top->f == NULL)
+        return;
+    unsigned k = 0;
+    for (uint32_t i = 0; i < top->f->access_count; i++) {
+        const struct access *x = &top->f->accesses[i];
+        if (x->block != top->block || x->at != top->at || !x->opaque || !x->repeated)
+            continue;
+        stream_number(first_real[k++].address, 8);
+        stream_number(first.r[1] - next.r[1], 8);
+    }
 }
 
 static void *run(void *path)
@@ -342,14 +422,19 @@ static void *run(void *path)
         next.pc = strtoull(at, &at, 16);
         for (int r = 0; r < 16; r++)
             next.r[r] = strtoull(at, &at, 16);
-        bool again = next.pc == now.pc && top != NULL && top->f != NULL && repeats(current(top));
-        if (!again)
+        bool again = next.pc == now.pc && repeats(now.pc);
+        if (!again) {
+            put_times();
             arrive();
+            first = next;
+        }
         now = next;
         steps++;
-        if (again)
-            continue;
-        if (top != NULL && top->f != NULL)
+        bool known = top != NULL && top->f != NULL;
+        if (!again)
+            (void)real_addresses(first_real);
+        put_trace(known);
+        if (!again && known)
             check_accesses(top);
     }
     return in == NULL ? path : NULL;
@@ -361,17 +446,20 @@ int main(int argc, char **argv)
     pthread_attr_t attributes;
     pthread_t thread;
     void *failed = NULL;
-    struct image *m = argc == 4 ? image_open(argv[1], &e) : NULL;
-    if (m == NULL || (code = code_open_jumps(m)) == NULL) {
-        fprintf(stderr, "skeleton IMAGE BIAS FILE: %s\n", e.text);
+    struct image *m = argc == 4 || argc == 5 || argc == 7 ? image_open(argv[1], &e) : NULL;
+    if (m == NULL || (argc == 7 && !stream_open(argv + 4)) || (code = code_open_jumps(m)) == NULL) {
+        fprintf(stderr, "skeleton IMAGE BIAS FILE [ENTERED|FUNCTIONS STREAM TRACE]: %s\n", e.text);
         return 2;
     }
+    entered = argc == 5 ? fopen(argv[4], "w") : NULL;
     bias = strtoull(argv[2], NULL, 16);
     (void)ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     if (pthread_attr_init(&attributes) != 0 ||
         pthread_attr_setstacksize(&attributes, 1 << 30) != 0 ||
         pthread_create(&thread, &attributes, run, argv[3]) != 0 ||
         pthread_join(thread, &failed) != 0 || failed != NULL)
+        return 2;
+    if (!stream_close() || (entered != NULL && fclose(entered) != 0))
         return 2;
     printf("steps %" PRIu64 " calls %" PRIu64 " accesses %" PRIu64 " recorded %" PRIu64
            " values %" PRIu64 " decisions %" PRIu64 " outcomes %" PRIu64 " skipped %" PRIu64

@@ -23,6 +23,14 @@ struct activation {
     struct activation *below;
 };
 
+/* An access of the processor's. */
+struct real {
+    uint64_t address;
+    unsigned bytes;
+    char kind; /* enum access_kind */
+    bool segment;
+};
+
 extern uint64_t bias; /* where the image is loaded */
 
 /* From the values of its arguments as they are now; false: one is not known, or it is not computed. */
@@ -30,5 +38,17 @@ bool compute(const struct activation *a, uint32_t v, uint64_t *out);
 /* What was set when it was executed, or, in this instruction, what it computes. */
 bool value_of(const struct activation *a, uint32_t v, uint64_t *out);
 bool linear_value_of(const struct activation *a, const struct linear *e, uint64_t *out);
+
+/* --- stream.c: what a recording would have. Nothing is written unless it is open. */
+
+/* Functions' addresses, the stream, the trace: paths. */
+bool stream_open(char **paths);
+bool stream_close(void);
+bool stream_has_function(uint64_t address);
+void stream_enter(uint64_t address);
+void stream_number(uint64_t n, unsigned bytes);
+void stream_value(const struct function *f, uint32_t value, uint64_t n);
+/* To the trace; to the stream if it is by a function without a skeleton. */
+void stream_access(uint64_t pc, const struct real *a, bool unknown);
 
 #endif

@@ -22,7 +22,7 @@ stepped() {
     local bias from to
     read -r bias from to < <(section "$1")
     timeout 500 "$ORACLE" -r "$from:$to" -o steps "$@" </dev/null >stepped.out || { echo "the single-stepper: $?"; return; }
-    "$CHECK" "$1" "$bias" steps
+    "$CHECK" "$1" "$bias" steps entered
 }
 number() { sed -n "s/.* $2 \([0-9]*\).*/\1/p" <<<"$1"; }
 # exact NAME PROGRAM ARGUMENT...
@@ -32,6 +32,21 @@ exact() {
     said=$(stepped "$@")
     like "$said" 'accesses [1-9].* wrong 0$' "$name: what is computed is what the processor did"
     diag "$(tail -1 <<<"$said")"
+    replays "$name" "$1"
+}
+# Skeletons as C, run over what a recording would have, give all accesses in their order: those of functions without one too.
+replays() {
+    local name=$1 bias from to
+    read -r bias from to < <(section "$2")
+    "$REGTRACE" skel source -function "^($(sed 's/[$.+]/\\&/g' entered | paste -sd'|'))\$" "$2" >all.c &&
+        gcc -O1 -Wall -Wno-unused -Werror -shared -fPIC -o all.so all.c 2>compile.err
+    ok $? "$name: skeletons are compiled" || diag "$(head -5 compile.err)"
+    sed -n '/^const struct skeleton_function/,$s/^    {0x\([0-9a-f]*\), f_.*/\1/p' all.c >functions
+    "$CHECK" "$2" "$bias" steps functions stream trace >said
+    "$SKEL" --replay stream --base "$bias" all.so >replayed
+    ok_run "$name: the replayed accesses are the processor's" cmp trace replayed
+    ok_run "$name: and many" test "$(wc -l <replayed)" -gt 300
+    diag "$(wc -l <replayed) accesses of $(stat -c %s stream) bytes, $(wc -l <functions) functions"
 }
 
 if [ "$(getconf LONG_BIT)" != 64 ] || ! setarch -R true 2>/dev/null; then
@@ -43,8 +58,8 @@ else
     for compiler in gcc clang; do
         command -v $compiler >/dev/null || { skip "$compiler" "it is not installed"; continue; }
         all=(-O0 -O1 -O2 -O3 -Os '-O3 -march=x86-64-v3 -funroll-loops' '-O2 -fno-omit-frame-pointer -fno-jump-tables -fno-inline')
-        [ -n "${SKELETON_LONG:-}" ] || all=(-O2 '-O3 -march=x86-64-v3 -funroll-loops')
-        [ -n "${SKELETON_LONG:-}" ] || [ $compiler = clang ] || all+=(-O0)
+        [ -n "${SKELETON_LONG:-}" ] || all=(-O2)
+        [ -n "${SKELETON_LONG:-}" ] || [ $compiler = clang ] || all+=(-O0 '-O3 -march=x86-64-v3 -funroll-loops')
         for flags in "${all[@]}"; do
             # shellcheck disable=SC2086
             $compiler $flags $static -o kernels "$here/kernels.c" -lm 2>compile.err || { ok 1 "$compiler $flags" || diag "$(cat compile.err)"; continue; }
@@ -70,6 +85,23 @@ else
         mawk) exact $program "$path" 'BEGIN { for (i = 0; i < 9; i++) printf "%s %d\n", substr("text", i % 4), i * i }' ;;
         esac
     done
+    # What is damaged is told, and never runs on for ever.
+    bad=
+    for cut in 1 3 7 100 1001 5000; do
+        head -c $cut stream >shorter
+        timeout 60 "$SKEL" --replay shorter --base 0 all.so >/dev/null 2>cut.err
+        [ $? -le 1 ] || bad+=" $cut"
+        { cat shorter; head -c 3000 /dev/zero | tr '\0' '\377'; } >wrong
+        timeout 60 "$SKEL" --replay wrong --base 0 all.so >/dev/null 2>cut.err
+        [ $? -le 1 ] || bad+=" wrong-$cut"
+    done
+    is "$bad" "" "recordings that are cut off or damaged"
+    printf '\001\377\377\000\000' >wrong
+    like "$("$SKEL" --replay wrong all.so 2>&1)" 'the recording enters function 65535, of [0-9]+' "a function that there is not"
+    printf '\011' >wrong
+    like "$("$SKEL" --replay wrong all.so 2>&1)" 'no token' "what is no token"
+    like "$("$SKEL" --replay stream ./kernels 2>&1)" 'cannot be loaded|is no skeleton' "what is no skeleton"
+
     # The check itself: another address, another way.
     gcc -O2 $static -o kernels "$here/kernels.c" -lm && stepped ./kernels 4 >said
     read -r bias from to < <(section ./kernels)
@@ -102,6 +134,14 @@ if command -v dot >/dev/null; then
     "$REGTRACE" skel analyze -function calc1 -dot ./seed | dot -Tsvg -o seed.svg
     ok $? "that dot takes"
 fi
+
+text=$("$REGTRACE" skel source -function '^calc1$' ./seed)
+like "$text" "OUT\(0x[0-9a-f]+, 'W', 8, 0x$(printf %x $((0x$cu + 8)))ull \+ 2400ull \* I \+ 8ull \* J\);" "the skeleton's C has the same expression"
+like "$text" "rdi_1 = IN\(8\);" "reads what is recorded"
+like "$text" "^ +J\+\+;" "and counts"
+is "$(grep -c 'f_0x' <<<"$text")" 2 "it has that function alone"
+run 20 "$REGTRACE" skel source -dot ./seed
+is "$status" 2 "no picture of a source"
 
 # What cannot be done is said.
 run 20 "$REGTRACE" skel analyze -function nothing_of_that_name ./seed

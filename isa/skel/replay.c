@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The host of a skeleton: tokens between functions, input, and buffered output. */
+#include "isa/skel/replay.h"
+
+#include "isa/skel/stream.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFER = 4096 };
+
+struct host {
+    struct replay *r;
+    struct rt_error *e;
+    uint32_t function_count;
+    int status;
+    jmp_buf out;
+    struct skeleton s;
+    struct skeleton_access buffer[BUFFER];
+};
+
+__attribute__((noreturn)) static void stop(struct host *h, int status)
+{
+    h->status = status;
+    longjmp(h->out, 1);
+}
+
+static void flush(struct skeleton *s)
+{
+    struct host *h = s->host;
+    uint64_t count = (uint64_t)(s->out - h->buffer);
+    int rc = count != 0 ? h->r->sink(h->r->context, h->buffer, count) : 0;
+    h->r->accesses += count;
+    s->out = h->buffer;
+    if (rc != 0) {
+        rt_error_set(h->e, "the trace cannot be written: %s", strerror(rc));
+        stop(h, -rc);
+    }
+}
+
+/* The whole stream is there: what is missing never comes. A value that is cut off is damage. */
+__attribute__((noreturn)) static void more(struct skeleton *s, unsigned bytes)
+{
+    struct host *h = s->host;
+    (void)bytes;
+    if (s->in == s->in_end)
+        stop(h, 0);
+    rt_error_set(h->e, "the recording ends within a value");
+    stop(h, -EINVAL);
+}
+
+static int turn(struct skeleton *s)
+{
+    stop(s->host, 0);
+}
+
+static uint64_t take(struct skeleton *s, unsigned bytes)
+{
+    uint64_t n = 0;
+    if ((uint64_t)(s->in_end - s->in) < bytes)
+        more(s, bytes);
+    memcpy(&n, s->in, bytes);
+    s->in += bytes;
+    return n;
+}
+
+static void access_itself(struct skeleton *s)
+{
+    if (s->out == s->out_end)
+        flush(s);
+    struct skeleton_access *a = s->out;
+    *a = (struct skeleton_access){.pc = take(s, 8), .address = take(s, 8)};
+    a->bytes = (uint32_t)take(s, 2);
+    a->kind = (uint8_t)take(s, 1);
+    s->out++;
+}
+
+/* What is called, and what that calls back, until control is back with who called. */
+static int call(struct skeleton *s)
+{
+    struct host *h = s->host;
+    uint64_t n;
+    for (;;) {
+        switch ((enum skel_token)take(s, 1)) {
+        case TOKEN_END: return 1;
+        case TOKEN_RESUME: return 0;
+        case TOKEN_ACCESS: access_itself(s); break;
+        case TOKEN_ENTER:
+            n = take(s, 4);
+            if (n >= h->function_count) {
+                rt_error_set(h->e, "the recording enters function %" PRIu64 ", of %u", n,
+                             h->function_count);
+                stop(h, -EINVAL);
+            }
+            h->r->entered++;
+            if (h->r->functions[n].run(s) != 0)
+                return 1;
+            break;
+        default:
+            rt_error_set(h->e,
+                         "the recording has what is no token %" PRIu64 " bytes before its end",
+                         (uint64_t)(s->in_end - s->in) + 1);
+            stop(h, -EINVAL);
+        }
+    }
+}
+
+static int run(struct host *h)
+{
+    if (setjmp(h->out) == 0)
+        while (call(&h->s) == 0)
+            continue;
+    if (h->status == 0 && setjmp(h->out) == 0)
+        flush(&h->s);
+    return h->status;
+}
+
+int replay_run(struct replay *r, struct rt_error *e)
+{
+    struct host *h = calloc(1, sizeof *h);
+    if (h == NULL) {
+        rt_error_set(e, "there is no memory left");
+        return -ENOMEM;
+    }
+    h->r = r;
+    h->e = e;
+    h->s = (struct skeleton){.in = r->stream,
+                             .in_end = r->stream + r->bytes,
+                             .out = h->buffer,
+                             .out_end = h->buffer + BUFFER,
+                             .image = r->image,
+                             .fs = r->fs,
+                             .gs = r->gs,
+                             .call = call,
+                             .more = more,
+                             .turn = turn,
+                             .flush = flush,
+                             .host = h};
+    while (r->functions[h->function_count].run != NULL)
+        h->function_count++;
+    int rc = run(h);
+    free(h);
+    return rc;
+}
+
+int replay_load(struct replay *r, const char *path, struct rt_error *e)
+{
+    char *full = realpath(path, NULL); /* a name without a slash would be looked for elsewhere */
+    if (full == NULL) {
+        rt_error_set(e, "%s cannot be read: %s", path, strerror(errno));
+        return -ENOENT;
+    }
+    void *library = dlopen(full, RTLD_NOW | RTLD_LOCAL);
+    free(full);
+    if (library == NULL) {
+        rt_error_set(e, "%s: it cannot be loaded: %s", path, dlerror());
+        return -ENOENT;
+    }
+    r->functions = dlsym(library, "skeleton_functions");
+    if (r->functions == NULL) {
+        rt_error_set(e, "%s is no skeleton", path);
+        return -EINVAL;
+    }
+    return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Running a compiled skeleton over a recorded stream (isa/skel/stream.h): all accesses, in the order of execution. */
+#ifndef REGTRACE_ISA_SKEL_REPLAY_H
+#define REGTRACE_ISA_SKEL_REPLAY_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* As skeletons are compiled with it: isa/skel/prelude.c. */
+struct skeleton_access {
+    uint64_t pc, address;
+    uint32_t bytes;
+    uint8_t kind; /* 'R', 'W', 'M' */
+    uint8_t zero[3];
+};
+
+struct skeleton {
+    const uint8_t *in, *in_end;
+    struct skeleton_access *out, *out_end;
+    unsigned long long image, fs, gs; /* where the image is loaded; the thread's segment bases */
+    int (*call)(struct skeleton *s);  /* runs what is called; not 0: the recording ends there */
+    void (*more)(struct skeleton *s,
+                 unsigned bytes);    /* so many are not there; does not return if they never come */
+    int (*turn)(struct skeleton *s); /* all input is used up; not 0: for ever */
+    void (*flush)(struct skeleton *s); /* there is no room for another access */
+    void *host;
+};
+
+struct skeleton_function {
+    unsigned long long address;
+    int (*run)(struct skeleton *s);
+    const char *name;
+};
+
+/* What a replay makes, a piece at a time. Not 0: that errno, and no more comes. */
+typedef int (*replay_sink)(void *context, const struct skeleton_access *list, uint64_t count);
+
+struct replay {
+    const struct skeleton_function *functions; /* with a function NULL behind them */
+    const uint8_t *stream;
+    uint64_t bytes;
+    uint64_t image, fs, gs;
+    replay_sink sink;
+    void *context;
+    uint64_t accesses, entered; /* done */
+};
+
+/* 0, or -errno with the text: the stream is damaged (-EINVAL), or what the sink said. Needs as much stack as the program had. */
+RT_MUST_CHECK int replay_run(struct replay *r, struct rt_error *e);
+/* A skeleton that was compiled to a shared object; it stays loaded. */
+RT_MUST_CHECK int replay_load(struct replay *r, const char *path, struct rt_error *e);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A function's skeleton as C: its blocks, phis as variables that edges set, counters of loops, what is read where it is recorded, and
+ * accesses as expressions. */
+#include "isa/skel/source_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+unsigned skel_value_bytes(const struct function *f, uint32_t value)
+{
+    for (unsigned bytes = 1; bytes < 8; bytes *= 2)
+        if (value_fits(f, value, 8 * bytes))
+            return bytes;
+    return 8;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------------------ */
+
+static void put_in(struct writer *w, uint32_t v)
+{
+    (void)fputs("    ", w->out);
+    if (w->variable[v]) {
+        source_put_name(w, v);
+        (void)fputs(" = ", w->out);
+    }
+    (void)fprintf(w->out, "IN(%u);\n", skel_value_bytes(w->f, v));
+}
+
+/* Are all that the expression needs of this instruction there? */
+static bool is_ready(const struct writer *w, uint32_t number)
+{
+    const struct linear *e = &w->f->linears[number];
+    for (uint32_t k = 0; k < e->count; k++) {
+        const struct atom *a = &w->f->atoms[e->terms[k].atom];
+        if (a->kind == ATOM_VALUE) {
+            const struct value *x = &w->f->values[a->number];
+            if (x->block == w->block && x->at == w->at && x->kind != V_PHI && x->kind != V_ENTRY &&
+                x->kind != V_SEGMENT && !w->emitted[a->number])
+                return false;
+        } else if (a->kind != ATOM_COUNTER && a->kind != ATOM_IMAGE && !is_ready(w, a->number)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool flags_ready(struct writer *w, uint32_t flags)
+{
+    const struct value x = w->f->values[flags];
+    if (x.kind < V_FLAGS_SUB || x.kind > V_FLAGS_STEP)
+        return true;
+    return is_ready(w, linear_of(w->f, x.args[0])) &&
+           (x.kind == V_FLAGS_LOGIC || x.kind == V_FLAGS_RESULT ||
+            (x.kind == V_FLAGS_STEP ? flags_ready(w, x.args[1])
+                                    : is_ready(w, linear_of(w->f, x.args[1]))));
+}
+
+static bool may_emit(struct writer *w, uint32_t v)
+{
+    const struct value x = w->f->values[v];
+    if (x.kind == V_TEST)
+        return flags_ready(w, x.args[0]);
+    for (uint32_t k = 0; k < x.arg_count; k++)
+        if (!is_ready(w, linear_of(w->f, x.args[k])))
+            return false;
+    return true;
+}
+
+/* Those of this instruction that can be computed by now. */
+static void put_values(struct writer *w)
+{
+    for (uint32_t v = 0; v < w->f->value_count; v++) {
+        const struct value *x = &w->f->values[v];
+        if (x->block != w->block || x->at != w->at || x->kind < V_ADD || x->recorded ||
+            !w->variable[v] || w->emitted[v] || !may_emit(w, v))
+            continue;
+        (void)fputs("    ", w->out);
+        source_put_name(w, v);
+        (void)fputs(" = ", w->out);
+        source_put_operation(w, x);
+        (void)fputs(";\n", w->out);
+        w->emitted[v] = true;
+    }
+}
+
+static void put_ins(struct writer *w)
+{
+    for (uint32_t v = 0; v < w->f->value_count; v++) {
+        const struct value *x = &w->f->values[v];
+        if (!x->recorded || x->block != w->block || x->at != w->at || x->kind == V_PHI ||
+            x->kind == V_ENTRY)
+            continue;
+        put_in(w, v);
+        w->emitted[v] = true;
+    }
+}
+
+static uint64_t pc_of(const struct writer *w)
+{
+    return w->f->instructions[w->at].at;
+}
+
+static void put_address(struct writer *w, const struct access *a)
+{
+    if (a->recorded)
+        (void)fputs("IN(8)", w->out);
+    else
+        source_put_expression(w, a->address);
+}
+
+/* Accesses first..last-1 are those of one instruction. */
+static void put_repeated(struct writer *w, uint32_t first, uint32_t last)
+{
+    const struct access *all = w->f->accesses;
+    (void)fputs("    {\n", w->out);
+    for (uint32_t k = first; k < last; k++) {
+        (void)fprintf(w->out, "        u64 to%u = ", k - first);
+        put_address(w, &all[k]);
+        (void)fputs(", ", w->out);
+        (void)fprintf(w->out, "n%u = ", k - first);
+        if (all[k].opaque)
+            (void)fputs("IN(8)", w->out);
+        else
+            source_put_expression(w, all[k].count);
+        (void)fputs(";\n", w->out);
+    }
+    (void)fputs("        for (u64 n = 0; n < n0; n++) {\n", w->out);
+    for (uint32_t k = first; k < last; k++)
+        (void)fprintf(w->out, "            OUT(0x%" PRIx64 ", '%c', %u, to%u + n * %u);\n",
+                      pc_of(w), all[k].kind, all[k].bytes, k - first, all[k].bytes);
+    (void)fputs("        }\n    }\n", w->out);
+}
+
+static void put_accesses(struct writer *w)
+{
+    struct function *f = w->f;
+    for (uint32_t k = 0; k < f->access_count; k++) {
+        const struct access *a = &f->accesses[k];
+        if (a->block != w->block || a->at != w->at)
+            continue;
+        if (a->repeated) {
+            uint32_t last = k + 1;
+            while (last < f->access_count && f->accesses[last].block == w->block &&
+                   f->accesses[last].at == w->at)
+                last++;
+            put_repeated(w, k, last);
+            return;
+        }
+        if (a->opaque)
+            (void)fprintf(w->out, "    for (u64 n = IN(1); n > 0; n--)\n    ");
+        (void)fprintf(w->out, "    OUT(0x%" PRIx64 ", '%c', %u, ", pc_of(w), a->kind, a->bytes);
+        if (a->opaque)
+            (void)fputs("IN(8)", w->out);
+        else
+            put_address(w, a);
+        (void)fputs(");\n", w->out);
+    }
+}
+
+/* --- edges --------------------------------------------------------------------------------------------------------------------- */
+
+static void put_label(struct writer *w, uint32_t block)
+{
+    const struct block *b = &w->f->blocks[block];
+    char kind = b->preheader ? 'L' : b->count == 0 ? 'E' : 'B';
+    (void)fprintf(w->out, "%c_0x%" PRIx64, kind, b->start);
+    if (b->copy != 0)
+        (void)fprintf(w->out, "_%u", block);
+}
+
+static bool is_phi_of(const struct writer *w, uint32_t v, uint32_t block)
+{
+    const struct value *x = &w->f->values[v];
+    return x->kind == V_PHI && x->block == block && x->arg_count != 0 &&
+           (x->recorded || w->variable[v]);
+}
+
+/* The loop whose counter an edge changes, or SKEL_NONE. */
+static int32_t counted(const struct writer *w, uint32_t from, uint32_t to)
+{
+    const struct function *f = w->f;
+    const struct block *b = &f->blocks[to];
+    int32_t loop = b->preheader ? f->blocks[b->succ[0]].loop : b->loop;
+    bool changes = loop != SKEL_NONE && w->counter[loop] &&
+                   (b->preheader || (f->loops[loop].head == to && !f->blocks[from].preheader));
+    return changes ? loop : SKEL_NONE;
+}
+
+/* Phis all at once, then counters. */
+static void put_moves(struct writer *w, uint32_t from, uint32_t to)
+{
+    struct function *f = w->f;
+    const struct block *b = &f->blocks[to];
+    char name[16];
+    uint32_t k = 0, n = 0;
+    while (k < b->pred_count && b->pred[k] != from)
+        k++;
+    for (uint32_t v = 0; v < f->value_count; v++)
+        if (is_phi_of(w, v, to)) {
+            (void)fprintf(w->out, "        u64 t%u = ", n++);
+            if (f->values[v].recorded)
+                (void)fprintf(w->out, "IN(%u)", skel_value_bytes(f, v));
+            else
+                source_put_expression(w, f->values[v].args[k]);
+            (void)fputs(";\n", w->out);
+        }
+    n = 0;
+    for (uint32_t v = 0; v < f->value_count; v++)
+        if (is_phi_of(w, v, to)) {
+            (void)fputs("        ", w->out);
+            if (w->variable[v]) {
+                source_put_name(w, v);
+                (void)fputs(" = ", w->out);
+            }
+            (void)fprintf(w->out, "t%u;\n", n++);
+        }
+    int32_t loop = counted(w, from, to);
+    if (loop == SKEL_NONE)
+        return;
+    skel_counter(f, (uint32_t)loop, name, sizeof name);
+    (void)fprintf(w->out, b->preheader ? "        %s = 0;\n" : "        %s++;\n", name);
+}
+
+static void put_edge(struct writer *w, uint32_t from, uint32_t to)
+{
+    const struct block *b = &w->f->blocks[to];
+    bool turns =
+        b->loop != SKEL_NONE && w->f->loops[b->loop].head == to && !w->f->blocks[from].preheader;
+    bool moves = turns || counted(w, from, to) != SKEL_NONE;
+    for (uint32_t v = 0; v < w->f->value_count && !moves; v++)
+        moves = is_phi_of(w, v, to);
+    if (moves) {
+        (void)fputs(" {\n", w->out);
+        (void)fputs(turns ? "        TURN();\n" : "", w->out);
+        put_moves(w, from, to);
+        (void)fputs("       ", w->out);
+    }
+    (void)fputs(" goto ", w->out);
+    put_label(w, to);
+    (void)fputs(moves ? ";\n    }\n" : ";\n", w->out);
+}
+
+static const struct decision *decision_of(const struct function *f, uint32_t block)
+{
+    for (uint32_t k = 0; k < f->decision_count; k++)
+        if (f->decisions[k].block == block)
+            return &f->decisions[k];
+    return NULL;
+}
+
+static void put_table(struct writer *w, uint32_t block, const struct decision *d)
+{
+    const struct block *b = &w->f->blocks[block];
+    (void)fputs("    switch (", w->out);
+    if (d->recorded) {
+        (void)fputs("IN(2)", w->out);
+    } else {
+        (void)fputs("(u64)(", w->out);
+        source_put_expression(w, d->value);
+        (void)fputs(") - image", w->out);
+    }
+    (void)fputs(") {\n", w->out);
+    for (uint32_t k = 0; k < b->succ_count; k++) {
+        (void)fprintf(w->out, d->recorded ? "    case %" PRIu64 ":" : "    case 0x%" PRIx64 ":",
+                      d->recorded ? k : w->f->blocks[b->succ[k]].start);
+        put_edge(w, block, b->succ[k]);
+    }
+    (void)fputs("    default: return 1;\n    }\n", w->out);
+}
+
+static void put_end(struct writer *w, uint32_t block)
+{
+    const struct block *b = &w->f->blocks[block];
+    const struct decision *d = decision_of(w->f, block);
+    if (b->end >= END_RETURN) {
+        (void)fputs("    return 0;\n", w->out);
+        return;
+    }
+    if (b->end == END_TABLE && d != NULL) {
+        put_table(w, block, d);
+        return;
+    }
+    if (b->end == END_BRANCH && d != NULL) {
+        /* Where both ways lead to the same place the outcome is recorded all the same. */
+        (void)fputs(b->succ_count > 1 ? "    if (" : "    (void)(", w->out);
+        if (d->recorded)
+            (void)fputs("IN(1) == 0", w->out);
+        else
+            source_put_condition(w, d->value);
+        (void)fputs(b->succ_count > 1 ? ")" : ");\n", w->out);
+        if (b->succ_count > 1) {
+            put_edge(w, block, b->succ[0]);
+            (void)fputs("    else", w->out);
+            put_edge(w, block, b->succ[1]);
+            return;
+        }
+    }
+    (void)fputs("   ", w->out);
+    put_edge(w, block, b->succ[0]);
+}
+
+static bool is_call(const struct instruction *i)
+{
+    return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
+}
+
+static bool is_system_call(const struct instruction *i)
+{
+    return i->form.length == 2 && i->bytes[0] == 0x0f && i->bytes[1] == 0x05;
+}
+
+static void put_block(struct writer *w, uint32_t block)
+{
+    struct function *f = w->f;
+    const struct block *b = &f->blocks[block];
+    put_label(w, block);
+    (void)fputs(":;\n", w->out);
+    w->block = block;
+    for (uint32_t v = 0; v < f->value_count; v++)
+        if (f->values[v].kind == V_ENTRY && f->values[v].recorded && f->values[v].block == block)
+            put_in(w, v);
+    for (w->at = b->first; w->at < b->first + b->count; w->at++) {
+        put_values(w);
+        put_accesses(w);
+        if (is_call(&f->instructions[w->at]))
+            (void)fputs("    CALL();\n", w->out);
+        else if (is_system_call(&f->instructions[w->at]))
+            (void)fputs("    TURN(); /* a system call: the last one ends the program */\n", w->out);
+        put_ins(w);
+        put_values(w);
+    }
+    put_end(w, block);
+}
+
+/* --- functions ------------------------------------------------------------------------------------------------------------------- */
+
+static void put_declarations(struct writer *w)
+{
+    struct function *f = w->f;
+    char name[16];
+    (void)fputs("    const u64 image = s->image;\n", w->out);
+    for (uint32_t v = 0; v < f->value_count; v++) {
+        if (!w->variable[v] || f->values[v].kind == V_SEGMENT)
+            continue;
+        (void)fputs("    u64 ", w->out);
+        source_put_name(w, v);
+        (void)fputs(" = 0;\n", w->out);
+    }
+    for (uint32_t k = 0; k < f->loop_count; k++) {
+        if (!w->counter[k])
+            continue;
+        skel_counter(f, k, name, sizeof name);
+        (void)fprintf(w->out, "    u64 %s = 0;\n", name);
+    }
+    (void)fputs("    (void)image;\n", w->out);
+}
+
+/* Within a comment or a string: what could end it becomes a dot. */
+static void put_plain(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        (void)fputc(*text < ' ' || strchr("\"\\*?", *text) != NULL ? '.' : *text, out);
+}
+
+bool skel_source_begin(struct skel_source *s, FILE *out, const struct image *m)
+{
+    *s = (struct skel_source){.out = out, .table = tmpfile()};
+    if (s->table == NULL)
+        return false;
+    (void)fputs("/* Skeleton of ", out);
+    put_plain(out, m->path);
+    (void)fputs(", build id ", out);
+    for (unsigned i = 0; i < m->build_id_bytes; i++)
+        (void)fprintf(out, "%02x", m->build_id[i]);
+    (void)fputs(m->build_id_bytes == 0 ? "(none). */\n" : ". */\n", out);
+    for (const char *const *line = skel_prelude; *line != NULL; line++)
+        (void)fprintf(out, "%s\n", *line);
+    return true;
+}
+
+void skel_source_function(struct skel_source *s, struct function *f)
+{
+    struct writer w = {.out = s->out, .f = f};
+    w.variable = arena_take(f->arena, f->value_count + 1);
+    w.emitted = arena_take(f->arena, f->value_count + 1);
+    w.counter = arena_take(f->arena, f->loop_count + 1);
+    source_find_variables(&w);
+    (void)fprintf(s->out, "\n/* %u: ", s->count);
+    put_plain(s->out, f->name);
+    (void)fprintf(s->out, " */\nstatic int f_0x%" PRIx64 "(struct skeleton *s)\n{\n", f->start);
+    put_declarations(&w);
+    for (uint32_t k = 0; k < f->order_count; k++)
+        put_block(&w, f->order[k]);
+    (void)fputs("}\n", s->out);
+    (void)fprintf(s->table, "    {0x%" PRIx64 ", f_0x%" PRIx64 ", \"", f->start, f->start);
+    put_plain(s->table, f->name);
+    (void)fputs("\"},\n", s->table);
+    s->count++;
+}
+
+int skel_source_end(struct skel_source *s)
+{
+    char piece[4096];
+    size_t n;
+    (void)fputs("\nconst struct skeleton_function skeleton_functions[] = {\n", s->out);
+    rewind(s->table);
+    while ((n = fread(piece, 1, sizeof piece, s->table)) > 0)
+        (void)fwrite(piece, 1, n, s->out);
+    (void)fputs("    {0, 0, 0}};\n", s->out);
+    bool failed = ferror(s->table) != 0;
+    (void)fclose(s->table);
+    s->table = NULL;
+    return failed || fflush(s->out) != 0 || ferror(s->out) != 0 ? -EIO : 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a recording of skeletons holds, a stream of bytes for each thread, in the order of execution. Numbers are little-endian.
+ *
+ * Between functions there are tokens (enum skel_token). Within an analysed function there is what its plan says, in this order:
+ *   - as it is entered: recorded V_ENTRY values, by number of the value;
+ *   - as a block is entered: recorded phis of it, by number;
+ *   - of each instruction: addresses of recorded accesses, in their order (8 bytes; of opaque ones first a byte that says how many
+ *     follow; of repeated opaque ones the address and, in 8 bytes, how often); where it is a call, the tokens until it has returned;
+ *     recorded values that it has left, by number;
+ *   - at its end: if the outcome is recorded, a byte with the number of the successor that it went to; of tables two bytes.
+ * A value has as many bytes as skel_value_bytes() says: those above are zero. */
+#ifndef REGTRACE_ISA_SKEL_STREAM_H
+#define REGTRACE_ISA_SKEL_STREAM_H
+
+enum skel_token {
+    TOKEN_END,   /* the window's end, wherever the thread stood between functions */
+    TOKEN_ENTER, /* and the function's number, 4 bytes; what its plan says, up to its return, a jump out of it, or TOKEN_END */
+    TOKEN_RESUME, /* a call has come back to who called */
+    TOKEN_ACCESS, /* by a function without a plan: pc, address (8 each), bytes (2), kind (1) */
+};
+
+#endif
