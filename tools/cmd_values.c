@@ -15,6 +15,8 @@ struct wishes {
     struct rank_list ranks;
     const char *plugin, *difference;
     uint64_t wait;
+    bool least;      /* was given */
+    size_t matching; /* files of -rank, of the run under way */
     regex_t function;
     const char *folders[MOST_FOLDERS];
     size_t folder_count;
@@ -66,6 +68,7 @@ static int take_option(struct wishes *w, const struct arguments *a)
     else if (strcmp(name, "wait") == 0 && argument_number(v, 0, 86400, &w->wait) != 0)
         message_error("values", "-wait is \"%s\": seconds from 0 to 86400 are legal", v);
     else {
+        w->least |= strcmp(name, "least") == 0;
         w->plugin = strcmp(name, "plugin") == 0 ? v : w->plugin;
         w->difference = strcmp(name, "diff") == 0 ? v : w->difference;
         w->show.invariant |= strcmp(name, "invariant") == 0;
@@ -75,6 +78,23 @@ static int take_option(struct wishes *w, const struct arguments *a)
         return TOOL_OK;
     }
     return TOOL_USAGE;
+}
+
+/* Options of which one would say nothing beside the other; NULL: there are none. */
+static const char *contradiction(const struct wishes *w)
+{
+    const struct values_wishes *s = &w->show;
+    if (w->difference != NULL && (s->json || s->arguments || s->invariant || s->contexts))
+        return "-diff compares all instructions: it goes with -by, not with -json, -args, "
+               "-invariant "
+               "or -contexts";
+    if (s->by != VALUES_BY_INSTRUCTION && (s->arguments || s->invariant || s->contexts))
+        return "-by lists no values: it does not go with -args, -invariant or -contexts";
+    if (s->arguments && (s->invariant || s->contexts))
+        return "-args lists no instructions: it does not go with -invariant or -contexts";
+    if (w->least && !s->invariant)
+        return "-least belongs to -invariant";
+    return NULL;
 }
 
 /* All arguments; -1: go on, else what the command ends with. */
@@ -95,49 +115,74 @@ static int take_arguments(struct wishes *w, struct arguments *a)
     }
     if (w->folder_count == 0)
         message_error("values", "no folder is named: regtrace values DIR");
-    else if (w->difference != NULL && w->show.json)
-        message_error("values", "-json and -diff do not go together");
+    else if (contradiction(w) != NULL)
+        message_error("values", "%s", contradiction(w));
     else
         return -1;
     return TOOL_USAGE;
 }
 
-static bool add_file(struct values_profile *p, const struct wishes *w, const struct rt_run *run,
-                     size_t i)
+static bool add_file(struct values_profile *p, struct wishes *w, const struct rt_run *run, size_t i)
 {
     struct rt_rank *rank = NULL;
     struct rt_error e = {{0}};
     int rc = rt_rank_open(&rank, run, i, &e);
-    if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
+    if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank)) {
+        w->matching++;
         rc = values_collect(p, rank, w->show.arguments, &e);
-    if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
-        rc = values_take_counters(p, rank, &e);
+        if (rc == 0)
+            rc = values_take_counters(p, rank, &e);
+    }
     if (rc != 0)
         message_error("values", "%s: %s", rt_run_file(run, i), e.text);
     rt_rank_close(rank);
     return rc == 0;
 }
 
-static bool add_run(struct values_profile *p, const struct wishes *w, const char *path)
+/* Those that come along and capture something else: it would be taken for arguments. */
+static bool has_arguments(const char *plugin)
+{
+    static const char *const others[] = {"vp-addr", "addr", "vp-classic", "classic"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(plugin, others[i]) == 0)
+            return false;
+    return true;
+}
+
+static bool is_of_use(const struct values_profile *p, const struct wishes *w, const char *path)
+{
+    if (w->matching == 0)
+        message_error("values", "%s has no rank of those that -rank names", path);
+    else if (p->plugin[0] == '\0')
+        message_error("values",
+                      "%s has no values: the run did not ask for any (-values vp-addr, or "
+                      "REGTRACE_VALUES)",
+                      path);
+    else if (w->show.arguments && !has_arguments(p->plugin))
+        message_error("values",
+                      "%s has values of %s: -args lists what vp-args captures (regtrace run "
+                      "-values vp-args)",
+                      path, p->plugin);
+    else
+        return true;
+    return false;
+}
+
+static bool add_run(struct values_profile *p, struct wishes *w, const char *path)
 {
     struct progress shown;
     bool good = true;
     struct rt_run *run = tool_open_run("values", path, w->wait);
     if (run == NULL)
         return false;
+    w->matching = 0;
     progress_begin(&shown, "reading values");
     for (size_t i = 0; i < rt_run_count(run); i++) {
         good &= add_file(p, w, run, i);
         progress_update(&shown, i + 1, rt_run_count(run));
     }
     progress_end(&shown);
-    if (good && p->plugin[0] == '\0') {
-        message_error("values",
-                      "%s has no values: the run did not ask for any (-values vp-addr, or "
-                      "REGTRACE_VALUES)",
-                      path);
-        good = false;
-    }
+    good = good && is_of_use(p, w, path);
     rt_run_close(run);
     return good;
 }
@@ -151,15 +196,23 @@ static bool resolve(struct values_profile *p, const struct wishes *w)
 }
 
 /* A path that stands in a file is not loaded: whoever has written the file may not be who reads it. */
-static void begin_format(struct values_format *f, const struct wishes *w,
+static bool begin_format(struct values_format *f, const struct wishes *w,
                          const struct values_profile *p)
 {
-    bool own = w->plugin == NULL;
+    bool own = w->plugin == NULL, none = !own && strcmp(w->plugin, "none") == 0;
     const char *plugin = own ? p->plugin : w->plugin;
-    values_format_begin(f, own && !values_is_name(plugin) ? NULL : plugin);
+    values_format_begin(f, none || (own && !values_is_name(plugin)) ? NULL : plugin);
+    if (!own && !none && f->pid == 0) {
+        message_error("values",
+                      "-plugin is \"%s\", which writes no values: %s; without -plugin it is the "
+                      "run's own, -plugin none writes them in hexadecimal",
+                      plugin, f->why.text);
+        return false;
+    }
     if (own && !values_is_name(plugin))
         rt_error_set(&f->why, "the plug-in was named by a path, which is not followed; -plugin "
                               "PATH names it again");
+    return true;
 }
 
 static int values_run(struct wishes *w)
@@ -171,9 +224,8 @@ static int values_run(struct wishes *w)
         good = add_run(&p, w, w->folders[i]);
     if (good && w->difference != NULL)
         good = add_run(&other, w, w->difference) && resolve(&other, w);
-    good = good && resolve(&p, w);
+    good = good && resolve(&p, w) && begin_format(&f, w, &p);
     if (good) {
-        begin_format(&f, w, &p);
         if (w->difference != NULL)
             values_print_difference(stdout, &p, &other, &w->show, &f);
         else if (w->show.json)
@@ -210,8 +262,8 @@ static const struct command_option values_options[] = {
     {"args", NULL, "arguments and return values of functions, of runs with vp-args", 0},
     {"contexts", NULL, "values with the same value and other contexts (-vcontext) apart", 0},
     {"diff", "DIR2", "what differs in that run", 0},
-    {"plugin", "NAME|PATH", "the plug-in that writes the values (default: the run's, by its name)",
-     0},
+    {"plugin", "NAME|PATH|none",
+     "the plug-in that writes the values (default: the run's, by its name); none: hexadecimal", 0},
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
     {"json", NULL, "for programs", 0},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
@@ -223,7 +275,7 @@ const struct command command_values = {
     .name = "values",
     .summary = "list the most frequent values of registers and addresses",
     .synopsis = "[-by image|procedure] [-function REGEX] [-cut PERCENT] [-most N] [-invariant] "
-                "[-args] [-diff DIR2] [-plugin PATH] [-json] DIR...",
+                "[-args] [-diff DIR2] [-plugin NAME|PATH|none] [-json] DIR...",
     .description =
         "DIR is the folder of a run with value profiling (regtrace run -values PLUG-IN), its "
         "regtrace.h5, or one rank file. Several are merged, as are all threads and ranks: by image "

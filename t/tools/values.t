@@ -57,7 +57,7 @@ else
 fi
 run 60 "$REGTRACE" values -by image plain
 like "$out" "      10000  100\.00  20000         .*value_emitter\$" 'by image'
-run 60 "$REGTRACE" values -invariant -plugin none plain
+run 60 "$REGTRACE" values -invariant -plugin each plain
 is "$(grep -c 'of 4000' <<<"$out")" 0 'the plug-in omits the list of the invariant instruction'
 like "$out" '  90 ' 'which is listed'
 unlike "$out" '488b07' 'and no other'
@@ -67,10 +67,17 @@ run 60 "$REGTRACE" values plain plain
 like "$out" '^Values of each: 8000 samples, 20000 captured instructions, 2 processes' 'runs are added up'
 like "$out" '75\.0 % 7.* of 8000$' 'and so are values'
 run 60 "$REGTRACE" values -plugin crash plain
-is "$status" 0 'a plug-in that crashes'
-like "$out" "^Values are hexadecimal: the plug-in's process has ended" 'is said' || diag "$out"
+is "$status" 1 'a plug-in that crashes'
+like "$err" "-plugin is \"crash\", which writes no values: the plug-in's process has ended; without -plugin" 'is said, with what to do' || diag "$err"
 run 60 env -u REGTRACE_LIBRARY "$REGTRACE" values -plugin no-such-plug-in plain
-is "$status" 0 'one that is not there'
+is "$status" 1 'one that is not there'
+run 60 "$REGTRACE" values -plugin none plain
+is "$status" 0 'none'
+like "$out" '75\.0 % 0x7' 'is hexadecimal'
+emit gone crash plain 100
+run 60 "$REGTRACE" values gone
+is "$status" 0 "a run's own plug-in that crashes"
+like "$out" "^Values are hexadecimal: the plug-in's process has ended" 'is said' || diag "$out"
 
 # Contexts, arguments.
 emit args each args 400
@@ -106,6 +113,26 @@ run 60 "$REGTRACE" values -by thread plain
 is "$status" 2 '-by: a legal value'
 run 60 "$REGTRACE" values -function '(' plain
 is "$status" 2 '-function: a regular expression'
+while IFS=: read -r options why; do
+    # shellcheck disable=SC2086
+    run 60 "$REGTRACE" values $options plain
+    is "$status" 2 "$options"
+    like "$err" "$why" 'is said to make no sense'
+done <<'END'
+-diff plain -json:-diff compares all instructions
+-diff plain -args:-diff compares all instructions
+-by image -args:-by lists no values
+-by procedure -invariant:-by lists no values
+-args -contexts:-args lists no instructions
+-least 7:-least belongs to -invariant
+END
+run 60 "$REGTRACE" values -rank 7 plain
+is "$status" 1 'a rank that is not there'
+like "$err" 'plain has no rank of those that -rank names' 'is not taken for a run without values'
+emit addresses vp-addr plain 100
+run 60 "$REGTRACE" values -args addresses
+is "$status" 1 'arguments of a run that has none'
+like "$err" 'has values of vp-addr: -args lists what vp-args captures' 'are not made up'
 run 60 "$REGTRACE" values -cut 101 plain
 is "$status" 2 '-cut: a percentage'
 
