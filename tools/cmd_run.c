@@ -73,6 +73,22 @@ static int set_row(struct run *r, bool *seen, const struct option_row *row, cons
     return TOOL_OK;
 }
 
+/* Options that are about what -values captures. As variables they may stand for later runs. */
+static bool makes_sense(const struct run *r, const bool *seen)
+{
+    static const enum option_index of_values[] = {OPT_values_sample, OPT_values_follow,
+                                                  OPT_vcontext};
+    if (r->options.text[OPT_values][0] != '\0')
+        return true;
+    for (size_t i = 0; i < sizeof of_values / sizeof *of_values; i++)
+        if (seen[of_values[i]]) {
+            message_error("run", "-%s has no effect without -values PLUGIN, which captures values",
+                          option_table[of_values[i]].option);
+            return false;
+        }
+    return true;
+}
+
 /* 0 = go on, else leave with *code. */
 static bool read_arguments(struct run *r, int argc, char **argv, int *code)
 {
@@ -101,7 +117,8 @@ static bool read_arguments(struct run *r, int argc, char **argv, int *code)
         if (kind == ARGUMENT_WORD || kind == ARGUMENT_END) {
             r->words = kind == ARGUMENT_WORD ? argv + a.next - 1 : argv + argc;
             r->count = (int)(argv + argc - r->words);
-            return true;
+            *code = makes_sense(r, seen) ? TOOL_OK : TOOL_USAGE;
+            return *code == TOOL_OK;
         }
     }
 }

@@ -261,4 +261,10 @@ is "$(cat six.?)" '' 'six ranks: none says it on its standard error'
 is "$(grep -c 'warning: chain 2 waits' "$T/six/regtrace.log")" 1 'six ranks: one line in the log'
 run 60 env OMPI_COMM_WORLD_RANK=0 REGTRACE_CONTROL=start:sginal:USR1 LD_PRELOAD="$LIBREGTRACE" ./nap
 like "$err" "unknown alarm type 'sginal'" 'errors are said at once'
+for option in '-vcontext caller' '-values-follow 8' '-values-sample cpu:1ms'; do
+    # shellcheck disable=SC2086
+    run 60 "$REGTRACE" run $option -- ./nap
+    is "$status" 2 "$option without -values"
+    like "$err" "^regtrace run: -${option:1:5}.* has no effect without -values" 'is told'
+done
 done_testing
