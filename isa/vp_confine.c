@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a plug-in's process may not do: start others, which nobody would end, and send signals to others. seccomp(2), a filter of system
- * calls. Where the kernel has none, it may. */
+ * What a plug-in's process may not do: start others, which nobody would end, send signals to others, and have more than 2 GiB of memory.
+ * seccomp(2), a filter of system calls, and setrlimit(2). Where the kernel has no filters, it may do the first two. */
 #include "isa/vp.h"
 
 #include <errno.h>
@@ -11,10 +11,12 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define X32 0x40000000u
+#define MEMORY_MOST ((rlim_t)2 << 30) /* what malloc(3) can give it */
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(field))
 #define NUMBER LOAD(offsetof(struct seccomp_data, nr))
 #define ARGUMENT(n) LOAD(offsetof(struct seccomp_data, args) + 8 * (n))
@@ -57,7 +59,9 @@ void vp_confine(void)
         ALLOWED,
     };
     const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
-    /* Where memory runs out, it is the first to go. */
+    const struct rlimit memory = {MEMORY_MOST, MEMORY_MOST};
+    (void)setrlimit(RLIMIT_DATA, &memory);
+    /* Where memory runs out all the same, it is the first to go. */
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         (void)!write(fd, "1000", 4);

@@ -43,6 +43,9 @@ static void misbehave(void)
         (void)close(open("forked", O_WRONLY | O_CREAT, 0600));
         _exit(0);
     }
+    for (int i = 0; does("eat") && i < 192; i++) /* 3 GiB, never touched */
+        if (malloc(16 << 20) == NULL)
+            abort();
     if (does("write"))
         (void)!write(STDIN_FILENO, "garbage", 7);
     if (does("read")) {

@@ -253,6 +253,7 @@ for phase in "${!callers[@]}"; do
 done
 ls core* >/dev/null 2>&1
 isnt $? 0 "no crash leaves a core file"
+VP_IN=prof_process VP_DO=eat fails prof_process "has crashed: Aborted"
 
 # With a full queue of signals too, in which no timer has room.
 like "$(ulimit -i 0; VP_IN=init VP_DO=hang "$VP" --limit 1 --check ./test.so 2>&1)" "has not returned within 1 s" "hang with a full queue of signals"
