@@ -8,6 +8,8 @@
 /* One of the most frequent values of an instruction, or of an argument. */
 struct values_value {
     uint64_t context[2], value;
+    uint32_t caller
+        [2]; /* contexts that are callers in an image: their items in profile.at + 1, context 0 then; else 0 */
     double times; /* exact or estimated, as its list is */
 };
 
@@ -118,6 +120,8 @@ bool values_is_wanted(const struct values_wishes *w, const struct values_profile
 /* The items that are shown, malloc'ed: by function, the most sampled first, then by address. NULL: no memory. */
 uint32_t *values_sorted(const struct values_wishes *w, const struct values_profile *p,
                         size_t *count);
+/* A context as a caller's function and place, or as the number that it is; valid until the next call. */
+const char *values_context_text(struct values_profile *p, const struct values_value *v, unsigned n);
 /* One value of an instruction has 99 % of at least so many. */
 bool values_is_invariant(const struct values_list *l, uint64_t least);
 const char *values_function_name(const struct values_profile *p, uint32_t function);

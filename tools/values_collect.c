@@ -21,8 +21,9 @@ static int add_value(struct values_list *l, const struct rt_value_hot *h, double
         l->values = more;
         l->room = room;
     }
-    l->values[l->count++] =
-        (struct values_value){{h->context0, h->context1}, h->value, (double)h->count * threshold};
+    l->values[l->count++] = (struct values_value){.context = {h->context0, h->context1},
+                                                  .value = h->value,
+                                                  .times = (double)h->count * threshold};
     l->estimated |= threshold > 1;
     l->threshold = threshold > l->threshold ? threshold : l->threshold;
     return 0;
@@ -80,10 +81,34 @@ static int add_argument(struct values_profile *p, const struct rt_value_hot *h, 
     return add_value(&a->list, &plain, threshold);
 }
 
+/* Callers lie elsewhere in each process: they are the same by image and place. What is in no image stays as it is. */
+static int place_callers(struct values_profile *p, struct values_value *v)
+{
+    int rc = 0;
+    for (unsigned n = 0; n < 2 && rc == 0; n++) {
+        uint32_t item;
+        if (v->context[n] == 0)
+            continue;
+        rc = addresses_find(&p->at, v->context[n], UINT64_MAX, &item);
+        if (rc == 0 && p->at.items[item].image != NO_IMAGE) {
+            v->caller[n] = item + 1;
+            v->context[n] = 0;
+        }
+    }
+    return rc;
+}
+
+static bool has_callers(const struct rt_rank *rank)
+{
+    const char *wanted = rt_rank_metadata(rank, "option.vcontext");
+    return wanted != NULL && strncmp(wanted, "caller", strlen("caller")) == 0;
+}
+
 static int add_instruction(struct values_profile *p, const struct rt_rank *rank,
                            const struct rt_value_instruction *i, const struct rt_value_hot *hot,
                            size_t hot_count, bool arguments)
 {
+    bool callers = !arguments && has_callers(rank);
     uint32_t item;
     int rc = find_item(p, rank, i, &item);
     if (rc != 0)
@@ -97,6 +122,9 @@ static int add_instruction(struct values_profile *p, const struct rt_rank *rank,
         p->has_contexts |= hot[k].context0 != 0 || hot[k].context1 != 0;
         rc = arguments ? add_argument(p, &hot[k], item, i->threshold)
                        : add_value(&p->items[item].list, &hot[k], i->threshold);
+        struct values_list *l = &p->items[item].list;
+        if (rc == 0 && callers)
+            rc = place_callers(p, &l->values[l->count - 1]);
     }
     return rc;
 }
@@ -188,9 +216,13 @@ static int by_value(const void *a, const void *b)
     const struct values_value *x = a, *y = b;
     if (x->value != y->value)
         return x->value < y->value ? -1 : 1;
-    if (x->context[0] != y->context[0])
-        return x->context[0] < y->context[0] ? -1 : 1;
-    return x->context[1] < y->context[1] ? -1 : x->context[1] > y->context[1];
+    for (unsigned n = 0; n < 2; n++) {
+        if (x->context[n] != y->context[n])
+            return x->context[n] < y->context[n] ? -1 : 1;
+        if (x->caller[n] != y->caller[n])
+            return x->caller[n] < y->caller[n] ? -1 : 1;
+    }
+    return 0;
 }
 
 static int by_times(const void *a, const void *b)
@@ -206,8 +238,10 @@ static void merge(struct values_list *l, bool contexts)
     size_t kept = 0;
     if (l->count == 0)
         return;
-    for (size_t i = 0; i < l->count && !contexts; i++)
+    for (size_t i = 0; i < l->count && !contexts; i++) {
         l->values[i].context[0] = l->values[i].context[1] = 0;
+        l->values[i].caller[0] = l->values[i].caller[1] = 0;
+    }
     qsort(l->values, l->count, sizeof *l->values, by_value);
     for (size_t i = 1; i < l->count; i++) {
         if (by_value(&l->values[kept], &l->values[i]) == 0)

@@ -6,8 +6,24 @@
 
 #include <stdlib.h>
 
-static void write_list(struct json *j, const struct values_list *l, const struct values_wishes *w,
-                       struct values_format *f)
+/* Of a caller: its place in its image. */
+static void write_context(struct json *j, struct values_profile *p, const struct values_value *v,
+                          unsigned n)
+{
+    static const char *const names[2][3] = {{"context0", "function0", "image0"},
+                                            {"context1", "function1", "image1"}};
+    uint32_t item = v->caller[n] - 1;
+    if (v->caller[n] == 0) {
+        json_hex(j, names[n][0], v->context[n]);
+        return;
+    }
+    json_hex(j, names[n][0], p->at.items[item].offset);
+    json_text(j, names[n][1], addresses_name(&p->at, item));
+    json_text(j, names[n][2], p->at.images[p->at.items[item].image].path);
+}
+
+static void write_list(struct json *j, struct values_profile *p, const struct values_list *l,
+                       const struct values_wishes *w, struct values_format *f)
 {
     json_uint(j, "values", l->total);
     json_bool(j, "estimated", l->estimated);
@@ -22,8 +38,8 @@ static void write_list(struct json *j, const struct values_list *l, const struct
         json_hex(j, "value", v->value);
         json_text(j, "text", values_format_value(f, v->value));
         if (w->contexts) {
-            json_hex(j, "context0", v->context[0]);
-            json_hex(j, "context1", v->context[1]);
+            write_context(j, p, v, 0);
+            write_context(j, p, v, 1);
         }
         json_real(j, "times", v->times);
         json_real(j, "percent", values_share(l, v));
@@ -60,7 +76,7 @@ static void write_instructions(struct json *j, struct values_profile *p,
         const char *preface = values_format_preface(f, q->code);
         json_text(j, "preface", preface);
         if (preface != NULL)
-            write_list(j, &q->list, w, f);
+            write_list(j, p, &q->list, w, f);
         json_object_end(j);
     }
     json_array_end(j);
@@ -84,8 +100,7 @@ static void write_functions(struct json *j, const struct values_profile *p,
     json_array_end(j);
 }
 
-static void write_arguments(struct json *j, const struct values_profile *p,
-                            const struct values_wishes *w)
+static void write_arguments(struct json *j, struct values_profile *p, const struct values_wishes *w)
 {
     struct values_format plain = {0};
     json_array_begin(j, "arguments");
@@ -95,7 +110,7 @@ static void write_arguments(struct json *j, const struct values_profile *p,
         json_object_begin(j, NULL);
         write_place(j, p, p->arguments[i].function);
         json_uint(j, "argument", p->arguments[i].number);
-        write_list(j, &p->arguments[i].list, w, &plain);
+        write_list(j, p, &p->arguments[i].list, w, &plain);
         json_object_end(j);
     }
     json_array_end(j);

@@ -90,8 +90,34 @@ uint32_t *values_sorted(const struct values_wishes *w, const struct values_profi
     return sorted;
 }
 
-static void print_list(FILE *out, const struct values_list *l, const struct values_wishes *w,
-                       struct values_format *f)
+const char *values_context_text(struct values_profile *p, const struct values_value *v, unsigned n)
+{
+    static char text[300];
+    uint32_t item = v->caller[n] - 1;
+    if (v->caller[n] == 0) {
+        (void)snprintf(text, sizeof text, "0x%" PRIx64, v->context[n]);
+        return text;
+    }
+    const char *name = addresses_name(&p->at, item);
+    const struct address *at = &p->at.items[item];
+    (void)snprintf(text, sizeof text, "%.240s 0x%" PRIx64,
+                   name != NULL ? name : addresses_image_name(&p->at, at->image), at->offset);
+    return text;
+}
+
+static void print_context(FILE *out, struct values_profile *p, const struct values_value *v)
+{
+    (void)fputs(" in ", out);
+    text_write_plain(out, values_context_text(p, v, 0));
+    bool named = v->caller[0] != 0 || v->caller[1] != 0;
+    if (named && v->caller[1] == 0 && v->context[1] == 0)
+        return;
+    (void)fputs(named ? ", " : " ", out);
+    text_write_plain(out, values_context_text(p, v, 1));
+}
+
+static void print_list(FILE *out, struct values_profile *p, const struct values_list *l,
+                       const struct values_wishes *w, struct values_format *f)
 {
     size_t shown = values_shown(l, w);
     values_format_ahead(f, l, shown);
@@ -101,7 +127,7 @@ static void print_list(FILE *out, const struct values_list *l, const struct valu
                       values_share(l, v));
         text_write_plain(out, values_format_value(f, v->value));
         if (w->contexts)
-            (void)fprintf(out, " in 0x%" PRIx64 " 0x%" PRIx64, v->context[0], v->context[1]);
+            print_context(out, p, v);
         (void)fputc(')', out);
     }
     if (shown == 0)
@@ -128,7 +154,7 @@ static void print_item(FILE *out, struct values_profile *p, uint32_t item,
     (void)fprintf(out, "%14s", "");
     text_write_plain(out, preface);
     (void)fputs(preface[0] != '\0' ? ": " : "", out);
-    print_list(out, &q->list, w, f);
+    print_list(out, p, &q->list, w, f);
 }
 
 static double part(uint64_t n, uint64_t of)
@@ -231,8 +257,7 @@ static void print_images(FILE *out, const struct values_profile *p, const struct
     free(rows);
 }
 
-static void print_arguments(FILE *out, const struct values_profile *p,
-                            const struct values_wishes *w)
+static void print_arguments(FILE *out, struct values_profile *p, const struct values_wishes *w)
 {
     struct values_format plain = {0};
     uint32_t last = UINT32_MAX;
@@ -250,7 +275,7 @@ static void print_arguments(FILE *out, const struct values_profile *p,
             (void)fputs("    returns: ", out);
         else
             (void)fprintf(out, "    argument %" PRIu32 ": ", a->number);
-        print_list(out, &a->list, w, &plain);
+        print_list(out, p, &a->list, w, &plain);
     }
 }
 

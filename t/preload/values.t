@@ -100,7 +100,10 @@ done
 run 120 "$REGTRACE" run -quiet -o addresses -values vp-addr -values-follow 8 -values-sample cpu:1ms -vcontext caller -- ./kernel 2
 printf '%s\n' "$out" >base
 is "$(about base addresses addresses)" '1 right True' 'addresses: each of a number that the loop reads'
-like "$("$REGTRACE" values -contexts -cut 0 -function strided addresses)" ' in 0x[0-9a-f]+ ' 'and the caller with it'
+like "$("$REGTRACE" values -contexts -cut 0 -function strided addresses)" ' in [a-z]+ 0x[0-9a-f]+\)' 'and the caller with it, by its name'
+run 120 "$REGTRACE" run -quiet -o more -values vp-addr -values-follow 8 -values-sample cpu:1ms -vcontext caller -- ./kernel 1
+callers() { "$REGTRACE" values -contexts -cut 0 -most 0 -function strided "$@" | grep -oE ' in [a-z_]+ 0x[0-9a-f]+' | sort -u; }
+is "$(callers addresses more)" "$(callers addresses)" 'callers are the same places in two processes'
 unlike "$("$REGTRACE" dump addresses)" 'EV_VALUES' 'none of it stands among the events'
 
 run 120 "$REGTRACE" run -quiet -o forked -values vp-classic -values-follow 16 -values-sample cpu:1ms -- ./kernel 1 fork
