@@ -267,11 +267,17 @@ static void print_ends(FILE *out, struct function *f, uint32_t block)
     (void)fputc('\n', out);
 }
 
-static void print_recorded(FILE *out, const struct function *f, uint32_t block, uint32_t at)
+/* Values and accesses by block. */
+struct parts {
+    struct members values, accesses;
+};
+
+static void print_recorded(FILE *out, const struct function *f, const struct parts *parts,
+                           uint32_t block, uint32_t at)
 {
-    for (uint32_t v = 0; v < f->value_count; v++) {
-        const struct value *x = &f->values[v];
-        if (!x->recorded || x->block != block)
+    MEMBERS_EACH (&parts->values, block, n) {
+        const struct value *x = &f->values[*n];
+        if (!x->recorded)
             continue;
         bool begins = x->kind == V_PHI || x->kind == V_ENTRY;
         if (begins ? at != SKEL_VARIABLES + f->instruction_count : x->at != at)
@@ -281,7 +287,7 @@ static void print_recorded(FILE *out, const struct function *f, uint32_t block, 
     }
 }
 
-static void print_block(FILE *out, struct function *f, uint32_t block)
+static void print_block(FILE *out, struct function *f, const struct parts *parts, uint32_t block)
 {
     const struct block *b = &f->blocks[block];
     char text[512];
@@ -293,18 +299,18 @@ static void print_block(FILE *out, struct function *f, uint32_t block)
         (void)fprintf(out, ": head of loop %s, depth %u", text, f->loops[b->loop].depth);
     }
     (void)fputc('\n', out);
-    print_recorded(out, f, block, SKEL_VARIABLES + f->instruction_count);
+    print_recorded(out, f, parts, block, SKEL_VARIABLES + f->instruction_count);
     for (uint32_t i = b->first; i < b->first + b->count; i++) {
-        for (uint32_t k = 0; k < f->access_count; k++) {
-            const struct access *a = &f->accesses[k];
-            if (a->block != block || a->at != i)
+        MEMBERS_EACH (&parts->accesses, block, n) {
+            const struct access *a = &f->accesses[*n];
+            if (a->at != i)
                 continue;
             skel_expression(f, a->address, text, sizeof text);
             (void)fprintf(out, "    0x%" PRIx64 "  %c %u %s%s%s\n", f->instructions[i].at, a->kind,
                           a->bytes, text, a->repeated ? ", rcx times" : "",
                           a->recorded ? "   [record the address]" : "");
         }
-        print_recorded(out, f, block, i);
+        print_recorded(out, f, parts, block, i);
     }
     print_ends(out, f, block);
 }
@@ -330,9 +336,10 @@ void skel_print(FILE *out, struct function *f)
                       f->reason_at);
         return;
     }
+    const struct parts parts = {members_values(f), members_accesses(f)};
     for (uint32_t k = 0; k < f->order_count; k++)
         if (!f->blocks[f->order[k]].preheader)
-            print_block(out, f, f->order[k]);
+            print_block(out, f, &parts, f->order[k]);
     skel_count(f, &n);
     (void)fprintf(out, "  ");
     skel_print_summary(out, &n);

@@ -276,6 +276,19 @@ bool linear_settle(struct function *f, const struct linear *e, struct linear *ou
 bool linear_is_invariant(const struct function *f, const struct linear *e, uint32_t loop);
 void induct_find(struct function *f);
 
+/* --- members.c --------------------------------------------------------------------------------------------------------------- */
+
+/* Those of block b are list[start[b]] to list[start[b + 1] - 1], in ascending order. */
+struct members {
+    uint32_t *start, *list;
+};
+struct members members_values(struct function *f);
+struct members members_accesses(struct function *f);
+#define MEMBERS_EACH(m, block, n)                                                                  \
+    for (const uint32_t *n = (m)->list + (m)->start[block],                                        \
+                        *n##_end = (m)->list + (m)->start[(block) + 1];                            \
+         n < n##_end; n++)
+
 /* --- text -------------------------------------------------------------------------------------------------------------------- */
 
 /* Their names, and behind them that of what is none. */

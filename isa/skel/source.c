@@ -70,10 +70,11 @@ static bool may_emit(struct writer *w, uint32_t v)
 /* Those of this instruction that can be computed by now. */
 static void put_values(struct writer *w)
 {
-    for (uint32_t v = 0; v < w->f->value_count; v++) {
+    MEMBERS_EACH (&w->of_block, w->block, n) {
+        uint32_t v = *n;
         const struct value *x = &w->f->values[v];
-        if (x->block != w->block || x->at != w->at || x->kind < V_ADD || x->recorded ||
-            !w->variable[v] || w->emitted[v] || !may_emit(w, v))
+        if (x->at != w->at || x->kind < V_ADD || x->recorded || !w->variable[v] || w->emitted[v] ||
+            !may_emit(w, v))
             continue;
         (void)fputs("    ", w->out);
         source_put_name(w, v);
@@ -86,10 +87,10 @@ static void put_values(struct writer *w)
 
 static void put_ins(struct writer *w)
 {
-    for (uint32_t v = 0; v < w->f->value_count; v++) {
+    MEMBERS_EACH (&w->of_block, w->block, n) {
+        uint32_t v = *n;
         const struct value *x = &w->f->values[v];
-        if (!x->recorded || x->block != w->block || x->at != w->at || x->kind == V_PHI ||
-            x->kind == V_ENTRY)
+        if (!x->recorded || x->at != w->at || x->kind == V_PHI || x->kind == V_ENTRY)
             continue;
         put_in(w, v);
         w->emitted[v] = true;
@@ -135,9 +136,10 @@ static void put_repeated(struct writer *w, uint32_t first, uint32_t last)
 static void put_accesses(struct writer *w)
 {
     struct function *f = w->f;
-    for (uint32_t k = 0; k < f->access_count; k++) {
+    MEMBERS_EACH (&w->accesses, w->block, n) {
+        uint32_t k = *n;
         const struct access *a = &f->accesses[k];
-        if (a->block != w->block || a->at != w->at)
+        if (a->at != w->at)
             continue;
         if (a->repeated) {
             uint32_t last = k + 1;
@@ -196,25 +198,29 @@ static void put_moves(struct writer *w, uint32_t from, uint32_t to)
     uint32_t k = 0, n = 0;
     while (k < b->pred_count && b->pred[k] != from)
         k++;
-    for (uint32_t v = 0; v < f->value_count; v++)
-        if (is_phi_of(w, v, to)) {
-            (void)fprintf(w->out, "        u64 t%u = ", n++);
-            if (f->values[v].recorded)
-                (void)fprintf(w->out, "IN(%u)", skel_value_bytes(f, v));
-            else
-                source_put_expression(w, f->values[v].args[k]);
-            (void)fputs(";\n", w->out);
-        }
+    MEMBERS_EACH (&w->of_block, to, i) {
+        uint32_t v = *i;
+        if (!is_phi_of(w, v, to))
+            continue;
+        (void)fprintf(w->out, "        u64 t%u = ", n++);
+        if (f->values[v].recorded)
+            (void)fprintf(w->out, "IN(%u)", skel_value_bytes(f, v));
+        else
+            source_put_expression(w, f->values[v].args[k]);
+        (void)fputs(";\n", w->out);
+    }
     n = 0;
-    for (uint32_t v = 0; v < f->value_count; v++)
-        if (is_phi_of(w, v, to)) {
-            (void)fputs("        ", w->out);
-            if (w->variable[v]) {
-                source_put_name(w, v);
-                (void)fputs(" = ", w->out);
-            }
-            (void)fprintf(w->out, "t%u;\n", n++);
+    MEMBERS_EACH (&w->of_block, to, i) {
+        uint32_t v = *i;
+        if (!is_phi_of(w, v, to))
+            continue;
+        (void)fputs("        ", w->out);
+        if (w->variable[v]) {
+            source_put_name(w, v);
+            (void)fputs(" = ", w->out);
         }
+        (void)fprintf(w->out, "t%u;\n", n++);
+    }
     int32_t loop = counted(w, from, to);
     if (loop == SKEL_NONE)
         return;
@@ -228,8 +234,8 @@ static void put_edge(struct writer *w, uint32_t from, uint32_t to)
     bool turns =
         b->loop != SKEL_NONE && w->f->loops[b->loop].head == to && !w->f->blocks[from].preheader;
     bool moves = turns || counted(w, from, to) != SKEL_NONE;
-    for (uint32_t v = 0; v < w->f->value_count && !moves; v++)
-        moves = is_phi_of(w, v, to);
+    MEMBERS_EACH (&w->of_block, to, i)
+        moves = moves || is_phi_of(w, *i, to);
     if (moves) {
         (void)fputs(" {\n", w->out);
         (void)fputs(turns ? "        TURN();\n" : "", w->out);
@@ -317,9 +323,9 @@ static void put_block(struct writer *w, uint32_t block)
     put_label(w, block);
     (void)fputs(":;\n", w->out);
     w->block = block;
-    for (uint32_t v = 0; v < f->value_count; v++)
-        if (f->values[v].kind == V_ENTRY && f->values[v].recorded && f->values[v].block == block)
-            put_in(w, v);
+    MEMBERS_EACH (&w->of_block, block, n)
+        if (f->values[*n].kind == V_ENTRY && f->values[*n].recorded)
+            put_in(w, *n);
     for (w->at = b->first; w->at < b->first + b->count; w->at++) {
         put_values(w);
         put_accesses(w);
@@ -385,6 +391,8 @@ void skel_source_function(struct skel_source *s, struct function *f)
     w.variable = arena_take(f->arena, f->value_count + 1);
     w.emitted = arena_take(f->arena, f->value_count + 1);
     w.counter = arena_take(f->arena, f->loop_count + 1);
+    w.of_block = members_values(f);
+    w.accesses = members_accesses(f);
     source_find_variables(&w);
     (void)fprintf(s->out, "\n/* %u: ", s->count);
     put_plain(s->out, f->name);

@@ -8,9 +8,10 @@
 struct writer {
     FILE *out;
     struct function *f;
-    bool *variable; /* values that are C variables */
-    bool *counter;  /* loops whose counters are used */
-    bool *emitted;  /* values of the instruction under way */
+    bool *variable;                    /* values that are C variables */
+    bool *counter;                     /* loops whose counters are used */
+    bool *emitted;                     /* values of the instruction under way */
+    struct members of_block, accesses; /* values, accesses by block */
     uint32_t block, at;
 };
 
