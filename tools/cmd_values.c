@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace values`: the most frequent values of captured instructions. */
+#include "tools/output.h"
 #include "tools/report.h"
 #include "tools/values.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,8 @@
 struct wishes {
     struct values_wishes show;
     struct rank_list ranks;
-    const char *plugin, *difference;
+    const char *plugin, *difference, *output;
+    bool force;
     uint64_t wait;
     bool least;      /* was given */
     size_t matching; /* files of -rank, of the run under way */
@@ -71,6 +74,8 @@ static int take_option(struct wishes *w, const struct arguments *a)
         w->least |= strcmp(name, "least") == 0;
         w->plugin = strcmp(name, "plugin") == 0 ? v : w->plugin;
         w->difference = strcmp(name, "diff") == 0 ? v : w->difference;
+        w->output = strcmp(name, "output") == 0 ? v : w->output;
+        w->force |= strcmp(name, "force") == 0;
         w->show.invariant |= strcmp(name, "invariant") == 0;
         w->show.contexts |= strcmp(name, "contexts") == 0;
         w->show.arguments |= strcmp(name, "args") == 0;
@@ -92,6 +97,13 @@ static const char *contradiction(const struct wishes *w)
         return "-by lists no values: it does not go with -args, -invariant or -contexts";
     if (s->arguments && (s->invariant || s->contexts))
         return "-args lists no instructions: it does not go with -invariant or -contexts";
+    if (w->output != NULL && (w->difference != NULL || s->json || s->arguments || s->contexts ||
+                              s->by != VALUES_BY_INSTRUCTION || w->plugin != NULL))
+        return "-output writes all values and contexts to a file: it does not go with -diff, "
+               "-json, "
+               "-args, -contexts, -by or -plugin";
+    if (w->force && w->output == NULL)
+        return "-force belongs to -output";
     if (w->least && !s->invariant)
         return "-least belongs to -invariant";
     return NULL;
@@ -215,6 +227,25 @@ static bool begin_format(struct values_format *f, const struct wishes *w,
     return true;
 }
 
+static bool write_profile(struct values_profile *p, const struct wishes *w)
+{
+    static const struct output_kind kind = {.option = "output"};
+    struct rt_error e = {{0}};
+    struct output o;
+    uint64_t instructions = 0, values = 0;
+    int rc = output_begin(&o, w->output, &kind, w->force, &e);
+    if (rc == 0) {
+        rc = values_write_profile(o.working, p, &w->show, &instructions, &values, &e);
+        rc = output_end(&o, rc, &e);
+    }
+    if (rc != 0)
+        message_error("values", "%s", e.text);
+    else
+        (void)printf("%s: %" PRIu64 " values of %" PRIu64 " instructions, %" PRIu64 " process%s\n",
+                     w->output, values, instructions, p->ranks, p->ranks == 1 ? "" : "es");
+    return rc == 0;
+}
+
 static int values_run(struct wishes *w)
 {
     struct values_profile p = {0}, other = {0};
@@ -224,8 +255,11 @@ static int values_run(struct wishes *w)
         good = add_run(&p, w, w->folders[i]);
     if (good && w->difference != NULL)
         good = add_run(&other, w, w->difference) && resolve(&other, w);
-    good = good && resolve(&p, w) && begin_format(&f, w, &p);
-    if (good) {
+    w->show.contexts |= w->output != NULL;
+    good = good && resolve(&p, w);
+    if (good && w->output != NULL) {
+        good = write_profile(&p, w);
+    } else if (good && (good = begin_format(&f, w, &p))) {
         if (w->difference != NULL)
             values_print_difference(stdout, &p, &other, &w->show, &f);
         else if (w->show.json)
@@ -264,6 +298,8 @@ static const struct command_option values_options[] = {
     {"diff", "DIR2", "what differs in that run", 0},
     {"plugin", "NAME|PATH|none",
      "the plug-in that writes the values (default: the run's, by its name); none: hexadecimal", 0},
+    {"output", "FILE", "write all of the merged profile to an HDF5 file, and list nothing", 'o'},
+    {"force", NULL, "replace FILE if it is there", 0},
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
     {"json", NULL, "for programs", 0},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
@@ -275,7 +311,8 @@ const struct command command_values = {
     .name = "values",
     .summary = "list the most frequent values of registers and addresses",
     .synopsis = "[-by image|procedure] [-function REGEX] [-cut PERCENT] [-most N] [-invariant] "
-                "[-args] [-diff DIR2] [-plugin NAME|PATH|none] [-json] DIR...",
+                "[-args] [-diff DIR2] [-plugin NAME|PATH|none] [-json] [-output FILE [-force]] "
+                "DIR...",
     .description =
         "DIR is the folder of a run with value profiling (regtrace run -values PLUG-IN), its "
         "regtrace.h5, or one rank file. Several are merged, as are all threads and ranks: by image "
@@ -298,7 +335,8 @@ const struct command command_values = {
                 "regtrace values trace\n"
                 "regtrace values -function '^solve' -most 3 trace\n"
                 "regtrace values -invariant -least 1000 trace\n"
-                "regtrace values -diff slower trace",
+                "regtrace values -diff slower trace\n"
+                "regtrace values -output profile.h5 monday tuesday",
     .exits = "0 fine, 1 there are no values or a file could not be read, 2 wrong usage.",
     .main = values_main,
 };

@@ -139,6 +139,10 @@ void values_print_text(FILE *out, struct values_profile *p, const struct values_
                        struct values_format *f);
 void values_print_json(FILE *out, struct values_profile *p, const struct values_wishes *w,
                        struct values_format *f);
+/* All of it that -function and so on leave, to an HDF5 file at `path`. 0, or -errno with the text. *instructions, *values: written. */
+RT_MUST_CHECK int values_write_profile(const char *path, struct values_profile *p,
+                                       const struct values_wishes *w, uint64_t *instructions,
+                                       uint64_t *values, struct rt_error *e);
 /* Two profiles side by side. */
 void values_print_difference(FILE *out, struct values_profile *a, struct values_profile *b,
                              const struct values_wishes *w, struct values_format *f);

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tables of a channels.h5 that have texts: what rows are, and what states mean. */
+ * Tables that have texts, and those of a channels.h5: what rows are, and what states mean. */
 #include "writer/channels.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Columns of a row in memory: numbers as they are, texts as pointers that are copied into fields of the longest's width. */
-struct text_table {
-    const char *name;
-    size_t row_bytes; /* of the C struct */
-    const struct schema_field *fields;
-    size_t count;
-};
 
 #define THREAD(member, kind)                                                                       \
     {                                                                                              \
@@ -37,6 +29,14 @@ static const char *text_at(const char *row, const struct schema_field *f)
     return text != NULL ? text : "";
 }
 
+static size_t width_of(enum schema_kind kind)
+{
+    return kind == KIND_I64 || kind == KIND_U64 || kind == KIND_F64 ? 8
+           : kind == KIND_U16                                       ? 2
+           : kind == KIND_U8                                        ? 1
+                                                                    : 4;
+}
+
 /* The fields as they are stored, one behind the other. Returns the bytes of a row. */
 static size_t lay_out(const struct text_table *t, const char *rows, size_t count,
                       struct schema_field *out)
@@ -45,7 +45,7 @@ static size_t lay_out(const struct text_table *t, const char *rows, size_t count
     for (size_t k = 0; k < t->count; k++) {
         out[k] = t->fields[k];
         out[k].offset = bytes;
-        size_t width = out[k].kind == KIND_I64 ? 8 : 4;
+        size_t width = width_of(out[k].kind);
         for (size_t i = 0; out[k].kind == KIND_TEXT && i < count; i++) {
             size_t n = strlen(text_at(rows + i * t->row_bytes, &t->fields[k]));
             out[k].width = n > out[k].width ? n : out[k].width;
@@ -65,14 +65,14 @@ static void fill(const struct text_table *t, const struct schema_field *to, cons
         if (f->kind == KIND_TEXT)
             memcpy(row + to[k].offset, text_at(from, f), strlen(text_at(from, f)));
         else
-            memcpy(row + to[k].offset, from + f->offset, f->kind == KIND_I64 ? 8 : 4);
+            memcpy(row + to[k].offset, from + f->offset, width_of(f->kind));
     }
 }
 
-static int put_table(const char *path, hid_t in, const struct text_table *t, const void *rows,
-                     size_t count, struct rt_error *e)
+int channels_put_table(const char *path, hid_t in, const struct text_table *t, const void *rows,
+                       size_t count, struct rt_error *e)
 {
-    struct schema_field fields[8];
+    struct schema_field fields[16];
     size_t bytes = lay_out(t, rows, count, fields);
     char *block = malloc(CHANNELS_TEXT_ROWS * bytes);
     if (block == NULL)
@@ -106,11 +106,12 @@ int channels_put_tables(hid_t file, const char *path, const struct rt_channels_a
     hid_t rows = channels_make_group(file, "rows");
     int rc = rows < 0 ? channels_failed(path, e) : 0;
     if (rc == 0)
-        rc = put_table(path, rows, &threads, about->threads, about->thread_count, e);
+        rc = channels_put_table(path, rows, &threads, about->threads, about->thread_count, e);
     if (rc == 0)
-        rc = put_table(path, rows, &processors, about->processors, about->processor_count, e);
+        rc = channels_put_table(path, rows, &processors, about->processors, about->processor_count,
+                                e);
     if (rc == 0)
-        rc = put_table(path, file, &labels, about->labels, about->label_count, e);
+        rc = channels_put_table(path, file, &labels, about->labels, about->label_count, e);
     if (rows >= 0)
         (void)H5Gclose(rows);
     return rc;

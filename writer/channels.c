@@ -72,8 +72,7 @@ int channels_no_memory(struct rt_error *e)
 
 /* --- objects ------------------------------------------------------------------------------------------------------------- */
 
-/* Creation properties of objects that do not remember when they were made. */
-static hid_t timeless(hid_t class)
+hid_t channels_timeless(hid_t class)
 {
     hid_t list = H5Pcreate(class);
     if (list >= 0 && H5Pset_obj_track_times(list, false) < 0) {
@@ -85,7 +84,7 @@ static hid_t timeless(hid_t class)
 
 hid_t channels_make_group(hid_t in, const char *name)
 {
-    hid_t list = timeless(H5P_GROUP_CREATE);
+    hid_t list = channels_timeless(H5P_GROUP_CREATE);
     hid_t group = list < 0 ? -1 : H5Gcreate2(in, name, H5P_DEFAULT, list, H5P_DEFAULT);
     if (list >= 0)
         (void)H5Pclose(list);
@@ -95,8 +94,9 @@ hid_t channels_make_group(hid_t in, const char *name)
 hid_t channels_make_dataset(hid_t in, const char *name, hid_t type)
 {
     hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = CHUNK;
-    hid_t space = H5Screate_simple(1, &none, &unlimited), list = timeless(H5P_DATASET_CREATE),
-          access = H5Pcreate(H5P_DATASET_ACCESS), dataset = -1;
+    hid_t space = H5Screate_simple(1, &none, &unlimited),
+          list = channels_timeless(H5P_DATASET_CREATE), access = H5Pcreate(H5P_DATASET_ACCESS),
+          dataset = -1;
     if (H5Tget_size(type) > 128) /* with texts */
         chunk = CHANNELS_TEXT_ROWS;
     if (space >= 0 && list >= 0 && access >= 0 && H5Pset_chunk(list, 1, &chunk) >= 0 &&
@@ -276,7 +276,7 @@ void rt_channels_discard(struct rt_channels *c)
 
 static bool make_file(struct rt_channels *c)
 {
-    hid_t creation = timeless(H5P_FILE_CREATE), access = schema_file_access(), all = -1;
+    hid_t creation = channels_timeless(H5P_FILE_CREATE), access = schema_file_access(), all = -1;
     if (creation >= 0 && access >= 0)
         c->file = H5Fcreate(c->path, H5F_ACC_TRUNC, creation, access);
     if (creation >= 0)

@@ -125,6 +125,8 @@ done <<'END'
 -by procedure -invariant:-by lists no values
 -args -contexts:-args lists no instructions
 -least 7:-least belongs to -invariant
+-output x.h5 -json:-output writes all values
+-force:-force belongs to -output
 END
 run 60 "$REGTRACE" values -rank 7 plain
 is "$status" 1 'a rank that is not there'
@@ -166,6 +168,34 @@ assert [(h["value"], h["text"], h["times"], h["percent"]) for h in i["488b07"]["
 assert i["90"]["preface"] is None and i["488907"]["estimated"] and i["488907"]["values"] == 2000
 ' <<<"$out" >oracle 2>&1
     ok $? 'JSON says it too' || diag "$(cat oracle)"
+    for runs in plain 'plain plain' args; do
+        # shellcheck disable=SC2086
+        run 60 "$REGTRACE" values -output merged.h5 -force $runs
+        is "$status" 0 "$runs: a profile as a file" || diag "$err"
+        # shellcheck disable=SC2086
+        "$REGTRACE" values -json -contexts -cut 0 -most 0 -plugin none $runs >listed.json
+        "$PYTHON" - merged.h5 listed.json >oracle 2>&1 <<'END'
+import h5py, json, sys
+f, listed = h5py.File(sys.argv[1]), json.load(open(sys.argv[2]))
+assert f.attrs["samples"] == listed["samples"] and f.attrs["processes"] == listed["processes"] and f.attrs["plugin"] == b"each"
+images, hot = f["images"][()], f["hot"][()]
+assert len(f["instructions"]) == len(listed["instructions"])
+for n, (row, want) in enumerate(zip(f["instructions"][()], listed["instructions"])):
+    image = images[row["image"] - 1]
+    got = (image["path"].decode(), image["build_id"].decode(), row["offset"], row["samples"], row["values"], row["code"].decode())
+    assert got == (want["image"], want["build_id"] or "", int(want["offset"], 16), want["samples"], want["values"], want["code"]), (got, want)
+    assert (row["function"].decode() or None, row["line"].decode() or None) == (want["function"], want["line"])
+    values = [(int(h["value"]), float(h["times"]), int(h["context0"]), int(h["context1"])) for h in hot[hot["instruction"] == n]]
+    assert values == [(int(h["value"], 16), h["times"], int(h["context0"], 16), int(h["context1"], 16)) for h in want["hot"]], (values, want["hot"])
+END
+        ok $? "$runs: it has what is listed, by h5py" || diag "$(cat oracle)"
+    done
+    cp merged.h5 before.h5
+    run 60 "$REGTRACE" values -output merged.h5 args
+    is "$status" 1 'a file that is there'
+    ok_run 'is left alone' cmp merged.h5 before.h5
+    run 60 "$REGTRACE" values -output merged.h5 -force args
+    ok_run 'and the same again if it is to be replaced' cmp merged.h5 before.h5
     PYTHONPATH=$REGTRACE_SOURCE/share/python PYTHONDONTWRITEBYTECODE=1 "$PYTHON" - plain args >oracle 2>&1 <<'END'
 import sys, regtrace
 run = regtrace.open(sys.argv[1])
