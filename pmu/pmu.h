@@ -185,6 +185,10 @@ struct pmu_sample_spec {
     char meaning[PMU_NAME + 256]; /* what is counted for it */
 };
 
+/* An interrupt and its signal may take this long (virtual machines: 30 to 50 us): a clock with a shorter period may leave a thread no time
+ * at all, not even for the handler that would lengthen it. So no sampler begins with less. */
+#define PMU_SHORT_NS 100000u
+
 /* Of one thread; zero before pmu_sampler_begin(). */
 struct pmu_sampler {
     bool made;
@@ -192,9 +196,12 @@ struct pmu_sampler {
     const struct pmu_sample_spec *spec;
     uint64_t random; /* its generator's state */
     uint32_t since;  /* samples with the present period */
-    uint64_t factor; /* by which its period is longer than the spec's: pmu_sampler_pace() */
-    bool armed;      /* by one overflow it will stop, and has not come to it: spec->halts */
-    bool halted;     /* pmu_sampler_halt() */
+    uint64_t factor; /* by which its period is longer than the spec's: pmu_sampler_pace() ... */
+    uint64_t least; /* ... which tries smaller ones where it has found room for them so often ... */
+    uint32_t patience, room; /* ... and so often it has, of late */
+    bool armed;              /* by one overflow it will stop, and has not come to it: spec->halts */
+    bool halted;             /* pmu_sampler_halt() */
+    bool careful; /* its event stands still in each of its samples: pmu_sampler_careful() */
 };
 
 /* "EVENT:PERIOD[:windows|gaps|always]", "" for none. -EINVAL with the text, which names what is legal. read: without its codes, for
@@ -216,8 +223,13 @@ void pmu_sampler_run(struct pmu_sampler *s, bool on);
 /* In the handler of a sample: where the spec has a spread, another period now and then. */
 void pmu_sampler_vary(struct pmu_sampler *s);
 /* Of late, samples took so much of the thread's time (any unit), and so much was left to the program: lengthens the period where the program
- * has less than they, up to 2^16 times the spec's, and shortens it again where it has more than twice as much. */
+ * has less than they, up to 2^16 times the spec's, and shortens it again where it has more than twice as much; the later, the more often
+ * a shorter one was too short. */
 void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program);
+/* From now on its event stands still while a sample of it is taken, so that no second signal of it waits: two system calls a
+ * sample more. So it is from the beginning with clocks of less than PMU_SHORT_NS, and from where pmu_sampler_pace() lengthens a period.
+ * Nothing for a timer. */
+void pmu_sampler_careful(struct pmu_sampler *s);
 /* A signal of its has come. */
 void pmu_sampler_overflowed(struct pmu_sampler *s);
 /* The handler will take long: its event stands still. Nothing for a timer, of which one signal waits at most. */

@@ -173,8 +173,13 @@ int pmu_sampler_begin(struct pmu_sampler *s, const struct pmu_sample_spec *spec,
                       int code, uint32_t kernel_tid)
 {
     s->spec = spec;
-    s->factor = 1;
-    s->armed = s->halted = false;
+    s->factor = s->least = 1;
+    s->patience = s->room = 0;
+    s->armed = s->halted = s->careful = false;
+    if (spec->is_clock && spec->period < PMU_SHORT_NS) {
+        s->factor = (PMU_SHORT_NS + spec->period - 1) / spec->period;
+        s->careful = true;
+    }
     s->random = (clock_ticks() ^ (uint64_t)kernel_tid << 32) | 1;
     if (!spec->by_time) {
         s->id = pmu_perf_open_signalling(event_of(spec), signo, kernel_tid);
@@ -210,6 +215,7 @@ void pmu_sampler_run(struct pmu_sampler *s, bool on)
 {
     if (!s->made)
         return;
+    s->halted = false;
     if (on || s->spec->by_time)
         set_period(s, on ? s->spec->period * s->factor : 0);
     if (s->spec->by_time)
@@ -220,9 +226,16 @@ void pmu_sampler_run(struct pmu_sampler *s, bool on)
         (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0);
 }
 
+void pmu_sampler_careful(struct pmu_sampler *s)
+{
+    s->careful = true;
+}
+
 void pmu_sampler_overflowed(struct pmu_sampler *s)
 {
     s->armed = false;
+    if (s->careful)
+        pmu_sampler_halt(s);
 }
 
 void pmu_sampler_halt(struct pmu_sampler *s)
@@ -256,22 +269,42 @@ void pmu_sampler_vary(struct pmu_sampler *s)
     set_period(s, period - spread + x % (2 * spread + 1));
 }
 
+enum { PACE_STEP = 4, PATIENCE = 16, PATIENCE_MOST = 4096 };
+
+static uint64_t longer(struct pmu_sampler *s, uint64_t times)
+{
+    pmu_sampler_careful(s);
+    s->least = s->factor * 2;
+    s->patience = s->patience == 0 ? PATIENCE : s->patience * 2;
+    s->patience = s->patience < PATIENCE_MOST ? s->patience : PATIENCE_MOST;
+    s->room = 0;
+    return s->factor * (times < PACE_STEP ? times : PACE_STEP);
+}
+
+static uint64_t shorter(struct pmu_sampler *s, uint64_t times)
+{
+    uint64_t factor = (s->factor + PACE_STEP - 1) / (times < PACE_STEP ? times : PACE_STEP);
+    factor += factor == 0;
+    if (factor >= s->least)
+        return factor;
+    if (++s->room < s->patience)
+        return s->least < s->factor ? s->least : s->factor;
+    s->room = 0;
+    s->least = factor;
+    return factor;
+}
+
 /* By what is needed, but not by all of it at once: some samples are none to go by. */
 void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program)
 {
-    enum { STEP = 4 };
-    uint64_t factor = s->factor, times;
+    uint64_t factor = s->factor;
     program += program == 0;
-    if (samples > program) {
-        times = samples / program + 1;
-        factor *= times < STEP ? times : STEP;
-    } else if (samples < program / 2) {
-        times = program / (samples + 1);
-        factor = (factor + STEP - 1) / (times < STEP ? times : STEP);
-        factor += factor == 0;
-    }
-    times = s->spec->is_clock ? SLOWEST_NS / s->spec->period + 1 : SLOWEST;
-    factor = factor < times ? factor : times;
+    if (samples > program)
+        factor = longer(s, samples / program + 1);
+    else if (samples < program / 2)
+        factor = shorter(s, program / (samples + 1));
+    uint64_t most = s->spec->is_clock ? SLOWEST_NS / s->spec->period + 1 : SLOWEST;
+    factor = factor < most ? factor : most;
     /* A period of 2^62 (the longest) is not reached anyway. */
     if (factor == s->factor || factor > (UINT64_C(1) << 62) / s->spec->period)
         return;

@@ -9,8 +9,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define SIGNAL_NS 3000u        /* what signal and interrupt take in the kernel, about ... */
-#define KERNEL_NS_MOST 100000u /* ... and at most: see in_kernel() */
+#define SIGNAL_NS 3000u  /* what signal and interrupt take in the kernel, about ... */
 #define LOOK_SAMPLES 16u /* a look after so many, or some time in them, or since the last one ... */
 #define LOOK_TICKS (UINT64_C(1) << 21) /* 1 ms or less */
 #define LOOK_LATE (UINT64_C(1) << 26)  /* some 20 ms */
@@ -25,12 +24,14 @@ static struct pace_time now(void)
 }
 
 /* Of the time outside the handler. An event that is a clock tells: what lies between two samples beyond its period, and as much again
- * within it. No more than some, since periods that end in a system call make no sample. */
+ * within it. No more than some, since periods that end in a system call make no sample; but all of it where the period is so short that
+ * interrupts may have taken it. */
 static uint64_t in_kernel(const struct pmu_sampler *s, uint64_t samples, uint64_t outside)
 {
     uint64_t asked = s->spec->is_clock ? samples * s->spec->period * s->factor : outside;
     uint64_t more = outside > asked ? 2 * (outside - asked) : 0;
-    more = more < samples * KERNEL_NS_MOST ? more : samples * KERNEL_NS_MOST;
+    if (s->spec->period * s->factor >= PMU_SHORT_NS && more > samples * PMU_SHORT_NS)
+        more = samples * PMU_SHORT_NS;
     return more > samples * SIGNAL_NS ? more : samples * SIGNAL_NS;
 }
 

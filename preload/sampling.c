@@ -16,6 +16,10 @@
 
 static struct pmu_sample_spec spec;
 
+/* A thread had more samples than it had time for: the next threads do not have to find out. Signals of events queue, up to the user's limit
+ * for all processes together. */
+static _Atomic bool overloaded[SAMPLE_KINDS];
+
 static const struct pmu_sample_spec *spec_of(enum sample_kind kind)
 {
     return kind == SAMPLE_VALUES ? values_spec() : &spec;
@@ -48,10 +52,13 @@ static void make_sampler(struct preload_thread *pt, enum sample_kind kind, uint3
 {
     static _Atomic bool said;
     struct pmu_sampler *s = &pt->samplers[kind].sampler;
-    if (!s->made &&
-        pmu_sampler_begin(s, spec_of(kind), process.internal_signal,
-                          INTERRUPT_SAMPLE << 16 | (int)kind, kernel_tid) != 0 &&
-        !atomic_exchange(&said, true))
+    if (s->made)
+        return;
+    if (pmu_sampler_begin(s, spec_of(kind), process.internal_signal,
+                          INTERRUPT_SAMPLE << 16 | (int)kind, kernel_tid) == 0) {
+        if (atomic_load_explicit(&overloaded[kind], memory_order_relaxed))
+            pmu_sampler_careful(s);
+    } else if (!atomic_exchange(&said, true))
         log_line(LOG_ERROR, "a thread cannot be sampled: the kernel gives it no timer or counter "
                             "(ulimit -i, ulimit -n)");
 }
@@ -223,17 +230,20 @@ static void record_place(struct recorder_thread *t, uint32_t weight, const void 
         (void)recorder_emit(t, EV_SAMPLE_CALLERS, callers[i], callers[i + 1]);
 }
 
-static void again(struct thread_sampler *s)
+static void again(struct preload_thread *pt, enum sample_kind kind)
 {
+    struct thread_sampler *s = &pt->samplers[kind];
     if (!s->runs)
         return;
     pace_end(&s->pace, &s->sampler);
+    if (s->sampler.careful && !atomic_load_explicit(&overloaded[kind], memory_order_relaxed))
+        atomic_store_explicit(&overloaded[kind], true, memory_order_relaxed);
     pmu_sampler_again(&s->sampler);
 }
 
 void sampling_values_end(struct preload_thread *pt)
 {
-    again(&pt->samplers[SAMPLE_VALUES]);
+    again(pt, SAMPLE_VALUES);
 }
 
 void sampling_values_waited(uint64_t ticks)
@@ -275,7 +285,7 @@ void sampling_hit(struct preload_thread *pt, const siginfo_t *info, const void *
         return;
     enum sample_kind kind = kind_of(pt, info);
     if (kind != SAMPLE_KINDS && !hit(pt, kind, info, context))
-        again(&pt->samplers[kind]);
+        again(pt, kind);
 }
 
 void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context)
@@ -283,6 +293,9 @@ void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const v
     if (!recorder_is_on() && thread_self() == NULL)
         return;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
-        if (pt->samplers[k].runs && !spec_of(k)->by_time && !hit(pt, k, info, context))
-            again(&pt->samplers[k]);
+        if (pt->samplers[k].runs && !spec_of(k)->by_time) {
+            pmu_sampler_careful(&pt->samplers[k].sampler); /* this one signal may stand for many */
+            if (!hit(pt, k, info, context))
+                again(pt, k);
+        }
 }

@@ -237,7 +237,10 @@ static void *sender(void *signals)
     for (; *s != 0; s++) {
         struct timespec nap = {.tv_nsec = 20000000}; /* one at a time, also on a crowded machine */
         nanosleep(&nap, NULL);
-        sigqueue(getpid(), *s, (union sigval){.sival_int = *s});
+        if (sigqueue(getpid(), *s, (union sigval){.sival_int = *s}) != 0) {
+            perror("sigqueue"); /* who waits for it would wait for ever */
+            exit(3);
+        }
     }
     return NULL;
 }
