@@ -237,10 +237,8 @@ static void *sender(void *signals)
     for (; *s != 0; s++) {
         struct timespec nap = {.tv_nsec = 20000000}; /* one at a time, also on a crowded machine */
         nanosleep(&nap, NULL);
-        if (sigqueue(getpid(), *s, (union sigval){.sival_int = *s}) != 0) {
-            perror("sigqueue"); /* who waits for it would wait for ever */
-            exit(3);
-        }
+        if (sigqueue(getpid(), *s, (union sigval){.sival_int = *s}) != 0)
+            abort(); /* who waits for it would wait for ever */
     }
     return NULL;
 }
@@ -255,11 +253,11 @@ static void waits(void)
     printf("block %d", pthread_sigmask(SIG_BLOCK, &all, &old));
     printf(" before %d", sigisemptyset(&old));
     pthread_sigmask(SIG_BLOCK, NULL, &old);
+    pthread_t t;
     int members = 0;
     for (int n = 1; n <= 64; n++)
         members += sigismember(&old, n) == 1;
     printf(" blocked %d\n", members);
-    pthread_t t;
     pthread_create(&t, NULL, sender, (void *)(uintptr_t)sent);
     for (int i = 0; sent[i] != 0; i++) {
         int signo = 0;
@@ -275,9 +273,8 @@ static void waits(void)
     }
     pthread_join(t, NULL);
     struct timespec none = {.tv_nsec = 1000};
-    errno = 0;
-    printf("nothing %d", sigtimedwait(&all, NULL, &none));
-    printf(" errno %d\n", errno);
+    int got = sigtimedwait(&all, NULL, &none);
+    printf("nothing %d errno %d\n", got, errno);
 }
 
 static void signal_file(void)
