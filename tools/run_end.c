@@ -37,7 +37,7 @@ static unsigned wait_for_writers(const char *folder, uint64_t seconds, unsigned 
     for (uint64_t i = 0;; i++) {
         rt_run_processes(folder, &p); /* before the folder: a file that follows is not missed */
         n = count_rank_files(folder, &indexed);
-        bool more = p.closing > 0 || p.file_follows > 0 || (n > 0 && !indexed);
+        bool more = p.closing > 0 || p.starting > 0 || p.file_follows > 0 || (n > 0 && !indexed);
         if (!more || i >= seconds * 20)
             break;
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);

@@ -2,6 +2,7 @@
  * The folder of a run: which rank files are there, in which order. */
 #include "writer/claim.h"
 #include "writer/drain.h"
+#include "writer/starting.h"
 
 #include "base/identity.h"
 
@@ -307,11 +308,23 @@ static bool stream_has_events(const char *path)
 struct counting {
     struct rt_processes *out;
     char host[65], boot_id[40];
+    uint32_t *writers; /* of all claims */
+    size_t writer_count;
 };
+
+static void note_writer(struct counting *n, uint32_t pid)
+{
+    uint32_t *more = realloc(n->writers, (n->writer_count + 1) * sizeof *more);
+    if (more == NULL)
+        return;
+    n->writers = more;
+    n->writers[n->writer_count++] = pid;
+}
 
 static void count_one(void *context, const struct claim *c)
 {
     struct counting *n = context;
+    note_writer(n, c->writer_pid);
     if ((c->state != CLAIM_WAITING && c->state != CLAIM_OPEN) ||
         claim_writer_lives(c, n->host, n->boot_id) == 0)
         return;
@@ -330,4 +343,8 @@ void rt_run_processes(const char *dir, struct rt_processes *out)
     *out = (struct rt_processes){0};
     claim_this_host(n.host, n.boot_id);
     (void)!claim_each(dir, count_one, &n);
+    /* Who has said it since is counted as if not: whoever waits looks again. */
+    out->starting = starting_count(dir, n.writers, n.writer_count);
+    out->living += out->starting;
+    free(n.writers);
 }

@@ -273,6 +273,7 @@ struct rt_processes {
     unsigned living;       /* traced processes whose writers live, or may live on another node */
     unsigned file_follows; /* those of them that have recorded something and have no file yet */
     unsigned closing;      /* writers on this host that live although their process is gone */
+    unsigned starting; /* writers on this host that have not said yet whose they are; living too */
 };
 void rt_run_processes(const char *dir, struct rt_processes *out);
 

@@ -267,4 +267,31 @@ for option in '-vcontext caller' '-values-follow 8' '-values-sample cpu:1ms'; do
     is "$status" 2 "$option without -values"
     like "$err" "^regtrace run: -${option:1:5}.* has no effect without -values" 'is told'
 done
+
+# A program that is over before its writer has begun: its file is there when the command is.
+mkdir -p "$T/slow" && cat >"$T/slow/slow.c" <<'END'
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    (void)argc;
+    nanosleep(&(struct timespec){.tv_nsec = 700000000}, NULL);
+    execv(WRITER, argv);
+    return 127;
+}
+END
+cat >"$T/slow/dies.c" <<'END'
+#include <regtrace.h>
+#include <signal.h>
+int main(void)
+{
+    regtrace_mark_set(1, 2);
+    return raise(SIGKILL);
+}
+END
+cc -DWRITER="\"$REGTRACE_BUILD/writer/regtrace-writer\"" -o "$T/slow/regtrace-writer" "$T/slow/slow.c" &&
+    cc -I"$REGTRACE_SOURCE/share/include" -o "$T/slow/dies" "$T/slow/dies.c" || exit 99
+REGTRACE_WRITER=$T/slow/regtrace-writer run 60 "$REGTRACE" run -o "$T/comes-late" -- "$T/slow/dies"
+like "$err" '1 process recorded in ' "a killed program whose writer comes late is waited for"
+ok_run "and recorded" test -s "$T/comes-late/rank-00000.h5"
 done_testing

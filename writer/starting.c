@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Writers that have just been started: a program may be over before its writer says in the folder that it is there. Source: proc(5). */
+#include "writer/starting.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A word of a command line, NULL behind the last. */
+static const char *next_word(const char *word, const char *end)
+{
+    word += strlen(word) + 1;
+    return word < end ? word : NULL;
+}
+
+static bool is_folder(const char *path, const struct stat *folder)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && s.st_dev == folder->st_dev && s.st_ino == folder->st_ino;
+}
+
+/* regtrace-writer ... --dir FOLDER */
+static bool writes_to(const char *pid, const struct stat *folder)
+{
+    char path[64], text[PATH_MAX + 256];
+    (void)snprintf(path, sizeof path, "/proc/%.20s/cmdline", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *slash = strrchr(text, '/');
+    if (strcmp(slash != NULL ? slash + 1 : text, "regtrace-writer") != 0)
+        return false;
+    const char *word = text;
+    while (word != NULL && strcmp(word, "--dir") != 0)
+        word = next_word(word, text + n);
+    word = word != NULL ? next_word(word, text + n) : NULL;
+    return word != NULL && is_folder(word, folder);
+}
+
+unsigned starting_count(const char *dir, const uint32_t *known, size_t count)
+{
+    struct stat folder;
+    unsigned found = 0;
+    DIR *d = stat(dir, &folder) == 0 ? opendir("/proc") : NULL;
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+        if (!isdigit((unsigned char)e->d_name[0]) || !writes_to(e->d_name, &folder))
+            continue;
+        uint32_t pid = (uint32_t)strtoul(e->d_name, NULL, 10);
+        size_t k = 0;
+        while (k < count && known[k] != pid)
+            k++;
+        found += k == count;
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    return found;
+}
