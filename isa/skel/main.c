@@ -3,6 +3,7 @@
  *
  * A program of its own, since it holds a decoder; `regtrace skel analyze` runs it. Exit status: 0; 1 where the file cannot be read or no
  * function has a name that was asked for; 2 for a wrong command line. */
+#include "isa/skel/clones.h"
 #include "isa/skel/replay.h"
 #include "isa/skel/source.h"
 
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "Usage: regtrace-skel [--function REGEX] [--dot|--summary|--source] IMAGE\n"
+    "Usage: regtrace-skel [--function REGEX] [--dot|--summary|--source|--clones FILE] IMAGE\n"
     "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
@@ -33,6 +34,8 @@ struct job {
     regex_t pattern;
     bool has_pattern, dot, summary, source;
     struct skel_source text;
+    struct clones clones;
+    const char *clones_path;
     struct skel_counts counts;
     uint64_t wanted;
     struct why {
@@ -59,16 +62,20 @@ static void analyse(struct job *j, const char *name, uint64_t start, uint64_t en
     j->wanted++;
     skel_analyse(&f);
     skel_count(&f, &j->counts);
-    if (f.reason != NULL)
+    if (f.reason != NULL && j->clones_path == NULL)
         note_reason(j, f.reason);
-    if (j->source && f.reason == NULL)
+    if (j->clones_path != NULL && f.reason == NULL)
+        f.reason = clones_add(&j->clones, &f);
+    if (j->clones_path != NULL && f.reason != NULL)
+        note_reason(j, f.reason);
+    else if (j->source && f.reason == NULL)
         skel_source_function(&j->text, &f);
     else if (j->source)
         (void)printf("\n/* %s at 0x%" PRIx64 " has no skeleton: %s (at 0x%" PRIx64 ") */\n", name,
                      start, f.reason, f.reason_at);
     else if (j->dot)
         skel_print_dot(stdout, &f);
-    else if (!j->summary)
+    else if (!j->summary && j->clones_path == NULL)
         skel_print(stdout, &f);
     arena_empty(&j->arena);
 }
@@ -179,6 +186,13 @@ static int finish(struct job *j, const char *pattern)
         (void)fprintf(stderr, "regtrace-skel: the source cannot be written\n");
         return 1;
     }
+    if (j->clones_path != NULL && clones_write(&j->clones, j->clones_path) != 0) {
+        (void)fprintf(stderr, "regtrace-skel: %s cannot be written\n", j->clones_path);
+        return 1;
+    }
+    if (j->clones_path != NULL)
+        (void)printf("%" PRIu64 " clones of %" PRIu64 " bytes; ", j->clones.function_count,
+                     (uint64_t)j->clones.e.bytes);
     if (j->dot || j->source)
         return 0;
     (void)printf("%" PRIu64 " functions, %" PRIu64 " analysed (%.1f %%), %" PRIu64 " bytes; ",
@@ -216,13 +230,11 @@ static int analyse_image(struct job *j, const char *path, const char *pattern)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"function", required_argument, NULL, 'f'},
-                                            {"dot", no_argument, NULL, 'd'},
-                                            {"summary", no_argument, NULL, 's'},
-                                            {"source", no_argument, NULL, 'c'},
-                                            {"replay", required_argument, NULL, 'r'},
-                                            {"base", required_argument, NULL, 'b'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"function", required_argument, NULL, 'f'}, {"dot", no_argument, NULL, 'd'},
+        {"summary", no_argument, NULL, 's'},        {"clones", required_argument, NULL, 'l'},
+        {"source", no_argument, NULL, 'c'},         {"replay", required_argument, NULL, 'r'},
+        {"base", required_argument, NULL, 'b'},     {NULL, 0, NULL, 0}};
     struct job j = {0};
     struct replay_job replay = {.code = 0};
     const char *pattern = NULL;
@@ -232,6 +244,7 @@ int main(int argc, char **argv)
         case 'f': pattern = optarg; break;
         case 'd': j.dot = true; break;
         case 's': j.summary = true; break;
+        case 'l': j.clones_path = optarg; break;
         case 'c': j.source = true; break;
         case 'r': replay.stream = optarg; break;
         case 'b': replay.r.image = strtoull(optarg, NULL, 16); break;

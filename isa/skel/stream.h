@@ -7,7 +7,8 @@
  *   - of each instruction: addresses of recorded accesses, in their order (8 bytes; of opaque ones first a byte that says how many
  *     follow; of repeated opaque ones the address and, in 8 bytes, how often); where it is a call, the tokens until it has returned;
  *     recorded values that it has left, by number;
- *   - at its end: if the outcome is recorded, a byte with the number of the successor that it went to; of tables two bytes.
+ *   - at its end: if the outcome is recorded, a byte with the number of the successor that it went to, the first of those that begin
+ *     there; of tables two bytes.
  * A value has as many bytes as skel_value_bytes() says: those above are zero. */
 #ifndef REGTRACE_ISA_SKEL_STREAM_H
 #define REGTRACE_ISA_SKEL_STREAM_H

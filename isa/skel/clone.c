@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A function's clone: its blocks in reverse postorder, each instruction as it was, and between them what records. */
+#include "isa/skel/clone.h"
+
+#include "isa/skel/cloner.h"
+#include "isa/skel/source.h"
+#include "isa/skel/stream.h"
+
+void cloner_refuse(struct cloner *c, const char *reason)
+{
+    if (c->reason == NULL)
+        c->reason = reason;
+}
+
+/* --- recording ------------------------------------------------------------------------------------------------------------------- */
+
+/* A register that may be changed where `live` matter, or one of the others that is none of `busy`, which is spilled. */
+unsigned cloner_take_register(const struct cloner *c, uint16_t live, uint16_t busy, bool *spill)
+{
+    uint16_t free = (uint16_t)(c->live.written & ~live & ~busy & ~(1u << RSP));
+    *spill = free == 0;
+    if (*spill)
+        free = (uint16_t)(~busy & ~(1u << RSP));
+    return (unsigned)__builtin_ctz(free);
+}
+
+/* The items so far, where those registers matter. */
+void cloner_flush(struct cloner *c, uint16_t live)
+{
+    uint16_t busy = 0;
+    unsigned offset = 0;
+    bool spill;
+    if (c->item_count == 0)
+        return;
+    for (unsigned k = 0; k < c->item_count; k++)
+        busy |= c->items[k].is_number ? 0 : (uint16_t)(1u << c->items[k].reg);
+    unsigned s = cloner_take_register(c, live, busy, &spill);
+    if (spill)
+        emit_slot_store(c->e, CLONE_SPILL, s);
+    emit_slot_load(c->e, CLONE_RECORDING, s);
+    for (unsigned k = 0; k < c->item_count; k++) {
+        const struct item *i = &c->items[k];
+        if (i->is_number)
+            emit_store_number(c->e, s, offset, i->number, i->bytes);
+        else
+            emit_store(c->e, s, offset, i->reg, i->bytes);
+        offset += i->bytes;
+    }
+    emit_lea(c->e, s, s, EMIT_NONE, (int32_t)offset);
+    emit_slot_store(c->e, CLONE_RECORDING, s);
+    if (spill)
+        emit_slot_load(c->e, CLONE_SPILL, s);
+    c->item_count = 0;
+}
+
+static void add(struct cloner *c, struct item item, uint16_t live)
+{
+    if (c->item_count == GROUP)
+        cloner_flush(c, live);
+    c->items[c->item_count++] = item;
+}
+
+void cloner_add_number(struct cloner *c, uint32_t n, unsigned bytes, uint16_t live)
+{
+    add(c, (struct item){.is_number = true, .bytes = (uint8_t)bytes, .number = n}, live);
+}
+
+static void add_value(struct cloner *c, uint32_t v, uint16_t live)
+{
+    const struct value *x = &c->f->values[v];
+    if (x->variable >= SKEL_FLAGS)
+        cloner_refuse(c, "a value that is recorded is in no general register");
+    else
+        add(c, (struct item){.bytes = (uint8_t)skel_value_bytes(c->f, v), .reg = x->variable},
+            live);
+}
+
+/* --- addresses ------------------------------------------------------------------------------------------------------------------- */
+
+/* The operand of an access: of an instruction's, first come those that read (lift.h). NULL: there is none such. */
+static const ZydisDecodedOperand *operand_of(struct cloner *c, struct one *x, uint32_t block,
+                                             const struct access *a)
+{
+    uint32_t before = 0;
+    MEMBERS_EACH (&c->accesses, block, n)
+        before += c->f->accesses[*n].at == a->at && &c->f->accesses[*n] < a;
+    for (int writes = 0; writes < 2; writes++)
+        for (unsigned n = 0; n < x->z.operand_count; n++) {
+            bool reads = (x->o[n].actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+            if (lift_is_accessed(x, n) && reads != (writes == 1) && before-- == 0)
+                return &x->o[n];
+        }
+    return NULL;
+}
+
+bool cloner_decode(struct cloner *c, const struct instruction *i, struct one *x)
+{
+    *x = (struct one){.f = c->f, .i = i};
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&c->decoder, i->bytes, i->form.length, &x->z, x->o));
+}
+
+/* Behind what a push leaves free; or where a register points. */
+static int32_t hidden_offset(const ZydisDecodedOperand *o)
+{
+    return o->mem.base == ZYDIS_REGISTER_RSP && (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0
+               ? -(int32_t)(o->size / 8)
+               : 0;
+}
+
+static void put_address(struct cloner *c, const struct instruction *i, const ZydisDecodedOperand *o,
+                        unsigned t)
+{
+    int base = lift_register(o->mem.base);
+    if (o->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM)
+        emit_with_memory(c->e, i, 0x8d, t, lift_register(o->mem.index) > 7, base > 7);
+    else
+        emit_lea(c->e, t, (unsigned)base, EMIT_NONE, hidden_offset(o));
+}
+
+static void record_address(struct cloner *c, const struct access *a, uint32_t block)
+{
+    const struct instruction *i = &c->f->instructions[a->at];
+    uint16_t live = live_before(&c->live, block, a->at);
+    struct one x;
+    const ZydisDecodedOperand *o = cloner_decode(c, i, &x) ? operand_of(c, &x, block, a) : NULL;
+    bool spill;
+    bool plain = o != NULL && o->mem.type == ZYDIS_MEMOP_TYPE_MEM &&
+                 o->mem.segment != ZYDIS_REGISTER_FS && o->mem.segment != ZYDIS_REGISTER_GS &&
+                 i->form.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX &&
+                 (o->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM ||
+                  (i->form.address_width == 64 && lift_register(o->mem.base) >= 0));
+    /* pop's operand is found by the stack pointer behind it. */
+    plain = plain &&
+            (x.z.mnemonic != ZYDIS_MNEMONIC_POP || o->encoding != ZYDIS_OPERAND_ENCODING_MODRM_RM);
+    if (a->opaque || !plain) {
+        cloner_refuse(c, "an access of which only the instruction itself knows the address");
+        return;
+    }
+    cloner_flush(c, live);
+    unsigned t = cloner_take_register(c, live, 0, &spill);
+    if (spill)
+        emit_slot_store(c->e, CLONE_SPILL_2, t);
+    put_address(c, i, o, t);
+    add(c, (struct item){.bytes = 8, .reg = (uint8_t)t}, live);
+    cloner_flush(c, live);
+    if (spill)
+        emit_slot_load(c->e, CLONE_SPILL_2, t);
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------------------------ */
+
+static void put_instruction(struct cloner *c, const struct instruction *i, bool last, unsigned end)
+{
+    bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT &&
+                 i->form.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+    if (plain && (i->form.opcode == 0xcc || i->form.opcode == 0xcd || i->form.opcode == 0xf1)) {
+        cloner_refuse(c, "a breakpoint or interrupt of its own");
+        return;
+    }
+    switch ((enum flow)i->form.flow) {
+    case FLOW_CALL:
+        if (i->target == i->next) {
+            cloner_refuse(c, "a call to find out where it is");
+            return;
+        }
+        emit_byte(c->e, 0xe8);
+        emit_fixup(c->e, CLONE_IMAGE, i->target, 0);
+        break;
+    case FLOW_JUMP:
+        if (last && end == END_TAIL) {
+            emit_byte(c->e, 0xe9);
+            emit_fixup(c->e, CLONE_IMAGE, i->target, 0);
+        }
+        break; /* others: cloner_end() */
+    case FLOW_BRANCH: break;
+    case FLOW_JUMP_POINTER:
+        if (end == END_TABLE)
+            break;
+        emit_copy(c->e, i);
+        break;
+    case FLOW_NEXT:
+    case FLOW_CALL_POINTER:
+    case FLOW_RETURN:
+    case FLOW_END:
+        if (i->form.imm_relative || (i->form.relative && i->form.address_width != 64))
+            cloner_refuse(c, "an instruction that cannot run elsewhere");
+        emit_copy(c->e, i);
+        break;
+    }
+}
+
+static bool is_call(const struct instruction *i)
+{
+    return i->form.flow == FLOW_CALL || i->form.flow == FLOW_CALL_POINTER;
+}
+
+static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
+{
+    uint16_t live = c->live.in[block];
+    if (number != UINT32_MAX) {
+        cloner_add_number(c, TOKEN_ENTER, 1, live);
+        cloner_add_number(c, number, 4, live);
+    }
+    MEMBERS_EACH (&c->values, block, n)
+        if (c->f->values[*n].kind == V_ENTRY && c->f->values[*n].recorded)
+            add_value(c, *n, live);
+    MEMBERS_EACH (&c->values, block, n) {
+        const struct value *x = &c->f->values[*n];
+        if (x->kind == V_PHI && x->recorded && x->arg_count != 0)
+            add_value(c, *n, live);
+    }
+    cloner_flush(c, live);
+}
+
+static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_t next)
+{
+    struct function *f = c->f;
+    const struct block *b = &f->blocks[block];
+    c->labels[block] = 1 + c->e->bytes;
+    put_entry(c, block, number);
+    for (uint32_t at = b->first; at < b->first + b->count && c->reason == NULL; at++) {
+        const struct instruction *i = &f->instructions[at];
+        bool last = at + 1 == b->first + b->count;
+        MEMBERS_EACH (&c->accesses, block, n)
+            if (f->accesses[*n].at == at && f->accesses[*n].recorded)
+                record_address(c, &f->accesses[*n], block);
+        cloner_flush(c, live_before(&c->live, block, at));
+        put_instruction(c, i, last, b->end);
+        uint16_t live = live_behind(&c->live, block, at);
+        if (is_call(i) && !(last && b->end == END_NORETURN))
+            cloner_add_number(c, TOKEN_RESUME, 1, live);
+        MEMBERS_EACH (&c->values, block, n) {
+            const struct value *x = &f->values[*n];
+            if (x->recorded && x->at == at && x->kind != V_PHI && x->kind != V_ENTRY)
+                add_value(c, *n, live);
+        }
+        cloner_flush(c, live);
+    }
+    cloner_end(c, block, next);
+}
+
+const char *clone_function(struct function *f, struct emit *e, uint32_t number,
+                           struct clone_function *out)
+{
+    size_t bytes = e->bytes, fixups = e->fixup_count;
+    struct cloner c = {.f = f,
+                       .e = e,
+                       .live = live_find(f),
+                       .values = members_values(f),
+                       .accesses = members_accesses(f),
+                       .labels = arena_take(f->arena, (f->block_count + 1) * sizeof(size_t))};
+    if (!ZYAN_SUCCESS(
+            ZydisDecoderInit(&c.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+        cloner_refuse(&c, "there is no decoder");
+    for (uint32_t k = 0; k < f->order_count && c.reason == NULL; k++)
+        put_block(&c, f->order[k], k == 0 ? number : UINT32_MAX,
+                  k + 1 < f->order_count ? f->order[k + 1] : UINT32_MAX);
+    if (c.reason == NULL)
+        cloner_finish(&c);
+    while (e->bytes % 16 != 0)
+        emit_byte(e, 0xcc);
+    *out = (struct clone_function){.address = f->start,
+                                   .code = bytes,
+                                   .bytes = (uint32_t)(e->bytes - bytes),
+                                   .number = number};
+    if (c.reason != NULL) {
+        e->bytes = bytes;
+        e->fixup_count = fixups;
+    }
+    return c.reason;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clones: functions once more, with what their plan records written to the thread's recording (stream.h) as they run. What is called
+ * and jumped to outside of a function is where it was.
+ *
+ * A file of clones is this header, functions, fixups, code; in the machine's own byte order. Addresses are those of the image's file.
+ * Code runs wherever it is put, at most 2 GiB from the image, when its fixups are done. */
+#ifndef REGTRACE_ISA_SKEL_CLONE_H
+#define REGTRACE_ISA_SKEL_CLONE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLONES_MAGIC "rtclone"
+#define CLONES_VERSION 1
+
+struct clones_head {
+    char magic[8];
+    uint32_t version, function_count;
+    uint64_t fixup_count, code_bytes;
+};
+
+struct clone_function {
+    uint64_t address;
+    uint64_t code;   /* offset of its clone */
+    uint32_t bytes;  /* of that */
+    uint32_t number; /* its skeleton's */
+};
+
+enum clone_fixup_kind {
+    CLONE_IMAGE, /* the 32-bit distance from the instruction's end, `behind` bytes further, to that address of the image */
+    CLONE_THREAD, /* 32 bits: enum clone_slot `target`, from fs */
+    CLONE_CODE,   /* 64 bits: the address of the code's byte `target` */
+};
+
+/* Of each thread, 8 bytes each. */
+enum clone_slot {
+    CLONE_RECORDING, /* where the next byte of its recording goes */
+    CLONE_SPILL,     /* registers that had to be used */
+    CLONE_SPILL_2,
+};
+
+struct clone_fixup {
+    uint64_t target, at;
+    uint32_t kind, behind;
+};
+
+struct function;
+struct emit;
+/* Behind what there is. NULL, or why it can have none; then there is nothing more than before. */
+const char *clone_function(struct function *f, struct emit *e, uint32_t number,
+                           struct clone_function *out);
+
+#endif

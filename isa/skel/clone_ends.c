@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where a clone's blocks go: branches, outcomes that are recorded on the way, jumps through tables. */
+#include "isa/skel/cloner.h"
+
+static void link_to(struct cloner *c, uint32_t block)
+{
+    c->links = arena_grow(c->f->arena, c->links, c->link_count, sizeof *c->links);
+    c->links[c->link_count++] = (struct link){c->e->bytes, block};
+    emit_bytes(c->e, (const uint8_t[4]){0}, 4);
+}
+
+static void go(struct cloner *c, uint32_t to, uint32_t next)
+{
+    if (to == next)
+        return;
+    emit_byte(c->e, 0xe9);
+    link_to(c, to);
+}
+
+static struct stub *new_stub(struct cloner *c, uint32_t to, uint32_t outcome, unsigned bytes)
+{
+    c->stubs = arena_grow(c->f->arena, c->stubs, c->stub_count, sizeof *c->stubs);
+    struct stub *s = &c->stubs[c->stub_count++];
+    *s = (struct stub){.to = to,
+                       .outcome = outcome,
+                       .outcome_bytes = (uint8_t)bytes,
+                       .spilled = -1,
+                       .spilled_2 = -1};
+    return s;
+}
+
+static const struct decision *decision_of(const struct function *f, uint32_t block)
+{
+    for (uint32_t k = 0; k < f->decision_count; k++)
+        if (f->decisions[k].block == block)
+            return &f->decisions[k];
+    return NULL;
+}
+
+/* Jcc with a distance of 32 bits, at the end; loop and jrcxz, which reach less, over a jump. */
+static void put_condition(struct cloner *c, const struct instruction *i)
+{
+    bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT;
+    if (i->form.has_66 || (plain && i->form.opcode == 0xc7)) {
+        cloner_refuse(c, "a branch that processors take differently, or of a transaction");
+    } else if (plain && i->form.opcode >= 0xe0 && i->form.opcode <= 0xe3) {
+        if (i->form.address_width == 32)
+            emit_byte(c->e, 0x67);
+        emit_bytes(c->e, (const uint8_t[]){i->form.opcode, 2, 0xeb, 5, 0xe9}, 5);
+        return;
+    }
+    emit_bytes(c->e, (const uint8_t[]){0x0f, (uint8_t)(0x80 | (i->form.opcode & 15))}, 2);
+}
+
+static void put_branch(struct cloner *c, uint32_t block, uint32_t next)
+{
+    const struct block *b = &c->f->blocks[block];
+    const struct instruction *i = &c->f->instructions[b->first + b->count - 1];
+    const struct decision *d = decision_of(c->f, block);
+    bool recorded = d != NULL && d->recorded;
+    uint32_t on = b->succ[b->succ_count > 1];
+    if (b->succ_count == 1) { /* both ways lead to the same place */
+        if (i->form.map == ZYDIS_OPCODE_MAP_DEFAULT && i->form.opcode >= 0xe0)
+            cloner_refuse(c, "a loop instruction that leads on");
+        if (recorded)
+            cloner_add_number(c, 0, 1, c->live.in[on]);
+        cloner_flush(c, c->live.in[on]);
+        go(c, on, next);
+        return;
+    }
+    put_condition(c, i);
+    if (recorded) {
+        size_t at = c->e->bytes;
+        emit_bytes(c->e, (const uint8_t[4]){0}, 4);
+        new_stub(c, b->succ[0], 0, 1)->at = at;
+        cloner_add_number(c, 1, 1, c->live.in[on]);
+        cloner_flush(c, c->live.in[on]);
+    } else {
+        link_to(c, b->succ[0]);
+    }
+    go(c, on, next);
+}
+
+struct table {
+    uint64_t low, count; /* places from there on, one a byte */
+    const struct instruction *jump;
+    unsigned t, s; /* registers, and whether they are to be loaded again */
+    bool spill_t, spill_s;
+    size_t entries; /* of the clone's table, 8 bytes each */
+};
+
+/* t: where it would go, less the lowest; then to that entry of the table behind. */
+static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
+{
+    struct emit *e = c->e;
+    const struct instruction *i = j->jump;
+    if (j->spill_t)
+        emit_slot_store(e, CLONE_SPILL, j->t);
+    if (j->spill_s)
+        emit_slot_store(e, CLONE_SPILL_2, j->s);
+    if (i->form.mod != 3)
+        emit_with_memory(e, i, 0x8b, j->t, lift_register(x->o[0].mem.index) > 7,
+                         lift_register(x->o[0].mem.base) > 7);
+    else
+        emit_move(e, j->t, i->form.rm | (unsigned)(i->form.rex_b != 0 ? 8 : 0));
+    emit_address(e, j->s, j->low); /* without changing flags: t - s is t + ~s + 1 */
+    emit_not(e, j->s);
+    emit_lea(e, j->t, j->s, j->t, 1);
+    size_t distance = emit_place(e, j->s);
+    emit_load_indexed(e, j->s, j->s, j->t);
+    emit_jump_register(e, j->s);
+    emit_link(e, distance, e->bytes);
+    j->entries = e->bytes;
+    for (uint64_t k = 0; k < j->count; k++)
+        emit_bytes(e, (const uint8_t[8]){0}, 8);
+}
+
+/* One for each successor; last, for where no target was found, the jump as it was. */
+static void put_table_stubs(struct cloner *c, uint32_t block, const struct table *j, unsigned bytes)
+{
+    const struct block *b = &c->f->blocks[block];
+    size_t *stubs = arena_take(c->f->arena, (size_t)j->count * sizeof *stubs);
+    for (uint32_t k = 0; k <= b->succ_count; k++) {
+        bool known = k < b->succ_count;
+        struct stub *stub = known ? new_stub(c, b->succ[k], k, bytes) : new_stub(c, 0, 0, 0);
+        stub->instead = known ? NULL : j->jump;
+        stub->spilled = (int8_t)(j->spill_t ? (int)j->t : -1);
+        stub->spilled_2 = (int8_t)(j->spill_s ? (int)j->s : -1);
+        stub->first = j->entries;
+        stub->count = (size_t)j->count;
+        stub->entries = stubs;
+        for (uint64_t n = 0; n < j->count; n++) /* of several the first, as stream.h says */
+            if (stubs[n] == 0 && (!known || c->f->blocks[b->succ[k]].start == j->low + n))
+                stubs[n] = c->stub_count;
+    }
+}
+
+/* Where a jump through a table goes is looked up by the distance from the function's start: in a table of the clone's own, whose
+ * entries are its stubs. */
+static void put_table(struct cloner *c, uint32_t block)
+{
+    struct function *f = c->f;
+    const struct block *b = &f->blocks[block];
+    uint32_t at = b->first + b->count - 1;
+    const struct decision *d = decision_of(f, block);
+    struct table j = {.low = UINT64_MAX, .jump = &f->instructions[at]};
+    uint64_t high = 0;
+    uint16_t live = 0;
+    struct one x;
+    for (uint32_t k = 0; k < b->succ_count; k++) {
+        uint64_t start = f->blocks[b->succ[k]].start;
+        live |= c->live.in[b->succ[k]];
+        j.low = start < j.low ? start : j.low;
+        high = start > high ? start : high;
+    }
+    bool known = cloner_decode(c, j.jump, &x);
+    bool segment =
+        known && x.o[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+        (x.o[0].mem.segment == ZYDIS_REGISTER_FS || x.o[0].mem.segment == ZYDIS_REGISTER_GS);
+    if (high - j.low > 1 << 16 || !known || segment) {
+        cloner_refuse(c, "a jump through a table that is too wide");
+        return;
+    }
+    j.count = high - j.low + 1;
+    j.t = cloner_take_register(c, live, c->live.uses[at], &j.spill_t);
+    j.s = cloner_take_register(c, live, (uint16_t)(c->live.uses[at] | 1u << j.t), &j.spill_s);
+    put_lookup(c, &j, &x);
+    put_table_stubs(c, block, &j, d != NULL && d->recorded ? 2 : 0);
+}
+
+void cloner_end(struct cloner *c, uint32_t block, uint32_t next)
+{
+    const struct block *b = &c->f->blocks[block];
+    switch ((enum block_end)b->end) {
+    case END_FALL:
+    case END_JUMP: go(c, b->succ[0], next); break;
+    case END_BRANCH: put_branch(c, block, next); break;
+    case END_TABLE: put_table(c, block); break;
+    case END_RETURN:
+    case END_TAIL:
+    case END_NORETURN: break;
+    }
+}
+
+static void put_stub(struct cloner *c, const struct stub *s)
+{
+    for (size_t k = 0; s->entries != NULL && k < s->count; k++)
+        if (s->entries[k] == (size_t)(s - c->stubs) + 1)
+            emit_fixup_at(c->e, CLONE_CODE, c->e->bytes, s->first + 8 * k);
+    if (s->entries == NULL)
+        emit_link(c->e, s->at, c->e->bytes);
+    if (s->spilled >= 0)
+        emit_slot_load(c->e, CLONE_SPILL, (unsigned)s->spilled);
+    if (s->spilled_2 >= 0)
+        emit_slot_load(c->e, CLONE_SPILL_2, (unsigned)s->spilled_2);
+    if (s->instead != NULL) {
+        emit_copy(c->e, s->instead);
+        return;
+    }
+    if (s->outcome_bytes != 0)
+        cloner_add_number(c, s->outcome, s->outcome_bytes, c->live.in[s->to]);
+    cloner_flush(c, c->live.in[s->to]);
+    go(c, s->to, UINT32_MAX);
+}
+
+void cloner_finish(struct cloner *c)
+{
+    for (uint32_t k = 0; k < c->stub_count; k++)
+        put_stub(c, &c->stubs[k]);
+    for (uint32_t k = 0; k < c->link_count; k++)
+        emit_link(c->e, c->links[k].at, c->labels[c->links[k].to] - 1);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A clone while it is written: clone.c blocks and what they record, clone_ends.c where they go. */
+#ifndef REGTRACE_ISA_SKEL_CLONER_H
+#define REGTRACE_ISA_SKEL_CLONER_H
+
+#include "isa/skel/emit.h"
+#include "isa/skel/lift.h"
+#include "isa/skel/live.h"
+
+enum { GROUP = 8 };
+
+/* One thing that is recorded. */
+struct item {
+    bool is_number;
+    uint8_t bytes, reg;
+    uint32_t number;
+};
+
+/* The 32-bit distance at `at` leads to a block; or to a stub that records an outcome before. */
+struct link {
+    size_t at;
+    uint32_t to;
+};
+
+struct stub {
+    size_t at; /* whose distance leads there ... */
+    /* ... or, if entries != NULL, a table's entries from code byte `first` on: those that have this stub's number + 1 */
+    size_t first, count;
+    const size_t *entries;
+    uint32_t to, outcome;
+    const struct instruction *instead; /* it leaves the clone by this one */
+    uint8_t outcome_bytes;             /* 0: none is recorded */
+    int8_t spilled, spilled_2;         /* registers to be loaded again first; -1 */
+};
+
+struct cloner {
+    struct function *f;
+    struct emit *e;
+    ZydisDecoder decoder; /* those of code know no operands */
+    struct live live;
+    struct members values, accesses;
+    size_t *labels; /* by block, 1 + offset */
+    struct link *links;
+    uint32_t link_count;
+    struct stub *stubs;
+    uint32_t stub_count;
+    const char *reason;
+    struct item items[GROUP];
+    unsigned item_count;
+};
+
+void cloner_refuse(struct cloner *c, const char *reason);
+bool cloner_decode(struct cloner *c, const struct instruction *i, struct one *x);
+/* A register that may be changed where `live` matter, or one of the others that is none of `busy`, which is spilled. */
+unsigned cloner_take_register(const struct cloner *c, uint16_t live, uint16_t busy, bool *spill);
+/* One more thing to be recorded; and all of them so far are, where those registers matter. */
+void cloner_add_number(struct cloner *c, uint32_t n, unsigned bytes, uint16_t live);
+void cloner_flush(struct cloner *c, uint16_t live);
+
+/* Behind a block's last instruction; `next` is the block that is written next. */
+void cloner_end(struct cloner *c, uint32_t block, uint32_t next);
+/* Behind the last block: stubs, distances. */
+void cloner_finish(struct cloner *c);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See clones.h. */
+#include "isa/skel/clones.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *clones_add(struct clones *c, struct function *f)
+{
+    if (c->function_count == c->room) {
+        c->room = 2 * c->room + 64;
+        c->functions = emit_more(c->functions, c->room * sizeof *c->functions);
+    }
+    const char *reason = clone_function(f, &c->e, c->number++, &c->functions[c->function_count]);
+    c->function_count += reason == NULL;
+    return reason;
+}
+
+static bool put(FILE *out, const void *bytes, size_t size, size_t count)
+{
+    return count == 0 || fwrite(bytes, size, count, out) == count;
+}
+
+int clones_write(struct clones *c, const char *path)
+{
+    struct clones_head head = {.version = CLONES_VERSION,
+                               .function_count = (uint32_t)c->function_count,
+                               .fixup_count = c->e.fixup_count,
+                               .code_bytes = c->e.bytes};
+    memcpy(head.magic, CLONES_MAGIC, sizeof head.magic);
+    FILE *out = fopen(path, "we");
+    if (out == NULL)
+        return -errno;
+    bool good = put(out, &head, sizeof head, 1) &&
+                put(out, c->functions, sizeof *c->functions, c->function_count) &&
+                put(out, c->e.fixups, sizeof *c->e.fixups, c->e.fixup_count) &&
+                put(out, c->e.code, 1, c->e.bytes);
+    good = fclose(out) == 0 && good;
+    free(c->functions);
+    free(c->e.fixups);
+    free(c->e.code);
+    return good ? 0 : -EIO;
+}

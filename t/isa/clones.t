@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Functions' clones that record as they run: what they write is, byte for byte, what single steps by ptrace say that a recording is; the
+# program's output is the same; and the skeletons make of it the processor's accesses.
+. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 1
+[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
+[ "$(getconf LONG_BIT)" = 64 ] && setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomisation here"
+SKEL=$REGTRACE_BUILD/isa/regtrace-skel
+CHECK=$REGTRACE_BUILD/t/isa/skeleton
+ORACLE=$REGTRACE_BUILD/t/oracle/oracle
+cc -O2 -Wall -Wextra -Werror -shared -fPIC -D_GNU_SOURCE -I"$REGTRACE_SOURCE" -o clones.so "$here/clones.c" || exit 99
+
+# with ENTER COMMAND...: the environment is the same for all, since the stack begins behind it.
+with() {
+    local enter=$1
+    shift
+    setarch -R env -i CLONES_FILE=clones CLONES_ENTER="$enter" CLONES_STREAM=recorded LD_PRELOAD=./clones.so "$@" </dev/null
+}
+# place PROGRAM SECTION FIELD: of the section table, in hexadecimal; 4: the address, 6: the size.
+place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
+# recorded NAME PROGRAM ARGUMENT...
+recorded() {
+    local name=$1 program=$2 bias=0 from to said
+    shift
+    ! readelf -h "$program" | grep -q 'Type:.*DYN' || bias=0x555555554000
+    from=$((bias + 0x$(place "$program" .init 4))) to=$((bias + 0x$(place "$program" .text 4) + 0x$(place "$program" .text 6)))
+    rm -f recorded
+    said=$("$SKEL" --clones clones "$program") || diag "$said"
+    diag "$name: $(head -1 <<<"$said")"
+    unlike "$said" 'not analysed' "$name: every function has a clone"
+    with 0 timeout 500 "$ORACLE" -r "$(printf '%x:%x' $from $to)" -o steps "$@" >/dev/null || diag "the single-stepper: $?"
+    "$@" >bare.out </dev/null
+    with 1 "$@" >cloned.out
+    is "$? $(cksum <cloned.out)" "0 $(cksum <bare.out)" "$name: prints what it prints without them"
+    "$SKEL" --source "$program" >all.c && gcc -O0 -w -shared -fPIC -o all.so all.c || diag "no skeletons"
+    sed -n '/^const struct skeleton_function/,$s/^    {0x\([0-9a-f]*\), f_.*/\1/p' all.c >functions
+    SKELETON_KNOWN=1 "$CHECK" "$program" "$(printf %x $((bias)))" steps functions stream trace >said
+    ok_run "$name: the recording is what single steps say" cmp stream recorded
+    "$SKEL" --replay recorded --base "$(printf %x $((bias)))" all.so >replayed
+    ok_run "$name: its replay is the processor's accesses" cmp trace replayed
+    ok_run "$name: and many" test "$(wc -l <replayed)" -gt 3000
+    diag "$name: $(wc -l <replayed) accesses of $(stat -c %s recorded) bytes"
+}
+
+for compiler in gcc clang; do
+    command -v $compiler >/dev/null || { skip "$compiler" "it is not installed"; continue; }
+    all=(-O0 -O1 -O2 -O3 -Os '-O3 -march=x86-64-v3 -funroll-loops' '-O2 -fno-omit-frame-pointer -fno-jump-tables -fno-inline' '-O2 -fno-pie -no-pie')
+    [ -n "${SKELETON_LONG:-}" ] || [ $compiler = gcc ] || all=(-O0)
+    [ -n "${SKELETON_LONG:-}" ] || [ $compiler = clang ] || all=(-O2 '-O3 -march=x86-64-v3 -funroll-loops')
+    for flags in "${all[@]}"; do
+        # shellcheck disable=SC2086
+        $compiler $flags -o kernels "$here/kernels.c" -lm 2>compile.err || { ok 1 "$compiler $flags" || diag "$(cat compile.err)"; continue; }
+        case $flags in
+        *v3*) ./kernels >/dev/null 2>&1 || { skip "$compiler $flags" "this processor has no AVX2"; continue; } ;;
+        esac
+        recorded "$compiler $flags" ./kernels 4
+    done
+done
+# The check itself: one byte more, or another.
+cp recorded changed
+printf '\000' >>changed
+ok_run "a byte too many is seen" bash -c '! cmp -s stream changed'
+run 20 "$SKEL" --clones /nowhere/clones ./kernels
+is "$status" 1 "a file that cannot be written"
+like "$err" '/nowhere/clones cannot be written' "is told"
+done_testing
