@@ -154,5 +154,5 @@ void pmu_event_read(int fd, const struct pmu_direct *d, struct pmu_reading *out)
     if (is_here(d) && pmu_page_read(d->page, processor_counter, out))
         return;
     *out = (struct pmu_reading){0};
-    (void)sys_call6(SYS_read, fd, (long)out, sizeof *out, 0, 0, 0);
+    (void)pmu_perf_read(fd, out);
 }

@@ -43,7 +43,9 @@ int pmu_perf_open_high(struct perf_event_attr attr);
 int pmu_perf_open_signalling(struct perf_event_attr attr, int signo, uint32_t kernel_tid);
 /* Does it count? 0; -errno where it cannot be opened, -EBUSY where it never comes to run. */
 int pmu_perf_try(struct perf_event_attr attr);
+/* Both leave alone what is no event: a descriptor of the program's that has taken the number of one of ours. */
 void pmu_perf_close(int fd);
+bool pmu_perf_read(int fd, struct pmu_reading *out);
 /* -n ... n of a file of /proc; INT32_MIN: there is none. */
 int pmu_read_number(const char *path);
 

@@ -53,9 +53,22 @@ int pmu_perf_open(struct perf_event_attr attr)
     return pmu_perf_open_in(attr, -1);
 }
 
+/* Programs close descriptors that they do not know, and use the number themselves. */
+static bool is_event(int fd)
+{
+    uint64_t id;
+    return fd >= 0 && sys_call6(SYS_ioctl, fd, PERF_EVENT_IOC_ID, (long)&id, 0, 0, 0) == 0;
+}
+
 void pmu_perf_close(int fd)
 {
-    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+    if (is_event(fd))
+        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+bool pmu_perf_read(int fd, struct pmu_reading *out)
+{
+    return is_event(fd) && sys_call6(SYS_read, fd, (long)out, sizeof *out, 0, 0, 0) == sizeof *out;
 }
 
 /* The kernel gives a counter to whoever asks, and lets it wait where others hold all there are. At first it may have to wait for its turn
@@ -69,8 +82,8 @@ int pmu_perf_try(struct perf_event_attr attr)
     if (fd < 0)
         return fd;
     for (unsigned i = 0; rc == 0 && r.running == 0 && i < LOOKS; i++) {
-        long got = sys_call6(SYS_read, fd, (long)&r, sizeof r, 0, 0, 0);
-        rc = got != (long)sizeof r || (r.running == 0 && r.enabled > TURN_NS) ? -EBUSY : 0;
+        bool got = pmu_perf_read(fd, &r);
+        rc = !got || (r.running == 0 && r.enabled > TURN_NS) ? -EBUSY : 0;
     }
     pmu_perf_close(fd);
     return rc;
@@ -244,8 +257,7 @@ static uint64_t read_count(const struct pmu_thread *t)
 uint32_t pmu_thread_share(const struct pmu_thread *t)
 {
     struct pmu_reading r = {0};
-    if (t->backend == NULL || !t->backend->kernels ||
-        sys_call6(SYS_read, t->fd, (long)&r, sizeof r, 0, 0, 0) != (long)sizeof r ||
+    if (t->backend == NULL || !t->backend->kernels || !pmu_perf_read(t->fd, &r) ||
         r.running >= r.enabled)
         return 1000;
     return (uint32_t)(r.running * 1000 / r.enabled);

@@ -314,8 +314,10 @@ void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program)
 
 void pmu_sampler_end(struct pmu_sampler *s)
 {
-    if (s->made)
-        (void)sys_call6(s->spec->by_time ? SYS_timer_delete : SYS_close, s->id, 0, 0, 0, 0, 0);
+    if (s->made && s->spec->by_time)
+        (void)sys_call6(SYS_timer_delete, s->id, 0, 0, 0, 0, 0);
+    else if (s->made)
+        pmu_perf_close(s->id);
     s->made = false;
 }
 

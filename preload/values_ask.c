@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +35,8 @@ static char *environment[ENVIRONMENT_MAX + 1];
 
 /* fd -1: not started; gone: for good. */
 static int fd = -1;
+static dev_t device; /* what it is, whatever the program does to the number */
+static ino_t inode;
 static bool gone;
 static unsigned late;
 static uint8_t received[sizeof(struct values_answer)];
@@ -56,6 +59,20 @@ static void close_fd(int n)
         (void)sys_call6(SYS_close, n, 0, 0, 0, 0, 0);
 }
 
+static bool is_ours(void)
+{
+    struct stat s;
+    return fd >= 0 && sys_call6(SYS_fstat, fd, (long)&s, 0, 0, 0, 0) == 0 && s.st_dev == device &&
+           s.st_ino == inode;
+}
+
+/* Programs close descriptors that they do not know, and use the number themselves: theirs stays open. */
+static void drop(void)
+{
+    if (is_ours())
+        drop();
+}
+
 /* said: what it writes to standard error, for when it does not serve; -1: nobody reads that. */
 static int start(int said)
 {
@@ -73,13 +90,18 @@ static int start(int said)
     close_fd(pair[0]);
     got = 0;
     late = 0;
-    return rc < 0 ? (int)rc : fd < 0 ? fd : 0;
+    struct stat s;
+    rc = rc < 0 ? rc : fd < 0 ? fd : sys_call6(SYS_fstat, fd, (long)&s, 0, 0, 0, 0);
+    if (rc < 0)
+        return (int)rc;
+    device = s.st_dev;
+    inode = s.st_ino;
+    return 0;
 }
 
 static void give_up(const char *why)
 {
-    close_fd(fd);
-    fd = -1;
+    drop();
     gone = true;
     log_line(LOG_ERROR, why);
 }
@@ -128,7 +150,7 @@ bool values_ask(const struct values_question *q, struct values_answer *a)
 {
     if (gone)
         return false;
-    if (fd < 0 && start(-1) != 0) {
+    if (!is_ours() && start(-1) != 0) {
         give_up("no further values: regtrace-vprofiler cannot be started in this process");
         return false;
     }

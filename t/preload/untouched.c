@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A program of odd parts, each of which prints what it has come to; followed in its handlers of samples or not, that is the same. */
+#include <fcntl.h>
 #include <fenv.h>
 #include <math.h>
 #include <pthread.h>
@@ -215,14 +216,36 @@ static void part_signals(int times)
     printf("signals %d %llu\n", faults, (unsigned long long)shared);
 }
 
+enum { MANY = 1000 };
+
+/* Closes all that it does not know, as daemons do, and takes each number itself, now and then anew. */
+static void part_descriptors(int times)
+{
+    int alive = 0;
+    for (int i = 0; i < times; i++) {
+        for (int fd = 3; fd < MANY; fd++) {
+            (void)close(fd);
+            if (dup2(STDOUT_FILENO, fd) != fd)
+                abort();
+        }
+        for (int j = 0; j < 20000; j++)
+            sum = mix(sum + (uint64_t)j);
+        alive = 0;
+        for (int fd = 3; fd < MANY; fd++)
+            alive += fcntl(fd, F_GETFD) >= 0;
+    }
+    printf("descriptors %d %llu\n", alive, (unsigned long long)sum);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*part)(int);
-    } parts[] = {{"repair", part_repair},   {"leave", part_leave},     {"threads", part_threads},
-                 {"numbers", part_numbers}, {"strings", part_strings}, {"calls", part_calls},
-                 {"signals", part_signals}};
+    } parts[] = {{"repair", part_repair},   {"leave", part_leave},
+                 {"threads", part_threads}, {"numbers", part_numbers},
+                 {"strings", part_strings}, {"calls", part_calls},
+                 {"signals", part_signals}, {"descriptors", part_descriptors}};
     for (size_t i = 0; argc == 3 && i < sizeof parts / sizeof *parts; i++)
         if (strcmp(argv[1], parts[i].name) == 0)
             parts[i].part(atoi(argv[2]));

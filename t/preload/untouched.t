@@ -12,7 +12,7 @@ diag "samples by $often"
 
 for how in 'vp-classic 16' 'vp-addr 64'; do
     read -r plugin follow <<<"$how"
-    for part in 'repair 10' 'leave 100' 'threads 10' 'numbers 10' 'strings 200' 'calls 50' 'signals 200'; do
+    for part in 'repair 10' 'leave 100' 'threads 10' 'numbers 10' 'strings 200' 'calls 50' 'signals 200' 'descriptors 100'; do
         # shellcheck disable=SC2086
         same "$part, $plugin, $follow followed" REGTRACE_VALUES="$plugin" REGTRACE_VALUES_FOLLOW="$follow" \
             REGTRACE_VALUES_SAMPLE=$often REGTRACE_VCONTEXT=callers "$P/untouched" $part
