@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clones: functions once more, with what their plan records written to the thread's recording (stream.h) as they run. What is called
+ * Clones: functions once more, with what their plan records written to the thread's recording (isa/skel/stream.h) as they run. What is called
  * and jumped to outside of a function is where it was.
  *
- * A file of clones is this header, functions, fixups, code; in the machine's own byte order. Addresses are those of the image's file.
+ * A file of clones is this header, functions, fixups, places, code; in the machine's own byte order. Addresses are those of the image's file.
  * Code runs wherever it is put, at most 2 GiB from the image, when its fixups are done. */
-#ifndef REGTRACE_ISA_SKEL_CLONE_H
-#define REGTRACE_ISA_SKEL_CLONE_H
+#ifndef REGTRACE_BASE_CLONE_H
+#define REGTRACE_BASE_CLONE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 1
+#define CLONES_VERSION 2
 
 struct clones_head {
     char magic[8];
     uint32_t version, function_count;
-    uint64_t fixup_count, code_bytes;
+    uint64_t fixup_count, place_count, code_bytes;
 };
 
 struct clone_function {
@@ -37,6 +37,8 @@ enum clone_slot {
     CLONE_RECORDING, /* where the next byte of its recording goes */
     CLONE_SPILL,     /* registers that had to be used */
     CLONE_SPILL_2,
+    CLONE_ENTER, /* for whoever puts clones in: functions that are entered go to theirs where it is not 0 */
+    CLONE_SLOTS,
 };
 
 struct clone_fixup {
@@ -44,10 +46,12 @@ struct clone_fixup {
     uint32_t kind, behind;
 };
 
-struct function;
-struct emit;
-/* Behind what there is. NULL, or why it can have none; then there is nothing more than before. */
-const char *clone_function(struct function *f, struct emit *e, uint32_t number,
-                           struct clone_function *out);
+/* From a byte of the code on it stands for what is at that address of the image: before that instruction, or, where a call has come
+ * back, behind it. Sorted by `code`. */
+struct clone_place {
+    uint64_t address;
+    uint32_t code;
+    uint32_t returned; /* 1: this is where a call of the clone's returns to */
+};
 
 #endif

@@ -5,6 +5,7 @@
 #include "preload/counting.h"
 #include "preload/images.h"
 #include "preload/marks.h"
+#include "preload/memory.h"
 #include "preload/probes.h"
 #include "preload/sampling.h"
 #include "preload/values.h"
@@ -81,6 +82,7 @@ void process_after_fork_child(void)
     windows_forked(pt, again);
     images_forked();
     values_forked();
+    memory_forked(pt);
     probes_forked();
     if (pt != NULL) {
         if (!again)

@@ -2,6 +2,7 @@
  * longjmp and exceptions out of instrumented functions and MPI calls: their ends happen then, not when a later call shows
  * that they are gone. */
 #include "preload/internal.h"
+#include "preload/memory.h"
 #include "preload/probes.h"
 
 #include "mpi/mpi.h"
@@ -46,6 +47,7 @@ static void leave_frames(uintptr_t stack)
     struct recorder_thread *t = &recorder_self;
     if (stack <= here || stack - here >= (64u << 20) || t->in_toolkit)
         return;
+    memory_jumped(here, stack);
     mpi_jumped(t, stack);
     functions_jumped(stack);
     probe_functions_jumped(here, stack);
@@ -114,5 +116,6 @@ PRELOAD_EXPORT void *__cxa_begin_catch(void *exception)
     catch_function *go = catch_of(__builtin_return_address(0));
     if (process.traced)
         leave_frames((uintptr_t)__builtin_dwarf_cfa());
+    memory_caught();
     return go(exception);
 }

@@ -34,6 +34,7 @@ struct process {
     bool steps;                    /* threads may be stepped by the trap flag: SIGTRAP is ours */
     bool probes;                   /* places of the program are patched: SIGTRAP is ours */
     bool values;         /* of instructions are captured: SIGTRAP and faults come to us first */
+    bool memory;         /* functions have clones that record: SIGSEGV comes to us first */
     bool overflows;      /* counters of the kernel's interrupt threads: SIGIO may be ours */
     int internal_signal; /* with which we interrupt our own threads; 0 = none reserved */
     struct identity id;

@@ -46,6 +46,13 @@ bool probe_stack_is_own(uintptr_t stack)
     return stack >= stack_low && stack < stack_high;
 }
 
+bool probe_stack_ends(uintptr_t *low, uintptr_t *high)
+{
+    *low = stack_low;
+    *high = stack_high;
+    return stack_high != 0;
+}
+
 static bool is_own_stack(uintptr_t stack)
 {
     return stack_high == 0 || probe_stack_is_own(stack);

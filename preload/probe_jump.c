@@ -18,6 +18,8 @@
 #include "base/sys.h"
 #include "preload/counting.h"
 #include "preload/interpose.h"
+#include "preload/memory.h"
+#include "preload/probe_clones.h"
 
 #include <cpuid.h>
 #include <errno.h>
@@ -307,8 +309,8 @@ static void put_way(struct code *c, const struct way *w, bool call)
     }
 }
 
-/* Where calls must see to it. */
-static void put_asides(struct code *c, struct way *w, const uint8_t *copy)
+/* Where calls must see to it. on: where the thread goes on behind them. */
+static void put_asides(struct code *c, struct way *w, const uint8_t *on)
 {
     static const uint32_t claimed[COUNTED_MAX] = {PROBE_NUMBER_CLAIMED,
                                                   PROBE_NUMBER_CLAIMED | PROBE_NUMBER_SECOND};
@@ -316,7 +318,7 @@ static void put_asides(struct code *c, struct way *w, const uint8_t *copy)
     put_aside(c, w->number, w->counts != 0);
     const uint8_t *call = c->at;
     put_stub(c, w->block);
-    put_jump(c, copy);
+    put_jump(c, on);
     for (unsigned i = 0; i < w->counts; i++) {
         w->due[i] = c->at;
         put_aside(c, w->number | claimed[i], true);
@@ -324,11 +326,26 @@ static void put_asides(struct code *c, struct way *w, const uint8_t *copy)
     }
 }
 
+/* Of a place where nothing happens but that the thread may go to a clone. */
+static const uint8_t *put_dispatch_alone(const struct probe_site *s, const uint8_t *on,
+                                         const uint8_t *copy)
+{
+    probe_unwind_begin((uintptr_t)on, s->at, false);
+    probe_unwind_end((uintptr_t)copy);
+    return on;
+}
+
 const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, unsigned rows)
 {
+    uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES, *on = copy;
+    if (first[rows - 1].alarm == PROBE_CLONED) {
+        on -= CLONE_DISPATCH_BYTES;
+        (void)probe_clone_dispatch(on, probe_clone_of(first->at - first->behind));
+        if (--rows == 0)
+            return put_dispatch_alone(first, on, copy);
+    }
     if (number_count == SITES_MAX)
         return NULL;
-    uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES;
     bool call = (first->flags & ISA_SITE_CALL) != 0;
     struct probe_block *head = (struct probe_block *)(void *)block;
     struct code c = {code, false}, aside = {block + sizeof *head, true};
@@ -339,10 +356,10 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     head->fast = w.fast;
     probe_unwind_begin((uintptr_t)aside.at, first->at, call);
     if (w.counts != 0 || w.fast != 0)
-        put_asides(&aside, &w, copy);
+        put_asides(&aside, &w, on);
     /* Twice: how long it is says where it begins. */
     put_way(&c, &w, call);
-    c = (struct code){copy - (c.at - code), true};
+    c = (struct code){on - (c.at - code), true};
     const uint8_t *entry = c.at;
     if (entry < aside.at)
         return NULL;
@@ -390,7 +407,9 @@ void probe_jumped(struct registers *r)
     c.stack = (uintptr_t)(r + 1) + 128 + ((c.place.flags & ISA_SITE_CALL) != 0 ? 8 : 0);
     unsigned own = counting_own_begin_if(true);
     c.may_trap = (mask & sys_signal_bit(SIGTRAP)) == 0;
+    struct memory_interrupted before = memory_interrupt(c.stack, at);
     run_here(&c);
+    memory_interrupt_over(before);
     counting_own_end(own);
     probe_opens.inside = false;
     sys_restore_signals(mask);

@@ -188,10 +188,15 @@ void probe_rest_begin(void)
     atomic_store(&functions_are_in, atomic_load(&open_windows) != 0);
 }
 
+static bool come_with_windows(void)
+{
+    return probe_functions_wanted() || process.memory;
+}
+
 /* Threads that open windows together go on when it is done. */
 void probe_window_opened(void)
 {
-    if (!process.probes || !probe_functions_wanted())
+    if (!process.probes || !come_with_windows())
         return;
     atomic_fetch_add(&open_windows, 1);
     if (!begun || atomic_load(&functions_are_in))
@@ -209,7 +214,7 @@ void probe_window_opened(void)
 void probe_window_closed(void)
 {
     const struct probe_sites *all = probe_sites_now();
-    if (!process.probes || !probe_functions_wanted() || atomic_fetch_sub(&open_windows, 1) > 1 ||
+    if (!process.probes || !come_with_windows() || atomic_fetch_sub(&open_windows, 1) > 1 ||
         !begun || !are_few(all, PROBE_OF_FUNCTIONS))
         return;
     struct probe_locked locked = probe_lock(&changing);

@@ -12,7 +12,7 @@ struct probe_site {
     uintptr_t at; /* of the byte that is patched */
     const uint8_t *
         copy; /* the instruction, made to run there; NULL: the program's own int3, which is not executed */
-    uint16_t alarm;       /* or PROBE_EXITED, PROBE_ENTERED, PROBE_RETURNED */
+    uint16_t alarm;       /* or PROBE_EXITED, PROBE_ENTERED, PROBE_RETURNED, PROBE_CLONED */
     uint8_t displaced;    /* bytes of the instruction */
     uint8_t flags;        /* ISA_SITE_* */
     uint8_t byte;         /* what stood there */
@@ -25,10 +25,11 @@ struct probe_site {
 };
 
 /* Rows that are no alarms: where functions with exit_func alarms return to; where functions that are recorded begin, and where they
- * return to. */
-#define PROBE_EXITED 0xfffdu
-#define PROBE_ENTERED 0xfffeu
-#define PROBE_RETURNED 0xffffu
+ * return to; where functions with a clone begin (the last of a place's rows). */
+#define PROBE_EXITED 0xfffcu
+#define PROBE_ENTERED 0xfffdu
+#define PROBE_RETURNED 0xfffeu
+#define PROBE_CLONED 0xffffu
 
 static inline bool probe_is_alarm(const struct probe_site *s)
 {
@@ -234,6 +235,8 @@ void probe_exits_thread_begin(void);
 bool probe_one_stack(uintptr_t a, uintptr_t b);
 /* Known to be the thread's own stack. */
 bool probe_stack_is_own(uintptr_t stack);
+/* Its ends; false: not known. */
+bool probe_stack_ends(uintptr_t *low, uintptr_t *high);
 /* A function with exit_func alarms is about to be entered, and its enter alarms to fire: what takes long is done before. stack: the
  * stack pointer at its entry. False: it does not return to a place that can be watched. may_trap: the thread has not blocked
  * SIGTRAP, where an int3 kills. */

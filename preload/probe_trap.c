@@ -5,6 +5,8 @@
 #include "base/sys.h"
 #include "preload/counting.h"
 #include "preload/interpose.h"
+#include "preload/memory.h"
+#include "preload/probe_clones.h"
 #include "preload/probe_sites.h"
 #include "preload/values.h"
 
@@ -113,8 +115,13 @@ static void go_on(const struct probe_site *s, ucontext_t *uc)
 {
     greg_t *r = uc->uc_mcontext.gregs;
     const uint8_t *copy = s->jumped != 0 ? s->block + PROBE_BLOCK_BYTES : s->copy;
+    const uint8_t *clone = clone_slots[CLONE_ENTER] != 0 ? probe_clone_of(s->at - s->behind) : NULL;
     if (s->copy == NULL)
         return; /* the program's own int3: it stands behind it already */
+    if (clone != NULL) {
+        r[REG_RIP] = (greg_t)(uintptr_t)clone;
+        return;
+    }
     if ((s->flags & ISA_SITE_CALL) != 0) {
         r[REG_RSP] -= 8;
         *(uint64_t *)r[REG_RSP] = s->at + s->displaced; /* NOLINT: the thread's stack */
@@ -188,7 +195,9 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
     }
     if (process.traced && processes_vfork_depth == 0 && recorder_self.in_toolkit == 0) {
         unsigned own = counting_own_begin_if(true);
+        struct memory_interrupted before = memory_interrupt_by(context);
         run_with_room(context, probe_fire, &c);
+        memory_interrupt_over(before);
         counting_own_end(own);
     }
     go_on(&c.place, context);

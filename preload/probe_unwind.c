@@ -9,6 +9,7 @@
 
 #include "preload/internal.h"
 #include "preload/interpose.h"
+#include "preload/memory.h"
 #include "preload/probe_sites.h"
 
 #include "base/log.h"
@@ -319,6 +320,7 @@ PRELOAD_EXPORT int _dl_find_object(void *address, struct dl_find_object *result)
         uintptr_t from, to;
         if (find(t, (uintptr_t)address, &from, &to) == NULL)
             continue;
+        memory_unwound((uintptr_t)address);
         /* What is not about the address is this library's. */
         rc = next((void *)(uintptr_t)&probe_unwind_seal, result); /* NOLINT */
         result->dlfo_map_start = (void *)from;                    /* NOLINT */

@@ -3,6 +3,7 @@
 #include "preload/probe_wishes.h"
 
 #include "base/identity.h"
+#include "preload/probe_clones.h"
 #include "preload/probes.h"
 
 #include <errno.h>
@@ -149,6 +150,17 @@ static int make_patterns(struct rt_error *e)
     return 0;
 }
 
+static void add_clones(void)
+{
+    static const uint16_t row = PROBE_CLONED;
+    static struct probe_pattern pattern;
+    if (!probe_clones_wanted())
+        return;
+    (void)snprintf(pattern.regex, sizeof pattern.regex, "%s", process.options.text[OPT_memory]);
+    probe_wishes[probe_wish_count++] =
+        (struct probe_wish){.rows = &row, .row_count = 1, .pattern = &pattern, .kept = true};
+}
+
 /* The functions themselves, and where their calls return to: those of their own image, and of the program, which calls its
  * libraries. Other callers are met as they come (probe_returns.c). */
 static bool write_for_pattern(const struct probe_wish *w, const struct probe_image *image,
@@ -157,10 +169,10 @@ static bool write_for_pattern(const struct probe_wish *w, const struct probe_ima
     const struct probe_pattern *p = w->pattern;
     bool own = p->image[0] == '\0' ? image->is_program
                                    : fnmatch(p->image, identity_base_name(image->path), 0) == 0;
-    bool entered = w->rows[0] == PROBE_ENTERED;
+    bool returned = w->rows[0] == PROBE_RETURNED;
     (void)snprintf(text, PROBE_REQUEST_ROOM, "%s:%s",
-                   entered ? "functions" : (own ? "callers" : "stubs"), p->regex);
-    return own || (!entered && image->is_program);
+                   !returned ? "functions" : (own ? "callers" : "stubs"), p->regex);
+    return own || (returned && image->is_program);
 }
 
 /* Direct calls return to what is patched before, those by pointers and from elsewhere to what is patched as they are met
@@ -203,6 +215,10 @@ bool probe_wish_is_function(const struct probe_wish *w)
 const char *probe_wish_text(const struct probe_wish *w)
 {
     static char text[2 * OPTION_PATTERN_ROOM + 32];
+    if (w->rows[0] == PROBE_CLONED) {
+        (void)snprintf(text, sizeof text, "REGTRACE_MEMORY=%s", w->pattern->regex);
+        return text;
+    }
     if (w->pattern == NULL)
         return first_alarm(w->of != NULL ? w->of : w)->text;
     (void)snprintf(text, sizeof text, "REGTRACE_FUNCTIONS=%s%s%s", w->pattern->regex,
@@ -213,7 +229,7 @@ const char *probe_wish_text(const struct probe_wish *w)
 int probe_make_wishes(struct rt_error *e)
 {
     unsigned all = ctl_config_alarm_count(process.config), n = 0;
-    probe_wishes = calloc((size_t)2 * all + 2 * OPTION_PATTERNS_MAX, sizeof *probe_wishes);
+    probe_wishes = calloc((size_t)2 * all + 2 * OPTION_PATTERNS_MAX + 1, sizeof *probe_wishes);
     wished = calloc(all + 1, sizeof *wished);
     if (probe_wishes == NULL || wished == NULL) {
         rt_error_set(e, "no memory for the places that the chains name");
@@ -239,5 +255,6 @@ int probe_make_wishes(struct rt_error *e)
     }
     qsort(probe_wishes, probe_wish_count, sizeof *probe_wishes, by_first_alarm);
     add_exits();
+    add_clones();
     return make_patterns(e);
 }

@@ -7,6 +7,7 @@
 
 #include "base/identity.h"
 #include "base/log.h"
+#include "preload/probe_clones.h"
 #include "preload/probe_wishes.h"
 #include "preload/valgrind.h"
 
@@ -43,6 +44,17 @@ static void note_masked(struct probe_wish *w, const struct probe_image *image)
     (void)snprintf(w->masked, sizeof w->masked, "%s", identity_base_name(image->path));
 }
 
+/* Functions without a clone need no probe, and one that begins with a call would have to call twice. */
+static void keep_cloned(struct probe_sites *to, size_t from)
+{
+    size_t n = from;
+    for (size_t i = from; i < to->count; i++)
+        if ((to->rows[i].flags & ISA_SITE_CALL) == 0 &&
+            probe_clone_of(to->rows[i].at - to->rows[i].behind) != NULL)
+            to->rows[n++] = to->rows[i];
+    to->count = n;
+}
+
 /* What one image has for one wish. */
 static int take(const struct probe_image *image, struct probe_wish *w,
                 const struct probe_answer *answer, struct probe_sites *to, struct rt_error *e)
@@ -60,7 +72,10 @@ static int take(const struct probe_image *image, struct probe_wish *w,
         return 0;
     }
     w->found = true;
+    size_t before = to->count;
     int rc = probe_place(image, answer->plan, w->rows, w->row_count, to, &refused, e);
+    if (w->rows[0] == PROBE_CLONED)
+        keep_cloned(to, before);
     if (w->of != NULL)
         return rc; /* others are met as they come */
     if (refused != 0 && w->refused == 0)
@@ -166,7 +181,7 @@ static void publish(struct probe_sites found)
 static bool is_missing(const struct probe_wish *w, bool instrumented)
 {
     if (w->pattern != NULL || w->of != NULL)
-        return !w->found && w->rows[0] == PROBE_ENTERED;
+        return !w->found && (w->rows[0] == PROBE_ENTERED || w->rows[0] == PROBE_CLONED);
     return !w->found && !w->kept && !(probe_wish_is_function(w) && instrumented);
 }
 
@@ -205,12 +220,22 @@ static void say_unresolved(bool instrumented)
         process_warn(text);
 }
 
+static int make_clones(const struct probe_image *images, long n, struct rt_error *e)
+{
+    for (long i = 0; i < n && probe_clones_wanted(); i++)
+        if (images[i].is_program)
+            return probe_clones_make(&images[i], e);
+    return 0;
+}
+
 /* In all images that have not been looked at. */
 static int find_all(struct probe_sites *found, bool *instrumented, struct rt_error *e)
 {
     struct probe_image *images;
     long n = probe_images(&images);
-    int rc = n > 0 ? find_in(images, (unsigned)n, found, e) : (int)n;
+    int rc = make_clones(images, n, e);
+    if (rc == 0)
+        rc = n > 0 ? find_in(images, (unsigned)n, found, e) : (int)n;
     if (n < 0)
         rt_error_set(e, "no memory for a list of what is loaded");
     for (long i = 0; i < n; i++)
@@ -236,25 +261,32 @@ static int refuse(struct rt_error *e, const char *what, const char *why)
 int probes_prepare(struct rt_error *e)
 {
     unsigned places = probe_count_alarms(true), functions = probe_count_alarms(false);
-    bool recorded = probe_functions_wanted(),
+    bool recorded = probe_functions_wanted(), cloned = probe_clones_wanted(),
          translated = valgrind_request(VALGRIND_RUNNING, 0, 0) != 0;
-    const char *what = places != 0
+    const char *what = cloned ? "memory traces (REGTRACE_MEMORY)"
+                       : places != 0
                            ? "alarms that name places of the program"
                            : "functions that were not compiled for it (REGTRACE_FUNCTIONS=REGEX)";
     char path[PATH_MAX];
     bool instrumented = false;
-    if ((places != 0 || recorded) && process.steps)
+    if (cloned && (recorded || places != 0 || ctl_config_uses(process.config, CTL_EXIT_FUNC)))
+        return refuse(e, what,
+                      "cannot be combined with -functions, nor with exit_func and with alarms that "
+                      "name places within functions, in this build: enter_func is legal");
+    if (cloned && strlen(process.options.text[OPT_memory]) >= OPTION_PATTERN_ROOM)
+        return refuse(e, what, "take a shorter expression");
+    if ((places != 0 || recorded || cloned) && process.steps)
         return refuse(e, what,
                       "cannot be combined with counting by steps (REGTRACE_PMU=step, the token "
                       "exact) in this build");
-    if ((places != 0 || recorded) && translated)
+    if ((places != 0 || recorded || cloned) && translated)
         return refuse(e, what, "do not work under valgrind, which runs a translation of it");
 #if !defined(__x86_64__)
-    if (recorded)
+    if (recorded || cloned)
         return refuse(e, what, "are not recorded on this architecture, but on x86-64 alone");
 #endif
     /* Functions of programs that were compiled for it are known without. */
-    if (places == 0 && !recorded &&
+    if (places == 0 && !recorded && !cloned &&
         (functions == 0 || process.steps || !probe_can_ask(path) || translated))
         return 0;
     struct probe_sites found = {0};
@@ -270,6 +302,7 @@ int probes_prepare(struct rt_error *e)
     store(&found);
     probe_ask_prepare();
     process.probes = true;
+    process.memory = cloned;
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samples: an event with the instruction pointer each time the thread's sampler interrupts it, and its callers by frame
  * pointers where they are asked for. Values (preload/values.h) have a sampler of their own, by the same rules. */
+#include "preload/memory.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -135,6 +136,7 @@ void sampling_thread_end(struct preload_thread *pt)
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
         pmu_sampler_end(&pt->samplers[k].sampler);
     values_thread_end(pt);
+    memory_thread_end(pt);
 }
 
 void sampling_forked(struct preload_thread *pt)

@@ -2,6 +2,7 @@
  * The internal signal is kept out of the masks that the program sets and of what it waits for, and shown where
  * the program asks what it blocked. Waits without a time limit that only we broke off go on. */
 #include "preload/interpose.h"
+#include "preload/memory.h"
 #include "preload/probes.h"
 
 #include "base/sys.h"
@@ -53,7 +54,8 @@ uint64_t signals_kept_bits(void)
 {
     int internal = signals_kept_out;
     return (internal != 0 ? sys_signal_bit(internal) : 0) |
-           (process.probes ? sys_signal_bit(SIGTRAP) : 0);
+           (process.probes ? sys_signal_bit(SIGTRAP) : 0) |
+           (process.memory ? sys_signal_bit(SIGSEGV) : 0);
 }
 
 const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *named)
@@ -87,8 +89,10 @@ static void note_mask(int how, uint64_t named)
     signals_hidden = how == SIG_SETMASK ? named
                      : how == SIG_BLOCK ? before | named
                                         : before & ~named;
-    if (RT_UNLIKELY((before & ~signals_hidden) != 0))
+    if (RT_UNLIKELY((before & ~signals_hidden) != 0)) {
         probes_unblocked();
+        memory_unblocked();
+    }
 }
 
 static void show_mask(sigset_t *old, uint64_t hidden)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/counting.h"
+#include "preload/memory.h"
 #include "preload/probes.h"
 #include "preload/sampling.h"
 #include "preload/valgrind.h"
@@ -111,7 +112,8 @@ static void show(int signo, struct sigaction *a)
 static bool always_ours(int signo)
 {
     return trigger_wants_signal(signo) || (signo == SIGTRAP && signals_want_traps()) ||
-           values_is_fault(signo) || (signo == SIGIO && process.overflows) ||
+           values_is_fault(signo) || memory_is_fault(signo) ||
+           (signo == SIGIO && process.overflows) ||
            (atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) !=
                0;
 }
@@ -134,6 +136,8 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
         (void)sigdelset(&a.sa_mask, signals_kept_out);
     if (process.steps || process.probes)
         (void)sigdelset(&a.sa_mask, SIGTRAP); /* blocked, a trap in the handler would kill */
+    if (process.memory)
+        (void)sigdelset(&a.sa_mask, SIGSEGV); /* likewise */
     if (signo == SIGTRAP && signals_want_traps())
         return signals_trap_action(process.steps ? counting_trapped : probes_trapped);
     if (!function && !named)
@@ -252,10 +256,15 @@ static void run_program_handler(uintptr_t handler, int signo, siginfo_t *info, v
     signals_seen.program++;
     if (attached)
         t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
+    struct memory_handler memory;
+    if (process.memory)
+        memory_handler_begins(&memory, context);
     struct pmu_inside inside = counting_program_begin();
     ((void (*)(int, siginfo_t *, void *))handler)(signo, info,
                                                   context); /* NOLINT: a function's address */
     counting_program_end(inside);
+    if (process.memory)
+        memory_handler_ends(&memory);
     if (attached)
         t->in_toolkit = in_toolkit;
 }
@@ -349,6 +358,8 @@ static void handle(int signo, siginfo_t *info, void *context)
             signals_unhandled(handler == (uintptr_t)SIG_IGN, signo, info, context);
         return;
     }
+    if (memory_is_fault(signo) && memory_withholds(info))
+        return;
     if (signo == signals_kept_out) {
         foreign(signo, info, context);
         errno = keep;
@@ -374,11 +385,13 @@ static void handle(int signo, siginfo_t *info, void *context)
 
 void signals_handler(int signo, siginfo_t *info, void *context)
 {
-    if (values_faulted(signo, info, context))
+    if (values_faulted(signo, info, context) || memory_faulted(signo, info, context))
         return;
+    struct memory_interrupted before = memory_interrupt_by(context);
     struct pmu_inside inside = counting_handler_begin(context);
     handle(signo, info, context);
     counting_handler_end(context, inside);
+    memory_interrupt_over(before);
 }
 
 /* --- the internal signal -------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/images.h"
+#include "preload/memory.h"
 #include "preload/probes.h"
 #include "preload/sampling.h"
 
@@ -112,11 +113,13 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     probe_window_opened();
     sampling_opened(t, pt);
     counters_opened(t, pt);
+    memory_opened(t, pt);
 }
 
 static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
                          const struct edge *e)
 {
+    memory_closes(t, pt);
     counters_closed(t, pt);
     sampling_closes(pt);
     emit_cut(t, pt, false);

@@ -154,6 +154,13 @@ static void describe_fired_row(struct described *d, const struct rt_fired *fired
         add_int(d, "skid", fired->actual - fired->requested);
 }
 
+static const char *memory_end(uint64_t end)
+{
+    static const char *const ends[] = {"with the window", "left by a jump or an exception",
+                                       "no room", "never begun"};
+    return end < sizeof ends / sizeof *ends ? ends[end] : "?";
+}
+
 static const char *close_reason(uint64_t reason)
 {
     static const char *const names[] = {"alarm", "end of program", "end of thread",
@@ -191,6 +198,10 @@ static void describe_own(struct described *d, const struct rt_rank *rank, const 
         add_uint(d, "processors", (uint32_t)ev->a);
         add_uint(d, "first", ev->a >> 32);
         add_hex(d, "sum", ev->b);
+        break;
+    case EV_MEMORY:
+        add_uint(d, "bytes", ev->a);
+        add_text(d, "end", memory_end(ev->b));
         break;
     case EV_INTERRUPTED: add_uint(d, "calls", ev->a); break;
     case EV_MPI_READY:

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A function's clone: its blocks in reverse postorder, each instruction as it was, and between them what records. */
-#include "isa/skel/clone.h"
-
 #include "isa/skel/cloner.h"
 #include "isa/skel/source.h"
 #include "isa/skel/stream.h"
+
+#include <string.h>
 
 void cloner_refuse(struct cloner *c, const char *reason)
 {
@@ -149,6 +149,20 @@ static void record_address(struct cloner *c, const struct access *a, uint32_t bl
 
 /* --- blocks ------------------------------------------------------------------------------------------------------------------------ */
 
+/* They come back twice, or want to know who calls: from a clone that would be another place than it is. */
+static bool wants_its_caller(const struct cloner *c, const struct instruction *i)
+{
+    static const char *const names[] = {"setjmp", "_setjmp",    "__sigsetjmp", "sigsetjmp",
+                                        "vfork",  "getcontext", "swapcontext", "dlsym",
+                                        "dlvsym", "dlopen",     "dlmopen",     "dladdr"};
+    const struct image_symbol *s =
+        i->form.flow == FLOW_CALL ? graph_symbol_at(c->f->code->image, i->target) : NULL;
+    for (size_t n = 0; s != NULL && n < sizeof names / sizeof *names; n++)
+        if (strcmp(s->name, names[n]) == 0)
+            return true;
+    return false;
+}
+
 static void put_instruction(struct cloner *c, const struct instruction *i, bool last, unsigned end)
 {
     bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT &&
@@ -161,6 +175,10 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
     case FLOW_CALL:
         if (i->target == i->next) {
             cloner_refuse(c, "a call to find out where it is");
+            return;
+        }
+        if (wants_its_caller(c, i)) {
+            cloner_refuse(c, "a call of what comes back twice, or asks who called");
             return;
         }
         emit_byte(c->e, 0xe8);
@@ -217,16 +235,20 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
     struct function *f = c->f;
     const struct block *b = &f->blocks[block];
     c->labels[block] = 1 + c->e->bytes;
+    emit_stands_for(c->e, b->start, false);
     put_entry(c, block, number);
     for (uint32_t at = b->first; at < b->first + b->count && c->reason == NULL; at++) {
         const struct instruction *i = &f->instructions[at];
         bool last = at + 1 == b->first + b->count;
+        emit_stands_for(c->e, i->at, false);
         MEMBERS_EACH (&c->accesses, block, n)
             if (f->accesses[*n].at == at && f->accesses[*n].recorded)
                 record_address(c, &f->accesses[*n], block);
         cloner_flush(c, live_before(&c->live, block, at));
         put_instruction(c, i, last, b->end);
         uint16_t live = live_behind(&c->live, block, at);
+        if (is_call(i))
+            emit_stands_for(c->e, i->next, true);
         if (is_call(i) && !(last && b->end == END_NORETURN))
             cloner_add_number(c, TOKEN_RESUME, 1, live);
         MEMBERS_EACH (&c->values, block, n) {
@@ -242,7 +264,7 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
 const char *clone_function(struct function *f, struct emit *e, uint32_t number,
                            struct clone_function *out)
 {
-    size_t bytes = e->bytes, fixups = e->fixup_count;
+    size_t bytes = e->bytes, fixups = e->fixup_count, places = e->place_count;
     struct cloner c = {.f = f,
                        .e = e,
                        .live = live_find(f),
@@ -266,6 +288,7 @@ const char *clone_function(struct function *f, struct emit *e, uint32_t number,
     if (c.reason != NULL) {
         e->bytes = bytes;
         e->fixup_count = fixups;
+        e->place_count = places;
     }
     return c.reason;
 }

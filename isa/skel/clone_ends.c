@@ -189,6 +189,7 @@ static void put_stub(struct cloner *c, const struct stub *s)
             emit_fixup_at(c->e, CLONE_CODE, c->e->bytes, s->first + 8 * k);
     if (s->entries == NULL)
         emit_link(c->e, s->at, c->e->bytes);
+    emit_stands_for(c->e, s->instead != NULL ? s->instead->at : c->f->blocks[s->to].start, false);
     if (s->spilled >= 0)
         emit_slot_load(c->e, CLONE_SPILL, (unsigned)s->spilled);
     if (s->spilled_2 >= 0)

@@ -49,6 +49,9 @@ struct cloner {
     unsigned item_count;
 };
 
+/* Behind what there is. NULL, or why it can have none; then there is nothing more than before. */
+const char *clone_function(struct function *f, struct emit *e, uint32_t number,
+                           struct clone_function *out);
 void cloner_refuse(struct cloner *c, const char *reason);
 bool cloner_decode(struct cloner *c, const struct instruction *i, struct one *x);
 /* A register that may be changed where `live` matter, or one of the others that is none of `busy`, which is spilled. */

@@ -2,6 +2,8 @@
  * See clones.h. */
 #include "isa/skel/clones.h"
 
+#include "isa/skel/cloner.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,7 @@ int clones_write(struct clones *c, const char *path)
     struct clones_head head = {.version = CLONES_VERSION,
                                .function_count = (uint32_t)c->function_count,
                                .fixup_count = c->e.fixup_count,
+                               .place_count = c->e.place_count,
                                .code_bytes = c->e.bytes};
     memcpy(head.magic, CLONES_MAGIC, sizeof head.magic);
     FILE *out = fopen(path, "we");
@@ -35,10 +38,12 @@ int clones_write(struct clones *c, const char *path)
     bool good = put(out, &head, sizeof head, 1) &&
                 put(out, c->functions, sizeof *c->functions, c->function_count) &&
                 put(out, c->e.fixups, sizeof *c->e.fixups, c->e.fixup_count) &&
+                put(out, c->e.places, sizeof *c->e.places, c->e.place_count) &&
                 put(out, c->e.code, 1, c->e.bytes);
     good = fclose(out) == 0 && good;
     free(c->functions);
     free(c->e.fixups);
+    free(c->e.places);
     free(c->e.code);
     return good ? 0 : -EIO;
 }

@@ -74,6 +74,16 @@ void emit_link(struct emit *e, size_t at, size_t to)
     memcpy(e->code + at, &distance, sizeof distance);
 }
 
+void emit_stands_for(struct emit *e, uint64_t address, bool returned)
+{
+    if (e->place_count == e->place_room) {
+        e->place_room = 2 * e->place_room + 256;
+        e->places = emit_more(e->places, e->place_room * sizeof *e->places);
+    }
+    e->places[e->place_count++] =
+        (struct clone_place){.address = address, .code = (uint32_t)e->bytes, .returned = returned};
+}
+
 static unsigned rex(bool wide, unsigned reg, unsigned index, unsigned base)
 {
     return REX | (wide ? REX_W : 0u) | (reg > 7 ? REX_R : 0u) | (index > 7 ? REX_X : 0u) |

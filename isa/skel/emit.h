@@ -5,13 +5,15 @@
 #define REGTRACE_ISA_SKEL_EMIT_H
 
 #include "isa/decode.h"
-#include "isa/skel/clone.h"
+#include "base/clone.h"
 
 struct emit {
     uint8_t *code;
     size_t bytes, room;
     struct clone_fixup *fixups;
     size_t fixup_count, fixup_room;
+    struct clone_place *places;
+    size_t place_count, place_room;
 };
 
 /* As realloc(); where there is no memory the program ends and says so. */
@@ -24,6 +26,9 @@ void emit_fixup(struct emit *e, enum clone_fixup_kind kind, uint64_t target, uns
 void emit_fixup_at(struct emit *e, enum clone_fixup_kind kind, uint64_t target, size_t at);
 /* The 32-bit distance at `at`, whose instruction ends behind it, to another place of the code. */
 void emit_link(struct emit *e, size_t at, size_t to);
+
+/* From here on the code stands for what is there in the image. */
+void emit_stands_for(struct emit *e, uint64_t address, bool returned);
 
 /* A thread's slot into a register, and back. */
 void emit_slot_load(struct emit *e, enum clone_slot slot, unsigned reg);

@@ -4,6 +4,7 @@
  * A program of its own, since it holds a decoder; `regtrace skel analyze` runs it. Exit status: 0; 1 where the file cannot be read or no
  * function has a name that was asked for; 2 for a wrong command line. */
 #include "isa/skel/clones.h"
+#include "isa/skel/recording.h"
 #include "isa/skel/replay.h"
 #include "isa/skel/source.h"
 
@@ -20,8 +21,11 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "Usage: regtrace-skel [--function REGEX] [--dot|--summary|--source|--clones FILE] IMAGE\n"
+    "Usage: regtrace-skel [--function REGEX] [--dot|--summary|--source|--clones FILE [--skeleton "
+    "FILE]] IMAGE\n"
     "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"
+    "       regtrace-skel --recording FILE [--first N] [--last N] [--format text|lackey|count] "
+    "SKELETON\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
@@ -35,7 +39,8 @@ struct job {
     bool has_pattern, dot, summary, source;
     struct skel_source text;
     struct clones clones;
-    const char *clones_path;
+    const char *clones_path, *skeleton_path;
+    FILE *skeleton;
     struct skel_counts counts;
     uint64_t wanted;
     struct why {
@@ -53,6 +58,13 @@ static void note_reason(struct job *j, const char *reason)
     j->why[n].count++;
 }
 
+static void note_clone(struct job *j, const char *name, const char *reason)
+{
+    note_reason(j, reason);
+    if (j->skeleton_path != NULL)
+        (void)printf("none\t%s\t%s\n", name, reason);
+}
+
 static void analyse(struct job *j, const char *name, uint64_t start, uint64_t end)
 {
     struct function f = {
@@ -64,10 +76,12 @@ static void analyse(struct job *j, const char *name, uint64_t start, uint64_t en
     skel_count(&f, &j->counts);
     if (f.reason != NULL && j->clones_path == NULL)
         note_reason(j, f.reason);
+    if (j->skeleton != NULL && f.reason == NULL)
+        skel_source_function(&j->text, &f);
     if (j->clones_path != NULL && f.reason == NULL)
         f.reason = clones_add(&j->clones, &f);
     if (j->clones_path != NULL && f.reason != NULL)
-        note_reason(j, f.reason);
+        note_clone(j, name, f.reason);
     else if (j->source && f.reason == NULL)
         skel_source_function(&j->text, &f);
     else if (j->source)
@@ -127,31 +141,39 @@ static int print_accesses(void *context, const struct skeleton_access *list, uin
 
 struct replay_job {
     struct replay r;
-    const char *stream, *skeleton;
+    const char *stream, *recording, *skeleton;
+    struct recording_wishes wishes;
     int code;
 };
 
-static void *replay_all(void *p)
+static int replay_stream(struct replay_job *j, struct rt_error *e)
 {
-    struct replay_job *j = p;
-    struct rt_error e = {{0}};
     struct stat s;
     int fd = open(j->stream, O_RDONLY | O_CLOEXEC);
     void *bytes = MAP_FAILED;
     if (fd >= 0 && fstat(fd, &s) == 0 && s.st_size > 0)
         bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED) {
-        (void)fprintf(stderr, "regtrace-skel: %s cannot be read: %s\n", j->stream,
-                      fd >= 0 && s.st_size == 0 ? "it is empty" : strerror(errno));
-        j->code = 1;
-        return NULL;
+        rt_error_set(e, "%s cannot be read: %s", j->stream,
+                     fd >= 0 && s.st_size == 0 ? "it is empty" : strerror(errno));
+        return -EIO;
     }
     j->r.stream = bytes;
     j->r.bytes = (uint64_t)s.st_size;
     j->r.sink = print_accesses;
-    if (replay_load(&j->r, j->skeleton, &e) != 0 || replay_run(&j->r, &e) != 0 ||
-        fflush(stdout) != 0) {
-        (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
+    int rc = replay_load(&j->r, j->skeleton, e);
+    return rc != 0 ? rc : replay_run(&j->r, e);
+}
+
+static void *replay_all(void *p)
+{
+    struct replay_job *j = p;
+    struct rt_error e = {{0}};
+    int rc = j->recording != NULL ? recording_replay(j->recording, j->skeleton, &j->wishes, &e)
+                                  : replay_stream(j, &e);
+    if (rc != 0 || fflush(stdout) != 0) {
+        (void)fprintf(stderr, "regtrace-skel: %s\n",
+                      rc != 0 ? e.text : "the trace cannot be written");
         j->code = 1;
     }
     return NULL;
@@ -176,13 +198,16 @@ static int in_thread(void *(*function)(void *), void *argument)
 
 static int finish(struct job *j, const char *pattern)
 {
+    if (j->wanted == 0 && j->skeleton_path != NULL)
+        return (void)printf("missing\nend\n"), 0;
     if (j->wanted == 0) {
         (void)fprintf(stderr, "regtrace-skel: no function%s%s in %s\n",
                       pattern != NULL ? " matches " : "", pattern != NULL ? pattern : " is known",
                       j->image->path);
         return 1;
     }
-    if (j->source && skel_source_end(&j->text) != 0) {
+    if ((j->source || j->skeleton != NULL) &&
+        (skel_source_end(&j->text) != 0 || (j->skeleton != NULL && fclose(j->skeleton) != 0))) {
         (void)fprintf(stderr, "regtrace-skel: the source cannot be written\n");
         return 1;
     }
@@ -201,6 +226,8 @@ static int finish(struct job *j, const char *pattern)
     skel_print_summary(stdout, &j->counts);
     for (unsigned n = 0; n < 16 && j->why[n].reason != NULL; n++)
         (void)printf("not analysed: %" PRIu64 " (%s)\n", j->why[n].count, j->why[n].reason);
+    if (j->skeleton != NULL)
+        (void)printf("end\n"); /* base/ask.h */
     return 0;
 }
 
@@ -214,6 +241,13 @@ static int analyse_image(struct job *j, const char *path, const char *pattern)
     int code = open_image(j, path);
     if (code == 0 && j->source && !skel_source_begin(&j->text, stdout, j->image)) {
         (void)fprintf(stderr, "regtrace-skel: no temporary file: %s\n", strerror(errno));
+        code = 1;
+    }
+    j->skeleton = code == 0 && j->skeleton_path != NULL ? fopen(j->skeleton_path, "we") : NULL;
+    if (code == 0 && j->skeleton_path != NULL &&
+        (j->skeleton == NULL || !skel_source_begin(&j->text, j->skeleton, j->image))) {
+        (void)fprintf(stderr, "regtrace-skel: %s cannot be written: %s\n", j->skeleton_path,
+                      strerror(errno));
         code = 1;
     }
     if (code == 0)
@@ -230,13 +264,21 @@ static int analyse_image(struct job *j, const char *path, const char *pattern)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"function", required_argument, NULL, 'f'}, {"dot", no_argument, NULL, 'd'},
-        {"summary", no_argument, NULL, 's'},        {"clones", required_argument, NULL, 'l'},
-        {"source", no_argument, NULL, 'c'},         {"replay", required_argument, NULL, 'r'},
-        {"base", required_argument, NULL, 'b'},     {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"function", required_argument, NULL, 'f'},
+                                            {"dot", no_argument, NULL, 'd'},
+                                            {"summary", no_argument, NULL, 's'},
+                                            {"clones", required_argument, NULL, 'l'},
+                                            {"source", no_argument, NULL, 'c'},
+                                            {"replay", required_argument, NULL, 'r'},
+                                            {"base", required_argument, NULL, 'b'},
+                                            {"skeleton", required_argument, NULL, 'k'},
+                                            {"recording", required_argument, NULL, 'R'},
+                                            {"first", required_argument, NULL, 'w'},
+                                            {"last", required_argument, NULL, 'W'},
+                                            {"format", required_argument, NULL, 'F'},
+                                            {NULL, 0, NULL, 0}};
     struct job j = {0};
-    struct replay_job replay = {.code = 0};
+    struct replay_job replay = {.wishes = {.last = INT64_MAX}};
     const char *pattern = NULL;
     int o;
     while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0) {
@@ -245,15 +287,24 @@ int main(int argc, char **argv)
         case 'd': j.dot = true; break;
         case 's': j.summary = true; break;
         case 'l': j.clones_path = optarg; break;
+        case 'k': j.skeleton_path = optarg; break;
         case 'c': j.source = true; break;
         case 'r': replay.stream = optarg; break;
+        case 'R': replay.recording = optarg; break;
+        case 'w': replay.wishes.first = strtoll(optarg, NULL, 10); break;
+        case 'W': replay.wishes.last = strtoll(optarg, NULL, 10); break;
+        case 'F':
+            replay.wishes.format = strcmp(optarg, "lackey") == 0  ? RECORDING_LACKEY
+                                   : strcmp(optarg, "count") == 0 ? RECORDING_COUNT
+                                                                  : RECORDING_TEXT;
+            break;
         case 'b': replay.r.image = strtoull(optarg, NULL, 16); break;
         default: return (void)fputs(usage, stderr), 2;
         }
     }
     if (optind + 1 != argc)
         return (void)fputs(usage, stderr), 2;
-    if (replay.stream != NULL) {
+    if (replay.stream != NULL || replay.recording != NULL) {
         replay.skeleton = argv[optind];
         return in_thread(replay_all, &replay) != 0 || replay.code != 0;
     }

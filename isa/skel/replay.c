@@ -47,7 +47,7 @@ __attribute__((noreturn)) static void more(struct skeleton *s, unsigned bytes)
 {
     struct host *h = s->host;
     (void)bytes;
-    if (s->in == s->in_end)
+    if (s->in == s->in_end || h->r->cut)
         stop(h, 0);
     rt_error_set(h->e, "the recording ends within a value");
     stop(h, -EINVAL);

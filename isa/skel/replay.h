@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -42,6 +43,7 @@ struct replay {
     const uint8_t *stream;
     uint64_t bytes;
     uint64_t image, fs, gs;
+    bool cut; /* it may end anywhere, amid a value too */
     replay_sink sink;
     void *context;
     uint64_t accesses, entered; /* done */

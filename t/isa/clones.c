@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * To be preloaded: puts the clones of CLONES_FILE (regtrace-skel --clones) beside the program, and with CLONES_ENTER=1 a jump to its clone
  * into each function. What the first thread records is in CLONES_STREAM when the program ends. */
-#include "isa/skel/clone.h"
+#include "base/clone.h"
 
 #include <asm/prctl.h>
 #include <elf.h>
@@ -89,8 +89,9 @@ __attribute__((constructor)) static void begin(void)
     const struct clones_head *h = (const void *)read_all(path);
     const struct clone_function *functions = (const void *)(h + 1);
     const struct clone_fixup *fixups = (const void *)(functions + h->function_count);
+    const struct clone_place *places = (const void *)(fixups + h->fixup_count);
     uint8_t *code = place(image[1], h->code_bytes + 1);
-    memcpy(code, fixups + h->fixup_count, h->code_bytes);
+    memcpy(code, places + h->place_count, h->code_bytes);
     settle(code, fixups, h->fixup_count, image[0]);
     recording = mmap(NULL, recording_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Recordings for memory traces (seed 004): a file for each thread, memory/PID-TID.rec in the run's folder, and beside it the skeleton
+ * that makes accesses of them, memory/ID.c.
+ *
+ * The file begins with struct memory_head, then comes a buffer of MEMORY_BUFFER bytes. What was recorded in a window is a stretch:
+ * struct memory_stretch at a multiple of 64, and behind it its bytes, as isa/skel/stream.h has them. The traced thread writes into the
+ * buffer's pages, and when they are full behind what is in the file: of a stretch that is not closed the last bytes are in the buffer,
+ * in front, and zeros behind them. Host byte order. */
+#ifndef REGTRACE_BASE_MEMORY_H
+#define REGTRACE_BASE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEMORY_FOLDER "memory"
+#define MEMORY_MAGIC "RTMEM1\n"
+#define MEMORY_STRETCH_MAGIC UINT32_C(0x54534d52)
+#define MEMORY_OPEN UINT64_MAX
+#define MEMORY_BUFFER ((size_t)1 << 20)
+
+struct memory_head {
+    char magic[8];
+    uint32_t head_bytes;
+    uint32_t pid, tid;  /* the thread's number, as in /threads */
+    int32_t rank;       /* as last known, -1: none */
+    uint64_t data;      /* offset of where the buffer's bytes belong */
+    uint64_t first;     /* offset of the first stretch, 0: there is none */
+    uint64_t image;     /* what addresses of the program's file are off by */
+    uint64_t fs;        /* the thread's segment base */
+    char skeleton[64];  /* file beside this one */
+    char program[1024]; /* path */
+};
+
+enum memory_end {
+    MEMORY_CLOSED,  /* with its window */
+    MEMORY_JUMPED,  /* longjmp(3) or an exception left functions that were being recorded */
+    MEMORY_NO_ROOM, /* the file could not become larger */
+    MEMORY_NEVER,   /* of EV_MEMORY: there is no stretch */
+};
+
+struct memory_stretch {
+    uint32_t magic;
+    int32_t window;
+    uint64_t
+        bytes; /* MEMORY_OPEN: the thread or process ended before it did: up to the last byte that is not 0 */
+    uint64_t next; /* offset of the next one, 0: there is none */
+    uint32_t end;  /* enum memory_end */
+    uint32_t zero[9];
+};
+_Static_assert(sizeof(struct memory_stretch) == 64, "stretches begin at multiples of it");
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Windows of memory traces: what clones record, and when the thread goes into them and out.
+ *
+ * Functions go to their clones as they are entered, where the thread's slot says so: while a stretch is open. When a window closes, and
+ * when one opens, return addresses into clones are replaced on the thread's stack by those that the functions themselves would have:
+ * whoever was in a clone goes on in the function. So a stretch holds whole calls alone, of what was entered in it. A signal may have
+ * interrupted a clone, which then goes on recording for nobody. */
+#include "preload/memory.h"
+
+#if defined(__x86_64__)
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "preload/interpose.h"
+#include "preload/memory_file.h"
+#include "preload/probe_clones.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static __thread struct memory_interrupted interrupted;
+static __thread struct memory_handler *handlers;
+static __thread struct memory_file *file; /* of the thread; NULL: none yet */
+static __thread uint64_t
+    unwound_at; /* how far it had recorded when an unwinder first met a clone; 0: none has */
+static __thread bool withheld;
+static __thread struct { /* what came of the window */
+    uint64_t bytes;
+    enum memory_end end;
+} result;
+
+static uintptr_t stack_now(void)
+{
+    return interrupted.stack != 0 ? interrupted.stack : (uintptr_t)__builtin_frame_address(0);
+}
+
+struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
+{
+    struct memory_interrupted before = interrupted;
+    interrupted = (struct memory_interrupted){stack, at};
+    return before;
+}
+
+struct memory_interrupted memory_interrupt_by(const void *context)
+{
+    const ucontext_t *uc = context;
+    return memory_interrupt((uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+                            (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+}
+
+void memory_interrupt_over(struct memory_interrupted before)
+{
+    interrupted = before;
+}
+
+/* --- return addresses ---------------------------------------------------------------------------------------- */
+
+/* Of the thread's own stack, from there to `to`. Words that look so and are none are left from calls that are over. */
+__attribute__((no_sanitize("address"))) static bool has_frames(uintptr_t from, uintptr_t to)
+{
+    for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8)
+        if (probe_clone_return(*(const uintptr_t *)at) != 0) /* NOLINT: the thread's stack */
+            return true;
+    return false;
+}
+
+__attribute__((no_sanitize("address"))) static void leave_frames(void)
+{
+    uintptr_t low, high, from = stack_now();
+    if (!probe_stack_ends(&low, &high) || from < low || from >= high)
+        return;
+    for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= high; at += 8) {
+        uintptr_t *word = (uintptr_t *)at; /* NOLINT: the thread's stack */
+        uintptr_t back = probe_clone_return(*word);
+        if (back != 0)
+            *word = back;
+    }
+}
+
+/* --- stretches ------------------------------------------------------------------------------------------------ */
+
+static void begin(struct recorder_thread *t)
+{
+    unwound_at = 0;
+    leave_frames();
+    if (file == NULL)
+        file = memory_file_make(t->tid, &clone_slots[CLONE_RECORDING]);
+    if (file == NULL || !memory_file_begin(file, t->window)) {
+        result.end = MEMORY_NO_ROOM;
+        return;
+    }
+    result.end = MEMORY_CLOSED;
+    clone_slots[CLONE_ENTER] = 1;
+}
+
+static void end(enum memory_end how, uint64_t at)
+{
+    clone_slots[CLONE_ENTER] = 0;
+    result.bytes = memory_file_end(file, how, at, !probe_clones_have(interrupted.at));
+    result.end = how;
+    leave_frames();
+}
+
+static bool is_open(void)
+{
+    return file != NULL && memory_file_is_open(file);
+}
+
+void memory_opened(struct recorder_thread *t, struct preload_thread *pt)
+{
+    (void)pt;
+    if (!process.memory)
+        return;
+    result.bytes = 0;
+    result.end = MEMORY_NEVER;
+    if (handlers == NULL && !probe_clones_have(interrupted.at))
+        begin(t);
+}
+
+void memory_closes(struct recorder_thread *t, struct preload_thread *pt)
+{
+    (void)pt;
+    if (is_open())
+        end(MEMORY_CLOSED, memory_file_at(file));
+    if (process.memory)
+        (void)recorder_emit(t, EV_MEMORY, result.bytes, result.end);
+}
+
+void memory_thread_end(struct preload_thread *pt)
+{
+    (void)pt;
+    clone_slots[CLONE_ENTER] = 0;
+    if (file != NULL)
+        memory_file_close(file);
+    file = NULL;
+}
+
+void memory_forked(struct preload_thread *pt)
+{
+    (void)pt;
+    clone_slots[CLONE_ENTER] = 0;
+    if (file != NULL)
+        memory_file_forget(file);
+}
+
+void memory_jumped(uintptr_t from, uintptr_t to)
+{
+    while (handlers != NULL && handlers->interrupted <= to && handlers->interrupted >= from)
+        handlers = handlers->outer;
+    if (is_open() && has_frames(from, to))
+        end(MEMORY_JUMPED, memory_file_at(file));
+}
+
+void memory_unwound(uintptr_t at)
+{
+    if (process.memory && is_open() && unwound_at == 0 && probe_clones_have(at))
+        unwound_at = memory_file_at(file);
+}
+
+void memory_caught(void)
+{
+    if (unwound_at != 0 && is_open())
+        end(MEMORY_JUMPED, unwound_at);
+    unwound_at = 0;
+}
+
+/* --- signals ---------------------------------------------------------------------------------------------------- */
+
+void memory_handler_begins(struct memory_handler *h, const void *context)
+{
+    const ucontext_t *uc = context;
+    *h = (struct memory_handler){.outer = handlers,
+                                 .interrupted = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+                                 .enter = clone_slots[CLONE_ENTER],
+                                 .spill = clone_slots[CLONE_SPILL],
+                                 .spill_2 = clone_slots[CLONE_SPILL_2],
+                                 .was = memory_interrupt(0, 0)};
+    clone_slots[CLONE_ENTER] = 0;
+    handlers = h;
+}
+
+/* A window that opened meanwhile has waited for this. */
+void memory_handler_ends(const struct memory_handler *h)
+{
+    struct recorder_thread *t = &recorder_self;
+    handlers = h->outer;
+    memory_interrupt_over(h->was);
+    clone_slots[CLONE_SPILL] = h->spill;
+    clone_slots[CLONE_SPILL_2] = h->spill_2;
+    if (is_open())
+        clone_slots[CLONE_ENTER] = h->enter;
+    else if (t->recording != 0 && process.traced && result.end == MEMORY_NEVER) {
+        uint64_t mask = sys_block_signals();
+        memory_opened(t, t->window_state);
+        sys_restore_signals(mask);
+    }
+}
+
+bool memory_is_fault(int signo)
+{
+    return process.memory && signo == SIGSEGV;
+}
+
+bool memory_withholds(const siginfo_t *info)
+{
+    if ((signals_hidden & sys_signal_bit(SIGSEGV)) == 0 || info->si_code > 0)
+        return false;
+    withheld = true;
+    return true;
+}
+
+void memory_unblocked(void)
+{
+    if (!withheld || (signals_hidden & sys_signal_bit(SIGSEGV)) != 0)
+        return;
+    withheld = false;
+    (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGSEGV, 0, 0, 0);
+}
+
+/* The register that holds the pointer in a store of a clone's (isa/skel/emit.c): prefix 66, REX, opcode, ModRM, SIB. */
+static unsigned base_of(const uint8_t *code)
+{
+    code += *code == 0x66;
+    unsigned rex = *code, modrm = code[2], rm = modrm & 7;
+    if (rm == 4)
+        rm = code[3] & 7;
+    return rm | (rex & 1) << 3;
+}
+
+bool memory_faulted(int signo, const siginfo_t *info, void *context)
+{
+    static const uint8_t places[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                       REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                       REG_R12, REG_R13, REG_R14, REG_R15};
+    ucontext_t *uc = context;
+    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    if (!memory_is_fault(signo) || info->si_code <= 0 || file == NULL || !probe_clones_have(at) ||
+        !memory_file_has(file, (uintptr_t)info->si_addr))
+        return false;
+    greg_t *pointer =
+        &uc->uc_mcontext.gregs[places[base_of((const uint8_t *)at)]]; /* NOLINT: code */
+    bool was_open = memory_file_is_open(file);
+    *pointer = (greg_t)memory_file_more(file, (uintptr_t)*pointer);
+    clone_slots[CLONE_RECORDING] = (uint64_t)*pointer;
+    if (was_open && !memory_file_is_open(file)) {
+        clone_slots[CLONE_ENTER] = 0;
+        result.end = MEMORY_NO_ROOM;
+    }
+    return true;
+}
+
+#else
+
+void memory_opened(struct recorder_thread *t, struct preload_thread *pt)
+{
+    (void)t;
+    (void)pt;
+}
+
+void memory_closes(struct recorder_thread *t, struct preload_thread *pt)
+{
+    (void)t;
+    (void)pt;
+}
+
+void memory_thread_end(struct preload_thread *pt)
+{
+    (void)pt;
+}
+
+void memory_forked(struct preload_thread *pt)
+{
+    (void)pt;
+}
+
+struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
+{
+    (void)stack;
+    (void)at;
+    return (struct memory_interrupted){0};
+}
+
+struct memory_interrupted memory_interrupt_by(const void *context)
+{
+    (void)context;
+    return (struct memory_interrupted){0};
+}
+
+void memory_interrupt_over(struct memory_interrupted before)
+{
+    (void)before;
+}
+
+bool memory_faulted(int signo, const siginfo_t *info, void *context)
+{
+    (void)signo;
+    (void)info;
+    (void)context;
+    return false;
+}
+
+bool memory_is_fault(int signo)
+{
+    (void)signo;
+    return false;
+}
+
+bool memory_withholds(const siginfo_t *info)
+{
+    (void)info;
+    return false;
+}
+
+void memory_unblocked(void)
+{
+}
+
+void memory_handler_begins(struct memory_handler *h, const void *context)
+{
+    (void)h;
+    (void)context;
+}
+
+void memory_handler_ends(const struct memory_handler *h)
+{
+    (void)h;
+}
+
+void memory_jumped(uintptr_t from, uintptr_t to)
+{
+    (void)from;
+    (void)to;
+}
+
+void memory_caught(void)
+{
+}
+
+void memory_unwound(uintptr_t at)
+{
+    (void)at;
+}
+
+#endif

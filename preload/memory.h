@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Memory traces (REGTRACE_MEMORY): in windows the program's functions run as clones that record (probe_clones.h); what they record goes
+ * into a file of the thread's (base/memory.h). x86-64. */
+#ifndef REGTRACE_PRELOAD_MEMORY_H
+#define REGTRACE_PRELOAD_MEMORY_H
+
+#include "preload/internal.h"
+
+/* A window of the calling thread has opened, closes. Signals are blocked, or it is a handler. */
+void memory_opened(struct recorder_thread *t, struct preload_thread *pt);
+void memory_closes(struct recorder_thread *t, struct preload_thread *pt);
+void memory_thread_end(struct preload_thread *pt);
+/* In the child of fork. */
+void memory_forked(struct preload_thread *pt);
+
+/* Where the program was interrupted, as our handlers' contexts have it: windows that open and close meanwhile go by it. */
+struct memory_interrupted {
+    uintptr_t stack, at; /* 0: not known; the calling function's frame will do */
+};
+struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at);
+struct memory_interrupted memory_interrupt_by(const void *context);
+void memory_interrupt_over(struct memory_interrupted before);
+
+/* What our handler of any signal does first: true, it is dealt with. */
+bool memory_faulted(int signo, const siginfo_t *info, void *context);
+/* Faults that are to reach us although the program handles or blocks them. */
+bool memory_is_fault(int signo);
+/* A SIGSEGV that was sent while the program has it blocked, as it thinks; later it has not. True: it is kept until then. */
+bool memory_withholds(const siginfo_t *info);
+void memory_unblocked(void);
+
+/* Around a handler of the program's, which runs functions themselves, not clones. */
+struct memory_handler {
+    struct memory_handler *outer;
+    uintptr_t interrupted; /* stack pointer */
+    uint64_t enter, spill, spill_2;
+    struct memory_interrupted was;
+};
+void memory_handler_begins(struct memory_handler *h, const void *context);
+void memory_handler_ends(const struct memory_handler *h);
+
+/* The thread leaves all frames between these stack pointers, without coming back to them. */
+void memory_jumped(uintptr_t from, uintptr_t to);
+/* An exception has been caught. */
+void memory_caught(void);
+/* An unwinder has come to that address. */
+void memory_unwound(uintptr_t at);
+
+#endif

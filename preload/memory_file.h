@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A thread's file of what its clones record (base/memory.h): a piece of memory that they write to, and behind it memory that nobody may
+ * write to: the fault there empties the piece into the file. Async-signal-safe. */
+#ifndef REGTRACE_PRELOAD_MEMORY_FILE_H
+#define REGTRACE_PRELOAD_MEMORY_FILE_H
+
+#include "base/memory.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct memory_file;
+
+/* pointer: where the thread's next byte goes is kept there. NULL: no memory. The file itself is made with the first stretch. */
+struct memory_file *memory_file_make(uint32_t tid, uint64_t *pointer);
+/* A stretch begins. False: it cannot (said once). */
+bool memory_file_begin(struct memory_file *f, int32_t window);
+bool memory_file_is_open(const struct memory_file *f);
+/* How much has been written: an offset of the file. */
+uint64_t memory_file_at(const struct memory_file *f);
+/* The open stretch ends there; whole: not within a function's own instructions, which is recorded. Its bytes. */
+uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at, bool whole);
+/* Is that where its bytes are written, or behind? */
+bool memory_file_has(const struct memory_file *f, uintptr_t at);
+/* There is no more room at `pointer`: where to go on instead. */
+uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer);
+/* The thread ends: it is gone. */
+void memory_file_close(struct memory_file *f);
+/* In a child, which shares the parent's pages: it gets its own file with its next stretch. */
+void memory_file_forget(struct memory_file *f);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clones of the program's functions in this process (base/clone.h): REGTRACE_MEMORY. Of preload/probe*.c and preload/memory.c. */
+#ifndef REGTRACE_PRELOAD_PROBE_CLONES_H
+#define REGTRACE_PRELOAD_PROBE_CLONES_H
+
+#include "base/clone.h"
+#include "preload/probe_sites.h"
+
+/* Of the calling thread. */
+extern __thread uint64_t clone_slots[CLONE_SLOTS]
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+bool probe_clones_wanted(void);
+/* Makes those of the program, near it. Before main. 0, or -errno with the text. */
+RT_MUST_CHECK int probe_clones_make(const struct probe_image *image, struct rt_error *e);
+/* That of a function that begins there; NULL: it has none. */
+const uint8_t *probe_clone_of(uintptr_t function);
+/* Is this in a clone? */
+bool probe_clones_have(uintptr_t at);
+/* Where the function itself would go on, of an address that a call in a clone returns to; 0: it is none. */
+uintptr_t probe_clone_return(uintptr_t at);
+/* C that makes accesses of recordings, and the file's name for it. The image's load address. */
+const char *probe_clones_skeleton(size_t *bytes, const char **name, uintptr_t *image);
+
+/* The dispatch of a function's entry: to the clone where the thread wants it, else behind. Changes nothing. Where it ends. */
+#define CLONE_DISPATCH_BYTES 43u
+uint8_t *probe_clone_dispatch(uint8_t *at, const uint8_t *clone);
+
+#endif
