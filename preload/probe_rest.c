@@ -218,11 +218,16 @@ void probe_window_closed(void)
         !begun || !are_few(all, PROBE_OF_FUNCTIONS))
         return;
     struct probe_locked locked = probe_lock(&changing);
-    if (atomic_load(&open_windows) == 0 && atomic_load(&functions_are_in) && probe_may_poke()) {
-        write_all(probe_sites_now(), PROBE_OF_FUNCTIONS, true);
-        if (!ctl_config_uses(process.config, CTL_EXIT_FUNC) || atomic_load(&state) == RESTING)
-            probe_returns_rest();
+    if (atomic_load(&functions_are_in) && probe_may_poke()) {
+        /* In this order: who opens a window counts it, then looks whether they are in, and waits for us if not. */
         atomic_store(&functions_are_in, false);
+        if (atomic_load(&open_windows) != 0) {
+            atomic_store(&functions_are_in, true);
+        } else {
+            write_all(probe_sites_now(), PROBE_OF_FUNCTIONS, true);
+            if (!ctl_config_uses(process.config, CTL_EXIT_FUNC) || atomic_load(&state) == RESTING)
+                probe_returns_rest();
+        }
     }
     probe_unlock(&changing, locked);
 }
