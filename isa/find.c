@@ -237,6 +237,7 @@ void plan_find_named(struct plan *p, const struct request *q)
     case REQUEST_RETURNS:
     case REQUEST_EXITS: add_returns(p, q); break;
     case REQUEST_FUNCTIONS: pattern_enters(p, q); break;
+    case REQUEST_STARTS: pattern_starts(p, q); break;
     case REQUEST_CALLERS:
     case REQUEST_STUBS: pattern_returns(p, q); break;
     case REQUEST_SYMBOL: add_place(p, q); break;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 
 #include <elf.h>
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -128,6 +129,12 @@ char *image_name_proper(const char *name) RT_MUST_CHECK;
 char *image_name_demangle(const char *name) RT_MUST_CHECK;
 /* "a::b<int>::f(int) const" becomes "f", or with qualified "a::b::f"; in place. */
 void image_name_strip(char *demangled, bool qualified);
+/* The first symbol of that address, or above. */
+size_t image_symbols_from(const struct image *m, uint64_t address);
+/* A function of that address has a name, its own and no stub's. */
+bool image_has_name(const struct image *m, uint64_t address);
+/* By one of its names: without a version; of C++ whole, without arguments, bare. */
+bool image_name_fits(const regex_t *regex, const char *name);
 
 struct near_names;
 /* Functions whose bare names are most like the wanted one; labels: names without a type as well, that stand in code. */

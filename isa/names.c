@@ -213,3 +213,47 @@ void image_name_nearest(const struct image *m, bool labels, struct near_names *n
         free(proper);
     }
 }
+
+/* By the whole demangled name, ns::f<int>(int), the qualified, ns::f, and the bare, f. */
+static bool plain_fits(const regex_t *regex, const char *mangled)
+{
+    char *plain = image_name_demangle(mangled);
+    bool yes = plain != NULL && regexec(regex, plain, 0, NULL, 0) == 0;
+    for (int bare = 0; plain != NULL && !yes && bare < 2; bare++) {
+        image_name_strip(plain, bare == 0);
+        yes = regexec(regex, plain, 0, NULL, 0) == 0;
+    }
+    free(plain);
+    return yes;
+}
+
+bool image_name_fits(const regex_t *regex, const char *name)
+{
+    char *proper = image_name_proper(name);
+    bool yes = proper != NULL && (regexec(regex, proper, 0, NULL, 0) == 0 ||
+                                  (strncmp(proper, "_Z", 2) == 0 && plain_fits(regex, proper)));
+    free(proper);
+    return yes;
+}
+
+size_t image_symbols_from(const struct image *m, uint64_t address)
+{
+    size_t low = 0, high = m->symbol_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (m->symbols[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool image_has_name(const struct image *m, uint64_t address)
+{
+    for (size_t k = image_symbols_from(m, address);
+         k < m->symbol_count && m->symbols[k].address == address; k++)
+        if (image_is_function(&m->symbols[k]))
+            return true;
+    return false;
+}

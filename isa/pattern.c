@@ -2,7 +2,9 @@
  * Functions by a regular expression: which are meant, and the places that they return to when this image calls them. */
 #include "isa/site.h"
 
+#include <inttypes.h>
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Of the C run-time library's start and end, in every program: nobody means them. */
@@ -25,31 +27,9 @@ static bool is_plumbing(const char *name)
     return false;
 }
 
-static bool fits(const struct request *q, const char *text)
-{
-    return regexec(&q->regex, text, 0, NULL, 0) == 0;
-}
-
-/* By the whole demangled name, ns::f<int>(int), the qualified, ns::f, and the bare, f. */
-static bool fits_plain(const struct request *q, const char *mangled)
-{
-    char *plain = image_name_demangle(mangled);
-    bool yes = plain != NULL && fits(q, plain);
-    for (int bare = 0; plain != NULL && !yes && bare < 2; bare++) {
-        image_name_strip(plain, bare == 0);
-        yes = fits(q, plain);
-    }
-    free(plain);
-    return yes;
-}
-
 static bool name_fits(const struct request *q, const char *name)
 {
-    char *proper = image_name_proper(name);
-    bool yes = proper != NULL && !is_plumbing(proper) &&
-               (fits(q, proper) || (strncmp(proper, "_Z", 2) == 0 && fits_plain(q, proper)));
-    free(proper);
-    return yes;
+    return image_name_fits(&q->regex, name) && !is_plumbing(name);
 }
 
 /* Its first instruction is one of a function that is meant. What chooses among functions as the program is loaded is none. */
@@ -65,8 +45,31 @@ void pattern_enters(struct plan *p, const struct request *q)
     for (size_t i = 0; i < m->symbol_count && !p->no_memory; i++)
         if (is_meant(q, &m->symbols[i]) && code_at(p->code, m->symbols[i].address) != NULL)
             plan_add_site(p, m->symbols[i].address, 0);
-    if (p->site_count == 0)
+    if (p->site_count == 0 && q->kind == REQUEST_FUNCTIONS)
         (void)plan_say(p, "no function has a name that it matches");
+}
+
+/* Stubs that lead to other images are no functions, nor what they have in common. */
+static bool has_stubs(const struct image *m, const struct code_range *r)
+{
+    size_t k = image_symbols_from(m, r->start);
+    return k < m->symbol_count && m->symbols[k].address < r->end &&
+           m->symbols[k].origin == IMAGE_PLT;
+}
+
+/* Whatever has no name is called by its address. */
+void pattern_starts(struct plan *p, const struct request *q)
+{
+    char unnamed[32];
+    pattern_enters(p, q);
+    for (size_t k = 0; k < p->code->range_count && !p->no_memory; k++) {
+        const struct code_range *r = &p->code->ranges[k];
+        uint64_t start = r->start;
+        (void)snprintf(unnamed, sizeof unnamed, "0x%" PRIx64, start);
+        if (code_is_sure(p->code, start) && !image_has_name(p->code->image, start) &&
+            !has_stubs(p->code->image, r) && regexec(&q->regex, unnamed, 0, NULL, 0) == 0)
+            plan_add_site(p, start, 0);
+    }
 }
 
 /* Names of functions that are called through stubs and slots, where they are meant. */

@@ -28,6 +28,7 @@ static const struct kind {
     [REQUEST_EXTENSION] = {"isa_extension", EXTENSION},
     [REQUEST_CATEGORY] = {"isa_category", CATEGORY},
     [REQUEST_FUNCTIONS] = {"functions", REGEX},
+    [REQUEST_STARTS] = {"starts", REGEX},
     [REQUEST_CALLERS] = {"callers", REGEX},
     [REQUEST_STUBS] = {"stubs", REGEX},
 };

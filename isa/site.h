@@ -24,6 +24,7 @@ enum request_kind {
     REQUEST_EXTENSION, /* isa_extension:NAME, as the decoder and XED name it */
     REQUEST_CATEGORY,  /* isa_category:NAME */
     REQUEST_FUNCTIONS, /* functions:REGEX  first instructions of all functions that fit */
+    REQUEST_STARTS,    /* starts:REGEX     those without a name too, called 0xADDRESS */
     REQUEST_CALLERS,   /* callers:REGEX    behind this image's direct calls of them */
     REQUEST_STUBS,     /* stubs:REGEX      behind its calls of such functions of other images */
 };
@@ -96,6 +97,7 @@ typedef bool plan_wants_call(const struct plan *p, const struct request *q,
 void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
                            const void *context);
 /* By a regular expression on names: pattern.c. */
+void pattern_starts(struct plan *p, const struct request *q);
 void pattern_enters(struct plan *p, const struct request *q);
 void pattern_returns(struct plan *p, const struct request *q);
 

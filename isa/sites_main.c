@@ -33,7 +33,7 @@ static const char usage[] =
     "Requests: enter:NAME rets:NAME returns:[NAME] exits:NAME symbol:NAME[+OFFSET] address:N "
     "offset:N ssc:HEX "
     "int3 magic\n"
-    "          cpuid itext:BYTES isa_extension:NAME isa_category:NAME functions:REGEX "
+    "          cpuid itext:BYTES isa_extension:NAME isa_category:NAME functions:REGEX starts:REGEX "
     "callers:REGEX\n"
     "          stubs:REGEX\n"
     "--text lists sites instead of writing plans.\n";

@@ -378,9 +378,8 @@ bool process_wants_early_start(void)
             return true;
     if (process.options.number[OPT_count] != 0)
         return true;
-    return !process_is_idle() &&
-           (process.links_mpi || sampling_is_on() || counters_are_on() || probe_functions_wanted() ||
-            process.memory);
+    return !process_is_idle() && (process.links_mpi || sampling_is_on() || counters_are_on() ||
+                                  probe_functions_wanted() || process.memory);
 }
 
 /* A copy that dlmopen() put into a name space of its own stands beside the one that traces, and may be unmapped while signals

@@ -59,6 +59,8 @@ struct signals_inherited {
 void signals_before_exec(struct signals_inherited *saved);
 void signals_after_exec(const struct signals_inherited *saved);
 
+/* From a handler: the program's handler of it, as if it had come there alone. */
+void signals_run(uintptr_t handler, int signo, siginfo_t *info, void *context);
 /* From a handler: what would have happened had nobody handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
 /* The same where the program has no handler: what it ignores is nothing, but what its own instruction raised kills. */

@@ -145,6 +145,14 @@ void memory_forked(struct preload_thread *pt)
         memory_file_forget(file);
 }
 
+void memory_vfork(bool begins)
+{
+    static __thread uint64_t before;
+    if (begins)
+        before = clone_slots[CLONE_ENTER];
+    clone_slots[CLONE_ENTER] = begins || !is_open() ? 0 : before;
+}
+
 void memory_jumped(uintptr_t from, uintptr_t to)
 {
     while (handlers != NULL && handlers->interrupted <= to && handlers->interrupted >= from)
@@ -171,6 +179,8 @@ void memory_caught(void)
 void memory_handler_begins(struct memory_handler *h, const void *context)
 {
     const ucontext_t *uc = context;
+    if (!process.memory)
+        return;
     *h = (struct memory_handler){.outer = handlers,
                                  .interrupted = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
                                  .enter = clone_slots[CLONE_ENTER],
@@ -185,6 +195,8 @@ void memory_handler_begins(struct memory_handler *h, const void *context)
 void memory_handler_ends(const struct memory_handler *h)
 {
     struct recorder_thread *t = &recorder_self;
+    if (!process.memory)
+        return;
     handlers = h->outer;
     memory_interrupt_over(h->was);
     clone_slots[CLONE_SPILL] = h->spill;
@@ -326,6 +338,11 @@ void memory_handler_begins(struct memory_handler *h, const void *context)
 void memory_handler_ends(const struct memory_handler *h)
 {
     (void)h;
+}
+
+void memory_vfork(bool begins)
+{
+    (void)begins;
 }
 
 void memory_jumped(uintptr_t from, uintptr_t to)

@@ -10,6 +10,8 @@
 void memory_opened(struct recorder_thread *t, struct preload_thread *pt);
 void memory_closes(struct recorder_thread *t, struct preload_thread *pt);
 void memory_thread_end(struct preload_thread *pt);
+/* Around a child of vfork, which runs functions themselves: it may leave them by exec. */
+void memory_vfork(bool begins);
 /* In the child of fork. */
 void memory_forked(struct preload_thread *pt);
 

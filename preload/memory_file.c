@@ -285,8 +285,9 @@ uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer)
     f->wrapped = true;
     if (f->stretch == 0)
         return start;
-    if (!put_piece(f, bytes)) {
-        f->stretch = 0;
+    uint64_t most = process.options.number[OPT_max_size];
+    if ((most != 0 && f->data + bytes > most) || !put_piece(f, bytes)) {
+        (void)memory_file_end(f, MEMORY_NO_ROOM, f->data, false);
         (void)fail(f);
         return start;
     }

@@ -221,7 +221,8 @@ int probe_clones_make(const struct probe_image *image, struct rt_error *e)
         rc = place(image, e);
     if (rc == 0)
         name_skeleton();
-    return rc < 0 ? rc : 0; /* none is wanted of this program: whoever looks for its places says so */
+    return rc < 0 ? rc
+                  : 0; /* none is wanted of this program: whoever looks for its places says so */
 }
 
 /* --- looking up ---------------------------------------------------------------------------------------------------- */
@@ -248,11 +249,9 @@ bool probe_clones_have(uintptr_t at)
     return clones.code != NULL && at - (uintptr_t)clones.code < clones.head->code_bytes;
 }
 
-uintptr_t probe_clone_return(uintptr_t at)
+/* The first place from that byte of the code on. */
+static size_t place_from(uint64_t offset)
 {
-    if (!probe_clones_have(at))
-        return 0;
-    uint64_t offset = at - (uintptr_t)clones.code;
     size_t low = 0, high = clones.head->place_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -261,6 +260,23 @@ uintptr_t probe_clone_return(uintptr_t at)
         else
             high = middle;
     }
+    return low;
+}
+
+uintptr_t probe_clone_stands_for(uintptr_t at)
+{
+    if (!probe_clones_have(at))
+        return at;
+    size_t behind = place_from(at - (uintptr_t)clones.code + 1);
+    return behind != 0 ? clones.places[behind - 1].address + clones.bias : at;
+}
+
+uintptr_t probe_clone_return(uintptr_t at)
+{
+    if (!probe_clones_have(at))
+        return 0;
+    uint64_t offset = at - (uintptr_t)clones.code;
+    size_t low = place_from(offset);
     for (; low < clones.head->place_count && clones.places[low].code == offset; low++)
         if (clones.places[low].returned != 0)
             return clones.places[low].address + clones.bias;
@@ -331,6 +347,11 @@ uintptr_t probe_clone_return(uintptr_t at)
 {
     (void)at;
     return 0;
+}
+
+uintptr_t probe_clone_stands_for(uintptr_t at)
+{
+    return at;
 }
 
 const char *probe_clones_skeleton(size_t *bytes, const char **name, uintptr_t *image)

@@ -19,6 +19,8 @@ const uint8_t *probe_clone_of(uintptr_t function);
 bool probe_clones_have(uintptr_t at);
 /* Where the function itself would go on, of an address that a call in a clone returns to; 0: it is none. */
 uintptr_t probe_clone_return(uintptr_t at);
+/* What it stands for, of an address in a clone; any other is that itself. Async-signal-safe. */
+uintptr_t probe_clone_stands_for(uintptr_t at);
 /* C that makes accesses of recordings, and the file's name for it. The image's load address. */
 const char *probe_clones_skeleton(size_t *bytes, const char **name, uintptr_t *image);
 

@@ -171,7 +171,11 @@ static bool write_for_pattern(const struct probe_wish *w, const struct probe_ima
                                    : fnmatch(p->image, identity_base_name(image->path), 0) == 0;
     bool returned = w->rows[0] == PROBE_RETURNED;
     (void)snprintf(text, PROBE_REQUEST_ROOM, "%s:%s",
-                   !returned ? "functions" : (own ? "callers" : "stubs"), p->regex);
+                   w->rows[0] == PROBE_CLONED ? "starts"
+                   : !returned                ? "functions"
+                   : own                      ? "callers"
+                                              : "stubs",
+                   p->regex);
     return own || (returned && image->is_program);
 }
 

@@ -9,7 +9,8 @@
 
 /* One request, and who makes it: alarms, for their places and for where functions return to, or a pattern of REGTRACE_FUNCTIONS. */
 struct probe_wish {
-    const uint16_t *rows; /* alarms; or PROBE_ENTERED, PROBE_RETURNED or PROBE_CLONED, of a pattern */
+    const uint16_t
+        *rows; /* alarms; or PROBE_ENTERED, PROBE_RETURNED or PROBE_CLONED, of a pattern */
     unsigned row_count;
     const struct probe_pattern *pattern; /* NULL: of alarms */
     const struct probe_wish

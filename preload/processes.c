@@ -11,6 +11,7 @@
 #include "preload/counting.h"
 #include "preload/environment.h"
 #include "preload/internal.h"
+#include "preload/memory.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -184,6 +185,7 @@ void vfork_prepare(void)
     t->attached = 2;
     t->recording = 0;
     t->in_toolkit++;
+    memory_vfork(true);
 }
 
 /* Returns what vfork returns; sets errno. */
@@ -195,6 +197,7 @@ long vfork_parent(long result)
         t->attached = before_vfork.attached;
         t->recording = before_vfork.recording;
         signals_hidden = before_vfork.hidden;
+        memory_vfork(false);
         child_made((pid_t)result);
     }
     if (result < 0) {

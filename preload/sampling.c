@@ -2,6 +2,7 @@
  * Samples: an event with the instruction pointer each time the thread's sampler interrupts it, and its callers by frame
  * pointers where they are asked for. Values (preload/values.h) have a sampler of their own, by the same rules. */
 #include "preload/memory.h"
+#include "preload/probe_clones.h"
 #include "preload/sampling.h"
 
 #include "base/log.h"
@@ -229,7 +230,8 @@ static void record_place(struct recorder_thread *t, uint32_t weight, const void 
     callers[n] = 0;
     (void)recorder_emit(t, EV_SAMPLE, signals_ip_of(context), weight | (uint64_t)n << 32);
     for (uint32_t i = 0; i < n; i += 2)
-        (void)recorder_emit(t, EV_SAMPLE_CALLERS, callers[i], callers[i + 1]);
+        (void)recorder_emit(t, EV_SAMPLE_CALLERS, probe_clone_stands_for(callers[i]),
+                            probe_clone_stands_for(callers[i + 1]));
 }
 
 static void again(struct preload_thread *pt, enum sample_kind kind)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the kernel and the program get where SIGTRAP is ours, and the default action of a signal that our handler got in
- * place of it. */
+ * What the kernel and the program get where SIGTRAP is ours; the program's handler, or the default action, of a signal that our
+ * handler got in place of it. */
 #include "preload/interpose.h"
 
 #include "base/sys.h"
 #include "preload/counting.h"
 #include "preload/internal.h"
+#include "preload/memory.h"
+#include "preload/probe_clones.h"
 #include "preload/values.h"
 
 #include <string.h>
@@ -16,7 +18,7 @@ uintptr_t signals_ip_of(const void *context)
 {
     const ucontext_t *uc = context;
 #if defined(__x86_64__)
-    return (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    return probe_clone_stands_for((uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
 #else
     return (uintptr_t)uc->uc_mcontext.pc;
 #endif
@@ -86,4 +88,25 @@ void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context)
                                         signo == SIGFPE || signo == SIGSYS);
     if (!ignored || raised)
         signals_default_action(signo, info, context);
+}
+
+/* --- the program's handler ------------------------------------------------------------------------------------ */
+
+void signals_run(uintptr_t handler, int signo, siginfo_t *info, void *context)
+{
+    struct recorder_thread *t = &recorder_self;
+    uint32_t in_toolkit = t->in_toolkit;
+    bool attached = t->attached == 1;
+    signals_seen.program++;
+    if (attached)
+        t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
+    struct memory_handler memory;
+    memory_handler_begins(&memory, context);
+    struct pmu_inside inside = counting_program_begin();
+    ((void (*)(int, siginfo_t *, void *))handler)(signo, info,
+                                                  context); /* NOLINT: a function's address */
+    counting_program_end(inside);
+    memory_handler_ends(&memory);
+    if (attached)
+        t->in_toolkit = in_toolkit;
 }

@@ -248,27 +248,6 @@ bool signals_is_internal(int signo, const siginfo_t *info)
            (code == INTERRUPT_SYNC || code == INTERRUPT_REQUEST);
 }
 
-static void run_program_handler(uintptr_t handler, int signo, siginfo_t *info, void *context)
-{
-    struct recorder_thread *t = &recorder_self;
-    uint32_t in_toolkit = t->in_toolkit;
-    bool attached = t->attached == 1;
-    signals_seen.program++;
-    if (attached)
-        t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
-    struct memory_handler memory;
-    if (process.memory)
-        memory_handler_begins(&memory, context);
-    struct pmu_inside inside = counting_program_begin();
-    ((void (*)(int, siginfo_t *, void *))handler)(signo, info,
-                                                  context); /* NOLINT: a function's address */
-    counting_program_end(inside);
-    if (process.memory)
-        memory_handler_ends(&memory);
-    if (attached)
-        t->in_toolkit = in_toolkit;
-}
-
 /* What one signal is to us; these parts run where there is room for them. */
 struct received {
     int signo;
@@ -317,7 +296,7 @@ static void record_and_run(uintptr_t handler, struct received *r, int *keep)
         run_with_room(r->context, handler_begins, r);
     recorder_self.hurry = 0;
     errno = *keep;
-    run_program_handler(handler, r->signo, r->info, r->context);
+    signals_run(handler, r->signo, r->info, r->context);
     *keep = errno;
     recorder_self.hurry = 1;
     if (r->recorded)

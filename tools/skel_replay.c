@@ -10,9 +10,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Functions of one skeleton: more are not compiled, and replay says so. */
+#define FUNCTIONS_MOST (1u << 22)
 
 struct recorded {
     char path[PATH_MAX];
@@ -128,21 +132,68 @@ static int run(const char *const *words)
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* What may be numbers of functions that are entered (isa/skel/stream.h: a token, and 4 bytes): more than there are, but none is missing. */
+static void note_entered(const char *path, uint8_t *entered)
+{
+    enum { TOKEN_ENTER = 1 };
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const uint8_t *p = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0
+                           ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                           : MAP_FAILED;
+    if (fd >= 0)
+        (void)close(fd);
+    if (p == MAP_FAILED)
+        return;
+    const uint8_t *end = p + st.st_size, *at = p;
+    while ((at = memchr(at, TOKEN_ENTER, (size_t)(end - at))) != NULL && end - at >= 5) {
+        uint32_t n;
+        memcpy(&n, ++at, sizeof n);
+        if (n < FUNCTIONS_MOST)
+            entered[n / 8] |= (uint8_t)(1u << n % 8);
+    }
+    (void)munmap((void *)(uintptr_t)p, (size_t)st.st_size);
+}
+
+/* Compilers take long for skeletons of large programs: only what is entered is compiled. */
+static bool select_functions(const struct job *j, const struct memory_head *h, const char *path)
+{
+    uint8_t *entered = calloc(FUNCTIONS_MOST / 8, 1);
+    FILE *out = fopen(path, "we");
+    for (size_t i = 0; i < j->count && entered != NULL; i++)
+        if (strcmp(j->list[i].head.skeleton, h->skeleton) == 0)
+            note_entered(j->list[i].path, entered);
+    if (out != NULL && entered != NULL)
+        (void)fputs("#define SKELETON_SOME\n", out);
+    for (uint32_t n = 0; out != NULL && entered != NULL && n < FUNCTIONS_MOST; n++)
+        if ((entered[n / 8] >> n % 8 & 1) != 0)
+            (void)fprintf(out, "#define SKELETON_%" PRIu32 "\n", n);
+    bool good = out != NULL && entered != NULL && ferror(out) == 0;
+    free(entered);
+    return out != NULL && fclose(out) == 0 && good;
+}
+
 static int compile(struct job *j, const struct memory_head *h)
 {
-    char source[PATH_MAX + 64], built[128];
+    char source[PATH_MAX + 64], built[128], some[128];
     const char *compiler = getenv("CC");
     if (strcmp(j->source, h->skeleton) == 0)
         return TOOL_OK;
     compiler = compiler != NULL && compiler[0] != '\0' ? compiler : "cc";
     (void)snprintf(source, sizeof source, "%s/%s", j->folder, h->skeleton);
     (void)snprintf(built, sizeof built, "%s/skeleton.so", j->built);
-    const char *const words[] = {compiler, "-O1", "-w",   "-shared", "-fPIC",
-                                 "-o",     built, source, NULL};
+    (void)snprintf(some, sizeof some, "%s/some.h", j->built);
+    const char *const words[] = {compiler, "-include", some,  "-O1",  "-w", "-shared",
+                                 "-fPIC",  "-o",       built, source, NULL};
     if (access(source, R_OK) != 0)
         return failed("no skeleton:", source);
     (void)unlink(built);
-    if (run(words) != 0) {
+    bool selected = select_functions(j, h, some);
+    int status = selected ? run(words) : -1;
+    (void)unlink(some);
+    if (!selected)
+        return failed("cannot be written:", some);
+    if (status != 0) {
         message_error("skel",
                       "%s cannot be compiled by %s (the variable CC names another C compiler)",
                       source, compiler);

@@ -74,18 +74,11 @@ static void lead(struct building *b, uint64_t address)
 const struct image_symbol *graph_symbol_at(const struct image *m, uint64_t address)
 {
     const struct image_symbol *found = NULL;
-    size_t low = 0, high = m->symbol_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (m->symbols[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < m->symbol_count && m->symbols[low].address == address; low++)
-        if (image_is_function(&m->symbols[low]) &&
-            (found == NULL || m->symbols[low].origin != IMAGE_PLT))
-            found = &m->symbols[low];
+    for (size_t k = image_symbols_from(m, address);
+         k < m->symbol_count && m->symbols[k].address == address; k++)
+        if (image_is_function(&m->symbols[k]) &&
+            (found == NULL || m->symbols[k].origin != IMAGE_PLT))
+            found = &m->symbols[k];
     return found;
 }
 

@@ -65,11 +65,27 @@ static void note_clone(struct job *j, const char *name, const char *reason)
         (void)printf("none\t%s\t%s\n", name, reason);
 }
 
+/* By any of its names; what has none is called by its address. */
+static bool is_wanted(const struct job *j, const char *name, uint64_t start)
+{
+    const struct image *m = j->image;
+    bool named = false;
+    if (!j->has_pattern)
+        return true;
+    for (size_t k = image_symbols_from(m, start);
+         k < m->symbol_count && m->symbols[k].address == start; k++) {
+        named = named || image_is_function(&m->symbols[k]);
+        if (image_is_function(&m->symbols[k]) && image_name_fits(&j->pattern, m->symbols[k].name))
+            return true;
+    }
+    return !named && regexec(&j->pattern, name, 0, NULL, 0) == 0;
+}
+
 static void analyse(struct job *j, const char *name, uint64_t start, uint64_t end)
 {
     struct function f = {
         .code = j->code, .arena = &j->arena, .name = name, .start = start, .end = end};
-    if (j->has_pattern && regexec(&j->pattern, name, 0, NULL, 0) != 0)
+    if (!is_wanted(j, name, start))
         return;
     j->wanted++;
     skel_analyse(&f);

@@ -73,6 +73,8 @@ const char *const skel_prelude[] = {
     "    return (long long)sx(bits, a) < (long long)sx(bits, b);",
     "}",
     "static inline int same(unsigned bits, u64 a, u64 b) { return zx(bits, a - b) == 0; }",
+    "/* Not compiled (SKELETON_SOME): nobody enters it. */",
+    "static int skeleton_left_out(struct skeleton *s) { s->more(s, ~0u); return 1; }",
     "/* condition: as in the opcode of Jcc */",
     "static inline int holds(int condition, int carry, int overflow, unsigned bits, u64 result)",
     "{",

@@ -396,11 +396,13 @@ void skel_source_function(struct skel_source *s, struct function *f)
     source_find_variables(&w);
     (void)fprintf(s->out, "\n/* %u: ", s->count);
     put_plain(s->out, f->name);
-    (void)fprintf(s->out, " */\nstatic int f_0x%" PRIx64 "(struct skeleton *s)\n{\n", f->start);
+    (void)fprintf(s->out, " */\n#if !defined(SKELETON_SOME) || defined(SKELETON_%u)\n", s->count);
+    (void)fprintf(s->out, "static int f_0x%" PRIx64 "(struct skeleton *s)\n{\n", f->start);
     put_declarations(&w);
     for (uint32_t k = 0; k < f->order_count; k++)
         put_block(&w, f->order[k]);
-    (void)fputs("}\n", s->out);
+    (void)fprintf(s->out, "}\n#else\n#define f_0x%" PRIx64 " skeleton_left_out\n#endif\n",
+                  f->start);
     (void)fprintf(s->table, "    {0x%" PRIx64 ", f_0x%" PRIx64 ", \"", f->start, f->start);
     put_plain(s->table, f->name);
     (void)fputs("\"},\n", s->table);

@@ -11,6 +11,7 @@ import counting
 import measure
 import peers
 import attach
+import accesses
 import captured_values
 import convert
 import probes
@@ -20,7 +21,7 @@ ALL = [("idle-compute", rows.idle_compute), ("idle-pingpong", rows.idle_pingpong
        ("sustained", rows.event_sustained), ("mpi-call", rows.mpi_call), ("memory", rows.memory),
        ("startup", rows.startup), ("instructions", rows.instructions), ("counting", counting.counting),
        ("probes", probes.probes), ("attach", attach.attach), ("functions", peers.functions), ("convert", convert.convert),
-       ("values", captured_values.capture), ("profile", captured_values.listing), ("lttng", peers.lttng), ("valgrind", peers.valgrind)]
+       ("values", captured_values.capture), ("profile", captured_values.listing), ("accesses", accesses.accesses), ("lttng", peers.lttng), ("valgrind", peers.valgrind)]
 
 
 def processor():

@@ -166,7 +166,7 @@ APART void jump_away(int depth)
     arrays[0][depth]++;
 }
 
-APART void come_back(void)
+APART void plain_come_back(void)
 {
     if (sigsetjmp(back, 1) == 0)
         jump_away(0);
@@ -179,7 +179,7 @@ static void part_jumps(int times)
         open_window();
         work(arrays[0] + 50, 10, 1);
         log_work(0, arrays[0] + 50, 10, 1);
-        come_back();
+        plain_come_back();
         work(arrays[0] + 70, 10, 1);
         close_window();
         open_window();
@@ -235,6 +235,30 @@ APART uint64_t chase(uint64_t *from, long steps)
     return (uint64_t)(p - from);
 }
 
+/* Ends in the middle of a window, and of a function. */
+APART void end_here(volatile uint64_t *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (a[i] == 7)
+            (void)raise(SIGKILL);
+}
+
+static void part_killed(int times)
+{
+    for (int i = 0; i < ARRAY; i++)
+        arrays[1][i] = (uint64_t)(uintptr_t)&arrays[1][(i * 61 + 17) % ARRAY];
+    open_window();
+    work(arrays[0], ARRAY, 1);
+    log_work(0, arrays[0], ARRAY, 1);
+    sum += chase(arrays[1], 400000L * times);
+    work(arrays[0], 50, 2);
+    log_work(0, arrays[0], 50, 2);
+    if (log_file != NULL)
+        (void)fflush(log_file);
+    arrays[0][3000] = 7;
+    end_here(arrays[0], ARRAY);
+}
+
 APART void fault(volatile uint64_t *where)
 {
     *where = 1;
@@ -274,7 +298,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*part)(int);
     } parts[] = {{"windows", part_windows}, {"nested", part_nested}, {"signals", part_signals},
-                 {"jumps", part_jumps},     {"forks", part_forks},   {"blocked", part_blocked}};
+                 {"jumps", part_jumps},     {"forks", part_forks},   {"blocked", part_blocked},
+                 {"killed", part_killed}};
     const char *path = getenv("MEMORY_LOG");
     log_file = path != NULL ? fopen(path, "w") : NULL;
     for (size_t i = 0; argc == 3 && i < sizeof parts / sizeof *parts; i++)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory traces: what recording costs beside bare, bytes for each access, replay; and what valgrind's lackey takes for the same."""
+import os
+import re
+import shutil
+import time
+
+from measure import *
+
+WINDOW = "start:enter_func:open_window,stop:enter_func:close_window"
+NEVER = "start:enter_func:open_window:1000000"
+# kernel, turns, what is recorded takes at most as many times bare, bytes an access at most, turns for lackey
+KERNELS = (("stencil", 200, 1.5, 0.01, 2), ("chasing", 20000000, 4, None, 300000),
+           ("chasing_far", 4000000, 4, None, 300000), ("sparse", 40, None, None, 1))
+
+
+def regtrace(*words):
+    return run([os.path.join(BUILD, "regtrace")] + list(words), timeout=1200)
+
+
+def replay(folder, program, line):
+    """Accesses, bytes and seconds: a run of its own."""
+    variables = traced(memory=".", control=WINDOW)
+    run(line, variables)
+    began = time.monotonic()
+    counted = regtrace("skel", "replay", "-format", "count", variables["REGTRACE_DIR"])
+    spent = time.monotonic() - began
+    shutil.rmtree(variables["REGTRACE_DIR"], ignore_errors=True)
+    bytes_ = sum(int(n) for n in re.findall(r"^# rank .* (\d+) bytes", counted, re.M))
+    accesses = sum(int(n) for n in re.findall(r"^# (\d+) accesses", counted, re.M))
+    if accesses == 0:
+        raise CannotMeasure("no accesses were recorded")
+    return accesses, bytes_, spent
+
+
+def lackey(line):
+    """How many times bare its trace of all accesses takes."""
+    if shutil.which("valgrind") is None:
+        return "valgrind is not installed"
+    bare = median(values(run(line))["ns"] for _ in range(5))
+    followed = values(run(["valgrind", "--tool=lackey", "--trace-mem=yes", "--log-file=/dev/null"] + line, timeout=600))["ns"]
+    return "valgrind's lackey, --trace-mem=yes to /dev/null, %s turns: %.0f times" % (line[2], followed / bare)
+
+
+def kernel(name, turns, goal, bytes_goal, few):
+    program = compile_program("accesses")
+    line = [program, name, str(turns)]
+
+    def ns(**options):
+        variables = traced(**options) if options else None
+        spent = values(run(line, variables))["ns"]
+        if variables is not None:
+            shutil.rmtree(variables["REGTRACE_DIR"], ignore_errors=True)
+        return spent
+
+    pairs = Pairs(ns, lambda: ns(memory=".", control=WINDOW), lambda: ns(memory=".", control=NEVER), count=9)
+    accesses, recorded, spent = replay(name, program, line)
+    outside = pairs.ratio(1) - 1
+    title = "memory trace, %s" % name.replace("_", " ")
+    ratio = pairs.ratio(0)
+    each = recorded / accesses
+    return [Row(title + ": recording", "<= %g times bare" % goal if goal else "", "%.2f times" % ratio, ratio <= goal if goal else None,
+                "%d x 4" % pairs.count, "%.2f %%" % (100 * pairs.spread()), lackey([program, name, str(few)])),
+            Row(title + ": an access", "<= %g bytes" % bytes_goal if bytes_goal else "", "%.4f bytes" % each,
+                each <= bytes_goal if bytes_goal else None, "1", "", "%.1f million accesses, replayed in %.1f s" % (accesses / 1e6, spent)),
+            Row(title + ": outside windows", "below what bare runs differ by", "%+.2f %%" % (100 * outside),
+                abs(outside) <= pairs.spread() or outside < 0, "%d x 4" % pairs.count, "%.2f %%" % (100 * pairs.spread()), "")]
+
+
+def accesses():
+    found = []
+    for row in KERNELS:
+        found += kernel(*row)
+    return found

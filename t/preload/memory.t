@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Memory traces (-memory): programs do what they do without them, through windows, threads, signals, jumps, forks and exceptions; replays have
+# the accesses that the program logs; and of a whole run those of single steps by ptrace.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/same.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 1
+[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
+SKEL=$REGTRACE_BUILD/isa/regtrace-skel
+# Those that call sigsetjmp() have no clone, and are named when the program starts.
+ALL='^[^p_]'
+cc -O2 -Wall -o memory "$here/memory.c" -lpthread || exit 99
+
+# part COMPILED WINDOWS ARGUMENT...: the same output, and the replay is what the program has logged. WINDOWS: as many, of which as many ended early.
+part() {
+    local name=$1 program=$2 windows=$3
+    shift 3
+    MEMORY_LOG=$T/log same "$name" REGTRACE_MEMORY="$ALL" REGTRACE_CONTROL="$WINDOWS" "$program" "$@"
+    "$REGTRACE" skel replay "$last_trace" >replayed 2>said || diag "$(cat said)"
+    is "$("$PYTHON_ANY" "$here/memory.py" "$program" log replayed 2>&1)" "$windows" "$name: its accesses"
+}
+part "8 threads, 1,000 windows each" ./memory "8000 windows, 8000 calls, 808000 accesses, ended early: 0" windows 1000
+part "windows that close further down" ./memory "20 windows, 10 calls, 400 accesses, ended early: 0" nested 10
+part "longjmp" ./memory "20 windows, 20 calls, 800 accesses, ended early: 10" jumps 10
+leaves_streams=1
+part "killed within a window" ./memory "1 windows, 2 calls, 8292 accesses, ended early: 1" killed 3
+for part in 'forks 5' 'blocked 5' 'signals 10'; do
+    # shellcheck disable=SC2086
+    same "$part" REGTRACE_MEMORY="$ALL" REGTRACE_CONTROL="$WINDOWS" ./memory $part
+done
+# shellcheck disable=SC2086
+same "a whole run as one window" REGTRACE_MEMORY="$ALL" ./memory signals 10
+if command -v "${CXX:-c++}" >/dev/null; then
+    "${CXX:-c++}" -O2 -o throws "$here/memory_throws.cc" || exit 99
+    same "exceptions" REGTRACE_MEMORY=. REGTRACE_CONTROL="$WINDOWS" ./throws 100
+    same "exceptions in one window" REGTRACE_MEMORY=. ./throws 100
+    "$REGTRACE" skel replay -format count "$last_trace" >said
+    like "$(head -1 said)" 'window 0, .* left by a jump or an exception' "its replay says where it ends"
+else
+    skip "exceptions" "there is no C++ compiler"
+fi
+
+# A whole run, access by access. Single steps need the program at the same place: the same environment, no window. What runs before main, and
+# by its entry code, is no function that a window has; stubs of the PLT are not recorded.
+cc -O2 -o kernels "$REGTRACE_SOURCE/t/isa/kernels.c" -lm || exit 99
+place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
+with() {
+    local open=$1
+    shift
+    setarch -R env -i REGTRACE_DIR="$T/exact" REGTRACE_MEMORY=. REGTRACE_DEFAULT_START="$open" LD_PRELOAD="$LIBREGTRACE" "$@" </dev/null
+}
+if setarch -R true 2>/dev/null; then
+    bias=0
+    ! readelf -h kernels | grep -q 'Type:.*DYN' || bias=0x555555554000
+    from=$((bias + 0x$(place kernels .text 4))) to=$((bias + 0x$(place kernels .text 4) + 0x$(place kernels .text 6)))
+    with 0 timeout 500 "$REGTRACE_BUILD/t/oracle/oracle" -x libregtrace.so -r "$(printf '%x:%x' $from $to)" -o steps ./kernels 4 >bare.out
+    with 1 ./kernels 4 >cloned.out
+    is "$? $(cksum <cloned.out)" "0 $(cksum <bare.out)" "kernels: the same output"
+    skeleton=$(echo exact/memory/*.c) recording=$(echo exact/memory/*.rec)
+    gcc -O0 -w -shared -fPIC -o all.so "$skeleton" || diag "no skeleton"
+    sed -n '/^const struct skeleton_function/,$s/^    {0x\([0-9a-f]*\), f_.*/\1/p' "$skeleton" >functions
+    SKELETON_KNOWN=1 "$REGTRACE_BUILD/t/isa/skeleton" ./kernels "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
+    "$SKEL" --recording "$recording" all.so | grep -v '^#' >replayed
+    diag "$(wc -l <trace) accesses by single steps, $(wc -l <replayed) replayed of $(stat -c %s stream) bytes"
+    start=$((bias + 0x$(nm kernels | sed -n 's/ T _start$//p')))
+    awk -v low=$start 'function hex(s,  n, i) { n = 0; for (i = 1; i <= length(s); i++) n = 16 * n + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
+        { a = hex($1) } a < low || a >= low + 48' trace >expected
+    ok_run "kernels: the replay is what single steps say" cmp expected replayed
+    ok_run "kernels: and many" test "$(wc -l <replayed)" -gt 3000
+else
+    skip "single steps" "addresses cannot be without randomisation here"
+fi
+
+run 20 "$REGTRACE" skel replay "$T"
+is "$status" 1 "a folder that is no run"
+like "$err" 'has no memory accesses' "is told"
+run 20 "$REGTRACE" run -memory '(' -- ./memory
+is "$status" 2 "no regular expression"
+run 20 "$REGTRACE" run -o "$T/both" -memory . -functions . -- ./memory
+is "$status" 2 "-functions beside it"
+like "$err" 'cannot be combined with -functions' "is told"
+cp -r exact changed && printf 'x' | dd of="$(echo changed/memory/*.rec)" bs=1 seek=0 conv=notrunc 2>/dev/null
+run 20 "$REGTRACE" skel replay changed
+is "$status" 1 "a damaged recording"
+like "$err" 'is no recording of memory accesses, or damaged' "is told"
+done_testing
