@@ -9,12 +9,24 @@ static unsigned long cells[64];
 
 struct counted {
     int n;
-    explicit counted(int i) : n(i) { cells[n & 63]++; }
-    ~counted() { cells[n & 63] += 100; }
+    explicit counted(int i) : n(i)
+    {
+        cells[n & 63]++;
+    }
+    ~counted()
+    {
+        cells[n & 63] += 100;
+    }
 };
 
-extern "C" __attribute__((noinline)) void open_window() { asm volatile(""); }
-extern "C" __attribute__((noinline)) void close_window() { asm volatile(""); }
+extern "C" __attribute__((noinline)) void open_window()
+{
+    asm volatile("");
+}
+extern "C" __attribute__((noinline)) void close_window()
+{
+    asm volatile("");
+}
 
 __attribute__((noinline)) int descend(int depth)
 {
