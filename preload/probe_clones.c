@@ -20,6 +20,13 @@
 
 __thread uint64_t clone_slots[CLONE_SLOTS];
 
+bool probe_clones_wanted(void)
+{
+    return process.options.text[OPT_memory][0] != '\0';
+}
+
+#if defined(__x86_64__)
+
 static struct {
     const struct clones_head *head; /* with all that follows, as in the file */
     const struct clone_function *functions;
@@ -32,13 +39,6 @@ static struct {
     size_t skeleton_bytes;
     char name[64];
 } clones;
-
-bool probe_clones_wanted(void)
-{
-    return process.options.text[OPT_memory][0] != '\0';
-}
-
-#if defined(__x86_64__)
 
 /* --- asking ------------------------------------------------------------------------------------------------------ */
 

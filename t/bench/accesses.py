@@ -8,7 +8,7 @@ import time
 from measure import *
 
 WINDOW = "start:enter_func:open_window,stop:enter_func:close_window"
-NEVER = "start:enter_func:open_window:1000000"
+NEVER = "start:enter_func:open_window:count1000000"
 # kernel, turns, what is recorded takes at most as many times bare, bytes an access at most, turns for lackey
 KERNELS = (("stencil", 200, 1.5, 0.01, 2), ("chasing", 20000000, 4, None, 300000),
            ("chasing_far", 4000000, 4, None, 300000), ("sparse", 40, None, None, 1))
@@ -61,7 +61,7 @@ def kernel(name, turns, goal, bytes_goal, few):
     each = recorded / accesses
     return [Row(title + ": recording", "<= %g times bare" % goal if goal else "", "%.2f times" % ratio, ratio <= goal if goal else None,
                 "%d x 4" % pairs.count, "%.2f %%" % (100 * pairs.spread()), lackey([program, name, str(few)])),
-            Row(title + ": an access", "<= %g bytes" % bytes_goal if bytes_goal else "", "%.4f bytes" % each,
+            Row(title + ": an access", "<= %g bytes" % bytes_goal if bytes_goal else "", "%.2g bytes" % each,
                 each <= bytes_goal if bytes_goal else None, "1", "", "%.1f million accesses, replayed in %.1f s" % (accesses / 1e6, spent)),
             Row(title + ": outside windows", "below what bare runs differ by", "%+.2f %%" % (100 * outside),
                 abs(outside) <= pairs.spread() or outside < 0, "%d x 4" % pairs.count, "%.2f %%" % (100 * pairs.spread()), "")]
