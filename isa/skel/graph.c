@@ -99,7 +99,10 @@ static bool is_inside(const struct building *b, uint64_t target)
     if (other == NULL || code_at(b->f->code, target) == NULL)
         return false;
     const struct image_symbol *s = graph_symbol_at(b->f->code->image, target);
-    return s != NULL ? graph_is_part(s) : other->start != target;
+    if (s != NULL)
+        return graph_is_part(s);
+    return other->start != target ||
+           (b->f->claims != NULL && !code_has(b->f->claims, target)); /* stripped of its name */
 }
 
 static bool comes_back(const struct function *f, const struct instruction *i)

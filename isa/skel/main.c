@@ -35,6 +35,7 @@ struct job {
     struct image *image;
     struct code *code;
     struct arena arena;
+    struct addresses claims;
     regex_t pattern;
     bool has_pattern, dot, summary, source;
     struct skel_source text;
@@ -83,8 +84,12 @@ static bool is_wanted(const struct job *j, const char *name, uint64_t start)
 
 static void analyse(struct job *j, const char *name, uint64_t start, uint64_t end)
 {
-    struct function f = {
-        .code = j->code, .arena = &j->arena, .name = name, .start = start, .end = end};
+    struct function f = {.code = j->code,
+                         .claims = &j->claims,
+                         .arena = &j->arena,
+                         .name = name,
+                         .start = start,
+                         .end = end};
     if (!is_wanted(j, name, start))
         return;
     j->wanted++;
@@ -114,6 +119,7 @@ static void analyse(struct job *j, const char *name, uint64_t start, uint64_t en
 static void *analyse_all(void *p)
 {
     struct job *j = p;
+    skel_find_claims(j->code, &j->claims);
     for (size_t k = 0; k < j->code->range_count; k++) {
         const struct code_range *r = &j->code->ranges[k];
         const struct image_symbol *s = graph_symbol_at(j->image, r->start);
@@ -271,6 +277,7 @@ static int analyse_image(struct job *j, const char *path, const char *pattern)
     if (code == 0)
         code = finish(j, pattern);
     arena_free(&j->arena);
+    free(j->claims.at);
     code_close(j->code);
     image_close(j->image);
     if (j->has_pattern)

@@ -177,6 +177,8 @@ struct skel_counts {
 
 struct function {
     const struct code *code;
+    const struct addresses
+        *claims; /* skel_find_claims(); NULL: parts are known by their names alone */
     struct arena *arena;
     const char *name;
     uint64_t start, end;
@@ -213,6 +215,8 @@ struct function {
 /* Each sets f->reason where it cannot go on. */
 void graph_build(struct function *f);
 /* The function or stub that begins there, or NULL. */
+/* Of all code: addresses that are called or named, sorted. Where there is no memory some are missing: a part more is no fault. */
+void skel_find_claims(const struct code *c, struct addresses *claims);
 const struct image_symbol *graph_symbol_at(const struct image *m, uint64_t address);
 /* Of a function that is elsewhere: what a compiler has moved away from it. */
 bool graph_is_part(const struct image_symbol *s);

@@ -26,6 +26,7 @@ struct analysed {
 };
 
 static struct code *code;
+static struct addresses claims;
 static FILE *entered;
 uint64_t bias;
 static struct analysed *all;
@@ -58,8 +59,12 @@ static struct function *function_at(uint64_t address)
     if (r == NULL || r->start != address || !stream_has_function(address))
         return NULL;
     struct analysed *a = calloc(1, sizeof *a);
-    a->f = (struct function){
-        .code = code, .arena = &a->arena, .name = "function", .start = address, .end = r->end};
+    a->f = (struct function){.code = code,
+                             .claims = &claims,
+                             .arena = &a->arena,
+                             .name = "function",
+                             .start = address,
+                             .end = r->end};
     const struct image_symbol *s = graph_symbol_at(code->image, address);
     (void)snprintf(a->unnamed, sizeof a->unnamed, "0x%" PRIx64, address);
     a->f.name = s != NULL ? s->name : a->unnamed;
@@ -451,6 +456,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "skeleton IMAGE BIAS FILE [ENTERED|FUNCTIONS STREAM TRACE]: %s\n", e.text);
         return 2;
     }
+    skel_find_claims(code, &claims);
     entered = argc == 5 ? fopen(argv[4], "w") : NULL;
     bias = strtoull(argv[2], NULL, 16);
     (void)ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
