@@ -78,6 +78,26 @@ static int open_it(const char *path, int flags)
                           0);
 }
 
+/* The thread's own, to be written: a limit of the program's on files must not kill it. */
+struct writing {
+    int fd;
+    struct sys_file_guard guard;
+};
+
+static struct writing begin_writing(const char *path, int flags)
+{
+    struct writing w = {.guard = sys_file_guard_begin()};
+    w.fd = open_it(path, flags);
+    return w;
+}
+
+static void end_writing(const struct writing *w)
+{
+    if (w->fd >= 0)
+        close_fd(w->fd);
+    sys_file_guard_end(&w->guard);
+}
+
 static bool put_at(int fd, const void *bytes, size_t n, uint64_t offset)
 {
     const uint8_t *from = bytes;
@@ -119,10 +139,9 @@ static bool put_skeleton(const char *path, const char *text, size_t bytes)
         return true;
     }
     (void)snprintf(part, sizeof part, "%s.%u-%u", path, process.pid, recorder_self.tid);
-    fd = open_it(part, O_WRONLY | O_CREAT | O_TRUNC);
-    bool good = fd >= 0 && sys_write_all(fd, text, bytes) == 0;
-    if (fd >= 0)
-        close_fd(fd);
+    struct writing w = begin_writing(part, O_WRONLY | O_CREAT | O_TRUNC);
+    bool good = w.fd >= 0 && sys_write_all(w.fd, text, bytes) == 0;
+    end_writing(&w);
     return good && sys_call6(SYS_renameat2, AT_FDCWD, (long)part, AT_FDCWD, (long)path, 0, 0) == 0;
 }
 
@@ -159,10 +178,11 @@ static bool make(struct memory_file *f)
                  process.pid, f->tid);
     f->data = PAGE + PIECE;
     f->last = 0;
-    int fd = n > 0 && n < (int)sizeof f->path ? open_it(f->path, O_RDWR | O_CREAT | O_TRUNC) : -1;
-    bool good = fd >= 0 && put_head(f, fd, name, image) && map_piece(f, fd);
-    if (fd >= 0)
-        close_fd(fd);
+    if (n <= 0 || n >= (int)sizeof f->path)
+        return false;
+    struct writing w = begin_writing(f->path, O_RDWR | O_CREAT | O_TRUNC);
+    bool good = w.fd >= 0 && put_head(f, w.fd, name, image) && map_piece(f, w.fd);
+    end_writing(&w);
     *f->pointer = (uint64_t)(uintptr_t)f->at;
     f->wrapped = false;
     return good;
@@ -223,11 +243,10 @@ bool memory_file_begin(struct memory_file *f, int32_t window)
         return fail(f);
     f->made = true;
     uint64_t at = (f->data + sizeof s - 1) & ~(uint64_t)(sizeof s - 1);
-    int fd = open_it(f->path, O_RDWR);
-    bool good = fd >= 0 && put_at(fd, &s, sizeof s, at) && link_to(f, fd, at) &&
-                move_to(f, fd, at + sizeof s);
-    if (fd >= 0)
-        close_fd(fd);
+    struct writing w = begin_writing(f->path, O_RDWR);
+    bool good = w.fd >= 0 && put_at(w.fd, &s, sizeof s, at) && link_to(f, w.fd, at) &&
+                move_to(f, w.fd, at + sizeof s);
+    end_writing(&w);
     if (!good)
         return fail(f);
     /* What is there must not be taken for the end of what a killed thread recorded. */
@@ -243,15 +262,12 @@ uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at
     static const uint8_t token_end; /* isa/skel/stream.h */
     uint64_t bytes = at + whole - f->stretch - sizeof(struct memory_stretch);
     uint32_t end = how;
-    int fd = open_it(f->path, O_RDWR);
-    if (fd >= 0) {
-        (void)(put_at(fd, f->at, (size_t)(at - f->data), f->data) &&
-               put_at(fd, &token_end, whole, at) &&
-               put_at(fd, &end, sizeof end, f->stretch + offsetof(struct memory_stretch, end)) &&
-               put_at(fd, &bytes, sizeof bytes,
-                      f->stretch + offsetof(struct memory_stretch, bytes)));
-        close_fd(fd);
-    }
+    struct writing w = begin_writing(f->path, O_RDWR);
+    (void)(w.fd >= 0 && put_at(w.fd, f->at, (size_t)(at - f->data), f->data) &&
+           put_at(w.fd, &token_end, whole, at) &&
+           put_at(w.fd, &end, sizeof end, f->stretch + offsetof(struct memory_stretch, end)) &&
+           put_at(w.fd, &bytes, sizeof bytes, f->stretch + offsetof(struct memory_stretch, bytes)));
+    end_writing(&w);
     f->data = at + whole;
     f->last = f->stretch;
     f->stretch = 0;
@@ -266,10 +282,10 @@ bool memory_file_has(const struct memory_file *f, uintptr_t at)
 /* What is there goes into the file. */
 static bool put_piece(struct memory_file *f, size_t bytes)
 {
-    int fd = open_it(f->path, O_RDWR);
-    bool good = fd >= 0 && put_at(fd, f->at, bytes, f->data) && move_to(f, fd, f->data + bytes);
-    if (fd >= 0)
-        close_fd(fd);
+    struct writing w = begin_writing(f->path, O_RDWR);
+    bool good =
+        w.fd >= 0 && put_at(w.fd, f->at, bytes, f->data) && move_to(f, w.fd, f->data + bytes);
+    end_writing(&w);
     return good;
 }
 
