@@ -70,7 +70,8 @@ static bool is_ours(void)
 static void drop(void)
 {
     if (is_ours())
-        drop();
+        close_fd(fd);
+    fd = -1;
 }
 
 /* said: what it writes to standard error, for when it does not serve; -1: nobody reads that. */
@@ -167,8 +168,7 @@ bool values_ask(const struct values_question *q, struct values_answer *a)
 
 void values_ask_forked(void)
 {
-    close_fd(fd);
-    fd = -1;
+    drop();
 }
 
 /* Its first line of standard error. */

@@ -27,8 +27,10 @@ struct run {
     bool folder_is_new;
 };
 
-static bool is_path(const struct option_row *row)
+static bool is_path(const struct option_row *row, const char *value)
 {
+    if (row == &option_table[OPT_values]) /* a name, or a path */
+        return strchr(value, '/') != NULL;
     return strcmp(row->values, "FILE") == 0 || strcmp(row->values, "DIR") == 0 ||
            (strcmp(row->values, "PROGRAM") == 0);
 }
@@ -62,7 +64,7 @@ static int set_row(struct run *r, bool *seen, const struct option_row *row, cons
         if (asprintf(&text, "%s\n%s", r->options.text[i], value) < 0)
             text = NULL;
     } else {
-        text = is_path(row) && value[0] != '\0' ? absolute_path(value) : strdup(value);
+        text = is_path(row, value) && value[0] != '\0' ? absolute_path(value) : strdup(value);
     }
     if (text == NULL || setenv(row->variable, text, 1) != 0) {
         message_error("run", "no memory for the option -%s", row->option);

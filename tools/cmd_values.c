@@ -246,6 +246,21 @@ static bool write_profile(struct values_profile *p, const struct wishes *w)
     return rc == 0;
 }
 
+/* Values of two plug-ins are of different things. */
+static bool same_plugin(const struct values_profile *p, const struct values_profile *other,
+                        const struct wishes *w)
+{
+    bool same =
+        p->plugin[0] == '\0' || other->plugin[0] == '\0' || strcmp(p->plugin, other->plugin) == 0;
+    if (!same)
+        message_error(
+            "values",
+            "%s has values of the plug-in %s, what it is compared with of %s: runs of one "
+            "plug-in are legal",
+            w->difference, other->plugin, p->plugin);
+    return same;
+}
+
 static int values_run(struct wishes *w)
 {
     struct values_profile p = {0}, other = {0};
@@ -254,7 +269,8 @@ static int values_run(struct wishes *w)
     for (size_t i = 0; i < w->folder_count && good; i++)
         good = add_run(&p, w, w->folders[i]);
     if (good && w->difference != NULL)
-        good = add_run(&other, w, w->difference) && resolve(&other, w);
+        good =
+            add_run(&other, w, w->difference) && same_plugin(&p, &other, w) && resolve(&other, w);
     w->show.contexts |= w->output != NULL;
     good = good && resolve(&p, w);
     if (good && w->output != NULL) {

@@ -166,10 +166,10 @@ static bool take_answer(struct values_child *c, uint64_t until, _Atomic uint64_t
     if (!move(c, c->answer, answer.bytes, false, until, progress))
         return false;
     c->answer[answer.bytes] = '\0';
+    if (!tuples)
+        return fail(c, c->answer);
     *count = answer.bytes / sizeof(struct values_tuple);
-    if (tuples)
-        return true;
-    return fail(c, c->answer);
+    return true;
 }
 
 bool values_child_process(struct values_child *c, const char *plugin, _Atomic uint64_t *progress,

@@ -348,4 +348,49 @@ printf 'E 400000 e811000000 5 6 1 2 3 4 5 6\nE 400005 %s 5 6 a b c d e f 999\nE 
 is "$("$ASKING" process "$VP" vp-args <calls | xargs)" "tuples 13 $(for n in 1 2 3 4 5 6; do echo "400000 $n 400016 $n"; done | xargs) $(
     for n in 1 2 3 4 5 6; do printf '400005 %x 999 %x\n' $n $((n + 9)); done | xargs) 40000a 0 0 77 status 0" "vp-args: the argument's number, the called function"
 is "$("$ASKING" process "$VP" vp-addr <calls | head -2 | xargs)" "tuples 14 400000 5 6 1" "a plug-in without prof_process"
+
+# --- in a run: neither the program nor the recording goes with them --------------------------------------------------------
+cat >spin.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long sum;
+static void spin(long n)
+{
+    while (n-- > 0)
+        sum++;
+}
+int main(int argc, char **argv)
+{
+    if (argc > 1 && chdir(argv[1]) != 0)
+        return 9;
+    for (int i = 0; i < 2; i++)
+        if (argc > 1 && fork() == 0) {
+            spin(100000000);
+            _exit(0);
+        }
+    spin(100000000);
+    while (wait(NULL) > 0)
+        continue;
+    puts("done");
+    return 4;
+}
+END
+cc -O2 -o spin spin.c || exit 99
+VP_IN=prof_process VP_DO=crash run 120 "$REGTRACE" run -quiet -o crashed -values ./test.so -values-sample cpu:1ms -- ./spin
+is "$status $out" "4 done" "a plug-in crashes in the writer's child: the program goes on"
+said=$("$REGTRACE" values -plugin none crashed 2>&1)
+unlike "$said" 'not closed' "its file is closed"
+like "$said" '[1-9][0-9]* samples' "and has its samples"
+# Without `run`, which makes the path absolute: in the children the plug-in is not where it was.
+run 120 env REGTRACE_DIR="$T/away" REGTRACE_VALUES=./test.so REGTRACE_VALUES_SAMPLE=cpu:1ms LD_PRELOAD="$LIBREGTRACE" ./spin /
+is "$status $out" "4 done" "a plug-in that children cannot find: they go on without values"
+run 120 "$REGTRACE" run -quiet -o found -values ./test.so -values-sample cpu:1ms -- ./spin /
+is "$status $out" "4 done" "by \`run\` they find it"
+like "$("$REGTRACE" values -plugin none found 2>&1)" '3 processes' "all of them"
+run 60 "$REGTRACE" run -quiet -o classic -values vp-classic -values-sample cpu:1ms -- ./spin
+run 60 "$REGTRACE" values -diff classic found
+is "$status" 1 "values of two plug-ins"
+like "$err" 'runs of one plug-in are legal' "are not compared"
 done_testing
