@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recordings for memory traces (seed 004): a file for each thread, memory/PID-TID.rec in the run's folder, and beside it the skeleton
+ * Recordings for memory traces (seed 004): a file for each thread, memory/PID-TID.N.rec in the run's folder, and beside it the skeleton
  * that makes accesses of them, memory/ID.c.
  *
  * The file begins with struct memory_head, then comes a buffer of MEMORY_BUFFER bytes. What was recorded in a window is a stretch:
@@ -35,7 +35,8 @@ enum memory_end {
     MEMORY_CLOSED,  /* with its window */
     MEMORY_JUMPED,  /* longjmp(3) or an exception left functions that were being recorded */
     MEMORY_NO_ROOM, /* the file could not become larger */
-    MEMORY_NEVER,   /* of EV_MEMORY: there is no stretch */
+    MEMORY_AMID, /* with its window, within a function: what it has done since it last recorded something is missing */
+    MEMORY_NEVER, /* of EV_MEMORY: there is no stretch */
 };
 
 struct memory_stretch {

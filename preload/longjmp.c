@@ -45,9 +45,10 @@ static void leave_frames(uintptr_t stack)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     struct recorder_thread *t = &recorder_self;
+    if (!t->in_toolkit)
+        memory_jumped(here, stack);
     if (stack <= here || stack - here >= (64u << 20) || t->in_toolkit)
         return;
-    memory_jumped(here, stack);
     mpi_jumped(t, stack);
     functions_jumped(stack);
     probe_functions_jumped(here, stack);

@@ -20,6 +20,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#define FURTHEST ((uintptr_t)64 << 20) /* that a jump goes up a stack */
+
 static __thread struct memory_interrupted interrupted;
 static __thread struct memory_handler *handlers;
 static __thread struct memory_file *file; /* of the thread; NULL: none yet */
@@ -98,8 +100,8 @@ static void begin(struct recorder_thread *t)
 static void end(enum memory_end how, uint64_t at)
 {
     clone_slots[CLONE_ENTER] = 0;
-    result.bytes = memory_file_end(file, how, at, !probe_clones_have(interrupted.at));
-    result.end = how;
+    result.bytes = memory_file_end(file, how, at, how != MEMORY_AMID);
+    result.end = memory_file_has_failed(file) ? MEMORY_NO_ROOM : how;
     leave_frames();
 }
 
@@ -122,8 +124,11 @@ void memory_opened(struct recorder_thread *t, struct preload_thread *pt)
 void memory_closes(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)pt;
-    if (is_open())
-        end(MEMORY_CLOSED, memory_file_at(file));
+    /* An unwinder that nobody has seen catch (a C++ library of the program's own), or a backtrace. */
+    if (is_open() && unwound_at != 0)
+        end(MEMORY_JUMPED, unwound_at);
+    else if (is_open())
+        end(probe_clones_have(interrupted.at) ? MEMORY_AMID : MEMORY_CLOSED, memory_file_at(file));
     if (process.memory)
         (void)recorder_emit(t, EV_MEMORY, result.bytes, result.end);
 }
@@ -153,12 +158,26 @@ void memory_vfork(bool begins)
     clone_slots[CLONE_ENTER] = begins || !is_open() ? 0 : before;
 }
 
+/* A handler is left by a jump to whatever does not lie between us and its frame. */
 void memory_jumped(uintptr_t from, uintptr_t to)
 {
-    while (handlers != NULL && handlers->interrupted <= to && handlers->interrupted >= from)
-        handlers = handlers->outer;
-    if (is_open() && has_frames(from, to))
+    bool amid = false, left = false;
+    uint64_t enter = 0;
+    for (; handlers != NULL && !(to > from && to < (uintptr_t)handlers);
+         handlers = handlers->outer) {
+        amid = amid || handlers->shown != handlers->at || has_frames(from, (uintptr_t)handlers);
+        left = true;
+        from = handlers->stack;
+        enter = handlers->enter;
+    }
+    if (!is_open())
+        return;
+    /* To another stack, or nobody knows where: there may be frames of clones in between. */
+    bool near = to > from && to - from < FURTHEST;
+    if (amid || !near || has_frames(from, to))
         end(MEMORY_JUMPED, memory_file_at(file));
+    else if (left)
+        clone_slots[CLONE_ENTER] = enter;
 }
 
 void memory_unwound(uintptr_t at)
@@ -176,31 +195,52 @@ void memory_caught(void)
 
 /* --- signals ---------------------------------------------------------------------------------------------------- */
 
-void memory_handler_begins(struct memory_handler *h, const void *context)
+/* The program sees where it would be itself. */
+void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context)
 {
-    const ucontext_t *uc = context;
+    ucontext_t *uc = context;
     if (!process.memory)
         return;
+    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     *h = (struct memory_handler){.outer = handlers,
-                                 .interrupted = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+                                 .stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+                                 .at = at,
+                                 .shown = probe_clone_stands_for(at),
                                  .enter = clone_slots[CLONE_ENTER],
                                  .spill = clone_slots[CLONE_SPILL],
                                  .spill_2 = clone_slots[CLONE_SPILL_2],
                                  .was = memory_interrupt(0, 0)};
+    if (h->shown != at) {
+        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->shown;
+        if (info->si_code > 0 && (uintptr_t)info->si_addr == at)
+            info->si_addr = (void *)h->shown; /* NOLINT: an address */
+    }
     clone_slots[CLONE_ENTER] = 0;
     handlers = h;
 }
 
+/* It has sent the thread elsewhere: what was amid is left. */
+static void leave_clone(void)
+{
+    if (is_open())
+        end(MEMORY_JUMPED, memory_file_at(file));
+}
+
 /* A window that opened meanwhile has waited for this. */
-void memory_handler_ends(const struct memory_handler *h)
+void memory_handler_ends(const struct memory_handler *h, void *context)
 {
     struct recorder_thread *t = &recorder_self;
+    ucontext_t *uc = context;
     if (!process.memory)
         return;
     handlers = h->outer;
     memory_interrupt_over(h->was);
     clone_slots[CLONE_SPILL] = h->spill;
     clone_slots[CLONE_SPILL_2] = h->spill_2;
+    if (h->shown != h->at && (uintptr_t)uc->uc_mcontext.gregs[REG_RIP] != h->shown)
+        leave_clone();
+    else if (h->shown != h->at)
+        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->at;
     if (is_open())
         clone_slots[CLONE_ENTER] = h->enter;
     else if (t->recording != 0 && process.traced && result.end == MEMORY_NEVER) {
@@ -215,12 +255,9 @@ bool memory_is_fault(int signo)
     return process.memory && signo == SIGSEGV;
 }
 
-bool memory_withholds(const siginfo_t *info)
+void memory_withhold(void)
 {
-    if ((signals_hidden & sys_signal_bit(SIGSEGV)) == 0 || info->si_code > 0)
-        return false;
     withheld = true;
-    return true;
 }
 
 void memory_unblocked(void)
@@ -319,25 +356,25 @@ bool memory_is_fault(int signo)
     return false;
 }
 
-bool memory_withholds(const siginfo_t *info)
+void memory_withhold(void)
 {
-    (void)info;
-    return false;
 }
 
 void memory_unblocked(void)
 {
 }
 
-void memory_handler_begins(struct memory_handler *h, const void *context)
+void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context)
 {
     (void)h;
+    (void)info;
     (void)context;
 }
 
-void memory_handler_ends(const struct memory_handler *h)
+void memory_handler_ends(const struct memory_handler *h, void *context)
 {
     (void)h;
+    (void)context;
 }
 
 void memory_vfork(bool begins)

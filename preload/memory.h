@@ -27,19 +27,20 @@ void memory_interrupt_over(struct memory_interrupted before);
 bool memory_faulted(int signo, const siginfo_t *info, void *context);
 /* Faults that are to reach us although the program handles or blocks them. */
 bool memory_is_fault(int signo);
-/* A SIGSEGV that was sent while the program has it blocked, as it thinks; later it has not. True: it is kept until then. */
-bool memory_withholds(const siginfo_t *info);
+/* A SIGSEGV was sent while the program has it blocked, as it thinks: it is kept until it has not. */
+void memory_withhold(void);
 void memory_unblocked(void);
 
 /* Around a handler of the program's, which runs functions themselves, not clones. */
 struct memory_handler {
     struct memory_handler *outer;
-    uintptr_t interrupted; /* stack pointer */
+    uintptr_t stack, at,
+        shown; /* where it was interrupted: stack pointer; address, and as the program sees it */
     uint64_t enter, spill, spill_2;
     struct memory_interrupted was;
 };
-void memory_handler_begins(struct memory_handler *h, const void *context);
-void memory_handler_ends(const struct memory_handler *h);
+void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context);
+void memory_handler_ends(const struct memory_handler *h, void *context);
 
 /* The thread leaves all frames between these stack pointers, without coming back to them. */
 void memory_jumped(uintptr_t from, uintptr_t to);

@@ -21,6 +21,7 @@
 
 #define PIECE MEMORY_BUFFER
 #define GUARD ((size_t)64 << 10)
+#define PROGRAMS 100000u
 #define GROUP 128u /* bytes that one group of stores reaches: less than GUARD */
 #define PAGE ((uint64_t)4096)
 
@@ -174,8 +175,15 @@ static bool make(struct memory_file *f)
     n = snprintf(path, sizeof path, "%s/" MEMORY_FOLDER "/%s", process.dir, name);
     if (n < 0 || n >= (int)sizeof path || !put_skeleton(path, skeleton, bytes))
         return false;
-    n = snprintf(f->path, sizeof f->path, "%s/" MEMORY_FOLDER "/%u-%u.rec", process.dir,
-                 process.pid, f->tid);
+    /* Programs that exec keep their number. */
+    for (unsigned k = 0; k < PROGRAMS; k++) {
+        n = snprintf(f->path, sizeof f->path, "%s/" MEMORY_FOLDER "/%u-%u.%u.rec", process.dir,
+                     process.pid, f->tid, k);
+        int there = n > 0 && n < (int)sizeof f->path ? open_it(f->path, O_RDONLY) : -1;
+        if (there < 0)
+            break;
+        close_fd(there);
+    }
     f->data = PAGE + PIECE;
     f->last = 0;
     if (n <= 0 || n >= (int)sizeof f->path)
@@ -209,6 +217,11 @@ static size_t used(const struct memory_file *f)
 uint64_t memory_file_at(const struct memory_file *f)
 {
     return f->data + used(f);
+}
+
+bool memory_file_has_failed(const struct memory_file *f)
+{
+    return f->failed;
 }
 
 bool memory_file_is_open(const struct memory_file *f)
@@ -263,14 +276,17 @@ uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at
     uint64_t bytes = at + whole - f->stretch - sizeof(struct memory_stretch);
     uint32_t end = how;
     struct writing w = begin_writing(f->path, O_RDWR);
-    (void)(w.fd >= 0 && put_at(w.fd, f->at, (size_t)(at - f->data), f->data) &&
-           put_at(w.fd, &token_end, whole, at) &&
-           put_at(w.fd, &end, sizeof end, f->stretch + offsetof(struct memory_stretch, end)) &&
-           put_at(w.fd, &bytes, sizeof bytes, f->stretch + offsetof(struct memory_stretch, bytes)));
+    bool good =
+        (w.fd >= 0 && put_at(w.fd, f->at, (size_t)(at - f->data), f->data) &&
+         put_at(w.fd, &token_end, whole, at) &&
+         put_at(w.fd, &end, sizeof end, f->stretch + offsetof(struct memory_stretch, end)) &&
+         put_at(w.fd, &bytes, sizeof bytes, f->stretch + offsetof(struct memory_stretch, bytes)));
     end_writing(&w);
     f->data = at + whole;
     f->last = f->stretch;
     f->stretch = 0;
+    if (!good && !f->failed) /* the rest is in the buffer: it stays the last */
+        (void)fail(f);
     return bytes;
 }
 

@@ -15,6 +15,7 @@ struct memory_file;
 struct memory_file *memory_file_make(uint32_t tid, uint64_t *pointer);
 /* A stretch begins. False: it cannot (said once). */
 bool memory_file_begin(struct memory_file *f, int32_t window);
+bool memory_file_has_failed(const struct memory_file *f);
 bool memory_file_is_open(const struct memory_file *f);
 /* How much has been written: an offset of the file. */
 uint64_t memory_file_at(const struct memory_file *f);

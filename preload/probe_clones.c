@@ -17,6 +17,7 @@
 
 #define SAID ((size_t)4 << 20)
 #define NAMED_MAX 3
+#define HEAP ((uintptr_t)512 << 20)
 
 __thread uint64_t clone_slots[CLONE_SLOTS];
 
@@ -170,7 +171,10 @@ static void tell_unwinders(void)
 static int place(const struct probe_image *image, struct rt_error *e)
 {
     size_t bytes = (clones.head->code_bytes + 4096) & ~(size_t)4095;
-    uint8_t *code = probe_map_near(image->from, image->to, bytes);
+    /* The heap grows behind the image, where nothing else is put. */
+    uint8_t *code = probe_map_near(image->from, image->to + HEAP, bytes);
+    if (code == MAP_FAILED)
+        code = probe_map_near(image->from, image->to, bytes);
     if (code == MAP_FAILED) {
         rt_error_set(e, "there is no free memory within 2 GiB of %s for %" PRIu64 " bytes of code",
                      image->path, clones.head->code_bytes);
@@ -226,6 +230,11 @@ int probe_clones_make(const struct probe_image *image, struct rt_error *e)
 }
 
 /* --- looking up ---------------------------------------------------------------------------------------------------- */
+
+bool probe_clones_exist(void)
+{
+    return clones.code != NULL;
+}
 
 const uint8_t *probe_clone_of(uintptr_t function)
 {
@@ -329,6 +338,11 @@ int probe_clones_make(const struct probe_image *image, struct rt_error *e)
     (void)image;
     rt_error_set(e, "clones are for x86-64 alone");
     return -ENOTSUP;
+}
+
+bool probe_clones_exist(void)
+{
+    return false;
 }
 
 const uint8_t *probe_clone_of(uintptr_t function)

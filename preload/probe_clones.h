@@ -13,6 +13,7 @@ extern __thread uint64_t clone_slots[CLONE_SLOTS]
 bool probe_clones_wanted(void);
 /* Makes those of the program, near it. Before main. 0, or -errno with the text. */
 RT_MUST_CHECK int probe_clones_make(const struct probe_image *image, struct rt_error *e);
+bool probe_clones_exist(void);
 /* That of a function that begins there; NULL: it has none. */
 const uint8_t *probe_clone_of(uintptr_t function);
 /* Is this in a clone? */

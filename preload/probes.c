@@ -47,12 +47,21 @@ static void note_masked(struct probe_wish *w, const struct probe_image *image)
 /* Functions without a clone need no probe, and one that begins with a call would have to call twice. */
 static void keep_cloned(struct probe_sites *to, size_t from)
 {
-    size_t n = from;
-    for (size_t i = from; i < to->count; i++)
-        if ((to->rows[i].flags & ISA_SITE_CALL) == 0 &&
-            probe_clone_of(to->rows[i].at - to->rows[i].behind) != NULL)
+    size_t n = from, calls = 0;
+    char text[128];
+    for (size_t i = from; i < to->count; i++) {
+        if (probe_clone_of(to->rows[i].at - to->rows[i].behind) == NULL)
+            continue;
+        calls += (to->rows[i].flags & ISA_SITE_CALL) != 0;
+        if ((to->rows[i].flags & ISA_SITE_CALL) == 0)
             to->rows[n++] = to->rows[i];
+    }
     to->count = n;
+    (void)snprintf(text, sizeof text,
+                   "%zu functions that begin with a call are not recorded for memory traces",
+                   calls);
+    if (calls != 0)
+        process_warn(text);
 }
 
 /* What one image has for one wish. */
@@ -302,7 +311,7 @@ int probes_prepare(struct rt_error *e)
     store(&found);
     probe_ask_prepare();
     process.probes = true;
-    process.memory = cloned;
+    process.memory = cloned && probe_clones_exist();
     return 0;
 }
 

@@ -101,12 +101,12 @@ void signals_run(uintptr_t handler, int signo, siginfo_t *info, void *context)
     if (attached)
         t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
     struct memory_handler memory;
-    memory_handler_begins(&memory, context);
+    memory_handler_begins(&memory, info, context);
     struct pmu_inside inside = counting_program_begin();
     ((void (*)(int, siginfo_t *, void *))handler)(signo, info,
                                                   context); /* NOLINT: a function's address */
     counting_program_end(inside);
-    memory_handler_ends(&memory);
+    memory_handler_ends(&memory, context);
     if (attached)
         t->in_toolkit = in_toolkit;
 }

@@ -337,8 +337,13 @@ static void handle(int signo, siginfo_t *info, void *context)
             signals_unhandled(handler == (uintptr_t)SIG_IGN, signo, info, context);
         return;
     }
-    if (memory_is_fault(signo) && memory_withholds(info))
+    if (memory_is_fault(signo) && (signals_hidden & sys_signal_bit(signo)) != 0) {
+        if (info->si_code > 0) /* blocked, as the program thinks: the kernel would end it */
+            signals_default_action(signo, info, context);
+        else
+            memory_withhold();
         return;
+    }
     if (signo == signals_kept_out) {
         foreign(signo, info, context);
         errno = keep;

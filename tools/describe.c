@@ -157,7 +157,7 @@ static void describe_fired_row(struct described *d, const struct rt_fired *fired
 static const char *memory_end(uint64_t end)
 {
     static const char *const ends[] = {"with the window", "left by a jump or an exception",
-                                       "no room", "never begun"};
+                                       "no room", "within a function", "never begun"};
     return end < sizeof ends / sizeof *ends ? ends[end] : "?";
 }
 

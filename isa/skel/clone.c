@@ -128,7 +128,8 @@ static void record_address(struct cloner *c, const struct access *a, uint32_t bl
                  o->mem.segment != ZYDIS_REGISTER_FS && o->mem.segment != ZYDIS_REGISTER_GS &&
                  i->form.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX &&
                  (o->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM ||
-                  (i->form.address_width == 64 && lift_register(o->mem.base) >= 0));
+                  (i->form.address_width == 64 && lift_register(o->mem.base) >= 0 &&
+                   o->mem.index == ZYDIS_REGISTER_NONE));
     /* pop's operand is found by the stack pointer behind it. */
     plain = plain &&
             (x.z.mnemonic != ZYDIS_MNEMONIC_POP || o->encoding != ZYDIS_OPERAND_ENCODING_MODRM_RM);
@@ -155,10 +156,17 @@ static bool wants_its_caller(const struct cloner *c, const struct instruction *i
     static const char *const names[] = {"setjmp", "_setjmp",    "__sigsetjmp", "sigsetjmp",
                                         "vfork",  "getcontext", "swapcontext", "dlsym",
                                         "dlvsym", "dlopen",     "dlmopen",     "dladdr"};
-    const struct image_symbol *s =
-        i->form.flow == FLOW_CALL ? graph_symbol_at(c->f->code->image, i->target) : NULL;
-    for (size_t n = 0; s != NULL && n < sizeof names / sizeof *names; n++)
-        if (strcmp(s->name, names[n]) == 0)
+    const struct image *m = c->f->code->image;
+    const char *name = NULL;
+    if (i->form.flow == FLOW_CALL || i->form.flow == FLOW_JUMP) {
+        const struct image_symbol *s = graph_symbol_at(m, i->target);
+        name = s != NULL ? s->name : NULL;
+    } else if ((i->form.flow == FLOW_CALL_POINTER || i->form.flow == FLOW_JUMP_POINTER) &&
+               i->form.relative) {
+        name = image_slot_name(m, i->memory);
+    }
+    for (size_t n = 0; name != NULL && n < sizeof names / sizeof *names; n++)
+        if (strcmp(name, names[n]) == 0)
             return true;
     return false;
 }
@@ -171,14 +179,18 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
         cloner_refuse(c, "a breakpoint or interrupt of its own");
         return;
     }
+    if (plain && i->form.opcode == 0xfd) {
+        cloner_refuse(c, "it sets the direction flag");
+        return;
+    }
+    if (wants_its_caller(c, i)) {
+        cloner_refuse(c, "a call of what comes back twice, or asks who called");
+        return;
+    }
     switch ((enum flow)i->form.flow) {
     case FLOW_CALL:
         if (i->target == i->next) {
             cloner_refuse(c, "a call to find out where it is");
-            return;
-        }
-        if (wants_its_caller(c, i)) {
-            cloner_refuse(c, "a call of what comes back twice, or asks who called");
             return;
         }
         emit_byte(c->e, 0xe8);

@@ -98,18 +98,22 @@ static uint8_t *join(const struct recording *r, uint64_t at, uint64_t *bytes)
 static int replay_stretch(struct recording *r, const struct memory_stretch *s, uint64_t at,
                           struct rt_error *e)
 {
-    static const char *const ends[] = {"",
-                                       ", left by a jump or an exception before its window's end",
-                                       ", cut off: its file could not grow"};
+    static const char *const ends[] = {
+        "", ", left by a jump or an exception before its window's end",
+        ", cut off: its file could not grow",
+        ", cut off within a function, whose last accesses are missing"};
     static const replay_sink sinks[] = {put_text, put_lackey, put_nothing};
     uint64_t bytes = s->bytes;
     uint8_t *joined = bytes == MEMORY_OPEN ? join(r, at, &bytes) : NULL;
     if ((joined == NULL && bytes > r->size - at) || s->end >= sizeof ends / sizeof *ends)
         return damaged(r, "a stretch is longer than the file", e);
-    (void)printf("# rank %d, pid %u, thread %u, window %d, %" PRIu64 " bytes%s\n", r->head->rank,
-                 r->head->pid, r->head->tid, s->window, bytes,
-                 s->bytes == MEMORY_OPEN ? ", cut off: the thread or process ended in its window"
-                                         : ends[s->end]);
+    (void)printf(
+        "# rank %d, pid %u, thread %u, window %d, %" PRIu64 " bytes%s\n", r->head->rank,
+        r->head->pid, r->head->tid, s->window, bytes,
+        s->bytes == MEMORY_OPEN
+            ? ", cut off: the thread or process ended in its window, or the file could not "
+              "be written"
+            : ends[s->end]);
     r->replay.stream = joined != NULL ? joined : r->bytes + at;
     r->replay.bytes = bytes;
     r->replay.accesses = r->replay.entered = 0;
