@@ -26,20 +26,6 @@ static bool want(struct code *c, const struct addresses *places)
     return places->count <= MOST;
 }
 
-/* The first symbol not below that address. */
-static size_t symbol_from(const struct image *m, uint64_t address)
-{
-    size_t low = 0, high = m->symbol_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (m->symbols[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* What is known to be code, of ranges that are wanted. */
 static void follow_wanted(struct code *c)
 {
@@ -49,7 +35,7 @@ static void follow_wanted(struct code *c)
         if (!r->wanted)
             continue;
         code_follow(c, r->start);
-        for (size_t k = symbol_from(m, r->start);
+        for (size_t k = image_symbols_from(m, r->start);
              k < m->symbol_count && m->symbols[k].address < r->end; k++)
             if (image_is_function(&m->symbols[k]))
                 code_follow(c, m->symbols[k].address);

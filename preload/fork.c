@@ -82,7 +82,7 @@ void process_after_fork_child(void)
     windows_forked(pt, again);
     images_forked();
     values_forked();
-    memory_forked(pt);
+    memory_forked();
     probes_forked();
     if (pt != NULL) {
         if (!again)

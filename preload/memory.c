@@ -110,9 +110,8 @@ static bool is_open(void)
     return file != NULL && memory_file_is_open(file);
 }
 
-void memory_opened(struct recorder_thread *t, struct preload_thread *pt)
+void memory_opened(struct recorder_thread *t)
 {
-    (void)pt;
     if (!process.memory)
         return;
     result.bytes = 0;
@@ -121,9 +120,8 @@ void memory_opened(struct recorder_thread *t, struct preload_thread *pt)
         begin(t);
 }
 
-void memory_closes(struct recorder_thread *t, struct preload_thread *pt)
+void memory_closes(struct recorder_thread *t)
 {
-    (void)pt;
     /* An unwinder that nobody has seen catch (a C++ library of the program's own), or a backtrace. */
     if (is_open() && unwound_at != 0)
         end(MEMORY_JUMPED, unwound_at);
@@ -133,18 +131,16 @@ void memory_closes(struct recorder_thread *t, struct preload_thread *pt)
         (void)recorder_emit(t, EV_MEMORY, result.bytes, result.end);
 }
 
-void memory_thread_end(struct preload_thread *pt)
+void memory_thread_end(void)
 {
-    (void)pt;
     clone_slots[CLONE_ENTER] = 0;
     if (file != NULL)
         memory_file_close(file);
     file = NULL;
 }
 
-void memory_forked(struct preload_thread *pt)
+void memory_forked(void)
 {
-    (void)pt;
     clone_slots[CLONE_ENTER] = 0;
     if (file != NULL)
         memory_file_forget(file);
@@ -245,7 +241,7 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
         clone_slots[CLONE_ENTER] = h->enter;
     else if (t->recording != 0 && process.traced && result.end == MEMORY_NEVER) {
         uint64_t mask = sys_block_signals();
-        memory_opened(t, t->window_state);
+        memory_opened(t);
         sys_restore_signals(mask);
     }
 }
@@ -302,26 +298,22 @@ bool memory_faulted(int signo, const siginfo_t *info, void *context)
 
 #else
 
-void memory_opened(struct recorder_thread *t, struct preload_thread *pt)
+void memory_opened(struct recorder_thread *t)
 {
     (void)t;
-    (void)pt;
 }
 
-void memory_closes(struct recorder_thread *t, struct preload_thread *pt)
+void memory_closes(struct recorder_thread *t)
 {
     (void)t;
-    (void)pt;
 }
 
-void memory_thread_end(struct preload_thread *pt)
+void memory_thread_end(void)
 {
-    (void)pt;
 }
 
-void memory_forked(struct preload_thread *pt)
+void memory_forked(void)
 {
-    (void)pt;
 }
 
 struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)

@@ -7,13 +7,13 @@
 #include "preload/internal.h"
 
 /* A window of the calling thread has opened, closes. Signals are blocked, or it is a handler. */
-void memory_opened(struct recorder_thread *t, struct preload_thread *pt);
-void memory_closes(struct recorder_thread *t, struct preload_thread *pt);
-void memory_thread_end(struct preload_thread *pt);
+void memory_opened(struct recorder_thread *t);
+void memory_closes(struct recorder_thread *t);
+void memory_thread_end(void);
 /* Around a child of vfork, which runs functions themselves: it may leave them by exec. */
 void memory_vfork(bool begins);
 /* In the child of fork. */
-void memory_forked(struct preload_thread *pt);
+void memory_forked(void);
 
 /* Where the program was interrupted, as our handlers' contexts have it: windows that open and close meanwhile go by it. */
 struct memory_interrupted {

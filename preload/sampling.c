@@ -137,7 +137,7 @@ void sampling_thread_end(struct preload_thread *pt)
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
         pmu_sampler_end(&pt->samplers[k].sampler);
     values_thread_end(pt);
-    memory_thread_end(pt);
+    memory_thread_end();
 }
 
 void sampling_forked(struct preload_thread *pt)

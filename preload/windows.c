@@ -113,13 +113,13 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     probe_window_opened();
     sampling_opened(t, pt);
     counters_opened(t, pt);
-    memory_opened(t, pt);
+    memory_opened(t);
 }
 
 static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
                          const struct edge *e)
 {
-    memory_closes(t, pt);
+    memory_closes(t);
     counters_closed(t, pt);
     sampling_closes(pt);
     emit_cut(t, pt, false);

@@ -276,7 +276,6 @@ static int send_trace(struct values *v, struct values_thread *t)
     if (v->captured_count > 0 && !values_child_process(&v->child, v->plugin, v->progress, &frame,
                                                        v->trace, &tuples, &count)) {
         t->row.unprocessed += v->captured_count;
-        count = 0;
         say_failure(v);
     }
     for (size_t i = 0; i < count && rc == 0; i++) {

@@ -9,16 +9,12 @@
 #include "isa/skel/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char usage[] =
     "Usage: regtrace-skel [--function REGEX] [--dot|--summary|--source|--clones FILE [--skeleton "
@@ -151,16 +147,6 @@ static int open_image(struct job *j, const char *path)
 
 /* --- replay ----------------------------------------------------------------------------------------------------------------- */
 
-static int print_accesses(void *context, const struct skeleton_access *list, uint64_t count)
-{
-    (void)context;
-    for (uint64_t i = 0; i < count; i++)
-        if (printf("%" PRIx64 " %c %u %" PRIx64 "\n", list[i].pc, list[i].kind, list[i].bytes,
-                   list[i].address) < 0)
-            return errno;
-    return 0;
-}
-
 struct replay_job {
     struct replay r;
     const char *stream, *recording, *skeleton;
@@ -170,20 +156,11 @@ struct replay_job {
 
 static int replay_stream(struct replay_job *j, struct rt_error *e)
 {
-    struct stat s;
-    int fd = open(j->stream, O_RDONLY | O_CLOEXEC);
-    void *bytes = MAP_FAILED;
-    if (fd >= 0 && fstat(fd, &s) == 0 && s.st_size > 0)
-        bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED) {
-        rt_error_set(e, "%s cannot be read: %s", j->stream,
-                     fd >= 0 && s.st_size == 0 ? "it is empty" : strerror(errno));
-        return -EIO;
-    }
-    j->r.stream = bytes;
-    j->r.bytes = (uint64_t)s.st_size;
-    j->r.sink = print_accesses;
-    int rc = replay_load(&j->r, j->skeleton, e);
+    int rc = replay_map(j->stream, &j->r.stream, &j->r.bytes, e);
+    if (rc != 0)
+        return rc;
+    j->r.sink = replay_print;
+    rc = replay_load(&j->r, j->skeleton, e);
     return rc != 0 ? rc : replay_run(&j->r, e);
 }
 

@@ -5,13 +5,9 @@
 #include "base/memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct recording {
     const char *path;
@@ -30,32 +26,12 @@ static int damaged(const struct recording *r, const char *what, struct rt_error 
 
 static int open_it(struct recording *r, struct rt_error *e)
 {
-    struct stat s;
-    int fd = open(r->path, O_RDONLY | O_CLOEXEC);
-    void *p = fd >= 0 && fstat(fd, &s) == 0 && s.st_size > 0
-                  ? mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                  : MAP_FAILED;
-    if (fd >= 0)
-        (void)close(fd);
-    if (p == MAP_FAILED) {
-        rt_error_set(e, "%s cannot be read: %s", r->path, strerror(errno));
-        return -EIO;
-    }
-    r->bytes = p;
-    r->size = (uint64_t)s.st_size;
-    r->head = p;
+    int rc = replay_map(r->path, &r->bytes, &r->size, e);
+    if (rc != 0)
+        return rc;
+    r->head = (const struct memory_head *)(const void *)r->bytes;
     if (r->size < sizeof *r->head || memcmp(r->head->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) != 0)
         return damaged(r, "it is no recording of memory accesses", e);
-    return 0;
-}
-
-static int put_text(void *context, const struct skeleton_access *list, uint64_t count)
-{
-    (void)context;
-    for (uint64_t i = 0; i < count; i++)
-        if (printf("%" PRIx64 " %c %u %" PRIx64 "\n", list[i].pc, list[i].kind, list[i].bytes,
-                   list[i].address) < 0)
-            return errno;
     return 0;
 }
 
@@ -102,7 +78,7 @@ static int replay_stretch(struct recording *r, const struct memory_stretch *s, u
         "", ", left by a jump or an exception before its window's end",
         ", cut off: its file could not grow",
         ", cut off within a function, whose last accesses are missing"};
-    static const replay_sink sinks[] = {put_text, put_lackey, put_nothing};
+    static const replay_sink sinks[] = {replay_print, put_lackey, put_nothing};
     uint64_t bytes = s->bytes;
     uint8_t *joined = bytes == MEMORY_OPEN ? join(r, at, &bytes) : NULL;
     if ((joined == NULL && bytes > r->size - at) || s->end >= sizeof ends / sizeof *ends)

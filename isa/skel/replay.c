@@ -6,10 +6,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { BUFFER = 4096 };
 
@@ -165,5 +169,32 @@ int replay_load(struct replay *r, const char *path, struct rt_error *e)
         rt_error_set(e, "%s is no skeleton", path);
         return -EINVAL;
     }
+    return 0;
+}
+
+int replay_map(const char *path, const uint8_t **bytes, uint64_t *size, struct rt_error *e)
+{
+    struct stat s = {.st_size = 0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool known = fd >= 0 && fstat(fd, &s) == 0;
+    void *p = known && s.st_size > 0 ? mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                                     : MAP_FAILED;
+    if (p == MAP_FAILED)
+        rt_error_set(e, "%s cannot be read: %s", path,
+                     known && s.st_size == 0 ? "it is empty" : strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    *bytes = p;
+    *size = (uint64_t)s.st_size;
+    return p == MAP_FAILED ? -EIO : 0;
+}
+
+int replay_print(void *context, const struct skeleton_access *list, uint64_t count)
+{
+    (void)context;
+    for (uint64_t i = 0; i < count; i++)
+        if (printf("%" PRIx64 " %c %u %" PRIx64 "\n", list[i].pc, list[i].kind, list[i].bytes,
+                   list[i].address) < 0)
+            return errno;
     return 0;
 }

@@ -51,6 +51,11 @@ struct replay {
 
 /* 0, or -errno with the text: the stream is damaged (-EINVAL), or what the sink said. Needs as much stack as the program had. */
 RT_MUST_CHECK int replay_run(struct replay *r, struct rt_error *e);
+/* A whole file, mapped to be read; it stays so. -EIO with the text where it cannot be, or is empty. */
+RT_MUST_CHECK int replay_map(const char *path, const uint8_t **bytes, uint64_t *size,
+                             struct rt_error *e);
+/* A sink: a line for each access, "PC R|W|M BYTES ADDRESS", to standard output. */
+int replay_print(void *context, const struct skeleton_access *list, uint64_t count);
 /* A skeleton that was compiled to a shared object; it stays loaded. */
 RT_MUST_CHECK int replay_load(struct replay *r, const char *path, struct rt_error *e);
 
