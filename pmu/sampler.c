@@ -25,7 +25,7 @@
 static int bad(struct rt_error *err, const char *text, const char *why)
 {
     rt_error_set(err,
-                 "REGTRACE_SAMPLE (option -sample) is \"%s\": %s; legal is "
+                 "\"%s\": %s; legal is "
                  "EVENT:PERIOD[:windows|gaps|always], for instance cpu:10ms, cpu:10ms:gaps, "
                  "instructions:1000000, cycles:1M, page-faults:1, r01c2:100000 or an event of PAPI "
                  "or libpfm4 (PAPI_L1_DCM:10000)",
@@ -151,8 +151,8 @@ static struct perf_event_attr event_of(const struct pmu_sample_spec *spec)
 int pmu_sample_probe(const struct pmu_sample_spec *spec, bool one_window, struct rt_error *err)
 {
     if (spec->in_gaps && !spec->in_windows && one_window) {
-        rt_error_set(err, "REGTRACE_SAMPLE (option -sample) asks for samples between windows "
-                          "(:gaps), and the whole run is one window: give chains (-control), or "
+        rt_error_set(err, "asks for samples between windows (:gaps), and the whole run is one "
+                          "window: give chains (-control), or "
                           "no window at all (-controller-default-start 0)");
         return -EINVAL;
     }

@@ -45,8 +45,10 @@ int sampling_prepare(struct rt_error *e)
                               ctl_config_chain_count(process.config) == 0 &&
                                   ctl_config_default_start(process.config),
                               e);
-    if (rc != 0)
+    if (rc != 0) {
         spec.period = 0;
+        rt_error_prefix(e, "REGTRACE_SAMPLE (option -sample)");
+    }
     return rc;
 }
 

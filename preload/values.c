@@ -85,7 +85,7 @@ static int choose_spec(struct pmu_sample_spec *out, struct rt_error *e)
             break;
     }
     if (rc != 0)
-        rt_error_prefix(e, "values (REGTRACE_VALUES_SAMPLE, option -values-sample)");
+        rt_error_prefix(e, "REGTRACE_VALUES_SAMPLE (option -values-sample)");
     out->spread = PERIOD_SPREAD;
     return rc;
 }

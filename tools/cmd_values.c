@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MOST_FOLDERS 1024
 
@@ -23,6 +25,13 @@ struct wishes {
     regex_t function;
     const char *folders[MOST_FOLDERS];
     size_t folder_count;
+    struct file_identity *files; /* of one profile */
+    size_t file_count;
+};
+
+struct file_identity {
+    dev_t device;
+    ino_t number;
 };
 
 static bool percent(const char *text, double *out)
@@ -134,11 +143,38 @@ static int take_arguments(struct wishes *w, struct arguments *a)
     return TOOL_USAGE;
 }
 
+/* A file that is named twice, by whatever path, would count twice. */
+static int remember(struct wishes *w, const struct rt_run *run, size_t file, struct rt_error *e)
+{
+    struct stat st;
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", rt_run_dir(run), rt_run_file(run, file)) >=
+            (int)sizeof path ||
+        stat(path, &st) != 0)
+        return 0; /* opening it says why, or finds its new name */
+    for (size_t i = 0; i < w->file_count; i++) {
+        if (w->files[i].device == st.st_dev && w->files[i].number == st.st_ino) {
+            rt_error_set(e, "is named twice, and would count twice: name each run once");
+            return -EINVAL;
+        }
+    }
+    struct file_identity *more = realloc(w->files, (w->file_count + 1) * sizeof *more);
+    if (more == NULL) {
+        rt_error_set(e, "out of memory");
+        return -ENOMEM;
+    }
+    w->files = more;
+    more[w->file_count++] = (struct file_identity){st.st_dev, st.st_ino};
+    return 0;
+}
+
 static bool add_file(struct values_profile *p, struct wishes *w, const struct rt_run *run, size_t i)
 {
     struct rt_rank *rank = NULL;
     struct rt_error e = {{0}};
-    int rc = rt_rank_open(&rank, run, i, &e);
+    int rc = remember(w, run, i, &e);
+    if (rc == 0)
+        rc = rt_rank_open(&rank, run, i, &e);
     if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank)) {
         w->matching++;
         rc = values_collect(p, rank, w->show.arguments, &e);
@@ -268,6 +304,7 @@ static int values_run(struct wishes *w)
     bool good = true;
     for (size_t i = 0; i < w->folder_count && good; i++)
         good = add_run(&p, w, w->folders[i]);
+    w->file_count = 0;
     if (good && w->difference != NULL)
         good =
             add_run(&other, w, w->difference) && same_plugin(&p, &other, w) && resolve(&other, w);
@@ -286,6 +323,7 @@ static int values_run(struct wishes *w)
     }
     values_profile_free(&p);
     values_profile_free(&other);
+    free(w->files);
     return good ? TOOL_OK : TOOL_FAILURE;
 }
 

@@ -89,6 +89,8 @@ int run_check_counters(const struct options *o, bool one_window, struct rt_error
     int rc = pmu_sample_parse(o->text[OPT_sample], &spec, e);
     if (rc == 0)
         rc = pmu_sample_probe(&spec, one_window, e);
+    if (rc != 0)
+        rt_error_prefix(e, "REGTRACE_SAMPLE (option -sample)");
     struct pmu_counter_set set;
     if (rc == 0)
         rc = pmu_counters_parse(o->text[OPT_events], &set, e);

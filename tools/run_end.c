@@ -83,6 +83,13 @@ static void print_quoted(const char *path)
     (void)fputc('\'', stderr);
 }
 
+static void print_command(const char *command, const char *folder)
+{
+    (void)fprintf(stderr, "regtrace: see it with: regtrace %s ", command);
+    print_quoted(folder);
+    (void)fputc('\n', stderr);
+}
+
 /* Nothing is recorded for one of few reasons, by what was asked for. */
 static const char *nothing_reason(const struct options *o, unsigned chains)
 {
@@ -139,12 +146,13 @@ void run_print_end(const char *folder, const struct options *o, unsigned chains,
     if (quiet)
         return;
     if (files > 0) {
-        (void)fprintf(
-            stderr,
-            "regtrace: %u process%s recorded in %s\nregtrace: see it with: regtrace report ", files,
-            files == 1 ? "" : "es", folder);
-        print_quoted(folder);
-        (void)fputc('\n', stderr);
+        (void)fprintf(stderr, "regtrace: %u process%s recorded in %s\n", files,
+                      files == 1 ? "" : "es", folder);
+        print_command("report", folder);
+        if (o->text[OPT_values][0] != '\0')
+            print_command("values", folder);
+        if (o->text[OPT_memory][0] != '\0')
+            print_command("skel replay", folder);
     } else if (living > 0)
         (void)fprintf(stderr,
                       "regtrace: nothing has been recorded yet; traced processes that still run: "

@@ -69,7 +69,7 @@ int run_check_values(const struct options *o, bool one_window, const char *libra
     if (rc == 0 && sample[0] != '\0')
         rc = pmu_sample_probe(&spec, one_window, e);
     if (rc != 0) {
-        rt_error_prefix(e, "values (REGTRACE_VALUES_SAMPLE, option -values-sample)");
+        rt_error_prefix(e, "REGTRACE_VALUES_SAMPLE (option -values-sample)");
         return rc;
     }
     if (!beside_library(library, "regtrace-vprofiler", program)) {

@@ -121,6 +121,11 @@ static int read_info(struct child *c, struct reader_info *i)
             c, -EPROTO,
             "%s has schema version %u, this regtrace reads up to %u: use the newer regtrace",
             c->path, i->schema_version, RT_SCHEMA_VERSION);
+    if (H5Aexists(f, "plugin") > 0 && H5Aexists(f, "rank") <= 0)
+        return failed(c, -EPROTO,
+                      "%s is a profile that `regtrace values -output` wrote: h5py and pandas read "
+                      "it, regtrace reads runs",
+                      c->path);
     int bad =
         schema_get_number(f, "rank", H5T_NATIVE_INT32, &i->rank) |
         schema_get_number(f, "size", H5T_NATIVE_INT32, &i->size) |

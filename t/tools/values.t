@@ -63,7 +63,8 @@ like "$out" '  90 ' 'which is listed'
 unlike "$out" '488b07' 'and no other'
 run 60 "$REGTRACE" values -invariant -least 5000 plain
 like "$out" '^No instruction has the same value nearly always' 'too few values'
-run 60 "$REGTRACE" values plain plain
+cp -r plain again
+run 60 "$REGTRACE" values plain again
 like "$out" '^Values of each: 8000 samples, 20000 captured instructions, 2 processes' 'runs are added up'
 like "$out" '75\.0 % 7.* of 8000$' 'and so are values'
 run 60 "$REGTRACE" values -plugin crash plain
@@ -168,7 +169,7 @@ assert [(h["value"], h["text"], h["times"], h["percent"]) for h in i["488b07"]["
 assert i["90"]["preface"] is None and i["488907"]["estimated"] and i["488907"]["values"] == 2000
 ' <<<"$out" >oracle 2>&1
     ok $? 'JSON says it too' || diag "$(cat oracle)"
-    for runs in plain 'plain plain' args; do
+    for runs in plain 'plain again' args; do
         # shellcheck disable=SC2086
         run 60 "$REGTRACE" values -output merged.h5 -force $runs
         is "$status" 0 "$runs: a profile as a file" || diag "$err"
@@ -190,6 +191,12 @@ for n, (row, want) in enumerate(zip(f["instructions"][()], listed["instructions"
 END
         ok $? "$runs: it has what is listed, by h5py" || diag "$(cat oracle)"
     done
+    run 60 "$REGTRACE" values merged.h5
+    is "$status" 1 'such a file is no run'
+    like "$err" 'merged.h5 is a profile that .regtrace values -output. wrote' 'which is said'
+    run 60 "$REGTRACE" values plain ./plain/rank-00000.h5
+    is "$status" 1 'a run that is named twice'
+    like "$err" 'is named twice, and would count twice' 'is not counted twice'
     cp merged.h5 before.h5
     run 60 "$REGTRACE" values -output merged.h5 args
     is "$status" 1 'a file that is there'
