@@ -419,6 +419,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
             "no real-time signal is free: timeout, interactive and broadcast timers do not work");
     /* Asked before: from the thread's beginning on it may be stepped. */
     bool images = ctl_config_uses(process.config, CTL_IMAGE_LOAD);
+    probes_thread_made();
     probes_thread_begins();
     process.traced = true;
     if (process_wants_early_start())

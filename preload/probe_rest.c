@@ -114,6 +114,18 @@ static void write_all(const struct probe_sites *all, int group, bool rest)
         write_group(&all->groups[PROBE_OF_BOTH], rest);
 }
 
+void probes_thread_made(void)
+{
+    if (process.probes)
+        probe_thread_made();
+}
+
+void probes_thread_never_came(void)
+{
+    if (process.probes)
+        probe_thread_never_came();
+}
+
 void probes_thread_begins(void)
 {
     if (!process.probes)

@@ -147,9 +147,12 @@ void probe_text_close(int fd);
 bool probe_text_read(int fd, uintptr_t at, uint8_t *bytes, size_t n);
 bool probe_text_write(int fd, uintptr_t at, const uint8_t *bytes, size_t n);
 bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n);
-/* Nobody is known to have SIGTRAP blocked where the program runs: while a jump is written, an int3 stands for it. May take 2 ms. */
+/* Nobody is known to have SIGTRAP blocked where the program runs: while a jump is written, an int3 stands for it. May take 2 ms, and 2 s where
+ * threads have been made that do not get a processor. */
 bool probe_may_poke(void);
-/* A thread of the program's begins, ends. In the child of fork. */
+/* A thread of the program's is about to be made, could not be, begins, ends. In the child of fork. */
+void probe_thread_made(void);
+void probe_thread_never_came(void);
 void probe_thread_comes(void);
 void probe_thread_goes(void);
 void probe_threads_forked(void);

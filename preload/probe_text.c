@@ -2,6 +2,7 @@
  * The program's text, read and written; and whether a trap would kill now. By async-signal-safe calls. */
 #include "preload/probe_sites.h"
 
+#include "base/clock.h"
 #include "base/sys.h"
 
 #include <fcntl.h>
@@ -60,20 +61,54 @@ bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
 /* Threads that are there because the program, or an image of it, has made them by functions that we stand in front of: their masks leave SIGTRAP
  * out. Those that libc makes inside itself (timers with SIGEV_THREAD, aio) have it blocked. */
 static _Atomic int32_t known_threads;
+/* On their way to us: until they come they are in libc, with all signals blocked, for as long as it takes to get a processor. */
+static _Atomic int32_t coming_threads;
+/* Threads that have ended but for libc's last steps, which it takes with all signals blocked. */
+enum { GONE = 64, GONE_NS = 2000000000 };
+static struct {
+    _Atomic uint32_t tid;
+    _Atomic uint64_t when;
+} gone[GONE];
+
+void probe_thread_made(void)
+{
+    atomic_fetch_add(&coming_threads, 1);
+}
+
+void probe_thread_never_came(void)
+{
+    atomic_fetch_sub(&coming_threads, 1);
+}
 
 void probe_thread_comes(void)
 {
     atomic_fetch_add(&known_threads, 1);
+    atomic_fetch_sub(&coming_threads, 1);
 }
 
 void probe_thread_goes(void)
 {
+    static _Atomic uint32_t next;
+    unsigned i = atomic_fetch_add(&next, 1) % GONE;
+    atomic_store(&gone[i].when, clock_monotonic_ns());
+    atomic_store(&gone[i].tid, (uint32_t)sys_gettid());
     atomic_fetch_sub(&known_threads, 1);
+}
+
+/* Not for ever: the number may become another's. */
+static bool is_gone(uint32_t tid)
+{
+    for (unsigned i = 0; i < GONE; i++)
+        if (atomic_load(&gone[i].tid) == tid &&
+            clock_monotonic_ns() - atomic_load(&gone[i].when) < GONE_NS)
+            return true;
+    return false;
 }
 
 void probe_threads_forked(void)
 {
     atomic_store(&known_threads, 1);
+    atomic_store(&coming_threads, 0);
 }
 
 /* proc(5): SigBlk is a line of a thread's status, in hexadecimal. */
@@ -109,7 +144,8 @@ static bool anybody_has_blocked(void)
                  (n = sys_call6(SYS_getdents64, tasks, (long)list, sizeof list, 0, 0, 0)) > 0;)
         for (long at = 0; at < n && !found;) {
             const struct entry *e = (const struct entry *)(const void *)(list + at);
-            found = e->name[0] != '.' && strcmp(e->name, own) != 0 && has_blocked(tasks, e->name);
+            found = e->name[0] != '.' && strcmp(e->name, own) != 0 && has_blocked(tasks, e->name) &&
+                    !is_gone((uint32_t)strtoul(e->name, NULL, 10));
             at += e->length;
         }
     if (tasks >= 0)
@@ -119,13 +155,14 @@ static bool anybody_has_blocked(void)
 
 bool probe_may_poke(void)
 {
-    enum { TRIES = 20, PAUSE_NS = 100000 };
-    for (int i = 0; i < TRIES; i++) {
+    enum { TRIES = 20, COMING_TRIES = 20000, PAUSE_NS = 100000 };
+    for (int i = 0, coming = 0; i - coming < TRIES && i < COMING_TRIES; i++) {
         struct stat st;
         struct timespec pause = {.tv_nsec = PAUSE_NS};
         if (stat("/proc/self/task", &st) != 0 ||
             (int64_t)st.st_nlink - 2 <= atomic_load(&known_threads) || !anybody_has_blocked())
             return true;
+        coming += atomic_load(&coming_threads) > 0;
         (void)sys_call6(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
     }
     return false;

@@ -22,8 +22,10 @@ void probes_images_gone(void);
 /* No chain has anything armed in any thread; and again one may. Cheap where nothing changes. */
 void probes_rest(void);
 void probes_wake(void);
-/* In each thread as it begins, in the first before anything is traced; what its chains are is known from now on, or it has none;
- * it ends. */
+/* Before a thread is made, the first one too; where it could not be. In each thread as it begins, in the first before anything is traced; what
+ * its chains are is known from now on, or it has none; it ends. */
+void probes_thread_made(void);
+void probes_thread_never_came(void);
 void probes_thread_begins(void);
 void probes_thread_known(void);
 void probes_thread_gone(void);

@@ -180,12 +180,14 @@ static struct thread_start *start_prepare(uintptr_t routine, void *argument)
     s->helper = is_helper_image(s->image);
     s->hidden = signals_hidden;
     s->claimed = recorder_tid_claim(s->helper) + 1;
+    probes_thread_made();
     return s;
 }
 
 static void start_cancel(struct thread_start *s)
 {
     recorder_tid_return(s->claimed - 1);
+    probes_thread_never_came();
     start_give(s);
 }
 
