@@ -2,7 +2,9 @@
  * Clones: functions once more, with what their plan records written to the thread's recording (isa/skel/stream.h) as they run. What is called
  * and jumped to outside of a function is where it was.
  *
- * A file of clones is this header, functions, fixups, places, code; in the machine's own byte order. Addresses are those of the image's file.
+ * A late one begins in mid-function, behind a call that may open a window, and is for what has been entered before.
+ *
+ * A file of clones is this header, functions, late ones, fixups, places, code; in the machine's own byte order. Addresses are those of the image's file.
  * Code runs wherever it is put, at most 2 GiB from the image, when its fixups are done. */
 #ifndef REGTRACE_BASE_CLONE_H
 #define REGTRACE_BASE_CLONE_H
@@ -11,25 +13,30 @@
 #include <stdint.h>
 
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 2
+#define CLONES_VERSION 3
 
 struct clones_head {
     char magic[8];
-    uint32_t version, function_count;
+    uint32_t version, function_count, late_count, zero;
     uint64_t fixup_count, place_count, code_bytes;
 };
 
+/* By address. */
 struct clone_function {
-    uint64_t address;
-    uint64_t code;   /* offset of its clone */
+    uint64_t address; /* of late ones, that behind the call */
+    uint64_t
+        code; /* offset of its clone; threads come to late ones CLONE_LATE_BEGIN further, as if from the call */
     uint32_t bytes;  /* of that */
     uint32_t number; /* its skeleton's */
 };
 
+#define CLONE_LATE_BEGIN 1
+
 enum clone_fixup_kind {
     CLONE_IMAGE, /* the 32-bit distance from the instruction's end, `behind` bytes further, to that address of the image */
-    CLONE_THREAD, /* 32 bits: enum clone_slot `target`, from fs */
-    CLONE_CODE,   /* 64 bits: the address of the code's byte `target` */
+    CLONE_THREAD,  /* 32 bits: enum clone_slot `target`, from fs */
+    CLONE_CODE,    /* 64 bits: the address of the code's byte `target` */
+    CLONE_RETURNS, /* the 32-bit distance to what late clones call as they return: the stack's top is where they return to */
 };
 
 /* Of each thread, 8 bytes each. */

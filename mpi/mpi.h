@@ -39,9 +39,9 @@ struct mpi_hooks {
     void (*abort_called)(int code);
     /* MPI_Pcontrol. second_arg is what the second argument's register held: a pointer, a number, or
      * left over from before the call; read it with mpi_read_string() only. 0 from Fortran, which
-     * passes the level alone. caller = return address. MPI_Pcontrol makes no enter and leave
+     * passes the level alone. caller = return address; frame: that of the function that was called. MPI_Pcontrol makes no enter and leave
      * events: the hook records what it wants. */
-    void (*pcontrol)(int level, uint64_t second_arg, int is_fortran, void *caller);
+    void (*pcontrol)(int level, uint64_t second_arg, int is_fortran, void *caller, void *frame);
     /* On threads with t->counted: around every wrapper, and around each real function, whose instructions are the
      * program's. The end is given what the begin returned. function: its number, or MPI_OWN_UNKNOWN. */
     unsigned (*own_begin)(unsigned function);

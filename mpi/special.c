@@ -237,12 +237,13 @@ FORTRAN_AINT_NAMES(mpi_aint_diff, MPI_AINT_DIFF)
 
 /* A variable argument list cannot be handed on, and the libraries' own MPI_Pcontrol does nothing:
  * not chained. */
-MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, void *caller)
+MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, void *caller,
+                                  void *frame)
 {
     struct recorder_thread *t = &recorder_self;
     const unsigned own = MPI_OWN_BEGIN(t);
     if (t->in_toolkit == 0 && mpi_hooks.pcontrol != NULL)
-        mpi_hooks.pcontrol(level, second, is_fortran, caller);
+        mpi_hooks.pcontrol(level, second, is_fortran, caller, frame);
     MPI_OWN_END(own);
 }
 
@@ -251,7 +252,7 @@ MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, vo
  * call's string in it. */
 MPI_ENTRY int MPI_Pcontrol(int level, mpi_word second)
 {
-    pcontrol(level, second, 0, __builtin_return_address(0));
+    pcontrol(level, second, 0, __builtin_return_address(0), __builtin_frame_address(0));
 #if defined(__x86_64__)
     __asm__ volatile("xorl %%esi, %%esi" ::: "rsi", "cc");
 #elif defined(__aarch64__)
@@ -263,7 +264,7 @@ MPI_ENTRY int MPI_Pcontrol(int level, mpi_word second)
 void mpi_pcontrol_(mpi_word level);
 MPI_ENTRY void mpi_pcontrol_(mpi_word level)
 {
-    pcontrol(mpi_read_int(level), 0, 1, __builtin_return_address(0));
+    pcontrol(mpi_read_int(level), 0, 1, __builtin_return_address(0), __builtin_frame_address(0));
 }
 MPI_EXPORT void mpi_pcontrol(mpi_word) __attribute__((alias("mpi_pcontrol_")));
 MPI_EXPORT void mpi_pcontrol__(mpi_word) __attribute__((alias("mpi_pcontrol_")));

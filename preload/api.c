@@ -2,6 +2,7 @@
  * The named calls of share/include/regtrace.h, for C, C++, Fortran (bind(C)) and gdb. */
 #include "preload/counting.h"
 #include "preload/marks.h"
+#include "preload/memory.h"
 
 #define REGTRACE_NO_GUARDS
 #include "share/include/regtrace.h"
@@ -11,8 +12,10 @@
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_start(int bcast)
 {
     const unsigned own = counting_own_enter();
+    struct memory_interrupted before = memory_call(__builtin_frame_address(0));
     if (process.traced)
         windows_edge(&recorder_self, true, bcast != 0, CALLER);
+    memory_interrupt_over(before);
     counting_own_leave(own);
 }
 
@@ -27,7 +30,9 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_stop(int bcast)
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_begin(const char *name)
 {
     const unsigned own = counting_own_enter();
+    struct memory_interrupted before = memory_call(__builtin_frame_address(0));
     region_begin(name, CALLER);
+    memory_interrupt_over(before);
     counting_own_leave(own);
 }
 

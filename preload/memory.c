@@ -41,8 +41,21 @@ static uintptr_t stack_now(void)
 struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
 {
     struct memory_interrupted before = interrupted;
-    interrupted = (struct memory_interrupted){stack, at};
+    interrupted = (struct memory_interrupted){stack, at, false};
     return before;
+}
+
+struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
+{
+    struct memory_interrupted before = memory_interrupt(stack, at);
+    interrupted.entered = true;
+    return before;
+}
+
+/* The caller's frame pointer, and where to return to. */
+struct memory_interrupted memory_call(void *frame)
+{
+    return memory_enter((uintptr_t)frame + 8, 0);
 }
 
 struct memory_interrupted memory_interrupt_by(const void *context)
@@ -95,6 +108,11 @@ static void begin(struct recorder_thread *t)
     }
     result.end = MEMORY_CLOSED;
     clone_slots[CLONE_ENTER] = 1;
+    if (interrupted.entered) {
+        uintptr_t *back = (uintptr_t *)interrupted.stack; /* NOLINT: the thread's stack */
+        uintptr_t clone = probe_clone_late(*back);
+        *back = clone != 0 ? clone : *back;
+    }
 }
 
 static void end(enum memory_end how, uint64_t at)
@@ -320,6 +338,17 @@ struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
 {
     (void)stack;
     (void)at;
+    return (struct memory_interrupted){0};
+}
+
+struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
+{
+    return memory_interrupt(stack, at);
+}
+
+struct memory_interrupted memory_call(void *frame)
+{
+    (void)frame;
     return (struct memory_interrupted){0};
 }
 

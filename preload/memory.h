@@ -18,8 +18,12 @@ void memory_forked(void);
 /* Where the program was interrupted, as our handlers' contexts have it: windows that open and close meanwhile go by it. */
 struct memory_interrupted {
     uintptr_t stack, at; /* 0: not known; the calling function's frame will do */
+    bool entered;        /* a function just now: on top of the stack lies where it returns to */
 };
 struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at);
+struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at);
+/* The program has called one of this library's functions, where the frame pointer is kept: `frame` is its frame. */
+struct memory_interrupted memory_call(void *frame);
 struct memory_interrupted memory_interrupt_by(const void *context);
 void memory_interrupt_over(struct memory_interrupted before);
 

@@ -2,6 +2,7 @@
  * What MPI's start and end mean for the process: rank confirmed, writer started, Pcontrol as a trigger. */
 #include "preload/counters.h"
 #include "preload/counting.h"
+#include "preload/memory.h"
 #include "preload/sampling.h"
 
 #include "mpi/mpi.h"
@@ -89,9 +90,11 @@ static void abort_called(int code)
         recorder_flush(&recorder_self);
 }
 
-static void pcontrol(int level, uint64_t second_arg, int is_fortran, void *caller)
+static void pcontrol(int level, uint64_t second_arg, int is_fortran, void *caller, void *frame)
 {
+    struct memory_interrupted before = memory_call(frame);
     trigger_pcontrol(level, second_arg, is_fortran != 0, (uintptr_t)caller);
+    memory_interrupt_over(before);
 }
 
 /* Outside windows a counter that counts our code too is left alone: reading it takes 1 us and more. What a call costs is known. */

@@ -17,7 +17,11 @@
 
 #define SAID ((size_t)4 << 20)
 #define NAMED_MAX 3
+#define OPENERS_MAX 256
+#define HOOK 14 /* bytes: what leads to probe_clone_returning */
 #define HEAP ((uintptr_t)512 << 20)
+
+void probe_clone_returning(void) RT_HIDDEN;
 
 __thread uint64_t clone_slots[CLONE_SLOTS];
 
@@ -59,9 +63,11 @@ static bool is_whole(const void *file, size_t bytes)
     if (bytes < sizeof *h || memcmp(h->magic, CLONES_MAGIC, sizeof CLONES_MAGIC) != 0 ||
         h->version != CLONES_VERSION)
         return false;
-    return bytes == sizeof *h + h->function_count * sizeof(struct clone_function) +
-                        h->fixup_count * sizeof(struct clone_fixup) +
-                        h->place_count * sizeof(struct clone_place) + h->code_bytes;
+    return bytes ==
+           sizeof *h +
+               ((uint64_t)h->function_count + h->late_count) * sizeof(struct clone_function) +
+               h->fixup_count * sizeof(struct clone_fixup) +
+               h->place_count * sizeof(struct clone_place) + h->code_bytes;
 }
 
 /* Functions that have none: how many, and the first of them. */
@@ -97,9 +103,16 @@ static int ask(const struct probe_image *image, int file, int skeleton, struct r
     }
     (void)snprintf(to, sizeof to, "/proc/%d/fd/%d", (int)getpid(), file);
     (void)snprintf(source, sizeof source, "/proc/%d/fd/%d", (int)getpid(), skeleton);
-    const char *const arguments[] = {program,    "--function", process.options.text[OPT_memory],
-                                     "--clones", to,           "--skeleton",
-                                     source,     image->path,  NULL};
+    const char *openers[OPENERS_MAX];
+    const char *arguments[8 + 2 * OPENERS_MAX + 2] = {
+        program,      "--function", process.options.text[OPT_memory], "--clones", to,
+        "--skeleton", source};
+    size_t n = 7, opener_count = probe_clones_openers(openers, OPENERS_MAX);
+    for (size_t i = 0; i < opener_count; i++) {
+        arguments[n++] = "--opens";
+        arguments[n++] = openers[i];
+    }
+    arguments[n++] = image->path;
     char *said = mmap(NULL, SAID, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (said == MAP_FAILED) {
         rt_error_set(e, "no memory for what regtrace-skel says");
@@ -125,7 +138,8 @@ static int take(int file, int skeleton, struct rt_error *e)
     }
     clones.head = p;
     clones.functions = (const void *)(clones.head + 1);
-    clones.fixups = (const void *)(clones.functions + clones.head->function_count);
+    clones.fixups =
+        (const void *)(clones.functions + clones.head->function_count + clones.head->late_count);
     clones.places = (const void *)(clones.fixups + clones.head->fixup_count);
     clones.file_code = (const void *)(clones.places + clones.head->place_count);
     return 0;
@@ -133,12 +147,29 @@ static int take(int file, int skeleton, struct rt_error *e)
 
 /* --- placing ----------------------------------------------------------------------------------------------------- */
 
+/* Behind all code. */
+static size_t hook_at(void)
+{
+    return (clones.head->code_bytes + 15) & ~(size_t)15;
+}
+
+/* jmp *0(%rip), and where to. */
+static void put_hook(uint8_t *at)
+{
+    static const uint8_t code[] = {0xff, 0x25, 0, 0, 0, 0};
+    uintptr_t to = (uintptr_t)&probe_clone_returning;
+    memcpy(at, code, sizeof code);
+    memcpy(at + sizeof code, &to, sizeof to);
+}
+
 static int64_t value_of(const struct clone_fixup *f, const uint8_t *at)
 {
     if (f->kind == CLONE_CODE)
         return (int64_t)(uintptr_t)(clones.code + f->target);
     if (f->kind == CLONE_THREAD)
         return (const char *)&clone_slots[f->target] - (const char *)__builtin_thread_pointer();
+    if (f->kind == CLONE_RETURNS)
+        return (clones.code + hook_at()) - (at + 4);
     return (int64_t)(f->target + clones.bias) - (int64_t)((uintptr_t)at + 4 + f->behind);
 }
 
@@ -156,10 +187,10 @@ static bool settle(const struct clone_fixup *f)
 static void tell_unwinders(void)
 {
     size_t p = 0;
-    for (uint32_t k = 0; k < clones.head->function_count; k++) {
+    for (uint32_t k = 0; k < clones.head->function_count + clones.head->late_count; k++) {
         const struct clone_function *f = &clones.functions[k];
         uintptr_t code = (uintptr_t)clones.code;
-        probe_unwind_begin(code + f->code, f->address + clones.bias, false);
+        probe_unwind_begin(code + f->code, clones.places[p].address + clones.bias, false);
         for (; p < clones.head->place_count && clones.places[p].code < f->code + f->bytes; p++)
             if (clones.places[p].code > f->code)
                 probe_unwind_place(code + clones.places[p].code,
@@ -170,7 +201,7 @@ static void tell_unwinders(void)
 
 static int place(const struct probe_image *image, struct rt_error *e)
 {
-    size_t bytes = (clones.head->code_bytes + 4096) & ~(size_t)4095;
+    size_t bytes = (hook_at() + HOOK + 4095) & ~(size_t)4095;
     /* The heap grows behind the image, where nothing else is put. */
     uint8_t *code = probe_map_near(image->from, image->to + HEAP, bytes);
     if (code == MAP_FAILED)
@@ -183,6 +214,7 @@ static int place(const struct probe_image *image, struct rt_error *e)
     clones.code = code;
     clones.bias = image->bias;
     memcpy(code, clones.file_code, clones.head->code_bytes);
+    put_hook(code + hook_at());
     bool good = true;
     for (uint64_t k = 0; k < clones.head->fixup_count && good; k++)
         good = settle(&clones.fixups[k]);
@@ -236,21 +268,36 @@ bool probe_clones_exist(void)
     return clones.code != NULL;
 }
 
-const uint8_t *probe_clone_of(uintptr_t function)
+__attribute__((target("general-regs-only"))) static const struct clone_function *
+find(const struct clone_function *list, size_t count, uint64_t address)
 {
-    size_t low = 0, high = clones.code != NULL ? clones.head->function_count : 0;
-    uint64_t address = function - clones.bias;
+    size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (clones.functions[middle].address < address)
+        if (list[middle].address < address)
             low = middle + 1;
         else
             high = middle;
     }
-    return clones.code != NULL && low < clones.head->function_count &&
-                   clones.functions[low].address == address
-               ? clones.code + clones.functions[low].code
-               : NULL;
+    return low < count && list[low].address == address ? &list[low] : NULL;
+}
+
+const uint8_t *probe_clone_of(uintptr_t function)
+{
+    const struct clone_function *f =
+        clones.code != NULL
+            ? find(clones.functions, clones.head->function_count, function - clones.bias)
+            : NULL;
+    return f != NULL ? clones.code + f->code : NULL;
+}
+
+__attribute__((target("general-regs-only"))) uintptr_t probe_clone_late(uintptr_t back)
+{
+    const struct clone_function *f = clones.code != NULL
+                                         ? find(clones.functions + clones.head->function_count,
+                                                clones.head->late_count, back - clones.bias)
+                                         : NULL;
+    return f != NULL ? (uintptr_t)clones.code + f->code + CLONE_LATE_BEGIN : 0;
 }
 
 bool probe_clones_have(uintptr_t at)
@@ -349,6 +396,12 @@ const uint8_t *probe_clone_of(uintptr_t function)
 {
     (void)function;
     return NULL;
+}
+
+uintptr_t probe_clone_late(uintptr_t back)
+{
+    (void)back;
+    return 0;
 }
 
 bool probe_clones_have(uintptr_t at)

@@ -11,11 +11,16 @@ extern __thread uint64_t clone_slots[CLONE_SLOTS]
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 bool probe_clones_wanted(void);
+/* Names of who may open windows, of as many as there is room for. */
+size_t probe_clones_openers(const char **names, size_t room);
 /* Makes those of the program, near it. Before main. 0, or -errno with the text. */
 RT_MUST_CHECK int probe_clones_make(const struct probe_image *image, struct rt_error *e);
 bool probe_clones_exist(void);
 /* That of a function that begins there; NULL: it has none. */
 const uint8_t *probe_clone_of(uintptr_t function);
+/* Where what returns to that place is to return to instead, to be recorded from there on; 0: it cannot. Async-signal-safe, general
+ * registers alone. */
+uintptr_t probe_clone_late(uintptr_t back);
 /* Is this in a clone? */
 bool probe_clones_have(uintptr_t at);
 /* Where the function itself would go on, of an address that a call in a clone returns to; 0: it is none. */

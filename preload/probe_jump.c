@@ -407,7 +407,7 @@ void probe_jumped(struct registers *r)
     c.stack = (uintptr_t)(r + 1) + 128 + ((c.place.flags & ISA_SITE_CALL) != 0 ? 8 : 0);
     unsigned own = counting_own_begin_if(true);
     c.may_trap = (mask & sys_signal_bit(SIGTRAP)) == 0;
-    struct memory_interrupted before = memory_interrupt(c.stack, at);
+    struct memory_interrupted before = memory_enter(c.stack, at);
     run_here(&c);
     memory_interrupt_over(before);
     counting_own_end(own);

@@ -195,7 +195,8 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
     }
     if (process.traced && processes_vfork_depth == 0 && recorder_self.in_toolkit == 0) {
         unsigned own = counting_own_begin_if(true);
-        struct memory_interrupted before = memory_interrupt_by(context);
+        struct memory_interrupted before =
+            memory_enter(c.stack, (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
         run_with_room(context, probe_fire, &c);
         memory_interrupt_over(before);
         counting_own_end(own);

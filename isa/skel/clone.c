@@ -171,6 +171,15 @@ static bool wants_its_caller(const struct cloner *c, const struct instruction *i
     return false;
 }
 
+/* Whoever called has been entered before the window too. */
+static void put_returns(struct cloner *c)
+{
+    if (c->f->call == 0)
+        return;
+    emit_byte(c->e, 0xe8);
+    emit_fixup(c->e, CLONE_RETURNS, 0, 0);
+}
+
 static void put_instruction(struct cloner *c, const struct instruction *i, bool last, unsigned end)
 {
     bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT &&
@@ -198,6 +207,7 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
         break;
     case FLOW_JUMP:
         if (last && end == END_TAIL) {
+            put_returns(c);
             emit_byte(c->e, 0xe9);
             emit_fixup(c->e, CLONE_IMAGE, i->target, 0);
         }
@@ -212,6 +222,8 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
     case FLOW_CALL_POINTER:
     case FLOW_RETURN:
     case FLOW_END:
+        if (i->form.flow == FLOW_RETURN)
+            put_returns(c);
         if (i->form.imm_relative || (i->form.relative && i->form.address_width != 64))
             cloner_refuse(c, "an instruction that cannot run elsewhere");
         emit_copy(c->e, i);
@@ -286,6 +298,11 @@ const char *clone_function(struct function *f, struct emit *e, uint32_t number,
     if (!ZYAN_SUCCESS(
             ZydisDecoderInit(&c.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
         cloner_refuse(&c, "there is no decoder");
+    if (f->call != 0) { /* unwinders look before where a call returns to */
+        emit_stands_for(e, f->call, false);
+        emit_byte(e, 0x90);
+        emit_stands_for(e, f->start, true);
+    }
     for (uint32_t k = 0; k < f->order_count && c.reason == NULL; k++)
         put_block(&c, f->order[k], k == 0 ? number : UINT32_MAX,
                   k + 1 < f->order_count ? f->order[k + 1] : UINT32_MAX);

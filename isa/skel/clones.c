@@ -10,12 +10,14 @@
 
 const char *clones_add(struct clones *c, struct function *f)
 {
-    if (c->function_count == c->room) {
+    uint64_t n = c->function_count + c->late_count;
+    if (n == c->room) {
         c->room = 2 * c->room + 64;
         c->functions = emit_more(c->functions, c->room * sizeof *c->functions);
     }
-    const char *reason = clone_function(f, &c->e, c->number++, &c->functions[c->function_count]);
-    c->function_count += reason == NULL;
+    const char *reason = clone_function(f, &c->e, c->number++, &c->functions[n]);
+    if (reason == NULL)
+        (*(f->call != 0 ? &c->late_count : &c->function_count))++;
     return reason;
 }
 
@@ -28,6 +30,7 @@ int clones_write(struct clones *c, const char *path)
 {
     struct clones_head head = {.version = CLONES_VERSION,
                                .function_count = (uint32_t)c->function_count,
+                               .late_count = (uint32_t)c->late_count,
                                .fixup_count = c->e.fixup_count,
                                .place_count = c->e.place_count,
                                .code_bytes = c->e.bytes};
@@ -36,7 +39,7 @@ int clones_write(struct clones *c, const char *path)
     if (out == NULL)
         return -errno;
     bool good = put(out, &head, sizeof head, 1) &&
-                put(out, c->functions, sizeof *c->functions, c->function_count) &&
+                put(out, c->functions, sizeof *c->functions, c->function_count + c->late_count) &&
                 put(out, c->e.fixups, sizeof *c->e.fixups, c->e.fixup_count) &&
                 put(out, c->e.places, sizeof *c->e.places, c->e.place_count) &&
                 put(out, c->e.code, 1, c->e.bytes);

@@ -9,8 +9,8 @@
 struct clones {
     struct emit e;
     struct clone_function *functions;
-    uint64_t function_count, room;
-    uint32_t number; /* of the next skeleton: as in skel_source */
+    uint64_t function_count, late_count, room; /* late ones last */
+    uint32_t number;                           /* of the next skeleton: as in skel_source */
 };
 
 /* An analysed function. NULL, or why it has no clone. */

@@ -4,6 +4,7 @@
  * A program of its own, since it holds a decoder; `regtrace skel analyze` runs it. Exit status: 0; 1 where the file cannot be read or no
  * function has a name that was asked for; 2 for a wrong command line. */
 #include "isa/skel/clones.h"
+#include "isa/skel/late.h"
 #include "isa/skel/recording.h"
 #include "isa/skel/replay.h"
 #include "isa/skel/source.h"
@@ -18,7 +19,7 @@
 
 static const char usage[] =
     "Usage: regtrace-skel [--function REGEX] [--dot|--summary|--source|--clones FILE [--skeleton "
-    "FILE]] IMAGE\n"
+    "FILE] [--opens NAME]...] IMAGE\n"
     "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"
     "       regtrace-skel --recording FILE [--first N] [--last N] [--format text|lackey|count] "
     "SKELETON\n"
@@ -36,6 +37,7 @@ struct job {
     bool has_pattern, dot, summary, source;
     struct skel_source text;
     struct clones clones;
+    struct late_names openers;
     const char *clones_path, *skeleton_path;
     FILE *skeleton;
     struct skel_counts counts;
@@ -78,6 +80,14 @@ static bool is_wanted(const struct job *j, const char *name, uint64_t start)
     return !named && regexec(&j->pattern, name, 0, NULL, 0) == 0;
 }
 
+/* What is analysed goes into both, by one number. */
+static const char *add_clone(struct job *j, struct function *f)
+{
+    if (j->skeleton != NULL)
+        skel_source_function(&j->text, f);
+    return clones_add(&j->clones, f);
+}
+
 static void analyse(struct job *j, const char *name, uint64_t start, uint64_t end)
 {
     struct function f = {.code = j->code,
@@ -93,10 +103,8 @@ static void analyse(struct job *j, const char *name, uint64_t start, uint64_t en
     skel_count(&f, &j->counts);
     if (f.reason != NULL && j->clones_path == NULL)
         note_reason(j, f.reason);
-    if (j->skeleton != NULL && f.reason == NULL)
-        skel_source_function(&j->text, &f);
     if (j->clones_path != NULL && f.reason == NULL)
-        f.reason = clones_add(&j->clones, &f);
+        f.reason = add_clone(j, &f);
     if (j->clones_path != NULL && f.reason != NULL)
         note_clone(j, name, f.reason);
     else if (j->source && f.reason == NULL)
@@ -111,6 +119,41 @@ static void analyse(struct job *j, const char *name, uint64_t start, uint64_t en
     arena_empty(&j->arena);
 }
 
+static const char *name_at(const struct job *j, uint64_t start, char unnamed[32])
+{
+    const struct image_symbol *s = graph_symbol_at(j->image, start);
+    (void)snprintf(unnamed, 32, "0x%" PRIx64, start);
+    return s != NULL ? s->name : unnamed;
+}
+
+/* Where it has none, windows that open there begin with what is entered next. */
+static void analyse_late(struct job *j)
+{
+    struct late_list late;
+    if (j->openers.count == 0 || late_find(j->code, &j->openers, &late) != 0)
+        return;
+    for (size_t k = 0; k < late.count; k++) {
+        const struct code_range *r = code_range_of(j->code, late.list[k].call);
+        char unnamed[32], name[512];
+        const char *of = name_at(j, r->start, unnamed);
+        if (!is_wanted(j, of, r->start) || late.list[k].next >= r->end)
+            continue;
+        (void)snprintf(name, sizeof name, "%.480s+0x%" PRIx64, of, late.list[k].next - r->start);
+        struct function f = {.code = j->code,
+                             .claims = &j->claims,
+                             .arena = &j->arena,
+                             .name = name,
+                             .call = late.list[k].call,
+                             .start = late.list[k].next,
+                             .end = r->end};
+        skel_analyse(&f);
+        if (f.reason == NULL)
+            (void)add_clone(j, &f);
+        arena_empty(&j->arena);
+    }
+    free(late.list);
+}
+
 /* Parts that a compiler has moved away from a function are analysed with it; stubs of the PLT are no functions. */
 static void *analyse_all(void *p)
 {
@@ -123,9 +166,9 @@ static void *analyse_all(void *p)
         if (!code_is_sure(j->code, r->start) ||
             (s != NULL && (s->origin == IMAGE_PLT || graph_is_part(s))))
             continue;
-        (void)snprintf(unnamed, sizeof unnamed, "0x%" PRIx64, r->start);
-        analyse(j, s != NULL ? s->name : unnamed, r->start, r->end);
+        analyse(j, name_at(j, r->start, unnamed), r->start, r->end);
     }
+    analyse_late(j);
     return NULL;
 }
 
@@ -215,8 +258,8 @@ static int finish(struct job *j, const char *pattern)
         return 1;
     }
     if (j->clones_path != NULL)
-        (void)printf("%" PRIu64 " clones of %" PRIu64 " bytes; ", j->clones.function_count,
-                     (uint64_t)j->clones.e.bytes);
+        (void)printf("%" PRIu64 " clones, %" PRIu64 " late ones, of %" PRIu64 " bytes; ",
+                     j->clones.function_count, j->clones.late_count, (uint64_t)j->clones.e.bytes);
     if (j->dot || j->source)
         return 0;
     (void)printf("%" PRIu64 " functions, %" PRIu64 " analysed (%.1f %%), %" PRIu64 " bytes; ",
@@ -264,19 +307,14 @@ static int analyse_image(struct job *j, const char *path, const char *pattern)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"function", required_argument, NULL, 'f'},
-                                            {"dot", no_argument, NULL, 'd'},
-                                            {"summary", no_argument, NULL, 's'},
-                                            {"clones", required_argument, NULL, 'l'},
-                                            {"source", no_argument, NULL, 'c'},
-                                            {"replay", required_argument, NULL, 'r'},
-                                            {"base", required_argument, NULL, 'b'},
-                                            {"skeleton", required_argument, NULL, 'k'},
-                                            {"recording", required_argument, NULL, 'R'},
-                                            {"first", required_argument, NULL, 'w'},
-                                            {"last", required_argument, NULL, 'W'},
-                                            {"format", required_argument, NULL, 'F'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"function", required_argument, NULL, 'f'}, {"dot", no_argument, NULL, 'd'},
+        {"summary", no_argument, NULL, 's'},        {"clones", required_argument, NULL, 'l'},
+        {"source", no_argument, NULL, 'c'},         {"replay", required_argument, NULL, 'r'},
+        {"base", required_argument, NULL, 'b'},     {"skeleton", required_argument, NULL, 'k'},
+        {"opens", required_argument, NULL, 'o'},    {"recording", required_argument, NULL, 'R'},
+        {"first", required_argument, NULL, 'w'},    {"last", required_argument, NULL, 'W'},
+        {"format", required_argument, NULL, 'F'},   {NULL, 0, NULL, 0}};
     struct job j = {0};
     struct replay_job replay = {.wishes = {.last = INT64_MAX}};
     const char *pattern = NULL;
@@ -288,6 +326,10 @@ int main(int argc, char **argv)
         case 's': j.summary = true; break;
         case 'l': j.clones_path = optarg; break;
         case 'k': j.skeleton_path = optarg; break;
+        case 'o':
+            if (j.openers.count < sizeof j.openers.names / sizeof *j.openers.names)
+                j.openers.names[j.openers.count++] = optarg;
+            break;
         case 'c': j.source = true; break;
         case 'r': replay.stream = optarg; break;
         case 'R': replay.recording = optarg; break;

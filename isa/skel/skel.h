@@ -182,6 +182,7 @@ struct function {
     struct arena *arena;
     const char *name;
     uint64_t start, end;
+    uint64_t call;      /* 0; else it begins behind that call, in mid-function (late.h) */
     const char *reason; /* why it cannot be analysed, or NULL */
     uint64_t reason_at;
 

@@ -88,7 +88,8 @@ __attribute__((constructor)) static void begin(void)
     dl_iterate_phdr(first_image, image);
     const struct clones_head *h = (const void *)read_all(path);
     const struct clone_function *functions = (const void *)(h + 1);
-    const struct clone_fixup *fixups = (const void *)(functions + h->function_count);
+    const struct clone_fixup *fixups =
+        (const void *)(functions + h->function_count + h->late_count);
     const struct clone_place *places = (const void *)(fixups + h->fixup_count);
     uint8_t *code = place(image[1], h->code_bytes + 1);
     memcpy(code, places + h->place_count, h->code_bytes);

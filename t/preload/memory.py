@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """memory.py PROGRAM LOG REPLAY: does the replay (regtrace skel replay) have, for each thread, in order, the accesses of work() that
-t/preload/memory logged? Prints how many windows, calls and accesses there were, or the first difference."""
+t/preload/memory logged? A line "array ADDRESS" in the log: those of `array`, by whatever function. Prints how many windows, calls and accesses there were, or the first difference."""
 import re
 import subprocess
 import sys
@@ -24,17 +24,21 @@ for line in open(replay):
     elif line[0] != "#":
         state.append(line.split())
 
-expected = {}
+expected, array = {}, None
 for line in open(log):
+    if line.startswith("array "):
+        array = int(line.split()[1], 16)
+        continue
     thread, address, count, stride = line.split()
     expected.setdefault(int(thread), []).append((int(address, 16), int(count), int(stride)))
 
 total = calls = 0
 for thread, list_of_calls in sorted(expected.items()):
     # The program is loaded at a multiple of a page: where work() lies is known but for that.
-    at, size = symbols["work"]
-    extent = symbols["arrays"][1]
-    got = [a for a in threads.get(thread, [])
+    at, size = symbols.get("work", (0, 0))
+    extent = symbols["array" if array else "arrays"][1]
+    got = [a for a in threads.get(thread, []) if 0 <= int(a[3], 16) - array < extent] if array else \
+          [a for a in threads.get(thread, [])
            if (int(a[0], 16) - at) % 4096 < size and abs(int(a[3], 16) - list_of_calls[0][0]) < extent]
     reads = [int(a[3], 16) for a in got if a[1] in "RM"]
     writes = [int(a[3], 16) for a in got if a[1] in "WM"]

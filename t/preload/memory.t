@@ -30,6 +30,24 @@ for part in 'forks 5' 'blocked 5' 'signals 10'; do
     # shellcheck disable=SC2086
     same "$part" REGTRACE_MEMORY="$ALL" REGTRACE_CONTROL="$WINDOWS" ./memory $part
 done
+# amid COMPILER WAY EXPECTED CHAIN: windows that open in functions which have been entered before.
+amid() {
+    local ALL='^[^l]' WINDOWS=$4
+    part "$1: opened amid a function, by $2" ./amid "$3" "$2" 100
+}
+for compiler in 'gcc -O0' 'gcc -O2' 'clang -O0' 'clang -O3'; do
+    if ! command -v "${compiler% *}" >/dev/null; then
+        skip "$compiler" "it is not there"
+        continue
+    fi
+    # shellcheck disable=SC2086
+    $compiler -I"$REGTRACE_SOURCE" -o amid "$here/memory_amid.c" || exit 99
+    amid "$compiler" name "100 windows, 200 calls, 8500 accesses, ended early: 0" "$WINDOWS"
+    amid "$compiler" calls "100 windows, 266 calls, 5754 accesses, ended early: 0" "$WINDOWS"
+    amid "$compiler" function "100 windows, 200 calls, 1956 accesses, ended early: 0" 'start:enter_func:phase,stop:enter_func:close_window,repeat:100000'
+    amid "$compiler" pcontrol "100 windows, 200 calls, 5300 accesses, ended early: 0" 'start:pcontrol:level=1,stop:pcontrol:level=0,repeat:100000'
+    amid "$compiler" start "100 windows, 100 calls, 5100 accesses, ended early: 0" 'start:timeout:100000s'
+done
 # shellcheck disable=SC2086
 same "a whole run as one window" REGTRACE_MEMORY="$ALL" ./memory signals 10
 if command -v "${CXX:-c++}" >/dev/null; then

@@ -58,12 +58,36 @@ __attribute__((noinline)) int attempt(int i)
     }
 }
 
+// Its window opens in it, and it is left by an exception, or catches one.
+__attribute__((noinline)) int opening(int i)
+{
+    counted c(i);
+    open_window();
+    counted d(i + 1);
+    if (i % 3 == 0)
+        throw std::runtime_error("at once");
+    try {
+        return descend(i % 5);
+    } catch (const std::exception &e) {
+        cells[61]++;
+        if (i % 3 == 1)
+            throw;
+    }
+    return i;
+}
+
 int main(int argc, char **argv)
 {
     unsigned long sum = 0;
     for (int i = 0; i < (argc > 1 ? std::atoi(argv[1]) : 1); i++) {
         open_window();
         sum = sum * 31 + static_cast<unsigned long>(attempt(i));
+        close_window();
+        try {
+            sum += static_cast<unsigned long>(opening(i));
+        } catch (const std::exception &e) {
+            sum ^= static_cast<unsigned long>(e.what()[0]);
+        }
         close_window();
     }
     for (unsigned long c : cells)
