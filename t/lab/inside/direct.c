@@ -3,7 +3,8 @@
  * first was not between two of the second, how far they were apart at most, and what the kernel executed for a read of each.
  *
  * direct        that
- * direct off    meanwhile reading directly is forbidden (root): does it go on? */
+ * direct off    meanwhile reading directly is forbidden (root): does it go on?
+ * direct told   forbidden likewise, but the kernel has come to the event (its period is set anew) before it is read again */
 #include "loop.h"
 
 #include "base/recorder.h"
@@ -64,11 +65,13 @@ int main(int argc, char **argv)
         loop_turns(1 + (uint64_t)(i * 31 % 40000));
         if (i % 500 == 0)
             (void)usleep(1000);
-        if (i == ROUNDS / 2 && argc > 1 && strcmp(argv[1], "off") == 0) {
+        if (i == ROUNDS / 2 && argc > 1) {
             int off = open("/proc/sys/kernel/perf_user_access", O_WRONLY);
             if (write(off, "0\n", 2) != 2)
                 return 3;
             close(off);
+            if (strcmp(argv[1], "told") == 0 && ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) != 0)
+                return 3;
         }
         uint64_t before = read_plainly(fd);
         pmu_event_read(fd, &d, &r);
