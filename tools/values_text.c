@@ -191,8 +191,13 @@ static void print_instructions(FILE *out, struct values_profile *p, const struct
     }
     if (count == 0)
         (void)fprintf(out, "\n%s.\n",
-                      w->invariant ? "No instruction has the same value nearly always"
-                                   : "No instruction to list");
+                      w->invariant       ? "No instruction has the same value nearly always"
+                      : p->samples == 0  ? "No instruction to list: no sample was taken (a shorter "
+                                           "period: regtrace run -values-sample)"
+                      : p->captured == 0 ? "No instruction to list: those that samples came to "
+                                           "have nothing that the plug-in captures (more are "
+                                           "followed with regtrace run -values-follow 8)"
+                                         : "No instruction to list");
     free(sorted);
 }
 

@@ -119,6 +119,15 @@ like "$err" 'there is no plug-in of the name vp-nosuch' 'by its name'
 [ ! -e no ]
 is $? 0 'and nothing is made'
 
+# What came to nothing says what to do. The loop has no access to memory; the program that ends at once has no sample.
+echo 'int main(void) { for (long i = 0; i < 800000000; i++) __asm__ volatile(""); return 0; }' | cc -O2 -o empty -xc - || exit 99
+run 120 "$REGTRACE" run -quiet -o run.empty -values vp-addr -values-sample cpu:1ms -- ./empty
+run 60 "$REGTRACE" values run.empty
+like "$out" '^No instruction to list: those that samples came to .*-values-follow' "nothing is captured: the remedy"
+run 120 "$REGTRACE" run -quiet -o run.short -values vp-addr -values-sample cpu:10s -- ./kernel 0
+run 60 "$REGTRACE" values run.short
+like "$out" '^No instruction to list: no sample was taken .*-values-sample' "no sample: the remedy"
+
 for mpi in openmpi mpich; do
     if ! have_mpi $mpi || ! "mpicc.$mpi" -DUSE_MPI -O2 -g -o kernel.$mpi kernel.c 2>cc; then
         skip "values under $mpi" "no $mpi, or no compiler for it"
