@@ -2,22 +2,26 @@
  * Clones: functions once more, with what their plan records written to the thread's recording (isa/skel/stream.h) as they run. What is called
  * and jumped to outside of a function is where it was.
  *
- * A late one begins in mid-function, behind a call that may open a window, and is for what has been entered before.
+ * A late one begins in mid-function, behind a call that may open a window, or anywhere, and is for what has been entered before.
  *
  * A file of clones is this header, functions, late ones, fixups, places, code; in the machine's own byte order. Addresses are those of the image's file.
- * Code runs wherever it is put, at most 2 GiB from the image, when its fixups are done. */
+ * Code runs wherever it is put, at most 2 GiB from the image, when its fixups are done.
+ *
+ * What is not in it is asked for as a program runs (regtrace-skel --serve): an answer is such a file with one late clone. */
 #ifndef REGTRACE_BASE_CLONE_H
 #define REGTRACE_BASE_CLONE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#define CLONE_PATTERN_ROOM 1024u
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 3
+#define CLONES_VERSION 4
 
 struct clones_head {
     char magic[8];
-    uint32_t version, function_count, late_count, zero;
+    uint32_t version, function_count, late_count;
+    uint32_t number_count; /* of skeletons: some have no clone */
     uint64_t fixup_count, place_count, code_bytes;
 };
 
@@ -30,13 +34,14 @@ struct clone_function {
     uint32_t number; /* its skeleton's */
 };
 
-#define CLONE_LATE_BEGIN 1
+#define CLONE_LATE_BEGIN 1 /* of those that a call returns to */
 
 enum clone_fixup_kind {
     CLONE_IMAGE, /* the 32-bit distance from the instruction's end, `behind` bytes further, to that address of the image */
     CLONE_THREAD,  /* 32 bits: enum clone_slot `target`, from fs */
     CLONE_CODE,    /* 64 bits: the address of the code's byte `target` */
     CLONE_RETURNS, /* the 32-bit distance to what late clones call as they return: the stack's top is where they return to */
+    CLONE_NUMBER, /* 32 bits, the number of a function in recordings: its skeleton's, which is there, and what the image's begin with */
 };
 
 /* Of each thread, 8 bytes each. */
@@ -58,7 +63,36 @@ struct clone_fixup {
 struct clone_place {
     uint64_t address;
     uint32_t code;
-    uint32_t returned; /* 1: this is where a call of the clone's returns to */
+    uint32_t flags; /* enum clone_place_flag */
+};
+
+enum clone_place_flag {
+    CLONE_PLACE_RETURNED = 1, /* this is where a call of the clone's returns to */
+    CLONE_PLACE_SAME =
+        2, /* whoever stands here may go on in the image instead: registers that matter are as they are there */
+};
+
+enum clone_question_kind {
+    CLONE_ASK_IMAGE, /* no answer: of image number `image` that path and these functions are meant from now on */
+    CLONE_ASK_BEHIND, /* a clone of what stands behind the call that returns to that address */
+    CLONE_ASK_AT,     /* of what stands there, wherever one comes from */
+};
+
+/* Whoever asks one at a time; 0 bytes are an answer too: there can be none. */
+struct clone_question {
+    uint32_t kind, image;
+    uint64_t address; /* of the image's file */
+    uint32_t
+        number; /* of its skeleton, in recordings; the skeleton has been written when the answer comes */
+    uint32_t zero;
+    char path[4096];
+    char functions[CLONE_PATTERN_ROOM]; /* an extended regular expression for their names */
+};
+
+struct clone_answer {
+    uint64_t address;
+    uint32_t bytes; /* of the file, which follows */
+    uint32_t zero;
 };
 
 #endif

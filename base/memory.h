@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recordings for memory traces (seed 004): a file for each thread, memory/PID-TID.N.rec in the run's folder, and beside it the skeleton
- * that makes accesses of them, memory/ID.c.
+ * Recordings for memory traces (seed 004): a file for each thread, memory/PID-TID.N.rec in the run's folder, and beside it the skeletons
+ * that make accesses of them: memory/ID.c of an image, memory/PID-N.late.c of what was met as the process ran.
  *
  * The file begins with struct memory_head, then comes a buffer of MEMORY_BUFFER bytes. What was recorded in a window is a stretch:
  * struct memory_stretch at a multiple of 64, and behind it its bytes, as isa/skel/stream.h has them. The traced thread writes into the
@@ -13,23 +13,35 @@
 #include <stdint.h>
 
 #define MEMORY_FOLDER "memory"
-#define MEMORY_MAGIC "RTMEM1\n"
+#define MEMORY_MAGIC "RTMEM2\n"
 #define MEMORY_STRETCH_MAGIC UINT32_C(0x54534d52)
 #define MEMORY_OPEN UINT64_MAX
 #define MEMORY_BUFFER ((size_t)1 << 20)
 
+/* An executable or library. Its functions have the numbers from `first` on in recordings. */
+struct memory_image {
+    uint64_t bias; /* what addresses of its file are off by */
+    uint32_t first, count;
+    char skeleton[24]; /* file beside this one */
+};
+
+enum { MEMORY_IMAGES = 64 };
+
 struct memory_head {
     char magic[8];
     uint32_t head_bytes;
-    uint32_t pid, tid;  /* the thread's number, as in /threads */
-    int32_t rank;       /* as last known, -1: none */
-    uint64_t data;      /* offset of where the buffer's bytes belong */
-    uint64_t first;     /* offset of the first stretch, 0: there is none */
-    uint64_t image;     /* what addresses of the program's file are off by */
-    uint64_t fs;        /* the thread's segment base */
-    char skeleton[64];  /* file beside this one */
-    char program[1024]; /* path */
+    uint32_t pid, tid; /* the thread's number, as in /threads */
+    int32_t rank;      /* as last known, -1: none */
+    uint64_t data;     /* offset of where the buffer's bytes belong */
+    uint64_t first;    /* offset of the first stretch, 0: there is none */
+    uint64_t fs;       /* the thread's segment base */
+    uint32_t image_count, zero;
+    char late
+        [48]; /* file beside this one, if there is one: further functions, with numbers of their own */
+    char program[512]; /* path */
+    struct memory_image images[MEMORY_IMAGES];
 };
+_Static_assert(sizeof(struct memory_head) <= 4096, "the head is a page");
 
 enum memory_end {
     MEMORY_CLOSED,  /* with its window */

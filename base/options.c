@@ -147,21 +147,12 @@ const char *option_pattern(const char *text, char *regex, char *image, int *rc)
     return text + n + (at != NULL) + name;
 }
 
-/* 0, 1 or patterns. */
-static int check_functions(const struct option_row *row, const char *value, uint64_t *number,
-                           struct rt_error *e)
+static int check_patterns(const struct option_row *row, const char *value, struct rt_error *e)
 {
     char regex[OPTION_PATTERN_ROOM], image[OPTION_PATTERN_ROOM];
     const char *rest = value;
     unsigned n = 0;
     int rc = 0;
-    *number = OPTION_FUNCTIONS_NAMED;
-    if (value[0] == '\0' || strcmp(value, "0") == 0)
-        *number = OPTION_FUNCTIONS_NONE;
-    else if (strcmp(value, "1") == 0)
-        *number = OPTION_FUNCTIONS_COMPILED;
-    if (*number != OPTION_FUNCTIONS_NAMED)
-        return 0;
     for (; rc == 0 && (rest = option_pattern(rest, regex, image, &rc)) != NULL; n++)
         rc = regex[0] != '\0' ? check_regex(row, regex, e) : -EILSEQ;
     if (rc == -EINVAL)
@@ -172,6 +163,18 @@ static int check_functions(const struct option_row *row, const char *value, uint
         e, "%s (option -%s) is \"%s\": legal is %s, up to %u patterns of less than %u bytes",
         row->variable, row->option, value, row->values, OPTION_PATTERNS_MAX, OPTION_PATTERN_ROOM);
     return -EINVAL;
+}
+
+/* 0, 1 or patterns. */
+static int check_functions(const struct option_row *row, const char *value, uint64_t *number,
+                           struct rt_error *e)
+{
+    *number = OPTION_FUNCTIONS_NAMED;
+    if (value[0] == '\0' || strcmp(value, "0") == 0)
+        *number = OPTION_FUNCTIONS_NONE;
+    else if (strcmp(value, "1") == 0)
+        *number = OPTION_FUNCTIONS_COMPILED;
+    return *number != OPTION_FUNCTIONS_NAMED ? 0 : check_patterns(row, value, e);
 }
 
 int option_matches(const char *pattern, const char *name)
@@ -253,6 +256,7 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
             rc = check_regex(row, value, e);
         break;
     case OPTION_FUNCTIONS: rc = check_functions(row, value, number, e); break;
+    case OPTION_PATTERNS: rc = value[0] != '\0' ? check_patterns(row, value, e) : 0; break;
     case OPTION_LIST:
     case OPTION_LEGACY: break;
     }

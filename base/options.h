@@ -15,7 +15,8 @@ enum option_kind {
     OPTION_NUMBER,
     OPTION_LIST,
     OPTION_LEGACY,
-    OPTION_FUNCTIONS
+    OPTION_FUNCTIONS,
+    OPTION_PATTERNS
 };
 
 /* Least -max-size: an empty file has some 100 KiB, and HDF5's chunk of compressed events a few. */
@@ -24,12 +25,12 @@ enum option_kind {
 /* What the number of a FUNCTIONS kind says. */
 enum { OPTION_FUNCTIONS_NONE, OPTION_FUNCTIONS_COMPILED, OPTION_FUNCTIONS_NAMED };
 
-/* Most patterns that -functions takes, and bytes of one. Most -functions-depth. */
+/* Most patterns that -functions and -memory take, and bytes of one. Most -functions-depth. */
 #define OPTION_PATTERNS_MAX 8u
 #define OPTION_PATTERN_ROOM 1000u
 #define OPTION_FUNCTIONS_DEPTH_MAX 256u
 
-/* One pattern of a FUNCTIONS option, REGEX or REGEX@IMAGE, which `;` parts; regex and image have OPTION_PATTERN_ROOM bytes, the latter empty where
+/* One pattern of a FUNCTIONS or PATTERNS option, REGEX or REGEX@IMAGE, which `;` parts; regex and image have OPTION_PATTERN_ROOM bytes, the latter empty where
  * the program itself is meant. Returns what is behind it, NULL: there was none; -E2BIG in *rc: too long. */
 const char *option_pattern(const char *text, char *regex, char *image, int *rc);
 

@@ -63,6 +63,11 @@ void signals_after_exec(const struct signals_inherited *saved);
 void signals_run(uintptr_t handler, int signo, siginfo_t *info, void *context);
 /* From a handler: what would have happened had nobody handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
+/* SIGSEGV where memory traces use it: what its action is to block, what the program asked for, and, once it is the program's, the mask
+ * that its handler with those flags would have. */
+void signals_fault_action(int signo, struct sigaction *a);
+void signals_fault_shown(int signo, struct sigaction *a);
+void signals_fault_unmask(int signo, int flags, const void *context);
 /* The same where the program has no handler: what it ignores is nothing, but what its own instruction raised kills. */
 void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context);
 /* Is SIGTRAP ours before it is the program's? */

@@ -3,8 +3,8 @@
  *
  * Functions go to their clones as they are entered, where the thread's slot says so: while a stretch is open. When a window closes, and
  * when one opens, return addresses into clones are replaced on the thread's stack by those that the functions themselves would have:
- * whoever was in a clone goes on in the function. So a stretch holds whole calls alone, of what was entered in it. A signal may have
- * interrupted a clone, which then goes on recording for nobody. */
+ * whoever was in a clone goes on in the function. Where a signal has interrupted a clone, the thread is stepped out of what records there, and
+ * goes on in the function as well. What a window finds a thread in goes on in a late clone (base/clone.h), and so does whoever called that. */
 #include "preload/memory.h"
 
 #if defined(__x86_64__)
@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define FURTHEST ((uintptr_t)64 << 20) /* that a jump goes up a stack */
+#define TRAP_FLAG 0x100
 
 static __thread struct memory_interrupted interrupted;
 static __thread struct memory_handler *handlers;
@@ -28,7 +29,8 @@ static __thread struct memory_file *file; /* of the thread; NULL: none yet */
 static __thread uint64_t
     unwound_at; /* how far it had recorded when an unwinder first met a clone; 0: none has */
 static __thread bool withheld;
-static __thread struct { /* what came of the window */
+static __thread bool leaves; /* by single steps, to the next place that it can leave from */
+static __thread struct {     /* what came of the window */
     uint64_t bytes;
     enum memory_end end;
 } result;
@@ -41,7 +43,7 @@ static uintptr_t stack_now(void)
 struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
 {
     struct memory_interrupted before = interrupted;
-    interrupted = (struct memory_interrupted){stack, at, false};
+    interrupted = (struct memory_interrupted){.stack = stack, .at = at};
     return before;
 }
 
@@ -58,11 +60,13 @@ struct memory_interrupted memory_call(void *frame)
     return memory_enter((uintptr_t)frame + 8, 0);
 }
 
-struct memory_interrupted memory_interrupt_by(const void *context)
+struct memory_interrupted memory_interrupt_by(void *context)
 {
     const ucontext_t *uc = context;
-    return memory_interrupt((uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
-                            (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+    struct memory_interrupted before = memory_interrupt((uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+                                                        (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+    interrupted.context = context;
+    return before;
 }
 
 void memory_interrupt_over(struct memory_interrupted before)
@@ -94,6 +98,44 @@ __attribute__((no_sanitize("address"))) static void leave_frames(void)
     }
 }
 
+/* --- mid-function --------------------------------------------------------------------------------------------- */
+
+/* The thread goes on in a clone of what it is in. */
+static void enter_late(void)
+{
+    ucontext_t *uc = interrupted.context;
+    uintptr_t *back = (uintptr_t *)interrupted.stack; /* NOLINT: the thread's stack */
+    uintptr_t clone = interrupted.entered ? probe_clone_behind(*back)
+                      : uc != NULL        ? probe_clone_at(interrupted.at)
+                                          : 0;
+    if (clone != 0 && interrupted.entered)
+        *back = clone;
+    else if (clone != 0)
+        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)clone;
+}
+
+/* A thread that was interrupted in a clone goes on in the function, at once or as soon as what records there is over. */
+static void leave_clone(ucontext_t *uc)
+{
+    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP], there = probe_clone_leave(at);
+    bool stepped = leaves;
+    leaves = there == 0 && probe_clones_have(at);
+    if (there != 0)
+        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)there;
+    if (leaves)
+        uc->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+    else if (stepped)
+        uc->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+}
+
+bool memory_stepped(const siginfo_t *info, void *context)
+{
+    if (!leaves || info->si_code != TRAP_TRACE)
+        return false;
+    leave_clone(context);
+    return true;
+}
+
 /* --- stretches ------------------------------------------------------------------------------------------------ */
 
 static void begin(struct recorder_thread *t)
@@ -108,11 +150,7 @@ static void begin(struct recorder_thread *t)
     }
     result.end = MEMORY_CLOSED;
     clone_slots[CLONE_ENTER] = 1;
-    if (interrupted.entered) {
-        uintptr_t *back = (uintptr_t *)interrupted.stack; /* NOLINT: the thread's stack */
-        uintptr_t clone = probe_clone_late(*back);
-        *back = clone != 0 ? clone : *back;
-    }
+    enter_late();
 }
 
 static void end(enum memory_end how, uint64_t at)
@@ -121,6 +159,8 @@ static void end(enum memory_end how, uint64_t at)
     result.bytes = memory_file_end(file, how, at, how != MEMORY_AMID);
     result.end = memory_file_has_failed(file) ? MEMORY_NO_ROOM : how;
     leave_frames();
+    if (interrupted.context != NULL && probe_clones_have(interrupted.at))
+        leave_clone(interrupted.context);
 }
 
 static bool is_open(void)
@@ -233,13 +273,6 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
     handlers = h;
 }
 
-/* It has sent the thread elsewhere: what was amid is left. */
-static void leave_clone(void)
-{
-    if (is_open())
-        end(MEMORY_JUMPED, memory_file_at(file));
-}
-
 /* A window that opened meanwhile has waited for this. */
 void memory_handler_ends(const struct memory_handler *h, void *context)
 {
@@ -251,15 +284,21 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     memory_interrupt_over(h->was);
     clone_slots[CLONE_SPILL] = h->spill;
     clone_slots[CLONE_SPILL_2] = h->spill_2;
-    if (h->shown != h->at && (uintptr_t)uc->uc_mcontext.gregs[REG_RIP] != h->shown)
-        leave_clone();
-    else if (h->shown != h->at)
+    bool elsewhere = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP] != h->shown;
+    if (h->shown != h->at && !elsewhere)
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->at;
+    else if (h->shown != h->at &&
+             is_open()) /* it has sent the thread there: what was amid is left */
+        end(MEMORY_JUMPED, memory_file_at(file));
     if (is_open())
         clone_slots[CLONE_ENTER] = h->enter;
-    else if (t->recording != 0 && process.traced && result.end == MEMORY_NEVER) {
+    else if (h->shown != h->at && !elsewhere)
+        leave_clone(uc);
+    if (!is_open() && t->recording != 0 && process.traced && result.end == MEMORY_NEVER) {
         uint64_t mask = sys_block_signals();
+        struct memory_interrupted before = memory_interrupt_by(context);
         memory_opened(t);
+        memory_interrupt_over(before);
         sys_restore_signals(mask);
     }
 }
@@ -310,6 +349,7 @@ bool memory_faulted(int signo, const siginfo_t *info, void *context)
     if (was_open && !memory_file_is_open(file)) {
         clone_slots[CLONE_ENTER] = 0;
         result.end = MEMORY_NO_ROOM;
+        leave_clone(uc);
     }
     return true;
 }
@@ -352,10 +392,17 @@ struct memory_interrupted memory_call(void *frame)
     return (struct memory_interrupted){0};
 }
 
-struct memory_interrupted memory_interrupt_by(const void *context)
+struct memory_interrupted memory_interrupt_by(void *context)
 {
     (void)context;
     return (struct memory_interrupted){0};
+}
+
+bool memory_stepped(const siginfo_t *info, void *context)
+{
+    (void)info;
+    (void)context;
+    return false;
 }
 
 void memory_interrupt_over(struct memory_interrupted before)

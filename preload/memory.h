@@ -19,14 +19,17 @@ void memory_forked(void);
 struct memory_interrupted {
     uintptr_t stack, at; /* 0: not known; the calling function's frame will do */
     bool entered;        /* a function just now: on top of the stack lies where it returns to */
+    void *context;       /* which the thread goes on with; NULL: not known */
 };
 struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at);
 struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at);
 /* The program has called one of this library's functions, where the frame pointer is kept: `frame` is its frame. */
 struct memory_interrupted memory_call(void *frame);
-struct memory_interrupted memory_interrupt_by(const void *context);
+struct memory_interrupted memory_interrupt_by(void *context);
 void memory_interrupt_over(struct memory_interrupted before);
 
+/* What the handler of SIGTRAP does first: true, it was a step of ours. */
+bool memory_stepped(const siginfo_t *info, void *context);
 /* What our handler of any signal does first: true, it is dealt with. */
 bool memory_faulted(int signo, const siginfo_t *info, void *context);
 /* Faults that are to reach us although the program handles or blocks them. */

@@ -28,13 +28,13 @@
 struct memory_file {
     uint8_t *at; /* PIECE bytes, and GUARD */
     uint64_t *pointer;
-    uint64_t data;    /* offset in the file of what is at `at` */
-    uint64_t stretch; /* offset of the open one, 0: none */
-    uint64_t last;    /* of the one before, 0: none */
-    bool made;        /* the file is there */
-    bool failed;      /* ... or cannot be */
-    bool wrapped;     /* all of the piece may be written */
-    uint32_t tid;
+    uint64_t data;             /* offset in the file of what is at `at` */
+    uint64_t stretch;          /* offset of the open one, 0: none */
+    uint64_t last;             /* of the one before, 0: none */
+    bool made;                 /* the file is there */
+    bool failed;               /* ... or cannot be */
+    bool wrapped;              /* all of the piece may be written */
+    uint32_t tid, image_count; /* images that the head names */
     char path[PATH_MAX];
 };
 
@@ -146,35 +146,47 @@ static bool put_skeleton(const char *path, const char *text, size_t bytes)
     return good && sys_call6(SYS_renameat2, AT_FDCWD, (long)part, AT_FDCWD, (long)path, 0, 0) == 0;
 }
 
-static bool put_head(struct memory_file *f, int fd, const char *name, uintptr_t image)
+/* Further images may come: their skeletons are there before the head names them. */
+static bool put_images(struct memory_file *f, int fd)
+{
+    struct memory_image images[MEMORY_IMAGES];
+    char path[PATH_MAX];
+    uint32_t n = probe_clones_images(images, MEMORY_IMAGES);
+    for (uint32_t i = f->image_count; i < n; i++) {
+        size_t bytes;
+        const char *text = probe_clones_skeleton(i, &bytes);
+        int length =
+            snprintf(path, sizeof path, "%s/" MEMORY_FOLDER "/%s", process.dir, images[i].skeleton);
+        if (length < 0 || length >= (int)sizeof path || !put_skeleton(path, text, bytes))
+            return false;
+    }
+    f->image_count = n;
+    return put_at(fd, images, n * sizeof *images, offsetof(struct memory_head, images)) &&
+           put_at(fd, &n, sizeof n, offsetof(struct memory_head, image_count));
+}
+
+static bool put_head(struct memory_file *f, int fd)
 {
     struct memory_head head = {.head_bytes = (uint32_t)PAGE,
                                .pid = process.pid,
                                .tid = f->tid,
                                .rank = -1,
                                .data = f->data,
-                               .image = image,
                                .fs = (uint64_t)(uintptr_t)__builtin_thread_pointer()};
     memcpy(head.magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC);
-    (void)snprintf(head.skeleton, sizeof head.skeleton, "%s", name);
-    (void)snprintf(head.program, sizeof head.program, "%.1000s", process.id.executable);
-    return put_at(fd, &head, sizeof head, 0);
+    (void)snprintf(head.late, sizeof head.late, "%s", probe_clones_late_name());
+    (void)snprintf(head.program, sizeof head.program, "%.500s", process.id.executable);
+    f->image_count = 0;
+    return put_at(fd, &head, sizeof head, 0) && put_images(f, fd);
 }
 
 static bool make(struct memory_file *f)
 {
     char path[PATH_MAX];
-    const char *name;
-    size_t bytes;
-    uintptr_t image;
-    const char *skeleton = probe_clones_skeleton(&bytes, &name, &image);
     int n = snprintf(path, sizeof path, "%s/" MEMORY_FOLDER, process.dir);
     if (n < 0 || n >= (int)sizeof path)
         return false;
     (void)sys_call6(SYS_mkdirat, AT_FDCWD, (long)path, 0777, 0, 0, 0);
-    n = snprintf(path, sizeof path, "%s/" MEMORY_FOLDER "/%s", process.dir, name);
-    if (n < 0 || n >= (int)sizeof path || !put_skeleton(path, skeleton, bytes))
-        return false;
     /* Programs that exec keep their number. */
     for (unsigned k = 0; k < PROGRAMS; k++) {
         n = snprintf(f->path, sizeof f->path, "%s/" MEMORY_FOLDER "/%u-%u.%u.rec", process.dir,
@@ -189,7 +201,7 @@ static bool make(struct memory_file *f)
     if (n <= 0 || n >= (int)sizeof f->path)
         return false;
     struct writing w = begin_writing(f->path, O_RDWR | O_CREAT | O_TRUNC);
-    bool good = w.fd >= 0 && put_head(f, w.fd, name, image) && map_piece(f, w.fd);
+    bool good = w.fd >= 0 && put_head(f, w.fd) && map_piece(f, w.fd);
     end_writing(&w);
     *f->pointer = (uint64_t)(uintptr_t)f->at;
     f->wrapped = false;
@@ -257,8 +269,9 @@ bool memory_file_begin(struct memory_file *f, int32_t window)
     f->made = true;
     uint64_t at = (f->data + sizeof s - 1) & ~(uint64_t)(sizeof s - 1);
     struct writing w = begin_writing(f->path, O_RDWR);
-    bool good = w.fd >= 0 && put_at(w.fd, &s, sizeof s, at) && link_to(f, w.fd, at) &&
-                move_to(f, w.fd, at + sizeof s);
+    bool good =
+        w.fd >= 0 && (probe_clones_images(NULL, 0) == f->image_count || put_images(f, w.fd)) &&
+        put_at(w.fd, &s, sizeof s, at) && link_to(f, w.fd, at) && move_to(f, w.fd, at + sizeof s);
     end_writing(&w);
     if (!good)
         return fail(f);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clones of the program's functions in this process (base/clone.h): REGTRACE_MEMORY. Of preload/probe*.c and preload/memory.c. */
+ * Clones of functions in this process (base/clone.h): REGTRACE_MEMORY. Of preload/probe*.c and preload/memory*.c. */
 #ifndef REGTRACE_PRELOAD_PROBE_CLONES_H
 #define REGTRACE_PRELOAD_PROBE_CLONES_H
 
 #include "base/clone.h"
+#include "base/memory.h"
 #include "preload/probe_sites.h"
 
 /* Of the calling thread. */
@@ -11,26 +12,45 @@ extern __thread uint64_t clone_slots[CLONE_SLOTS]
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 bool probe_clones_wanted(void);
-/* Names of who may open windows, of as many as there is room for. */
-size_t probe_clones_openers(const char **names, size_t room);
-/* Makes those of the program, near it. Before main. 0, or -errno with the text. */
+/* Functions of that image that are meant, as one expression; false: none. */
+bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PATTERN_ROOM]);
+/* Makes those of an image that has such, near it. Not from handlers; one at a time. 0, or -errno with the text. */
 RT_MUST_CHECK int probe_clones_make(const struct probe_image *image, struct rt_error *e);
 bool probe_clones_exist(void);
+/* Images that are loaded no longer: another may come to lie there. */
+void probe_clones_gone(void);
+void probe_clones_forked(void);
+
 /* That of a function that begins there; NULL: it has none. */
 const uint8_t *probe_clone_of(uintptr_t function);
-/* Where what returns to that place is to return to instead, to be recorded from there on; 0: it cannot. Async-signal-safe, general
- * registers alone. */
-uintptr_t probe_clone_late(uintptr_t back);
 /* Is this in a clone? */
 bool probe_clones_have(uintptr_t at);
 /* Where the function itself would go on, of an address that a call in a clone returns to; 0: it is none. */
 uintptr_t probe_clone_return(uintptr_t at);
 /* What it stands for, of an address in a clone; any other is that itself. Async-signal-safe. */
 uintptr_t probe_clone_stands_for(uintptr_t at);
-/* C that makes accesses of recordings, and the file's name for it. The image's load address. */
-const char *probe_clones_skeleton(size_t *bytes, const char **name, uintptr_t *image);
+/* Where a thread that stands there may go on instead, in the function itself; 0: not from there. */
+uintptr_t probe_clone_leave(uintptr_t at);
 
-/* The dispatch of a function's entry: to the clone where the thread wants it, else behind. Changes nothing. Where it ends. */
+/* Late ones. Where what returns to that place, or stands there, is to go instead, to be recorded from there on; 0: it cannot. They are asked for
+ * where they are not known: from handlers too, with signals blocked. */
+uintptr_t probe_clone_behind(uintptr_t back);
+uintptr_t probe_clone_at(uintptr_t at);
+/* What is known already, by general registers alone. *ask: it is not, and may be had. */
+uintptr_t probe_clone_known(uintptr_t at, enum clone_question_kind kind, bool *ask);
+
+/* Names of who may open windows, of as many as there is room for. */
+size_t probe_clones_openers(const char **names, size_t room);
+
+/* The images, with their skeletons' files: how many. */
+uint32_t probe_clones_images(struct memory_image *out, uint32_t room);
+/* The text of one. */
+const char *probe_clones_skeleton(uint32_t image, size_t *bytes);
+/* The file of further skeletons, in the folder of recordings. */
+const char *probe_clones_late_name(void);
+
+/* The dispatch of a function's entry: to the clone where the thread wants it, else behind. Changes nothing. Where it ends; NULL: the clone
+ * is too far away. */
 #define CLONE_DISPATCH_BYTES 43u
 uint8_t *probe_clone_dispatch(uint8_t *at, const uint8_t *clone);
 

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clones of what has been entered before a window opens (base/clone.h, late ones): who may open one, and what they call as they return. */
-#include "preload/probe_clones.h"
+ * Clones of what has been entered before (base/clone.h, late ones): who may open windows, and those that are asked for as the process runs, of
+ * wherever a window finds a thread. */
+#include "preload/clone_images.h"
 
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "preload/helper.h"
+#include "preload/interpose.h"
+#include "preload/probe_unwind.h"
+
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
-/* Of the chains' functions, and of what this library has for the program. NAMES_MAX of the former at most. */
+/* Of the chains' functions, and of what this library has for the program. */
 size_t probe_clones_openers(const char **names, size_t room)
 {
     static const char *const own[] = {"MPI_Pcontrol",   "mpi_pcontrol",         "mpi_pcontrol_",
@@ -23,49 +35,211 @@ size_t probe_clones_openers(const char **names, size_t room)
 
 #if defined(__x86_64__)
 
-void probe_clone_returns(uintptr_t *place);
+#define ANSWER_MS                                                                                  \
+    30000 /* an image of 100 MB takes seconds to be decoded; emulated machines take longer */
+#define RECEIVED ((size_t)64 << 20)
 
-/* It may be compiled into nothing that changes other registers: those are the program's. */
-__attribute__((target("general-regs-only"), used)) void probe_clone_returns(uintptr_t *place)
+static struct helper helper = HELPER_NONE;
+static const char *arguments[4] = {helper.program, "--serve"};
+static char skeletons[PATH_MAX];
+static bool gone; /* for good */
+static struct probe_lock asking;
+static uint8_t *received; /* RECEIVED bytes */
+
+static uint64_t born; /* names what this process leaves: its number may be another's later */
+
+const char *probe_clones_late_name(void)
 {
-    uintptr_t clone = clone_slots[CLONE_ENTER] != 0 ? probe_clone_late(*place) : 0;
-    if (clone != 0)
-        *place = clone;
+    static char name[48];
+    static uint32_t of;
+    if (of != process.pid || name[0] == '\0') {
+        born = clock_monotonic_ns();
+        (void)snprintf(name, sizeof name, "%u-%llx.late.c", process.pid, (unsigned long long)born);
+        of = process.pid;
+    }
+    return name;
 }
 
-/* Called by a late clone before it returns: behind its own return address lies the function's. It keeps all that a caller may know that the
- * function keeps, and what it returns. */
-__asm__("	.pushsection .text\n"
-        "	.globl	probe_clone_returning\n"
-        "	.hidden	probe_clone_returning\n"
-        "	.type	probe_clone_returning, @function\n"
-        "probe_clone_returning:\n"
-        "	.cfi_startproc\n"
-        "	pushfq\n"
-        "	.cfi_adjust_cfa_offset 8\n"
-        "	cld\n"
-        "	.irp	register, rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11, rbx\n"
-        "	push	%\\register\n"
-        "	.cfi_adjust_cfa_offset 8\n"
-        "	.cfi_rel_offset %\\register, 0\n"
-        "	.endr\n"
-        "	lea	96(%rsp), %rdi\n"
-        "	mov	%rsp, %rbx\n"
-        "	.cfi_def_cfa_register %rbx\n"
-        "	and	$-16, %rsp\n"
-        "	call	probe_clone_returns\n"
-        "	mov	%rbx, %rsp\n"
-        "	.cfi_def_cfa_register %rsp\n"
-        "	.irp	register, rbx, r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax\n"
-        "	pop	%\\register\n"
-        "	.cfi_adjust_cfa_offset -8\n"
-        "	.cfi_restore %\\register\n"
-        "	.endr\n"
-        "	popfq\n"
-        "	.cfi_adjust_cfa_offset -8\n"
-        "	ret\n"
-        "	.cfi_endproc\n"
-        "	.size	probe_clone_returning, . - probe_clone_returning\n"
-        "	.popsection\n");
+int clones_late_prepare(struct rt_error *e)
+{
+    (void)probe_clones_late_name();
+    return helper.program[0] != '\0' ? 0 : helper_find(&helper, "regtrace-skel", e);
+}
+
+static bool give_up(const char *why)
+{
+    helper_drop(&helper);
+    gone = true;
+    log_line(LOG_ERROR, why);
+    return false;
+}
+
+static void forget_images(void)
+{
+    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
+        clones_images[i].late.told = false;
+}
+
+static bool start(void)
+{
+    if (helper_is_there(&helper))
+        return true;
+    if (gone)
+        return false;
+    int n = snprintf(skeletons, sizeof skeletons, "%s/" MEMORY_FOLDER "/%s", process.dir,
+                     probe_clones_late_name());
+    long p = received != NULL ? (long)received
+                              : sys_call6(SYS_mmap, 0, RECEIVED, PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (n < 0 || n >= (int)sizeof skeletons || (p < 0 && p > -4096))
+        return give_up("functions that had been entered before their window are recorded from the "
+                       "next call on: no memory");
+    received = (uint8_t *)p; /* NOLINT: the kernel's address */
+    arguments[2] = skeletons;
+    helper.arguments = arguments;
+    forget_images();
+    if (helper_start(&helper, -1) != 0)
+        return give_up("functions that had been entered before their window are recorded from the "
+                       "next call on: regtrace-skel cannot be started in this process");
+    return true;
+}
+
+/* --- asking --------------------------------------------------------------------------------------------------------- */
+
+static bool put_question(struct clones_image *m, const struct clone_question *q)
+{
+    static struct clone_question image;
+    if (!m->late.told) {
+        image.kind = CLONE_ASK_IMAGE;
+        image.image = q->image;
+        (void)snprintf(image.path, sizeof image.path, "%s", m->path);
+        (void)snprintf(image.functions, sizeof image.functions, "%s", m->functions_meant);
+        m->late.told = helper_put(&helper, &image, sizeof image) == 0;
+    }
+    return m->late.told && helper_put(&helper, q, sizeof *q) == 0;
+}
+
+/* The file's bytes, in `received`; 0: there is none. False: no answer will come. */
+static bool exchange(struct clones_image *m, const struct clone_question *q, size_t *bytes)
+{
+    struct clone_answer a;
+    if (!put_question(m, q) || helper_get(&helper, &a, sizeof a, ANSWER_MS) != 0 ||
+        a.address != q->address || a.bytes > RECEIVED)
+        return false;
+    *bytes = a.bytes;
+    return a.bytes == 0 || helper_get(&helper, received, a.bytes, ANSWER_MS) == 0;
+}
+
+/* --- putting in ------------------------------------------------------------------------------------------------------ */
+
+static void tell_unwinders(const struct clones_image *m, const struct clones_image *file,
+                           uintptr_t code)
+{
+    const struct clone_place *p = file->places;
+    uint64_t n = file->head->place_count;
+    probe_unwind_late_begin();
+    probe_unwind_begin(code, p[0].address + m->bias, false);
+    for (uint64_t k = 1; k < n; k++)
+        if (p[k].code > 0)
+            probe_unwind_place(code + p[k].code, p[k].address + m->bias);
+    probe_unwind_end(code + file->head->code_bytes);
+    probe_unwind_late_end();
+}
+
+static void add_places(struct clones_image *m, const struct clones_image *file, uintptr_t code)
+{
+    struct late_clones *l = &m->late;
+    for (uint64_t k = 0; k < file->head->place_count; k++) {
+        struct clone_place p = file->places[k];
+        p.code += (uint32_t)(code - (uintptr_t)m->code);
+        l->places[l->place_count++] = p;
+    }
+    atomic_store_explicit(&l->places_known, l->place_count, memory_order_release);
+}
+
+/* Where threads go; 0: it cannot be. */
+static uintptr_t put_in(struct clones_image *m, const struct clones_image *file, uint32_t first)
+{
+    struct late_clones *l = &m->late;
+    uintptr_t code = (uintptr_t)m->code + m->own_bytes + l->code_used;
+    uint8_t *bytes = (uint8_t *)(uintptr_t)file->file_code; /* in `received` */
+    if (file->head->late_count != 1 || file->head->place_count == 0 ||
+        l->code_used + file->head->code_bytes > LATE_CODE ||
+        l->place_count + file->head->place_count > LATE_PLACES ||
+        !clones_settle(m, file, bytes, code, first) ||
+        !probe_write(code, bytes, file->head->code_bytes))
+        return 0;
+    l->code_used += (file->head->code_bytes + 15) & ~UINT64_C(15);
+    tell_unwinders(m, file, code);
+    add_places(m, file, code);
+    return code + file->functions[0].code;
+}
+
+static uintptr_t make(struct clones_image *m, struct clone_question *q)
+{
+    static struct clones_image file;
+    size_t bytes = 0;
+    q->number = clones_take_numbers(1);
+    if (!start())
+        return 0;
+    if (!exchange(m, q, &bytes)) {
+        (void)give_up("functions that had been entered before their window are recorded from the "
+                      "next call on: regtrace-skel has ended, or does not answer");
+        return 0;
+    }
+    if (bytes == 0 || !clones_parse(received, bytes, &file))
+        return 0;
+    /* The skeleton has its number by itself; what the clone records is a number of its file. */
+    uintptr_t code = put_in(m, &file, 0);
+    return code != 0 && q->kind == CLONE_ASK_BEHIND ? code + CLONE_LATE_BEGIN : code;
+}
+
+static uintptr_t ask(uintptr_t at, enum clone_question_kind kind)
+{
+    static struct clone_question q;
+    uintptr_t code = 0;
+    bool unknown;
+    struct clones_image *m = clones_image_of(at);
+    if (m == NULL || processes_vfork_depth != 0)
+        return 0;
+    struct probe_locked locked = probe_lock(&asking);
+    code = probe_clone_known(at, kind, &unknown); /* by now */
+    if (unknown && m->late.slots_used < LATE_MOST && !gone) {
+        struct late_slot *s = clones_late_slot(m, at - m->bias, kind);
+        q = (struct clone_question){
+            .kind = kind, .image = (uint32_t)(m - clones_images), .address = at - m->bias};
+        code = make(m, &q);
+        m->late.slots_used += atomic_load(&s->key) == 0;
+        s->code = code;
+        s->process = process.pid;
+        atomic_store_explicit(&s->key, (at - m->bias) << 2 | (uint64_t)kind, memory_order_release);
+    }
+    probe_unlock(&asking, locked);
+    return code;
+}
+
+static uintptr_t late(uintptr_t at, enum clone_question_kind kind)
+{
+    bool unknown;
+    uintptr_t code = probe_clone_known(at, kind, &unknown);
+    return unknown ? ask(at, kind) : code;
+}
+
+uintptr_t probe_clone_behind(uintptr_t back)
+{
+    return late(back, CLONE_ASK_BEHIND);
+}
+
+uintptr_t probe_clone_at(uintptr_t at)
+{
+    return late(at, CLONE_ASK_AT);
+}
+
+void probe_clones_forked(void)
+{
+    helper_drop(&helper);
+    probe_lock_free(&asking);
+    gone = false;
+}
 
 #endif

@@ -6,21 +6,16 @@
 #include "preload/probe_unwind.h"
 
 #include "base/error.h"
+#include "preload/probe_sites.h"
 
 #include <elf.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct jit_code_entry {
-    struct jit_code_entry *next, *previous;
-    const uint8_t *file;
-    uint64_t bytes;
-};
-
 struct jit_descriptor {
     uint32_t version, action; /* 0 nothing, 1 one more */
-    struct jit_code_entry *relevant, *first;
+    struct probe_gdb_entry *relevant, *first;
 };
 
 /* Read by debuggers. Their names are part of the interface. */
@@ -124,13 +119,11 @@ size_t probe_gdb_fill(const struct probe_unwind_file *f)
     return at.sections + SECTIONS * sizeof(Elf64_Shdr);
 }
 
-void probe_gdb_tell(const uint8_t *file, size_t bytes)
+void probe_gdb_tell(struct probe_gdb_entry *entry)
 {
-    struct jit_code_entry *entry = malloc(sizeof *entry);
-    if (entry == NULL)
-        return;
-    *entry =
-        (struct jit_code_entry){.next = __jit_debug_descriptor.first, .file = file, .bytes = bytes};
+    static struct probe_lock telling;
+    struct probe_locked locked = probe_lock(&telling);
+    entry->next = __jit_debug_descriptor.first;
     if (entry->next != NULL)
         entry->next->previous = entry;
     __jit_debug_descriptor.first = entry;
@@ -138,4 +131,5 @@ void probe_gdb_tell(const uint8_t *file, size_t bytes)
     __jit_debug_descriptor.action = 1;
     __jit_debug_register_code();
     __jit_debug_descriptor.action = 0;
+    probe_unlock(&telling, locked);
 }

@@ -340,7 +340,8 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES, *on = copy;
     if (first[rows - 1].alarm == PROBE_CLONED) {
         on -= CLONE_DISPATCH_BYTES;
-        (void)probe_clone_dispatch(on, probe_clone_of(first->at - first->behind));
+        if (probe_clone_dispatch(on, probe_clone_of(first->at - first->behind)) == NULL)
+            return NULL;
         if (--rows == 0)
             return put_dispatch_alone(first, on, copy);
     }

@@ -179,7 +179,7 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
     int keep = errno;
     struct probe_coming c = {.all = probe_sites_now(), .due = -1, .may_trap = true};
     ucontext_t *uc = context;
-    if (values_trapped(info, context)) {
+    if (memory_stepped(info, context) || values_trapped(info, context)) {
         errno = keep;
         return;
     }

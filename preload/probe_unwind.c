@@ -13,14 +13,17 @@
 #include "preload/probe_sites.h"
 
 #include "base/log.h"
+#include "base/sys.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #define STRETCHES_MAX ((size_t)1 << 17)    /* some 10 MiB of tables */
 #define CLUSTER_BYTES ((uintptr_t)3 << 29) /* of memory that one table is for */
 #define ALIGNMENT 8u
+#define PAGE ((size_t)4096)
 
 enum { RSP = 7, RETURN_ADDRESS = 16 };
 enum { /* call frame instructions and operations */
@@ -41,55 +44,69 @@ struct stretch {
 };
 
 /* What has been told since the last table. */
-static struct stretch *stretches;
-static size_t stretch_count, stretch_room;
-static uint8_t *programs;
-static size_t program_bytes, program_room;
-static size_t left_out;
+struct telling {
+    struct stretch *stretches;
+    size_t stretch_count, stretch_room;
+    uint8_t *programs;
+    size_t program_bytes, program_room;
+    size_t left_out;
+    /* The stretch that is being told. */
+    struct {
+        struct stretch s;
+        uintptr_t at;
+        bool told;
+    } now;
+};
 
-/* The stretch that is being told. */
-static struct {
-    struct stretch s;
-    uintptr_t at;
-    bool told;
-} now;
+static struct telling usual, late;
+static __thread struct telling *t = &usual;
 
 static _Atomic(const struct probe_unwind_table *) tables;
 
 /* --- a stretch ---------------------------------------------------------------------------------------------------------- */
 
+/* Whole pages, since it is asked for in handlers too. */
 static bool make_room(void **array, size_t count, size_t more, size_t size, size_t *room)
 {
     if (count + more <= *room)
         return true;
-    size_t n = 2 * (count + more) + 64;
-    void *p = realloc(*array, n * size);
-    if (p == NULL)
+    size_t bytes = (2 * (count + more) * size + PAGE - 1) & ~(PAGE - 1);
+    long p = *array == NULL ? sys_call6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                            : sys_call6(SYS_mremap, (long)*array, (long)(*room * size), (long)bytes,
+                                        MREMAP_MAYMOVE, 0, 0);
+    if (p < 0 && p > -4096)
         return false;
-    *array = p;
-    *room = n;
+    *array = (void *)p; /* NOLINT: the kernel's address */
+    *room = bytes / size;
     return true;
+}
+
+static void give_back(void *array, size_t room, size_t size)
+{
+    if (array != NULL)
+        (void)sys_call6(SYS_munmap, (long)array, (long)(room * size), 0, 0, 0, 0);
 }
 
 static void put(const void *bytes, size_t n)
 {
-    void *p = programs;
-    if (!now.told || !make_room(&p, program_bytes, n, 1, &program_room)) {
-        now.told = false;
+    void *p = t->programs;
+    if (!t->now.told || !make_room(&p, t->program_bytes, n, 1, &t->program_room)) {
+        t->now.told = false;
         return;
     }
-    programs = p;
-    memcpy(programs + program_bytes, bytes, n);
-    program_bytes += n;
+    t->programs = p;
+    memcpy(t->programs + t->program_bytes, bytes, n);
+    t->program_bytes += n;
 }
 
 static void advance(uintptr_t at)
 {
-    uint16_t by = (uint16_t)(at - now.at);
+    uint16_t by = (uint16_t)(at - t->now.at);
     const uint8_t code[] = {ADVANCE_LOC2, (uint8_t)by, (uint8_t)(by >> 8)};
     if (by != 0)
         put(code, sizeof code);
-    now.at = at;
+    t->now.at = at;
 }
 
 /* The caller is at that address. */
@@ -102,16 +119,16 @@ static void put_place(uintptr_t place)
 
 void probe_unwind_begin(uintptr_t from, uintptr_t place, bool call)
 {
-    now.s = (struct stretch){.from = from, .program = (uint32_t)program_bytes, .call = call};
-    now.at = from;
-    now.told = stretch_count < STRETCHES_MAX;
+    t->now.s = (struct stretch){.from = from, .program = (uint32_t)t->program_bytes, .call = call};
+    t->now.at = from;
+    t->now.told = t->stretch_count < STRETCHES_MAX;
     if (!call)
         put_place(place);
 }
 
 void probe_unwind_pushed(uintptr_t at, unsigned bytes)
 {
-    unsigned cfa = bytes + (now.s.call ? 8 : 0);
+    unsigned cfa = bytes + (t->now.s.call ? 8 : 0);
     const uint8_t code[] = {DEF_CFA_OFFSET, (uint8_t)(0x80 | (cfa & 0x7f)), (uint8_t)(cfa >> 7)};
     advance(at);
     put(code, sizeof code);
@@ -119,7 +136,7 @@ void probe_unwind_pushed(uintptr_t at, unsigned bytes)
 
 void probe_unwind_place(uintptr_t at, uintptr_t place)
 {
-    if (now.s.call)
+    if (t->now.s.call)
         return; /* where it returns to lies on the stack */
     advance(at);
     put_place(place);
@@ -127,16 +144,17 @@ void probe_unwind_place(uintptr_t at, uintptr_t place)
 
 void probe_unwind_end(uintptr_t to)
 {
-    void *p = stretches;
-    if (!now.told || !make_room(&p, stretch_count, 1, sizeof *stretches, &stretch_room)) {
-        program_bytes = now.s.program;
-        left_out++;
+    void *p = t->stretches;
+    if (!t->now.told ||
+        !make_room(&p, t->stretch_count, 1, sizeof *t->stretches, &t->stretch_room)) {
+        t->program_bytes = t->now.s.program;
+        t->left_out++;
         return;
     }
-    stretches = p;
-    now.s.bytes = (uint32_t)(to - now.s.from);
-    now.s.program_bytes = (uint32_t)(program_bytes - now.s.program);
-    stretches[stretch_count++] = now.s;
+    t->stretches = p;
+    t->now.s.bytes = (uint32_t)(to - t->now.s.from);
+    t->now.s.program_bytes = (uint32_t)(t->program_bytes - t->now.s.program);
+    t->stretches[t->stretch_count++] = t->now.s;
 }
 
 /* --- a table ------------------------------------------------------------------------------------------------------------ */
@@ -192,7 +210,7 @@ static void put_stretch(struct output *o, const struct stretch *s, const uint8_t
     put_32(o, (int64_t)(s->from - (uintptr_t)o->at));
     put_32(o, s->bytes);
     *o->at++ = 0; /* augmentation data */
-    put_bytes(o, programs + s->program, s->program_bytes);
+    put_bytes(o, t->programs + s->program, s->program_bytes);
     end_entry(o, entry);
 }
 
@@ -240,41 +258,54 @@ static struct probe_unwind_file fill(uint8_t *file, uint8_t *header, const struc
 
 static void make(const struct stretch *s, size_t n)
 {
+    size_t own = (sizeof(struct probe_unwind_table) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     size_t bytes =
-        (PROBE_UNWIND_FILE_HEAD + bytes_of(s, n) + PROBE_UNWIND_FILE_TAIL + 4095) & ~(size_t)4095;
-    struct probe_unwind_table *t = malloc(sizeof *t);
-    uint8_t *file =
-        t != NULL ? probe_map_near(s[0].from, s[n - 1].from + s[n - 1].bytes, bytes) : MAP_FAILED;
-    if (file == MAP_FAILED) {
-        left_out += n;
-        free(t);
+        (own + PROBE_UNWIND_FILE_HEAD + bytes_of(s, n) + PROBE_UNWIND_FILE_TAIL + PAGE - 1) &
+        ~(PAGE - 1);
+    uint8_t *at = probe_map_near(s[0].from, s[n - 1].from + s[n - 1].bytes, bytes);
+    if (at == MAP_FAILED) {
+        t->left_out += n;
         return;
     }
-    struct probe_unwind_file f = fill(file, file + PROBE_UNWIND_FILE_HEAD, s, n);
+    struct probe_unwind_table *table = (struct probe_unwind_table *)(void *)at;
+    struct probe_unwind_file f = fill(at + own, at + own + PROBE_UNWIND_FILE_HEAD, s, n);
     size_t file_bytes = probe_gdb_fill(&f);
-    (void)mprotect(file, bytes, PROT_READ);
-    *t = (struct probe_unwind_table){atomic_load(&tables), file + PROBE_UNWIND_FILE_HEAD, n};
-    atomic_store(&tables, t);
-    probe_gdb_tell(file, file_bytes);
+    *table = (struct probe_unwind_table){atomic_load(&tables),
+                                         at + own + PROBE_UNWIND_FILE_HEAD,
+                                         n,
+                                         {.file = at + own, .bytes = file_bytes}};
+    while (!atomic_compare_exchange_weak(&tables, &table->next, table))
+        continue;
+    probe_gdb_tell(&table->gdb);
 }
 
 void probe_unwind_seal(void)
 {
-    if (stretch_count != 0)
-        qsort(stretches, stretch_count, sizeof *stretches, by_address);
-    for (size_t i = 0, j; i < stretch_count; i = j) {
-        for (j = i; j < stretch_count && stretches[j].from - stretches[i].from < CLUSTER_BYTES;)
+    if (t->stretch_count != 0)
+        qsort(t->stretches, t->stretch_count, sizeof *t->stretches, by_address);
+    for (size_t i = 0, j; i < t->stretch_count; i = j) {
+        for (j = i;
+             j < t->stretch_count && t->stretches[j].from - t->stretches[i].from < CLUSTER_BYTES;)
             j++;
-        make(&stretches[i], j - i);
+        make(&t->stretches[i], j - i);
     }
-    if (left_out != 0)
+    if (t->left_out != 0)
         log_line(LOG_NOTE, "unwinders and debuggers do not see through the code of some probes: "
                            "there are too many, or no memory near them");
-    free(stretches);
-    free(programs);
-    stretches = NULL;
-    programs = NULL;
-    stretch_count = stretch_room = program_bytes = program_room = left_out = 0;
+    give_back(t->stretches, t->stretch_room, sizeof *t->stretches);
+    give_back(t->programs, t->program_room, 1);
+    *t = (struct telling){.stretches = NULL};
+}
+
+void probe_unwind_late_begin(void)
+{
+    t = &late;
+}
+
+void probe_unwind_late_end(void)
+{
+    probe_unwind_seal();
+    t = &usual;
 }
 
 /* --- an unwinder asks ---------------------------------------------------------------------------------------------------- */
@@ -289,22 +320,22 @@ static int32_t read_32(const uint8_t *at)
 }
 
 /* The entry of what that address lies in, NULL: none. The stretch's ends. */
-static const uint8_t *find(const struct probe_unwind_table *t, uintptr_t at, uintptr_t *from,
+static const uint8_t *find(const struct probe_unwind_table *u, uintptr_t at, uintptr_t *from,
                            uintptr_t *to)
 {
-    const uint8_t *pairs = t->header + HEADER_BYTES;
-    size_t low = 0, high = t->count;
+    const uint8_t *pairs = u->header + HEADER_BYTES;
+    size_t low = 0, high = u->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)t->header + (uintptr_t)(intptr_t)read_32(pairs + middle * PAIR_BYTES) <= at)
+        if ((uintptr_t)u->header + (uintptr_t)(intptr_t)read_32(pairs + middle * PAIR_BYTES) <= at)
             low = middle + 1;
         else
             high = middle;
     }
     if (low == 0)
         return NULL;
-    const uint8_t *pair = pairs + (low - 1) * PAIR_BYTES, *entry = t->header + read_32(pair + 4);
-    *from = (uintptr_t)t->header + (uintptr_t)(intptr_t)read_32(pair);
+    const uint8_t *pair = pairs + (low - 1) * PAIR_BYTES, *entry = u->header + read_32(pair + 4);
+    *from = (uintptr_t)u->header + (uintptr_t)(intptr_t)read_32(pair);
     *to = *from + (uint32_t)read_32(entry + 12);
     return at < *to ? entry : NULL;
 }
@@ -315,17 +346,17 @@ PRELOAD_EXPORT int _dl_find_object(void *address, struct dl_find_object *result)
     int rc = next != NULL ? next(address, result) : -1;
     if (rc == 0 || next == NULL)
         return rc;
-    for (const struct probe_unwind_table *t = atomic_load_explicit(&tables, memory_order_acquire);
-         t != NULL; t = t->next) {
+    for (const struct probe_unwind_table *u = atomic_load_explicit(&tables, memory_order_acquire);
+         u != NULL; u = u->next) {
         uintptr_t from, to;
-        if (find(t, (uintptr_t)address, &from, &to) == NULL)
+        if (find(u, (uintptr_t)address, &from, &to) == NULL)
             continue;
         memory_unwound((uintptr_t)address);
         /* What is not about the address is this library's. */
         rc = next((void *)(uintptr_t)&probe_unwind_seal, result); /* NOLINT */
         result->dlfo_map_start = (void *)from;                    /* NOLINT */
         result->dlfo_map_end = (void *)to;                        /* NOLINT */
-        result->dlfo_eh_frame = (void *)(uintptr_t)t->header;     /* NOLINT */
+        result->dlfo_eh_frame = (void *)(uintptr_t)u->header;     /* NOLINT */
         return rc;
     }
     return rc;

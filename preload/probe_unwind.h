@@ -19,12 +19,23 @@ void probe_unwind_place(uintptr_t at, uintptr_t place);
 void probe_unwind_end(uintptr_t to);
 /* What has been told since the last time holds from now on. */
 void probe_unwind_seal(void);
+/* Around one that is told while others may be: from handlers too, one thread at a time. It holds from the end on. */
+void probe_unwind_late_begin(void);
+void probe_unwind_late_end(void);
+
+/* What debuggers are told of a file: struct jit_code_entry of their interface. */
+struct probe_gdb_entry {
+    struct probe_gdb_entry *next, *previous;
+    const uint8_t *file;
+    uint64_t bytes;
+};
 
 /* One table of stretches that lie within 2 GiB of it: an ELF file in memory, so that debuggers can take it as it is. */
 struct probe_unwind_table {
     const struct probe_unwind_table *next;
     const uint8_t *header; /* .eh_frame_hdr: ends in pairs of a stretch and its entry, by address */
     size_t count;
+    struct probe_gdb_entry gdb;
 };
 
 /* The file's parts: where they lie and how long they are. `file` has room for its header, and behind `at_end` for the rest. */
@@ -38,7 +49,7 @@ struct probe_unwind_file {
 #define PROBE_UNWIND_FILE_TAIL 576u /* and behind */
 /* probe_gdb.c: completes the file. Its bytes. */
 size_t probe_gdb_fill(const struct probe_unwind_file *f);
-/* A debugger that is there, or comes, takes it. */
-void probe_gdb_tell(const uint8_t *file, size_t bytes);
+/* A debugger that is there, or comes, takes it. The entry stays where it is. */
+void probe_gdb_tell(struct probe_gdb_entry *entry);
 
 #endif

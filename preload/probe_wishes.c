@@ -153,12 +153,19 @@ static int make_patterns(struct rt_error *e)
 static void add_clones(void)
 {
     static const uint16_t row = PROBE_CLONED;
-    static struct probe_pattern pattern;
-    if (!probe_clones_wanted())
-        return;
-    (void)snprintf(pattern.regex, sizeof pattern.regex, "%s", process.options.text[OPT_memory]);
-    probe_wishes[probe_wish_count++] =
-        (struct probe_wish){.rows = &row, .row_count = 1, .pattern = &pattern, .kept = true};
+    static struct probe_pattern pattern; /* all of them: each image has its own */
+    if (probe_clones_wanted())
+        probe_wishes[probe_wish_count++] =
+            (struct probe_wish){.rows = &row, .row_count = 1, .pattern = &pattern, .kept = true};
+}
+
+static bool write_for_clones(const struct probe_image *image, char text[PROBE_REQUEST_ROOM])
+{
+    char regex[CLONE_PATTERN_ROOM];
+    if (!probe_clones_functions(image, regex))
+        return false;
+    (void)snprintf(text, PROBE_REQUEST_ROOM, "starts:%s", regex);
+    return true;
 }
 
 /* The functions themselves, and where their calls return to: those of their own image, and of the program, which calls its
@@ -170,11 +177,12 @@ static bool write_for_pattern(const struct probe_wish *w, const struct probe_ima
     bool own = p->image[0] == '\0' ? image->is_program
                                    : fnmatch(p->image, identity_base_name(image->path), 0) == 0;
     bool returned = w->rows[0] == PROBE_RETURNED;
+    if (w->rows[0] == PROBE_CLONED)
+        return write_for_clones(image, text);
     (void)snprintf(text, PROBE_REQUEST_ROOM, "%s:%s",
-                   w->rows[0] == PROBE_CLONED ? "starts"
-                   : !returned                ? "functions"
-                   : own                      ? "callers"
-                                              : "stubs",
+                   !returned ? "functions"
+                   : own     ? "callers"
+                             : "stubs",
                    p->regex);
     return own || (returned && image->is_program);
 }
@@ -220,7 +228,7 @@ const char *probe_wish_text(const struct probe_wish *w)
 {
     static char text[2 * OPTION_PATTERN_ROOM + 32];
     if (w->rows[0] == PROBE_CLONED) {
-        (void)snprintf(text, sizeof text, "REGTRACE_MEMORY=%s", w->pattern->regex);
+        (void)snprintf(text, sizeof text, "REGTRACE_MEMORY=%s", process.options.text[OPT_memory]);
         return text;
     }
     if (w->pattern == NULL)

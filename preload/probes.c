@@ -231,10 +231,11 @@ static void say_unresolved(bool instrumented)
 
 static int make_clones(const struct probe_image *images, long n, struct rt_error *e)
 {
-    for (long i = 0; i < n && probe_clones_wanted(); i++)
-        if (images[i].is_program)
-            return probe_clones_make(&images[i], e);
-    return 0;
+    int rc = 0;
+    for (long i = 0; i < n && rc == 0 && probe_clones_wanted(); i++)
+        if (!images[i].no_int3)
+            rc = probe_clones_make(&images[i], e);
+    return rc;
 }
 
 /* In all images that have not been looked at. */
@@ -278,12 +279,12 @@ int probes_prepare(struct rt_error *e)
                            : "functions that were not compiled for it (REGTRACE_FUNCTIONS=REGEX)";
     char path[PATH_MAX];
     bool instrumented = false;
+    if (cloned && strlen(process.options.text[OPT_memory]) >= CLONE_PATTERN_ROOM - 64)
+        return refuse(e, what, "take shorter expressions: less than 960 bytes in all");
     if (cloned && (recorded || places != 0 || ctl_config_uses(process.config, CTL_EXIT_FUNC)))
         return refuse(e, what,
                       "cannot be combined with -functions, nor with exit_func and with alarms that "
                       "name places within functions, in this build: enter_func is legal");
-    if (cloned && strlen(process.options.text[OPT_memory]) >= OPTION_PATTERN_ROOM)
-        return refuse(e, what, "take a shorter expression");
     if ((places != 0 || recorded || cloned) && process.steps)
         return refuse(e, what,
                       "cannot be combined with counting by steps (REGTRACE_PMU=step, the token "
@@ -386,6 +387,7 @@ void probes_forked(void)
 {
     static const pthread_mutex_t free_again = PTHREAD_MUTEX_INITIALIZER;
     memcpy(&changing, &free_again, sizeof changing);
+    probe_clones_forked();
     probe_returns_forked();
     probe_functions_forked();
     probe_rest_forked();
@@ -425,6 +427,7 @@ void probes_images_gone(void)
     if (!process.probes)
         return;
     (void)pthread_mutex_lock(&changing);
+    probe_clones_gone();
     struct remaining r = {.all = atomic_load(&sites)};
     if (probe_images_forget())
         r.left.rows = malloc((r.all->count + 1) * sizeof *r.left.rows);

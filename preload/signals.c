@@ -98,6 +98,7 @@ static void show(int signo, struct sigaction *a)
     if (is_ours(a)) {
         a->sa_handler = (__sighandler_t)atomic_load(&s->handler); /* NOLINT: a function's address */
         a->sa_flags = s->flags | (a->sa_flags & RESTORER);
+        signals_fault_shown(signo, a);
     } else if (a->sa_handler == SIG_DFL && (s->flags & (int)SA_RESETHAND) != 0 &&
                is_function(atomic_load(&s->handler))) {
         a->sa_flags = s->flags | (a->sa_flags & RESTORER); /* reset by the kernel: the rest stays */
@@ -152,6 +153,7 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
         if (signo == SIGCHLD && wanted->sa_handler == SIG_IGN)
             a.sa_flags |= SA_NOCLDWAIT; /* children that nobody waits for still go away */
     }
+    signals_fault_action(signo, &a);
     return a;
 }
 
@@ -371,6 +373,7 @@ void signals_handler(int signo, siginfo_t *info, void *context)
 {
     if (values_faulted(signo, info, context) || memory_faulted(signo, info, context))
         return;
+    signals_fault_unmask(signo, shown[signo].flags, context);
     struct memory_interrupted before = memory_interrupt_by(context);
     struct pmu_inside inside = counting_handler_begin(context);
     handle(signo, info, context);

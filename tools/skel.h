@@ -16,6 +16,8 @@ struct skel_wishes {
 
 /* Where regtrace-skel is. False, and a message. */
 bool skel_program(char program[PATH_MAX]);
+/* Runs a program, its first word, to its end. Its exit status, -1 where it did not end by itself. */
+int skel_run(const char *const *words);
 /* The accesses of a run, to standard output. The command's exit code. */
 int skel_replay(const struct skel_wishes *w);
 

@@ -1,35 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace skel replay`: skeletons of the run's folder are compiled, and regtrace-skel runs them over what threads have recorded. */
 #include "tools/skel.h"
-
-#include "base/memory.h"
+#include "tools/skel_build.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Functions of one skeleton: more are not compiled, and replay says so. */
-#define FUNCTIONS_MOST (1u << 22)
-
-struct recorded {
-    char path[PATH_MAX];
-    struct memory_head head;
-};
-
 struct job {
     const struct skel_wishes *wishes;
     char program[PATH_MAX], folder[PATH_MAX];
-    char built[64]; /* a folder of ours, for compiled skeletons */
-    char source[sizeof((struct memory_head *)0)->skeleton]; /* the one that was compiled last */
-    struct recorded *list;
+    struct skel_recording *list;
     size_t count;
+    struct skel_builds builds;
 };
 
 static int failed(const char *what, const char *path)
@@ -40,13 +28,21 @@ static int failed(const char *what, const char *path)
 
 /* --- recordings --------------------------------------------------------------------------------------------------- */
 
+/* Of a file beside it. */
+static bool is_name(const char *name, size_t room)
+{
+    return memchr(name, 0, room) != NULL && strchr(name, '/') == NULL && name[0] != '.' &&
+           name[0] != '\0';
+}
+
 static bool read_head(const char *path, struct memory_head *head)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool good = fd >= 0 && read(fd, head, sizeof *head) == (ssize_t)sizeof *head &&
                 memcmp(head->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) == 0 &&
-                memchr(head->skeleton, 0, sizeof head->skeleton) != NULL &&
-                strchr(head->skeleton, '/') == NULL && head->skeleton[0] != '.';
+                head->image_count <= MEMORY_IMAGES && is_name(head->late, sizeof head->late);
+    for (uint32_t i = 0; good && i < head->image_count; i++)
+        good = is_name(head->images[i].skeleton, sizeof head->images[i].skeleton);
     if (fd >= 0)
         (void)close(fd);
     return good;
@@ -59,8 +55,8 @@ static bool is_wanted(const struct skel_wishes *w, const struct memory_head *h)
 
 static int by_thread(const void *a, const void *b)
 {
-    const struct memory_head *x = &((const struct recorded *)a)->head,
-                             *y = &((const struct recorded *)b)->head;
+    const struct memory_head *x = &((const struct skel_recording *)a)->head,
+                             *y = &((const struct skel_recording *)b)->head;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
     if (x->pid != y->pid)
@@ -70,7 +66,7 @@ static int by_thread(const void *a, const void *b)
 
 static int add(struct job *j, const char *name)
 {
-    struct recorded r;
+    struct skel_recording r;
     if (snprintf(r.path, sizeof r.path, "%s/%s", j->folder, name) >= (int)sizeof r.path)
         return TOOL_OK;
     if (!read_head(r.path, &r.head)) {
@@ -79,7 +75,7 @@ static int add(struct job *j, const char *name)
     }
     if (!is_wanted(j->wishes, &r.head))
         return TOOL_OK;
-    struct recorded *more = realloc(j->list, (j->count + 1) * sizeof *more);
+    struct skel_recording *more = realloc(j->list, (j->count + 1) * sizeof *more);
     if (more == NULL)
         return failed("no memory for", j->folder);
     j->list = more;
@@ -116,8 +112,7 @@ static int find(struct job *j)
 
 /* --- running others ------------------------------------------------------------------------------------------------- */
 
-/* Its exit status, -1 where it did not end by itself. */
-static int run(const char *const *words)
+int skel_run(const char *const *words)
 {
     int status = 0;
     (void)fflush(stdout);
@@ -132,111 +127,47 @@ static int run(const char *const *words)
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* What may be numbers of functions that are entered (isa/skel/stream.h: a token, and 4 bytes): more than there are, but none is missing. */
-static void note_entered(const char *path, uint8_t *entered)
+static int replay(struct job *j, const struct skel_recording *r)
 {
-    enum { TOKEN_ENTER = 1 };
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const uint8_t *p = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0
-                           ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                           : MAP_FAILED;
-    if (fd >= 0)
-        (void)close(fd);
-    if (p == MAP_FAILED)
-        return;
-    const uint8_t *end = p + st.st_size, *at = p;
-    while ((at = memchr(at, TOKEN_ENTER, (size_t)(end - at))) != NULL && end - at >= 5) {
-        uint32_t n;
-        memcpy(&n, ++at, sizeof n);
-        if (n < FUNCTIONS_MOST)
-            entered[n / 8] |= (uint8_t)(1u << n % 8);
-    }
-    (void)munmap((void *)(uintptr_t)p, (size_t)st.st_size);
-}
-
-/* Compilers take long for skeletons of large programs: only what is entered is compiled. */
-static bool select_functions(const struct job *j, const struct memory_head *h, const char *path)
-{
-    uint8_t *entered = calloc(FUNCTIONS_MOST / 8, 1);
-    FILE *out = fopen(path, "we");
-    for (size_t i = 0; i < j->count && entered != NULL; i++)
-        if (strcmp(j->list[i].head.skeleton, h->skeleton) == 0)
-            note_entered(j->list[i].path, entered);
-    if (out != NULL && entered != NULL)
-        (void)fputs("#define SKELETON_SOME\n", out);
-    for (uint32_t n = 0; out != NULL && entered != NULL && n < FUNCTIONS_MOST; n++)
-        if ((entered[n / 8] >> n % 8 & 1) != 0)
-            (void)fprintf(out, "#define SKELETON_%" PRIu32 "\n", n);
-    bool good = out != NULL && entered != NULL && ferror(out) == 0;
-    free(entered);
-    return out != NULL && fclose(out) == 0 && good;
-}
-
-static int compile(struct job *j, const struct memory_head *h)
-{
-    char source[PATH_MAX + 64], built[128], some[128];
-    const char *compiler = getenv("CC");
-    if (strcmp(j->source, h->skeleton) == 0)
-        return TOOL_OK;
-    compiler = compiler != NULL && compiler[0] != '\0' ? compiler : "cc";
-    (void)snprintf(source, sizeof source, "%s/%s", j->folder, h->skeleton);
-    (void)snprintf(built, sizeof built, "%s/skeleton.so", j->built);
-    (void)snprintf(some, sizeof some, "%s/some.h", j->built);
-    const char *const words[] = {compiler, "-include", some,  "-O1",  "-w", "-shared",
-                                 "-fPIC",  "-o",       built, source, NULL};
-    if (access(source, R_OK) != 0)
-        return failed("no skeleton:", source);
-    (void)unlink(built);
-    bool selected = select_functions(j, h, some);
-    int status = selected ? run(words) : -1;
-    (void)unlink(some);
-    if (!selected)
-        return failed("cannot be written:", some);
-    if (status != 0) {
-        message_error("skel",
-                      "%s cannot be compiled by %s (the variable CC names another C compiler)",
-                      source, compiler);
-        return TOOL_FAILURE;
-    }
-    memcpy(j->source, h->skeleton, sizeof j->source);
-    return TOOL_OK;
-}
-
-static int replay(struct job *j, const struct recorded *r)
-{
-    char first[16], last[16], built[128];
+    char first[16], last[16];
+    const char *words[16 + MEMORY_IMAGES], *built;
     const struct window_span *w = &j->wishes->windows;
+    unsigned n = 0;
     (void)snprintf(first, sizeof first, "%d", w->given ? w->first : 0);
     (void)snprintf(last, sizeof last, "%d", w->given ? w->last : INT32_MAX);
-    (void)snprintf(built, sizeof built, "%s/skeleton.so", j->built);
-    const char *const words[] = {j->program, "--recording", r->path,    "--first",         first,
-                                 "--last",   last,          "--format", j->wishes->format, built,
-                                 NULL};
-    int code = compile(j, &r->head);
-    return code != TOOL_OK ? code : run(words) == 0 ? TOOL_OK : TOOL_FAILURE;
+    const char *const begin[] = {j->program, "--recording", r->path,    "--first",        first,
+                                 "--last",   last,          "--format", j->wishes->format};
+    for (; n < sizeof begin / sizeof *begin; n++)
+        words[n] = begin[n];
+    if ((built = skel_build(&j->builds, r, -1)) == NULL)
+        return TOOL_FAILURE;
+    if (built[0] != '\0') {
+        words[n++] = "--late";
+        words[n++] = built;
+    }
+    words[n++] = "--";
+    for (uint32_t i = 0; i < r->head.image_count; i++)
+        if ((words[n++] = skel_build(&j->builds, r, (int)i)) == NULL)
+            return TOOL_FAILURE;
+    words[n] = NULL;
+    return skel_run(words) == 0 ? TOOL_OK : TOOL_FAILURE;
 }
 
 int skel_replay(const struct skel_wishes *w)
 {
     struct job j = {.wishes = w};
-    const char *temporary = getenv("TMPDIR");
-    char built[128];
     if (!skel_program(j.program))
         return TOOL_FAILURE;
     int code = find(&j);
-    if (snprintf(j.built, sizeof j.built, "%s/regtrace-skel-XXXXXX",
-                 temporary != NULL && strlen(temporary) < 32 ? temporary : "/tmp") < 0 ||
-        (j.count != 0 && mkdtemp(j.built) == NULL))
-        return failed("no folder for compiled skeletons:", j.built);
+    if (j.count != 0 && !skel_builds_open(&j.builds, j.folder, j.list, j.count)) {
+        free(j.list);
+        return TOOL_FAILURE;
+    }
     for (size_t i = 0; i < j.count; i++)
         if (replay(&j, &j.list[i]) != TOOL_OK)
             code = TOOL_FAILURE;
-    (void)snprintf(built, sizeof built, "%s/skeleton.so", j.built);
-    if (j.count != 0) {
-        (void)unlink(built);
-        (void)rmdir(j.built);
-    }
+    if (j.count != 0)
+        skel_builds_close(&j.builds);
     free(j.list);
     return code;
 }

@@ -42,7 +42,9 @@ void cloner_flush(struct cloner *c, uint16_t live)
         const struct item *i = &c->items[k];
         if (i->is_number)
             emit_store_number(c->e, s, offset, i->number, i->bytes);
-        else
+        if (i->is_function)
+            emit_fixup_at(c->e, CLONE_NUMBER, 0, c->e->bytes - 4);
+        if (!i->is_number)
             emit_store(c->e, s, offset, i->reg, i->bytes);
         offset += i->bytes;
     }
@@ -174,7 +176,7 @@ static bool wants_its_caller(const struct cloner *c, const struct instruction *i
 /* Whoever called has been entered before the window too. */
 static void put_returns(struct cloner *c)
 {
-    if (c->f->call == 0)
+    if (!c->f->late)
         return;
     emit_byte(c->e, 0xe8);
     emit_fixup(c->e, CLONE_RETURNS, 0, 0);
@@ -241,7 +243,8 @@ static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
     uint16_t live = c->live.in[block];
     if (number != UINT32_MAX) {
         cloner_add_number(c, TOKEN_ENTER, 1, live);
-        cloner_add_number(c, number, 4, live);
+        add(c, (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
+            live);
     }
     MEMBERS_EACH (&c->values, block, n)
         if (c->f->values[*n].kind == V_ENTRY && c->f->values[*n].recorded)
@@ -259,20 +262,23 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
     struct function *f = c->f;
     const struct block *b = &f->blocks[block];
     c->labels[block] = 1 + c->e->bytes;
-    emit_stands_for(c->e, b->start, false);
+    emit_stands_for(c->e, b->start, CLONE_PLACE_SAME);
     put_entry(c, block, number);
     for (uint32_t at = b->first; at < b->first + b->count && c->reason == NULL; at++) {
         const struct instruction *i = &f->instructions[at];
         bool last = at + 1 == b->first + b->count;
-        emit_stands_for(c->e, i->at, false);
+        size_t before = c->e->bytes;
+        emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
         MEMBERS_EACH (&c->accesses, block, n)
             if (f->accesses[*n].at == at && f->accesses[*n].recorded)
                 record_address(c, &f->accesses[*n], block);
         cloner_flush(c, live_before(&c->live, block, at));
+        if (c->e->bytes != before)
+            emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
         put_instruction(c, i, last, b->end);
         uint16_t live = live_behind(&c->live, block, at);
         if (is_call(i))
-            emit_stands_for(c->e, i->next, true);
+            emit_stands_for(c->e, i->next, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);
         if (is_call(i) && !(last && b->end == END_NORETURN))
             cloner_add_number(c, TOKEN_RESUME, 1, live);
         MEMBERS_EACH (&c->values, block, n) {
@@ -299,9 +305,9 @@ const char *clone_function(struct function *f, struct emit *e, uint32_t number,
             ZydisDecoderInit(&c.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
         cloner_refuse(&c, "there is no decoder");
     if (f->call != 0) { /* unwinders look before where a call returns to */
-        emit_stands_for(e, f->call, false);
+        emit_stands_for(e, f->call, 0);
         emit_byte(e, 0x90);
-        emit_stands_for(e, f->start, true);
+        emit_stands_for(e, f->start, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);
     }
     for (uint32_t k = 0; k < f->order_count && c.reason == NULL; k++)
         put_block(&c, f->order[k], k == 0 ? number : UINT32_MAX,

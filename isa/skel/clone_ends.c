@@ -189,11 +189,13 @@ static void put_stub(struct cloner *c, const struct stub *s)
             emit_fixup_at(c->e, CLONE_CODE, c->e->bytes, s->first + 8 * k);
     if (s->entries == NULL)
         emit_link(c->e, s->at, c->e->bytes);
-    emit_stands_for(c->e, s->instead != NULL ? s->instead->at : c->f->blocks[s->to].start, false);
+    uint64_t address = s->instead != NULL ? s->instead->at : c->f->blocks[s->to].start;
+    emit_stands_for(c->e, address, 0);
     if (s->spilled >= 0)
         emit_slot_load(c->e, CLONE_SPILL, (unsigned)s->spilled);
     if (s->spilled_2 >= 0)
         emit_slot_load(c->e, CLONE_SPILL_2, (unsigned)s->spilled_2);
+    emit_stands_for(c->e, address, CLONE_PLACE_SAME);
     if (s->instead != NULL) {
         emit_copy(c->e, s->instead);
         return;

@@ -11,7 +11,8 @@ enum { GROUP = 8 };
 
 /* One thing that is recorded. */
 struct item {
-    bool is_number;
+    bool is_number,
+        is_function; /* the number of a function, which is what it is in its image alone */
     uint8_t bytes, reg;
     uint32_t number;
 };

@@ -15,7 +15,9 @@ struct clones {
 
 /* An analysed function. NULL, or why it has no clone. */
 const char *clones_add(struct clones *c, struct function *f);
-/* 0, or -errno. Frees what there is. */
-RT_MUST_CHECK int clones_write(struct clones *c, const char *path);
+/* 0, or -errno. */
+RT_MUST_CHECK int clones_put(const struct clones *c, FILE *out);
+RT_MUST_CHECK int clones_write(const struct clones *c, const char *path);
+void clones_free(struct clones *c);
 
 #endif

@@ -74,14 +74,14 @@ void emit_link(struct emit *e, size_t at, size_t to)
     memcpy(e->code + at, &distance, sizeof distance);
 }
 
-void emit_stands_for(struct emit *e, uint64_t address, bool returned)
+void emit_stands_for(struct emit *e, uint64_t address, unsigned flags)
 {
     if (e->place_count == e->place_room) {
         e->place_room = 2 * e->place_room + 256;
         e->places = emit_more(e->places, e->place_room * sizeof *e->places);
     }
     e->places[e->place_count++] =
-        (struct clone_place){.address = address, .code = (uint32_t)e->bytes, .returned = returned};
+        (struct clone_place){.address = address, .code = (uint32_t)e->bytes, .flags = flags};
 }
 
 static unsigned rex(bool wide, unsigned reg, unsigned index, unsigned base)

@@ -27,8 +27,8 @@ void emit_fixup_at(struct emit *e, enum clone_fixup_kind kind, uint64_t target, 
 /* The 32-bit distance at `at`, whose instruction ends behind it, to another place of the code. */
 void emit_link(struct emit *e, size_t at, size_t to);
 
-/* From here on the code stands for what is there in the image. */
-void emit_stands_for(struct emit *e, uint64_t address, bool returned);
+/* From here on the code stands for what is there in the image. flags: enum clone_place_flag. */
+void emit_stands_for(struct emit *e, uint64_t address, unsigned flags);
 
 /* A thread's slot into a register, and back. */
 void emit_slot_load(struct emit *e, enum clone_slot slot, unsigned reg);

@@ -5,15 +5,16 @@
  * function has a name that was asked for; 2 for a wrong command line. */
 #include "isa/skel/clones.h"
 #include "isa/skel/late.h"
+#include "isa/skel/opened.h"
 #include "isa/skel/recording.h"
 #include "isa/skel/replay.h"
+#include "isa/skel/serve.h"
 #include "isa/skel/source.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,26 +23,26 @@ static const char usage[] =
     "FILE] [--opens NAME]...] IMAGE\n"
     "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"
     "       regtrace-skel --recording FILE [--first N] [--last N] [--format text|lackey|count] "
-    "SKELETON\n"
+    "[--late SKELETON] SKELETON...\n"
+    "       regtrace-skel --serve SKELETONS\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
 enum { STACK = 1 << 30 }; /* analyses recurse as deeply as a function is long */
 
 struct job {
-    struct image *image;
-    struct code *code;
+    struct opened o;
     struct arena arena;
-    struct addresses claims;
-    regex_t pattern;
-    bool has_pattern, dot, summary, source;
+    const char *pattern;
+    bool dot, summary, source;
     struct skel_source text;
     struct clones clones;
     struct late_names openers;
-    const char *clones_path, *skeleton_path;
+    const char *path, *clones_path, *skeleton_path, *serve;
     FILE *skeleton;
     struct skel_counts counts;
     uint64_t wanted;
+    int code;
     struct why {
         const char *reason;
         uint64_t count;
@@ -64,22 +65,6 @@ static void note_clone(struct job *j, const char *name, const char *reason)
         (void)printf("none\t%s\t%s\n", name, reason);
 }
 
-/* By any of its names; what has none is called by its address. */
-static bool is_wanted(const struct job *j, const char *name, uint64_t start)
-{
-    const struct image *m = j->image;
-    bool named = false;
-    if (!j->has_pattern)
-        return true;
-    for (size_t k = image_symbols_from(m, start);
-         k < m->symbol_count && m->symbols[k].address == start; k++) {
-        named = named || image_is_function(&m->symbols[k]);
-        if (image_is_function(&m->symbols[k]) && image_name_fits(&j->pattern, m->symbols[k].name))
-            return true;
-    }
-    return !named && regexec(&j->pattern, name, 0, NULL, 0) == 0;
-}
-
 /* What is analysed goes into both, by one number. */
 static const char *add_clone(struct job *j, struct function *f)
 {
@@ -90,13 +75,13 @@ static const char *add_clone(struct job *j, struct function *f)
 
 static void analyse(struct job *j, const char *name, uint64_t start, uint64_t end)
 {
-    struct function f = {.code = j->code,
-                         .claims = &j->claims,
+    struct function f = {.code = j->o.code,
+                         .claims = &j->o.claims,
                          .arena = &j->arena,
                          .name = name,
                          .start = start,
                          .end = end};
-    if (!is_wanted(j, name, start))
+    if (!opened_wants(&j->o, name, start))
         return;
     j->wanted++;
     skel_analyse(&f);
@@ -119,34 +104,16 @@ static void analyse(struct job *j, const char *name, uint64_t start, uint64_t en
     arena_empty(&j->arena);
 }
 
-static const char *name_at(const struct job *j, uint64_t start, char unnamed[32])
-{
-    const struct image_symbol *s = graph_symbol_at(j->image, start);
-    (void)snprintf(unnamed, 32, "0x%" PRIx64, start);
-    return s != NULL ? s->name : unnamed;
-}
-
 /* Where it has none, windows that open there begin with what is entered next. */
 static void analyse_late(struct job *j)
 {
     struct late_list late;
-    if (j->openers.count == 0 || late_find(j->code, &j->openers, &late) != 0)
+    if (j->openers.count == 0 || late_find(j->o.code, &j->openers, &late) != 0)
         return;
     for (size_t k = 0; k < late.count; k++) {
-        const struct code_range *r = code_range_of(j->code, late.list[k].call);
-        char unnamed[32], name[512];
-        const char *of = name_at(j, r->start, unnamed);
-        if (!is_wanted(j, of, r->start) || late.list[k].next >= r->end)
-            continue;
-        (void)snprintf(name, sizeof name, "%.480s+0x%" PRIx64, of, late.list[k].next - r->start);
-        struct function f = {.code = j->code,
-                             .claims = &j->claims,
-                             .arena = &j->arena,
-                             .name = name,
-                             .call = late.list[k].call,
-                             .start = late.list[k].next,
-                             .end = r->end};
-        skel_analyse(&f);
+        struct function f;
+        char name[512];
+        opened_late(&j->o, &j->arena, late.list[k].call, late.list[k].next, name, &f);
         if (f.reason == NULL)
             (void)add_clone(j, &f);
         arena_empty(&j->arena);
@@ -155,44 +122,27 @@ static void analyse_late(struct job *j)
 }
 
 /* Parts that a compiler has moved away from a function are analysed with it; stubs of the PLT are no functions. */
-static void *analyse_all(void *p)
+static void analyse_all(struct job *j)
 {
-    struct job *j = p;
-    skel_find_claims(j->code, &j->claims);
-    for (size_t k = 0; k < j->code->range_count; k++) {
-        const struct code_range *r = &j->code->ranges[k];
-        const struct image_symbol *s = graph_symbol_at(j->image, r->start);
+    for (size_t k = 0; k < j->o.code->range_count; k++) {
+        const struct code_range *r = &j->o.code->ranges[k];
+        const struct image_symbol *s = graph_symbol_at(j->o.image, r->start);
         char unnamed[32];
-        if (!code_is_sure(j->code, r->start) ||
+        if (!code_is_sure(j->o.code, r->start) ||
             (s != NULL && (s->origin == IMAGE_PLT || graph_is_part(s))))
             continue;
-        analyse(j, name_at(j, r->start, unnamed), r->start, r->end);
+        analyse(j, opened_name(&j->o, r->start, unnamed), r->start, r->end);
     }
     analyse_late(j);
-    return NULL;
-}
-
-static int open_image(struct job *j, const char *path)
-{
-    struct rt_error e = {{0}};
-    j->image = image_open(path, &e);
-    if (j->image == NULL) {
-        (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
-        return 1;
-    }
-    j->code = code_open_jumps(j->image);
-    if (j->code == NULL) {
-        (void)fprintf(stderr, "regtrace-skel: no memory left\n");
-        return 1;
-    }
-    return 0;
 }
 
 /* --- replay ----------------------------------------------------------------------------------------------------------------- */
 
 struct replay_job {
     struct replay r;
-    const char *stream, *recording, *skeleton;
+    uint64_t base;
+    const char *stream, *recording;
+    struct recording_skeletons skeletons;
     struct recording_wishes wishes;
     int code;
 };
@@ -203,7 +153,7 @@ static int replay_stream(struct replay_job *j, struct rt_error *e)
     if (rc != 0)
         return rc;
     j->r.sink = replay_print;
-    rc = replay_load(&j->r, j->skeleton, e);
+    rc = replay_load(&j->r, j->skeletons.images[0], 0, &j->base, 1, e);
     return rc != 0 ? rc : replay_run(&j->r, e);
 }
 
@@ -211,7 +161,7 @@ static void *replay_all(void *p)
 {
     struct replay_job *j = p;
     struct rt_error e = {{0}};
-    int rc = j->recording != NULL ? recording_replay(j->recording, j->skeleton, &j->wishes, &e)
+    int rc = j->recording != NULL ? recording_replay(j->recording, &j->skeletons, &j->wishes, &e)
                                   : replay_stream(j, &e);
     if (rc != 0 || fflush(stdout) != 0) {
         (void)fprintf(stderr, "regtrace-skel: %s\n",
@@ -238,14 +188,14 @@ static int in_thread(void *(*function)(void *), void *argument)
     return rc != 0;
 }
 
-static int finish(struct job *j, const char *pattern)
+static int finish(struct job *j)
 {
     if (j->wanted == 0 && j->skeleton_path != NULL)
         return (void)printf("missing\nend\n"), 0;
     if (j->wanted == 0) {
         (void)fprintf(stderr, "regtrace-skel: no function%s%s in %s\n",
-                      pattern != NULL ? " matches " : "", pattern != NULL ? pattern : " is known",
-                      j->image->path);
+                      j->pattern != NULL ? " matches " : "",
+                      j->pattern != NULL ? j->pattern : " is known", j->o.image->path);
         return 1;
     }
     if ((j->source || j->skeleton != NULL) &&
@@ -273,36 +223,43 @@ static int finish(struct job *j, const char *pattern)
     return 0;
 }
 
-static int analyse_image(struct job *j, const char *path, const char *pattern)
+static int begin_source(struct job *j)
 {
-    j->has_pattern = pattern != NULL;
-    if (j->has_pattern && regcomp(&j->pattern, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
-        (void)fprintf(stderr, "regtrace-skel: %s is no extended regular expression\n", pattern);
-        return 2;
-    }
-    int code = open_image(j, path);
-    if (code == 0 && j->source && !skel_source_begin(&j->text, stdout, j->image)) {
-        (void)fprintf(stderr, "regtrace-skel: no temporary file: %s\n", strerror(errno));
-        code = 1;
-    }
-    j->skeleton = code == 0 && j->skeleton_path != NULL ? fopen(j->skeleton_path, "we") : NULL;
-    if (code == 0 && j->skeleton_path != NULL &&
-        (j->skeleton == NULL || !skel_source_begin(&j->text, j->skeleton, j->image))) {
+    j->skeleton = j->skeleton_path != NULL ? fopen(j->skeleton_path, "we") : NULL;
+    if (j->skeleton_path != NULL && j->skeleton == NULL) {
         (void)fprintf(stderr, "regtrace-skel: %s cannot be written: %s\n", j->skeleton_path,
                       strerror(errno));
-        code = 1;
+        return 1;
     }
-    if (code == 0)
-        code = in_thread(analyse_all, j);
-    if (code == 0)
-        code = finish(j, pattern);
+    j->text.out = j->source ? stdout : j->skeleton;
+    if (j->text.out != NULL)
+        skel_source_begin(j->text.out, j->o.image);
+    return 0;
+}
+
+static void *analyse_image(void *p)
+{
+    struct job *j = p;
+    struct rt_error e = {{0}};
+    int rc = opened_open(&j->o, j->path, j->pattern, &e);
+    if (rc != 0)
+        (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
+    j->code = rc == 0 ? begin_source(j) : rc == -EINVAL ? 2 : 1;
+    if (j->code == 0) {
+        analyse_all(j);
+        j->code = finish(j);
+    }
     arena_free(&j->arena);
-    free(j->claims.at);
-    code_close(j->code);
-    image_close(j->image);
-    if (j->has_pattern)
-        regfree(&j->pattern);
-    return code;
+    if (rc == 0)
+        opened_close(&j->o);
+    return NULL;
+}
+
+static void *serve_all(void *p)
+{
+    struct job *j = p;
+    j->code = serve(j->serve);
+    return NULL;
 }
 
 int main(int argc, char **argv)
@@ -314,14 +271,14 @@ int main(int argc, char **argv)
         {"base", required_argument, NULL, 'b'},     {"skeleton", required_argument, NULL, 'k'},
         {"opens", required_argument, NULL, 'o'},    {"recording", required_argument, NULL, 'R'},
         {"first", required_argument, NULL, 'w'},    {"last", required_argument, NULL, 'W'},
-        {"format", required_argument, NULL, 'F'},   {NULL, 0, NULL, 0}};
+        {"format", required_argument, NULL, 'F'},   {"late", required_argument, NULL, 'L'},
+        {"serve", required_argument, NULL, 'S'},    {NULL, 0, NULL, 0}};
     struct job j = {0};
     struct replay_job replay = {.wishes = {.last = INT64_MAX}};
-    const char *pattern = NULL;
     int o;
     while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0) {
         switch (o) {
-        case 'f': pattern = optarg; break;
+        case 'f': j.pattern = optarg; break;
         case 'd': j.dot = true; break;
         case 's': j.summary = true; break;
         case 'l': j.clones_path = optarg; break;
@@ -340,15 +297,21 @@ int main(int argc, char **argv)
                                    : strcmp(optarg, "count") == 0 ? RECORDING_COUNT
                                                                   : RECORDING_TEXT;
             break;
-        case 'b': replay.r.image = strtoull(optarg, NULL, 16); break;
+        case 'b': replay.base = strtoull(optarg, NULL, 16); break;
+        case 'L': replay.skeletons.late = optarg; break;
+        case 'S': j.serve = optarg; break;
         default: return (void)fputs(usage, stderr), 2;
         }
     }
-    if (optind + 1 != argc)
+    if (j.serve != NULL && optind == argc)
+        return in_thread(serve_all, &j) != 0 || j.code != 0;
+    if (optind + 1 > argc || (optind + 1 != argc && replay.recording == NULL))
         return (void)fputs(usage, stderr), 2;
     if (replay.stream != NULL || replay.recording != NULL) {
-        replay.skeleton = argv[optind];
+        replay.skeletons.images = (const char *const *)&argv[optind];
+        replay.skeletons.count = (unsigned)(argc - optind);
         return in_thread(replay_all, &replay) != 0 || replay.code != 0;
     }
-    return analyse_image(&j, argv[optind], pattern);
+    j.path = argv[optind];
+    return in_thread(analyse_image, &j) != 0 ? 1 : j.code;
 }

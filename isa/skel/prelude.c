@@ -17,7 +17,19 @@ const char *const skel_prelude[] = {
     "    void (*flush)(struct skeleton *);",
     "    void *host;",
     "};",
-    "struct skeleton_function { u64 address; int (*run)(struct skeleton *); const char *name; };",
+    "struct skeleton_function { u64 address; int (*run)(struct skeleton *); const char *name; "
+    "unsigned number, image; };",
+    "#define ENTRY(number, address, name, image) static const struct skeleton_function e_##number "
+    "__attribute__((used, aligned(8), section(\"skeleton_table\"))) = {address, f_##number, name, "
+    "number, image};",
+    "extern const struct skeleton_function __start_skeleton_table[] __attribute__((weak, "
+    "visibility(\"hidden\"))), __stop_skeleton_table[] __attribute__((weak, "
+    "visibility(\"hidden\")));",
+    "const struct skeleton_function *skeleton_functions(unsigned *count)",
+    "{",
+    "    *count = (unsigned)(__stop_skeleton_table - __start_skeleton_table);",
+    "    return __start_skeleton_table;",
+    "}",
     "static inline u64 skeleton_in(struct skeleton *s, unsigned bytes)",
     "{",
     "    u64 n = 0;",
@@ -73,8 +85,6 @@ const char *const skel_prelude[] = {
     "    return (long long)sx(bits, a) < (long long)sx(bits, b);",
     "}",
     "static inline int same(unsigned bits, u64 a, u64 b) { return zx(bits, a - b) == 0; }",
-    "/* Not compiled (SKELETON_SOME): nobody enters it. */",
-    "static int skeleton_left_out(struct skeleton *s) { s->more(s, ~0u); return 1; }",
     "/* condition: as in the opcode of Jcc */",
     "static inline int holds(int condition, int carry, int overflow, unsigned bits, u64 result)",
     "{",

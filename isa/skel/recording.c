@@ -30,9 +30,25 @@ static int open_it(struct recording *r, struct rt_error *e)
     if (rc != 0)
         return rc;
     r->head = (const struct memory_head *)(const void *)r->bytes;
-    if (r->size < sizeof *r->head || memcmp(r->head->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) != 0)
+    if (r->size < sizeof *r->head ||
+        memcmp(r->head->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) != 0 ||
+        r->head->image_count > MEMORY_IMAGES)
         return damaged(r, "it is no recording of memory accesses", e);
     return 0;
+}
+
+static int load(struct recording *r, const struct recording_skeletons *s, struct rt_error *e)
+{
+    uint64_t images[MEMORY_IMAGES];
+    int rc = 0;
+    for (uint32_t i = 0; i < r->head->image_count; i++)
+        images[i] = r->head->images[i].bias;
+    for (uint32_t i = 0; i < r->head->image_count && i < s->count && rc == 0; i++)
+        if (s->images[i][0] != '\0')
+            rc = replay_load(&r->replay, s->images[i], r->head->images[i].first, &images[i], 1, e);
+    if (rc == 0 && s->late != NULL)
+        rc = replay_load(&r->replay, s->late, 0, images, r->head->image_count, e);
+    return rc;
 }
 
 static int put_lackey(void *context, const struct skeleton_access *list, uint64_t count)
@@ -104,15 +120,14 @@ static int replay_stretch(struct recording *r, const struct memory_stretch *s, u
     return 0;
 }
 
-int recording_replay(const char *path, const char *skeleton, const struct recording_wishes *w,
-                     struct rt_error *e)
+int recording_replay(const char *path, const struct recording_skeletons *skeletons,
+                     const struct recording_wishes *w, struct rt_error *e)
 {
     struct recording r = {.path = path, .wishes = w};
     int rc = open_it(&r, e);
-    rc = rc != 0 ? rc : replay_load(&r.replay, skeleton, e);
+    rc = rc != 0 ? rc : load(&r, skeletons, e);
     if (rc != 0)
         return rc;
-    r.replay.image = r.head->image;
     r.replay.fs = r.head->fs;
     for (uint64_t at = r.head->first, next; at != 0 && rc == 0; at = next) {
         struct memory_stretch s = {.magic = 0};

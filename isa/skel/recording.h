@@ -18,8 +18,16 @@ struct recording_wishes {
     int64_t first, last; /* windows */
 };
 
-/* The file at `path`, by its compiled skeleton, to standard output. 0, or -errno with the text: -EINVAL where it is damaged. */
-RT_MUST_CHECK int recording_replay(const char *path, const char *skeleton,
+/* Compiled skeletons: of each image of the recording, in its order ("": nothing of it is entered); and of what was met as the program ran,
+ * NULL: none was. */
+struct recording_skeletons {
+    const char *const *images;
+    unsigned count;
+    const char *late;
+};
+
+/* The file at `path` to standard output. 0, or -errno with the text: -EINVAL where it is damaged. */
+RT_MUST_CHECK int recording_replay(const char *path, const struct recording_skeletons *skeletons,
                                    const struct recording_wishes *w, struct rt_error *e);
 
 #endif

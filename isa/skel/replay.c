@@ -15,12 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER = 4096 };
+enum { BUFFER = 4096, REPLAY_FUNCTIONS = 1 << 28 };
 
 struct host {
     struct replay *r;
     struct rt_error *e;
-    uint32_t function_count;
     int status;
     jmp_buf out;
     struct skeleton s;
@@ -83,25 +82,28 @@ static void access_itself(struct skeleton *s)
     s->out++;
 }
 
+static int enter(struct host *h, uint64_t n)
+{
+    if (n >= h->r->function_count || h->r->functions[n].run == NULL) {
+        rt_error_set(h->e, "the recording enters function %" PRIu64 ", which no skeleton has", n);
+        stop(h, -EINVAL);
+    }
+    h->r->entered++;
+    h->s.image = h->r->functions[n].image;
+    return h->r->functions[n].run(&h->s);
+}
+
 /* What is called, and what that calls back, until control is back with who called. */
 static int call(struct skeleton *s)
 {
     struct host *h = s->host;
-    uint64_t n;
     for (;;) {
         switch ((enum skel_token)take(s, 1)) {
         case TOKEN_END: return 1;
         case TOKEN_RESUME: return 0;
         case TOKEN_ACCESS: access_itself(s); break;
         case TOKEN_ENTER:
-            n = take(s, 4);
-            if (n >= h->function_count) {
-                rt_error_set(h->e, "the recording enters function %" PRIu64 ", of %u", n,
-                             h->function_count);
-                stop(h, -EINVAL);
-            }
-            h->r->entered++;
-            if (h->r->functions[n].run(s) != 0)
+            if (enter(h, take(s, 4)) != 0)
                 return 1;
             break;
         default:
@@ -136,7 +138,6 @@ int replay_run(struct replay *r, struct rt_error *e)
                              .in_end = r->stream + r->bytes,
                              .out = h->buffer,
                              .out_end = h->buffer + BUFFER,
-                             .image = r->image,
                              .fs = r->fs,
                              .gs = r->gs,
                              .call = call,
@@ -144,14 +145,32 @@ int replay_run(struct replay *r, struct rt_error *e)
                              .turn = turn,
                              .flush = flush,
                              .host = h};
-    while (r->functions[h->function_count].run != NULL)
-        h->function_count++;
     int rc = run(h);
     free(h);
     return rc;
 }
 
-int replay_load(struct replay *r, const char *path, struct rt_error *e)
+static int add_function(struct replay *r, uint32_t number, struct replay_function f,
+                        struct rt_error *e)
+{
+    if (number >= r->function_count) {
+        uint32_t count = number + 1 > 2 * r->function_count ? number + 1 : 2 * r->function_count;
+        struct replay_function *more =
+            number < REPLAY_FUNCTIONS ? realloc(r->functions, count * sizeof *more) : NULL;
+        if (more == NULL) {
+            rt_error_set(e, "there is no memory for function %" PRIu32, number);
+            return -ENOMEM;
+        }
+        memset(more + r->function_count, 0, (count - r->function_count) * sizeof *more);
+        r->functions = more;
+        r->function_count = count;
+    }
+    r->functions[number] = f;
+    return 0;
+}
+
+int replay_load(struct replay *r, const char *path, uint32_t first, const uint64_t *images,
+                uint32_t image_count, struct rt_error *e)
 {
     char *full = realpath(path, NULL); /* a name without a slash would be looked for elsewhere */
     if (full == NULL) {
@@ -164,12 +183,21 @@ int replay_load(struct replay *r, const char *path, struct rt_error *e)
         rt_error_set(e, "%s: it cannot be loaded: %s", path, dlerror());
         return -ENOENT;
     }
-    r->functions = dlsym(library, "skeleton_functions");
-    if (r->functions == NULL) {
+    const struct skeleton_function *(*functions)(unsigned *count);
+    *(void **)&functions = dlsym(library, "skeleton_functions");
+    if (functions == NULL) {
         rt_error_set(e, "%s is no skeleton", path);
         return -EINVAL;
     }
-    return 0;
+    unsigned count;
+    const struct skeleton_function *list = functions(&count);
+    int rc = 0;
+    for (unsigned i = 0; i < count && rc == 0; i++) {
+        uint64_t image = list[i].image < image_count ? images[list[i].image] : 0;
+        rc = add_function(r, first + list[i].number, (struct replay_function){list[i].run, image},
+                          e);
+    }
+    return rc;
 }
 
 int replay_map(const char *path, const uint8_t **bytes, uint64_t *size, struct rt_error *e)

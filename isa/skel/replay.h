@@ -20,8 +20,9 @@ struct skeleton_access {
 struct skeleton {
     const uint8_t *in, *in_end;
     struct skeleton_access *out, *out_end;
-    unsigned long long image, fs, gs; /* where the image is loaded; the thread's segment bases */
-    int (*call)(struct skeleton *s);  /* runs what is called; not 0: the recording ends there */
+    unsigned long long image, fs,
+        gs; /* where the image of what is entered is loaded; the thread's segment bases */
+    int (*call)(struct skeleton *s); /* runs what is called; not 0: the recording ends there */
     void (*more)(struct skeleton *s,
                  unsigned bytes);    /* so many are not there; does not return if they never come */
     int (*turn)(struct skeleton *s); /* all input is used up; not 0: for ever */
@@ -33,16 +34,24 @@ struct skeleton_function {
     unsigned long long address;
     int (*run)(struct skeleton *s);
     const char *name;
+    unsigned number, image;
+};
+
+/* What a recording enters by its number; without `run` where it was not compiled. */
+struct replay_function {
+    int (*run)(struct skeleton *s);
+    uint64_t image;
 };
 
 /* What a replay makes, a piece at a time. Not 0: that errno, and no more comes. */
 typedef int (*replay_sink)(void *context, const struct skeleton_access *list, uint64_t count);
 
 struct replay {
-    const struct skeleton_function *functions; /* with a function NULL behind them */
+    struct replay_function *functions; /* by number; replay_load()'s */
+    uint32_t function_count;
     const uint8_t *stream;
     uint64_t bytes;
-    uint64_t image, fs, gs;
+    uint64_t fs, gs;
     bool cut; /* it may end anywhere, amid a value too */
     replay_sink sink;
     void *context;
@@ -56,7 +65,9 @@ RT_MUST_CHECK int replay_map(const char *path, const uint8_t **bytes, uint64_t *
                              struct rt_error *e);
 /* A sink: a line for each access, "PC R|W|M BYTES ADDRESS", to standard output. */
 int replay_print(void *context, const struct skeleton_access *list, uint64_t count);
-/* A skeleton that was compiled to a shared object; it stays loaded. */
-RT_MUST_CHECK int replay_load(struct replay *r, const char *path, struct rt_error *e);
+/* A skeleton that was compiled to a shared object, whose first function has that number; it stays loaded. images[n] is where its image n is
+ * loaded, of so many. */
+RT_MUST_CHECK int replay_load(struct replay *r, const char *path, uint32_t first,
+                              const uint64_t *images, uint32_t image_count, struct rt_error *e);
 
 #endif

@@ -182,7 +182,8 @@ struct function {
     struct arena *arena;
     const char *name;
     uint64_t start, end;
-    uint64_t call;      /* 0; else it begins behind that call, in mid-function (late.h) */
+    bool late;          /* it begins in mid-function: for what has been entered before (late.h) */
+    uint64_t call;      /* 0; else behind that call */
     const char *reason; /* why it cannot be analysed, or NULL */
     uint64_t reason_at;
 

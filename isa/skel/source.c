@@ -369,20 +369,21 @@ static void put_plain(FILE *out, const char *text)
         (void)fputc(*text < ' ' || strchr("\"\\*?", *text) != NULL ? '.' : *text, out);
 }
 
-bool skel_source_begin(struct skel_source *s, FILE *out, const struct image *m)
+void skel_source_prelude(FILE *out)
 {
-    *s = (struct skel_source){.out = out, .table = tmpfile()};
-    if (s->table == NULL)
-        return false;
+    for (const char *const *line = skel_prelude; *line != NULL; line++)
+        (void)fprintf(out, "%s\n", *line);
+}
+
+void skel_source_begin(FILE *out, const struct image *m)
+{
     (void)fputs("/* Skeleton of ", out);
     put_plain(out, m->path);
     (void)fputs(", build id ", out);
     for (unsigned i = 0; i < m->build_id_bytes; i++)
         (void)fprintf(out, "%02x", m->build_id[i]);
     (void)fputs(m->build_id_bytes == 0 ? "(none). */\n" : ". */\n", out);
-    for (const char *const *line = skel_prelude; *line != NULL; line++)
-        (void)fprintf(out, "%s\n", *line);
-    return true;
+    skel_source_prelude(out);
 }
 
 void skel_source_function(struct skel_source *s, struct function *f)
@@ -394,32 +395,21 @@ void skel_source_function(struct skel_source *s, struct function *f)
     w.of_block = members_values(f);
     w.accesses = members_accesses(f);
     source_find_variables(&w);
-    (void)fprintf(s->out, "\n/* %u: ", s->count);
+    (void)fprintf(s->out, "\n/* %" PRIu32 ": ", s->number);
     put_plain(s->out, f->name);
-    (void)fprintf(s->out, " */\n#if !defined(SKELETON_SOME) || defined(SKELETON_%u)\n", s->count);
-    (void)fprintf(s->out, "static int f_0x%" PRIx64 "(struct skeleton *s)\n{\n", f->start);
+    (void)fprintf(s->out, " */\n#if !defined(SKELETON_SOME) || defined(SKELETON_%" PRIu32 ")\n",
+                  s->number);
+    (void)fprintf(s->out, "static int f_%" PRIu32 "(struct skeleton *s)\n{\n", s->number);
     put_declarations(&w);
     for (uint32_t k = 0; k < f->order_count; k++)
         put_block(&w, f->order[k]);
-    (void)fprintf(s->out, "}\n#else\n#define f_0x%" PRIx64 " skeleton_left_out\n#endif\n",
-                  f->start);
-    (void)fprintf(s->table, "    {0x%" PRIx64 ", f_0x%" PRIx64 ", \"", f->start, f->start);
-    put_plain(s->table, f->name);
-    (void)fputs("\"},\n", s->table);
-    s->count++;
+    (void)fprintf(s->out, "}\nENTRY(%" PRIu32 ", 0x%" PRIx64 ", \"", s->number, f->start);
+    put_plain(s->out, f->name);
+    (void)fprintf(s->out, "\", %" PRIu32 ")\n#endif\n", s->image);
+    s->number++;
 }
 
 int skel_source_end(struct skel_source *s)
 {
-    char piece[4096];
-    size_t n;
-    (void)fputs("\nconst struct skeleton_function skeleton_functions[] = {\n", s->out);
-    rewind(s->table);
-    while ((n = fread(piece, 1, sizeof piece, s->table)) > 0)
-        (void)fwrite(piece, 1, n, s->out);
-    (void)fputs("    {0, 0, 0}};\n", s->out);
-    bool failed = ferror(s->table) != 0;
-    (void)fclose(s->table);
-    s->table = NULL;
-    return failed || fflush(s->out) != 0 || ferror(s->out) != 0 ? -EIO : 0;
+    return fflush(s->out) != 0 || ferror(s->out) != 0 ? -EIO : 0;
 }

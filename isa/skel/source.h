@@ -8,13 +8,17 @@
 /* Lines, and NULL. */
 extern const char *const skel_prelude[];
 
+/* A file of one image has its functions numbered from 0 on. One that is added to as a program runs has those that are wanted then, of whatever
+ * image, by their numbers in the recording. */
 struct skel_source {
-    FILE *out, *table; /* the table of functions is written behind them */
-    uint32_t count;    /* functions so far; the next one's number */
+    FILE *out;
+    uint32_t number; /* the next function's */
+    uint32_t image;  /* of which image it is, by number */
 };
 
-/* False: there is no memory for the table. */
-RT_MUST_CHECK bool skel_source_begin(struct skel_source *s, FILE *out, const struct image *m);
+void skel_source_begin(FILE *out, const struct image *m);
+/* Of which the last part is what all have in common. */
+void skel_source_prelude(FILE *out);
 /* An analysed function. */
 void skel_source_function(struct skel_source *s, struct function *f);
 /* 0, or -errno: what has not been written. */

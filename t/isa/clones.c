@@ -74,7 +74,7 @@ static void settle(uint8_t *code, const struct clone_fixup *f, uint64_t count, u
                         : (int64_t)((uintptr_t)&slots[f[k].target] - thread);
         if (f[k].kind == CLONE_CODE)
             memcpy(at, &whole, 8);
-        else
+        else if (f[k].kind != CLONE_NUMBER) /* they begin with 0 */
             memcpy(at, &(int32_t){(int32_t)n}, 4);
     }
 }

@@ -35,7 +35,7 @@ recorded() {
     with 1 "$@" >cloned.out
     is "$? $(cksum <cloned.out)" "0 $(cksum <bare.out)" "$name: prints what it prints without them"
     "$SKEL" --source "$program" >all.c && gcc -O0 -w -shared -fPIC -o all.so all.c || diag "no skeletons"
-    sed -n '/^const struct skeleton_function/,$s/^    {0x\([0-9a-f]*\), f_.*/\1/p' all.c >functions
+    sed -n 's/^ENTRY([0-9]*, 0x\([0-9a-f]*\),.*/\1/p' all.c >functions
     SKELETON_KNOWN=1 "$CHECK" "$program" "$(printf %x $((bias)))" steps functions stream trace >said
     ok_run "$name: the recording is what single steps say" cmp stream recorded
     "$SKEL" --replay recorded --base "$(printf %x $((bias)))" all.so >replayed

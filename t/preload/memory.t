@@ -78,7 +78,7 @@ if setarch -R true 2>/dev/null; then
     is "$? $(cksum <cloned.out)" "0 $(cksum <bare.out)" "kernels: the same output"
     skeleton=$(echo exact/memory/*.c) recording=$(echo exact/memory/*.rec)
     gcc -O0 -w -shared -fPIC -o all.so "$skeleton" || diag "no skeleton"
-    sed -n '/^const struct skeleton_function/,$s/^    {0x\([0-9a-f]*\), f_.*/\1/p' "$skeleton" >functions
+    sed -n 's/^ENTRY([0-9]*, 0x\([0-9a-f]*\),.*/\1/p' "$skeleton" >functions
     SKELETON_KNOWN=1 "$REGTRACE_BUILD/t/isa/skeleton" ./kernels "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
     "$SKEL" --recording "$recording" all.so | grep -v '^#' >replayed
     diag "$(wc -l <trace) accesses by single steps, $(wc -l <replayed) replayed of $(stat -c %s stream) bytes"

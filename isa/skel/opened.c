@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See opened.h. */
+#include "isa/skel/opened.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int opened_open(struct opened *o, const char *path, const char *pattern, struct rt_error *e)
+{
+    *o = (struct opened){.image = NULL};
+    if (pattern != NULL && regcomp(&o->pattern, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+        rt_error_set(e, "%s is no extended regular expression", pattern);
+        return -EINVAL;
+    }
+    o->has_pattern = pattern != NULL;
+    o->image = image_open(path, e);
+    if (o->image == NULL) {
+        opened_close(o);
+        return -ENOENT;
+    }
+    o->code = code_open_jumps(o->image);
+    if (o->code == NULL) {
+        rt_error_set(e, "no memory left");
+        opened_close(o);
+        return -ENOMEM;
+    }
+    skel_find_claims(o->code, &o->claims);
+    return 0;
+}
+
+void opened_close(struct opened *o)
+{
+    free(o->claims.at);
+    if (o->code != NULL)
+        code_close(o->code);
+    if (o->image != NULL)
+        image_close(o->image);
+    if (o->has_pattern)
+        regfree(&o->pattern);
+    *o = (struct opened){.image = NULL};
+}
+
+bool opened_wants(const struct opened *o, const char *name, uint64_t start)
+{
+    const struct image *m = o->image;
+    bool named = false;
+    if (!o->has_pattern)
+        return true;
+    for (size_t k = image_symbols_from(m, start);
+         k < m->symbol_count && m->symbols[k].address == start; k++) {
+        named = named || image_is_function(&m->symbols[k]);
+        if (image_is_function(&m->symbols[k]) && image_name_fits(&o->pattern, m->symbols[k].name))
+            return true;
+    }
+    return !named && regexec(&o->pattern, name, 0, NULL, 0) == 0;
+}
+
+const char *opened_name(const struct opened *o, uint64_t start, char unnamed[32])
+{
+    const struct image_symbol *s = graph_symbol_at(o->image, start);
+    (void)snprintf(unnamed, 32, "0x%" PRIx64, start);
+    return s != NULL ? s->name : unnamed;
+}
+
+void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uint64_t start,
+                 char name[512], struct function *out)
+{
+    const struct code_range *r = code_range_of(o->code, call != 0 ? call : start);
+    char unnamed[32];
+    *out = (struct function){.code = o->code,
+                             .claims = &o->claims,
+                             .arena = arena,
+                             .name = name,
+                             .late = true,
+                             .call = call,
+                             .start = start};
+    if (r == NULL || start >= r->end) {
+        out->reason = "it belongs to no function";
+        return;
+    }
+    const char *of = opened_name(o, r->start, unnamed);
+    (void)snprintf(name, 512, "%.480s+0x%" PRIx64, of, start - r->start);
+    out->end = r->end;
+    if (!opened_wants(o, of, r->start))
+        out->reason = "its function is not meant";
+    else
+        skel_analyse(out);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See serve.h. */
+#include "isa/skel/serve.h"
+
+#include "isa/skel/clones.h"
+#include "isa/skel/opened.h"
+#include "isa/skel/source.h"
+
+#include "base/memory.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 15 }; /* of an instruction */
+
+struct served {
+    char *path, *functions;
+    struct opened o;
+    bool open, failed;
+};
+
+struct server {
+    const char *skeletons;
+    int fd; /* of that file; -1: not there yet */
+    struct served images[MEMORY_IMAGES];
+    struct arena arena;
+};
+
+static bool get(void *to, size_t n)
+{
+    for (size_t got = 0; got < n;) {
+        ssize_t rc = read(STDIN_FILENO, (char *)to + got, n - got);
+        if (rc == 0 || (rc < 0 && errno != EINTR))
+            return false;
+        got += rc > 0 ? (size_t)rc : 0;
+    }
+    return true;
+}
+
+static bool answer(uint64_t address, const void *bytes, size_t n)
+{
+    struct clone_answer a = {.address = address, .bytes = (uint32_t)n};
+    return sys_write_all(STDIN_FILENO, &a, sizeof a) == 0 &&
+           (n == 0 || sys_write_all(STDIN_FILENO, bytes, n) == 0);
+}
+
+static void take_image(struct server *s, const struct clone_question *q)
+{
+    struct served *m = &s->images[q->image];
+    if (m->open)
+        opened_close(&m->o);
+    free(m->path);
+    free(m->functions);
+    *m = (struct served){.path = strndup(q->path, sizeof q->path - 1),
+                         .functions = strndup(q->functions, sizeof q->functions - 1)};
+}
+
+/* Decoded when something is first asked of it. */
+static bool open_image(struct served *m)
+{
+    struct rt_error e = {{0}};
+    if (!m->open && !m->failed && m->path != NULL && m->functions != NULL)
+        m->open = opened_open(&m->o, m->path, m->functions, &e) == 0;
+    m->failed = !m->open;
+    return m->open;
+}
+
+/* The call that returns to that address; 0: none is known. */
+static uint64_t call_before(const struct code *c, uint64_t next)
+{
+    for (unsigned n = 2; n <= MOST_BYTES; n++) {
+        const uint8_t *flags = code_at(c, next - n);
+        struct instruction i;
+        if (flags != NULL && (*flags & CODE_START) != 0 && (*flags & CODE_UNSURE) == 0 &&
+            code_decode(c, next - n, &i) && i.next == next &&
+            (i.form.flow == FLOW_CALL || i.form.flow == FLOW_CALL_POINTER))
+            return i.at;
+    }
+    return 0;
+}
+
+static bool is_instruction(const struct code *c, uint64_t at)
+{
+    const uint8_t *flags = code_at(c, at);
+    return flags != NULL && (*flags & CODE_START) != 0 && (*flags & CODE_UNSURE) == 0;
+}
+
+/* One function, in one piece: a process that is killed leaves whole ones. */
+static bool write_skeleton(struct server *s, struct function *f, const struct clone_question *q)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (out == NULL)
+        return false;
+    if (s->fd < 0)
+        skel_source_prelude(out);
+    struct skel_source source = {.out = out, .number = q->number, .image = q->image};
+    skel_source_function(&source, f);
+    bool good = skel_source_end(&source) == 0;
+    good = fclose(out) == 0 && good;
+    if (good && s->fd < 0)
+        s->fd = open(s->skeletons, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    good = good && s->fd >= 0 && sys_write_all(s->fd, text, n) == 0;
+    free(text);
+    return good;
+}
+
+/* The file of clones; NULL: there can be none. */
+static char *make(struct server *s, const struct clone_question *q, size_t *bytes)
+{
+    struct served *m = &s->images[q->image];
+    struct function f;
+    struct clones c = {.number = q->number};
+    char name[512], *file = NULL;
+    if (!open_image(m))
+        return NULL;
+    uint64_t call = q->kind == CLONE_ASK_BEHIND ? call_before(m->o.code, q->address) : 0;
+    if (call == 0 && (q->kind == CLONE_ASK_BEHIND || !is_instruction(m->o.code, q->address)))
+        return NULL;
+    opened_late(&m->o, &s->arena, call, q->address, name, &f);
+    if (f.reason == NULL && clones_add(&c, &f) == NULL && write_skeleton(s, &f, q)) {
+        FILE *out = open_memstream(&file, bytes);
+        if (out != NULL && (clones_put(&c, out) != 0) + (fclose(out) != 0) != 0) {
+            free(file);
+            file = NULL;
+        }
+    }
+    clones_free(&c);
+    arena_empty(&s->arena);
+    return file;
+}
+
+int serve(const char *skeletons)
+{
+    static struct server s;
+    static struct clone_question q;
+    s.skeletons = skeletons;
+    s.fd = -1;
+    for (bool good = true; good && get(&q, sizeof q);) {
+        size_t bytes = 0;
+        char *file = NULL;
+        if (q.image >= MEMORY_IMAGES)
+            return 1;
+        q.path[sizeof q.path - 1] = q.functions[sizeof q.functions - 1] = '\0';
+        if (q.kind == CLONE_ASK_IMAGE) {
+            take_image(&s, &q);
+            continue;
+        }
+        file = make(&s, &q, &bytes);
+        good = answer(q.address, file, file != NULL ? bytes : 0);
+        free(file);
+    }
+    return 0;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * regtrace-skel --serve: clones that a traced process asks for as it runs (base/clone.h), of what its windows and signals find it in. */
+#ifndef REGTRACE_ISA_SKEL_SERVE_H
+#define REGTRACE_ISA_SKEL_SERVE_H
+
+/* Answers on standard input, which is a socket, until its other end is closed. Skeletons are added to that file before an answer is given. Exit status. Needs the
+ * stack that analyses do. */
+int serve(const char *skeletons);
+
+#endif
