@@ -2,13 +2,14 @@
  * Recordings for memory traces (seed 004): a file for each thread, memory/PID-TID.N.rec in the run's folder, and beside it the skeletons
  * that make accesses of them: memory/ID.c of an image, memory/PID-N.late.c of what was met as the process ran.
  *
- * The file begins with struct memory_head, then comes a buffer of MEMORY_BUFFER bytes. What was recorded in a window is a stretch:
- * struct memory_stretch at a multiple of 64, and behind it its bytes, as isa/skel/stream.h has them. The traced thread writes into the
- * buffer's pages, and when they are full behind what is in the file: of a stretch that is not closed the last bytes are in the buffer,
- * in front, and zeros behind them. Host byte order. */
+ * The file begins with a page that has struct memory_head, then comes a buffer of MEMORY_BUFFER bytes, then the log, whose last bytes are in the
+ * buffer: the traced thread writes into these pages, and when they are full behind what is in the file. What was recorded in a window
+ * is one stretch or several: struct memory_stretch at a multiple of 64 of the log, and behind it its bytes, as isa/skel/stream.h has them;
+ * then the next one. In a buffer there are zeros behind an open one. Host byte order. */
 #ifndef REGTRACE_BASE_MEMORY_H
 #define REGTRACE_BASE_MEMORY_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@
 #define MEMORY_STRETCH_MAGIC UINT32_C(0x54534d52)
 #define MEMORY_OPEN UINT64_MAX
 #define MEMORY_BUFFER ((size_t)1 << 20)
+#define MEMORY_PAGE ((size_t)4096)
+#define MEMORY_LOG (MEMORY_PAGE + MEMORY_BUFFER) /* offset of the log's bytes in the file */
+#define MEMORY_MOVED (UINT64_C(1) << 63)
 
 /* An executable or library. Its functions have the numbers from `first` on in recordings. */
 struct memory_image {
@@ -32,16 +36,18 @@ struct memory_head {
     uint32_t head_bytes;
     uint32_t pid, tid; /* the thread's number, as in /threads */
     int32_t rank;      /* as last known, -1: none */
-    uint64_t data;     /* offset of where the buffer's bytes belong */
-    uint64_t first;    /* offset of the first stretch, 0: there is none */
-    uint64_t fs;       /* the thread's segment base */
+    /* Bytes of the log that are behind the buffer; MEMORY_MOVED: what the buffer holds is among them, and to be passed over. */
+    _Atomic uint64_t tail;
+    /* Where in the log the last stretch ends; MEMORY_OPEN: it is open. What is behind is nothing. */
+    _Atomic uint64_t closed;
+    uint64_t fs; /* the thread's segment base */
     uint32_t image_count, zero;
     char late
         [48]; /* file beside this one, if there is one: further functions, with numbers of their own */
     char program[512]; /* path */
     struct memory_image images[MEMORY_IMAGES];
 };
-_Static_assert(sizeof(struct memory_head) <= 4096, "the head is a page");
+_Static_assert(sizeof(struct memory_head) <= MEMORY_PAGE, "the head is a page");
 
 enum memory_end {
     MEMORY_CLOSED,  /* with its window */
@@ -54,11 +60,10 @@ enum memory_end {
 struct memory_stretch {
     uint32_t magic;
     int32_t window;
-    uint64_t
-        bytes; /* MEMORY_OPEN: the thread or process ended before it did: up to the last byte that is not 0 */
-    uint64_t next; /* offset of the next one, 0: there is none */
-    uint32_t end;  /* enum memory_end */
-    uint32_t zero[9];
+    /* MEMORY_OPEN: the thread or process ended before it did: up to the last byte that is not 0. */
+    uint64_t bytes;
+    uint32_t end; /* enum memory_end */
+    uint32_t zero[11];
 };
 _Static_assert(sizeof(struct memory_stretch) == 64, "stretches begin at multiples of it");
 

@@ -25,20 +25,48 @@ void longjmp_resolve(void)
     }
 }
 
-/* The stack pointer that the jump restores. glibc stores it mangled (sysdeps/x86_64/jmpbuf-offsets.h, PTR_DEMANGLE);
- * 0 where we do not know the layout: then later calls show what is gone. */
-static uintptr_t target_stack(const jmp_buf env)
-{
+/* Where glibc has registers: rbx, rbp, r12 to r15, the stack pointer, where to go on; rbp and the last two mangled
+ * (sysdeps/x86_64/jmpbuf-offsets.h, PTR_MANGLE). Where we do not know the layout 0s: then later calls show what is gone. */
+enum { KEPT = 6, WORDS = 8 };
 #if defined(__x86_64__) && defined(__GLIBC__)
-    uintptr_t value;
-    __builtin_memcpy(&value, (const char *)env + 6 * sizeof value, sizeof value);
+static uintptr_t demangle(uintptr_t value)
+{
     __asm__("ror $0x11, %0\n\txor %%fs:0x30, %0" : "+r"(value) : : "cc");
     return value;
-#else
-    (void)env;
-    return 0;
-#endif
 }
+
+static uintptr_t mangle(uintptr_t value)
+{
+    __asm__("xor %%fs:0x30, %0\n\trol $0x11, %0" : "+r"(value) : : "cc");
+    return value;
+}
+
+static void read_target(const jmp_buf env, uintptr_t words[WORDS])
+{
+    __builtin_memcpy(words, env, WORDS * sizeof *words);
+    words[1] = demangle(words[1]);
+    words[KEPT] = demangle(words[KEPT]);
+    words[KEPT + 1] = demangle(words[KEPT + 1]);
+}
+
+static void write_target(jmp_buf env, uintptr_t at)
+{
+    at = mangle(at);
+    __builtin_memcpy((char *)env + (KEPT + 1) * sizeof at, &at, sizeof at);
+}
+#else
+static void read_target(const jmp_buf env, uintptr_t words[WORDS])
+{
+    (void)env;
+    __builtin_memset(words, 0, WORDS * sizeof *words);
+}
+
+static void write_target(jmp_buf env, uintptr_t at)
+{
+    (void)env;
+    (void)at;
+}
+#endif
 
 /* A jump to another stack (a coroutine's) says nothing of this one. */
 static void leave_frames(uintptr_t stack)
@@ -57,8 +85,17 @@ static void leave_frames(uintptr_t stack)
 
 static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
 {
-    if (process.traced)
-        leave_frames(target_stack(env));
+    uintptr_t words[WORDS];
+    sigjmp_buf copy; /* the program may use its own again */
+    if (process.traced) {
+        read_target(env, words);
+        leave_frames(words[KEPT]);
+    }
+    if (process.traced && process.memory && words[KEPT] != 0 && !recorder_self.in_toolkit) {
+        __builtin_memcpy(copy, env, sizeof(jmp_buf));
+        write_target(copy, memory_jumps_to(words[KEPT + 1], words, words[KEPT]));
+        env = copy;
+    }
     jump_function *go = real[which];
     if (go == NULL) { /* before our constructor */
         longjmp_resolve();

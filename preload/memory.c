@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "preload/interpose.h"
 #include "preload/memory_file.h"
+#include "preload/memory_frames.h"
 #include "preload/probe_clones.h"
 
 #include <string.h>
@@ -21,7 +22,6 @@
 #include <unistd.h>
 
 #define FURTHEST ((uintptr_t)64 << 20) /* that a jump goes up a stack */
-#define TRAP_FLAG 0x100
 
 static __thread struct memory_interrupted interrupted;
 static __thread struct memory_handler *handlers;
@@ -29,7 +29,7 @@ static __thread struct memory_file *file; /* of the thread; NULL: none yet */
 static __thread uint64_t
     unwound_at; /* how far it had recorded when an unwinder first met a clone; 0: none has */
 static __thread bool withheld;
-static __thread bool leaves; /* by single steps, to the next place that it can leave from */
+static __thread bool wanted; /* a window is open */
 static __thread struct {     /* what came of the window */
     uint64_t bytes;
     enum memory_end end;
@@ -74,98 +74,40 @@ void memory_interrupt_over(struct memory_interrupted before)
     interrupted = before;
 }
 
-/* --- return addresses ---------------------------------------------------------------------------------------- */
-
-/* Of the thread's own stack, from there to `to`. Words that look so and are none are left from calls that are over. */
-__attribute__((no_sanitize("address"))) static bool has_frames(uintptr_t from, uintptr_t to)
-{
-    for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8)
-        if (probe_clone_return(*(const uintptr_t *)at) != 0) /* NOLINT: the thread's stack */
-            return true;
-    return false;
-}
-
-__attribute__((no_sanitize("address"))) static void leave_frames(void)
-{
-    uintptr_t low, high, from = stack_now();
-    if (!probe_stack_ends(&low, &high) || from < low || from >= high)
-        return;
-    for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= high; at += 8) {
-        uintptr_t *word = (uintptr_t *)at; /* NOLINT: the thread's stack */
-        uintptr_t back = probe_clone_return(*word);
-        if (back != 0)
-            *word = back;
-    }
-}
-
-/* --- mid-function --------------------------------------------------------------------------------------------- */
-
-/* The thread goes on in a clone of what it is in. */
-static void enter_late(void)
-{
-    ucontext_t *uc = interrupted.context;
-    uintptr_t *back = (uintptr_t *)interrupted.stack; /* NOLINT: the thread's stack */
-    uintptr_t clone = interrupted.entered ? probe_clone_behind(*back)
-                      : uc != NULL        ? probe_clone_at(interrupted.at)
-                                          : 0;
-    if (clone != 0 && interrupted.entered)
-        *back = clone;
-    else if (clone != 0)
-        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)clone;
-}
-
-/* A thread that was interrupted in a clone goes on in the function, at once or as soon as what records there is over. */
-static void leave_clone(ucontext_t *uc)
-{
-    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP], there = probe_clone_leave(at);
-    bool stepped = leaves;
-    leaves = there == 0 && probe_clones_have(at);
-    if (there != 0)
-        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)there;
-    if (leaves)
-        uc->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
-    else if (stepped)
-        uc->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-}
-
-bool memory_stepped(const siginfo_t *info, void *context)
-{
-    if (!leaves || info->si_code != TRAP_TRACE)
-        return false;
-    leave_clone(context);
-    return true;
-}
-
 /* --- stretches ------------------------------------------------------------------------------------------------ */
 
-static void begin(struct recorder_thread *t)
+/* A child that nobody saw made has its parent's memory, and not its file's. */
+static bool is_open(void)
+{
+    return file != NULL && memory_file_is_open(file) && !recorder_was_forked();
+}
+
+/* Not while a handler runs: when it ends. */
+static void begin(const struct recorder_thread *t)
 {
     unwound_at = 0;
-    leave_frames();
+    if (!wanted || handlers != NULL || probe_clones_have(interrupted.at))
+        return;
+    memory_leave_frames(stack_now());
     if (file == NULL)
         file = memory_file_make(t->tid, &clone_slots[CLONE_RECORDING]);
     if (file == NULL || !memory_file_begin(file, t->window)) {
         result.end = MEMORY_NO_ROOM;
+        wanted = false;
         return;
     }
     result.end = MEMORY_CLOSED;
     clone_slots[CLONE_ENTER] = 1;
-    enter_late();
 }
 
 static void end(enum memory_end how, uint64_t at)
 {
     clone_slots[CLONE_ENTER] = 0;
-    result.bytes = memory_file_end(file, how, at, how != MEMORY_AMID);
+    result.bytes += memory_file_end(file, how, at, how != MEMORY_AMID);
     result.end = memory_file_has_failed(file) ? MEMORY_NO_ROOM : how;
-    leave_frames();
+    memory_leave_frames(stack_now());
     if (interrupted.context != NULL && probe_clones_have(interrupted.at))
-        leave_clone(interrupted.context);
-}
-
-static bool is_open(void)
-{
-    return file != NULL && memory_file_is_open(file);
+        memory_leave_clone(interrupted.context);
 }
 
 void memory_opened(struct recorder_thread *t)
@@ -174,8 +116,10 @@ void memory_opened(struct recorder_thread *t)
         return;
     result.bytes = 0;
     result.end = MEMORY_NEVER;
-    if (handlers == NULL && !probe_clones_have(interrupted.at))
-        begin(t);
+    wanted = true;
+    begin(t);
+    if (is_open())
+        memory_enter_late(&interrupted);
 }
 
 void memory_closes(struct recorder_thread *t)
@@ -185,6 +129,7 @@ void memory_closes(struct recorder_thread *t)
         end(MEMORY_JUMPED, unwound_at);
     else if (is_open())
         end(probe_clones_have(interrupted.at) ? MEMORY_AMID : MEMORY_CLOSED, memory_file_at(file));
+    wanted = false;
     if (process.memory)
         (void)recorder_emit(t, EV_MEMORY, result.bytes, result.end);
 }
@@ -200,6 +145,7 @@ void memory_thread_end(void)
 void memory_forked(void)
 {
     clone_slots[CLONE_ENTER] = 0;
+    wanted = false;
     if (file != NULL)
         memory_file_forget(file);
 }
@@ -213,25 +159,54 @@ void memory_vfork(bool begins)
 }
 
 /* A handler is left by a jump to whatever does not lie between us and its frame. */
-void memory_jumped(uintptr_t from, uintptr_t to)
+static void leave_stack(uintptr_t from, uintptr_t to)
 {
     bool amid = false, left = false;
     uint64_t enter = 0;
     for (; handlers != NULL && !(to > from && to < (uintptr_t)handlers);
          handlers = handlers->outer) {
-        amid = amid || handlers->shown != handlers->at || has_frames(from, (uintptr_t)handlers);
+        amid =
+            amid || handlers->shown != handlers->at || memory_has_frames(from, (uintptr_t)handlers);
         left = true;
         from = handlers->stack;
         enter = handlers->enter;
     }
-    if (!is_open())
-        return;
     /* To another stack, or nobody knows where: there may be frames of clones in between. */
     bool near = to > from && to - from < FURTHEST;
-    if (amid || !near || has_frames(from, to))
+    if (is_open() && (amid || !near || memory_has_frames(from, to)))
         end(MEMORY_JUMPED, memory_file_at(file));
-    else if (left)
+    else if (is_open() && left)
         clone_slots[CLONE_ENTER] = enter;
+}
+
+void memory_jumped(uintptr_t from, uintptr_t to)
+{
+    if (!wanted && handlers == NULL)
+        return;
+    uint64_t mask = sys_block_signals();
+    leave_stack(from, to);
+    sys_restore_signals(mask);
+}
+
+/* Recording goes on where it leads. */
+uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+{
+    uintptr_t itself = probe_clone_return(at);
+    if (!wanted)
+        return itself != 0 ? itself : at;
+    uint64_t mask = sys_block_signals();
+    bool open = is_open();
+    if (open && itself != 0) { /* it has gone on behind that call before */
+        end(MEMORY_JUMPED, memory_file_at(file));
+        open = false;
+    }
+    at = itself != 0 ? itself : at;
+    if (!open)
+        begin(&recorder_self);
+    if (!open && is_open())
+        at = memory_enter_target(at, kept, stack);
+    sys_restore_signals(mask);
+    return at;
 }
 
 void memory_unwound(uintptr_t at)
@@ -242,9 +217,16 @@ void memory_unwound(uintptr_t at)
 
 void memory_caught(void)
 {
-    if (unwound_at != 0 && is_open())
-        end(MEMORY_JUMPED, unwound_at);
-    unwound_at = 0;
+    if (unwound_at == 0 || !is_open()) {
+        unwound_at = 0;
+        return;
+    }
+    uint64_t mask = sys_block_signals();
+    end(MEMORY_JUMPED, unwound_at);
+    begin(&recorder_self);
+    if (is_open())
+        memory_enter_late(&interrupted);
+    sys_restore_signals(mask);
 }
 
 /* --- signals ---------------------------------------------------------------------------------------------------- */
@@ -276,7 +258,6 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
 /* A window that opened meanwhile has waited for this. */
 void memory_handler_ends(const struct memory_handler *h, void *context)
 {
-    struct recorder_thread *t = &recorder_self;
     ucontext_t *uc = context;
     if (!process.memory)
         return;
@@ -293,11 +274,13 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     if (is_open())
         clone_slots[CLONE_ENTER] = h->enter;
     else if (h->shown != h->at && !elsewhere)
-        leave_clone(uc);
-    if (!is_open() && t->recording != 0 && process.traced && result.end == MEMORY_NEVER) {
+        memory_leave_clone(uc);
+    if (!is_open() && wanted && process.traced) {
         uint64_t mask = sys_block_signals();
         struct memory_interrupted before = memory_interrupt_by(context);
-        memory_opened(t);
+        begin(&recorder_self);
+        if (is_open())
+            memory_enter_late(&interrupted);
         memory_interrupt_over(before);
         sys_restore_signals(mask);
     }
@@ -349,7 +332,8 @@ bool memory_faulted(int signo, const siginfo_t *info, void *context)
     if (was_open && !memory_file_is_open(file)) {
         clone_slots[CLONE_ENTER] = 0;
         result.end = MEMORY_NO_ROOM;
-        leave_clone(uc);
+        wanted = false;
+        memory_leave_clone(uc);
     }
     return true;
 }
@@ -458,6 +442,13 @@ void memory_jumped(uintptr_t from, uintptr_t to)
 
 void memory_caught(void)
 {
+}
+
+uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+{
+    (void)kept;
+    (void)stack;
+    return at;
 }
 
 void memory_unwound(uintptr_t at)

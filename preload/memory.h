@@ -51,6 +51,8 @@ void memory_handler_ends(const struct memory_handler *h, void *context);
 
 /* The thread leaves all frames between these stack pointers, without coming back to them. */
 void memory_jumped(uintptr_t from, uintptr_t to);
+/* ... and goes on there, behind a call of setjmp, with these registers: rbx, rbp, r12 to r15, the stack pointer. Where it is to go instead. */
+uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
 /* An exception has been caught. */
 void memory_caught(void);
 /* An unwinder has come to that address. */

@@ -23,17 +23,18 @@
 #define GUARD ((size_t)64 << 10)
 #define PROGRAMS 100000u
 #define GROUP 128u /* bytes that one group of stores reaches: less than GUARD */
-#define PAGE ((uint64_t)4096)
+#define HEAD sizeof(struct memory_stretch)
 
 struct memory_file {
-    uint8_t *at; /* PIECE bytes, and GUARD */
+    uint8_t *at; /* the buffer: PIECE bytes, and GUARD; the head is before it */
     uint64_t *pointer;
-    uint64_t data;             /* offset in the file of what is at `at` */
-    uint64_t stretch;          /* offset of the open one, 0: none */
-    uint64_t last;             /* of the one before, 0: none */
+    uint64_t flushed;          /* bytes of the log that are in the file */
+    uint64_t stretch;          /* where in the log the open one is */
+    size_t used;               /* bytes of the buffer that hold what is over */
+    bool open;                 /* a stretch is */
     bool made;                 /* the file is there */
     bool failed;               /* ... or cannot be */
-    bool wrapped;              /* all of the piece may be written */
+    bool wrapped;              /* all of the buffer may be written */
     uint32_t tid, image_count; /* images that the head names */
     char path[PATH_MAX];
 };
@@ -48,26 +49,32 @@ static void close_fd(int fd)
     (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
+static struct memory_head *head_of(const struct memory_file *f)
+{
+    return (struct memory_head *)(void *)(f->at - MEMORY_PAGE);
+}
+
 /* Memory that is nobody's, to be written over and over. */
 static bool use_scratch(struct memory_file *f)
 {
-    return map(f->at, PIECE, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == (long)f->at;
+    uint8_t *from = f->at - MEMORY_PAGE;
+    return map(from, MEMORY_LOG, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == (long)from;
 }
 
 struct memory_file *memory_file_make(uint32_t tid, uint64_t *pointer)
 {
     long own = map(NULL, sizeof(struct memory_file), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    long at =
-        map(NULL, PIECE + GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long at = map(NULL, MEMORY_LOG + GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0);
     if ((own < 0 && own > -4096) || (at < 0 && at > -4096))
         return NULL;
     struct memory_file *f = (struct memory_file *)own; /* NOLINT: the kernel's address */
-    f->at = (uint8_t *)at;                             /* NOLINT */
+    f->at = (uint8_t *)at + MEMORY_PAGE;               /* NOLINT */
     f->pointer = pointer;
     f->tid = tid;
-    *pointer = (uint64_t)at;
+    *pointer = (uint64_t)(uintptr_t)f->at;
     return f;
 }
 
@@ -116,17 +123,18 @@ static bool put_at(int fd, const void *bytes, size_t n, uint64_t offset)
 }
 
 /* A hole in it could not be filled on a full disk, and would kill. */
-static bool map_piece(struct memory_file *f, int fd)
+static bool map_file(struct memory_file *f, int fd)
 {
-    static const uint8_t zeros[PAGE];
-    long rc = sys_call6(SYS_fallocate, fd, 0, (long)PAGE, (long)PIECE, 0, 0);
-    for (uint64_t at = PAGE; rc == -EOPNOTSUPP && at < PAGE + PIECE; at += sizeof zeros)
+    static const uint8_t zeros[MEMORY_PAGE];
+    uint8_t *from = f->at - MEMORY_PAGE;
+    long rc = sys_call6(SYS_fallocate, fd, 0, 0, (long)MEMORY_LOG, 0, 0);
+    for (uint64_t at = 0; rc == -EOPNOTSUPP && at < MEMORY_LOG; at += sizeof zeros)
         if (!put_at(fd, zeros, sizeof zeros, at))
             return false;
     if ((rc != 0 && rc != -EOPNOTSUPP) ||
-        map(f->at, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, PAGE) != (long)f->at)
+        map(from, MEMORY_LOG, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != (long)from)
         return false;
-    (void)sys_call6(SYS_madvise, (long)f->at, (long)PIECE, MADV_DONTFORK, 0, 0, 0);
+    (void)sys_call6(SYS_madvise, (long)from, (long)MEMORY_LOG, MADV_DONTFORK, 0, 0, 0);
     return true;
 }
 
@@ -147,7 +155,7 @@ static bool put_skeleton(const char *path, const char *text, size_t bytes)
 }
 
 /* Further images may come: their skeletons are there before the head names them. */
-static bool put_images(struct memory_file *f, int fd)
+static bool put_images(struct memory_file *f)
 {
     struct memory_image images[MEMORY_IMAGES];
     char path[PATH_MAX];
@@ -160,24 +168,26 @@ static bool put_images(struct memory_file *f, int fd)
         if (length < 0 || length >= (int)sizeof path || !put_skeleton(path, text, bytes))
             return false;
     }
-    f->image_count = n;
-    return put_at(fd, images, n * sizeof *images, offsetof(struct memory_head, images)) &&
-           put_at(fd, &n, sizeof n, offsetof(struct memory_head, image_count));
+    memcpy(head_of(f)->images, images, n * sizeof *images);
+    head_of(f)->image_count = f->image_count = n;
+    return true;
 }
 
-static bool put_head(struct memory_file *f, int fd)
+static bool put_head(struct memory_file *f)
 {
-    struct memory_head head = {.head_bytes = (uint32_t)PAGE,
-                               .pid = process.pid,
-                               .tid = f->tid,
-                               .rank = -1,
-                               .data = f->data,
-                               .fs = (uint64_t)(uintptr_t)__builtin_thread_pointer()};
-    memcpy(head.magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC);
-    (void)snprintf(head.late, sizeof head.late, "%s", probe_clones_late_name());
-    (void)snprintf(head.program, sizeof head.program, "%.500s", process.id.executable);
+    struct memory_head *h = head_of(f);
+    *h = (struct memory_head){.head_bytes = (uint32_t)MEMORY_PAGE,
+                              .pid = process.pid,
+                              .tid = f->tid,
+                              .rank = -1,
+                              .fs = (uint64_t)(uintptr_t)__builtin_thread_pointer()};
+    (void)snprintf(h->late, sizeof h->late, "%s", probe_clones_late_name());
+    (void)snprintf(h->program, sizeof h->program, "%.500s", process.id.executable);
     f->image_count = 0;
-    return put_at(fd, &head, sizeof head, 0) && put_images(f, fd);
+    if (!put_images(f))
+        return false;
+    memcpy(h->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC);
+    return true;
 }
 
 static bool make(struct memory_file *f)
@@ -196,16 +206,15 @@ static bool make(struct memory_file *f)
             break;
         close_fd(there);
     }
-    f->data = PAGE + PIECE;
-    f->last = 0;
+    f->flushed = f->used = 0;
     if (n <= 0 || n >= (int)sizeof f->path)
         return false;
     struct writing w = begin_writing(f->path, O_RDWR | O_CREAT | O_TRUNC);
-    bool good = w.fd >= 0 && put_head(f, w.fd) && map_piece(f, w.fd);
+    bool good = w.fd >= 0 && map_file(f, w.fd);
     end_writing(&w);
     *f->pointer = (uint64_t)(uintptr_t)f->at;
     f->wrapped = false;
-    return good;
+    return good && put_head(f);
 }
 
 /* --- stretches -------------------------------------------------------------------------------------------------- */
@@ -221,14 +230,14 @@ static bool fail(struct memory_file *f)
     return false;
 }
 
-static size_t used(const struct memory_file *f)
+static size_t written(const struct memory_file *f)
 {
     return (size_t)(*f->pointer - (uint64_t)(uintptr_t)f->at);
 }
 
 uint64_t memory_file_at(const struct memory_file *f)
 {
-    return f->data + used(f);
+    return f->flushed + written(f);
 }
 
 bool memory_file_has_failed(const struct memory_file *f)
@@ -238,84 +247,109 @@ bool memory_file_has_failed(const struct memory_file *f)
 
 bool memory_file_is_open(const struct memory_file *f)
 {
-    return f->stretch != 0;
+    return f->open;
 }
 
-/* Those before lead to it: the head, or the last stretch. */
-static bool link_to(const struct memory_file *f, int fd, uint64_t at)
+static size_t smaller(size_t a, size_t b)
 {
-    int32_t rank = atomic_load(&recorder_stream.header->rank);
-    uint64_t from = f->last != 0 ? f->last + offsetof(struct memory_stretch, next)
-                                 : offsetof(struct memory_head, first);
-    return put_at(fd, &at, sizeof at, from) &&
-           put_at(fd, &rank, sizeof rank, offsetof(struct memory_head, rank));
+    return a < b ? a : b;
 }
 
-/* From there on the piece holds what follows in the file. */
-static bool move_to(struct memory_file *f, int fd, uint64_t data)
+/* The first bytes of the buffer go into the file; those of a group that is being written stay. Whoever is killed meanwhile has them once. */
+static bool flush(struct memory_file *f, size_t bytes)
 {
-    f->data = data;
-    return put_at(fd, &data, sizeof data, offsetof(struct memory_head, data));
+    struct memory_head *h = head_of(f);
+    struct writing w = begin_writing(f->path, O_RDWR);
+    bool good = w.fd >= 0 && put_at(w.fd, f->at, bytes, MEMORY_LOG + f->flushed);
+    end_writing(&w);
+    if (!good)
+        return false;
+    f->flushed += bytes;
+    atomic_store_explicit(&h->tail, f->flushed | MEMORY_MOVED, memory_order_release);
+    size_t rest = smaller(PIECE - bytes, f->open ? 2 * GROUP : 0);
+    memmove(f->at, f->at + bytes, rest);
+    memset(f->at + rest, 0, PIECE - rest);
+    f->used = 0;
+    atomic_store_explicit(&h->tail, f->flushed, memory_order_release);
+    return true;
+}
+
+/* Where the next stretch may begin in the buffer. */
+static size_t next_place(const struct memory_file *f)
+{
+    return (size_t)(((f->flushed + f->used + HEAD - 1) & ~(uint64_t)(HEAD - 1)) - f->flushed);
 }
 
 bool memory_file_begin(struct memory_file *f, int32_t window)
 {
-    struct memory_stretch s = {
-        .magic = MEMORY_STRETCH_MAGIC, .window = window, .bytes = MEMORY_OPEN};
     if (f->failed)
         return false;
     if (!f->made && !make(f))
         return fail(f);
     f->made = true;
-    uint64_t at = (f->data + sizeof s - 1) & ~(uint64_t)(sizeof s - 1);
-    struct writing w = begin_writing(f->path, O_RDWR);
-    bool good =
-        w.fd >= 0 && (probe_clones_images(NULL, 0) == f->image_count || put_images(f, w.fd)) &&
-        put_at(w.fd, &s, sizeof s, at) && link_to(f, w.fd, at) && move_to(f, w.fd, at + sizeof s);
-    end_writing(&w);
-    if (!good)
+    if ((probe_clones_images(NULL, 0) != f->image_count && !put_images(f)) ||
+        (next_place(f) + HEAD + 4 * GROUP > PIECE && !flush(f, f->used)))
         return fail(f);
-    /* What is there must not be taken for the end of what a killed thread recorded. */
-    memset(f->at, 0, f->wrapped || used(f) + GROUP > PIECE ? PIECE : used(f) + GROUP);
+    /* What nobody wanted must not be taken for what a killed thread has recorded. */
+    size_t at = next_place(f), end = f->wrapped ? PIECE : smaller(written(f) + GROUP, PIECE);
+    if (end > f->used)
+        memset(f->at + f->used, 0, end - f->used);
     f->wrapped = false;
-    *f->pointer = (uint64_t)(uintptr_t)f->at;
-    f->stretch = at;
+    head_of(f)->rank = atomic_load(&recorder_stream.header->rank);
+    *(struct memory_stretch *)(void *)(f->at + at) = (struct memory_stretch){
+        .magic = MEMORY_STRETCH_MAGIC, .window = window, .bytes = MEMORY_OPEN};
+    atomic_store_explicit(&head_of(f)->closed, MEMORY_OPEN, memory_order_release);
+    f->stretch = f->flushed + at;
+    f->open = true;
+    *f->pointer = (uint64_t)(uintptr_t)f->at + at + HEAD;
     return true;
+}
+
+/* The header of the stretch, which may be in the file by now. */
+static bool put_end(struct memory_file *f, uint64_t bytes, enum memory_end how)
+{
+    struct memory_stretch s = {.bytes = bytes, .end = how};
+    if (f->stretch >= f->flushed) {
+        struct memory_stretch *there =
+            (struct memory_stretch *)(void *)(f->at + (f->stretch - f->flushed));
+        there->end = s.end;
+        atomic_thread_fence(memory_order_release);
+        there->bytes = bytes;
+        return true;
+    }
+    struct writing w = begin_writing(f->path, O_RDWR);
+    uint64_t at = MEMORY_LOG + f->stretch;
+    bool good = w.fd >= 0 &&
+                put_at(w.fd, &s.end, sizeof s.end, at + offsetof(struct memory_stretch, end)) &&
+                put_at(w.fd, &s.bytes, sizeof s.bytes, at + offsetof(struct memory_stretch, bytes));
+    end_writing(&w);
+    return good;
 }
 
 uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at, bool whole)
 {
-    static const uint8_t token_end; /* isa/skel/stream.h */
-    uint64_t bytes = at + whole - f->stretch - sizeof(struct memory_stretch);
-    uint32_t end = how;
-    struct writing w = begin_writing(f->path, O_RDWR);
-    bool good =
-        (w.fd >= 0 && put_at(w.fd, f->at, (size_t)(at - f->data), f->data) &&
-         put_at(w.fd, &token_end, whole, at) &&
-         put_at(w.fd, &end, sizeof end, f->stretch + offsetof(struct memory_stretch, end)) &&
-         put_at(w.fd, &bytes, sizeof bytes, f->stretch + offsetof(struct memory_stretch, bytes)));
-    end_writing(&w);
-    f->data = at + whole;
-    f->last = f->stretch;
-    f->stretch = 0;
-    if (!good && !f->failed) /* the rest is in the buffer: it stays the last */
+    uint64_t bytes = at + whole - f->stretch - HEAD;
+    if (at < f->flushed) { /* what follows is dropped, from the file as well */
+        f->flushed = at;
+        atomic_store_explicit(&head_of(f)->tail, at, memory_order_release);
+    }
+    size_t end = (size_t)(at - f->flushed), dropped = smaller(written(f) + GROUP, PIECE);
+    if (end == PIECE && whole && flush(f, end))
+        end = dropped = 0;
+    if (dropped > end)
+        memset(f->at + end, 0, dropped - end); /* TOKEN_END is 0 */
+    f->used = smaller(end + whole, PIECE);
+    f->open = false;
+    *f->pointer = (uint64_t)(uintptr_t)f->at + f->used;
+    if (!put_end(f, bytes, how) && !f->failed)
         (void)fail(f);
+    atomic_store_explicit(&head_of(f)->closed, f->stretch + HEAD + bytes, memory_order_release);
     return bytes;
 }
 
 bool memory_file_has(const struct memory_file *f, uintptr_t at)
 {
     return at - (uintptr_t)f->at < PIECE + GUARD;
-}
-
-/* What is there goes into the file. */
-static bool put_piece(struct memory_file *f, size_t bytes)
-{
-    struct writing w = begin_writing(f->path, O_RDWR);
-    bool good =
-        w.fd >= 0 && put_at(w.fd, f->at, bytes, f->data) && move_to(f, w.fd, f->data + bytes);
-    end_writing(&w);
-    return good;
 }
 
 uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer)
@@ -326,33 +360,32 @@ uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer)
         return pointer;
     }
     size_t bytes = pointer - start;
-    *f->pointer = pointer;
-    f->wrapped = true;
-    if (f->stretch == 0)
-        return start;
     uint64_t most = process.options.number[OPT_max_size];
-    if ((most != 0 && f->data + bytes > most) || !put_piece(f, bytes)) {
-        (void)memory_file_end(f, MEMORY_NO_ROOM, f->data, false);
+    *f->pointer = pointer;
+    if (!f->open) {
+        f->wrapped = true;
+        if (f->used > PIECE / 2 && !flush(f, f->used))
+            (void)fail(f);
+        return start + f->used;
+    }
+    if ((most != 0 && f->flushed + bytes > most) || !flush(f, bytes)) {
+        (void)memory_file_end(f, MEMORY_NO_ROOM, f->flushed + bytes, false);
         (void)fail(f);
         return start;
     }
-    size_t rest = bytes < PIECE ? PIECE - bytes : 0; /* of a group that is being written */
-    memmove(f->at, f->at + bytes, rest);
-    memset(f->at + rest, 0, PIECE - rest);
-    f->wrapped = false;
     return start;
 }
 
 void memory_file_close(struct memory_file *f)
 {
-    (void)sys_call6(SYS_munmap, (long)f->at, PIECE + GUARD, 0, 0, 0, 0);
+    (void)sys_call6(SYS_munmap, (long)(f->at - MEMORY_PAGE), MEMORY_LOG + GUARD, 0, 0, 0, 0);
     (void)sys_call6(SYS_munmap, (long)f, sizeof *f, 0, 0, 0, 0);
 }
 
 void memory_file_forget(struct memory_file *f)
 {
-    f->made = f->failed = false;
-    f->stretch = 0;
+    f->made = f->failed = f->open = false;
+    f->flushed = f->used = 0;
     (void)use_scratch(f);
 }
 

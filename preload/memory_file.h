@@ -17,7 +17,7 @@ struct memory_file *memory_file_make(uint32_t tid, uint64_t *pointer);
 bool memory_file_begin(struct memory_file *f, int32_t window);
 bool memory_file_has_failed(const struct memory_file *f);
 bool memory_file_is_open(const struct memory_file *f);
-/* How much has been written: an offset of the file. */
+/* How much has been written: an offset of the log. */
 uint64_t memory_file_at(const struct memory_file *f);
 /* The open stretch ends there; whole: not within a function's own instructions, which is recorded. Its bytes. */
 uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at, bool whole);

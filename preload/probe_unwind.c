@@ -11,6 +11,7 @@
 #include "preload/interpose.h"
 #include "preload/memory.h"
 #include "preload/probe_sites.h"
+#include "preload/walk.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -340,6 +341,18 @@ static const uint8_t *find(const struct probe_unwind_table *u, uintptr_t at, uin
     return at < *to ? entry : NULL;
 }
 
+const uint8_t *walk_table(uintptr_t at)
+{
+    __typeof__(&_dl_find_object) next = NEXT(_dl_find_object);
+    struct dl_find_object image;
+    uintptr_t from, to;
+    for (const struct probe_unwind_table *u = atomic_load_explicit(&tables, memory_order_acquire);
+         u != NULL; u = u->next)
+        if (find(u, at, &from, &to) != NULL)
+            return u->header;
+    return next != NULL && next((void *)at, &image) == 0 ? image.dlfo_eh_frame : NULL; /* NOLINT */
+}
+
 PRELOAD_EXPORT int _dl_find_object(void *address, struct dl_find_object *result)
 {
     __typeof__(&_dl_find_object) next = NEXT(_dl_find_object);
@@ -360,6 +373,14 @@ PRELOAD_EXPORT int _dl_find_object(void *address, struct dl_find_object *result)
         return rc;
     }
     return rc;
+}
+
+#else
+
+const uint8_t *walk_table(uintptr_t at)
+{
+    (void)at;
+    return NULL;
 }
 
 #endif

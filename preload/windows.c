@@ -202,13 +202,13 @@ uint32_t windows_sync(struct recorder_thread *t)
     return t->recording;
 }
 
-/* Threads that compute, and ask for nothing, are to be sampled too: they are told. */
+/* Threads that compute, and ask for nothing, are to be sampled too, and their accesses recorded: they are told. */
 static void bump_epoch(struct recorder_thread *t)
 {
     uint32_t before = atomic_fetch_add_explicit(&recorder_epoch, 1, memory_order_acq_rel);
     if (t->epoch == before)
         t->epoch = before + 1;
-    if (sampling_is_on() || counters_are_on())
+    if (sampling_is_on() || counters_are_on() || process.memory)
         timers_sync_needed(NULL);
 }
 

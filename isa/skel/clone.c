@@ -155,8 +155,7 @@ static void record_address(struct cloner *c, const struct access *a, uint32_t bl
 /* They come back twice, or want to know who calls: from a clone that would be another place than it is. */
 static bool wants_its_caller(const struct cloner *c, const struct instruction *i)
 {
-    static const char *const names[] = {"setjmp", "_setjmp",    "__sigsetjmp", "sigsetjmp",
-                                        "vfork",  "getcontext", "swapcontext", "dlsym",
+    static const char *const names[] = {"vfork",  "getcontext", "swapcontext", "dlsym",
                                         "dlvsym", "dlopen",     "dlmopen",     "dladdr"};
     const struct image *m = c->f->code->image;
     const char *name = NULL;
@@ -218,6 +217,7 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
     case FLOW_JUMP_POINTER:
         if (end == END_TABLE)
             break;
+        put_returns(c);
         emit_copy(c->e, i);
         break;
     case FLOW_NEXT:

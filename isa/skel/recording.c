@@ -5,15 +5,17 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct recording {
     const char *path;
-    const uint8_t *bytes;
-    uint64_t size;
     const struct memory_head *head;
+    const uint8_t *log;
+    uint64_t log_bytes; /* with zeros behind what was recorded last */
     const struct recording_wishes *wishes;
     struct replay replay;
 };
@@ -24,17 +26,44 @@ static int damaged(const struct recording *r, const char *what, struct rt_error 
     return -EINVAL;
 }
 
+/* The log as one: what is behind the buffer, then the buffer. */
+static bool map_log(struct recording *r, int fd, const uint8_t *file)
+{
+    uint64_t tail = r->head->tail, flushed = tail & ~MEMORY_MOVED;
+    uint64_t all = flushed + MEMORY_BUFFER + MEMORY_PAGE;
+    uint8_t *log =
+        mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (log == MAP_FAILED ||
+        (flushed != 0 && mmap(log, flushed, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, MEMORY_LOG) != log))
+        return false;
+    if ((tail & MEMORY_MOVED) == 0)
+        memcpy(log + flushed, file + MEMORY_PAGE, MEMORY_BUFFER);
+    r->log = log;
+    r->log_bytes = flushed + MEMORY_BUFFER;
+    return true;
+}
+
 static int open_it(struct recording *r, struct rt_error *e)
 {
-    int rc = replay_map(r->path, &r->bytes, &r->size, e);
+    const uint8_t *file;
+    uint64_t size;
+    int rc = replay_map(r->path, &file, &size, e);
     if (rc != 0)
         return rc;
-    r->head = (const struct memory_head *)(const void *)r->bytes;
-    if (r->size < sizeof *r->head ||
-        memcmp(r->head->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) != 0 ||
+    r->head = (const struct memory_head *)(const void *)file;
+    if (size < MEMORY_LOG || memcmp(r->head->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) != 0 ||
         r->head->image_count > MEMORY_IMAGES)
         return damaged(r, "it is no recording of memory accesses", e);
-    return 0;
+    if ((r->head->tail & ~MEMORY_MOVED) > size - MEMORY_LOG)
+        return damaged(r, "its end is missing", e);
+    int fd = open(r->path, O_RDONLY | O_CLOEXEC);
+    bool mapped = fd >= 0 && map_log(r, fd, file);
+    if (fd >= 0)
+        (void)close(fd);
+    if (!mapped)
+        rt_error_set(e, "%s cannot be mapped: %s", r->path, strerror(errno));
+    return mapped ? 0 : -EIO;
 }
 
 static int load(struct recording *r, const struct recording_skeletons *s, struct rt_error *e)
@@ -70,21 +99,13 @@ static int put_nothing(void *context, const struct skeleton_access *list, uint64
     return 0;
 }
 
-/* Of one that was not closed: what is in the file, and of the buffer up to the last byte that is not 0. The caller's to free. */
-static uint8_t *join(const struct recording *r, uint64_t at, uint64_t *bytes)
+/* Of one that was not closed: up to the last byte that is not 0. */
+static uint64_t open_bytes(const struct recording *r, uint64_t at)
 {
-    uint64_t buffer = r->head->head_bytes, n = MEMORY_BUFFER, whole = r->head->data - at;
-    if (r->head->data < at || r->head->data > r->size || r->size < buffer + n)
-        return NULL;
-    while (n > 0 && r->bytes[buffer + n - 1] == 0)
-        n--;
-    uint8_t *p = malloc(whole + n + 1);
-    if (p == NULL)
-        return NULL;
-    memcpy(p, r->bytes + at, whole);
-    memcpy(p + whole, r->bytes + buffer, n);
-    *bytes = whole + n;
-    return p;
+    uint64_t end = r->log_bytes;
+    while (end > at && r->log[end - 1] == 0)
+        end--;
+    return end - at;
 }
 
 static int replay_stretch(struct recording *r, const struct memory_stretch *s, uint64_t at,
@@ -95,9 +116,8 @@ static int replay_stretch(struct recording *r, const struct memory_stretch *s, u
         ", cut off: its file could not grow",
         ", cut off within a function, whose last accesses are missing"};
     static const replay_sink sinks[] = {replay_print, put_lackey, put_nothing};
-    uint64_t bytes = s->bytes;
-    uint8_t *joined = bytes == MEMORY_OPEN ? join(r, at, &bytes) : NULL;
-    if ((joined == NULL && bytes > r->size - at) || s->end >= sizeof ends / sizeof *ends)
+    uint64_t bytes = s->bytes == MEMORY_OPEN ? open_bytes(r, at) : s->bytes;
+    if (bytes > r->log_bytes - at || s->end >= sizeof ends / sizeof *ends)
         return damaged(r, "a stretch is longer than the file", e);
     (void)printf(
         "# rank %d, pid %u, thread %u, window %d, %" PRIu64 " bytes%s\n", r->head->rank,
@@ -106,13 +126,12 @@ static int replay_stretch(struct recording *r, const struct memory_stretch *s, u
             ? ", cut off: the thread or process ended in its window, or the file could not "
               "be written"
             : ends[s->end]);
-    r->replay.stream = joined != NULL ? joined : r->bytes + at;
+    r->replay.stream = r->log + at;
     r->replay.bytes = bytes;
     r->replay.accesses = r->replay.entered = 0;
     r->replay.cut = s->bytes == MEMORY_OPEN || s->end != MEMORY_CLOSED;
     r->replay.sink = sinks[r->wishes->format];
     int rc = replay_run(&r->replay, e);
-    free(joined);
     if (rc != 0)
         return rc;
     (void)printf("# %" PRIu64 " accesses, %" PRIu64 " functions entered\n", r->replay.accesses,
@@ -129,15 +148,18 @@ int recording_replay(const char *path, const struct recording_skeletons *skeleto
     if (rc != 0)
         return rc;
     r.replay.fs = r.head->fs;
-    for (uint64_t at = r.head->first, next; at != 0 && rc == 0; at = next) {
-        struct memory_stretch s = {.magic = 0};
-        if (at <= r.size - sizeof s)
-            memcpy(&s, r.bytes + at, sizeof s);
-        if (s.magic != MEMORY_STRETCH_MAGIC || (s.next != 0 && s.next <= at))
+    uint64_t at = 0, end = r.head->closed;
+    struct memory_stretch s;
+    while (rc == 0 && at < end && at + sizeof s <= r.log_bytes) {
+        memcpy(&s, r.log + at, sizeof s);
+        if (s.magic != MEMORY_STRETCH_MAGIC)
             return damaged(&r, "a stretch is missing", e);
-        next = s.next;
+        at += sizeof s;
         if (s.window >= w->first && s.window <= w->last)
-            rc = replay_stretch(&r, &s, at + sizeof s, e);
+            rc = replay_stretch(&r, &s, at, e);
+        if (s.bytes > r.log_bytes - at)
+            break;
+        at = (at + s.bytes + sizeof s - 1) & ~(uint64_t)(sizeof s - 1);
     }
     return rc == 0 && fflush(stdout) != 0 ? -EIO : rc;
 }

@@ -182,6 +182,7 @@ static void part_jumps(int times)
         plain_come_back();
         work(arrays[0] + 70, 10, 1);
         close_window();
+        log_work(0, arrays[0] + 70, 10, 1);
         open_window();
         work(arrays[0], 30, 3);
         close_window();

@@ -13,12 +13,12 @@ for line in subprocess.run(["nm", "-S", program], capture_output=True, text=True
     if len(words) == 4:
         symbols[words[3]] = (int(words[0], 16), int(words[1], 16))
 
-threads, windows, state, bias = {}, 0, None, None
+threads, windows, state, bias = {}, set(), None, None
 stretches = []
 for line in open(replay):
     head = re.match(r"# rank .* thread (\d+), window (\d+), (\d+) bytes(.*)", line)
     if head:
-        windows += 1
+        windows.add((head[1], head[2]))
         state = threads.setdefault(int(head[1]), [])
         stretches.append(head[4])
     elif line[0] != "#":
@@ -49,4 +49,4 @@ for thread, list_of_calls in sorted(expected.items()):
             sys.exit("thread %d: %d %s, %d expected, the first that differs is %d" % (thread, len(have), what, len(want), first))
     total += 2 * len(want)
     calls += len(list_of_calls)
-print("%d windows, %d calls, %d accesses, ended early: %d" % (windows, calls, total, sum(s != "" for s in stretches)))
+print("%d windows, %d calls, %d accesses, ended early: %d" % (len(windows), calls, total, sum(s != "" for s in stretches)))

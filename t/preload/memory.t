@@ -23,7 +23,7 @@ part() {
 }
 part "8 threads, 1,000 windows each" ./memory "8000 windows, 8000 calls, 808000 accesses, ended early: 0" windows 1000
 part "windows that close further down" ./memory "20 windows, 10 calls, 400 accesses, ended early: 0" nested 10
-part "longjmp" ./memory "20 windows, 20 calls, 800 accesses, ended early: 10" jumps 10
+part "longjmp" ./memory "20 windows, 30 calls, 1000 accesses, ended early: 10" jumps 10
 leaves_streams=1
 part "killed within a window" ./memory "1 windows, 2 calls, 8292 accesses, ended early: 1" killed 3
 for part in 'forks 5' 'blocked 5' 'signals 10'; do

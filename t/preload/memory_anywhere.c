@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A program that touches the elements of one array in order, round and round, from functions within each other, loops, recursion, pointers, a
+ * function that libc calls back, and a library (this file, with -DLIBRARY): wherever a window opens or closes, a trace of it has consecutive
+ * elements alone. Prints the array's address, to standard error, and what it has done. argv: HOW ROUNDS. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define APART __attribute__((noinline))
+
+enum { SIZE = 4096 };
+
+#ifdef LIBRARY
+
+uint64_t library(uint64_t *elements, uint64_t n, uint64_t (*back)(uint64_t));
+APART uint64_t library(uint64_t *elements, uint64_t n, uint64_t (*back)(uint64_t))
+{
+    for (int i = 0; i < 3; i++) {
+        elements[n % SIZE] += n;
+        n++;
+        if (n % 3 == 0)
+            n = back(n);
+    }
+    return n;
+}
+
+#else
+
+static uint64_t array[SIZE];
+
+/* Element n, and the number of the next. */
+static inline __attribute__((always_inline)) uint64_t touch(uint64_t n)
+{
+    array[n % SIZE] += n;
+    return n + 1;
+}
+
+APART uint64_t leaf(uint64_t n)
+{
+    return touch(n);
+}
+
+APART uint64_t loops(uint64_t n)
+{
+    for (int i = 0; i < 3; i++) {
+        n = touch(n);
+        for (unsigned k = 0; k < n % 5; k++)
+            n = touch(n);
+        if (n % 7 == 0)
+            n = leaf(n);
+    }
+    return n;
+}
+
+APART uint64_t recurse(uint64_t n, int depth)
+{
+    n = touch(n);
+    if (depth > 0) {
+        n = recurse(n, depth - 1);
+        n = touch(n);
+        if (depth % 2 == 0)
+            n = recurse(n, depth / 2 - 1);
+    }
+    return touch(n);
+}
+
+APART uint64_t choose(uint64_t n)
+{
+    static uint64_t (*volatile const how[])(uint64_t) = {leaf, loops};
+    switch (n % 11) {
+    case 0: n = touch(n); break;
+    case 1: n = touch(touch(n)); break;
+    case 2: n = leaf(n); break;
+    case 3: n = how[1](n); break;
+    case 4: n = touch(n); break;
+    case 5: n = recurse(n, 2); break;
+    case 6: n = how[0](n); break;
+    case 7: n = how[0](touch(n)); break;
+    default: n = loops(n);
+    }
+    return touch(n);
+}
+
+/* Doubles that are kept over calls, in registers that functions need not keep, so on the stack. */
+APART uint64_t mixed(uint64_t n)
+{
+    double x = (double)n, y = x * 0.5;
+    for (int i = 0; i < 4; i++) {
+        n = choose(n);
+        x = x * 0.75 + y;
+        n = touch(n);
+    }
+    return x < 0 ? 0 : n;
+}
+
+/* It calls the program back. */
+uint64_t library(uint64_t *elements, uint64_t n, uint64_t (*back)(uint64_t));
+
+static uint64_t sorted_n;
+
+static int compare(const void *a, const void *b)
+{
+    sorted_n = touch(sorted_n);
+    sorted_n = leaf(sorted_n);
+    return *(const int *)a - *(const int *)b;
+}
+
+APART uint64_t back(uint64_t n)
+{
+    int list[16];
+    for (int i = 0; i < 16; i++)
+        list[i] = (int)((n * 7 + (unsigned)i * 5) % 16);
+    sorted_n = touch(n);
+    qsort(list, 16, sizeof *list, compare);
+    return touch(sorted_n);
+}
+
+static jmp_buf out;
+static uint64_t jumped_n;
+
+APART void jump(uint64_t n, int depth)
+{
+    n = touch(n);
+    jumped_n = n;
+    if (depth == 0)
+        longjmp(out, 1);
+    jump(n, depth - 1);
+}
+
+APART uint64_t jumps(uint64_t n)
+{
+    volatile uint64_t at = touch(n);
+    if (setjmp(out) == 0)
+        jump(at, 3);
+    n = touch(jumped_n);
+    return leaf(n);
+}
+
+static uint64_t run(const char *how, long rounds)
+{
+    uint64_t n = 0;
+    for (long r = 0; r < rounds; r++) {
+        n = touch(n);
+        n = mixed(n);
+        n = touch(n);
+        n = library(array, n, loops);
+        if (strcmp(how, "back") == 0)
+            n = back(n);
+        if (strcmp(how, "jumps") == 0)
+            n = jumps(n);
+    }
+    return n;
+}
+
+/* Windows for all threads may begin and end here. */
+APART void begin_all(void)
+{
+    __asm__ volatile("");
+}
+
+APART void end_all(void)
+{
+    __asm__ volatile("");
+}
+
+static _Atomic int running;
+
+static void *run_thread(void *rounds)
+{
+    uint64_t n = run("", *(long *)rounds);
+    running = 0;
+    return (void *)(uintptr_t)n; /* NOLINT: a number */
+}
+
+/* One thread works, another one asks for windows. */
+static uint64_t with_thread(long rounds)
+{
+    pthread_t t;
+    void *n = NULL;
+    running = 1;
+    if (pthread_create(&t, NULL, run_thread, &rounds) != 0)
+        abort();
+    while (running) {
+        (void)usleep(10000);
+        begin_all();
+        (void)usleep(1000);
+        end_all();
+    }
+    (void)pthread_join(t, &n);
+    return (uintptr_t)n;
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "";
+    long rounds = argc > 2 ? atol(argv[2]) : 1000;
+    uint64_t n, sum = 0;
+    (void)signal(SIGUSR1, SIG_IGN); /* windows may go by them */
+    (void)signal(SIGUSR2, SIG_IGN);
+    fprintf(stderr, "%lx\n", (unsigned long)(uintptr_t)array);
+    n = strcmp(how, "thread") == 0 ? with_thread(rounds) : run(how, rounds);
+    for (int i = 0; i < SIZE; i++)
+        sum = sum * 31 + array[i];
+    printf("%lu %lx\n", (unsigned long)n, (unsigned long)sum);
+    return 0;
+}
+
+#endif

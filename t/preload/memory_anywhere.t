@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Memory traces whose windows open and close wherever a timer or a signal finds the program: in mid-loop, within calls, in libc, in a library, in what
+# these call back. What was entered before is recorded from there on, and whoever called it.
+. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 1
+[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+
+# traced NAME WINDOWS LEAST HOW ROUNDS: no gap, and so many elements and windows at least.
+traced() {
+    local name=$1 windows=$2 least=$3 said
+    ./any "$4" "$5" >bare 2>/dev/null
+    rm -rf run
+    "$REGTRACE" run -quiet -o run -memory '.;.@libany.so' -control "$windows" -- ./any "$4" "$5" >out 2>err
+    is "$? $(cat out)" "0 $(cat bare)" "$name: the same output" || diag "$(cat err)"
+    "$REGTRACE" skel replay run >replayed 2>said
+    is "$? $(cat said)" "0 " "$name: its replay"
+    said=$("$PYTHON_ANY" "$here/memory_anywhere.py" replayed "$(grep -v regtrace err | head -1)")
+    diag "$name: $said"
+    like "$said" ' 0 gaps$' "$name: consecutive elements"
+    read -r count _ elements _ <<<"$said"
+    ok_run "$name: and many" test "$count" -ge "${least% *}" -a "$elements" -ge "${least#* }"
+}
+timed='start:timeout:10ms,stop:timeout:1ms,repeat:6'
+for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
+    command -v "${flags% *}" >/dev/null || { skip "$flags" "it is not installed"; continue; }
+    # shellcheck disable=SC2086
+    $flags -DLIBRARY -shared -fPIC -o libany.so "$here/memory_anywhere.c" && $flags -o any "$here/memory_anywhere.c" -L. -lany -Wl,-rpath,"$T" -pthread || exit 99
+    traced "$flags, timer" "$timed" '3 10000' plain 1000000
+    traced "$flags, timer, called back by libc" "$timed" '3 10000' back 100000
+    traced "$flags, by functions" 'start:enter_func:recurse:count50,stop:enter_func:mixed:count70,repeat' '4 10000' back 1000
+    traced "$flags, jumps" 'start:enter_func:leaf:count50,stop:enter_func:mixed:count70,repeat' '10 5000' jumps 3000
+    traced "$flags, another thread asks" 'start:enter_func:begin_all:bcast,stop:enter_func:end_all:bcast,repeat:6' '3 10000' thread 1000000
+done
+
+# A signal from outside.
+"$REGTRACE" run -quiet -o signalled -memory '.;.@libany.so' -control 'start:signal:USR1,stop:signal:USR2,repeat' -- sh -c 'echo $$ >pid; exec ./any plain 200000000' >out 2>err &
+runner=$!
+rt_pids+=($runner)
+for _ in $(seq 200); do
+    [ ! -s pid ] || [ "$(cat "/proc/$(cat pid)/comm")" != any ] || break
+    sleep 0.05
+done
+pid=$(cat pid)
+sleep 0.5
+for _ in 1 2 3; do
+    kill -USR1 "$pid"
+    sleep 0.02
+    kill -USR2 "$pid"
+    sleep 0.02
+done
+kill -TERM "$pid"
+wait $runner
+"$REGTRACE" skel replay signalled >replayed 2>said
+said=$("$PYTHON_ANY" "$here/memory_anywhere.py" replayed "$(grep -v regtrace err | head -1)")
+like "$said" '^3 windows, [1-9][0-9]{3,} elements, 0 gaps$' "signals: $said"
+# The check itself.
+sed '1,/^[0-9a-f]* [MW] 8/!d' replayed >one
+awk '$2 == "M" || $2 == "W" { if (++n == 100) next } { print }' replayed >fewer
+unlike "$("$PYTHON_ANY" "$here/memory_anywhere.py" fewer "$(grep -v regtrace err | head -1)")" ' 0 gaps$' "an element that is missing is seen"
+done_testing
