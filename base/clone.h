@@ -16,7 +16,7 @@
 
 #define CLONE_PATTERN_ROOM 1024u
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 4
+#define CLONES_VERSION 5
 
 struct clones_head {
     char magic[8];
@@ -39,8 +39,9 @@ struct clone_function {
 enum clone_fixup_kind {
     CLONE_IMAGE, /* the 32-bit distance from the instruction's end, `behind` bytes further, to that address of the image */
     CLONE_THREAD,  /* 32 bits: enum clone_slot `target`, from fs */
-    CLONE_CODE,    /* 64 bits: the address of the code's byte `target` */
     CLONE_RETURNS, /* the 32-bit distance to what late clones call as they return: the stack's top is where they return to */
+    CLONE_JUMPS, /* ... to what is called before a jump to CLONE_TARGET, which may go elsewhere then */
+    CLONE_LEAVES, /* ... to what late clones call before they leave for CLONE_TARGET, in mid-function */
     CLONE_NUMBER, /* 32 bits, the number of a function in recordings: its skeleton's, which is there, and what the image's begin with */
 };
 
@@ -49,6 +50,7 @@ enum clone_slot {
     CLONE_RECORDING, /* where the next byte of its recording goes */
     CLONE_SPILL,     /* registers that had to be used */
     CLONE_SPILL_2,
+    CLONE_TARGET, /* where a jump is about to lead */
     CLONE_ENTER, /* for whoever puts clones in: functions that are entered go to theirs where it is not 0 */
     CLONE_SLOTS,
 };

@@ -64,11 +64,14 @@ bool clones_parse(const void *file, size_t bytes, struct clones_image *out);
 /* Does the fixups in `code`, which is to run at `at`. False: something is out of reach. */
 bool clones_settle(const struct clones_image *m, const struct clones_image *file, uint8_t *code,
                    uintptr_t at, uint32_t first);
-/* Behind the code of the file: what late clones call. `room`: bytes that it takes. */
+/* Behind the code of the file: what leads to what clones call. */
 size_t clones_hooks_at(const struct clones_image *m);
-#define CLONES_HOOK_BYTES 16u
+#define CLONES_HOOK_BYTES 16u /* of each */
+#define CLONES_HOOKS 3u
 
-/* Called by late clones as they return (probe_clones_hooks.c). */
+/* Called by clones (probe_clones_hooks.c): CLONE_RETURNS, CLONE_JUMPS, CLONE_LEAVES. */
 void probe_clone_returning(void) RT_HIDDEN;
+void probe_clone_jumping(void) RT_HIDDEN;
+void probe_clone_leaving(void) RT_HIDDEN;
 
 #endif

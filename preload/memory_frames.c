@@ -113,6 +113,24 @@ uintptr_t memory_enter_target(uintptr_t at, const uintptr_t kept[6], uintptr_t s
     return at;
 }
 
+void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6])
+{
+    uintptr_t clone = probe_clone_at(clone_slots[CLONE_TARGET]);
+    (void)stack;
+    (void)kept;
+    if (clone != 0)
+        clone_slots[CLONE_TARGET] = clone;
+}
+
+void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
+{
+    struct walk w;
+    walk_begin_return(&w, stack - 1, kept);
+    w.r[WALK_RETURN] = clone_slots[CLONE_TARGET];
+    w.interrupted = true;
+    redirect_callers(&w);
+}
+
 void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6])
 {
     struct walk w;

@@ -18,7 +18,11 @@ void memory_enter_late(const struct memory_interrupted *i);
 /* Where a jump out of functions leads (setjmp's return), and the registers there: rbx, rbp, r12 to r15, the stack pointer. Where it is to go
  * instead. */
 uintptr_t memory_enter_target(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
-/* Late clones return to that place: whoever is there is entered. kept as above. */
+/* What clones' hooks do (probe_clones_hooks.c), kept as above. Late clones return to that place: whoever is there is entered. */
 void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6]);
+/* A jump leads to CLONE_TARGET, or to a clone of what is there. */
+void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6]);
+/* A late clone leaves for CLONE_TARGET: whoever called is entered. */
+void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6]);
 
 #endif

@@ -196,21 +196,30 @@ static uint8_t *put_slot(uint8_t *to, uint8_t opcode, enum clone_slot slot)
     return put(put(to, code, sizeof code), &at, sizeof at);
 }
 
-/* jrcxz looks at no flags. */
-uint8_t *probe_clone_dispatch(uint8_t *at, const uint8_t *clone)
+enum { STORE = 0x89, LOAD = 0x8b, SLOT = 9, JUMP = 5, DROP = 5 };
+
+unsigned probe_clone_dispatch_bytes(bool call)
 {
-    enum { STORE = 0x89, LOAD = 0x8b, SLOT = 9, JUMP = 5 };
-    at = put_slot(at, STORE, CLONE_SPILL);
-    at = put_slot(at, LOAD, CLONE_ENTER);
-    at = put(at, (const uint8_t[]){0xe3, SLOT + JUMP}, 2); /* jrcxz */
-    at = put_slot(at, LOAD, CLONE_SPILL);
-    int64_t away = clone - (at + JUMP);
+    return 4 * SLOT + 2 + JUMP + (call ? DROP : 0);
+}
+
+/* jrcxz looks at no flags, lea changes none. */
+bool probe_clone_dispatch(uint8_t *at, const uint8_t *clone, bool call)
+{
+    unsigned drop = call ? DROP : 0;
+    int64_t away = clone - (at + 3 * SLOT + 2 + drop + JUMP);
     int32_t distance = (int32_t)away;
     if (distance != away)
-        return NULL;
+        return false;
+    at = put_slot(at, STORE, CLONE_SPILL);
+    at = put_slot(at, LOAD, CLONE_ENTER);
+    at = put(at, (const uint8_t[]){0xe3, (uint8_t)(SLOT + drop + JUMP)}, 2); /* jrcxz */
+    at = put_slot(at, LOAD, CLONE_SPILL);
+    at = put(at, (const uint8_t[]){0x48, 0x8d, 0x64, 0x24, 8}, drop); /* lea 8(%rsp), %rsp */
     at = put(at, (const uint8_t[]){0xe9}, 1);
     at = put(at, &distance, sizeof distance);
-    return put_slot(at, LOAD, CLONE_SPILL);
+    (void)put_slot(at, LOAD, CLONE_SPILL);
+    return true;
 }
 
 #else

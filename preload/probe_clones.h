@@ -49,9 +49,9 @@ const char *probe_clones_skeleton(uint32_t image, size_t *bytes);
 /* The file of further skeletons, in the folder of recordings. */
 const char *probe_clones_late_name(void);
 
-/* The dispatch of a function's entry: to the clone where the thread wants it, else behind. Changes nothing. Where it ends; NULL: the clone
- * is too far away. */
-#define CLONE_DISPATCH_BYTES 43u
-uint8_t *probe_clone_dispatch(uint8_t *at, const uint8_t *clone);
+/* The dispatch of a function's entry: to the clone where the thread wants it, else behind. Changes nothing. call: whoever comes has pushed the
+ * address behind a call that the function begins with, which clones push themselves. False: the clone is too far away. */
+unsigned probe_clone_dispatch_bytes(bool call);
+RT_MUST_CHECK bool probe_clone_dispatch(uint8_t *at, const uint8_t *clone, bool call);
 
 #endif

@@ -163,11 +163,15 @@ size_t clones_hooks_at(const struct clones_image *m)
 }
 
 /* jmp *0(%rip), and where to. */
-static void put_hook(uint8_t *at, void (*to)(void))
+static void put_hooks(uint8_t *at)
 {
     static const uint8_t code[] = {0xff, 0x25, 0, 0, 0, 0};
-    memcpy(at, code, sizeof code);
-    memcpy(at + sizeof code, &to, sizeof to);
+    static void (*const to[CLONES_HOOKS])(void) = {probe_clone_returning, probe_clone_jumping,
+                                                   probe_clone_leaving};
+    for (unsigned k = 0; k < CLONES_HOOKS; k++, at += CLONES_HOOK_BYTES) {
+        memcpy(at, code, sizeof code);
+        memcpy(at + sizeof code, &to[k], sizeof to[k]);
+    }
 }
 
 /* m: the image that the code is for, and whose hooks it uses. */
@@ -175,11 +179,14 @@ static int64_t value_of(const struct clones_image *m, const struct clone_fixup *
 {
     uintptr_t at = code + f->at;
     switch ((enum clone_fixup_kind)f->kind) {
-    case CLONE_CODE: return (int64_t)(code + f->target);
     case CLONE_THREAD:
         return (const char *)&clone_slots[f->target] - (const char *)__builtin_thread_pointer();
     case CLONE_RETURNS:
-        return (int64_t)((uintptr_t)m->code + clones_hooks_at(m)) - (int64_t)(at + 4);
+    case CLONE_JUMPS:
+    case CLONE_LEAVES:
+        return (int64_t)((uintptr_t)m->code + clones_hooks_at(m) +
+                         (f->kind - CLONE_RETURNS) * CLONES_HOOK_BYTES) -
+               (int64_t)(at + 4);
     case CLONE_IMAGE:
     default: return (int64_t)(f->target + m->bias) - (int64_t)(at + 4 + f->behind);
     }
@@ -190,8 +197,7 @@ bool clones_settle(const struct clones_image *m, const struct clones_image *file
 {
     for (uint64_t k = 0; k < file->head->fixup_count; k++) {
         const struct clone_fixup *f = &file->fixups[k];
-        size_t size = f->kind == CLONE_CODE ? 8 : 4;
-        if (f->at + size > file->head->code_bytes)
+        if (f->at + 4 > file->head->code_bytes)
             return false;
         if (f->kind == CLONE_NUMBER) {
             uint32_t number;
@@ -201,8 +207,9 @@ bool clones_settle(const struct clones_image *m, const struct clones_image *file
             continue;
         }
         int64_t value = value_of(m, f, at);
-        memcpy(code + f->at, &value, size);
-        if (size == 4 && value != (int32_t)value)
+        int32_t distance = (int32_t)value;
+        memcpy(code + f->at, &distance, sizeof distance);
+        if (value != distance)
             return false;
     }
     return true;
@@ -231,7 +238,7 @@ static void *map_private(size_t bytes)
 
 static int place(const struct probe_image *image, struct clones_image *m, struct rt_error *e)
 {
-    size_t own = (clones_hooks_at(m) + CLONES_HOOK_BYTES + 4095) & ~(size_t)4095;
+    size_t own = (clones_hooks_at(m) + CLONES_HOOKS * CLONES_HOOK_BYTES + 4095) & ~(size_t)4095;
     m->late = (struct late_clones){.places = map_private(LATE_PLACES * sizeof *m->late.places),
                                    .slots = map_private(LATE_SLOTS * sizeof *m->late.slots)};
     /* The heap grows behind the program, where nothing else is put. */
@@ -246,7 +253,7 @@ static int place(const struct probe_image *image, struct clones_image *m, struct
     m->code = code;
     m->own_bytes = own;
     memcpy(code, m->file_code, m->head->code_bytes);
-    put_hook(code + clones_hooks_at(m), probe_clone_returning);
+    put_hooks(code + clones_hooks_at(m));
     bool good = clones_settle(m, m, code, (uintptr_t)code, m->first);
     tell_unwinders(m);
     if (good && mprotect(code, own + LATE_CODE, PROT_READ | PROT_EXEC) == 0)

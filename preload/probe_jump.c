@@ -330,7 +330,7 @@ static void put_asides(struct code *c, struct way *w, const uint8_t *on)
 static const uint8_t *put_dispatch_alone(const struct probe_site *s, const uint8_t *on,
                                          const uint8_t *copy)
 {
-    probe_unwind_begin((uintptr_t)on, s->at, false);
+    probe_unwind_begin((uintptr_t)on, s->at, (s->flags & ISA_SITE_CALL) != 0);
     probe_unwind_end((uintptr_t)copy);
     return on;
 }
@@ -338,16 +338,16 @@ static const uint8_t *put_dispatch_alone(const struct probe_site *s, const uint8
 const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, unsigned rows)
 {
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES, *on = copy;
+    bool call = (first->flags & ISA_SITE_CALL) != 0;
     if (first[rows - 1].alarm == PROBE_CLONED) {
-        on -= CLONE_DISPATCH_BYTES;
-        if (probe_clone_dispatch(on, probe_clone_of(first->at - first->behind)) == NULL)
+        on -= probe_clone_dispatch_bytes(call);
+        if (!probe_clone_dispatch(on, probe_clone_of(first->at - first->behind), call))
             return NULL;
         if (--rows == 0)
             return put_dispatch_alone(first, on, copy);
     }
     if (number_count == SITES_MAX)
         return NULL;
-    bool call = (first->flags & ISA_SITE_CALL) != 0;
     struct probe_block *head = (struct probe_block *)(void *)block;
     struct code c = {code, false}, aside = {block + sizeof *head, true};
     struct way w = {.block = block};

@@ -44,24 +44,14 @@ static void note_masked(struct probe_wish *w, const struct probe_image *image)
     (void)snprintf(w->masked, sizeof w->masked, "%s", identity_base_name(image->path));
 }
 
-/* Functions without a clone need no probe, and one that begins with a call would have to call twice. */
+/* Functions without a clone need no probe. */
 static void keep_cloned(struct probe_sites *to, size_t from)
 {
-    size_t n = from, calls = 0;
-    char text[128];
-    for (size_t i = from; i < to->count; i++) {
-        if (probe_clone_of(to->rows[i].at - to->rows[i].behind) == NULL)
-            continue;
-        calls += (to->rows[i].flags & ISA_SITE_CALL) != 0;
-        if ((to->rows[i].flags & ISA_SITE_CALL) == 0)
+    size_t n = from;
+    for (size_t i = from; i < to->count; i++)
+        if (probe_clone_of(to->rows[i].at - to->rows[i].behind) != NULL)
             to->rows[n++] = to->rows[i];
-    }
     to->count = n;
-    (void)snprintf(text, sizeof text,
-                   "%zu functions that begin with a call are not recorded for memory traces",
-                   calls);
-    if (calls != 0)
-        process_warn(text);
 }
 
 /* What one image has for one wish. */

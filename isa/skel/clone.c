@@ -152,28 +152,8 @@ static void record_address(struct cloner *c, const struct access *a, uint32_t bl
 
 /* --- blocks ------------------------------------------------------------------------------------------------------------------------ */
 
-/* They come back twice, or want to know who calls: from a clone that would be another place than it is. */
-static bool wants_its_caller(const struct cloner *c, const struct instruction *i)
-{
-    static const char *const names[] = {"vfork",  "getcontext", "swapcontext", "dlsym",
-                                        "dlvsym", "dlopen",     "dlmopen",     "dladdr"};
-    const struct image *m = c->f->code->image;
-    const char *name = NULL;
-    if (i->form.flow == FLOW_CALL || i->form.flow == FLOW_JUMP) {
-        const struct image_symbol *s = graph_symbol_at(m, i->target);
-        name = s != NULL ? s->name : NULL;
-    } else if ((i->form.flow == FLOW_CALL_POINTER || i->form.flow == FLOW_JUMP_POINTER) &&
-               i->form.relative) {
-        name = image_slot_name(m, i->memory);
-    }
-    for (size_t n = 0; name != NULL && n < sizeof names / sizeof *names; n++)
-        if (strcmp(name, names[n]) == 0)
-            return true;
-    return false;
-}
-
 /* Whoever called has been entered before the window too. */
-static void put_returns(struct cloner *c)
+void cloner_put_returns(struct cloner *c)
 {
     if (!c->f->late)
         return;
@@ -181,26 +161,75 @@ static void put_returns(struct cloner *c)
     emit_fixup(c->e, CLONE_RETURNS, 0, 0);
 }
 
-static void put_instruction(struct cloner *c, const struct instruction *i, bool last, unsigned end)
+/* A call of the next instruction, to have its address on the stack: that is the function's own. */
+static void put_own_address(struct cloner *c, uint64_t next)
 {
-    bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT &&
-                 i->form.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
-    if (plain && (i->form.opcode == 0xcc || i->form.opcode == 0xcd || i->form.opcode == 0xf1)) {
-        cloner_refuse(c, "a breakpoint or interrupt of its own");
+    bool spill;
+    unsigned t = cloner_take_register(c, UINT16_MAX, 0, &spill);
+    emit_slot_store(c->e, CLONE_SPILL, t);
+    emit_address(c->e, t, next);
+    emit_push(c->e, t);
+    emit_slot_load(c->e, CLONE_SPILL, t);
+}
+
+/* A jump to where a register, which is spilled, says; beyond what leaf functions keep behind the stack pointer. */
+static void put_hooked(struct cloner *c, enum clone_fixup_kind hook, unsigned t)
+{
+    enum { RED_ZONE = 128 };
+    emit_slot_store(c->e, CLONE_TARGET, t);
+    emit_slot_load(c->e, CLONE_SPILL, t);
+    emit_lea(c->e, RSP, RSP, EMIT_NONE, -RED_ZONE);
+    emit_byte(c->e, 0xe8);
+    emit_fixup(c->e, hook, 0, 0);
+    emit_lea(c->e, RSP, RSP, EMIT_NONE, RED_ZONE);
+    emit_jump_slot(c->e, CLONE_TARGET);
+}
+
+void cloner_leave(struct cloner *c, uint64_t target)
+{
+    const struct code_range *r = code_range_of(c->f->code, target);
+    if (c->f->late && (r == NULL || r->start != target)) {
+        bool spill;
+        unsigned t = cloner_take_register(c, UINT16_MAX, 0, &spill);
+        emit_slot_store(c->e, CLONE_SPILL, t);
+        emit_address(c->e, t, target);
+        put_hooked(c, CLONE_LEAVES, t);
         return;
     }
-    if (plain && i->form.opcode == 0xfd) {
-        cloner_refuse(c, "it sets the direction flag");
+    cloner_put_returns(c);
+    emit_byte(c->e, 0xe9);
+    emit_fixup(c->e, CLONE_IMAGE, target, 0);
+}
+
+/* Where it leads is looked up as it is taken. */
+static void put_wild_jump(struct cloner *c, const struct instruction *i)
+{
+    bool spill;
+    struct one x;
+    if (!cloner_decode(c, i, &x) ||
+        (x.o[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+         (x.o[0].mem.segment == ZYDIS_REGISTER_FS || x.o[0].mem.segment == ZYDIS_REGISTER_GS))) {
+        cloner_refuse(c, "a jump through a thread's variable");
         return;
     }
-    if (wants_its_caller(c, i)) {
-        cloner_refuse(c, "a call of what comes back twice, or asks who called");
-        return;
-    }
+    uint16_t busy = (uint16_t)(c->live.uses[i - c->f->instructions] | 1u << RSP);
+    unsigned t = cloner_take_register(c, UINT16_MAX, busy, &spill);
+    emit_slot_store(c->e, CLONE_SPILL, t);
+    if (i->form.mod != 3)
+        emit_with_memory(c->e, i, 0x8b, t, lift_register(x.o[0].mem.index) > 7,
+                         lift_register(x.o[0].mem.base) > 7);
+    else
+        emit_move(c->e, t, i->form.rm | (unsigned)(i->form.rex_b != 0 ? 8 : 0));
+    put_hooked(c, CLONE_JUMPS, t);
+}
+
+static void put_instruction(struct cloner *c, const struct instruction *i, bool last, unsigned end,
+                            bool wild)
+{
     switch ((enum flow)i->form.flow) {
     case FLOW_CALL:
         if (i->target == i->next) {
-            cloner_refuse(c, "a call to find out where it is");
+            put_own_address(c, i->next);
             return;
         }
         emit_byte(c->e, 0xe8);
@@ -208,7 +237,7 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
         break;
     case FLOW_JUMP:
         if (last && end == END_TAIL) {
-            put_returns(c);
+            cloner_put_returns(c);
             emit_byte(c->e, 0xe9);
             emit_fixup(c->e, CLONE_IMAGE, i->target, 0);
         }
@@ -217,7 +246,11 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
     case FLOW_JUMP_POINTER:
         if (end == END_TABLE)
             break;
-        put_returns(c);
+        if (wild) {
+            put_wild_jump(c, i);
+            break;
+        }
+        cloner_put_returns(c);
         emit_copy(c->e, i);
         break;
     case FLOW_NEXT:
@@ -225,7 +258,7 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
     case FLOW_RETURN:
     case FLOW_END:
         if (i->form.flow == FLOW_RETURN)
-            put_returns(c);
+            cloner_put_returns(c);
         if (i->form.imm_relative || (i->form.relative && i->form.address_width != 64))
             cloner_refuse(c, "an instruction that cannot run elsewhere");
         emit_copy(c->e, i);
@@ -235,7 +268,7 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
 
 static bool is_call(const struct instruction *i)
 {
-    return i->form.flow == FLOW_CALL || i->form.flow == FLOW_CALL_POINTER;
+    return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
 }
 
 static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
@@ -275,7 +308,7 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
         cloner_flush(c, live_before(&c->live, block, at));
         if (c->e->bytes != before)
             emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
-        put_instruction(c, i, last, b->end);
+        put_instruction(c, i, last, b->end, b->wild);
         uint16_t live = live_behind(&c->live, block, at);
         if (is_call(i))
             emit_stands_for(c->e, i->next, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);

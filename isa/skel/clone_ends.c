@@ -41,9 +41,7 @@ static const struct decision *decision_of(const struct function *f, uint32_t blo
 static void put_condition(struct cloner *c, const struct instruction *i)
 {
     bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT;
-    if (i->form.has_66 || (plain && i->form.opcode == 0xc7)) {
-        cloner_refuse(c, "a branch that processors take differently, or of a transaction");
-    } else if (plain && i->form.opcode >= 0xe0 && i->form.opcode <= 0xe3) {
+    if (plain && i->form.opcode >= 0xe0 && i->form.opcode <= 0xe3) {
         if (i->form.address_width == 32)
             emit_byte(c->e, 0x67);
         emit_bytes(c->e, (const uint8_t[]){i->form.opcode, 2, 0xeb, 5, 0xe9}, 5);
@@ -86,7 +84,7 @@ struct table {
     const struct instruction *jump;
     unsigned t, s; /* registers, and whether they are to be loaded again */
     bool spill_t, spill_s;
-    size_t entries; /* of the clone's table, 8 bytes each */
+    size_t entries; /* of the clone's table, 4 bytes each: distances from its begin */
 };
 
 /* t: where it would go, less the lowest; then to that entry of the table behind. */
@@ -107,12 +105,13 @@ static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
     emit_not(e, j->s);
     emit_lea(e, j->t, j->s, j->t, 1);
     size_t distance = emit_place(e, j->s);
-    emit_load_indexed(e, j->s, j->s, j->t);
+    emit_load_indexed(e, j->t, j->s, j->t);
+    emit_lea(e, j->s, j->s, j->t, 0);
     emit_jump_register(e, j->s);
     emit_link(e, distance, e->bytes);
     j->entries = e->bytes;
     for (uint64_t k = 0; k < j->count; k++)
-        emit_bytes(e, (const uint8_t[8]){0}, 8);
+        emit_bytes(e, (const uint8_t[4]){0}, 4);
 }
 
 /* One for each successor; last, for where no target was found, the jump as it was. */
@@ -176,8 +175,11 @@ void cloner_end(struct cloner *c, uint32_t block, uint32_t next)
     case END_JUMP: go(c, b->succ[0], next); break;
     case END_BRANCH: put_branch(c, block, next); break;
     case END_TABLE: put_table(c, block); break;
-    case END_RETURN:
     case END_TAIL:
+        if (b->count == 0)
+            cloner_leave(c, b->leaves);
+        break;
+    case END_RETURN:
     case END_NORETURN: break;
     }
 }
@@ -186,7 +188,7 @@ static void put_stub(struct cloner *c, const struct stub *s)
 {
     for (size_t k = 0; s->entries != NULL && k < s->count; k++)
         if (s->entries[k] == (size_t)(s - c->stubs) + 1)
-            emit_fixup_at(c->e, CLONE_CODE, c->e->bytes, s->first + 8 * k);
+            emit_distance(c->e, s->first + 4 * k, s->first, c->e->bytes);
     if (s->entries == NULL)
         emit_link(c->e, s->at, c->e->bytes);
     uint64_t address = s->instead != NULL ? s->instead->at : c->f->blocks[s->to].start;

@@ -61,6 +61,11 @@ unsigned cloner_take_register(const struct cloner *c, uint16_t live, uint16_t bu
 void cloner_add_number(struct cloner *c, uint32_t n, unsigned bytes, uint16_t live);
 void cloner_flush(struct cloner *c, uint16_t live);
 
+/* Before it leaves for good: whoever called has been entered before the window too, if it has. */
+void cloner_put_returns(struct cloner *c);
+/* It goes on in the image: in another function, which returns to who called, or in its own. */
+void cloner_leave(struct cloner *c, uint64_t target);
+
 /* Behind a block's last instruction; `next` is the block that is written next. */
 void cloner_end(struct cloner *c, uint32_t block, uint32_t next);
 /* Behind the last block: stubs, distances. */

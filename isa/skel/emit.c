@@ -74,6 +74,11 @@ void emit_link(struct emit *e, size_t at, size_t to)
     memcpy(e->code + at, &distance, sizeof distance);
 }
 
+void emit_distance(struct emit *e, size_t at, size_t from, size_t to)
+{
+    emit_link(e, at, at + 4 + to - from);
+}
+
 void emit_stands_for(struct emit *e, uint64_t address, unsigned flags)
 {
     if (e->place_count == e->place_room) {
@@ -174,8 +179,8 @@ size_t emit_place(struct emit *e, unsigned to)
 void emit_load_indexed(struct emit *e, unsigned to, unsigned base, unsigned index)
 {
     emit_byte(e, rex(true, to, index, base));
-    emit_byte(e, 0x8b);
-    operand(e, to, base, index, 3, 0);
+    emit_byte(e, 0x63);
+    operand(e, to, base, index, 2, 0);
 }
 
 void emit_not(struct emit *e, unsigned reg)
@@ -198,6 +203,19 @@ void emit_jump_register(struct emit *e, unsigned reg)
         emit_byte(e, REX | REX_B);
     emit_byte(e, 0xff);
     emit_byte(e, 0xe0 | (reg & 7));
+}
+
+void emit_push(struct emit *e, unsigned reg)
+{
+    if (reg > 7)
+        emit_byte(e, REX | REX_B);
+    emit_byte(e, 0x50 | (reg & 7));
+}
+
+void emit_jump_slot(struct emit *e, enum clone_slot s)
+{
+    emit_bytes(e, (const uint8_t[]){FS, 0xff, 0x24, 0x25}, 4);
+    emit_fixup(e, CLONE_THREAD, s, 0);
 }
 
 void emit_copy(struct emit *e, const struct instruction *i)

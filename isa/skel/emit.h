@@ -26,6 +26,8 @@ void emit_fixup(struct emit *e, enum clone_fixup_kind kind, uint64_t target, uns
 void emit_fixup_at(struct emit *e, enum clone_fixup_kind kind, uint64_t target, size_t at);
 /* The 32-bit distance at `at`, whose instruction ends behind it, to another place of the code. */
 void emit_link(struct emit *e, size_t at, size_t to);
+/* At `at`, in 32 bits: from there to another place. */
+void emit_distance(struct emit *e, size_t at, size_t from, size_t to);
 
 /* From here on the code stands for what is there in the image. flags: enum clone_place_flag. */
 void emit_stands_for(struct emit *e, uint64_t address, unsigned flags);
@@ -43,11 +45,14 @@ void emit_lea(struct emit *e, unsigned to, unsigned base, unsigned index, int32_
 void emit_address(struct emit *e, unsigned to, uint64_t target);
 /* The address of a place in the code, which emit_link() settles: where its distance is. */
 size_t emit_place(struct emit *e, unsigned to);
-/* The 64 bits at base + index * 8. */
+/* The 32 bits at base + index * 4, with their sign. */
 void emit_load_indexed(struct emit *e, unsigned to, unsigned base, unsigned index);
 void emit_not(struct emit *e, unsigned reg);
 void emit_move(struct emit *e, unsigned to, unsigned from);
 void emit_jump_register(struct emit *e, unsigned reg);
+void emit_push(struct emit *e, unsigned reg);
+/* To where a thread's slot says. */
+void emit_jump_slot(struct emit *e, enum clone_slot slot);
 /* An instruction as it is, but for a distance to memory. */
 void emit_copy(struct emit *e, const struct instruction *i);
 /* One of 64 bits with that opcode and register and the other's memory operand, whose registers may be among the last eight. Not for

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_INSTRUCTIONS = 200000 };
+enum { MOST_INSTRUCTIONS = 200000, WIDEST_TABLE = 1 << 16 };
 
 /* What is known of addresses: number of the instruction there plus 1, and whether a block begins. */
 struct seen {
     uint64_t address;
     uint32_t number;
-    bool leads;
+    bool leads, leaves;
 };
 
 struct building {
@@ -59,14 +59,21 @@ static struct seen *note(struct building *b, uint64_t address)
     return s;
 }
 
+static void begin_block(struct building *b, struct seen *s)
+{
+    if (s->leads)
+        return;
+    s->leads = true;
+    b->leaders = arena_grow(b->f->arena, b->leaders, b->leader_count, sizeof *b->leaders);
+    b->leaders[b->leader_count++] = s->address;
+}
+
 static void lead(struct building *b, uint64_t address)
 {
     struct seen *s = note(b, address);
     if (s->leads)
         return;
-    s->leads = true;
-    b->leaders = arena_grow(b->f->arena, b->leaders, b->leader_count, sizeof *b->leaders);
-    b->leaders[b->leader_count++] = address;
+    begin_block(b, s);
     b->todo = arena_grow(b->f->arena, b->todo, b->todo_count, sizeof *b->todo);
     b->todo[b->todo_count++] = address;
 }
@@ -140,16 +147,62 @@ static void follow_targets(struct building *b, const struct instruction *i)
         lead(b, i->next);
 }
 
+/* Functions that come back twice, or look at who called. */
+static bool wants_its_caller(const struct function *f, const struct instruction *i)
+{
+    static const char *const names[] = {"vfork",  "getcontext", "swapcontext", "dlsym",
+                                        "dlvsym", "dlopen",     "dlmopen",     "dladdr"};
+    const struct image *m = f->code->image;
+    const char *name = NULL;
+    if (i->form.flow == FLOW_CALL || i->form.flow == FLOW_JUMP) {
+        const struct image_symbol *s = graph_symbol_at(m, i->target);
+        name = s != NULL ? s->name : NULL;
+    } else if ((i->form.flow == FLOW_CALL_POINTER || i->form.flow == FLOW_JUMP_POINTER) &&
+               i->form.relative) {
+        name = image_slot_name(m, i->memory);
+    }
+    for (size_t n = 0; name != NULL && n < sizeof names / sizeof *names; n++)
+        if (strcmp(name, names[n]) == 0)
+            return true;
+    return false;
+}
+
+/* What a clone cannot do in the function's place. */
+static bool must_leave(const struct function *f, const struct instruction *i)
+{
+    enum { INT3 = 0xcc, INT = 0xcd, INT1 = 0xf1, STD = 0xfd, XBEGIN = 0xc7 };
+    bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT &&
+                 i->form.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+    if (plain && (i->form.opcode == INT3 || i->form.opcode == INT || i->form.opcode == INT1 ||
+                  i->form.opcode == STD))
+        return true;
+    /* Processors differ in where these lead; a transaction's end is no branch that code sees. */
+    if (i->form.flow == FLOW_BRANCH && (i->form.has_66 || (plain && i->form.opcode == XBEGIN)))
+        return true;
+    if (i->form.flow == FLOW_NEXT &&
+        (i->form.imm_relative || (i->form.relative && i->form.address_width != 64)))
+        return true;
+    return wants_its_caller(f, i);
+}
+
 /* From a leader on, up to what has been seen. */
 static void explore(struct building *b, uint64_t at)
 {
     struct function *f = b->f;
     struct instruction i;
     while (f->reason == NULL) {
-        if (note(b, at)->number != 0)
+        struct seen *seen = note(b, at);
+        if (seen->number != 0 || seen->leaves) {
+            begin_block(b, seen); /* instructions may overlap before it (a jump over a prefix) */
             return;
+        }
         if (!code_decode(f->code, at, &i)) {
             refuse(f, "bytes that are no instruction", at);
+            return;
+        }
+        if (f->cloned && must_leave(f, &i)) {
+            seen->leaves = true;
+            begin_block(b, seen);
             return;
         }
         if (f->instruction_count == MOST_INSTRUCTIONS) {
@@ -222,6 +275,30 @@ static uint32_t block_at(const struct building *b, uint64_t address)
     return low < b->leader_count && b->leaders[low] == address ? (uint32_t)low + 1 : 0;
 }
 
+/* Addresses in mid-function that code or data name. */
+static bool has_claims_within(const struct function *f, const struct code_range *r)
+{
+    size_t low = 0, high = f->claims != NULL && r != NULL ? f->claims->count : 0, count = high;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (f->claims->at[middle] <= r->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && f->claims->at[low] < r->end;
+}
+
+static uint64_t span_of(const struct jump_target *t, size_t n)
+{
+    uint64_t low = UINT64_MAX, high = 0;
+    for (size_t k = 0; k < n; k++) {
+        low = t[k].target < low ? t[k].target : low;
+        high = t[k].target > high ? t[k].target : high;
+    }
+    return high - low;
+}
+
 static void end_table(struct building *b, uint32_t block, const struct instruction *i)
 {
     struct function *f = b->f;
@@ -229,11 +306,28 @@ static void end_table(struct building *b, uint32_t block, const struct instructi
     size_t n = code_targets_of(f->code, i->at, &t);
     const struct code_range *r = code_range_of(f->code, i->at);
     /* One whose targets were not found, in a function where one may land anywhere. */
-    if (n == 0 && r != NULL && r->wild)
+    bool wild = n == 0 && r != NULL && r->wild;
+    if (wild && !f->cloned)
         refuse(f, "a jump whose targets are not known", i->at);
+    /* Labels that somebody keeps: what looks like a call may lead to one. */
+    wild = wild || (f->cloned && n == 0 && has_claims_within(f, r));
+    if (f->cloned && n != 0 && span_of(t, n) > WIDEST_TABLE) {
+        wild = true;
+        n = 0;
+    }
+    f->blocks[block].wild = wild;
     f->blocks[block].end = n != 0 ? END_TABLE : END_TAIL;
     for (size_t k = 0; k < n; k++)
         add_successor(f, block, block_at(b, t[k].target));
+}
+
+/* A way out of the function, taken by a branch; a block without instructions. */
+static uint32_t exit_block(struct function *f, uint64_t target)
+{
+    uint32_t n = graph_add_block(f);
+    f->blocks[n].start = f->blocks[n].leaves = target;
+    f->blocks[n].end = END_TAIL;
+    return n;
 }
 
 static void end_block(struct building *b, uint32_t block, const struct instruction *last)
@@ -244,7 +338,7 @@ static void end_block(struct building *b, uint32_t block, const struct instructi
     case FLOW_BRANCH:
         f->blocks[block].end = END_BRANCH;
         if (!is_inside(b, last->target))
-            refuse(f, "a conditional jump to another function", last->at);
+            taken = exit_block(f, last->target);
         add_successor(f, block, taken);
         add_successor(f, block, next);
         break;
@@ -274,6 +368,10 @@ static void cut_blocks(struct building *b)
     for (size_t n = 0; n < b->leader_count; n++) {
         uint32_t block = graph_add_block(f);
         f->blocks[block].start = b->leaders[n];
+        if (!find(b, b->leaders[n])->leaves)
+            continue;
+        f->blocks[block].end = END_TAIL;
+        f->blocks[block].leaves = b->leaders[n];
     }
     add_successor(f, entry, block_at(b, f->start));
     for (uint32_t k = 0; k < f->instruction_count && f->reason == NULL;) {

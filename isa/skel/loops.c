@@ -274,18 +274,38 @@ bool loops_holds(const struct function *f, uint32_t loop, int32_t inner)
     return inner == (int32_t)loop;
 }
 
+static struct block *copy_blocks(struct function *f, const struct block *from, uint32_t count)
+{
+    struct block *to = arena_take(f->arena, (count + 1) * sizeof *to);
+    for (uint32_t n = 0; n < count; n++) {
+        to[n] = from[n];
+        to[n].succ = arena_take(f->arena, (from[n].succ_count + 1) * sizeof *to[n].succ);
+        if (from[n].succ_count != 0)
+            memcpy(to[n].succ, from[n].succ, from[n].succ_count * sizeof *to[n].succ);
+    }
+    return to;
+}
+
+/* Where there would be too many copies there are none: such loops have no counter. */
+static void split(struct function *f)
+{
+    uint32_t count = f->block_count, most = MOST_COPIES * count + 256;
+    struct block *before = copy_blocks(f, f->blocks, count);
+    while (f->block_count <= most && split_one(f))
+        settle(f);
+    if (f->block_count <= most)
+        return;
+    for (uint32_t n = 0; n < f->block_count; n++)
+        f->blocks[n] = (struct block){.idom = SKEL_NONE, .loop = SKEL_NONE};
+    memcpy(f->blocks, before, count * sizeof *before);
+    f->block_count = count;
+    settle(f);
+}
+
 void loops_find(struct function *f)
 {
-    uint32_t most = MOST_COPIES * f->block_count + 256;
     settle(f);
-    while (split_one(f)) {
-        if (f->block_count > most) {
-            f->reason = "loops with several entries in each other, too many to duplicate";
-            f->reason_at = f->start;
-            return;
-        }
-        settle(f);
-    }
+    split(f);
     add_preheaders(f);
     settle(f);
     nest(f);

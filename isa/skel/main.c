@@ -79,6 +79,7 @@ static void analyse(struct job *j, const char *name, uint64_t start, uint64_t en
                          .claims = &j->o.claims,
                          .arena = &j->arena,
                          .name = name,
+                         .cloned = j->clones_path != NULL,
                          .start = start,
                          .end = end};
     if (!opened_wants(&j->o, name, start))

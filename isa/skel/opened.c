@@ -73,6 +73,7 @@ void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uin
                              .claims = &o->claims,
                              .arena = arena,
                              .name = name,
+                             .cloned = true,
                              .late = true,
                              .call = call,
                              .start = start};

@@ -25,12 +25,12 @@ enum {
 
 /* How a block ends. */
 enum block_end {
-    END_FALL,     /* into the next */
-    END_BRANCH,   /* succ[0]: taken, succ[1]: not */
-    END_JUMP,     /* to succ[0] */
-    END_TABLE,    /* to one of succ, by what is recorded or computed: the target's address */
-    END_RETURN,   /* out of the function */
-    END_TAIL,     /* a jump to another function, or through a pointer */
+    END_FALL,   /* into the next */
+    END_BRANCH, /* succ[0]: taken, succ[1]: not */
+    END_JUMP,   /* to succ[0] */
+    END_TABLE,  /* to one of succ, by what is recorded or computed: the target's address */
+    END_RETURN, /* out of the function */
+    END_TAIL, /* a jump to another function, or through a pointer; without instructions: to `leaves` */
     END_NORETURN, /* a call that does not return, ud2 */
 };
 
@@ -42,6 +42,8 @@ struct block {
     uint8_t end;    /* enum block_end */
     uint8_t copy;   /* which duplicate; 0: the first */
     bool preheader; /* stands before the head of a loop */
+    bool wild;      /* of END_TAIL: its last jump may lead anywhere in the function */
+    uint64_t leaves;
     int32_t idom;   /* immediate dominator; SKEL_NONE: the entry */
     int32_t loop;   /* innermost that holds it */
     uint32_t order; /* in reverse postorder */
@@ -182,6 +184,7 @@ struct function {
     struct arena *arena;
     const char *name;
     uint64_t start, end;
+    bool cloned;        /* for a clone: it ends where that cannot go on, or must ask where */
     bool late;          /* it begins in mid-function: for what has been entered before (late.h) */
     uint64_t call;      /* 0; else behind that call */
     const char *reason; /* why it cannot be analysed, or NULL */

@@ -231,8 +231,7 @@ static void put_moves(struct writer *w, uint32_t from, uint32_t to)
 static void put_edge(struct writer *w, uint32_t from, uint32_t to)
 {
     const struct block *b = &w->f->blocks[to];
-    bool turns =
-        b->loop != SKEL_NONE && w->f->loops[b->loop].head == to && !w->f->blocks[from].preheader;
+    bool turns = b->order <= w->f->blocks[from].order;
     bool moves = turns || counted(w, from, to) != SKEL_NONE;
     MEMBERS_EACH (&w->of_block, to, i)
         moves = moves || is_phi_of(w, *i, to);

@@ -62,19 +62,20 @@ static uint8_t *place(uintptr_t end, size_t bytes)
     return p;
 }
 
-static void settle(uint8_t *code, const struct clone_fixup *f, uint64_t count, uintptr_t bias)
+/* Hooks: `ret`. Where a jump leads that nobody knows is the function itself. */
+static void settle(uint8_t *code, const struct clone_fixup *f, uint64_t count, uintptr_t bias,
+                   uint8_t *hook)
 {
     uintptr_t thread = 0;
+    *hook = 0xc3;
     syscall(SYS_arch_prctl, ARCH_GET_FS, &thread);
     for (uint64_t k = 0; k < count; k++) {
         uint8_t *at = code + f[k].at;
-        uint64_t whole = (uint64_t)(uintptr_t)(code + f[k].target);
         int64_t n = f[k].kind == CLONE_IMAGE
                         ? (int64_t)(f[k].target + bias) - (int64_t)(uintptr_t)(at + 4 + f[k].behind)
-                        : (int64_t)((uintptr_t)&slots[f[k].target] - thread);
-        if (f[k].kind == CLONE_CODE)
-            memcpy(at, &whole, 8);
-        else if (f[k].kind != CLONE_NUMBER) /* they begin with 0 */
+                    : f[k].kind == CLONE_THREAD ? (int64_t)((uintptr_t)&slots[f[k].target] - thread)
+                                                : (int64_t)(hook - (at + 4));
+        if (f[k].kind != CLONE_NUMBER) /* they begin with 0 */
             memcpy(at, &(int32_t){(int32_t)n}, 4);
     }
 }
@@ -93,7 +94,7 @@ __attribute__((constructor)) static void begin(void)
     const struct clone_place *places = (const void *)(fixups + h->fixup_count);
     uint8_t *code = place(image[1], h->code_bytes + 1);
     memcpy(code, places + h->place_count, h->code_bytes);
-    settle(code, fixups, h->fixup_count, image[0]);
+    settle(code, fixups, h->fixup_count, image[0], code + h->code_bytes);
     recording = mmap(NULL, recording_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mprotect(code, h->code_bytes + 1, PROT_READ | PROT_EXEC) != 0 || recording == MAP_FAILED)

@@ -31,7 +31,8 @@ APART uint64_t library(uint64_t *elements, uint64_t n, uint64_t (*back)(uint64_t
 
 #else
 
-static uint64_t array[SIZE];
+uint64_t shared_array[SIZE];
+#define array shared_array
 
 /* Element n, and the number of the next. */
 static inline __attribute__((always_inline)) uint64_t touch(uint64_t n)
@@ -141,9 +142,58 @@ APART uint64_t jumps(uint64_t n)
     return leaf(n);
 }
 
+/* Threaded code: where its jumps lead is told by who calls. */
+static void *const *labels;
+
+APART uint64_t threaded(void *const *program, uint64_t n)
+{
+    static void *const list[] = {&&one, &&two, &&call, &&over};
+    if (program == NULL) {
+        labels = list;
+        return n;
+    }
+    goto **program++; /* NOLINT: GNU C */
+one:
+    n = touch(n);
+    goto **program++;
+two:
+    n = touch(touch(n));
+    goto **program++;
+call:
+    n = loops(n);
+    goto **program++;
+over:
+    return touch(n);
+}
+
+APART uint64_t thread(uint64_t n)
+{
+    static const char text[] = "0120211002";
+    void *program[sizeof text];
+    for (size_t i = 0; i + 1 < sizeof text; i++)
+        program[i] = labels[text[(i + n) % (sizeof text - 1)] - '0'];
+    program[sizeof text - 1] = labels[3];
+    return threaded(program, touch(n));
+}
+
+/* A function that begins with a call, and ends with a jump to another. */
+uint64_t begins(uint64_t n);
+__asm__(".text\n.globl begins\n.type begins, @function\n"
+        "begins: call leaf\n	mov %rax, %rdi\n	jmp leaf\n.size begins, . - begins\n");
+
+/* A jump over a prefix: instructions that overlap; a call to have its own address; a branch to another function. */
+uint64_t odd(uint64_t n);
+__asm__(".text\n.globl odd\n.type odd, @function\n"
+        "odd: mov %rdi, %rax\n	and $4095, %eax\n	lea shared_array(%rip), %rdx\n"
+        "	test $1, %dil\n	jz 1f + 1\n"
+        "1:	lock addq %rdi, (%rdx,%rax,8)\n	add $1, %rdi\n"
+        "	call 2f\n2:	pop %rdx\n	test $2, %dil\n	jz leaf\n	jmp loops\n.size "
+        "odd, . - odd\n");
+
 static uint64_t run(const char *how, long rounds)
 {
     uint64_t n = 0;
+    (void)threaded(NULL, 0);
     for (long r = 0; r < rounds; r++) {
         n = touch(n);
         n = mixed(n);
@@ -153,6 +203,8 @@ static uint64_t run(const char *how, long rounds)
             n = back(n);
         if (strcmp(how, "jumps") == 0)
             n = jumps(n);
+        if (strcmp(how, "odd") == 0)
+            n = thread(odd(begins(n)));
     }
     return n;
 }
