@@ -304,14 +304,23 @@ void memory_unblocked(void)
     (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGSEGV, 0, 0, 0);
 }
 
-/* The register that holds the pointer in a store of a clone's (isa/skel/emit.c): prefix 66, REX, opcode, ModRM, SIB. */
+/* The register that holds the pointer in a store of a clone's (isa/skel/emit.c, lanes.c): behind prefixes and opcode stands ModRM, behind that
+ * SIB. Intel's manual, volume 2. */
 static unsigned base_of(const uint8_t *code)
 {
-    code += *code == 0x66;
-    unsigned rex = *code, modrm = code[2], rm = modrm & 7;
-    if (rm == 4)
-        rm = code[3] & 7;
-    return rm | (rex & 1) << 3;
+    enum { OPERAND_16 = 0x66, REPEAT = 0xf3, VEX = 0xc4, EVEX = 0x62, MORE = 0x0f };
+    const uint8_t *modrm;
+    unsigned high;
+    if (*code == VEX || *code == EVEX) {
+        high = (code[1] & 0x20) == 0;
+        modrm = code + (*code == VEX ? 4 : 5);
+    } else {
+        code += *code == OPERAND_16 || *code == REPEAT;
+        high = code[0] & 1; /* REX */
+        modrm = code + (code[1] == MORE ? 3 : 2);
+    }
+    unsigned rm = *modrm & 7;
+    return (rm == 4 ? modrm[1] & 7u : rm) | high << 3;
 }
 
 bool memory_faulted(int signo, const siginfo_t *info, void *context)

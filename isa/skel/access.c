@@ -3,6 +3,9 @@
 #include "isa/skel/lift.h"
 
 #include "isa/operands.h"
+#include "isa/skel/lanes.h"
+
+#include <string.h>
 
 static bool is_read(const ZydisDecodedOperand *o)
 {
@@ -37,6 +40,16 @@ static uint32_t sum(const struct one *x, uint32_t a, uint32_t b)
     return value_op(x->f, V_ADD, 64, 0, a, b, 0);
 }
 
+/* Bits count from the operand on, in both directions: in steps of its size. */
+static uint32_t bit_string_offset(const struct one *x)
+{
+    unsigned bits = x->o[0].size;
+    uint32_t shift = lift_number(x, bits == 64 ? 6 : bits == 32 ? 5 : 4);
+    uint32_t number = value_op(x->f, V_SEXT, bits, 0, lift_operand(x, 1), 0, 0);
+    return value_op(x->f, V_MUL, 64, 0, value_op(x->f, V_SAR, 64, 0, number, shift, 0),
+                    lift_number(x, bits / 8), 0);
+}
+
 static uint32_t address_of(const struct one *x, const ZydisDecodedOperand *o)
 {
     struct function *f = x->f;
@@ -59,6 +72,8 @@ static uint32_t address_of(const struct one *x, const ZydisDecodedOperand *o)
             scaled = value_op(f, V_MUL, 64, 0, scaled, lift_number(x, o->mem.scale), 0);
         a = sum(x, scaled, a);
     }
+    if (operands_is_bit_string(&x->z, x->o))
+        a = sum(x, a, bit_string_offset(x));
     if (x->z.mnemonic == ZYDIS_MNEMONIC_XLAT)
         a = sum(x, a, value_op(f, V_ZEXT, 8, 0, lift_get(x, RAX), 0, 0));
     /* The stack is not addressed so. */
@@ -95,6 +110,12 @@ struct access *lift_add_access(const struct one *x, enum access_kind kind, unsig
     return a;
 }
 
+static void refuse(const struct one *x)
+{
+    x->f->reason = "a vector instruction of which nobody knows what it accesses";
+    x->f->reason_at = x->i->at;
+}
+
 /* First what it reads, then what it writes. */
 void lift_accesses(const struct one *x)
 {
@@ -103,14 +124,18 @@ void lift_accesses(const struct one *x)
             const ZydisDecodedOperand *o = &x->o[n];
             if (x->address[n] == 0 || is_read(o) == (writes == 1))
                 continue;
-            bool vector = o->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
+            struct lanes lanes;
+            bool some = lanes_of(&x->z, x->o, n, &lanes);
+            if (!some && (o->mem.type == ZYDIS_MEMOP_TYPE_VSIB || operands_is_masked(&x->z)))
+                refuse(x);
             struct access *a =
                 lift_add_access(x,
                                 writes          ? ACCESS_WRITE
                                 : is_written(o) ? ACCESS_MODIFY
                                                 : ACCESS_READ,
-                                vector ? o->element_size / 8 : o->size / 8, x->address[n] - 1);
-            a->opaque = vector || operands_is_masked(&x->z) || operands_is_bit_string(&x->z, x->o);
+                                some ? lanes_element(&lanes, o) : o->size / 8, x->address[n] - 1);
+            if (some)
+                a->lanes = memcpy(arena_take(x->f->arena, sizeof lanes), &lanes, sizeof lanes);
         }
 }
 
@@ -144,12 +169,9 @@ static bool is_string(ZydisMnemonic m, bool *source, bool *target, bool *compare
 }
 
 /* Upwards, as the ABI has the direction flag between functions. */
-static void advance(const struct one *x, unsigned variable, uint32_t by, bool known)
+static void advance(const struct one *x, unsigned variable, uint32_t by)
 {
-    if (known)
-        lift_put(x, variable, sum(x, lift_get(x, variable), by));
-    else
-        lift_put_unknown(x, variable);
+    lift_put(x, variable, sum(x, lift_get(x, variable), by));
 }
 
 bool lift_string(const struct one *x)
@@ -161,25 +183,26 @@ bool lift_string(const struct one *x)
     bool repeats = (x->z.attributes &
                     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
     uint32_t first = x->f->access_count, count = lift_get(x, RCX);
+    unsigned bytes = x->z.operand_width / 8;
     lift_accesses(x);
+    if (repeats && compares) { /* what is left of rcx tells how often */
+        lift_put_unknown(x, RCX);
+        count = value_op(x->f, V_SUB, 64, 0, count, lift_get(x, RCX), 0);
+    } else if (repeats) {
+        lift_put(x, RCX, lift_number(x, 0));
+    }
     for (uint32_t k = first; k < x->f->access_count; k++) {
         x->f->accesses[k].repeated = repeats;
         x->f->accesses[k].count = count;
-        x->f->accesses[k].opaque = repeats && compares; /* it may end before */
+        x->f->accesses[k].ends_early = repeats && compares;
     }
-    unsigned bytes = x->z.operand_width / 8;
     uint32_t by = lift_number(x, bytes);
     if (repeats)
         by = value_op(x->f, V_MUL, 64, 0, count, by, 0);
-    bool known = !(repeats && compares);
     if (source)
-        advance(x, RSI, by, known);
+        advance(x, RSI, by);
     if (target)
-        advance(x, RDI, by, known);
-    if (repeats && known)
-        lift_put(x, RCX, lift_number(x, 0));
-    else if (repeats)
-        lift_put_unknown(x, RCX);
+        advance(x, RDI, by);
     if (compares)
         lift_put_unknown(x, SKEL_FLAGS);
     if (source && !target) /* lods */

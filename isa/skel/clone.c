@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A function's clone: its blocks in reverse postorder, each instruction as it was, and between them what records. */
 #include "isa/skel/cloner.h"
+#include "isa/skel/lanes.h"
 #include "isa/skel/source.h"
 #include "isa/skel/stream.h"
 
@@ -135,7 +136,7 @@ static void record_address(struct cloner *c, const struct access *a, uint32_t bl
     /* pop's operand is found by the stack pointer behind it. */
     plain = plain &&
             (x.z.mnemonic != ZYDIS_MNEMONIC_POP || o->encoding != ZYDIS_OPERAND_ENCODING_MODRM_RM);
-    if (a->opaque || !plain) {
+    if (!plain) {
         cloner_refuse(c, "an access of which only the instruction itself knows the address");
         return;
     }
@@ -148,6 +149,22 @@ static void record_address(struct cloner *c, const struct access *a, uint32_t bl
     cloner_flush(c, live);
     if (spill)
         emit_slot_load(c->e, CLONE_SPILL_2, t);
+}
+
+/* Its registers themselves: the skeleton picks the elements. */
+static void record_lanes(struct cloner *c, const struct access *a, uint32_t block)
+{
+    uint16_t live = live_before(&c->live, block, a->at);
+    bool spill;
+    cloner_flush(c, live);
+    unsigned s = cloner_take_register(c, live, 0, &spill);
+    if (spill)
+        emit_slot_store(c->e, CLONE_SPILL, s);
+    emit_slot_load(c->e, CLONE_RECORDING, s);
+    emit_lea(c->e, s, s, EMIT_NONE, (int32_t)lanes_emit(c->e, a->lanes, s));
+    emit_slot_store(c->e, CLONE_RECORDING, s);
+    if (spill)
+        emit_slot_load(c->e, CLONE_SPILL, s);
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------------------------ */
@@ -302,9 +319,13 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
         bool last = at + 1 == b->first + b->count;
         size_t before = c->e->bytes;
         emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
-        MEMBERS_EACH (&c->accesses, block, n)
-            if (f->accesses[*n].at == at && f->accesses[*n].recorded)
-                record_address(c, &f->accesses[*n], block);
+        MEMBERS_EACH (&c->accesses, block, n) {
+            const struct access *a = &f->accesses[*n];
+            if (a->at == at && a->recorded)
+                record_address(c, a, block);
+            if (a->at == at && a->lanes != NULL)
+                record_lanes(c, a, block);
+        }
         cloner_flush(c, live_before(&c->live, block, at));
         if (c->e->bytes != before)
             emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);

@@ -79,9 +79,8 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
     g->sink = 2 * g->node_count++;
     for (uint32_t k = 0; k < f->access_count; k++) {
         const struct access *a = &f->accesses[k];
-        if (a->opaque)
-            continue;
-        access_nodes[k] = add_node(g, a->repeated ? NEVER : weight(f, a->block));
+        bool whole = !a->repeated && a->lanes == NULL;
+        access_nodes[k] = add_node(g, whole ? weight(f, a->block) : NEVER);
         connect(g, 2 * access_nodes[k] + 1, g->sink, NEVER);
         want(g, access_nodes[k], a->address);
         if (a->repeated)
@@ -176,7 +175,7 @@ static void mark(struct flow_graph *g, const uint32_t *access_nodes, const uint3
         f->values[v].recorded = g->node_of[v] != 0 && is_cut(g, g->node_of[v] - 1);
     for (uint32_t k = 0; k < f->access_count; k++) {
         struct access *a = &f->accesses[k];
-        a->recorded = a->opaque || is_cut(g, access_nodes[k]);
+        a->recorded = is_cut(g, access_nodes[k]);
         a->computed = !a->recorded;
         if (a->recorded)
             continue;
@@ -230,8 +229,7 @@ void skel_count(const struct function *f, struct skel_counts *n)
     n->loops += f->loop_count;
     n->accesses += f->access_count;
     for (uint32_t k = 0; k < f->access_count; k++) {
-        n->opaque += f->accesses[k].opaque;
-        n->recorded += f->accesses[k].recorded;
+        n->recorded += f->accesses[k].recorded || f->accesses[k].lanes != NULL;
     }
     for (uint32_t v = 0; v < f->value_count; v++) {
         n->recorded += f->values[v].recorded;

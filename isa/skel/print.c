@@ -307,7 +307,11 @@ static void print_block(FILE *out, struct function *f, const struct parts *parts
                 continue;
             skel_expression(f, a->address, text, sizeof text);
             (void)fprintf(out, "    0x%" PRIx64 "  %c %u %s%s%s\n", f->instructions[i].at, a->kind,
-                          a->bytes, text, a->repeated ? ", rcx times" : "",
+                          a->bytes, text,
+                          a->ends_early      ? ", rcx times at most"
+                          : a->repeated      ? ", rcx times"
+                          : a->lanes != NULL ? "   [record which elements]"
+                                             : "",
                           a->recorded ? "   [record the address]" : "");
         }
         print_recorded(out, f, parts, block, i);

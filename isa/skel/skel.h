@@ -114,13 +114,14 @@ enum access_kind { ACCESS_READ = 'R', ACCESS_WRITE = 'W', ACCESS_MODIFY = 'M' };
 /* One access of one instruction, in the order in which they happen. */
 struct access {
     uint32_t block, at;
-    uint8_t kind;   /* enum access_kind */
-    uint16_t bytes; /* 0: as many as the processor saves (xsave) */
-    bool opaque;    /* gather, scatter, masks, bit strings: addresses recorded as they come */
-    bool repeated;  /* as often as rcx says, `count` */
-    uint32_t address, count; /* values */
-    bool recorded;           /* the address itself */
-    bool computed;           /* from what is recorded, in the skeleton */
+    uint8_t kind;              /* enum access_kind */
+    uint16_t bytes;            /* 0: as many as the processor saves (xsave) */
+    const struct lanes *lanes; /* elements that are accessed (lanes.h); NULL: all of it is */
+    bool repeated;             /* as often as rcx says, `count` */
+    bool ends_early;           /* or not so often: `count` is known behind the instruction alone */
+    uint32_t address, count;   /* values */
+    bool recorded;             /* the address itself */
+    bool computed;             /* from what is recorded, in the skeleton */
 };
 
 /* The condition of a block's branch, or the target of its table jump. */
@@ -174,7 +175,7 @@ struct induction {
 
 struct skel_counts {
     uint64_t functions, analysed, bytes;
-    uint64_t instructions, accesses, opaque, recorded, decisions, outcomes, loops, inductions;
+    uint64_t instructions, accesses, recorded, decisions, outcomes, loops, inductions;
 };
 
 struct function {

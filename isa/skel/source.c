@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A function's skeleton as C: its blocks, phis as variables that edges set, counters of loops, what is read where it is recorded, and
  * accesses as expressions. */
+#include "isa/skel/lanes.h"
 #include "isa/skel/source_text.h"
 
 #include <errno.h>
@@ -118,28 +119,35 @@ static void put_repeated(struct writer *w, uint32_t first, uint32_t last)
     for (uint32_t k = first; k < last; k++) {
         (void)fprintf(w->out, "        u64 to%u = ", k - first);
         put_address(w, &all[k]);
-        (void)fputs(", ", w->out);
-        (void)fprintf(w->out, "n%u = ", k - first);
-        if (all[k].opaque)
-            (void)fputs("IN(8)", w->out);
-        else
-            source_put_expression(w, all[k].count);
         (void)fputs(";\n", w->out);
     }
-    (void)fputs("        for (u64 n = 0; n < n0; n++) {\n", w->out);
+    (void)fputs("        for (u64 n = 0, count = ", w->out);
+    source_put_expression(w, all[first].count);
+    (void)fputs("; n < count; n++) {\n", w->out);
     for (uint32_t k = first; k < last; k++)
         (void)fprintf(w->out, "            OUT(0x%" PRIx64 ", '%c', %u, to%u + n * %u);\n",
                       pc_of(w), all[k].kind, all[k].bytes, k - first, all[k].bytes);
     (void)fputs("        }\n    }\n", w->out);
 }
 
-static void put_accesses(struct writer *w)
+static void put_lanes(struct writer *w, const struct access *a)
+{
+    const struct lanes *l = a->lanes;
+    (void)fprintf(w->out, "    LANES(0x%" PRIx64 ", '%c', %u, %u, %u, %u, %u, %u, %u, %u, ",
+                  pc_of(w), a->kind, a->bytes, l->kind, l->count, l->index_bytes, l->index_width,
+                  l->scale, l->mask_bytes, l->mask_width);
+    source_put_expression(w, a->address);
+    (void)fputs(");\n", w->out);
+}
+
+/* behind: those whose number is known behind the instruction, or the others. */
+static void put_accesses(struct writer *w, bool behind)
 {
     struct function *f = w->f;
     MEMBERS_EACH (&w->accesses, w->block, n) {
         uint32_t k = *n;
         const struct access *a = &f->accesses[k];
-        if (a->at != w->at)
+        if (a->at != w->at || a->ends_early != behind)
             continue;
         if (a->repeated) {
             uint32_t last = k + 1;
@@ -149,13 +157,12 @@ static void put_accesses(struct writer *w)
             put_repeated(w, k, last);
             return;
         }
-        if (a->opaque)
-            (void)fprintf(w->out, "    for (u64 n = IN(1); n > 0; n--)\n    ");
+        if (a->lanes != NULL) {
+            put_lanes(w, a);
+            continue;
+        }
         (void)fprintf(w->out, "    OUT(0x%" PRIx64 ", '%c', %u, ", pc_of(w), a->kind, a->bytes);
-        if (a->opaque)
-            (void)fputs("IN(8)", w->out);
-        else
-            put_address(w, a);
+        put_address(w, a);
         (void)fputs(");\n", w->out);
     }
 }
@@ -327,13 +334,14 @@ static void put_block(struct writer *w, uint32_t block)
             put_in(w, *n);
     for (w->at = b->first; w->at < b->first + b->count; w->at++) {
         put_values(w);
-        put_accesses(w);
+        put_accesses(w, false);
         if (is_call(&f->instructions[w->at]))
             (void)fputs("    CALL();\n", w->out);
         else if (is_system_call(&f->instructions[w->at]))
             (void)fputs("    TURN(); /* a system call: the last one ends the program */\n", w->out);
         put_ins(w);
         put_values(w);
+        put_accesses(w, true);
     }
     put_end(w, block);
 }

@@ -33,8 +33,7 @@ static struct analysed *all;
 static struct activation *top;
 static uint64_t accesses, recorded_accesses, decisions, recorded_decisions, recorded_values,
     skipped, wrong, steps, calls;
-static struct line now, next, first; /* first: as the instruction began that is repeated */
-static struct real first_real[8];
+static struct line now, next;
 static ZydisDecoder decoder;
 
 __attribute__((format(printf, 2, 3))) static void differs(const struct activation *a,
@@ -208,13 +207,11 @@ static void pop(void)
     free(a);
 }
 
-/* Repeated comparisons end when they will: how often is known behind them. */
+/* Vector registers are not among the steps'. */
 static void put_recorded(const struct access *x, const struct real *real)
 {
-    if (x->opaque && x->repeated)
-        return;
-    if (x->opaque)
-        stream_number(real != NULL, 1);
+    if (x->lanes != NULL)
+        differs(top, "it accesses elements that nobody can tell here");
     if (x->recorded && real != NULL)
         stream_number(real->address, 8);
 }
@@ -238,7 +235,7 @@ static void check_access(const struct activation *a, const struct access *x, uns
         differs(a, "expression %u is not known", k);
     else if (n != real->address)
         differs(a, "expression %u is 0x%" PRIx64 ", not 0x%" PRIx64, k, n, real->address);
-    if (x->repeated && (!value_of(a, x->count, &n) || n != now.r[1]))
+    if (x->repeated && !x->ends_early && (!value_of(a, x->count, &n) || n != now.r[1]))
         differs(a, "it is repeated %" PRIu64 " times, not %" PRIu64, n, now.r[1]);
 }
 
@@ -254,7 +251,7 @@ static void check_accesses(const struct activation *a)
         accesses++;
         recorded_accesses += x->recorded;
         put_recorded(x, r);
-        if (x->opaque || (r != NULL && r->segment))
+        if (x->lanes != NULL || (r != NULL && r->segment))
             skipped++;
         else
             check_access(a, x, k, r);
@@ -326,6 +323,15 @@ static const struct instruction *current(const struct activation *a)
     return &a->f->instructions[a->at];
 }
 
+static void resume(void);
+
+/* A branch to another function, by a block without instructions. */
+static bool has_left(const struct activation *a)
+{
+    const struct block *b = &a->f->blocks[a->block];
+    return b->count == 0 && b->end == END_TAIL;
+}
+
 static void advance(struct activation *a)
 {
     const struct block *b = &a->f->blocks[a->block];
@@ -334,6 +340,11 @@ static void advance(struct activation *a)
         check_decision(a, current(a));
         if (!go(a, next.pc - bias))
             differs(a, "it goes to 0x%" PRIx64 ", which no edge does", next.pc - bias);
+        if (has_left(a)) {
+            pop();
+            resume();
+            return;
+        }
     } else {
         a->at++;
     }
@@ -352,6 +363,12 @@ static bool is_start(uint64_t address)
     return r != NULL && r->start == address;
 }
 
+/* What is called has called something of the program that nobody knows as a function (crt's, by exit). */
+static bool is_called_back(void)
+{
+    return top != NULL && top->f != NULL && is_call(current(top)) && next.r[4] < now.r[4];
+}
+
 /* To whoever called, or from what is not traced to another function. */
 static void resume(void)
 {
@@ -361,7 +378,7 @@ static void resume(void)
         current(top)->next == next.pc - bias) {
         stream_number(TOKEN_RESUME, 1);
         advance(top);
-    } else if (is_start(next.pc - bias))
+    } else if (is_start(next.pc - bias) || is_called_back())
         push(next.pc - bias);
     else if (top != NULL && top->f != NULL)
         differs(top, "it returns to 0x%" PRIx64, next.pc - bias);
@@ -401,21 +418,6 @@ static bool repeats(uint64_t pc)
             (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
 }
 
-/* Of a repeated comparison that is over: from where, how often. */
-static void put_times(void)
-{
-    if (top == NULL || top->f == NULL)
-        return;
-    unsigned k = 0;
-    for (uint32_t i = 0; i < top->f->access_count; i++) {
-        const struct access *x = &top->f->accesses[i];
-        if (x->block != top->block || x->at != top->at || !x->opaque || !x->repeated)
-            continue;
-        stream_number(first_real[k++].address, 8);
-        stream_number(first.r[1] - next.r[1], 8);
-    }
-}
-
 static void *run(void *path)
 {
     char text[1024];
@@ -428,16 +430,11 @@ static void *run(void *path)
         for (int r = 0; r < 16; r++)
             next.r[r] = strtoull(at, &at, 16);
         bool again = next.pc == now.pc && repeats(now.pc);
-        if (!again) {
-            put_times();
+        if (!again)
             arrive();
-            first = next;
-        }
         now = next;
         steps++;
         bool known = top != NULL && top->f != NULL;
-        if (!again)
-            (void)real_addresses(first_real);
         put_trace(known);
         if (!again && known)
             check_accesses(top);

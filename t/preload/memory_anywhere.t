@@ -34,7 +34,7 @@ for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
     traced "$flags, jumps" 'start:enter_func:leaf:count50,stop:enter_func:mixed:count70,repeat' '10 5000' jumps 3000
     traced "$flags, odd functions" 'start:enter_func:mixed:count50,stop:enter_func:mixed:count70,repeat' '10 5000' odd 3000
     traced "$flags, timer, odd functions" "$timed" '2 5000' odd 300000
-    traced "$flags, another thread asks" 'start:enter_func:begin_all:bcast,stop:enter_func:end_all:bcast,repeat:6' '3 10000' thread 1000000
+    traced "$flags, another thread asks" 'start:enter_func:begin_all:bcast,stop:enter_func:end_all:bcast,repeat:6' '3 10000' thread 3000000
 done
 
 # A signal from outside.
