@@ -366,7 +366,7 @@ static bool is_start(uint64_t address)
 /* What is called has called something of the program that nobody knows as a function (crt's, by exit). */
 static bool is_called_back(void)
 {
-    return top != NULL && top->f != NULL && is_call(current(top)) && next.r[4] < now.r[4];
+    return top != NULL && top->f != NULL && is_call(current(top)) && next.r[4] < top->stack;
 }
 
 /* To whoever called, or from what is not traced to another function. */

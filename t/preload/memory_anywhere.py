@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""memory_anywhere.py REPLAY ADDRESS: does each window of the replay (regtrace skel replay) write consecutive elements of the array of
-t/preload/memory_anywhere alone? Prints how many windows and elements there were, and how many gaps, the first of them by what is around."""
+"""memory_anywhere.py REPLAY ADDRESS [N]: does each window of the replay (regtrace skel replay) write consecutive elements of the array of
+t/preload/memory_anywhere alone? Prints how many windows and elements there were, and how many gaps, the first of them by what is around.
+The N-th write of an element is left out: to see whether that is seen."""
 import sys
 
 SIZE = 4096
 replay, base = sys.argv[1], int(sys.argv[2], 16)
+left_out = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 windows, elements, gaps, last, now, shown = set(), 0, 0, None, None, ""
 for line in open(replay):
     if line[0] == "#":
@@ -18,6 +20,9 @@ for line in open(replay):
     pc, kind, size, address = line.split()
     offset = int(address, 16) - base
     if not 0 <= offset < 8 * SIZE or kind == "R":
+        continue
+    left_out -= 1
+    if left_out == 0:
         continue
     n = offset // 8
     if last is not None and n != (last + 1) % SIZE:
