@@ -40,7 +40,7 @@ size_t probe_clones_openers(const char **names, size_t room)
 #define RECEIVED ((size_t)64 << 20)
 
 static struct helper helper = HELPER_NONE;
-static const char *arguments[4] = {helper.program, "--serve"};
+static const char *arguments[6] = {helper.program, "--serve"};
 static char skeletons[PATH_MAX];
 static bool gone; /* for good */
 static struct probe_lock asking;
@@ -96,6 +96,8 @@ static bool start(void)
                        "next call on: no memory");
     received = (uint8_t *)p; /* NOLINT: the kernel's address */
     arguments[2] = skeletons;
+    arguments[3] = "--plan";
+    arguments[4] = process.options.text[OPT_memory_plan];
     helper.arguments = arguments;
     forget_images();
     if (helper_start(&helper, -1) != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace skel`: program skeletons. The analysis is done by regtrace-skel, a program beside the library, since it holds a decoder. */
 #include "base/beside.h"
+#include "base/options.h"
 #include "tools/run.h"
 #include "tools/skel.h"
 
@@ -57,6 +58,19 @@ static bool is_replay_option(const char *name)
            strcmp(name, "thread") == 0 || strcmp(name, "format") == 0;
 }
 
+/* As regtrace run -memory-plan takes it. */
+static int take_plan(struct skel_wishes *w, const char *value)
+{
+    struct option_row row = option_table[OPT_memory_plan];
+    struct rt_error e = {{0}};
+    uint64_t n;
+    int rc = value[0] != '\0' ? option_check(&row, value, &n, &e) : -EINVAL;
+    if (rc != 0)
+        message_error("skel", "-plan is \"%s\": legal is %s", value, row.values);
+    w->plan = value;
+    return rc != 0 ? TOOL_USAGE : TOOL_OK;
+}
+
 static int take_option(struct skel_wishes *w, const struct arguments *a)
 {
     const char *name = a->option->name;
@@ -65,6 +79,8 @@ static int take_option(struct skel_wishes *w, const struct arguments *a)
         w->of_replay = name;
         return take_replay_option(w, name, a->value);
     }
+    if (strcmp(name, "plan") == 0)
+        return take_plan(w, a->value);
     if (strcmp(name, "dot") == 0) {
         w->dot = true;
     } else if (strcmp(name, "summary") == 0) {
@@ -133,13 +149,17 @@ bool skel_program(char program[PATH_MAX])
 static int analyze(const struct skel_wishes *w)
 {
     char program[PATH_MAX], image[PATH_MAX];
-    const char *words[8] = {"regtrace-skel"};
+    const char *words[10] = {"regtrace-skel"};
     int n = 1;
     if (!skel_program(program) || !find_image(w->path, image))
         return TOOL_FAILURE;
     if (w->function != NULL) {
         words[n++] = "--function";
         words[n++] = w->function;
+    }
+    if (w->plan != NULL) {
+        words[n++] = "--plan";
+        words[n++] = w->plan;
     }
     if (strcmp(w->action, "source") == 0)
         words[n++] = "--source";
@@ -172,9 +192,10 @@ static int skel_main(int argc, char **argv)
         return TOOL_USAGE;
     }
     bool replay = strcmp(w.action, "replay") == 0;
-    if (replay ? w.dot || w.summary || w.function != NULL : w.of_replay != NULL) {
+    if (replay ? w.dot || w.summary || w.function != NULL || w.plan != NULL : w.of_replay != NULL) {
         message_error("skel", "-%s is not for skel %s",
                       !replay     ? w.of_replay
+                      : w.plan    ? "plan"
                       : w.dot     ? "dot"
                       : w.summary ? "summary"
                                   : "function",
@@ -196,6 +217,8 @@ static int skel_main(int argc, char **argv)
 
 static const struct command_option skel_options[] = {
     {"function", "REGEX", "functions whose names an extended regular expression matches", 'f'},
+    {"plan", "NAME", "what would be recorded by regtrace run -memory-plan NAME (default skeleton)",
+     'p'},
     {"summary", NULL, "counts alone, and why functions cannot be analysed", 's'},
     {"dot", NULL, "graphs for dot(1): loops as boxes, recorded outcomes red", 0},
     {"rank", "LIST", "replay: of these ranks (0-3,8)", 'r'},

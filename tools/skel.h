@@ -6,7 +6,7 @@
 #include "tools/tools.h"
 
 struct skel_wishes {
-    const char *action, *path, *function, *format;
+    const char *action, *path, *function, *plan, *format;
     struct rank_list ranks;
     struct window_span windows;
     int64_t thread;        /* -1: all */

@@ -26,7 +26,7 @@ bool lift_is_accessed(const struct one *x, unsigned n)
 }
 
 /* What push and call write lies below the stack pointer as it was; the operand of pop is where it is behind it. */
-static int64_t displacement(const struct one *x, const ZydisDecodedOperand *o)
+int64_t lift_displacement(const struct one *x, const ZydisDecodedOperand *o)
 {
     bool is_stack = o->mem.base == ZYDIS_REGISTER_RSP;
     if (is_stack && o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
@@ -50,14 +50,25 @@ static uint32_t bit_string_offset(const struct one *x)
                     lift_number(x, bits / 8), 0);
 }
 
+int lift_base(const struct one *x, const ZydisDecodedOperand *o)
+{
+    /* leave: the frame pointer is the stack pointer by then */
+    return lift_register(x->z.mnemonic == ZYDIS_MNEMONIC_LEAVE ? ZYDIS_REGISTER_RBP : o->mem.base);
+}
+
+bool lift_is_narrow(const struct one *x, const ZydisDecodedOperand *o)
+{
+    /* The stack is not addressed so. */
+    bool implied =
+        o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && o->mem.base == ZYDIS_REGISTER_RSP;
+    return x->z.address_width == 32 && !implied;
+}
+
 static uint32_t address_of(const struct one *x, const ZydisDecodedOperand *o)
 {
     struct function *f = x->f;
-    uint64_t n = (uint64_t)displacement(x, o);
-    bool leaves =
-        x->z.mnemonic == ZYDIS_MNEMONIC_LEAVE; /* the frame pointer is the stack pointer by then */
-    int base = lift_register(leaves ? ZYDIS_REGISTER_RBP : o->mem.base),
-        index = lift_register(o->mem.index);
+    uint64_t n = (uint64_t)lift_displacement(x, o);
+    int base = lift_base(x, o), index = lift_register(o->mem.index);
     uint32_t a;
     if (o->mem.base == ZYDIS_REGISTER_RIP || o->mem.base == ZYDIS_REGISTER_EIP) {
         a = value_constant(f, x->i->next + n, f->code->image->dynamic_type);
@@ -76,10 +87,7 @@ static uint32_t address_of(const struct one *x, const ZydisDecodedOperand *o)
         a = sum(x, a, bit_string_offset(x));
     if (x->z.mnemonic == ZYDIS_MNEMONIC_XLAT)
         a = sum(x, a, value_op(f, V_ZEXT, 8, 0, lift_get(x, RAX), 0, 0));
-    /* The stack is not addressed so. */
-    bool implied =
-        o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && o->mem.base == ZYDIS_REGISTER_RSP;
-    if (x->z.address_width == 32 && !implied)
+    if (lift_is_narrow(x, o))
         a = value_op(f, V_ZEXT, 32, 0, a, 0, 0);
     if (o->mem.segment == ZYDIS_REGISTER_FS || o->mem.segment == ZYDIS_REGISTER_GS) {
         uint32_t s = value_new(f, V_SEGMENT, 64);
@@ -134,6 +142,9 @@ void lift_accesses(const struct one *x)
                                 : is_written(o) ? ACCESS_MODIFY
                                                 : ACCESS_READ,
                                 some ? lanes_element(&lanes, o) : o->size / 8, x->address[n] - 1);
+            a->segment = (uint8_t)(o->mem.segment == ZYDIS_REGISTER_FS   ? 1
+                                   : o->mem.segment == ZYDIS_REGISTER_GS ? 2
+                                                                         : 0);
             if (some)
                 a->lanes = memcpy(arena_take(x->f->arena, sizeof lanes), &lanes, sizeof lanes);
         }
@@ -169,9 +180,12 @@ static bool is_string(ZydisMnemonic m, bool *source, bool *target, bool *compare
 }
 
 /* Upwards, as the ABI has the direction flag between functions. */
-static void advance(const struct one *x, unsigned variable, uint32_t by)
+static void advance(const struct one *x, unsigned variable, uint32_t by, bool known)
 {
-    lift_put(x, variable, sum(x, lift_get(x, variable), by));
+    if (known)
+        lift_put(x, variable, sum(x, lift_get(x, variable), by));
+    else
+        lift_put_unknown(x, variable);
 }
 
 bool lift_string(const struct one *x)
@@ -182,8 +196,11 @@ bool lift_string(const struct one *x)
         return false;
     bool repeats = (x->z.attributes &
                     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+    bool narrow = x->z.address_width == 32; /* ecx, esi and edi: nothing that compilers make */
     uint32_t first = x->f->access_count, count = lift_get(x, RCX);
     unsigned bytes = x->z.operand_width / 8;
+    if (narrow)
+        count = value_op(x->f, V_ZEXT, 32, 0, count, 0, 0);
     lift_accesses(x);
     if (repeats && compares) { /* what is left of rcx tells how often */
         lift_put_unknown(x, RCX);
@@ -200,9 +217,9 @@ bool lift_string(const struct one *x)
     if (repeats)
         by = value_op(x->f, V_MUL, 64, 0, count, by, 0);
     if (source)
-        advance(x, RSI, by);
+        advance(x, RSI, by, !narrow);
     if (target)
-        advance(x, RDI, by);
+        advance(x, RDI, by, !narrow);
     if (compares)
         lift_put_unknown(x, SKEL_FLAGS);
     if (source && !target) /* lods */

@@ -56,7 +56,7 @@ void cloner_flush(struct cloner *c, uint16_t live)
     c->item_count = 0;
 }
 
-static void add(struct cloner *c, struct item item, uint16_t live)
+void cloner_add(struct cloner *c, struct item item, uint16_t live)
 {
     if (c->item_count == GROUP)
         cloner_flush(c, live);
@@ -65,7 +65,7 @@ static void add(struct cloner *c, struct item item, uint16_t live)
 
 void cloner_add_number(struct cloner *c, uint32_t n, unsigned bytes, uint16_t live)
 {
-    add(c, (struct item){.is_number = true, .bytes = (uint8_t)bytes, .number = n}, live);
+    cloner_add(c, (struct item){.is_number = true, .bytes = (uint8_t)bytes, .number = n}, live);
 }
 
 static void add_value(struct cloner *c, uint32_t v, uint16_t live)
@@ -74,81 +74,9 @@ static void add_value(struct cloner *c, uint32_t v, uint16_t live)
     if (x->variable >= SKEL_FLAGS)
         cloner_refuse(c, "a value that is recorded is in no general register");
     else
-        add(c, (struct item){.bytes = (uint8_t)skel_value_bytes(c->f, v), .reg = x->variable},
-            live);
-}
-
-/* --- addresses ------------------------------------------------------------------------------------------------------------------- */
-
-/* The operand of an access: of an instruction's, first come those that read (lift.h). NULL: there is none such. */
-static const ZydisDecodedOperand *operand_of(struct cloner *c, struct one *x, uint32_t block,
-                                             const struct access *a)
-{
-    uint32_t before = 0;
-    MEMBERS_EACH (&c->accesses, block, n)
-        before += c->f->accesses[*n].at == a->at && &c->f->accesses[*n] < a;
-    for (int writes = 0; writes < 2; writes++)
-        for (unsigned n = 0; n < x->z.operand_count; n++) {
-            bool reads = (x->o[n].actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
-            if (lift_is_accessed(x, n) && reads != (writes == 1) && before-- == 0)
-                return &x->o[n];
-        }
-    return NULL;
-}
-
-bool cloner_decode(struct cloner *c, const struct instruction *i, struct one *x)
-{
-    *x = (struct one){.f = c->f, .i = i};
-    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&c->decoder, i->bytes, i->form.length, &x->z, x->o));
-}
-
-/* Behind what a push leaves free; or where a register points. */
-static int32_t hidden_offset(const ZydisDecodedOperand *o)
-{
-    return o->mem.base == ZYDIS_REGISTER_RSP && (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0
-               ? -(int32_t)(o->size / 8)
-               : 0;
-}
-
-static void put_address(struct cloner *c, const struct instruction *i, const ZydisDecodedOperand *o,
-                        unsigned t)
-{
-    int base = lift_register(o->mem.base);
-    if (o->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM)
-        emit_with_memory(c->e, i, 0x8d, t, lift_register(o->mem.index) > 7, base > 7);
-    else
-        emit_lea(c->e, t, (unsigned)base, EMIT_NONE, hidden_offset(o));
-}
-
-static void record_address(struct cloner *c, const struct access *a, uint32_t block)
-{
-    const struct instruction *i = &c->f->instructions[a->at];
-    uint16_t live = live_before(&c->live, block, a->at);
-    struct one x;
-    const ZydisDecodedOperand *o = cloner_decode(c, i, &x) ? operand_of(c, &x, block, a) : NULL;
-    bool spill;
-    bool plain = o != NULL && o->mem.type == ZYDIS_MEMOP_TYPE_MEM &&
-                 o->mem.segment != ZYDIS_REGISTER_FS && o->mem.segment != ZYDIS_REGISTER_GS &&
-                 i->form.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX &&
-                 (o->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM ||
-                  (i->form.address_width == 64 && lift_register(o->mem.base) >= 0 &&
-                   o->mem.index == ZYDIS_REGISTER_NONE));
-    /* pop's operand is found by the stack pointer behind it. */
-    plain = plain &&
-            (x.z.mnemonic != ZYDIS_MNEMONIC_POP || o->encoding != ZYDIS_OPERAND_ENCODING_MODRM_RM);
-    if (!plain) {
-        cloner_refuse(c, "an access of which only the instruction itself knows the address");
-        return;
-    }
-    cloner_flush(c, live);
-    unsigned t = cloner_take_register(c, live, 0, &spill);
-    if (spill)
-        emit_slot_store(c->e, CLONE_SPILL_2, t);
-    put_address(c, i, o, t);
-    add(c, (struct item){.bytes = 8, .reg = (uint8_t)t}, live);
-    cloner_flush(c, live);
-    if (spill)
-        emit_slot_load(c->e, CLONE_SPILL_2, t);
+        cloner_add(c,
+                   (struct item){.bytes = (uint8_t)skel_value_bytes(c->f, v), .reg = x->variable},
+                   live);
 }
 
 /* Its registers themselves: the skeleton picks the elements. */
@@ -293,7 +221,8 @@ static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
     uint16_t live = c->live.in[block];
     if (number != UINT32_MAX) {
         cloner_add_number(c, TOKEN_ENTER, 1, live);
-        add(c, (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
+        cloner_add(
+            c, (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
             live);
     }
     MEMBERS_EACH (&c->values, block, n)
@@ -322,7 +251,7 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
         MEMBERS_EACH (&c->accesses, block, n) {
             const struct access *a = &f->accesses[*n];
             if (a->at == at && a->recorded)
-                record_address(c, a, block);
+                cloner_record_address(c, a, block);
             if (a->at == at && a->lanes != NULL)
                 record_lanes(c, a, block);
         }
@@ -335,6 +264,7 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
             emit_stands_for(c->e, i->next, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);
         if (is_call(i) && !(last && b->end == END_NORETURN))
             cloner_add_number(c, TOKEN_RESUME, 1, live);
+        cloner_record_left(c, block, at, live);
         MEMBERS_EACH (&c->values, block, n) {
             const struct value *x = &f->values[*n];
             if (x->recorded && x->at == at && x->kind != V_PHI && x->kind != V_ENTRY)

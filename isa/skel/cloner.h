@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A clone while it is written: clone.c blocks and what they record, clone_ends.c where they go. */
+ * A clone while it is written: clone.c blocks and what they record, clone_access.c addresses, clone_ends.c where blocks go. */
 #ifndef REGTRACE_ISA_SKEL_CLONER_H
 #define REGTRACE_ISA_SKEL_CLONER_H
 
@@ -57,7 +57,11 @@ void cloner_refuse(struct cloner *c, const char *reason);
 bool cloner_decode(struct cloner *c, const struct instruction *i, struct one *x);
 /* A register that may be changed where `live` matter, or one of the others that is none of `busy`, which is spilled. */
 unsigned cloner_take_register(const struct cloner *c, uint16_t live, uint16_t busy, bool *spill);
+/* The address of an access, before its instruction; and behind that, what repeated comparisons have left. */
+void cloner_record_address(struct cloner *c, const struct access *a, uint32_t block);
+void cloner_record_left(struct cloner *c, uint32_t block, uint32_t at, uint16_t live);
 /* One more thing to be recorded; and all of them so far are, where those registers matter. */
+void cloner_add(struct cloner *c, struct item item, uint16_t live);
 void cloner_add_number(struct cloner *c, uint32_t n, unsigned bytes, uint16_t live);
 void cloner_flush(struct cloner *c, uint16_t live);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What to record: a minimum cut between what cannot be computed (entry values, loads, results of calls) and what is wanted (addresses,
+ * What to record, by the plan. Of a skeleton's: a minimum cut between what cannot be computed (entry values, loads, results of calls) and what is wanted (addresses,
  * conditions), in the graph of which value is computed from which. A node costs as often as its block is executed, by a guess: eight
  * times more in each loop. An outcome is a bit, an eighth. Dinic, "Algorithm for solution of a problem of maximum flow" (1970). */
 #include "isa/skel/skel.h"
@@ -54,6 +54,29 @@ static uint32_t add_node(struct flow_graph *g, uint64_t cost)
     return n;
 }
 
+/* A sum of multiples of one value each, and extensions of such: where symbolic expressions of seed 004 do not stop. */
+static bool is_linear(const struct function *f, const struct value *x)
+{
+    switch ((enum value_kind)x->kind) {
+    case V_CONSTANT:
+    case V_SEGMENT:
+    case V_ADD:
+    case V_SUB:
+    case V_NOT:
+    case V_ZEXT:
+    case V_SEXT: return true;
+    case V_MUL:
+        return f->values[x->args[0]].kind == V_CONSTANT || f->values[x->args[1]].kind == V_CONSTANT;
+    case V_SHL: return f->values[x->args[1]].kind == V_CONSTANT;
+    default: return false;
+    }
+}
+
+static bool is_computed(const struct function *f, uint32_t v)
+{
+    return f->plan == PLAN_SKELETON ? value_is_computed(f, v) : is_linear(f, &f->values[v]);
+}
+
 /* The node of a value; what it is computed from comes later. */
 static uint32_t node_for(struct flow_graph *g, uint32_t value)
 {
@@ -79,6 +102,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
     g->sink = 2 * g->node_count++;
     for (uint32_t k = 0; k < f->access_count; k++) {
         const struct access *a = &f->accesses[k];
+        /* Elements, and how often, are not recorded instead. */
         bool whole = !a->repeated && a->lanes == NULL;
         access_nodes[k] = add_node(g, whole ? weight(f, a->block) : NEVER);
         connect(g, 2 * access_nodes[k] + 1, g->sink, NEVER);
@@ -86,7 +110,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
         if (a->repeated)
             want(g, access_nodes[k], a->count);
     }
-    for (uint32_t k = 0; k < f->decision_count; k++) {
+    for (uint32_t k = 0; k < f->decision_count && f->plan == PLAN_SKELETON; k++) {
         const struct decision *d = &f->decisions[k];
         bool is_bit = f->blocks[d->block].end == END_BRANCH;
         decision_nodes[k] = add_node(g, weight(f, d->block) / (is_bit ? 8 : 1));
@@ -97,7 +121,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
         uint32_t v = g->todo[--g->todo_count];
         const struct value *x = &f->values[v];
         uint32_t n = g->node_of[v] - 1;
-        if (!value_is_computed(f, v))
+        if (!is_computed(f, v))
             connect(g, g->source, 2 * n, NEVER);
         else
             for (uint32_t k = 0; k < x->arg_count; k++)
@@ -184,15 +208,43 @@ static void mark(struct flow_graph *g, const uint32_t *access_nodes, const uint3
     }
     for (uint32_t k = 0; k < f->decision_count; k++) {
         struct decision *d = &f->decisions[k];
-        d->recorded = is_cut(g, decision_nodes[k]);
+        d->recorded = f->plan == PLAN_SKELETON ? is_cut(g, decision_nodes[k])
+                                               : f->values[d->value].kind != V_CONSTANT;
         d->known = !d->recorded;
         if (d->known)
             need(g, d->value);
     }
 }
 
+/* All that is accessed, and where it goes. */
+static void record_all(struct function *f)
+{
+    for (uint32_t k = 0; k < f->access_count; k++)
+        f->accesses[k].recorded = true;
+    for (uint32_t k = 0; k < f->decision_count; k++) {
+        struct decision *d = &f->decisions[k];
+        d->recorded = f->values[d->value].kind != V_CONSTANT;
+        d->known = !d->recorded;
+    }
+}
+
+bool skel_plan_parse(const char *name, enum skel_plan *out)
+{
+    static const char *const names[] = {"skeleton", "registers", "addresses"};
+    for (unsigned n = 0; n < sizeof names / sizeof *names; n++)
+        if (strcmp(name, names[n]) == 0) {
+            *out = (enum skel_plan)n;
+            return true;
+        }
+    return false;
+}
+
 void cut_find(struct function *f)
 {
+    if (f->plan == PLAN_ADDRESSES) {
+        record_all(f);
+        return;
+    }
     struct flow_graph g = {.f = f};
     size_t most = 2 * ((size_t)f->value_count + f->access_count + f->decision_count + 2);
     uint32_t *access_nodes = arena_take(f->arena, f->access_count * sizeof *access_nodes);

@@ -13,7 +13,8 @@ enum {
     REX_B = 1,
     SIB = 4,
     FS = 0x64,
-    OPERAND_16 = 0x66
+    OPERAND_16 = 0x66,
+    ADDRESS_32 = 0x67
 };
 
 void *emit_more(void *p, size_t bytes)
@@ -157,6 +158,37 @@ void emit_lea(struct emit *e, unsigned to, unsigned base, unsigned index, int32_
     emit_byte(e, rex(true, to, extension(index), base));
     emit_byte(e, 0x8d);
     operand(e, to, base, index, 0, offset);
+}
+
+void emit_lea_of(struct emit *e, unsigned to, const struct emit_memory *m)
+{
+    unsigned index = extension(m->index),
+             scale = m->scale > 1 ? (unsigned)__builtin_ctz(m->scale) : 0;
+    if (m->narrow)
+        emit_byte(e, ADDRESS_32);
+    emit_byte(e, rex(true, to, index, extension(m->base)));
+    emit_byte(e, 0x8d);
+    if (m->base != EMIT_NONE) {
+        operand(e, to, m->base, m->index, scale, (int32_t)m->offset);
+        return;
+    }
+    emit_byte(e, (to & 7) << 3 | SIB);
+    emit_byte(e, scale << 6 | (m->index != EMIT_NONE ? index & 7 : 4u) << 3 | 5);
+    emit_number(e, (uint32_t)m->offset, 4);
+}
+
+void emit_low_byte(struct emit *e, unsigned to, unsigned from)
+{
+    emit_byte(e, rex(true, to, 0, from));
+    emit_bytes(e, (const uint8_t[]){0x0f, 0xb6}, 2);
+    emit_byte(e, 0xc0 | (to & 7) << 3 | (from & 7));
+}
+
+void emit_move_number(struct emit *e, unsigned to, uint64_t n)
+{
+    emit_byte(e, rex(true, 0, 0, to));
+    emit_byte(e, 0xb8 | (to & 7));
+    emit_bytes(e, &n, sizeof n);
 }
 
 void emit_address(struct emit *e, unsigned to, uint64_t target)

@@ -41,6 +41,16 @@ void emit_store_number(struct emit *e, unsigned base, unsigned offset, uint32_t 
 /* base + index * scale + offset into a register; index EMIT_NONE: without. */
 enum { EMIT_NONE = 16 };
 void emit_lea(struct emit *e, unsigned to, unsigned base, unsigned index, int32_t offset);
+/* Of any operand, of 32 bits where `narrow`; offset: of 32 bits. */
+struct emit_memory {
+    unsigned base, index, scale; /* EMIT_NONE; 1, 2, 4 or 8 */
+    bool narrow;
+    int64_t offset;
+};
+void emit_lea_of(struct emit *e, unsigned to, const struct emit_memory *m);
+/* Its low byte, and zeros. */
+void emit_low_byte(struct emit *e, unsigned to, unsigned from);
+void emit_move_number(struct emit *e, unsigned to, uint64_t n);
 /* The address of a place in the image. */
 void emit_address(struct emit *e, unsigned to, uint64_t target);
 /* The address of a place in the code, which emit_link() settles: where its distance is. */

@@ -33,6 +33,11 @@ void lift_write(const struct one *x, unsigned n, uint32_t value);
 void lift_addresses(struct one *x);
 void lift_accesses(const struct one *x);
 bool lift_is_accessed(const struct one *x, unsigned n);
+/* Of a memory operand: the register it begins at, -1: none; what is added, with what push and pop move the stack pointer by; whether 32 bits of
+ * it count. */
+int lift_base(const struct one *x, const ZydisDecodedOperand *o);
+int64_t lift_displacement(const struct one *x, const ZydisDecodedOperand *o);
+bool lift_is_narrow(const struct one *x, const ZydisDecodedOperand *o);
 struct access *lift_add_access(const struct one *x, enum access_kind kind, unsigned bytes,
                                uint32_t address);
 /* Movs, stos, lods, cmps, scas; false: it is none. */

@@ -19,12 +19,12 @@
 #include <string.h>
 
 static const char usage[] =
-    "Usage: regtrace-skel [--function REGEX] [--dot|--summary|--source|--clones FILE [--skeleton "
-    "FILE] [--opens NAME]...] IMAGE\n"
+    "Usage: regtrace-skel [--function REGEX] [--plan skeleton|registers|addresses] "
+    "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]...] IMAGE\n"
     "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"
     "       regtrace-skel --recording FILE [--first N] [--last N] [--format text|lackey|count] "
     "[--late SKELETON] SKELETON...\n"
-    "       regtrace-skel --serve SKELETONS\n"
+    "       regtrace-skel [--plan PLAN] --serve SKELETONS\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
@@ -34,6 +34,7 @@ struct job {
     struct opened o;
     struct arena arena;
     const char *pattern;
+    enum skel_plan plan;
     bool dot, summary, source;
     struct skel_source text;
     struct clones clones;
@@ -80,6 +81,7 @@ static void analyse(struct job *j, const char *name, uint64_t start, uint64_t en
                          .arena = &j->arena,
                          .name = name,
                          .cloned = j->clones_path != NULL,
+                         .plan = j->plan,
                          .start = start,
                          .end = end};
     if (!opened_wants(&j->o, name, start))
@@ -245,6 +247,7 @@ static void *analyse_image(void *p)
     int rc = opened_open(&j->o, j->path, j->pattern, &e);
     if (rc != 0)
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
+    j->o.plan = j->plan;
     j->code = rc == 0 ? begin_source(j) : rc == -EINVAL ? 2 : 1;
     if (j->code == 0) {
         analyse_all(j);
@@ -259,51 +262,65 @@ static void *analyse_image(void *p)
 static void *serve_all(void *p)
 {
     struct job *j = p;
-    j->code = serve(j->serve);
+    j->code = serve(j->serve, j->plan);
     return NULL;
+}
+
+static bool take_option(struct job *j, struct replay_job *r, int option)
+{
+    switch (option) {
+    case 'f': j->pattern = optarg; return true;
+    case 'd': j->dot = true; return true;
+    case 's': j->summary = true; return true;
+    case 'p': return skel_plan_parse(optarg, &j->plan);
+    case 'l': j->clones_path = optarg; return true;
+    case 'k': j->skeleton_path = optarg; return true;
+    case 'o':
+        if (j->openers.count < sizeof j->openers.names / sizeof *j->openers.names)
+            j->openers.names[j->openers.count++] = optarg;
+        return true;
+    case 'c': j->source = true; return true;
+    case 'r': r->stream = optarg; return true;
+    case 'R': r->recording = optarg; return true;
+    case 'w': r->wishes.first = strtoll(optarg, NULL, 10); return true;
+    case 'W': r->wishes.last = strtoll(optarg, NULL, 10); return true;
+    case 'F':
+        r->wishes.format = strcmp(optarg, "lackey") == 0  ? RECORDING_LACKEY
+                           : strcmp(optarg, "count") == 0 ? RECORDING_COUNT
+                                                          : RECORDING_TEXT;
+        return true;
+    case 'b': r->base = strtoull(optarg, NULL, 16); return true;
+    case 'L': r->skeletons.late = optarg; return true;
+    case 'S': j->serve = optarg; return true;
+    default: return false;
+    }
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"function", required_argument, NULL, 'f'}, {"dot", no_argument, NULL, 'd'},
-        {"summary", no_argument, NULL, 's'},        {"clones", required_argument, NULL, 'l'},
-        {"source", no_argument, NULL, 'c'},         {"replay", required_argument, NULL, 'r'},
-        {"base", required_argument, NULL, 'b'},     {"skeleton", required_argument, NULL, 'k'},
-        {"opens", required_argument, NULL, 'o'},    {"recording", required_argument, NULL, 'R'},
-        {"first", required_argument, NULL, 'w'},    {"last", required_argument, NULL, 'W'},
-        {"format", required_argument, NULL, 'F'},   {"late", required_argument, NULL, 'L'},
-        {"serve", required_argument, NULL, 'S'},    {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"function", required_argument, NULL, 'f'},
+                                            {"dot", no_argument, NULL, 'd'},
+                                            {"summary", no_argument, NULL, 's'},
+                                            {"clones", required_argument, NULL, 'l'},
+                                            {"source", no_argument, NULL, 'c'},
+                                            {"replay", required_argument, NULL, 'r'},
+                                            {"base", required_argument, NULL, 'b'},
+                                            {"skeleton", required_argument, NULL, 'k'},
+                                            {"opens", required_argument, NULL, 'o'},
+                                            {"recording", required_argument, NULL, 'R'},
+                                            {"first", required_argument, NULL, 'w'},
+                                            {"last", required_argument, NULL, 'W'},
+                                            {"format", required_argument, NULL, 'F'},
+                                            {"late", required_argument, NULL, 'L'},
+                                            {"serve", required_argument, NULL, 'S'},
+                                            {"plan", required_argument, NULL, 'p'},
+                                            {NULL, 0, NULL, 0}};
     struct job j = {0};
     struct replay_job replay = {.wishes = {.last = INT64_MAX}};
     int o;
-    while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-        switch (o) {
-        case 'f': j.pattern = optarg; break;
-        case 'd': j.dot = true; break;
-        case 's': j.summary = true; break;
-        case 'l': j.clones_path = optarg; break;
-        case 'k': j.skeleton_path = optarg; break;
-        case 'o':
-            if (j.openers.count < sizeof j.openers.names / sizeof *j.openers.names)
-                j.openers.names[j.openers.count++] = optarg;
-            break;
-        case 'c': j.source = true; break;
-        case 'r': replay.stream = optarg; break;
-        case 'R': replay.recording = optarg; break;
-        case 'w': replay.wishes.first = strtoll(optarg, NULL, 10); break;
-        case 'W': replay.wishes.last = strtoll(optarg, NULL, 10); break;
-        case 'F':
-            replay.wishes.format = strcmp(optarg, "lackey") == 0  ? RECORDING_LACKEY
-                                   : strcmp(optarg, "count") == 0 ? RECORDING_COUNT
-                                                                  : RECORDING_TEXT;
-            break;
-        case 'b': replay.base = strtoull(optarg, NULL, 16); break;
-        case 'L': replay.skeletons.late = optarg; break;
-        case 'S': j.serve = optarg; break;
-        default: return (void)fputs(usage, stderr), 2;
-        }
-    }
+    while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0)
+        if (!take_option(&j, &replay, o))
+            return (void)fputs(usage, stderr), 2;
     if (j.serve != NULL && optind == argc)
         return in_thread(serve_all, &j) != 0 || j.code != 0;
     if (optind + 1 > argc || (optind + 1 != argc && replay.recording == NULL))

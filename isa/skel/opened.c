@@ -74,6 +74,7 @@ void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uin
                              .arena = arena,
                              .name = name,
                              .cloned = true,
+                             .plan = o->plan,
                              .late = true,
                              .call = call,
                              .start = start};

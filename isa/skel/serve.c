@@ -24,6 +24,7 @@ struct served {
 };
 
 struct server {
+    enum skel_plan plan;
     const char *skeletons;
     int fd; /* of that file; -1: not there yet */
     struct served images[MEMORY_IMAGES];
@@ -119,6 +120,7 @@ static char *make(struct server *s, const struct clone_question *q, size_t *byte
     char name[512], *file = NULL;
     if (!open_image(m))
         return NULL;
+    m->o.plan = s->plan;
     uint64_t call = q->kind == CLONE_ASK_BEHIND ? call_before(m->o.code, q->address) : 0;
     if (call == 0 && (q->kind == CLONE_ASK_BEHIND || !is_instruction(m->o.code, q->address)))
         return NULL;
@@ -135,11 +137,12 @@ static char *make(struct server *s, const struct clone_question *q, size_t *byte
     return file;
 }
 
-int serve(const char *skeletons)
+int serve(const char *skeletons, enum skel_plan plan)
 {
     static struct server s;
     static struct clone_question q;
     s.skeletons = skeletons;
+    s.plan = plan;
     s.fd = -1;
     for (bool good = true; good && get(&q, sizeof q);) {
         size_t bytes = 0;

@@ -3,8 +3,10 @@
 #ifndef REGTRACE_ISA_SKEL_SERVE_H
 #define REGTRACE_ISA_SKEL_SERVE_H
 
+#include "isa/skel/skel.h"
+
 /* Answers on standard input, which is a socket, until its other end is closed. Skeletons are added to that file before an answer is given. Exit status. Needs the
  * stack that analyses do. */
-int serve(const char *skeletons);
+int serve(const char *skeletons, enum skel_plan plan);
 
 #endif

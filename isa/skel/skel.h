@@ -21,6 +21,15 @@ enum {
     SKEL_NONE = -1,
 };
 
+/* What is recorded, and what the skeleton makes of it. All three replay to the same accesses. */
+enum skel_plan {
+    PLAN_SKELETON,  /* the cheapest values of which everything else can be computed */
+    PLAN_REGISTERS, /* seed 004's "Registers": the registers that addresses are linear in, phis each time; and each outcome */
+    PLAN_ADDRESSES, /* seed 004's "Memory": each address, and each outcome */
+};
+/* False: it is none of their names. */
+bool skel_plan_parse(const char *name, enum skel_plan *out);
+
 /* --- graph ------------------------------------------------------------------------------------------------------------- */
 
 /* How a block ends. */
@@ -119,9 +128,10 @@ struct access {
     const struct lanes *lanes; /* elements that are accessed (lanes.h); NULL: all of it is */
     bool repeated;             /* as often as rcx says, `count` */
     bool ends_early;           /* or not so often: `count` is known behind the instruction alone */
+    uint8_t segment;           /* whose base is added: 0 none, 1 fs, 2 gs */
     uint32_t address, count;   /* values */
-    bool recorded;             /* the address itself */
-    bool computed;             /* from what is recorded, in the skeleton */
+    bool recorded; /* the address itself, without its segment's base; and how often, if repeated */
+    bool computed; /* from what is recorded, in the skeleton */
 };
 
 /* The condition of a block's branch, or the target of its table jump. */
@@ -186,6 +196,7 @@ struct function {
     const char *name;
     uint64_t start, end;
     bool cloned;        /* for a clone: it ends where that cannot go on, or must ask where */
+    uint8_t plan;       /* enum skel_plan */
     bool late;          /* it begins in mid-function: for what has been entered before (late.h) */
     uint64_t call;      /* 0; else behind that call */
     const char *reason; /* why it cannot be analysed, or NULL */

@@ -105,8 +105,9 @@ static uint64_t pc_of(const struct writer *w)
 
 static void put_address(struct writer *w, const struct access *a)
 {
+    static const char *const bases[] = {"", " + s->fs", " + s->gs"};
     if (a->recorded)
-        (void)fputs("IN(8)", w->out);
+        (void)fprintf(w->out, "IN(8)%s", bases[a->segment]);
     else
         source_put_expression(w, a->address);
 }
@@ -119,11 +120,17 @@ static void put_repeated(struct writer *w, uint32_t first, uint32_t last)
     for (uint32_t k = first; k < last; k++) {
         (void)fprintf(w->out, "        u64 to%u = ", k - first);
         put_address(w, &all[k]);
+        (void)fputs(", ", w->out);
+        (void)fprintf(w->out, "n%u = ", k - first);
+        if (all[k].recorded)
+            (void)fputs("IN(8)", w->out);
+        else
+            source_put_expression(w, all[k].count);
         (void)fputs(";\n", w->out);
     }
-    (void)fputs("        for (u64 n = 0, count = ", w->out);
-    source_put_expression(w, all[first].count);
-    (void)fputs("; n < count; n++) {\n", w->out);
+    /* Of recorded comparisons, which may end before, how many are left is recorded behind them. */
+    (void)fprintf(w->out, "        for (u64 n = 0, many = n0%s; n < many; n++) {\n",
+                  all[first].recorded && all[first].ends_early ? " - IN(8)" : "");
     for (uint32_t k = first; k < last; k++)
         (void)fprintf(w->out, "            OUT(0x%" PRIx64 ", '%c', %u, to%u + n * %u);\n",
                       pc_of(w), all[k].kind, all[k].bytes, k - first, all[k].bytes);
@@ -136,7 +143,7 @@ static void put_lanes(struct writer *w, const struct access *a)
     (void)fprintf(w->out, "    LANES(0x%" PRIx64 ", '%c', %u, %u, %u, %u, %u, %u, %u, %u, ",
                   pc_of(w), a->kind, a->bytes, l->kind, l->count, l->index_bytes, l->index_width,
                   l->scale, l->mask_bytes, l->mask_width);
-    source_put_expression(w, a->address);
+    put_address(w, a);
     (void)fputs(");\n", w->out);
 }
 

@@ -4,8 +4,10 @@
  * Between functions there are tokens (enum skel_token). Within an analysed function there is what its plan says, in this order:
  *   - as it is entered: recorded V_ENTRY values, by number of the value;
  *   - as a block is entered: recorded phis of it, by number;
- *   - of each instruction: addresses of recorded accesses, in their order (8 bytes); where it accesses some elements of a vector's operand
- *     alone, the registers that say which (lanes.h); where it is a call, the tokens until it has returned; recorded values that it has left, by number;
+ *   - of each instruction: addresses of recorded accesses, in their order (8 bytes, without the base of fs or gs; of repeated ones rcx
+ *     besides, 8 bytes, and of repeated comparisons, which may end before, rcx as they have left it, 8 bytes); where it accesses some
+ *     elements of a vector's operand alone, the registers that say which (lanes.h); where it is a call, the tokens until it has returned;
+ *     recorded values that it has left, by number;
  *   - at its end: if the outcome is recorded, a byte with the number of the successor that it went to, the first of those that begin
  *     there; of tables two bytes.
  * A value has as many bytes as skel_value_bytes() says: those above are zero. */

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Functions' clones that record as they run: what they write is, byte for byte, what single steps by ptrace say that a recording is; the
-# program's output is the same; and the skeletons make of it the processor's accesses.
+# Functions' clones that record as they run, by each plan: what they write is, byte for byte, what single steps by ptrace say that a
+# recording is; the program's output is the same; and the skeletons make of it the processor's accesses.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -22,21 +22,30 @@ with() {
 place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
 # recorded NAME PROGRAM ARGUMENT...
 recorded() {
-    local name=$1 program=$2 bias=0 from to said
+    local name=$1 program=$2 bias=0 from to plan
     shift
     ! readelf -h "$program" | grep -q 'Type:.*DYN' || bias=0x555555554000
     from=$((bias + 0x$(place "$program" .init 4))) to=$((bias + 0x$(place "$program" .text 4) + 0x$(place "$program" .text 6)))
-    rm -f recorded
-    said=$("$SKEL" --clones clones "$program") || diag "$said"
-    diag "$name: $(head -1 <<<"$said")"
-    unlike "$said" 'not analysed' "$name: every function has a clone"
+    "$SKEL" --clones clones "$program" >said
     with 0 timeout 500 "$ORACLE" -r "$(printf '%x:%x' $from $to)" -o steps "$@" >/dev/null || diag "the single-stepper: $?"
     "$@" >bare.out </dev/null
+    for plan in skeleton registers addresses; do
+        by_plan $plan $bias "$name, $plan" "$@"
+    done
+}
+# by_plan PLAN BIAS NAME PROGRAM ARGUMENT...: of what was stepped through.
+by_plan() {
+    local plan=$1 bias=$2 name=$3 program=$4 said
+    shift 3
+    rm -f recorded
+    said=$("$SKEL" --plan "$plan" --clones clones "$program") || diag "$said"
+    diag "$name: $(head -1 <<<"$said")"
+    unlike "$said" 'not analysed' "$name: every function has a clone"
     with 1 "$@" >cloned.out
     is "$? $(cksum <cloned.out)" "0 $(cksum <bare.out)" "$name: prints what it prints without them"
-    "$SKEL" --source "$program" >all.c && gcc -O0 -w -shared -fPIC -o all.so all.c || diag "no skeletons"
+    "$SKEL" --plan "$plan" --source "$program" >all.c && gcc -O0 -w -shared -fPIC -o all.so all.c || diag "no skeletons"
     sed -n 's/^ENTRY([0-9]*, 0x\([0-9a-f]*\),.*/\1/p' all.c >functions
-    SKELETON_KNOWN=1 "$CHECK" "$program" "$(printf %x $((bias)))" steps functions stream trace >said
+    SKELETON_PLAN=$plan SKELETON_KNOWN=1 "$CHECK" "$program" "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
     ok_run "$name: the recording is what single steps say" cmp stream recorded
     "$SKEL" --replay recorded --base "$(printf %x $((bias)))" all.so >replayed
     ok_run "$name: its replay is the processor's accesses" cmp trace replayed
@@ -58,6 +67,15 @@ for compiler in gcc clang; do
         recorded "$compiler $flags" ./kernels 4
     done
 done
+# Operands of every kind, by hand.
+for flags in '' '-no-pie -fno-pie'; do
+    # shellcheck disable=SC2086
+    gcc -O1 $flags -o addresses "$here/addresses.c" || exit 99
+    wide=
+    ! ./addresses wide >/dev/null 2>&1 || wide=wide
+    recorded "operands${flags:+, }$flags" ./addresses $wide
+done
+[ -n "$wide" ] || skip "operands with EVEX" "this processor has no AVX-512"
 # The check itself: one byte more, or another.
 cp recorded changed
 printf '\000' >>changed

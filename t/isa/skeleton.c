@@ -6,7 +6,9 @@
  *
  * skeleton IMAGE BIAS FILE ENTERED writes the names of the functions that were entered and can be analysed.
  * skeleton IMAGE BIAS FILE FUNCTIONS STREAM TRACE writes besides what a recording would have (isa/skel/stream.h) and the processor's
- * accesses, "PC KIND BYTES ADDRESS" each; FUNCTIONS has the addresses of those that have a skeleton, by number. */
+ * accesses, "PC KIND BYTES ADDRESS" each; FUNCTIONS has the addresses of those that have a skeleton, by number.
+ *
+ * SKELETON_PLAN names another plan than "skeleton". */
 #include "t/isa/skeleton.h"
 
 #include "isa/operands.h"
@@ -26,6 +28,7 @@ struct analysed {
 };
 
 static struct code *code;
+static enum skel_plan plan;
 static struct addresses claims;
 static FILE *entered;
 uint64_t bias;
@@ -62,6 +65,7 @@ static struct function *function_at(uint64_t address)
                              .claims = &claims,
                              .arena = &a->arena,
                              .name = "function",
+                             .plan = plan,
                              .start = address,
                              .end = r->end};
     const struct image_symbol *s = graph_symbol_at(code->image, address);
@@ -119,6 +123,8 @@ static unsigned real_addresses(struct real out[8])
             else if (!ZYAN_SUCCESS(
                          ZydisCalcAbsoluteAddressEx(&z, &o[k], now.pc, &c, &out[n].address)))
                 continue;
+            if (z.mnemonic == ZYDIS_MNEMONIC_XLAT) /* of which the decoder says rbx alone */
+                out[n].address += (uint8_t)now.r[0];
             n++;
         }
     return n;
@@ -214,6 +220,8 @@ static void put_recorded(const struct access *x, const struct real *real)
         differs(top, "it accesses elements that nobody can tell here");
     if (x->recorded && real != NULL)
         stream_number(real->address, 8);
+    if (x->recorded && x->repeated)
+        stream_number(now.r[1], 8);
 }
 
 static void check_access(const struct activation *a, const struct access *x, unsigned k,
@@ -418,6 +426,19 @@ static bool repeats(uint64_t pc)
             (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
 }
 
+/* Repeated comparisons end when they will: how many are left is known behind them. */
+static void put_left(void)
+{
+    bool ended = false;
+    for (uint32_t i = 0; top != NULL && top->f != NULL && i < top->f->access_count; i++) {
+        const struct access *x = &top->f->accesses[i];
+        ended =
+            ended || (x->block == top->block && x->at == top->at && x->recorded && x->ends_early);
+    }
+    if (ended)
+        stream_number(next.r[1], 8);
+}
+
 static void *run(void *path)
 {
     char text[1024];
@@ -430,8 +451,10 @@ static void *run(void *path)
         for (int r = 0; r < 16; r++)
             next.r[r] = strtoull(at, &at, 16);
         bool again = next.pc == now.pc && repeats(now.pc);
-        if (!again)
+        if (!again) {
+            put_left();
             arrive();
+        }
         now = next;
         steps++;
         bool known = top != NULL && top->f != NULL;
@@ -449,6 +472,10 @@ int main(int argc, char **argv)
     pthread_t thread;
     void *failed = NULL;
     struct image *m = argc == 4 || argc == 5 || argc == 7 ? image_open(argv[1], &e) : NULL;
+    if (getenv("SKELETON_PLAN") != NULL && !skel_plan_parse(getenv("SKELETON_PLAN"), &plan)) {
+        fprintf(stderr, "SKELETON_PLAN: skeleton, registers or addresses\n");
+        return 2;
+    }
     if (m == NULL || (argc == 7 && !stream_open(argv + 4)) || (code = code_open_jumps(m)) == NULL) {
         fprintf(stderr, "skeleton IMAGE BIAS FILE [ENTERED|FUNCTIONS STREAM TRACE]: %s\n", e.text);
         return 2;

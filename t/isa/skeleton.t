@@ -133,6 +133,16 @@ unlike "$text" "\[record the address\]" "nor an address"
 like "$("$REGTRACE" skel analyze -function '^chase$' ./seed)" "record r[a-z0-9]+.[0-9]+ \(loaded\)" "a pointer that is followed is recorded as it is loaded"
 like "$("$REGTRACE" skel analyze -summary ./seed)" '^[0-9]+ functions, [0-9]+ analysed .*static ratio' "a summary"
 like "$("$REGTRACE" skel analyze -function calc1 -dot ./seed | tr '\n' ' ')" 'digraph "calc1".*subgraph cluster_0.*subgraph cluster_1.*}' "a graph"
+text=$("$REGTRACE" skel analyze -plan registers -function '^calc1$' ./seed)
+like "$text" "\* +record r[a-z0-9]+\.[0-9]+" "by the plan of registers phis are recorded"
+is "$(grep -c 'record the outcome' <<<"$text")" "$(grep -c '^ *?' <<<"$text")" "and all outcomes"
+unlike "$text" "\[record the address\]|8\*J" "no address, and no counter is needed"
+text=$("$REGTRACE" skel analyze -plan addresses -function '^calc1$' ./seed)
+is "$(grep -c 'record the address' <<<"$text")" "$(grep -cE '^ +0x[0-9a-f]+  [RWM]' <<<"$text")" "by the plan of addresses all of them are recorded"
+unlike "$text" "\* +record" "and no value"
+run 20 "$REGTRACE" skel analyze -plan all ./seed
+is "$status" 2 "what is no plan"
+like "$err" '"all": legal is skeleton\|registers\|addresses' "is told"
 if command -v dot >/dev/null; then
     "$REGTRACE" skel analyze -function calc1 -dot ./seed | dot -Tsvg -o seed.svg
     ok $? "that dot takes"
