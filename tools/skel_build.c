@@ -100,7 +100,9 @@ static int write_selection(const struct skel_builds *b, const char *name, const 
         return -1;
     }
     note_all(b, name, entered);
-    (void)fputs("#define SKELETON_SOME\n", out);
+    (void)fputs(b->counts ? "#define SKELETON_COUNTS\n#define SKELETON_SOME\n"
+                          : "#define SKELETON_SOME\n",
+                out);
     for (uint32_t n = 0; n < FUNCTIONS_MOST; n++) {
         bool is = (entered[n / 8] >> n % 8 & 1) != 0;
         if (is)

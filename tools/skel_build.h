@@ -22,6 +22,7 @@ struct skel_builds {
     const struct skel_recording *list;
     size_t count;
     char temporary[64]; /* a folder of ours */
+    bool counts;        /* they count what they read (isa/skel/prelude.c); false as opened */
     struct skel_built *built;
     size_t built_count;
 };

@@ -163,6 +163,7 @@ int skel_replay(const struct skel_wishes *w)
         free(j.list);
         return TOOL_FAILURE;
     }
+    j.builds.counts = strcmp(w->format, "count") == 0;
     for (size_t i = 0; i < j.count; i++)
         if (replay(&j, &j.list[i]) != TOOL_OK)
             code = TOOL_FAILURE;

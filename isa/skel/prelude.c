@@ -15,6 +15,7 @@ const char *const skel_prelude[] = {
     "    void (*more)(struct skeleton *, unsigned);",
     "    int (*turn)(struct skeleton *);",
     "    void (*flush)(struct skeleton *);",
+    "    u64 values, outcomes;",
     "    void *host;",
     "};",
     "struct skeleton_function { u64 address; int (*run)(struct skeleton *); const char *name; "
@@ -47,7 +48,13 @@ const char *const skel_prelude[] = {
     "    *s->out++ = (struct skeleton_access){.pc = pc, .address = address, .bytes = bytes, .kind "
     "= kind};",
     "}",
+    "#ifdef SKELETON_COUNTS",
+    "#define IN(bytes) (s->values++, skeleton_in(s, bytes))",
+    "#define OUTCOME(bytes) (s->outcomes++, skeleton_in(s, bytes))",
+    "#else",
     "#define IN(bytes) skeleton_in(s, bytes)",
+    "#define OUTCOME(bytes) skeleton_in(s, bytes)",
+    "#endif",
     "#define OUT(pc, kind, bytes, address) skeleton_out(s, image + pc, kind, bytes, address)",
     "#define CALL() do { if (s->call(s) != 0) return 1; } while (0)",
     "#define TURN() do { if (__builtin_expect(s->in == s->in_end, 0) && s->turn(s) != 0) return 1; "

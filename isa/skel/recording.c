@@ -134,8 +134,12 @@ static int replay_stretch(struct recording *r, const struct memory_stretch *s, u
     int rc = replay_run(&r->replay, e);
     if (rc != 0)
         return rc;
-    (void)printf("# %" PRIu64 " accesses, %" PRIu64 " functions entered\n", r->replay.accesses,
+    (void)printf("# %" PRIu64 " accesses, %" PRIu64 " functions entered", r->replay.accesses,
                  r->replay.entered);
+    if (r->wishes->format == RECORDING_COUNT)
+        (void)printf(", %" PRIu64 " values and %" PRIu64 " outcomes recorded", r->replay.values,
+                     r->replay.outcomes);
+    (void)printf("\n");
     return 0;
 }
 

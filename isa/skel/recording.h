@@ -10,7 +10,7 @@
 enum recording_format {
     RECORDING_TEXT, /* pc, R W or M, bytes, address */
     RECORDING_LACKEY, /* as valgrind --tool=lackey --trace-mem=yes has them: " L 04222c30,8", without the instructions */
-    RECORDING_COUNT, /* sums alone */
+    RECORDING_COUNT, /* sums alone; of what was recorded, if skeletons are compiled with SKELETON_COUNTS */
 };
 
 struct recording_wishes {

@@ -146,6 +146,8 @@ int replay_run(struct replay *r, struct rt_error *e)
                              .flush = flush,
                              .host = h};
     int rc = run(h);
+    r->values = h->s.values;
+    r->outcomes = h->s.outcomes;
     free(h);
     return rc;
 }

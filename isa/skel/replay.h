@@ -27,6 +27,8 @@ struct skeleton {
                  unsigned bytes);    /* so many are not there; does not return if they never come */
     int (*turn)(struct skeleton *s); /* all input is used up; not 0: for ever */
     void (*flush)(struct skeleton *s); /* there is no room for another access */
+    unsigned long long values,
+        outcomes; /* read so far, where they are compiled with SKELETON_COUNTS */
     void *host;
 };
 
@@ -56,6 +58,7 @@ struct replay {
     replay_sink sink;
     void *context;
     uint64_t accesses, entered; /* done */
+    uint64_t values, outcomes;  /* read, if skeletons count them */
 };
 
 /* 0, or -errno with the text: the stream is damaged (-EINVAL), or what the sink said. Needs as much stack as the program had. */

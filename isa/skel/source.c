@@ -273,7 +273,7 @@ static void put_table(struct writer *w, uint32_t block, const struct decision *d
     const struct block *b = &w->f->blocks[block];
     (void)fputs("    switch (", w->out);
     if (d->recorded) {
-        (void)fputs("IN(2)", w->out);
+        (void)fputs("OUTCOME(2)", w->out);
     } else {
         (void)fputs("(u64)(", w->out);
         source_put_expression(w, d->value);
@@ -304,7 +304,7 @@ static void put_end(struct writer *w, uint32_t block)
         /* Where both ways lead to the same place the outcome is recorded all the same. */
         (void)fputs(b->succ_count > 1 ? "    if (" : "    (void)(", w->out);
         if (d->recorded)
-            (void)fputs("IN(1) == 0", w->out);
+            (void)fputs("OUTCOME(1) == 0", w->out);
         else
             source_put_condition(w, d->value);
         (void)fputs(b->succ_count > 1 ? ")" : ");\n", w->out);

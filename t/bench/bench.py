@@ -14,6 +14,7 @@ import attach
 import accesses
 import captured_values
 import convert
+import kernels
 import probes
 import rows
 
@@ -21,7 +22,7 @@ ALL = [("idle-compute", rows.idle_compute), ("idle-pingpong", rows.idle_pingpong
        ("sustained", rows.event_sustained), ("mpi-call", rows.mpi_call), ("memory", rows.memory),
        ("startup", rows.startup), ("instructions", rows.instructions), ("counting", counting.counting),
        ("probes", probes.probes), ("attach", attach.attach), ("functions", peers.functions), ("convert", convert.convert),
-       ("values", captured_values.capture), ("profile", captured_values.listing), ("accesses", accesses.accesses), ("lttng", peers.lttng), ("valgrind", peers.valgrind)]
+       ("values", captured_values.capture), ("profile", captured_values.listing), ("accesses", accesses.accesses), ("accesses-kernels", kernels.seed_table), ("lttng", peers.lttng), ("valgrind", peers.valgrind)]
 
 
 def processor():
@@ -42,18 +43,36 @@ def heading(quick, load):
         "- load average at the begin: %.1f; a machine that does other things widens what bare runs differ by" % load, ""])
 
 
-def later(path, found, only, load):
-    """The written table with these rows in it: in their places, or at its end."""
+def sections_of(lines):
+    """Those behind the table, by their titles."""
+    found = {}
+    for line in lines:
+        if line.startswith("## "):
+            found[line[3:]] = []
+        if found:
+            found[list(found)[-1]].append(line)
+    return {title: "\n".join(text).rstrip() for title, text in found.items()}
+
+
+def whole(head, lines, sections):
+    return "\n".join(head + lines) + "\n" + "".join("\n%s\n" % text for text in sections.values())
+
+
+def later(path, found, tables, only, load):
+    """The written tables with these rows in it: in their places, or at its end."""
     with open(path) as f:
         old = f.read().splitlines()
     new = {line.split("|")[1]: line for line in measure.table(found).splitlines()[2:]}
     begin = next(i for i, line in enumerate(old) if line.startswith("| "))
-    lines = [new.pop(line.split("|")[1], line) if line.startswith("| ") else line for line in old[begin:]]
+    end = next((i for i in range(begin, len(old)) if not old[i].startswith("|")), len(old))
+    lines = [new.pop(line.split("|")[1], line) if line.startswith("| ") else line for line in old[begin:end]]
     note = "- measured later: `--only %s`, on %s, load average at the begin %.1f" % (" --only ".join(only), processor(), load)
     head = [line for line in old[:begin] if line.split(",")[0] != note.split(",")[0]]
     while head and not head[-1]:
         head.pop()
-    return "\n".join(head + [note, ""] + lines + list(new.values())) + "\n"
+    sections = sections_of(old[end:])
+    sections.update({t.title: t.section() for t in tables})
+    return whole(head + [note, ""], lines + list(new.values()), sections)
 
 
 def main():
@@ -80,13 +99,15 @@ def main():
             found.append(measure.Row(name, "", "not measured", None, 0, "", str(e).replace("\n", " ").replace("|", "/")))
             failed = True
         for row in found[before:]:
-            measure.note(" | ".join(row.cells))
+            measure.note(" | ".join(row.cells) if isinstance(row, measure.Row) else row.title)
         measure.note("%s: %.0f s" % (name, time.monotonic() - began))
-    text = heading(asked.quick, load) + "\n" + measure.table(found) + "\n"
+    tables = [t for t in found if isinstance(t, measure.Table)]
+    found = [row for row in found if isinstance(row, measure.Row)]
+    text = whole(heading(asked.quick, load).splitlines() + [""], measure.table(found).splitlines(), {t.title: t.section() for t in tables})
     print(text)
     path = os.path.join(measure.SOURCE, "share", "doc", "benchmarks.md")
     if asked.write:
-        written = later(path, found, asked.only, load) if asked.only else (
+        written = later(path, found, tables, asked.only, load) if asked.only else (
             "<!-- SPDX-License-Identifier: BSD-3-Clause -->\n" + text)
         with open(path, "w") as f:
             f.write(written)

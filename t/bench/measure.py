@@ -137,7 +137,21 @@ class Row:
 HEAD = ["what", "goal", "measured", "", "runs", "two bare runs differ by", "remark"]
 
 
+def grid(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(cells) + " |" for cells in rows])
+
+
 def table(rows):
-    lines = ["| " + " | ".join(HEAD) + " |", "|" + " --- |" * len(HEAD)]
-    lines += ["| " + " | ".join(r.cells) + " |" for r in rows]
-    return "\n".join(lines)
+    return grid(HEAD, [r.cells for r in rows])
+
+
+class Table:
+    """One of its own, with columns of its own, below the other."""
+    met = None
+
+    def __init__(self, title, text, head, rows):
+        self.title, self.text, self.head, self.rows = title, text, head, rows
+
+    def section(self):
+        return "\n".join(["## " + self.title, "", self.text, "", grid(self.head, self.rows)])

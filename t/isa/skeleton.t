@@ -152,6 +152,7 @@ text=$("$REGTRACE" skel source -function '^calc1$' ./seed)
 like "$text" "OUT\(0x[0-9a-f]+, 'W', 8, 0x$(printf %x $((0x$cu + 8)))ull \+ 2400ull \* I \+ 8ull \* J\);" "the skeleton's C has the same expression"
 like "$text" "rdi_1 = IN\(8\);" "reads what is recorded"
 like "$text" "^ +J\+\+;" "and counts"
+like "$("$REGTRACE" skel source -plan registers -function '^calc1$' ./seed)" "if \(OUTCOME\(1\) == 0\)" "an outcome that is recorded"
 is "$(grep -c '^static int f_' <<<"$text")" 1 "it has that function alone"
 run 20 "$REGTRACE" skel source -dot ./seed
 is "$status" 2 "no picture of a source"

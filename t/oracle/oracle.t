@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The oracle of instruction counts against programs whose instructions are counted by hand.
+# The oracles of instruction counts and of memory accesses against programs whose instructions are counted, and whose accesses are known, by hand.
 . "$(dirname "$0")/../lib.sh"
 
 oracle=$REGTRACE_BUILD/t/oracle/oracle hand=$REGTRACE_BUILD/t/oracle/hand
@@ -20,4 +20,20 @@ run 60 "$oracle" -e 1000 -o "$T/out" "$hand" l
 is "$(grep -c '^at 0.0 [12]000 ' "$T/out")" 2 "-e prints each thousandth"
 run 60 "$oracle" -o "$T/out" "$hand" k
 is "$status" 143 "the signal that ended it is passed on"
+
+# Accesses: what the entry reads, and 4096 bytes that are written one by one, from where `buffer` is; or three system calls, without any.
+if [ -x "$REGTRACE_BUILD/t/oracle/accesses" ]; then
+    label() { nm "$hand" | awk -v n="$1" '$3 == n { print $1 }'; }
+    accesses() { run 60 "$REGTRACE_BUILD/t/oracle/accesses" -w "$(label "$2"):$(label end)" -r "$(label _start):$(label end)" -o "$T/out" "$hand" "$1"; }
+    accesses r _start
+    is "$status" 7 "the program's exit code is passed on"
+    is "$(grep -c '' "$T/out")" 4099 "a line for each access, and the steps"
+    is "$(cut -d' ' -f1,3,4 "$T/out" | sort | uniq -c | tr -s ' ' | paste -sd,)" " 1 0 R 1, 1 0 R 8, 4096 0 W 1, 1 steps" "of these kinds"
+    is "$(awk '$3 == "W" { print $5 }' "$T/out" | cmp - <(seq $((0x$(label buffer))) $((0x$(label buffer) + 4095)) | awk '{ printf "%x\n", $1 }') && echo same)" same "at these addresses"
+    like "$(tail -1 "$T/out")" '^steps 4107$' "each repetition is a step"
+    accesses s calls
+    is "$(cat "$T/out")" "steps 17" "the window begins where it is to"
+else
+    skip "the oracle of accesses" "it needs Zydis"
+fi
 done_testing

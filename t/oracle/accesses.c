@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The oracle of memory accesses: single-steps all threads of a program in a window by ptrace(2), and says what each instruction is about to
+ * access, by the decoder's operands and the registers. It knows nothing of regtrace and shares no code with it. x86-64.
+ *
+ *   accesses -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
+ *
+ * The program's environment has these variables alone (as after env -i, so that its stack lies where it lies then).
+ * The window is from where the first thread comes to address FROM to where one comes to TO, which run without steps but for that. FILE gets a line
+ * "THREAD PC R|W|M BYTES ADDRESS" for each access by instructions from LOW to below HIGH: threads by number in the order of their creation; of
+ * an instruction first what it reads. A string instruction's are those of each repetition. Last, "steps N". Addresses are in hexadecimal;
+ * the program has no randomisation. "?" instead of the letter: of vectors of addresses and masks, which are not looked at. */
+#include <Zydis/Zydis.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { UNKNOWN = -1, NO_THREAD = -2 }; /* as numbers of threads */
+enum { TASKS = 256, CODE = 1 << 16, MOST_BYTES = 15 };
+
+struct task {
+    pid_t tid;
+    int number;
+    bool early; /* stopped before its parent's event */
+    bool asked; /* a SIGSTOP of ours is on its way */
+};
+
+/* Instructions that were decoded, by their address. */
+struct decoded {
+    uint64_t at;
+    bool good;
+    ZydisDecodedInstruction z;
+    ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+static struct task tasks[TASKS];
+static int task_count, numbers;
+static pid_t process;
+static unsigned long long from, to, low, high, steps;
+static bool stepping; /* the window is open */
+static struct decoded *code[CODE];
+static ZydisDecoder decoder;
+static FILE *out;
+
+static void die(const char *what)
+{
+    fprintf(stderr, "accesses: %s: %s\n", what, strerror(errno));
+    exit(99);
+}
+
+/* --- an instruction's accesses --------------------------------------------------------------------------------- */
+
+static const struct decoded *decoded_at(uint64_t at)
+{
+    struct decoded **d = &code[at * UINT64_C(0x9e3779b97f4a7c15) >> 48];
+    uint8_t bytes[MOST_BYTES] = {0};
+    if (*d != NULL && (*d)->at == at)
+        return *d;
+    if (*d == NULL && (*d = malloc(sizeof **d)) == NULL)
+        die("no memory");
+    struct iovec here = {bytes, sizeof bytes}, there = {(void *)at, sizeof bytes};
+    ssize_t n = process_vm_readv(process, &here, 1, &there, 1, 0);
+    (*d)->at = at;
+    (*d)->good = n > 0 && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, (size_t)n, &(*d)->z,
+                                                              (*d)->o));
+    return *d;
+}
+
+static uint64_t register_of(const struct user_regs_struct *r, ZydisRegister name, uint64_t next)
+{
+    const unsigned long long all[16] = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp,
+                                        r->rsi, r->rdi, r->r8,  r->r9,  r->r10, r->r11,
+                                        r->r12, r->r13, r->r14, r->r15};
+    switch (ZydisRegisterGetClass(name)) {
+    case ZYDIS_REGCLASS_GPR64: return all[ZydisRegisterGetId(name)];
+    case ZYDIS_REGCLASS_GPR32: return (uint32_t)all[ZydisRegisterGetId(name)];
+    case ZYDIS_REGCLASS_IP: return name == ZYDIS_REGISTER_EIP ? (uint32_t)next : next;
+    default: return 0;
+    }
+}
+
+/* Intel's manual: push and call write below the stack pointer, pop finds its operand by what that is behind it, leave reads where
+ * rbp points, xlat adds al. */
+static uint64_t address_of(const struct decoded *d, const ZydisDecodedOperand *o,
+                           const struct user_regs_struct *r)
+{
+    bool writes = (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+    bool stack =
+        o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && o->mem.base == ZYDIS_REGISTER_RSP;
+    uint64_t base = register_of(r, o->mem.base, d->at + d->z.length), n;
+    if (d->z.mnemonic == ZYDIS_MNEMONIC_LEAVE)
+        return r->rbp;
+    if (stack)
+        return writes ? base - o->size / 8 : base;
+    if (d->z.mnemonic == ZYDIS_MNEMONIC_POP && o->mem.base == ZYDIS_REGISTER_RSP)
+        base += o->size / 8;
+    n = base + register_of(r, o->mem.index, 0) * o->mem.scale +
+        (o->mem.disp.has_displacement ? (uint64_t)o->mem.disp.value : 0);
+    if (d->z.mnemonic == ZYDIS_MNEMONIC_XLAT)
+        n += (uint8_t)r->rax;
+    if (d->z.address_width == 32)
+        n = (uint32_t)n;
+    return n + (o->mem.segment == ZYDIS_REGISTER_FS   ? r->fs_base
+                : o->mem.segment == ZYDIS_REGISTER_GS ? r->gs_base
+                                                      : 0);
+}
+
+static bool is_hint(const ZydisDecodedInstruction *z)
+{
+    return z->meta.category == ZYDIS_CATEGORY_PREFETCH || z->meta.category == ZYDIS_CATEGORY_NOP ||
+           z->meta.category == ZYDIS_CATEGORY_WIDENOP || z->mnemonic == ZYDIS_MNEMONIC_CLFLUSH ||
+           z->mnemonic == ZYDIS_MNEMONIC_CLFLUSHOPT || z->mnemonic == ZYDIS_MNEMONIC_LEA;
+}
+
+/* Which of its elements are accessed is said by a register. */
+static bool is_masked(const struct decoded *d, const ZydisDecodedOperand *o)
+{
+    return o->mem.type == ZYDIS_MEMOP_TYPE_VSIB || d->z.avx.mask.mode > ZYDIS_MASK_MODE_DISABLED ||
+           d->z.mnemonic == ZYDIS_MNEMONIC_VMASKMOVPS ||
+           d->z.mnemonic == ZYDIS_MNEMONIC_VMASKMOVPD ||
+           d->z.mnemonic == ZYDIS_MNEMONIC_VPMASKMOVD || d->z.mnemonic == ZYDIS_MNEMONIC_VPMASKMOVQ;
+}
+
+static void say_accesses(const struct task *t, const struct user_regs_struct *r)
+{
+    const struct decoded *d = decoded_at(r->rip);
+    bool repeats = (d->z.attributes &
+                    (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+    if (!d->good)
+        die("bytes that are no instruction");
+    if (is_hint(&d->z) || (repeats && r->rcx == 0))
+        return;
+    for (int writing = 0; writing < 2; writing++)
+        for (unsigned k = 0; k < d->z.operand_count; k++) {
+            const ZydisDecodedOperand *o = &d->o[k];
+            bool reads = (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+            bool writes = (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+            if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || reads == (writing == 1) ||
+                (!reads && !writes))
+                continue;
+            char kind = is_masked(d, o) ? '?' : !writes ? 'R' : reads ? 'M' : 'W';
+            fprintf(out, "%d %llx %c %u %llx\n", t->number, r->rip, kind, o->size / 8u,
+                    (unsigned long long)address_of(d, o, r));
+        }
+}
+
+/* --- threads ----------------------------------------------------------------------------------------------------- */
+
+static struct task *task_of(pid_t tid)
+{
+    for (int i = 0; i < task_count; i++)
+        if (tasks[i].tid == tid)
+            return &tasks[i];
+    if (task_count == TASKS) {
+        errno = EAGAIN;
+        die("too many threads");
+    }
+    tasks[task_count] = (struct task){.tid = tid, .number = UNKNOWN};
+    return &tasks[task_count++];
+}
+
+static void go_on(const struct task *t, int signo)
+{
+    (void)ptrace(stepping ? PTRACE_SINGLESTEP : PTRACE_CONT, t->tid, NULL, (void *)(long)signo);
+}
+
+static void set_breakpoint(pid_t tid, uint64_t at)
+{
+    (void)ptrace(PTRACE_POKEUSER, tid, (void *)offsetof(struct user, u_debugreg[0]), (void *)at);
+    (void)ptrace(PTRACE_POKEUSER, tid, (void *)offsetof(struct user, u_debugreg[7]),
+                 (void *)(at != 0 ? 1ul : 0ul));
+}
+
+/* The others are to stop, so that they go on in steps. */
+static void begin_stepping(const struct task *first)
+{
+    stepping = true;
+    for (int i = 0; i < task_count; i++)
+        if (&tasks[i] != first && tasks[i].number >= 0) {
+            tasks[i].asked = true;
+            (void)syscall(SYS_tgkill, process, tasks[i].tid, SIGSTOP);
+        }
+}
+
+static void stepped(struct task *t)
+{
+    struct user_regs_struct r;
+    if (ptrace(PTRACE_GETREGS, t->tid, NULL, &r) != 0)
+        return;
+    if (!stepping && from != 0 && r.rip == from) {
+        set_breakpoint(t->tid, 0);
+        from = 0;
+        begin_stepping(t);
+    } else if (stepping && r.rip == to) {
+        stepping = false;
+    }
+    if (!stepping)
+        return;
+    steps++;
+    if (r.rip >= low && r.rip < high)
+        say_accesses(t, &r);
+}
+
+/* Of another process: it is none of ours. */
+static void let_go(struct task *t)
+{
+    if (t->number == NO_THREAD)
+        (void)ptrace(PTRACE_DETACH, t->tid, NULL, NULL);
+    else
+        go_on(t, 0);
+}
+
+static void on_event(int event, pid_t tid)
+{
+    unsigned long value = 0;
+    (void)ptrace(PTRACE_GETEVENTMSG, tid, NULL, &value);
+    if (event == PTRACE_EVENT_EXEC) {
+        set_breakpoint(tid, from);
+        return;
+    }
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%lu", process, value);
+    struct task *child = task_of((pid_t)value);
+    child->number = access(path, F_OK) == 0 ? ++numbers : NO_THREAD;
+    if (child->early)
+        let_go(child);
+}
+
+static void on_stop(struct task *t, int status)
+{
+    int signo = WSTOPSIG(status);
+    siginfo_t info = {.si_signo = 0};
+    if (t->number == UNKNOWN) {
+        t->early = true; /* seen before its parent's event, which lets it go on */
+        return;
+    }
+    if (t->number == NO_THREAD) {
+        let_go(t);
+        return;
+    }
+    if (status >> 16 != 0) {
+        on_event(status >> 16, t->tid);
+        signo = 0;
+    } else if (signo == SIGSTOP) {
+        t->asked = false;
+        signo = 0;
+        if (stepping)
+            stepped(t);
+    } else if (signo == SIGTRAP && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
+               info.si_code > 0 && info.si_code != SI_KERNEL) {
+        stepped(t);
+        signo = 0;
+    }
+    go_on(t, signo);
+}
+
+static int run(pid_t first)
+{
+    int status, result = 99;
+    pid_t tid;
+    while ((tid = waitpid(-1, &status, __WALL)) > 0) {
+        struct task *t = task_of(tid);
+        if (!WIFEXITED(status) && !WIFSIGNALED(status)) {
+            on_stop(t, status);
+            continue;
+        }
+        if (tid == first)
+            result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        *t = tasks[--task_count];
+    }
+    return result;
+}
+
+static pid_t start(char **words)
+{
+    char *variables[TASKS] = {NULL}, **program = words;
+    for (int n = 0; *program != NULL && strchr(*program, '=') != NULL && n + 1 < TASKS; program++)
+        variables[n++] = *program;
+    pid_t pid = *program != NULL ? fork() : -1;
+    if (pid == 0) {
+        (void)personality(ADDR_NO_RANDOMIZE);
+        (void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        execve(program[0], program, variables);
+        die(program[0]);
+    }
+    int status;
+    if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+        die("the program has not started");
+    long options = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+    if (ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)options) != 0)
+        die("ptrace");
+    process = pid;
+    task_of(pid)->number = 0;
+    set_breakpoint(pid, from);
+    go_on(task_of(pid), 0);
+    return pid;
+}
+
+int main(int argc, char **argv)
+{
+    int c;
+    while ((c = getopt(argc, argv, "+w:r:o:")) != -1) {
+        if (c == 'w' && sscanf(optarg, "%llx:%llx", &from, &to) != 2)
+            die(optarg);
+        else if (c == 'r' && sscanf(optarg, "%llx:%llx", &low, &high) != 2)
+            die(optarg);
+        else if (c == 'o' && (out = fopen(optarg, "w")) == NULL)
+            die(optarg);
+    }
+    if (out == NULL || optind == argc || from == 0 || high == 0) {
+        fprintf(stderr, "usage: accesses -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... "
+                        "PROGRAM [ARGUMENT]...\n");
+        return 99;
+    }
+    (void)ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    int result = run(start(argv + optind));
+    fprintf(out, "steps %llu\n", steps);
+    return fclose(out) == 0 ? result : 99;
+}
