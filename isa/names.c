@@ -103,9 +103,8 @@ static size_t clone_of(const char *name)
     static const char *const whole[] = {".constprop.", ".isra.", ".lto_priv.", ".localalias"};
     const char *dot = name[0] != '\0' ? strchr(name + 1, '.') : NULL;
     size_t n = dot != NULL ? (size_t)(dot - name) : strlen(name);
-    if (strncmp(name, ".omp_outlined", 13) ==
-            0 || /* bodies of parallel regions: of clang, of gcc */
-        (dot != NULL && strncmp(dot, ".omp_outlined", 13) == 0))
+    /* Bodies of parallel regions, tasks, reductions: of clang, of gcc. */
+    if (strncmp(name, ".omp", 4) == 0 || (dot != NULL && strncmp(dot, ".omp_", 5) == 0))
         return strlen(name);
     if (dot != NULL && strncmp(dot, "._omp_fn.", 9) == 0) {
         n = (size_t)(dot - name) + 9 + strspn(dot + 9, "0123456789");

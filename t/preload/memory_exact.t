@@ -30,7 +30,7 @@ symbol() { nm "$1" | awk -v n="$2" '$3 == n { print "0x" $1 }'; }
 section() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk '$1 == ".text" { print "0x" $3, "0x" $5 }'; }
 bias_of() { if readelf -h "$1" | grep -q 'Type:.*DYN'; then echo $((0x555555554000)); else echo 0; fi; }
 # What is no part of the window: functions that open and close other threads'.
-others() { nm "$1" | awk '$3 ~ /_others/ { print $3 }' | paste -sd,; }
+others() { objdump -d --no-show-raw-insn "$1" | awk '/^[0-9a-f]+ </ { f = substr($2, 2, length($2) - 3) } /(call|jmp).*<(open|close)_window>/ && tolower(f) !~ /^main/ { print f }' | sort -u | paste -sd,; }
 
 # variables PLAN COUNT: those of a run, all of it; its window is opened by the call of that number.
 variables() {
@@ -88,7 +88,7 @@ by_lackey() {
     # shellcheck disable=SC2046
     OMP_NUM_THREADS=3 timeout 500 valgrind --tool=lackey --trace-mem=yes --log-file=lackey "./program" $(arguments "$name") >bare.out 2>said </dev/null || diag "$(tail -3 said)"
     recorded "$name" program skeleton
-    ! grep -q OMP <(nm program) || any=(-any-order)
+    ! nm program | grep -qE 'GOMP|kmpc' || any=(-any-order)
     exact "$name, $*: lackey" program lackey lackey "${any[@]}"
 }
 # compiler_of NAME COMPILER: that of the kernel's language; nothing: there is none of this family.
@@ -123,6 +123,7 @@ else
     by_steps sort 'registers addresses' gcc -O1
     by_steps sparse skeleton gcc -O3 -march=x86-64-v3
     by_steps recurse skeleton clang -O0
+    by_steps tasks skeleton clang -O1
     by_lackey su3_f gfortran -O3 -march=x86-64-v3
     by_lackey objects clang++ -std=c++17 -O2
     by_lackey tasks gcc -O2
