@@ -39,6 +39,7 @@ struct clones_image {
     uint8_t *code;         /* that of the file, what hooks lead to, then room for late ones */
     size_t own_bytes;      /* without the room */
     uint32_t first, count; /* its functions' numbers */
+    bool linked;           /* calls lead from clone to clone */
     const char *skeleton;
     size_t skeleton_bytes;
     char name[24];

@@ -238,6 +238,10 @@ bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PA
     return false;
 }
 
+void probe_clones_link(void)
+{
+}
+
 void probe_clones_gone(void)
 {
 }

@@ -16,6 +16,9 @@ bool probe_clones_wanted(void);
 bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PATTERN_ROOM]);
 /* Makes those of an image that has such, near it. Not from handlers; one at a time. 0, or -errno with the text. */
 RT_MUST_CHECK int probe_clones_make(const struct probe_image *image, struct rt_error *e);
+/* Once their places are in force, and before threads come there: calls of functions at which no alarm stands lead from clone to clone, not by the
+ * entry. */
+void probe_clones_link(void);
 bool probe_clones_exist(void);
 /* Images that are loaded no longer: another may come to lie there. */
 void probe_clones_gone(void);

@@ -175,6 +175,32 @@ static void put_hooks(uint8_t *at)
     }
 }
 
+/* Alarms are met by the function's entry alone. */
+static bool is_awaited(uintptr_t function)
+{
+    enum { FURTHEST = 16 }; /* a probe behind endbr64 */
+    const struct probe_sites *all = probe_sites_now();
+    size_t low = 0, high = all != NULL ? all->count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (all->rows[middle].at < function)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; all != NULL && low < all->count && all->rows[low].at <= function + FURTHEST; low++)
+        if (probe_is_of_alarms(&all->rows[low]))
+            return true;
+    return false;
+}
+
+static uintptr_t way_to(const struct clones_image *m, uint64_t function)
+{
+    uintptr_t at = function + m->bias;
+    const uint8_t *clone = m->linked ? probe_clone_of(at) : NULL;
+    return clone != NULL && !is_awaited(at) ? (uintptr_t)clone : at;
+}
+
 /* m: the image that the code is for, and whose hooks it uses. */
 static int64_t value_of(const struct clones_image *m, const struct clone_fixup *f, uintptr_t code)
 {
@@ -188,6 +214,7 @@ static int64_t value_of(const struct clones_image *m, const struct clone_fixup *
         return (int64_t)((uintptr_t)m->code + clones_hooks_at(m) +
                          (f->kind - CLONE_RETURNS) * CLONES_HOOK_BYTES) -
                (int64_t)(at + 4);
+    case CLONE_FUNCTION: return (int64_t)way_to(m, f->target) - (int64_t)(at + 4);
     case CLONE_IMAGE:
     default: return (int64_t)(f->target + m->bias) - (int64_t)(at + 4 + f->behind);
     }
@@ -273,6 +300,27 @@ static void name_skeleton(struct clones_image *m)
     for (size_t i = 0; i < m->skeleton_bytes; i++)
         hash = (hash ^ (uint8_t)m->skeleton[i]) * UINT64_C(1099511628211);
     (void)snprintf(m->name, sizeof m->name, "%016" PRIx64 ".c", hash);
+}
+
+/* Nobody runs in them yet. */
+static void link_calls(struct clones_image *m)
+{
+    m->linked = mprotect(m->code, m->own_bytes, PROT_READ | PROT_WRITE) == 0;
+    for (uint64_t k = 0; m->linked && k < m->head->fixup_count; k++) {
+        const struct clone_fixup *f = &m->fixups[k];
+        int64_t value = f->kind == CLONE_FUNCTION ? value_of(m, f, (uintptr_t)m->code) : INT64_MAX;
+        int32_t distance = (int32_t)value;
+        if (value == distance)
+            memcpy(m->code + f->at, &distance, sizeof distance);
+    }
+    (void)mprotect(m->code, m->own_bytes, PROT_READ | PROT_EXEC);
+}
+
+void probe_clones_link(void)
+{
+    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
+        if (!clones_images[i].linked)
+            link_calls(&clones_images[i]);
 }
 
 static int make(const struct probe_image *image, struct clones_image *m, struct rt_error *e)

@@ -331,6 +331,7 @@ void probes_begin(void)
     probe_choose(s->rows, s->count, alone);
     probe_seal();
     publish(*s);
+    probe_clones_link();
     probe_rest_begin();
     patch(probe_sites_now(), alone);
 }
@@ -363,6 +364,7 @@ void probes_images_loaded(void)
         memcpy(rows, found.rows, n * sizeof *rows);
         memcpy(rows + n, old->rows, old->count * sizeof *rows);
         publish((struct probe_sites){.rows = rows, .count = old->count + n});
+        probe_clones_link();
         if (probe_make_groups(&found))
             patch(&found, alone);
     }

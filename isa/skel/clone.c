@@ -143,7 +143,7 @@ void cloner_leave(struct cloner *c, uint64_t target)
     }
     cloner_put_returns(c);
     emit_byte(c->e, 0xe9);
-    emit_fixup(c->e, CLONE_IMAGE, target, 0);
+    emit_fixup(c->e, CLONE_FUNCTION, target, 0);
 }
 
 /* Where it leads is looked up as it is taken. */
@@ -178,13 +178,13 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
             return;
         }
         emit_byte(c->e, 0xe8);
-        emit_fixup(c->e, CLONE_IMAGE, i->target, 0);
+        emit_fixup(c->e, CLONE_FUNCTION, i->target, 0);
         break;
     case FLOW_JUMP:
         if (last && end == END_TAIL) {
             cloner_put_returns(c);
             emit_byte(c->e, 0xe9);
-            emit_fixup(c->e, CLONE_IMAGE, i->target, 0);
+            emit_fixup(c->e, CLONE_FUNCTION, i->target, 0);
         }
         break; /* others: cloner_end() */
     case FLOW_BRANCH: break;

@@ -30,7 +30,7 @@ def kernels():
 
 def build(name, sources):
     """At fixed addresses, so that all tools speak of the same."""
-    compiler = {".cc": ("g++", "-std=c++17"), ".90": ("gfortran",)}.get(sources[-1][-3:], ("gcc", "-std=gnu17"))
+    compiler = {".cc": ("g++", "-std=c++17"), "f90": ("gfortran",)}.get(sources[-1][-3:], ("gcc", "-std=gnu17"))
     if shutil.which(compiler[0]) is None:
         raise CannotMeasure("%s: %s is not installed" % (name, compiler[0]))
     window, out = os.path.join(SCRATCH, "window.o"), os.path.join(SCRATCH, "kernel-" + name)

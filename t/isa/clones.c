@@ -71,7 +71,7 @@ static void settle(uint8_t *code, const struct clone_fixup *f, uint64_t count, u
     syscall(SYS_arch_prctl, ARCH_GET_FS, &thread);
     for (uint64_t k = 0; k < count; k++) {
         uint8_t *at = code + f[k].at;
-        int64_t n = f[k].kind == CLONE_IMAGE
+        int64_t n = f[k].kind == CLONE_IMAGE || f[k].kind == CLONE_FUNCTION
                         ? (int64_t)(f[k].target + bias) - (int64_t)(uintptr_t)(at + 4 + f[k].behind)
                     : f[k].kind == CLONE_THREAD ? (int64_t)((uintptr_t)&slots[f[k].target] - thread)
                                                 : (int64_t)(hook - (at + 4));
