@@ -9,7 +9,8 @@ and order are left alone. -without: functions that are no part of the window, or
 the first difference.
 
 What lackey does not say as the processor does it, and is put right here:
-- it shows fused multiply-adds of vectors as one access for each element: those of one instruction that follow on each other are joined."""
+- it shows fused multiply-adds of vectors as one access for each element: those of one instruction that follow on each other are joined;
+- it shows locked instructions as a read, then what they do."""
 import bisect
 import collections
 import re
@@ -91,7 +92,9 @@ def of_lackey():
             address, size = line[3:].split(",")
             address, size, kind = int(address, 16), int(size), kinds[line[1]]
             last = found[-1] if found else None
-            if last and pc in by_elements and last[:2] == [pc, kind] and last[3] + last[2] == address:
+            if last and kind == "M" and last == [pc, "R", size, address]:
+                last[1] = kind
+            elif last and pc in by_elements and last[:2] == [pc, kind] and last[3] + last[2] == address:
                 last[2] += size
             else:
                 found.append([pc, kind, size, address])
@@ -111,7 +114,17 @@ def same(a, b):
     return a == b if how == "steps" else a[:3] == b[:3]
 
 
+def on_same_stack(wanted, got):
+    """Where threads' stacks lie depends on what other threads map meanwhile; each begins with what it pushes."""
+    if not wanted or not got or wanted[0][3] == got[0][3]:
+        return got
+    base, away = got[0][3], wanted[0][3] - got[0][3]
+    return [a[:3] + (a[3] + away,) if abs(a[3] - base) < 4 << 20 else a for a in got]
+
+
 def differences(thread, wanted, got):
+    if thread != 0 and how == "steps":
+        got = on_same_stack(wanted, got)
     for n in range(max(len(wanted), len(got))):
         a, b = (x[n] if n < len(x) else None for x in (wanted, got))
         if a is None or b is None or not same(a, b):
