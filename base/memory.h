@@ -5,7 +5,9 @@
  * The file begins with a page that has struct memory_head, then comes a buffer of MEMORY_BUFFER bytes, then the log, whose last bytes are in the
  * buffer: the traced thread writes into these pages, and when they are full behind what is in the file. What was recorded in a window
  * is one stretch or several: struct memory_stretch at a multiple of 64 of the log, and behind it its bytes, as isa/skel/stream.h has them;
- * then the next one. In a buffer there are zeros behind an open one. Host byte order. */
+ * then the next one. In a buffer there are zeros behind an open one. Host byte order.
+ *
+ * Handlers of signals record into another file of the thread's, since what they interrupt may be amid anything. */
 #ifndef REGTRACE_BASE_MEMORY_H
 #define REGTRACE_BASE_MEMORY_H
 
@@ -41,7 +43,8 @@ struct memory_head {
     /* Where in the log the last stretch ends; MEMORY_OPEN: it is open. What is behind is nothing. */
     _Atomic uint64_t closed;
     uint64_t fs; /* the thread's segment base */
-    uint32_t image_count, zero;
+    uint32_t image_count;
+    uint32_t level; /* 0; 1 what handlers of signals do that interrupt 0, and so on: a file each */
     char late
         [48]; /* file beside this one, if there is one: further functions, with numbers of their own */
     char program[512]; /* path */
@@ -62,8 +65,10 @@ struct memory_stretch {
     int32_t window;
     /* MEMORY_OPEN: the thread or process ended before it did: up to the last byte that is not 0. */
     uint64_t bytes;
-    uint32_t end; /* enum memory_end */
-    uint32_t zero[11];
+    uint32_t end;    /* enum memory_end */
+    uint32_t signal; /* whose handler has recorded it, 0: none */
+    uint64_t outer;  /* and where in the interrupted functions' log that has begun */
+    uint32_t zero[8];
 };
 _Static_assert(sizeof(struct memory_stretch) == 64, "stretches begin at multiples of it");
 

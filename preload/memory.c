@@ -21,11 +21,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#define LEVELS 4u /* handlers that interrupt each other, and what they have interrupted */
 #define FURTHEST ((uintptr_t)64 << 20) /* that a jump goes up a stack */
 
 static __thread struct memory_interrupted interrupted;
 static __thread struct memory_handler *handlers;
-static __thread struct memory_file *file; /* of the thread; NULL: none yet */
+static __thread struct memory_file *files[LEVELS]; /* of the thread; NULL: none yet */
+static __thread unsigned
+    level; /* which of them functions go into that run now: one more in each handler */
 static __thread uint64_t
     unwound_at; /* how far it had recorded when an unwinder first met a clone; 0: none has */
 static __thread bool withheld;
@@ -77,21 +80,32 @@ void memory_interrupt_over(struct memory_interrupted before)
 /* --- stretches ------------------------------------------------------------------------------------------------ */
 
 /* A child that nobody saw made has its parent's memory, and not its file's. */
+static bool is_open_at(unsigned n)
+{
+    return files[n] != NULL && memory_file_is_open(files[n]) && !recorder_was_forked();
+}
+
 static bool is_open(void)
 {
-    return file != NULL && memory_file_is_open(file) && !recorder_was_forked();
+    return is_open_at(level);
+}
+
+static bool open_stretch(const struct recorder_thread *t, const struct memory_origin *of)
+{
+    if (files[level] == NULL)
+        files[level] = memory_file_make(t->tid, &clone_slots[CLONE_RECORDING]);
+    return files[level] != NULL && memory_file_begin(files[level], t->window, of);
 }
 
 /* Not while a handler runs: when it ends. */
 static void begin(const struct recorder_thread *t)
 {
+    static const struct memory_origin none;
     unwound_at = 0;
     if (!wanted || handlers != NULL || probe_clones_have(interrupted.at))
         return;
     memory_leave_frames(stack_now());
-    if (file == NULL)
-        file = memory_file_make(t->tid, &clone_slots[CLONE_RECORDING]);
-    if (file == NULL || !memory_file_begin(file, t->window)) {
+    if (!open_stretch(t, &none)) {
         result.end = MEMORY_NO_ROOM;
         wanted = false;
         return;
@@ -100,14 +114,44 @@ static void begin(const struct recorder_thread *t)
     clone_slots[CLONE_ENTER] = 1;
 }
 
+static void close_stretch(unsigned n, enum memory_end how, uint64_t at)
+{
+    result.bytes += memory_file_end(files[n], how, at, how != MEMORY_AMID);
+    result.end = memory_file_has_failed(files[n]) ? MEMORY_NO_ROOM : how;
+}
+
 static void end(enum memory_end how, uint64_t at)
 {
     clone_slots[CLONE_ENTER] = 0;
-    result.bytes += memory_file_end(file, how, at, how != MEMORY_AMID);
-    result.end = memory_file_has_failed(file) ? MEMORY_NO_ROOM : how;
+    close_stretch(level, how, at);
     memory_leave_frames(stack_now());
     if (interrupted.context != NULL && probe_clones_have(interrupted.at))
         memory_leave_clone(interrupted.context);
+}
+
+/* With the window, in a handler as well, and what that has interrupted. */
+static void end_all(void)
+{
+    bool amid = probe_clones_have(interrupted.at);
+    uint64_t unwound = unwound_at;
+    const struct memory_handler *h = handlers;
+    for (unsigned n = level;; n--) {
+        for (; h != NULL && !h->has_file; h = h->outer)
+            amid = amid || probe_clones_have(h->at);
+        /* An unwinder that nobody has seen catch (a C++ library of the program's own), or a backtrace. */
+        enum memory_end how = unwound != 0 ? MEMORY_JUMPED : amid ? MEMORY_AMID : MEMORY_CLOSED;
+        uint64_t at = unwound != 0 ? unwound : is_open_at(n) ? memory_file_at(files[n]) : 0;
+        if (is_open_at(n) && n == level)
+            end(how, at);
+        else if (is_open_at(n))
+            close_stretch(n, how, at);
+        if (h == NULL || n == 0)
+            return;
+        memory_leave_frames(h->stack);
+        amid = probe_clones_have(h->at);
+        unwound = h->unwound_at;
+        h = h->outer;
+    }
 }
 
 void memory_opened(struct recorder_thread *t)
@@ -124,11 +168,7 @@ void memory_opened(struct recorder_thread *t)
 
 void memory_closes(struct recorder_thread *t)
 {
-    /* An unwinder that nobody has seen catch (a C++ library of the program's own), or a backtrace. */
-    if (is_open() && unwound_at != 0)
-        end(MEMORY_JUMPED, unwound_at);
-    else if (is_open())
-        end(probe_clones_have(interrupted.at) ? MEMORY_AMID : MEMORY_CLOSED, memory_file_at(file));
+    end_all();
     wanted = false;
     if (process.memory)
         (void)recorder_emit(t, EV_MEMORY, result.bytes, result.end);
@@ -137,17 +177,20 @@ void memory_closes(struct recorder_thread *t)
 void memory_thread_end(void)
 {
     clone_slots[CLONE_ENTER] = 0;
-    if (file != NULL)
-        memory_file_close(file);
-    file = NULL;
+    for (unsigned n = 0; n < LEVELS; n++) {
+        if (files[n] != NULL)
+            memory_file_close(files[n]);
+        files[n] = NULL;
+    }
 }
 
 void memory_forked(void)
 {
     clone_slots[CLONE_ENTER] = 0;
     wanted = false;
-    if (file != NULL)
-        memory_file_forget(file);
+    for (unsigned n = 0; n < LEVELS; n++)
+        if (files[n] != NULL)
+            memory_file_forget(files[n]);
 }
 
 void memory_vfork(bool begins)
@@ -156,6 +199,38 @@ void memory_vfork(bool begins)
     if (begins)
         before = clone_slots[CLONE_ENTER];
     clone_slots[CLONE_ENTER] = begins || !is_open() ? 0 : before;
+}
+
+/* --- handlers' files --- */
+
+/* What the handler does goes into the next file, from here on. */
+static void begin_in_handler(struct memory_handler *h, int signo)
+{
+    struct memory_file *outer = files[level];
+    struct memory_origin of = {
+        .level = level + 1, .signal = (uint32_t)signo, .outer = memory_file_at(outer)};
+    memory_file_suspend(outer);
+    level++;
+    h->has_file = true;
+    if (files[level] != NULL)
+        memory_file_resume(files[level], &clone_slots[CLONE_RECORDING]);
+    if (open_stretch(&recorder_self, &of))
+        clone_slots[CLONE_ENTER] = 1;
+}
+
+/* It is over. */
+static void end_in_handler(const struct memory_handler *h, enum memory_end how)
+{
+    enum memory_end before = result.end;
+    if (!h->has_file)
+        return;
+    if (is_open())
+        close_stretch(level, how, memory_file_at(files[level]));
+    if (result.end != MEMORY_NO_ROOM)
+        result.end = before;
+    if (files[level] != NULL)
+        memory_file_suspend(files[level]);
+    memory_file_resume(files[--level], &clone_slots[CLONE_RECORDING]);
 }
 
 /* A handler is left by a jump to whatever does not lie between us and its frame. */
@@ -170,11 +245,12 @@ static void leave_stack(uintptr_t from, uintptr_t to)
         left = true;
         from = handlers->stack;
         enter = handlers->enter;
+        end_in_handler(handlers, MEMORY_JUMPED);
     }
     /* To another stack, or nobody knows where: there may be frames of clones in between. */
     bool near = to > from && to - from < FURTHEST;
     if (is_open() && (amid || !near || memory_has_frames(from, to)))
-        end(MEMORY_JUMPED, memory_file_at(file));
+        end(MEMORY_JUMPED, memory_file_at(files[level]));
     else if (is_open() && left)
         clone_slots[CLONE_ENTER] = enter;
 }
@@ -197,7 +273,7 @@ uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack
     uint64_t mask = sys_block_signals();
     bool open = is_open();
     if (open && itself != 0) { /* it has gone on behind that call before */
-        end(MEMORY_JUMPED, memory_file_at(file));
+        end(MEMORY_JUMPED, memory_file_at(files[level]));
         open = false;
     }
     at = itself != 0 ? itself : at;
@@ -212,7 +288,7 @@ uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack
 void memory_unwound(uintptr_t at)
 {
     if (process.memory && is_open() && unwound_at == 0 && probe_clones_have(at))
-        unwound_at = memory_file_at(file);
+        unwound_at = memory_file_at(files[level]);
 }
 
 void memory_caught(void)
@@ -245,6 +321,8 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
                                  .enter = clone_slots[CLONE_ENTER],
                                  .spill = clone_slots[CLONE_SPILL],
                                  .spill_2 = clone_slots[CLONE_SPILL_2],
+                                 .target = clone_slots[CLONE_TARGET],
+                                 .unwound_at = unwound_at,
                                  .was = memory_interrupt(0, 0)};
     if (h->shown != at) {
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->shown;
@@ -253,6 +331,12 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
     }
     clone_slots[CLONE_ENTER] = 0;
     handlers = h;
+    if (h->enter != 0 && is_open() && level + 1 < LEVELS) {
+        uint64_t mask = sys_block_signals();
+        unwound_at = 0;
+        begin_in_handler(h, info->si_signo);
+        sys_restore_signals(mask);
+    }
 }
 
 /* A window that opened meanwhile has waited for this. */
@@ -261,20 +345,27 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     ucontext_t *uc = context;
     if (!process.memory)
         return;
+    uint64_t kept = h->has_file ? sys_block_signals() : 0;
+    clone_slots[CLONE_ENTER] = 0;
     handlers = h->outer;
     memory_interrupt_over(h->was);
+    end_in_handler(h, MEMORY_CLOSED);
+    unwound_at = h->unwound_at;
     clone_slots[CLONE_SPILL] = h->spill;
     clone_slots[CLONE_SPILL_2] = h->spill_2;
+    clone_slots[CLONE_TARGET] = h->target;
     bool elsewhere = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP] != h->shown;
     if (h->shown != h->at && !elsewhere)
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->at;
     else if (h->shown != h->at &&
              is_open()) /* it has sent the thread there: what was amid is left */
-        end(MEMORY_JUMPED, memory_file_at(file));
+        end(MEMORY_JUMPED, memory_file_at(files[level]));
     if (is_open())
         clone_slots[CLONE_ENTER] = h->enter;
     else if (h->shown != h->at && !elsewhere)
         memory_leave_clone(uc);
+    if (h->has_file)
+        sys_restore_signals(kept);
     if (!is_open() && wanted && process.traced) {
         uint64_t mask = sys_block_signals();
         struct memory_interrupted before = memory_interrupt_by(context);
@@ -330,6 +421,7 @@ bool memory_faulted(int signo, const siginfo_t *info, void *context)
                                        REG_R12, REG_R13, REG_R14, REG_R15};
     ucontext_t *uc = context;
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    struct memory_file *file = files[level];
     if (!memory_is_fault(signo) || info->si_code <= 0 || file == NULL || !probe_clones_have(at) ||
         !memory_file_has(file, (uintptr_t)info->si_addr))
         return false;
@@ -345,124 +437,6 @@ bool memory_faulted(int signo, const siginfo_t *info, void *context)
         memory_leave_clone(uc);
     }
     return true;
-}
-
-#else
-
-void memory_opened(struct recorder_thread *t)
-{
-    (void)t;
-}
-
-void memory_closes(struct recorder_thread *t)
-{
-    (void)t;
-}
-
-void memory_thread_end(void)
-{
-}
-
-void memory_forked(void)
-{
-}
-
-struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
-{
-    (void)stack;
-    (void)at;
-    return (struct memory_interrupted){0};
-}
-
-struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
-{
-    return memory_interrupt(stack, at);
-}
-
-struct memory_interrupted memory_call(void *frame)
-{
-    (void)frame;
-    return (struct memory_interrupted){0};
-}
-
-struct memory_interrupted memory_interrupt_by(void *context)
-{
-    (void)context;
-    return (struct memory_interrupted){0};
-}
-
-bool memory_stepped(const siginfo_t *info, void *context)
-{
-    (void)info;
-    (void)context;
-    return false;
-}
-
-void memory_interrupt_over(struct memory_interrupted before)
-{
-    (void)before;
-}
-
-bool memory_faulted(int signo, const siginfo_t *info, void *context)
-{
-    (void)signo;
-    (void)info;
-    (void)context;
-    return false;
-}
-
-bool memory_is_fault(int signo)
-{
-    (void)signo;
-    return false;
-}
-
-void memory_withhold(void)
-{
-}
-
-void memory_unblocked(void)
-{
-}
-
-void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context)
-{
-    (void)h;
-    (void)info;
-    (void)context;
-}
-
-void memory_handler_ends(const struct memory_handler *h, void *context)
-{
-    (void)h;
-    (void)context;
-}
-
-void memory_vfork(bool begins)
-{
-    (void)begins;
-}
-
-void memory_jumped(uintptr_t from, uintptr_t to)
-{
-    (void)from;
-    (void)to;
-}
-
-void memory_caught(void)
-{
-}
-
-uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
-{
-    (void)kept;
-    (void)stack;
-    return at;
-}
-
-void memory_unwound(uintptr_t at)
-{
-    (void)at;
 }
 
 #endif

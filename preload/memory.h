@@ -38,12 +38,14 @@ bool memory_is_fault(int signo);
 void memory_withhold(void);
 void memory_unblocked(void);
 
-/* Around a handler of the program's, which runs functions themselves, not clones. */
+/* Around a handler of the program's, which records into a file of its own if a window is open, and runs functions themselves if none is. */
 struct memory_handler {
     struct memory_handler *outer;
     uintptr_t stack, at,
         shown; /* where it was interrupted: stack pointer; address, and as the program sees it */
-    uint64_t enter, spill, spill_2;
+    uint64_t enter, spill, spill_2, target;
+    uint64_t unwound_at;
+    bool has_file; /* of its own */
     struct memory_interrupted was;
 };
 void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context);

@@ -27,7 +27,7 @@
 
 struct memory_file {
     uint8_t *at; /* the buffer: PIECE bytes, and GUARD; the head is before it */
-    uint64_t *pointer;
+    uint64_t *pointer, suspended;
     uint64_t flushed;          /* bytes of the log that are in the file */
     uint64_t stretch;          /* where in the log the open one is */
     size_t used;               /* bytes of the buffer that hold what is over */
@@ -76,6 +76,18 @@ struct memory_file *memory_file_make(uint32_t tid, uint64_t *pointer)
     f->tid = tid;
     *pointer = (uint64_t)(uintptr_t)f->at;
     return f;
+}
+
+void memory_file_suspend(struct memory_file *f)
+{
+    f->suspended = *f->pointer;
+    f->pointer = &f->suspended;
+}
+
+void memory_file_resume(struct memory_file *f, uint64_t *pointer)
+{
+    *pointer = *f->pointer;
+    f->pointer = pointer;
 }
 
 /* --- the file ------------------------------------------------------------------------------------------------- */
@@ -173,13 +185,14 @@ static bool put_images(struct memory_file *f)
     return true;
 }
 
-static bool put_head(struct memory_file *f)
+static bool put_head(struct memory_file *f, uint32_t level)
 {
     struct memory_head *h = head_of(f);
     *h = (struct memory_head){.head_bytes = (uint32_t)MEMORY_PAGE,
                               .pid = process.pid,
                               .tid = f->tid,
                               .rank = -1,
+                              .level = level,
                               .fs = (uint64_t)(uintptr_t)__builtin_thread_pointer()};
     (void)snprintf(h->late, sizeof h->late, "%s", probe_clones_late_name());
     (void)snprintf(h->program, sizeof h->program, "%.500s", process.id.executable);
@@ -190,7 +203,7 @@ static bool put_head(struct memory_file *f)
     return true;
 }
 
-static bool make(struct memory_file *f)
+static bool make(struct memory_file *f, uint32_t level)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/" MEMORY_FOLDER, process.dir);
@@ -214,7 +227,7 @@ static bool make(struct memory_file *f)
     end_writing(&w);
     *f->pointer = (uint64_t)(uintptr_t)f->at;
     f->wrapped = false;
-    return good && put_head(f);
+    return good && put_head(f, level);
 }
 
 /* --- stretches -------------------------------------------------------------------------------------------------- */
@@ -280,11 +293,11 @@ static size_t next_place(const struct memory_file *f)
     return (size_t)(((f->flushed + f->used + HEAD - 1) & ~(uint64_t)(HEAD - 1)) - f->flushed);
 }
 
-bool memory_file_begin(struct memory_file *f, int32_t window)
+bool memory_file_begin(struct memory_file *f, int32_t window, const struct memory_origin *of)
 {
     if (f->failed)
         return false;
-    if (!f->made && !make(f))
+    if (!f->made && !make(f, of->level))
         return fail(f);
     f->made = true;
     if ((probe_clones_images(NULL, 0) != f->image_count && !put_images(f)) ||
@@ -296,8 +309,12 @@ bool memory_file_begin(struct memory_file *f, int32_t window)
         memset(f->at + f->used, 0, end - f->used);
     f->wrapped = false;
     head_of(f)->rank = atomic_load(&recorder_stream.header->rank);
-    *(struct memory_stretch *)(void *)(f->at + at) = (struct memory_stretch){
-        .magic = MEMORY_STRETCH_MAGIC, .window = window, .bytes = MEMORY_OPEN};
+    *(struct memory_stretch *)(void *)(f->at + at) =
+        (struct memory_stretch){.magic = MEMORY_STRETCH_MAGIC,
+                                .window = window,
+                                .bytes = MEMORY_OPEN,
+                                .signal = of->signal,
+                                .outer = of->outer};
     atomic_store_explicit(&head_of(f)->closed, MEMORY_OPEN, memory_order_release);
     f->stretch = f->flushed + at;
     f->open = true;

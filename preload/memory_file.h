@@ -11,10 +11,19 @@
 
 struct memory_file;
 
+/* What a stretch is of: a handler of that signal that has interrupted the log of another file there; or all 0. */
+struct memory_origin {
+    uint32_t level, signal;
+    uint64_t outer;
+};
+
 /* pointer: where the thread's next byte goes is kept there. NULL: no memory. The file itself is made with the first stretch. */
 struct memory_file *memory_file_make(uint32_t tid, uint64_t *pointer);
+/* Another file has the pointer; and this one again. */
+void memory_file_suspend(struct memory_file *f);
+void memory_file_resume(struct memory_file *f, uint64_t *pointer);
 /* A stretch begins. False: it cannot (said once). */
-bool memory_file_begin(struct memory_file *f, int32_t window);
+bool memory_file_begin(struct memory_file *f, int32_t window, const struct memory_origin *of);
 bool memory_file_has_failed(const struct memory_file *f);
 bool memory_file_is_open(const struct memory_file *f);
 /* How much has been written: an offset of the log. */

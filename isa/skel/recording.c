@@ -119,9 +119,12 @@ static int replay_stretch(struct recording *r, const struct memory_stretch *s, u
     uint64_t bytes = s->bytes == MEMORY_OPEN ? open_bytes(r, at) : s->bytes;
     if (bytes > r->log_bytes - at || s->end >= sizeof ends / sizeof *ends)
         return damaged(r, "a stretch is longer than the file", e);
+    char handler[40] = "";
+    if (s->signal != 0)
+        (void)snprintf(handler, sizeof handler, ", in a handler of signal %" PRIu32, s->signal);
     (void)printf(
-        "# rank %d, pid %u, thread %u, window %d, %" PRIu64 " bytes%s\n", r->head->rank,
-        r->head->pid, r->head->tid, s->window, bytes,
+        "# rank %d, pid %u, thread %u, window %d, %" PRIu64 " bytes%s%s\n", r->head->rank,
+        r->head->pid, r->head->tid, s->window, bytes, handler,
         s->bytes == MEMORY_OPEN
             ? ", cut off: the thread or process ended in its window, or the file could not "
               "be written"

@@ -20,7 +20,7 @@ for line in open(replay):
     if head:
         windows.add((head[1], head[2]))
         state = threads.setdefault(int(head[1]), [])
-        stretches.append(head[4])
+        stretches.append(re.sub(r"^, in a handler of signal \d+", "", head[4]))
     elif line[0] != "#":
         state.append(line.split())
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where there are no memory traces: other machines than x86-64. */
+#include "preload/memory.h"
+
+#if !defined(__x86_64__)
+
+void memory_opened(struct recorder_thread *t)
+{
+    (void)t;
+}
+
+void memory_closes(struct recorder_thread *t)
+{
+    (void)t;
+}
+
+void memory_thread_end(void)
+{
+}
+
+void memory_forked(void)
+{
+}
+
+struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
+{
+    (void)stack;
+    (void)at;
+    return (struct memory_interrupted){0};
+}
+
+struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
+{
+    return memory_interrupt(stack, at);
+}
+
+struct memory_interrupted memory_call(void *frame)
+{
+    (void)frame;
+    return (struct memory_interrupted){0};
+}
+
+struct memory_interrupted memory_interrupt_by(void *context)
+{
+    (void)context;
+    return (struct memory_interrupted){0};
+}
+
+bool memory_stepped(const siginfo_t *info, void *context)
+{
+    (void)info;
+    (void)context;
+    return false;
+}
+
+void memory_interrupt_over(struct memory_interrupted before)
+{
+    (void)before;
+}
+
+bool memory_faulted(int signo, const siginfo_t *info, void *context)
+{
+    (void)signo;
+    (void)info;
+    (void)context;
+    return false;
+}
+
+bool memory_is_fault(int signo)
+{
+    (void)signo;
+    return false;
+}
+
+void memory_withhold(void)
+{
+}
+
+void memory_unblocked(void)
+{
+}
+
+void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context)
+{
+    (void)h;
+    (void)info;
+    (void)context;
+}
+
+void memory_handler_ends(const struct memory_handler *h, void *context)
+{
+    (void)h;
+    (void)context;
+}
+
+void memory_vfork(bool begins)
+{
+    (void)begins;
+}
+
+void memory_jumped(uintptr_t from, uintptr_t to)
+{
+    (void)from;
+    (void)to;
+}
+
+void memory_caught(void)
+{
+}
+
+uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+{
+    (void)kept;
+    (void)stack;
+    return at;
+}
+
+void memory_unwound(uintptr_t at)
+{
+    (void)at;
+}
+
+#endif
