@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -57,34 +58,48 @@ static void build_id_text(const struct image *m, char text[65])
         (void)snprintf(text + (size_t)2 * i, 3, "%02x", m->build_id[i]);
 }
 
-bool cache_path(const struct cache *c, const struct image *m, const char *request,
-                char path[PATH_MAX])
+bool cache_path_of(const struct cache *c, const struct image *m, const char *key, size_t bytes,
+                   const char *kind, char path[PATH_MAX])
 {
     char id[65];
     uint64_t hash = UINT64_C(14695981039346656037) ^ ISA_PLAN_VERSION; /* FNV-1a */
     if (c->folder[0] == '\0' || m->build_id_bytes == 0)
         return false;
-    for (const char *p = request; *p != '\0'; p++)
-        hash = (hash ^ (uint8_t)*p) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ (uint8_t)key[i]) * UINT64_C(1099511628211);
     build_id_text(m, id);
-    int n = snprintf(path, PATH_MAX, "%s/%s-%016" PRIx64 ".sites", c->folder, id, hash);
+    int n = snprintf(path, PATH_MAX, "%s/%s-%016" PRIx64 ".%s", c->folder, id, hash, kind);
     return n > 0 && n < PATH_MAX;
+}
+
+bool cache_path(const struct cache *c, const struct image *m, const char *request,
+                char path[PATH_MAX])
+{
+    return cache_path_of(c, m, request, strlen(request), "sites", path);
+}
+
+const void *cache_map(const char *path, size_t *bytes)
+{
+    struct stat st;
+    void *p = MAP_FAILED;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_ours(&st) && st.st_size > 0)
+        p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    (void)close(fd);
+    *bytes = p != MAP_FAILED ? (size_t)st.st_size : 0;
+    return p != MAP_FAILED ? p : NULL;
 }
 
 bool cache_has(const char *path, const struct image *m, const char *request)
 {
-    struct stat st;
-    void *bytes = MAP_FAILED;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
+    size_t n;
+    const void *bytes = cache_map(path, &n);
+    if (bytes == NULL)
         return false;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_ours(&st) && st.st_size > 0)
-        bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    (void)close(fd);
-    if (bytes == MAP_FAILED)
-        return false;
-    bool whole = plan_is_whole(bytes, (size_t)st.st_size, m, request);
-    (void)munmap(bytes, (size_t)st.st_size);
+    bool whole = plan_is_whole(bytes, n, m, request);
+    (void)munmap((void *)bytes, n); /* NOLINT: it takes no const */
     return whole;
 }
 

@@ -96,10 +96,10 @@ static int ask(const struct probe_image *image, const char *functions, int file,
     (void)snprintf(to, sizeof to, "/proc/%d/fd/%d", (int)getpid(), file);
     (void)snprintf(source, sizeof source, "/proc/%d/fd/%d", (int)getpid(), skeleton);
     const char *openers[OPENERS_MAX];
-    const char *arguments[10 + 2 * OPENERS_MAX + 2] = {
+    const char *arguments[11 + 2 * OPENERS_MAX + 2] = {
         program,    "--function", functions,    "--plan", process.options.text[OPT_memory_plan],
-        "--clones", to,           "--skeleton", source};
-    size_t n = 9, opener_count = probe_clones_openers(openers, OPENERS_MAX);
+        "--clones", to,           "--skeleton", source,   "--kept"};
+    size_t n = 10, opener_count = probe_clones_openers(openers, OPENERS_MAX);
     for (size_t i = 0; i < opener_count; i++) {
         arguments[n++] = "--opens";
         arguments[n++] = openers[i];

@@ -4,6 +4,7 @@
  * A program of its own, since it holds a decoder; `regtrace skel analyze` runs it. Exit status: 0; 1 where the file cannot be read or no
  * function has a name that was asked for; 2 for a wrong command line. */
 #include "isa/skel/clones.h"
+#include "isa/skel/kept.h"
 #include "isa/skel/late.h"
 #include "isa/skel/opened.h"
 #include "isa/skel/recording.h"
@@ -20,7 +21,7 @@
 
 static const char usage[] =
     "Usage: regtrace-skel [--function REGEX] [--plan skeleton|registers|addresses] "
-    "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]...] IMAGE\n"
+    "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]... [--kept]] IMAGE\n"
     "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"
     "       regtrace-skel --recording FILE [--first N] [--last N] [--format text|lackey|count] "
     "[--late SKELETON] SKELETON...\n"
@@ -35,7 +36,9 @@ struct job {
     struct arena arena;
     const char *pattern;
     enum skel_plan plan;
-    bool dot, summary, source;
+    bool dot, summary, source, kept;
+    const char **words; /* options that clones and skeletons depend on */
+    unsigned word_count;
     struct skel_source text;
     struct clones clones;
     struct late_names openers;
@@ -244,6 +247,10 @@ static void *analyse_image(void *p)
 {
     struct job *j = p;
     struct rt_error e = {{0}};
+    struct kept kept = {.out = -1};
+    if (j->kept &&
+        kept_begin(&kept, j->path, j->words, j->word_count, j->clones_path, j->skeleton_path))
+        return NULL;
     int rc = opened_open(&j->o, j->path, j->pattern, &e);
     if (rc != 0)
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
@@ -253,6 +260,7 @@ static void *analyse_image(void *p)
         analyse_all(j);
         j->code = finish(j);
     }
+    kept_end(&kept, j->code == 0, j->clones_path, j->skeleton_path);
     arena_free(&j->arena);
     if (rc == 0)
         opened_close(&j->o);
@@ -292,35 +300,46 @@ static bool take_option(struct job *j, struct replay_job *r, int option)
     case 'b': r->base = strtoull(optarg, NULL, 16); return true;
     case 'L': r->skeletons.late = optarg; return true;
     case 'S': j->serve = optarg; return true;
+    case 'K': j->kept = true; return true;
     default: return false;
     }
 }
 
+/* What clones and skeletons depend on. */
+static void note_word(struct job *j, int option)
+{
+    static const char names[26][2] = {"a", "b", "c", "d", "e", "f", "g", "h", "i",
+                                      "j", "k", "l", "m", "n", "o", "p", "q", "r",
+                                      "s", "t", "u", "v", "w", "x", "y", "z"};
+    if (option < 'a' || option > 'z' || option == 'l' || option == 'k')
+        return;
+    j->words[j->word_count++] = names[option - 'a'];
+    j->words[j->word_count++] = optarg != NULL ? optarg : "";
+}
+
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"function", required_argument, NULL, 'f'},
-                                            {"dot", no_argument, NULL, 'd'},
-                                            {"summary", no_argument, NULL, 's'},
-                                            {"clones", required_argument, NULL, 'l'},
-                                            {"source", no_argument, NULL, 'c'},
-                                            {"replay", required_argument, NULL, 'r'},
-                                            {"base", required_argument, NULL, 'b'},
-                                            {"skeleton", required_argument, NULL, 'k'},
-                                            {"opens", required_argument, NULL, 'o'},
-                                            {"recording", required_argument, NULL, 'R'},
-                                            {"first", required_argument, NULL, 'w'},
-                                            {"last", required_argument, NULL, 'W'},
-                                            {"format", required_argument, NULL, 'F'},
-                                            {"late", required_argument, NULL, 'L'},
-                                            {"serve", required_argument, NULL, 'S'},
-                                            {"plan", required_argument, NULL, 'p'},
-                                            {NULL, 0, NULL, 0}};
-    struct job j = {0};
+    static const struct option options[] = {
+        {"function", required_argument, NULL, 'f'}, {"dot", no_argument, NULL, 'd'},
+        {"summary", no_argument, NULL, 's'},        {"clones", required_argument, NULL, 'l'},
+        {"source", no_argument, NULL, 'c'},         {"replay", required_argument, NULL, 'r'},
+        {"base", required_argument, NULL, 'b'},     {"skeleton", required_argument, NULL, 'k'},
+        {"opens", required_argument, NULL, 'o'},    {"recording", required_argument, NULL, 'R'},
+        {"first", required_argument, NULL, 'w'},    {"last", required_argument, NULL, 'W'},
+        {"format", required_argument, NULL, 'F'},   {"late", required_argument, NULL, 'L'},
+        {"serve", required_argument, NULL, 'S'},    {"plan", required_argument, NULL, 'p'},
+        {"kept", no_argument, NULL, 'K'},           {NULL, 0, NULL, 0}};
+    struct job j = {.words = calloc((size_t)2 * (unsigned)argc, sizeof *j.words)};
     struct replay_job replay = {.wishes = {.last = INT64_MAX}};
     int o;
-    while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0)
+    if (j.words == NULL)
+        return 1;
+    while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0) {
         if (!take_option(&j, &replay, o))
             return (void)fputs(usage, stderr), 2;
+        note_word(&j, o);
+    }
+    j.kept = j.kept && j.clones_path != NULL && j.skeleton_path != NULL;
     if (j.serve != NULL && optind == argc)
         return in_thread(serve_all, &j) != 0 || j.code != 0;
     if (optind + 1 > argc || (optind + 1 != argc && replay.recording == NULL))

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Clones and skeletons that are kept in the user's cache: what comes from there is what would be made, for as many as ask at once, and damage is made good.
+. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 1
+[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
+SKEL=$REGTRACE_BUILD/isa/regtrace-skel
+gcc -O2 -Wl,--build-id -o kernels "$here/kernels.c" -lm || exit 99
+export XDG_CACHE_HOME=$T/cache
+
+# made NAME OPTION...: into NAME.clones, NAME.c and NAME.said.
+made() {
+    local name=$1
+    shift
+    "$SKEL" "$@" --clones "$name.clones" --skeleton "$name.c" ./kernels >"$name.said"
+}
+same() { cmp -s "$1.clones" "$2.clones" && cmp -s "$1.c" "$2.c" && cmp -s "$1.said" "$2.said"; }
+kept() { find cache -name '*.clones' | wc -l; }
+made bare --function '^[a-m]' --opens main
+is "$(kept 2>/dev/null)" 0 "nothing is kept unasked"
+for n in 1 2 3 4 5 6; do
+    made at_once$n --kept --function '^[a-m]' --opens main &
+done
+wait
+bad=
+for n in 1 2 3 4 5 6; do
+    same bare at_once$n || bad+=" $n"
+done
+is "$bad" "" "six at once get what is made without"
+is "$(kept)" 1 "which is kept once"
+made again --kept --function '^[a-m]' --opens main
+ok_run "and once more" same bare again
+made other --kept --function '^[a-m]' --opens main --plan addresses
+ok_run "another plan makes others" bash -c '! cmp -s bare.clones other.clones'
+made fewer --kept --function '^[a-f]' --opens main
+ok_run "other functions do" bash -c '! cmp -s bare.clones fewer.clones'
+is "$(kept)" 3 "each is kept"
+cp kernels before && gcc -O1 -Wl,--build-id -o kernels "$here/kernels.c" -lm
+made anew --kept --function '^[a-m]' --opens main
+ok_run "so does another build of the program" bash -c '! cmp -s bare.clones anew.clones'
+cp before kernels
+
+# It is taken for what it is: nobody else's, and whole.
+for f in cache/regtrace/*.clones; do
+    cp "$f" whole
+    for change in 'head -c 50000 whole' 'head -c 20 whole' ': nothing' 'tr a-z b-za <whole'; do
+        bash -c "${change/#: nothing/:}" >"$f"
+        made damaged --kept --function '^[a-m]' --opens main
+        same bare damaged || bad+=" $f,$change"
+    done
+done
+is "$bad" "" "damaged files are made anew"
+chmod 666 cache/regtrace/*.clones
+for f in cache/regtrace/*.clones; do
+    printf '#' | dd of="$f" bs=1 conv=notrunc seek="$(($(stat -c %s "$f") - 3))" 2>/dev/null
+done
+made foreign --kept --function '^[a-m]' --opens main
+ok_run "files that others may write are not taken" same bare foreign
+XDG_CACHE_HOME=/proc/nowhere made nowhere --kept --function '^[a-m]' --opens main
+ok_run "without a cache they are made" same bare nowhere
+made refused --kept --function '^nothing_is_called_so$'
+is "$(cat refused.said)" "missing
+end" "what is not there is not kept"
+done_testing
