@@ -3,6 +3,7 @@
 #ifndef REGTRACE_TOOLS_REPORT_H
 #define REGTRACE_TOOLS_REPORT_H
 
+#include "base/memory.h"
 #include "tools/addresses.h"
 #include "tools/json.h"
 #include "tools/tools.h"
@@ -64,6 +65,12 @@ struct report_function {
     double total_ns, self_ns; /* self: without the recorded functions that it calls */
 };
 
+/* Windows of threads in a run with REGTRACE_MEMORY: EV_MEMORY. */
+struct report_memory {
+    uint64_t windows, bytes;
+    uint64_t ends[MEMORY_NEVER + 1]; /* by enum memory_end */
+};
+
 struct report_rank {
     char *file, *host, *program, *end_reason,
         *error;               /* error: could not be read (the rest is empty) */
@@ -99,6 +106,7 @@ struct report_rank {
     struct report_function *program_functions; /* by items of report.addresses, so many: */
     size_t program_room;
     uint64_t program_unmatched; /* enters or leaves without the other */
+    struct report_memory memory;
 };
 
 struct report_text_item {
@@ -189,6 +197,8 @@ const char *report_loss_name(unsigned kind);
 
 /* A span as a person reads it: "1.25 ms". Returns `out`. */
 const char *report_time_text(char out[24], double ns);
+/* A size: "1.2 MiB". */
+const char *report_bytes_text(char out[24], uint64_t bytes);
 
 /* top: functions shown, 0 = all. all: every window and rank, however many. */
 void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
@@ -252,6 +262,13 @@ void report_counters_json(struct json *j, const struct report_rank *k);
 /* Those of one function, as a member "counted". */
 void report_counters_json_calls(struct json *j, const struct report_rank *k,
                                 const struct report_calls *c);
+
+/* --- memory traces: report_memory.c --------------------------------------------------------------- */
+
+void report_memory_take(struct report_rank *k, const struct rt_event *ev);
+/* Nothing where none were recorded. */
+void report_memory_print(FILE *out, const struct report *r);
+void report_memory_json(struct json *j, const struct report_rank *k); /* a member "memory" */
 
 /* --- how ranks differ: report_uneven.c ------------------------------------------------------------ */
 

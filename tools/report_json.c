@@ -168,6 +168,7 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
     json_uint(j, "completions_skipped", k->completions_skipped);
     json_uint(j, "interrupted", k->interrupted);
     report_counters_json(j, k);
+    report_memory_json(j, k);
     json_int(j, "clock_offset_ns", k->info.clock_offset_ns);
     json_int(j, "clock_error_ns", k->info.clock_error_ns);
     json_object_begin(j, "overhead");

@@ -276,6 +276,8 @@ static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
     p->out->completions_unknown += ev->code == EV_MPI_COMPLETE && unknown;
     if (report_functions_take(p->report, p->out, &p->functions, p->rank, ev) != 0)
         return -ENOMEM;
+    if (ev->code == EV_MEMORY)
+        report_memory_take(p->out, ev);
     bool counted = ev->code == EV_MPI_COUNTER || ev->code == EV_COUNTER;
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);

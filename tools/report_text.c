@@ -12,7 +12,7 @@
 #define RANKS_EXTREME 5
 #define LOG_SHOWN 40
 
-static const char *bytes_text(char out[24], uint64_t bytes)
+const char *report_bytes_text(char out[24], uint64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double v = (double)bytes;
@@ -179,7 +179,7 @@ static void print_spread(FILE *out, const char *name, const struct report_spread
                   s->calls, report_time_text(total, s->total_ns),
                   all_ns > 0 ? 100 * s->total_ns / all_ns : 0.0, report_time_text(mean, s->mean_ns),
                   report_time_text(most, s->max_ns), s->max_rank, imbalance,
-                  bytes_text(bytes, s->bytes));
+                  report_bytes_text(bytes, s->bytes));
 }
 
 static void print_functions(FILE *out, const struct report *r, size_t top)
@@ -225,12 +225,13 @@ static void print_rank(FILE *out, const struct report_rank *k)
         return;
     }
     (void)snprintf(lost, sizeof lost, "%" PRIu64 "%s", k->lost_events, k->lost_unknown ? "+?" : "");
-    (void)fprintf(
-        out, "  %-16s %11" PRIu64 " %8s %8zu %11s %11s %6.1f%% %10" PRIu64 " %11s %11s  %s", name,
-        k->events, lost, k->window_count, report_time_text(window, k->window_ns),
-        report_time_text(mpi, k->mpi_ns),
-        k->mpi_window_ns > 0 ? 100 * k->mpi_ns / k->mpi_window_ns : 0.0, k->calls,
-        bytes_text(bytes, k->bytes), bytes_text(received, k->received), report_file_state(k));
+    (void)fprintf(out,
+                  "  %-16s %11" PRIu64 " %8s %8zu %11s %11s %6.1f%% %10" PRIu64 " %11s %11s  %s",
+                  name, k->events, lost, k->window_count, report_time_text(window, k->window_ns),
+                  report_time_text(mpi, k->mpi_ns),
+                  k->mpi_window_ns > 0 ? 100 * k->mpi_ns / k->mpi_window_ns : 0.0, k->calls,
+                  report_bytes_text(bytes, k->bytes), report_bytes_text(received, k->received),
+                  report_file_state(k));
     if (k->end_reason[0] != '\0')
         (void)fprintf(out, ", %s", k->end_reason);
     (void)fputc('\n', out);
@@ -491,6 +492,7 @@ void report_print_text(FILE *out, const struct report *r, const struct report_es
     report_waits_print(out, r);
     report_functions_print(out, r, top);
     report_counters_print(out, r, top);
+    report_memory_print(out, r);
     print_ranks(out, r, all);
     print_overhead(out, r);
     print_problems(out, r);
