@@ -28,14 +28,14 @@ def kernels():
     return [(r[0], [os.path.join(FOLDER, s) for s in r[1].split(",")], r[3].split(","), r[4].split(",")) for r in rows]
 
 
-def build(name, sources):
-    """At fixed addresses, so that all tools speak of the same."""
+def build(name, sources, fixed):
+    """As compilers do by themselves; or at fixed addresses, so that all tools speak of the same."""
     compiler = {".cc": ("g++", "-std=c++17"), "f90": ("gfortran",)}.get(sources[-1][-3:], ("gcc", "-std=gnu17"))
     if shutil.which(compiler[0]) is None:
         raise CannotMeasure("%s: %s is not installed" % (name, compiler[0]))
-    window, out = os.path.join(SCRATCH, "window.o"), os.path.join(SCRATCH, "kernel-" + name)
+    window, out = os.path.join(SCRATCH, "window.o"), os.path.join(SCRATCH, "kernel-%s%s" % (name, "-fixed" if fixed else ""))
     for line in (["gcc", "-O2", "-c", os.path.join(FOLDER, "window.c"), "-o", window],
-                 list(compiler) + ["-O2", "-fopenmp", "-fno-pie", "-no-pie"] + sources + [window, "-o", out, "-lm"]):
+                 list(compiler) + ["-O2", "-fopenmp"] + (["-fno-pie", "-no-pie"] if fixed else ["-fPIE", "-pie"]) + sources + [window, "-o", out, "-lm"]):
         done = subprocess.run(line, capture_output=True, text=True, cwd=SCRATCH)
         if done.returncode != 0:
             raise CannotMeasure("%s does not compile: %s" % (name, done.stderr.strip()[-200:]))
@@ -145,8 +145,8 @@ def lackey(program, arguments):
 
 class Kernel:
     def __init__(self, name, sources, arguments, few):
-        self.name, self.program = name, build(name, sources)
-        line = [self.program] + arguments
+        self.name, fixed = name, build(name, sources, True)
+        line = [build(name, sources, False)] + arguments
         pairs = Pairs(lambda: bare(line), *[lambda plan=plan: spent(line, plan) for plan in PLANS], count=7)
         self.memory, self.registers, self.values = (pairs.ratio(n) for n in range(3))
         self.spread = pairs.spread()
@@ -154,8 +154,8 @@ class Kernel:
         self.accesses, self.recorded, self.outcomes, self.bytes = recording.counts()
         self.skeleton = median(recording.skeleton_ns() for _ in range(rounds(5))) / median(pairs.bare)
         recording.drop()
-        self.static = static_ratio(self.program, [self.program] + few)
-        self.counting, self.tracing, self.instructions = lackey(self.program, few)
+        self.static = static_ratio(fixed, [fixed] + few)
+        self.counting, self.tracing, self.instructions = lackey(fixed, few)
         self.dynamic = self.recorded / self.accesses
         self.share = max(self.values, self.skeleton) / self.memory
 
