@@ -53,7 +53,7 @@ void induct_find(struct function *f)
         const struct value *x = &f->values[v];
         int32_t loop = x->kind == V_PHI ? f->blocks[x->block].loop : SKEL_NONE;
         if (x->arg_count != 0 && loop != SKEL_NONE && f->loops[loop].head == x->block &&
-            x->variable < SKEL_FLAGS)
+            x->variable != SKEL_FLAGS)
             look(f, v, (uint32_t)loop);
     }
 }

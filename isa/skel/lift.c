@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What instructions compute, as values. Those that are not understood leave unknown values in the registers that they write. */
-#include "isa/skel/lift.h"
+#include "isa/skel/slots.h"
 
 #include <string.h>
 
@@ -63,8 +63,11 @@ uint32_t lift_operand(const struct one *x, unsigned n)
     const ZydisDecodedOperand *o = &x->o[n];
     if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
         return lift_number(x, o->imm.value.u);
-    if (o->type == ZYDIS_OPERAND_TYPE_MEMORY)
-        return value_new(x->f, V_LOAD, o->size);
+    if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+        int slot = slots_of(x, n);
+        return slot != SLOT_NONE ? value_copy(x->f, o->size, lift_get(x, (unsigned)slot))
+                                 : value_new(x->f, V_LOAD, o->size);
+    }
     int r = lift_register(o->reg.value);
     if (r < 0)
         return value_new(x->f, V_OPAQUE, 64);
@@ -78,6 +81,12 @@ void lift_write(const struct one *x, unsigned n, uint32_t value)
 {
     const ZydisDecodedOperand *o = &x->o[n];
     int r = o->type == ZYDIS_OPERAND_TYPE_REGISTER ? lift_register(o->reg.value) : -1;
+    int slot = slots_of(x, n);
+    if (slot != SLOT_NONE) {
+        x->l->stored = (int)n;
+        slots_overwrite(x, n, slot);
+        x->l->write(x->l, (unsigned)slot, zext(x, o->size, value));
+    }
     if (r < 0)
         return;
     unsigned bits = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, o->reg.value);
@@ -242,18 +251,35 @@ static void stack(const struct one *x, int64_t bytes)
     lift_put(x, RSP, op(x, V_ADD, 64, lift_get(x, RSP), lift_number(x, (uint64_t)bytes)));
 }
 
+/* The word that it moves to or from the stack. */
+static unsigned stack_operand(const struct one *x)
+{
+    unsigned n = 0;
+    while (n + 1 < x->z.operand_count && (x->o[n].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+                                          x->o[n].visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN))
+        n++;
+    return n;
+}
+
+static void push(const struct one *x)
+{
+    uint32_t word = lift_operand(x, 0);
+    lift_write(x, stack_operand(x), word);
+    stack(x, -(int64_t)(x->z.operand_width / 8));
+}
+
 static void pop(const struct one *x)
 {
-    uint32_t word = value_new(x->f, V_LOAD, x->o[0].size);
+    uint32_t word = lift_operand(x, stack_operand(x));
     stack(x, x->o[0].size / 8);
     lift_write(x, 0, word);
 }
 
 static void leave(const struct one *x)
 {
-    uint32_t frame = lift_get(x, RBP);
+    uint32_t frame = lift_get(x, RBP), word = lift_operand(x, stack_operand(x));
     lift_put(x, RSP, op(x, V_ADD, 64, frame, lift_number(x, 8)));
-    lift_put(x, RBP, value_new(x->f, V_LOAD, 64));
+    lift_put(x, RBP, word);
 }
 
 /* Registers that functions need not keep (psABI 3.2.1). */
@@ -264,6 +290,7 @@ static void call(const struct one *x)
         stack(x, -8);
         return;
     }
+    slots_call(x);
     for (unsigned n = 0; n < sizeof changed; n++)
         lift_put_unknown(x, changed[n]);
 }
@@ -354,10 +381,7 @@ static bool lift_arithmetic(const struct one *x)
 static bool lift_move(const struct one *x)
 {
     switch (x->z.mnemonic) {
-    case ZYDIS_MNEMONIC_MOV:
-        if (x->o[0].type != ZYDIS_OPERAND_TYPE_MEMORY)
-            lift_write(x, 0, lift_operand(x, 1));
-        return true;
+    case ZYDIS_MNEMONIC_MOV: lift_write(x, 0, lift_operand(x, 1)); return true;
     case ZYDIS_MNEMONIC_MOVZX: lift_write(x, 0, lift_operand(x, 1)); return true;
     case ZYDIS_MNEMONIC_MOVSX:
     case ZYDIS_MNEMONIC_MOVSXD:
@@ -371,7 +395,7 @@ static bool lift_move(const struct one *x)
     case ZYDIS_MNEMONIC_CWD: spread_sign(x, 16); return true;
     case ZYDIS_MNEMONIC_CDQ: spread_sign(x, 32); return true;
     case ZYDIS_MNEMONIC_CQO: spread_sign(x, 64); return true;
-    case ZYDIS_MNEMONIC_PUSH:
+    case ZYDIS_MNEMONIC_PUSH: push(x); return true;
     case ZYDIS_MNEMONIC_PUSHFQ: stack(x, -(int64_t)(x->z.operand_width / 8)); return true;
     case ZYDIS_MNEMONIC_POP: pop(x); return true;
     case ZYDIS_MNEMONIC_POPFQ:
@@ -401,6 +425,23 @@ static bool lift_flow(const struct one *x)
     return false;
 }
 
+static void lift_all(const struct one *x)
+{
+    ZydisInstructionCategory c = x->z.meta.category;
+    if (lift_string(x))
+        return;
+    lift_accesses(x);
+    if (lift_flow(x) || lift_arithmetic(x) || lift_move(x) || c == ZYDIS_CATEGORY_NOP ||
+        c == ZYDIS_CATEGORY_WIDENOP)
+        return;
+    if (c == ZYDIS_CATEGORY_CMOV)
+        conditional_move(x);
+    else if (c == ZYDIS_CATEGORY_SETCC)
+        lift_write(x, 0, test(x, x->z.opcode));
+    else
+        unknown(x);
+}
+
 void lift_instruction(struct lifting *l, ZydisDecoder *decoder)
 {
     struct function *f = l->f;
@@ -412,18 +453,10 @@ void lift_instruction(struct lifting *l, ZydisDecoder *decoder)
         f->reason_at = x.i->at;
         return;
     }
-    ZydisInstructionCategory c = x.z.meta.category;
     lift_addresses(&x);
-    if (lift_string(&x))
-        return;
-    lift_accesses(&x);
-    if (lift_flow(&x) || lift_arithmetic(&x) || lift_move(&x) || c == ZYDIS_CATEGORY_NOP ||
-        c == ZYDIS_CATEGORY_WIDENOP)
-        return;
-    if (c == ZYDIS_CATEGORY_CMOV)
-        conditional_move(&x);
-    else if (c == ZYDIS_CATEGORY_SETCC)
-        lift_write(&x, 0, test(&x, x.z.opcode));
-    else
-        unknown(&x);
+    l->stored = SLOT_NONE;
+    lift_all(&x);
+    for (unsigned n = 0; n < x.z.operand_count; n++)
+        if ((x.o[n].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 && (int)n != l->stored)
+            slots_overwrite(&x, n, SLOT_NONE);
 }

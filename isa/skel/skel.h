@@ -183,6 +183,16 @@ struct induction {
 
 /* --- a function --------------------------------------------------------------------------------------------------------- */
 
+/* A place of the frame (slots.h): so far from where the stack pointer was at the entry. */
+struct slot {
+    int32_t at;
+    uint8_t bytes;
+};
+/* Where the two registers point before an instruction; rbp INT32_MIN: elsewhere. */
+struct frame {
+    int32_t rsp, rbp;
+};
+
 struct skel_counts {
     uint64_t functions, analysed, bytes;
     uint64_t instructions, accesses, recorded, decisions, outcomes, loops, inductions;
@@ -210,6 +220,10 @@ struct function {
     uint32_t order_count;
     struct loop *loops; /* outer ones before inner */
     uint32_t loop_count;
+
+    struct frame *frame; /* by instruction */
+    struct slot *slots;  /* each a variable: SLOT_FIRST and so on */
+    unsigned slot_count;
 
     uint32_t now_block, now_at; /* where new values are computed */
     struct value *values;
@@ -260,6 +274,8 @@ uint32_t value_constant(struct function *f, uint64_t n, bool image);
 /* With up to three arguments; constants are folded. */
 uint32_t value_op(struct function *f, enum value_kind kind, unsigned bits, uint64_t constant,
                   uint32_t a, uint32_t b, uint32_t c);
+/* What a register gets of a value that lies elsewhere: it can be recorded there. */
+uint32_t value_copy(struct function *f, unsigned bits, uint32_t a);
 /* It has zeros from that bit on. */
 bool value_fits(const struct function *f, uint32_t v, unsigned bits);
 /* Computed from its arguments: an operation, or a phi. */
@@ -275,6 +291,7 @@ struct lifting {
     uint32_t (*read)(struct lifting *l, unsigned variable);
     void (*write)(struct lifting *l, unsigned variable, uint32_t value);
     void *ssa;
+    int stored; /* the operand that the instruction has put a known value into; -1: none */
 };
 
 /* What an instruction computes and accesses. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * SSA form of a function, made as its instructions are read (Braun, Buchwald, Hack, Leissa, Mallon, Zwinkau: "Simple and
  * Efficient Construction of Static Single Assignment Form", CC 2013). */
-#include "isa/skel/skel.h"
+#include "isa/skel/slots.h"
 
 #include <string.h>
 
@@ -14,6 +14,7 @@ struct pending {
 struct ssa {
     struct function *f;
     uint32_t *defined; /* by block and variable: value + 1 */
+    unsigned variables;
     bool *filled, *sealed;
     struct pending **pending; /* phis whose predecessors are not all there yet */
     uint32_t *alias;          /* of phis that are one other value: that + 1 */
@@ -118,9 +119,19 @@ bool value_fits(const struct function *f, uint32_t v, unsigned bits)
     }
 }
 
+/* Of a register whose low bits alone were written, and are asked for: these, whatever was above. */
+static uint32_t low_part(const struct function *f, enum value_kind kind, unsigned bits, uint32_t a)
+{
+    while ((kind == V_ZEXT || kind == V_SEXT) && f->values[a].kind == V_INSERT &&
+           f->values[a].constant == 0 && f->values[a].bits >= bits)
+        a = f->values[a].args[1];
+    return a;
+}
+
 uint32_t value_op(struct function *f, enum value_kind kind, unsigned bits, uint64_t constant,
                   uint32_t a, uint32_t b, uint32_t c)
 {
+    a = low_part(f, kind, bits, a);
     const uint32_t args[3] = {a, b, c};
     uint64_t numbers[3] = {0}, result;
     unsigned count = kind == V_SELECT ? 3
@@ -145,6 +156,17 @@ uint32_t value_op(struct function *f, enum value_kind kind, unsigned bits, uint6
     x->arg_count = count;
     x->args = arena_take(f->arena, count * sizeof *x->args);
     memcpy(x->args, args, count * sizeof *x->args);
+    return v;
+}
+
+uint32_t value_copy(struct function *f, unsigned bits, uint32_t a)
+{
+    if (is_number(f, a))
+        return a;
+    uint32_t v = value_new(f, V_ZEXT, bits);
+    f->values[v].arg_count = 1;
+    f->values[v].args = arena_take(f->arena, sizeof *f->values[v].args);
+    f->values[v].args[0] = a;
     return v;
 }
 
@@ -177,7 +199,7 @@ bool value_is_computed(const struct function *f, uint32_t v)
 
 static uint32_t *definition(const struct ssa *s, uint32_t block, unsigned variable)
 {
-    return &s->defined[(size_t)block * SKEL_VARIABLES + variable];
+    return &s->defined[(size_t)block * s->variables + variable];
 }
 
 static uint32_t new_phi(struct ssa *s, uint32_t block, unsigned variable)
@@ -313,7 +335,9 @@ void values_build(struct function *f)
 {
     struct ssa s = {.f = f};
     ZydisDecoder decoder;
-    s.defined = arena_take(f->arena, (size_t)f->block_count * SKEL_VARIABLES * sizeof *s.defined);
+    slots_find(f);
+    s.variables = SLOT_FIRST + f->slot_count;
+    s.defined = arena_take(f->arena, (size_t)f->block_count * s.variables * sizeof *s.defined);
     s.filled = arena_take(f->arena, f->block_count);
     s.sealed = arena_take(f->arena, f->block_count);
     s.pending = arena_take(f->arena, f->block_count * sizeof *s.pending);

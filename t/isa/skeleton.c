@@ -149,7 +149,7 @@ static void enter_block(struct activation *a, uint32_t from, uint32_t to)
             set[v] = (struct known){next.r[x->variable], true};
             stream_value(f, v, next.r[x->variable]);
         } else
-            set[v].is = x->variable < SKEL_FLAGS && value_of(a, x->args[k], &set[v].value);
+            set[v].is = x->variable != SKEL_FLAGS && value_of(a, x->args[k], &set[v].value);
         recorded_values += x->recorded;
     }
     for (uint32_t v = 0; v < f->value_count; v++)
