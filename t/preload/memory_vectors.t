@@ -16,6 +16,7 @@ is "$? $(cat said)" "0 " "the replay"
 said=$("$PYTHON_ANY" "$here/memory_vectors.py" log replayed 2>&1)
 is "$?" 0 "every element, and no other, in order" || diag "$said"
 while IFS=: read -r name on; do
+    # shellcheck disable=SC2254 # patterns they are
     case $(cat has) in
     $on) like "$said" "^$name [1-9]" "$name was compared" ;;
     *) skip "$name" "the processor does not have it" ;;
