@@ -40,8 +40,9 @@ static int take_replay_option(struct skel_wishes *w, const char *name, const cha
         rt_error_set(
             &e, "-thread is \"%s\": the number of a thread is legal, as in regtrace report", value);
     else if (strcmp(name, "format") == 0 && strcmp(value, "text") != 0 &&
-             strcmp(value, "lackey") != 0 && strcmp(value, "count") != 0) {
-        rt_error_set(&e, "-format is \"%s\": text, lackey or count is legal", value);
+             strcmp(value, "lackey") != 0 && strcmp(value, "count") != 0 &&
+             strcmp(value, "binary") != 0) {
+        rt_error_set(&e, "-format is \"%s\": text, lackey, count or binary is legal", value);
         rc = -EINVAL;
     } else if (strcmp(name, "format") == 0)
         w->format = value;
@@ -224,7 +225,7 @@ static const struct command_option skel_options[] = {
     {"rank", "LIST", "replay: of these ranks (0-3,8)", 'r'},
     {"thread", "N", "replay: of this thread", 't'},
     {"window", "N[-M]", "replay: of these windows", 'w'},
-    {"format", "text|lackey|count", "replay: how accesses are written (default text)", 0},
+    {"format", "text|lackey|count|binary", "replay: how accesses are written (default text)", 0},
     {NULL, NULL, NULL, 0},
 };
 
@@ -246,7 +247,9 @@ const struct command command_skel = {
         "execution, thread by thread and window by window: `PC R|W|M BYTES ADDRESS` in hexadecimal "
         "(BYTES decimal), or as valgrind's lackey has them, without the instructions; count gives "
         "sums, and how many values and outcomes of branches they were computed from. Lines that "
-        "begin with # say of whom. It compiles the skeleton in the folder (by cc, "
+        "begin with # say of whom. binary gives records of 24 bytes for a simulator "
+        "behind a pipe (share/doc/memory.md has them). It compiles the skeleton in the folder (by "
+        "cc, "
         "or "
         "what CC names) and runs it: do that with runs that you trust. Recorded are "
         "functions of the program that match and were entered in the window, from their entry to "
@@ -269,7 +272,8 @@ const struct command command_skel = {
         "regtrace skel analyze -summary /usr/lib/x86_64-linux-gnu/libm.so.6\n"
         "regtrace skel analyze -function main -dot ./swim | dot -Tsvg -o main.svg\n"
         "regtrace skel source -function 'calc.*' ./swim > swim_skeleton.c\n"
-        "regtrace run -o run -memory 'calc.*' -- ./swim && regtrace skel replay run | head\n",
+        "regtrace run -o run -memory 'calc.*' -- ./swim && regtrace skel replay run | head\n"
+        "regtrace skel replay -format binary run | ./simulator\n",
     .exits = "1: the file cannot be read, or has no such function; nothing was recorded, or it is "
              "damaged.",
     .main = skel_main,

@@ -19,7 +19,7 @@
 
 struct skel_built {
     char name[sizeof((struct memory_head *)0)->late];
-    char path[128]; /* "": nothing is entered */
+    char path[PATH_MAX + 32]; /* "": nothing is entered */
 };
 
 static bool failed(const char *what, const char *path)
@@ -33,9 +33,9 @@ bool skel_builds_open(struct skel_builds *b, const char *folder, const struct sk
 {
     const char *temporary = getenv("TMPDIR");
     *b = (struct skel_builds){.folder = folder, .list = list, .count = count};
-    if (snprintf(b->temporary, sizeof b->temporary, "%s/regtrace-skel-XXXXXX",
-                 temporary != NULL && strlen(temporary) < 32 ? temporary : "/tmp") < 0 ||
-        mkdtemp(b->temporary) == NULL)
+    int n = snprintf(b->temporary, sizeof b->temporary, "%s/regtrace-skel-XXXXXX",
+                     temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp");
+    if (n >= (int)sizeof b->temporary || mkdtemp(b->temporary) == NULL)
         return failed("no folder for compiled skeletons:", b->temporary);
     return true;
 }
@@ -116,7 +116,7 @@ static int write_selection(const struct skel_builds *b, const char *name, const 
 
 static bool compile(const struct skel_builds *b, const char *name, struct skel_built *out)
 {
-    char source[PATH_MAX + 64], some[128];
+    char source[PATH_MAX + 64], some[PATH_MAX + 32];
     const char *compiler = getenv("CC");
     compiler = compiler != NULL && compiler[0] != '\0' ? compiler : "cc";
     (void)snprintf(source, sizeof source, "%s/%s", b->folder, name);

@@ -21,8 +21,8 @@ struct skel_builds {
     const char *folder; /* of recordings and skeletons */
     const struct skel_recording *list;
     size_t count;
-    char temporary[64]; /* a folder of ours */
-    bool counts;        /* they count what they read (isa/skel/prelude.c); false as opened */
+    char temporary[PATH_MAX]; /* a folder of ours */
+    bool counts;              /* they count what they read (isa/skel/prelude.c); false as opened */
     struct skel_built *built;
     size_t built_count;
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace skel replay`: skeletons of the run's folder are compiled, and regtrace-skel runs them over what threads have recorded. */
+#include "base/accesses.h"
 #include "tools/skel.h"
 #include "tools/skel_build.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -127,6 +129,7 @@ int skel_run(const char *const *words)
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* regtrace-skel's exit status, of one recording. */
 static int replay(struct job *j, const struct skel_recording *r)
 {
     char first[16], last[16];
@@ -140,7 +143,7 @@ static int replay(struct job *j, const struct skel_recording *r)
     for (; n < sizeof begin / sizeof *begin; n++)
         words[n] = begin[n];
     if ((built = skel_build(&j->builds, r, -1)) == NULL)
-        return TOOL_FAILURE;
+        return ACCESSES_FAILED;
     if (built[0] != '\0') {
         words[n++] = "--late";
         words[n++] = built;
@@ -148,9 +151,47 @@ static int replay(struct job *j, const struct skel_recording *r)
     words[n++] = "--";
     for (uint32_t i = 0; i < r->head.image_count; i++)
         if ((words[n++] = skel_build(&j->builds, r, (int)i)) == NULL)
-            return TOOL_FAILURE;
+            return ACCESSES_FAILED;
     words[n] = NULL;
-    return skel_run(words) == 0 ? TOOL_OK : TOOL_FAILURE;
+    return skel_run(words);
+}
+
+static int replay_each(struct job *j)
+{
+    int code = TOOL_OK;
+    for (size_t i = 0; i < j->count; i++) {
+        int status = replay(j, &j->list[i]);
+        if (status == ACCESSES_UNREAD || status == ACCESSES_UNWRITTEN)
+            return status;
+        if (status != ACCESSES_DONE)
+            code = TOOL_FAILURE;
+    }
+    return code;
+}
+
+/* --- binary output ------------------------------------------------------------------------------------------------- */
+
+static bool begin_binary(const struct skel_wishes *w)
+{
+    struct accesses_record head = {
+        .address = ACCESSES_VERSION, .bytes = sizeof head, .kind = ACCESSES_HEAD};
+    memcpy(&head.pc, ACCESSES_MAGIC, sizeof head.pc);
+    if (strcmp(w->format, "binary") != 0)
+        return true;
+    if (isatty(STDOUT_FILENO) == 1) {
+        message_error("skel", "-format binary is for programs: redirect it to a file, or to a "
+                              "simulator by a pipe");
+        return false;
+    }
+    (void)fwrite(&head, sizeof head, 1, stdout);
+    return output_finish("skel", TOOL_OK) == TOOL_OK;
+}
+
+/* As if this process had written it itself. */
+static int end_unread(void)
+{
+    (void)raise(SIGPIPE);
+    return TOOL_FAILURE;
 }
 
 int skel_replay(const struct skel_wishes *w)
@@ -158,17 +199,14 @@ int skel_replay(const struct skel_wishes *w)
     struct job j = {.wishes = w};
     if (!skel_program(j.program))
         return TOOL_FAILURE;
-    int code = find(&j);
-    if (j.count != 0 && !skel_builds_open(&j.builds, j.folder, j.list, j.count)) {
-        free(j.list);
-        return TOOL_FAILURE;
-    }
-    j.builds.counts = strcmp(w->format, "count") == 0;
-    for (size_t i = 0; i < j.count; i++)
-        if (replay(&j, &j.list[i]) != TOOL_OK)
-            code = TOOL_FAILURE;
-    if (j.count != 0)
+    int code = find(&j), status = ACCESSES_FAILED;
+    if (j.count != 0 && begin_binary(w) && skel_builds_open(&j.builds, j.folder, j.list, j.count)) {
+        j.builds.counts = strcmp(w->format, "count") == 0;
+        status = replay_each(&j);
         skel_builds_close(&j.builds);
+    }
     free(j.list);
-    return code;
+    if (status == ACCESSES_UNREAD)
+        return end_unread();
+    return status == ACCESSES_DONE ? code : TOOL_FAILURE;
 }

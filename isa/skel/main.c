@@ -2,13 +2,12 @@
  * regtrace-skel: what of a program's functions must be recorded for their memory traces.
  *
  * A program of its own, since it holds a decoder; `regtrace skel analyze` runs it. Exit status: 0; 1 where the file cannot be read or no
- * function has a name that was asked for; 2 for a wrong command line. */
+ * function has a name that was asked for; 2 for a wrong command line; of replays enum accesses_exit. */
 #include "isa/skel/clones.h"
 #include "isa/skel/kept.h"
 #include "isa/skel/late.h"
 #include "isa/skel/opened.h"
-#include "isa/skel/recording.h"
-#include "isa/skel/replay.h"
+#include "isa/skel/play.h"
 #include "isa/skel/serve.h"
 #include "isa/skel/source.h"
 
@@ -21,11 +20,8 @@
 
 static const char usage[] =
     "Usage: regtrace-skel [--function REGEX] [--plan skeleton|registers|addresses] "
-    "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]... [--kept]] IMAGE\n"
-    "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"
-    "       regtrace-skel --recording FILE [--first N] [--last N] [--format text|lackey|count] "
-    "[--late SKELETON] SKELETON...\n"
-    "       regtrace-skel [--plan PLAN] --serve SKELETONS\n"
+    "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]... [--kept]] "
+    "IMAGE\n" PLAY_USAGE "       regtrace-skel [--plan PLAN] --serve SKELETONS\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
@@ -142,41 +138,6 @@ static void analyse_all(struct job *j)
     analyse_late(j);
 }
 
-/* --- replay ----------------------------------------------------------------------------------------------------------------- */
-
-struct replay_job {
-    struct replay r;
-    uint64_t base;
-    const char *stream, *recording;
-    struct recording_skeletons skeletons;
-    struct recording_wishes wishes;
-    int code;
-};
-
-static int replay_stream(struct replay_job *j, struct rt_error *e)
-{
-    int rc = replay_map(j->stream, &j->r.stream, &j->r.bytes, e);
-    if (rc != 0)
-        return rc;
-    j->r.sink = replay_print;
-    rc = replay_load(&j->r, j->skeletons.images[0], 0, &j->base, 1, e);
-    return rc != 0 ? rc : replay_run(&j->r, e);
-}
-
-static void *replay_all(void *p)
-{
-    struct replay_job *j = p;
-    struct rt_error e = {{0}};
-    int rc = j->recording != NULL ? recording_replay(j->recording, &j->skeletons, &j->wishes, &e)
-                                  : replay_stream(j, &e);
-    if (rc != 0 || fflush(stdout) != 0) {
-        (void)fprintf(stderr, "regtrace-skel: %s\n",
-                      rc != 0 ? e.text : "the trace cannot be written");
-        j->code = 1;
-    }
-    return NULL;
-}
-
 /* --- the program ------------------------------------------------------------------------------------------------------------- */
 
 /* In a thread with as much stack as any analysis or recursion takes. */
@@ -274,7 +235,7 @@ static void *serve_all(void *p)
     return NULL;
 }
 
-static bool take_option(struct job *j, struct replay_job *r, int option)
+static bool take_option(struct job *j, struct play *play, int option)
 {
     switch (option) {
     case 'f': j->pattern = optarg; return true;
@@ -288,20 +249,9 @@ static bool take_option(struct job *j, struct replay_job *r, int option)
             j->openers.names[j->openers.count++] = optarg;
         return true;
     case 'c': j->source = true; return true;
-    case 'r': r->stream = optarg; return true;
-    case 'R': r->recording = optarg; return true;
-    case 'w': r->wishes.first = strtoll(optarg, NULL, 10); return true;
-    case 'W': r->wishes.last = strtoll(optarg, NULL, 10); return true;
-    case 'F':
-        r->wishes.format = strcmp(optarg, "lackey") == 0  ? RECORDING_LACKEY
-                           : strcmp(optarg, "count") == 0 ? RECORDING_COUNT
-                                                          : RECORDING_TEXT;
-        return true;
-    case 'b': r->base = strtoull(optarg, NULL, 16); return true;
-    case 'L': r->skeletons.late = optarg; return true;
     case 'S': j->serve = optarg; return true;
     case 'K': j->kept = true; return true;
-    default: return false;
+    default: return play_take(play, option, optarg);
     }
 }
 
@@ -319,35 +269,37 @@ static void note_word(struct job *j, int option)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"function", required_argument, NULL, 'f'}, {"dot", no_argument, NULL, 'd'},
-        {"summary", no_argument, NULL, 's'},        {"clones", required_argument, NULL, 'l'},
-        {"source", no_argument, NULL, 'c'},         {"replay", required_argument, NULL, 'r'},
-        {"base", required_argument, NULL, 'b'},     {"skeleton", required_argument, NULL, 'k'},
-        {"opens", required_argument, NULL, 'o'},    {"recording", required_argument, NULL, 'R'},
-        {"first", required_argument, NULL, 'w'},    {"last", required_argument, NULL, 'W'},
-        {"format", required_argument, NULL, 'F'},   {"late", required_argument, NULL, 'L'},
-        {"serve", required_argument, NULL, 'S'},    {"plan", required_argument, NULL, 'p'},
-        {"kept", no_argument, NULL, 'K'},           {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"function", required_argument, NULL, 'f'},
+                                            {"dot", no_argument, NULL, 'd'},
+                                            {"summary", no_argument, NULL, 's'},
+                                            {"clones", required_argument, NULL, 'l'},
+                                            {"source", no_argument, NULL, 'c'},
+                                            {"skeleton", required_argument, NULL, 'k'},
+                                            {"opens", required_argument, NULL, 'o'},
+                                            {"serve", required_argument, NULL, 'S'},
+                                            {"plan", required_argument, NULL, 'p'},
+                                            {"kept", no_argument, NULL, 'K'},
+                                            PLAY_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
     struct job j = {.words = calloc((size_t)2 * (unsigned)argc, sizeof *j.words)};
-    struct replay_job replay = {.wishes = {.last = INT64_MAX}};
+    struct play play = {.wishes = {.last = INT64_MAX}};
     int o;
     if (j.words == NULL)
         return 1;
     while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-        if (!take_option(&j, &replay, o))
+        if (!take_option(&j, &play, o))
             return (void)fputs(usage, stderr), 2;
         note_word(&j, o);
     }
     j.kept = j.kept && j.clones_path != NULL && j.skeleton_path != NULL;
     if (j.serve != NULL && optind == argc)
         return in_thread(serve_all, &j) != 0 || j.code != 0;
-    if (optind + 1 > argc || (optind + 1 != argc && replay.recording == NULL))
+    if (optind + 1 != argc && play.recording == NULL)
         return (void)fputs(usage, stderr), 2;
-    if (replay.stream != NULL || replay.recording != NULL) {
-        replay.skeletons.images = (const char *const *)&argv[optind];
-        replay.skeletons.count = (unsigned)(argc - optind);
-        return in_thread(replay_all, &replay) != 0 || replay.code != 0;
+    if (play.stream != NULL || play.recording != NULL) {
+        play.skeletons.images = (const char *const *)&argv[optind];
+        play.skeletons.count = (unsigned)(argc - optind);
+        return in_thread(play_all, &play) != 0 ? ACCESSES_FAILED : play.code;
     }
     j.path = argv[optind];
     return in_thread(analyse_image, &j) != 0 ? 1 : j.code;

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The host of a skeleton: tokens between functions, input, and buffered output. */
+ * The host of a skeleton: tokens between functions, input a piece at a time, and buffered output. */
 #include "isa/skel/replay.h"
 
 #include "isa/skel/stream.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { BUFFER = 4096, REPLAY_FUNCTIONS = 1 << 28 };
+enum {
+    BUFFER = 4096, /* accesses */
+    INPUT = 1 << 18,
+    REPLAY_FUNCTIONS = 1 << 28,
+    MARGIN = 1 << 20, /* of the stack, for a function's own frame and what we call */
+};
 
 struct host {
     struct replay *r;
     struct rt_error *e;
     int status;
     jmp_buf out;
+    uintptr_t stack_end; /* as deep as calls may be nested */
+    uint64_t before;     /* bytes of the stream that stood before those in `input` */
     struct skeleton s;
-    struct skeleton_access buffer[BUFFER];
+    replay_access buffer[BUFFER];
+    uint8_t input[INPUT];
 };
 
 __attribute__((noreturn)) static void stop(struct host *h, int status)
@@ -36,7 +41,7 @@ static void flush(struct skeleton *s)
 {
     struct host *h = s->host;
     uint64_t count = (uint64_t)(s->out - h->buffer);
-    int rc = count != 0 ? h->r->sink(h->r->context, h->buffer, count) : 0;
+    int rc = count != 0 ? h->r->sink(h->r->sink_context, h->buffer, count) : 0;
     h->r->accesses += count;
     s->out = h->buffer;
     if (rc != 0) {
@@ -45,11 +50,31 @@ static void flush(struct skeleton *s)
     }
 }
 
-/* The whole stream is there: what is missing never comes. A value that is cut off is damage. */
-__attribute__((noreturn)) static void more(struct skeleton *s, unsigned bytes)
+/* Where the source waits, what has been made so far goes on its way first. */
+static bool refill(struct skeleton *s)
 {
     struct host *h = s->host;
-    (void)bytes;
+    size_t left = (size_t)(s->in_end - s->in), got = 0;
+    flush(s);
+    h->before += (uint64_t)(s->in - h->input);
+    memmove(h->input, s->in, left);
+    s->in = h->input;
+    s->in_end = h->input + left;
+    int rc = h->r->source(h->r->source_context, h->input + left, INPUT - left, &got, h->e);
+    if (rc != 0)
+        stop(h, rc);
+    s->in_end += got;
+    return got > 0;
+}
+
+/* A value that is cut off is damage, unless the recording may end anywhere. */
+static void more(struct skeleton *s, unsigned bytes)
+{
+    struct host *h = s->host;
+    while ((uint64_t)(s->in_end - s->in) < bytes && refill(s))
+        continue;
+    if ((uint64_t)(s->in_end - s->in) >= bytes)
+        return;
     if (s->in == s->in_end || h->r->cut)
         stop(h, 0);
     rt_error_set(h->e, "the recording ends within a value");
@@ -58,7 +83,9 @@ __attribute__((noreturn)) static void more(struct skeleton *s, unsigned bytes)
 
 static int turn(struct skeleton *s)
 {
-    stop(s->host, 0);
+    if (!refill(s))
+        stop(s->host, 0);
+    return 0;
 }
 
 static uint64_t take(struct skeleton *s, unsigned bytes)
@@ -75,22 +102,34 @@ static void access_itself(struct skeleton *s)
 {
     if (s->out == s->out_end)
         flush(s);
-    struct skeleton_access *a = s->out;
-    *a = (struct skeleton_access){.pc = take(s, 8), .address = take(s, 8)};
-    a->bytes = (uint32_t)take(s, 2);
-    a->kind = (uint8_t)take(s, 1);
-    s->out++;
+    replay_access a = {.pc = take(s, 8), .address = take(s, 8)};
+    a.bytes = (uint32_t)take(s, 2);
+    a.kind = (uint8_t)take(s, 1);
+    *s->out++ = a; /* what is taken may have emptied it */
 }
 
-static int enter(struct host *h, uint64_t n)
+static bool is_there(const struct replay *r, uint64_t n)
 {
-    if (n >= h->r->function_count || h->r->functions[n].run == NULL) {
-        rt_error_set(h->e, "the recording enters function %" PRIu64 ", which no skeleton has", n);
+    return n < r->function_count && r->functions[n].run != NULL;
+}
+
+static int enter(struct host *h, uint32_t n)
+{
+    struct replay *r = h->r;
+    int rc = is_there(r, n) || r->missing == NULL ? 0 : r->missing(r->source_context, r, n, h->e);
+    if (rc != 0)
+        stop(h, rc);
+    if (!is_there(r, n)) {
+        rt_error_set(h->e, "the recording enters function %" PRIu32 ", which no skeleton has", n);
         stop(h, -EINVAL);
     }
-    h->r->entered++;
-    h->s.image = h->r->functions[n].image;
-    return h->r->functions[n].run(&h->s);
+    if ((uintptr_t)__builtin_frame_address(0) < h->stack_end) {
+        rt_error_set(h->e, "the recording nests calls more deeply than any stack is");
+        stop(h, -EINVAL);
+    }
+    r->entered++;
+    h->s.image = r->functions[n].image;
+    return r->functions[n].run(&h->s);
 }
 
 /* What is called, and what that calls back, until control is back with who called. */
@@ -103,13 +142,12 @@ static int call(struct skeleton *s)
         case TOKEN_RESUME: return 0;
         case TOKEN_ACCESS: access_itself(s); break;
         case TOKEN_ENTER:
-            if (enter(h, take(s, 4)) != 0)
+            if (enter(h, (uint32_t)take(s, 4)) != 0)
                 return 1;
             break;
         default:
-            rt_error_set(h->e,
-                         "the recording has what is no token %" PRIu64 " bytes before its end",
-                         (uint64_t)(s->in_end - s->in) + 1);
+            rt_error_set(h->e, "the recording has what is no token at its byte %" PRIu64,
+                         h->before + (uint64_t)(s->in - h->input) - 1);
             stop(h, -EINVAL);
         }
     }
@@ -125,6 +163,18 @@ static int run(struct host *h)
     return h->status;
 }
 
+static uintptr_t find_stack_end(void)
+{
+    pthread_attr_t attributes;
+    void *low = NULL;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        (void)pthread_attr_getstack(&attributes, &low, &bytes);
+        (void)pthread_attr_destroy(&attributes);
+    }
+    return low != NULL && bytes > MARGIN ? (uintptr_t)low + MARGIN : 0;
+}
+
 int replay_run(struct replay *r, struct rt_error *e)
 {
     struct host *h = calloc(1, sizeof *h);
@@ -134,8 +184,9 @@ int replay_run(struct replay *r, struct rt_error *e)
     }
     h->r = r;
     h->e = e;
-    h->s = (struct skeleton){.in = r->stream,
-                             .in_end = r->stream + r->bytes,
+    h->stack_end = find_stack_end();
+    h->s = (struct skeleton){.in = h->input,
+                             .in_end = h->input,
                              .out = h->buffer,
                              .out_end = h->buffer + BUFFER,
                              .fs = r->fs,
@@ -200,31 +251,4 @@ int replay_load(struct replay *r, const char *path, uint32_t first, const uint64
                           e);
     }
     return rc;
-}
-
-int replay_map(const char *path, const uint8_t **bytes, uint64_t *size, struct rt_error *e)
-{
-    struct stat s = {.st_size = 0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool known = fd >= 0 && fstat(fd, &s) == 0;
-    void *p = known && s.st_size > 0 ? mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                                     : MAP_FAILED;
-    if (p == MAP_FAILED)
-        rt_error_set(e, "%s cannot be read: %s", path,
-                     known && s.st_size == 0 ? "it is empty" : strerror(errno));
-    if (fd >= 0)
-        (void)close(fd);
-    *bytes = p;
-    *size = (uint64_t)s.st_size;
-    return p == MAP_FAILED ? -EIO : 0;
-}
-
-int replay_print(void *context, const struct skeleton_access *list, uint64_t count)
-{
-    (void)context;
-    for (uint64_t i = 0; i < count; i++)
-        if (printf("%" PRIx64 " %c %u %" PRIx64 "\n", list[i].pc, list[i].kind, list[i].bytes,
-                   list[i].address) < 0)
-            return errno;
-    return 0;
 }

@@ -3,23 +3,18 @@
 #ifndef REGTRACE_ISA_SKEL_REPLAY_H
 #define REGTRACE_ISA_SKEL_REPLAY_H
 
+#include "base/accesses.h"
 #include "base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-/* As skeletons are compiled with it: isa/skel/prelude.c. */
-struct skeleton_access {
-    uint64_t pc, address;
-    uint32_t bytes;
-    uint8_t kind; /* 'R', 'W', 'M' */
-    uint8_t zero[3];
-};
+/* As skeletons are compiled with it: isa/skel/prelude.c has it as struct skeleton_access. */
+typedef struct accesses_record replay_access;
 
 struct skeleton {
     const uint8_t *in, *in_end;
-    struct skeleton_access *out, *out_end;
+    replay_access *out, *out_end;
     unsigned long long image, fs,
         gs; /* where the image of what is entered is loaded; the thread's segment bases */
     int (*call)(struct skeleton *s); /* runs what is called; not 0: the recording ends there */
@@ -46,28 +41,28 @@ struct replay_function {
 };
 
 /* What a replay makes, a piece at a time. Not 0: that errno, and no more comes. */
-typedef int (*replay_sink)(void *context, const struct skeleton_access *list, uint64_t count);
+typedef int (*replay_sink)(void *context, const replay_access *list, uint64_t count);
+/* The next bytes of the stream, at most `room`, at least one: *got; 0: there are none, ever. 0, or -errno with the text. */
+typedef int (*replay_source)(void *context, uint8_t *to, size_t room, size_t *got,
+                             struct rt_error *e);
 
 struct replay {
     struct replay_function *functions; /* by number; replay_load()'s */
     uint32_t function_count;
-    const uint8_t *stream;
-    uint64_t bytes;
     uint64_t fs, gs;
-    bool cut; /* it may end anywhere, amid a value too */
+    bool cut; /* it may end anywhere, amid a value too: asked when it has ended */
+    replay_source source;
     replay_sink sink;
-    void *context;
+    void *source_context, *sink_context;
+    /* A function that was not compiled is entered: loads it, or -errno with the text. NULL: it is an error. */
+    int (*missing)(void *context, struct replay *r, uint32_t number, struct rt_error *e);
     uint64_t accesses, entered; /* done */
     uint64_t values, outcomes;  /* read, if skeletons count them */
 };
 
-/* 0, or -errno with the text: the stream is damaged (-EINVAL), or what the sink said. Needs as much stack as the program had. */
+/* 0, or -errno with the text: the stream is damaged (-EINVAL), or what the sink or the source said. Runs on the thread's stack, whose
+ * calls may be nested as deeply as the program's were. */
 RT_MUST_CHECK int replay_run(struct replay *r, struct rt_error *e);
-/* A whole file, mapped to be read; it stays so. -EIO with the text where it cannot be, or is empty. */
-RT_MUST_CHECK int replay_map(const char *path, const uint8_t **bytes, uint64_t *size,
-                             struct rt_error *e);
-/* A sink: a line for each access, "PC R|W|M BYTES ADDRESS", to standard output. */
-int replay_print(void *context, const struct skeleton_access *list, uint64_t count);
 /* A skeleton that was compiled to a shared object, whose first function has that number; it stays loaded. images[n] is where its image n is
  * loaded, of so many. */
 RT_MUST_CHECK int replay_load(struct replay *r, const char *path, uint32_t first,

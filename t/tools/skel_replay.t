@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# `regtrace skel replay` to standard output: text, records, readers that leave, several at once, damaged recordings, options that do not fit.
+. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 1
+[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+mkdir "$T/tmp" && export TMPDIR=$T/tmp
+WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
+gcc -O2 -g -o program "$here/skel_program.c" -lpthread || exit 99
+# record FOLDER ARGUMENT...
+record() {
+    local folder=$1
+    shift
+    "$REGTRACE" run -o "$folder" -memory . -control "$WINDOWS" -- ./program "$@" >out 2>said || { diag "$(cat said)"; exit 99; }
+}
+record run 3 4
+rec=$(echo run/memory/*-1.0.rec)
+"$REGTRACE" skel replay run >text
+ok $? "as text"
+like "$(wc -l <text)" '^[0-9]{5}$' "and much"
+is "$(grep -c '^# rank 0, pid [0-9]*, thread [012], window [0-9]*, [0-9]* bytes$' text)" 12 "12 stretches"
+awk '/^# [0-9]/ { if ($2 != n) print "wrong:", $0, n; n = 0 } !/^#/ { n++ }' text >wrong
+is "$(cat wrong)" "" "each says how many accesses it has"
+"$REGTRACE" skel replay -format lackey run | grep -v '^#' >lackey
+is "$(grep -v '^#' text | awk '{ printf " %s %s,%s\n", $2 == "R" ? "L" : $2 == "W" ? "S" : "M", length($4) < 8 ? sprintf("%08s", $4) : $4, $3 }' | cksum)" \
+    "$(cksum <lackey)" "lackey's lines are of the same accesses"
+
+# Records.
+"$REGTRACE" skel replay -format binary run >records
+ok $? "as records"
+"$PYTHON_ANY" "$here/skel_records.py" <records >as_text
+ok $? "which are well-formed"
+ok_run "and say the same" diff <(sed 's/, [0-9]* bytes.*//' text) as_text
+head -c -24 records >shorter
+"$PYTHON_ANY" "$here/skel_records.py" <shorter >/dev/null 2>&1
+isnt $? 0 "what is cut off would be seen"
+gcc -O2 -Wall -Werror -o skel_cache "$REGTRACE_SOURCE/share/examples/skel_cache.c"
+ok $? "the example of a simulator is compiled"
+"$REGTRACE" skel replay -format binary run | ./skel_cache >simulated
+awk 'function hex(s,  n, i) { for (i = 1; i <= length(s); i++) n = 16 * n + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
+    /^# rank/ { gsub(",", ""); rank = $3; thread = $7; window = $9; n = misses = 0 }
+    /^# [0-9]/ { printf "rank %s, thread %s, window %s: %d accesses, %d misses\n", rank, thread, window, n, misses }
+    !/^#/ { line = int(hex($4) / 64); n++; if (cache[line % 512] != line) misses++; cache[line % 512] = line }' text >expected
+ok_run "and counts misses as they are" diff expected simulated
+
+# Readers that leave, and files that cannot be written.
+for format in text lackey binary; do
+    "$REGTRACE" skel replay -format $format run 2>said | head -c 100 >/dev/null
+    is "${PIPESTATUS[0]} $(cat said)" "141 " "$format: a reader that leaves ends it, without a word"
+    (trap '' PIPE; "$REGTRACE" skel replay -format $format run 2>said; echo $? >code) | head -c 100 >/dev/null
+    is "$(cat code said)" "1" "$format: also where SIGPIPE is ignored"
+    "$REGTRACE" skel replay -format $format run >/dev/full 2>said
+    is $? 1 "$format: a full disk"
+    like "$(cat said)" 'cannot be written: No space left|could not be written: No space left' "$format: is said"
+    is "$(grep -c 'No space' said)" 1 "$format: once"
+done
+run 20 script -qec "'$REGTRACE' skel replay -format binary run" /dev/null
+command -v script >/dev/null && { [ "$status" = 1 ] && grep -q 'for programs: redirect it' <<<"$out"; ok $? "records are not for terminals"; }
+is "$(ls -A "$TMPDIR")" "" "nothing is left behind"
+
+# Parts of it.
+is "$("$REGTRACE" skel replay -thread 1 run | sed -n 's/^# rank.*thread \([0-9]*\).*/\1/p' | sort -u)" 1 "one thread"
+is "$("$REGTRACE" skel replay -window 3-5 run | sed -n 's/^# rank.*window \([0-9]*\).*/\1/p' | sort -n | xargs)" "3 4 5" "some windows"
+run 20 "$REGTRACE" skel replay -rank 7 run
+is "$status" 1 "a rank that there is not"
+like "$err" 'nothing was recorded in run.* of these ranks and threads' "is said"
+
+# damaged NAME ERE: the copy of the recording is replayed in each format: status 1, what matches, no crash.
+damaged() {
+    local format
+    for format in text lackey count binary; do
+        run 60 "$REGTRACE" skel replay -thread 1 -format $format changed
+        [ "$status" = 1 ] && grep -qE "$2" <<<"$err" || { ok 1 "$1: $format"; diag "status $status: $err"; return; }
+    done
+    ok 0 "$1: is told in each format"
+}
+# patch OFFSET BYTES, as printf has them
+patch() {
+    # shellcheck disable=SC2059
+    printf "$2" | dd of="changed/${rec#run/}" bs=1 seek="$1" conv=notrunc status=none
+}
+copy() { rm -rf changed && cp -r run changed; }
+first=4096 # base/memory.h: the head's page, then the buffer, which has the whole log here
+[ "$(od -A n -t x1 -j $first -N 4 "$rec" | tr -d ' ')" = 524d5354 ] || exit 99
+for cut in 0 7 3000; do
+    copy && truncate -s $cut "changed/${rec#run/}" && damaged "cut off after $cut bytes" 'is no recording of memory accesses, or damaged'
+done
+copy && truncate -s $((first + 10)) "changed/${rec#run/}" && damaged "cut off in a stretch's head" 'damaged: its end is missing'
+copy && patch $first 'x' && damaged "what is no stretch" 'damaged: a stretch is missing'
+copy && patch $((first + 8)) '\377\377\377\377\377\377\377\177' && damaged "a stretch that is too long" 'damaged: a stretch is longer than the file'
+copy && patch $((first + 64)) '\011' && damaged "no token" 'has what is no token at its byte 0'
+copy && patch $((first + 64)) '\001\377\377\000\000' && damaged "no such function" 'enters function 65535, which no skeleton has'
+copy && patch $((first + 8)) '\007\000\000\000\000\000\000\000' && damaged "ends within a value" 'ends within a value'
+# The log behind the buffer, all of it or so many bytes, as if the buffer had been full: moved BYTES MOVED (1: killed before the buffer was emptied).
+moved() {
+    copy && "$PYTHON_ANY" - "changed/${rec#run/}" "$1" "$2" <<'E2'
+import struct, sys
+path, count, flag = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+data = open(path, "rb").read()
+closed, = struct.unpack_from("<Q", data, 32)
+count = count or closed
+buffer = data[4096:4096 + (1 << 20)]
+log, rest = buffer[:count], buffer[count:] + bytes(count)
+open(path, "wb").write(data[:24] + struct.pack("<Q", count | flag << 63) + data[32:4096] + (buffer if flag else rest) + log)
+E2
+}
+same() {
+    run 60 "$REGTRACE" skel replay changed
+    is "$status $(cksum <<<"$out")" "0 $(cksum <text)" "$1"
+}
+moved 0 0 && same "a log in the file"
+moved 70 0 && same "a stretch in the file, and in the buffer"
+moved 5000 0 && same "some of them in the file"
+moved 0 1 && same "a buffer to be passed over"
+moved 0 0 && truncate -s -1 "changed/${rec#run/}" && damaged "cut off in the last stretch" 'damaged: its end is missing'
+copy && patch 32 '\377\377\377\377\377\377\377\377' && same "killed as a stretch had just been closed"
+# Calls that nest without an end.
+number_of() { sed -n "s/^ENTRY(\([0-9]*\),.*\"$1\".*/\1/p" run/memory/*.c; }
+copy && "$PYTHON_ANY" - "changed/${rec#run/}" "$first" "$(number_of work)" "$(number_of rows)" <<'E2'
+import struct, sys
+path, first, work, rows = sys.argv[1], *map(int, sys.argv[2:])
+data = open(path, "rb").read()
+at = data.index(struct.pack("<BI", 1, work), first)
+unit = data[at:data.index(struct.pack("<BI", 1, rows), at)]
+body = unit * 10000000
+log = data[first:first + 8] + struct.pack("<Q", len(body)) + data[first + 16:first + 64] + body
+open(path, "wb").write(data[:24] + struct.pack("<QQ", len(log), len(log)) + data[40:4096] + bytes(1 << 20) + log)
+E2
+run 100 "$REGTRACE" skel replay -thread 1 -format count changed
+is "$status" 1 "calls without an end: no crash"
+like "$err" 'nests calls more deeply than any stack is' "is told"
+copy && rm "changed/memory/"*.c && run 60 "$REGTRACE" skel replay changed
+is "$status" 1 "without its skeleton"
+like "$err" 'no skeleton' "is told"
+
+# Options.
+wrong() {
+    local name=$1 pattern=$2
+    shift 2
+    run 20 "$REGTRACE" skel "$@"
+    [ "$status" = 2 ] && grep -qE -e "$pattern" <<<"$err"
+    ok $? "$name" || diag "status $status: $err"
+}
+wrong "a format that there is not" '-format is "xml": text, lackey, count' replay -format xml run
+wrong "a thread that is no number" '-thread is "main"' replay -thread main run
+done_testing
