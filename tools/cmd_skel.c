@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace skel`: program skeletons. The analysis is done by regtrace-skel, a program beside the library, since it holds a decoder. */
 #include "base/beside.h"
-#include "base/options.h"
 #include "tools/run.h"
 #include "tools/skel.h"
 
 #include <errno.h>
-#include <regex.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static int wrong_word(const struct skel_wishes *w, const char *word)
 {
-    if (w->action == NULL)
+    if (w->action == SKEL_NONE)
         message_error(
             "skel",
             "\"%s\" is no action: skel analyze PROGRAM, skel source PROGRAM or skel replay "
@@ -21,79 +18,25 @@ static int wrong_word(const struct skel_wishes *w, const char *word)
             word);
     else
         message_error("skel", "one %s at a time: %s and %s were given",
-                      strcmp(w->action, "replay") == 0 ? "run" : "program or library", w->path,
-                      word);
+                      w->action >= SKEL_REPLAY ? "run" : "program or library", w->path, word);
     return TOOL_USAGE;
 }
 
-/* Of skel replay. */
-static int take_replay_option(struct skel_wishes *w, const char *name, const char *value)
+static enum skel_action action_of(const char *word)
 {
-    struct rt_error e = {{0}};
-    uint64_t n = 0;
-    int rc = 0;
-    if (strcmp(name, "rank") == 0)
-        rc = rank_list_parse(&w->ranks, value, &e);
-    else if (strcmp(name, "window") == 0)
-        rc = window_span_parse(&w->windows, value, &e);
-    else if (strcmp(name, "thread") == 0 && (rc = argument_number(value, 0, UINT32_MAX, &n)) != 0)
-        rt_error_set(
-            &e, "-thread is \"%s\": the number of a thread is legal, as in regtrace report", value);
-    else if (strcmp(name, "format") == 0 && strcmp(value, "text") != 0 &&
-             strcmp(value, "lackey") != 0 && strcmp(value, "count") != 0 &&
-             strcmp(value, "binary") != 0) {
-        rt_error_set(&e, "-format is \"%s\": text, lackey, count or binary is legal", value);
-        rc = -EINVAL;
-    } else if (strcmp(name, "format") == 0)
-        w->format = value;
-    if (strcmp(name, "thread") == 0)
-        w->thread = (int64_t)n;
-    if (rc != 0)
-        message_error("skel", "%s", e.text);
-    return rc != 0 ? TOOL_USAGE : TOOL_OK;
+    for (int k = SKEL_NONE + 1; k < SKEL_ACTIONS; k++)
+        if (strcmp(skel_actions[k], word) == 0)
+            return (enum skel_action)k;
+    return SKEL_NONE;
 }
 
-static bool is_replay_option(const char *name)
+static int take_word(struct skel_wishes *w, const char *word)
 {
-    return strcmp(name, "rank") == 0 || strcmp(name, "window") == 0 ||
-           strcmp(name, "thread") == 0 || strcmp(name, "format") == 0;
-}
-
-/* As regtrace run -memory-plan takes it. */
-static int take_plan(struct skel_wishes *w, const char *value)
-{
-    struct option_row row = option_table[OPT_memory_plan];
-    struct rt_error e = {{0}};
-    uint64_t n;
-    int rc = value[0] != '\0' ? option_check(&row, value, &n, &e) : -EINVAL;
-    if (rc != 0)
-        message_error("skel", "-plan is \"%s\": legal is %s", value, row.values);
-    w->plan = value;
-    return rc != 0 ? TOOL_USAGE : TOOL_OK;
-}
-
-static int take_option(struct skel_wishes *w, const struct arguments *a)
-{
-    const char *name = a->option->name;
-    regex_t pattern;
-    if (is_replay_option(name)) {
-        w->of_replay = name;
-        return take_replay_option(w, name, a->value);
-    }
-    if (strcmp(name, "plan") == 0)
-        return take_plan(w, a->value);
-    if (strcmp(name, "dot") == 0) {
-        w->dot = true;
-    } else if (strcmp(name, "summary") == 0) {
-        w->summary = true;
-    } else if (a->value[0] == '\0' || regcomp(&pattern, a->value, REG_EXTENDED | REG_NOSUB) != 0) {
-        message_error("skel", "-function is \"%s\": an extended regular expression is legal",
-                      a->value);
-        return TOOL_USAGE;
-    } else {
-        regfree(&pattern);
-        w->function = a->value;
-    }
+    if (w->action == SKEL_NONE && (w->action = action_of(word)) != SKEL_NONE)
+        return TOOL_OK;
+    if (w->action == SKEL_NONE || w->path != NULL)
+        return wrong_word(w, word);
+    w->path = word;
     return TOOL_OK;
 }
 
@@ -101,17 +44,8 @@ static int take_arguments(struct skel_wishes *w, struct arguments *a, int *code)
 {
     for (;;) {
         switch (arguments_next(a)) {
-        case ARGUMENT_WORD:
-            if (w->action == NULL &&
-                (strcmp(a->value, "analyze") == 0 || strcmp(a->value, "source") == 0 ||
-                 strcmp(a->value, "replay") == 0))
-                w->action = a->value;
-            else if (w->action != NULL && w->path == NULL)
-                w->path = a->value;
-            else
-                *code = wrong_word(w, a->value);
-            break;
-        case ARGUMENT_OPTION: *code = take_option(w, a); break;
+        case ARGUMENT_WORD: *code = take_word(w, a->value); break;
+        case ARGUMENT_OPTION: *code = skel_take_option(w, a); break;
         case ARGUMENT_END: return true;
         case ARGUMENT_DONE: *code = TOOL_OK; return false;
         default: *code = TOOL_USAGE; return false;
@@ -162,7 +96,7 @@ static int analyze(const struct skel_wishes *w)
         words[n++] = "--plan";
         words[n++] = w->plan;
     }
-    if (strcmp(w->action, "source") == 0)
+    if (w->action == SKEL_SOURCE)
         words[n++] = "--source";
     if (w->dot)
         words[n++] = "--dot";
@@ -187,33 +121,15 @@ static int skel_main(int argc, char **argv)
             "skel",
             "%s: regtrace skel analyze PROGRAM, regtrace skel source PROGRAM, or regtrace "
             "skel replay DIR",
-            w.action == NULL                  ? "what is to be done?"
-            : strcmp(w.action, "replay") == 0 ? "name the folder of a run"
-                                              : "name a program or a library");
+            w.action == SKEL_NONE     ? "what is to be done?"
+            : w.action >= SKEL_REPLAY ? "name the folder of a run"
+                                      : "name a program or a library");
         return TOOL_USAGE;
     }
-    bool replay = strcmp(w.action, "replay") == 0;
-    if (replay ? w.dot || w.summary || w.function != NULL || w.plan != NULL : w.of_replay != NULL) {
-        message_error("skel", "-%s is not for skel %s",
-                      !replay     ? w.of_replay
-                      : w.plan    ? "plan"
-                      : w.dot     ? "dot"
-                      : w.summary ? "summary"
-                                  : "function",
-                      w.action);
-        return TOOL_USAGE;
-    }
-    if (replay)
-        return skel_replay(&w);
-    if (w.dot && w.summary) {
-        message_error("skel", "-dot and -summary are two kinds of output: one of them is legal");
-        return TOOL_USAGE;
-    }
-    if ((w.dot || w.summary) && strcmp(w.action, "source") == 0) {
-        message_error("skel", "-dot and -summary are for skel analyze: skel source writes C");
-        return TOOL_USAGE;
-    }
-    return analyze(&w);
+    code = skel_check_options(&w);
+    if (code != TOOL_OK)
+        return code;
+    return w.action == SKEL_REPLAY ? skel_replay(&w) : analyze(&w);
 }
 
 static const struct command_option skel_options[] = {
@@ -226,6 +142,7 @@ static const struct command_option skel_options[] = {
     {"thread", "N", "replay: of this thread", 't'},
     {"window", "N[-M]", "replay: of these windows", 'w'},
     {"format", "text|lackey|count|binary", "replay: how accesses are written (default text)", 0},
+    {"jobs", "N", "replay: so many recordings at once (default: as there are processors)", 'j'},
     {NULL, NULL, NULL, 0},
 };
 

@@ -32,6 +32,11 @@ RT_MUST_CHECK int output_begin(struct output *o, const char *path, const struct 
  * moved; then it is removed as well. */
 RT_MUST_CHECK int output_end(struct output *o, int rc, struct rt_error *e);
 
+/* A temporary folder that such signals are to remove, as is all that output_catch_signals() is called for; -1: there are too many. Until
+ * output_forget(), between output_hold_signals() and output_release_signals() like the folder's making and removal. */
+int output_note(const char *folder);
+void output_forget(int slot);
+
 /* From here on such signals also remove what is in OUT.parts (tools/emu/parts.h). output_begin() does it. */
 void output_catch_signals(void);
 

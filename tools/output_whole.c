@@ -123,6 +123,17 @@ static int slot_of(const char *working)
     return -1;
 }
 
+int output_note(const char *folder)
+{
+    return slot_of(folder);
+}
+
+void output_forget(int slot)
+{
+    if (slot >= 0)
+        slots[slot].owner = 0;
+}
+
 /* --- what is there ----------------------------------------------------------------------------------------------------------------------- */
 
 static int refuse(const struct output *o, int rc, const char *why, struct rt_error *e)

@@ -3,22 +3,60 @@
 #ifndef REGTRACE_TOOLS_SKEL_H
 #define REGTRACE_TOOLS_SKEL_H
 
+#include "tools/skel_build.h"
 #include "tools/tools.h"
 
+enum skel_action { SKEL_NONE, SKEL_ANALYZE, SKEL_SOURCE, SKEL_REPLAY, SKEL_ACTIONS };
+/* As they are called. */
+extern const char *const skel_actions[SKEL_ACTIONS];
+
 struct skel_wishes {
-    const char *action, *path, *function, *plan, *format;
+    enum skel_action action;
+    unsigned given; /* options, as bits: skel_options.c */
+    const char *path, *function, *plan, *format;
     struct rank_list ranks;
     struct window_span windows;
-    int64_t thread;        /* -1: all */
-    const char *of_replay; /* an option that is for replay alone */
+    int64_t thread; /* -1: all */
+    uint64_t jobs;  /* 0: as many as there are processors for this process */
     bool dot, summary;
+};
+
+/* --- skel_options.c ----------------------------------------------------------------------------------------------- */
+
+/* An option of the command. TOOL_OK, or a message and TOOL_USAGE. */
+int skel_take_option(struct skel_wishes *w, const struct arguments *a);
+/* Do the options that were given go with the action, and with each other? Likewise. */
+int skel_check_options(const struct skel_wishes *w);
+/* How many recordings are replayed at once, of `most`. */
+size_t skel_jobs(const struct skel_wishes *w, size_t most);
+
+/* --- the recordings of a run: skel_folder.c ----------------------------------------------------------------------- */
+
+struct skel_folder {
+    const struct skel_wishes *wishes;
+    char program[PATH_MAX], folder[PATH_MAX]; /* regtrace-skel; where recordings are */
+    struct skel_recording *list;              /* by rank, process, program of it, thread */
+    size_t count;
+    struct skel_builds builds;
+    int slot; /* of the builds' folder: output_note() */
 };
 
 /* Where regtrace-skel is. False, and a message. */
 bool skel_program(char program[PATH_MAX]);
+/* Those that are wished for. TOOL_OK; or a message and TOOL_FAILURE: then there may be some all the same, beside damaged ones. With any, it is
+ * to be closed. */
+int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w);
+void skel_folder_close(struct skel_folder *f);
 /* Runs a program, its first word, to its end. Its exit status, -1 where it did not end by itself. */
 int skel_run(const char *const *words);
+
+/* --- what can be done with them ----------------------------------------------------------------------------------- */
+
 /* The accesses of a run, to standard output. The command's exit code. */
 int skel_replay(const struct skel_wishes *w);
+/* In the order of the folder, as text or records. enum accesses_exit. */
+int skel_ordered(struct skel_folder *f);
+/* Bytes to standard output. enum accesses_exit; why it cannot be written has been said. */
+int skel_put(const void *bytes, size_t n);
 
 #endif

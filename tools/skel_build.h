@@ -12,6 +12,8 @@
 /* A recording: a thread's, in one of the programs that a process has been. */
 struct skel_recording {
     char path[PATH_MAX];
+    unsigned
+        program; /* how many programs the process had been before, of those that have recordings */
     struct memory_head head;
 };
 

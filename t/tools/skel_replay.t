@@ -45,11 +45,12 @@ awk 'function hex(s,  n, i) { for (i = 1; i <= length(s); i++) n = 16 * n + inde
     !/^#/ { line = int(hex($4) / 64); n++; if (cache[line % 512] != line) misses++; cache[line % 512] = line }' text >expected
 ok_run "and counts misses as they are" diff expected simulated
 
+record many 8 6 # more than a pipe holds
 # Readers that leave, and files that cannot be written.
 for format in text lackey binary; do
-    "$REGTRACE" skel replay -format $format run 2>said | head -c 100 >/dev/null
+    "$REGTRACE" skel replay -format $format many 2>said | head -c 100 >/dev/null
     is "${PIPESTATUS[0]} $(cat said)" "141 " "$format: a reader that leaves ends it, without a word"
-    (trap '' PIPE; "$REGTRACE" skel replay -format $format run 2>said; echo $? >code) | head -c 100 >/dev/null
+    (trap '' PIPE; "$REGTRACE" skel replay -format $format many 2>said; echo $? >code) | head -c 100 >/dev/null
     is "$(cat code said)" "1" "$format: also where SIGPIPE is ignored"
     "$REGTRACE" skel replay -format $format run >/dev/full 2>said
     is $? 1 "$format: a full disk"
@@ -59,6 +60,33 @@ done
 run 20 script -qec "'$REGTRACE' skel replay -format binary run" /dev/null
 command -v script >/dev/null && { [ "$status" = 1 ] && grep -q 'for programs: redirect it' <<<"$out"; ok $? "records are not for terminals"; }
 is "$(ls -A "$TMPDIR")" "" "nothing is left behind"
+
+# Several at once: the same bytes.
+for format in text lackey count binary; do
+    "$REGTRACE" skel replay -jobs 1 -format $format many >one
+    for jobs in 2 8; do
+        "$REGTRACE" skel replay -jobs $jobs -format $format many >several
+        ok_run "$format: $jobs at once give what one gives" cmp one several
+    done
+done
+"$REGTRACE" skel replay -jobs 1 many >one
+# What is written before its turn goes to a file: where that cannot grow, it waits.
+(trap '' XFSZ; ulimit -f 300; "$REGTRACE" skel replay -jobs 8 many 2>said) | cat >several
+ok_run "also where it cannot be kept" cmp one several
+is "$(cat said)" "" "without a word"
+"$REGTRACE" skel replay -jobs 8 many | { sleep 2; cat; } >several
+ok_run "also for a reader that is late" cmp one several
+"$REGTRACE" skel replay -jobs 4 many >/dev/full 2>said
+is "$? $(grep -c 'No space' said)" "1 1" "a full disk ends all of them, and is said once"
+"$REGTRACE" skel replay -jobs 8 many | { sleep 1; head -c 100 >/dev/null; }
+is "${PIPESTATUS[0]}" 141 "a reader that leaves ends all of them"
+"$REGTRACE" skel replay -jobs 8 many > >(exec sleep 20) 2>/dev/null &
+started=$!
+wait_for 20 sh -c "ls -A '$TMPDIR' | grep -q ." && sleep 0.5
+kill -TERM $started
+wait $started
+is $? 143 "a signal ends it"
+is "$(wait_for 10 sh -c "! ls -A '$TMPDIR' | grep -q ." && echo gone)" gone "and leaves nothing behind"
 
 # Parts of it.
 is "$("$REGTRACE" skel replay -thread 1 run | sed -n 's/^# rank.*thread \([0-9]*\).*/\1/p' | sort -u)" 1 "one thread"
@@ -144,5 +172,7 @@ wrong() {
     ok $? "$name" || diag "status $status: $err"
 }
 wrong "a format that there is not" '-format is "xml": text, lackey, count' replay -format xml run
+wrong "no processes" '-jobs is "0": a number of processes from 1 on' replay -jobs 0 run
+wrong "jobs of an analysis" '-jobs is not for skel analyze: it is for skel replay' analyze -jobs 2 ./program
 wrong "a thread that is no number" '-thread is "main"' replay -thread main run
 done_testing

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Options of `regtrace skel`: values, and what they are for. */
+#include "base/options.h"
+#include "tools/skel.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <sched.h>
+#include <string.h>
+
+const char *const skel_actions[SKEL_ACTIONS] = {
+    [SKEL_ANALYZE] = "analyze", [SKEL_SOURCE] = "source", [SKEL_REPLAY] = "replay"};
+
+enum { JOBS_MOST = 4096 };
+
+#define FOR(action) (1u << SKEL_##action)
+
+static int wrong(struct rt_error *e, const char *option, const char *value, const char *legal)
+{
+    rt_error_set(e, "-%s is \"%s\": %s", option, value, legal);
+    return -EINVAL;
+}
+
+static int take_rank(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    int rc = rank_list_parse(&w->ranks, v, e);
+    if (rc != 0)
+        rt_error_prefix(e, "-rank");
+    return rc;
+}
+
+static int take_window(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    int rc = window_span_parse(&w->windows, v, e);
+    if (rc != 0)
+        rt_error_prefix(e, "-window");
+    return rc;
+}
+
+static int take_thread(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    uint64_t n;
+    if (argument_number(v, 0, UINT32_MAX, &n) != 0)
+        return wrong(e, "thread", v, "the number of a thread is legal, as in regtrace report");
+    w->thread = (int64_t)n;
+    return 0;
+}
+
+static int take_format(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    static const char *const formats[] = {"text", "lackey", "count", "binary"};
+    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
+        if (strcmp(formats[k], v) == 0) {
+            w->format = formats[k];
+            return 0;
+        }
+    return wrong(e, "format", v, "text, lackey, count or binary is legal");
+}
+
+static int take_jobs(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    return argument_number(v, 1, JOBS_MOST, &w->jobs) == 0
+               ? 0
+               : wrong(e, "jobs", v, "a number of processes from 1 on is legal");
+}
+
+static int take_function(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    regex_t pattern;
+    if (v[0] == '\0' || regcomp(&pattern, v, REG_EXTENDED | REG_NOSUB) != 0)
+        return wrong(e, "function", v, "an extended regular expression is legal");
+    regfree(&pattern);
+    w->function = v;
+    return 0;
+}
+
+/* As regtrace run -memory-plan takes it. */
+static int take_plan(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    struct option_row row = option_table[OPT_memory_plan];
+    uint64_t n;
+    w->plan = v;
+    if (v[0] != '\0' && option_check(&row, v, &n, e) == 0)
+        return 0;
+    rt_error_set(e, "-plan is \"%s\": legal is %s", v, row.values);
+    return -EINVAL;
+}
+
+static int take_dot(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    (void)v;
+    (void)e;
+    w->dot = true;
+    return 0;
+}
+
+static int take_summary(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    (void)v;
+    (void)e;
+    w->summary = true;
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    unsigned actions;
+    int (*take)(struct skel_wishes *w, const char *value, struct rt_error *e);
+} options[] = {
+    {"function", FOR(ANALYZE) | FOR(SOURCE), take_function},
+    {"plan", FOR(ANALYZE) | FOR(SOURCE), take_plan},
+    {"summary", FOR(ANALYZE), take_summary},
+    {"dot", FOR(ANALYZE), take_dot},
+    {"rank", FOR(REPLAY), take_rank},
+    {"thread", FOR(REPLAY), take_thread},
+    {"window", FOR(REPLAY), take_window},
+    {"format", FOR(REPLAY), take_format},
+    {"jobs", FOR(REPLAY), take_jobs},
+};
+enum { OPTIONS = sizeof options / sizeof *options };
+
+int skel_take_option(struct skel_wishes *w, const struct arguments *a)
+{
+    struct rt_error e = {{0}};
+    for (unsigned k = 0; k < OPTIONS; k++) {
+        if (strcmp(options[k].name, a->option->name) != 0)
+            continue;
+        w->given |= 1u << k;
+        if (options[k].take(w, a->value, &e) == 0)
+            return TOOL_OK;
+    }
+    message_error("skel", "%s", e.text);
+    return TOOL_USAGE;
+}
+
+static int not_for(unsigned k, enum skel_action action)
+{
+    char where[64] = "";
+    for (int other = SKEL_NONE + 1; other < SKEL_ACTIONS; other++)
+        if ((options[k].actions >> other & 1) != 0) {
+            size_t n = strlen(where);
+            (void)snprintf(where + n, sizeof where - n, "%sskel %s", n != 0 ? " and " : "",
+                           skel_actions[other]);
+        }
+    message_error("skel", "-%s is not for skel %s: it is for %s", options[k].name,
+                  skel_actions[action], where);
+    return TOOL_USAGE;
+}
+
+int skel_check_options(const struct skel_wishes *w)
+{
+    for (unsigned k = 0; k < OPTIONS; k++)
+        if ((w->given >> k & 1) != 0 && (options[k].actions >> w->action & 1) == 0)
+            return not_for(k, w->action);
+    if (w->dot && w->summary) {
+        message_error("skel", "-dot and -summary are two kinds of output: one of them is legal");
+        return TOOL_USAGE;
+    }
+    return TOOL_OK;
+}
+
+size_t skel_jobs(const struct skel_wishes *w, size_t most)
+{
+    cpu_set_t set;
+    size_t n = w->jobs;
+    if (n == 0)
+        n = sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+    return n < most ? n : most;
+}
