@@ -294,9 +294,9 @@ int main(int argc, char **argv)
     j.kept = j.kept && j.clones_path != NULL && j.skeleton_path != NULL;
     if (j.serve != NULL && optind == argc)
         return in_thread(serve_all, &j) != 0 || j.code != 0;
-    if (optind + 1 != argc && play.recording == NULL)
+    if (optind + 1 != argc && play.recording == NULL && play.shapes == NULL)
         return (void)fputs(usage, stderr), 2;
-    if (play.stream != NULL || play.recording != NULL) {
+    if (play_is_meant(&play)) {
         play.skeletons.images = (const char *const *)&argv[optind];
         play.skeletons.count = (unsigned)(argc - optind);
         return in_thread(play_all, &play) != 0 ? ACCESSES_FAILED : play.code;

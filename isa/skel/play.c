@@ -2,6 +2,7 @@
  * See play.h. */
 #include "isa/skel/play.h"
 
+#include "isa/skel/shapes.h"
 #include "isa/skel/trace_out.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ bool play_take(struct play *p, int option, const char *value)
         break;
     case 'A': w->follow.from = strtoull(value, NULL, 10); break;
     case 'x': p->lock = value; break;
+    case 'H': p->shapes = value; break;
     default: return false;
     }
     return true;
@@ -91,11 +93,27 @@ static int code_of(int rc, int write_error)
                                 : ACCESSES_DONE;
 }
 
+static void print_shapes(struct play *p)
+{
+    struct rt_error e = {{0}};
+    int rc = shapes_print(p->shapes, stdout, &e);
+    p->code = rc == 0 ? ACCESSES_DONE : ACCESSES_FAILED;
+    if (rc != 0)
+        (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
+}
+
+bool play_is_meant(const struct play *p)
+{
+    return p->stream != NULL || p->recording != NULL || p->shapes != NULL;
+}
+
 void *play_all(void *argument)
 {
     struct play *p = argument;
     struct rt_error e = {{0}};
     (void)signal(SIGPIPE, SIG_IGN);
+    if (p->shapes != NULL)
+        return print_shapes(p), NULL;
     int rc = trace_out_open(&out, format_of(p->format), STDOUT_FILENO, p->lock, &e);
     const struct recording_sink sink = trace_out_sink(&out);
     if (rc == 0)

@@ -8,8 +8,8 @@
 #include <getopt.h>
 
 struct play {
-    const char *stream, *recording; /* one of them, or none: it is not meant */
-    uint64_t base;                  /* of the stream's image */
+    const char *stream, *recording, *shapes; /* one of them */
+    uint64_t base;                           /* of the stream's image */
     struct recording_skeletons skeletons;
     struct recording_wishes wishes;
     const char *format, *lock;
@@ -22,9 +22,9 @@ struct play {
         {"recording", required_argument, NULL, 'R'}, {"first", required_argument, NULL, 'w'},      \
         {"last", required_argument, NULL, 'W'}, {"format", required_argument, NULL, 'F'},          \
         {"late", required_argument, NULL, 'L'}, {"follow", required_argument, NULL, 'O'},          \
-        {"from", required_argument, NULL, 'A'},                                                    \
+        {"from", required_argument, NULL, 'A'}, {"lock", required_argument, NULL, 'x'},            \
     {                                                                                              \
-        "lock", required_argument, NULL, 'x'                                                       \
+        "shapes", required_argument, NULL, 'H'                                                     \
     }
 
 #define PLAY_USAGE                                                                                 \
@@ -32,10 +32,13 @@ struct play {
     "       regtrace-skel --recording FILE [--first N] [--last N] [--format "                      \
     "text|lackey|count|binary]\n"                                                                  \
     "                     [--follow DESCRIPTOR [--from OFFSET] --lock FILE] [--late SKELETON] "    \
-    "SKELETON...\n"
+    "SKELETON...\n"                                                                                \
+    "       regtrace-skel --shapes SKELETON\n"
 
 /* Takes one of them; false: it is another's, or wrong. */
 bool play_take(struct play *p, int option, const char *value);
+/* Is any of it to be done? */
+bool play_is_meant(const struct play *p);
 /* For in_thread(): `argument` is the struct play. */
 void *play_all(void *argument);
 

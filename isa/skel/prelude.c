@@ -31,6 +31,24 @@ const char *const skel_prelude[] = {
     "    *count = (unsigned)(__stop_skeleton_table - __start_skeleton_table);",
     "    return __start_skeleton_table;",
     "}",
+    "/* Loops by their heads' addresses, of which parent is another (-1: none); the loop that an "
+    "access's instruction is in. */",
+    "struct skeleton_loop { u64 head; int parent; unsigned depth; };",
+    "struct skeleton_place { u64 pc; int loop; };",
+    "struct skeleton_shape { unsigned number, loop_count, place_count; const struct skeleton_loop "
+    "*loops; const struct skeleton_place *places; };",
+    "#define SHAPE(number, loops, places) static const struct skeleton_shape s_##number "
+    "__attribute__((used, aligned(8), section(\"skeleton_shape_table\"))) = {number, loops, "
+    "places, "
+    "l_##number, p_##number};",
+    "extern const struct skeleton_shape __start_skeleton_shape_table[] __attribute__((weak, "
+    "visibility(\"hidden\"))), __stop_skeleton_shape_table[] __attribute__((weak, "
+    "visibility(\"hidden\")));",
+    "const struct skeleton_shape *skeleton_shapes(unsigned *count)",
+    "{",
+    "    *count = (unsigned)(__stop_skeleton_shape_table - __start_skeleton_shape_table);",
+    "    return __start_skeleton_shape_table;",
+    "}",
     "static inline u64 skeleton_in(struct skeleton *s, unsigned bytes)",
     "{",
     "    u64 n = 0;",

@@ -222,29 +222,40 @@ static int add_function(struct replay *r, uint32_t number, struct replay_functio
     return 0;
 }
 
-int replay_load(struct replay *r, const char *path, uint32_t first, const uint64_t *images,
-                uint32_t image_count, struct rt_error *e)
+void *replay_library(const char *path, struct rt_error *e)
 {
     char *full = realpath(path, NULL); /* a name without a slash would be looked for elsewhere */
     if (full == NULL) {
         rt_error_set(e, "%s cannot be read: %s", path, strerror(errno));
-        return -ENOENT;
+        return NULL;
     }
     void *library = dlopen(full, RTLD_NOW | RTLD_LOCAL);
     free(full);
-    if (library == NULL) {
+    if (library == NULL)
         rt_error_set(e, "%s: it cannot be loaded: %s", path, dlerror());
-        return -ENOENT;
-    }
-    const struct skeleton_function *(*functions)(unsigned *count);
+    return library;
+}
+
+int replay_functions(void *library, const char *path, const struct skeleton_function **list,
+                     unsigned *count, struct rt_error *e)
+{
+    const struct skeleton_function *(*functions)(unsigned *);
     *(void **)&functions = dlsym(library, "skeleton_functions");
     if (functions == NULL) {
         rt_error_set(e, "%s is no skeleton", path);
         return -EINVAL;
     }
-    unsigned count;
-    const struct skeleton_function *list = functions(&count);
-    int rc = 0;
+    *list = functions(count);
+    return 0;
+}
+
+int replay_load(struct replay *r, const char *path, uint32_t first, const uint64_t *images,
+                uint32_t image_count, struct rt_error *e)
+{
+    unsigned count = 0;
+    void *library = replay_library(path, e);
+    const struct skeleton_function *list = NULL;
+    int rc = library != NULL ? replay_functions(library, path, &list, &count, e) : -ENOENT;
     for (unsigned i = 0; i < count && rc == 0; i++) {
         uint64_t image = list[i].image < image_count ? images[list[i].image] : 0;
         rc = add_function(r, first + list[i].number, (struct replay_function){list[i].run, image},

@@ -63,7 +63,13 @@ struct replay {
 /* 0, or -errno with the text: the stream is damaged (-EINVAL), or what the sink or the source said. Runs on the thread's stack, whose
  * calls may be nested as deeply as the program's were. */
 RT_MUST_CHECK int replay_run(struct replay *r, struct rt_error *e);
-/* A skeleton that was compiled to a shared object, whose first function has that number; it stays loaded. images[n] is where its image n is
+/* A skeleton that was compiled to a shared object; it stays loaded. NULL, with the text. */
+void *replay_library(const char *path, struct rt_error *e);
+/* Its functions, in no order; there may be none. 0, or -EINVAL with the text: it is no skeleton. */
+RT_MUST_CHECK int replay_functions(void *library, const char *path,
+                                   const struct skeleton_function **list, unsigned *count,
+                                   struct rt_error *e);
+/* Such a skeleton, whose first function has that number; it stays loaded. images[n] is where its image n is
  * loaded, of so many. */
 RT_MUST_CHECK int replay_load(struct replay *r, const char *path, uint32_t first,
                               const uint64_t *images, uint32_t image_count, struct rt_error *e);

@@ -419,7 +419,9 @@ void skel_source_function(struct skel_source *s, struct function *f)
         put_block(&w, f->order[k]);
     (void)fprintf(s->out, "}\nENTRY(%" PRIu32 ", 0x%" PRIx64 ", \"", s->number, f->start);
     put_plain(s->out, f->name);
-    (void)fprintf(s->out, "\", %" PRIu32 ")\n#endif\n", s->image);
+    (void)fprintf(s->out, "\", %" PRIu32 ")\n", s->image);
+    source_put_shape(&w, s->number);
+    (void)fputs("#endif\n", s->out);
     s->number++;
 }
 

@@ -23,5 +23,7 @@ void source_put_expression(struct writer *w, uint32_t v);
 /* The right side of a variable that is computed. */
 void source_put_operation(struct writer *w, const struct value *x);
 void source_put_condition(struct writer *w, uint32_t v);
+/* Tables of the function's loops and accesses; in the skeleton it has that number. */
+void source_put_shape(const struct writer *w, uint32_t number);
 
 #endif

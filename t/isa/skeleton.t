@@ -154,6 +154,19 @@ like "$text" "rdi_1 = IN\(8\);" "reads what is recorded"
 like "$text" "^ +J\+\+;" "and counts"
 like "$("$REGTRACE" skel source -plan registers -function '^calc1$' ./seed)" "if \(OUTCOME\(1\) == 0\)" "an outcome that is recorded"
 is "$(grep -c '^static int f_' <<<"$text")" 1 "it has that function alone"
+# Its loops, by an oracle of another kind: two back edges of calc1, and of its three accesses to arrays each lies in both.
+"$REGTRACE" skel source -function '^calc1$' ./seed >loops.c && gcc -O1 -w -shared -fPIC -o loops.so loops.c
+"$SKEL" --shapes loops.so >shapes
+is "$(sed -n 's/^loop [0-9a-f]* //p' shapes | xargs)" "- 1 0 2" "a loop in a loop"
+objdump -d --no-show-raw-insn ./seed | awk '/<calc1>:/, /^$/' | sed -n 's/^ *\([0-9a-f]*\):.*/\1 &/p' >disassembled
+head=$(awk '$1 == "loop" && $3 == 0 { print $2 }' shapes)
+back=$(awk -v head="$head" '$3 ~ /^j/ && $4 == head { last = $1 } END { print last }' disassembled)
+isnt "$back" "" "a jump leads back to the inner one's head"
+is "$(awk -v from="$head" -v to="$back" '{ n = sprintf("%16s", $1) } n >= sprintf("%16s", from) && n <= sprintf("%16s", to) && /\(/ && !/lea|nop/ { print $1 }' disassembled | xargs)" \
+    "$(awk '$1 == "place" && $3 == 1 { print $2 }' shapes | xargs)" "what accesses memory between is in it"
+run 20 "$SKEL" --shapes ./seed.c
+is "$status" 1 "what is no skeleton has none"
+
 run 20 "$REGTRACE" skel source -dot ./seed
 is "$status" 2 "no picture of a source"
 
