@@ -111,7 +111,7 @@ static int analyze(const struct skel_wishes *w)
 
 static int skel_main(int argc, char **argv)
 {
-    struct skel_wishes w = {.format = "text", .thread = -1};
+    struct skel_wishes w = {.format = "text", .thread = -1, .compress = 1};
     struct arguments a = {.command = &command_skel, .count = argc, .words = argv, .next = 1};
     int code = TOOL_OK;
     if (!take_arguments(&w, &a, &code))
@@ -141,7 +141,12 @@ static const struct command_option skel_options[] = {
     {"rank", "LIST", "replay: of these ranks (0-3,8)", 'r'},
     {"thread", "N", "replay: of this thread", 't'},
     {"window", "N[-M]", "replay: of these windows", 'w'},
-    {"format", "text|lackey|count|binary", "replay: how accesses are written (default text)", 0},
+    {"format", "text|lackey|count|binary|hdf5", "replay: how accesses are written (default text)",
+     0},
+    {"output", "FILE", "replay -format hdf5: the new file", 'o'},
+    {"force", NULL, "replay -format hdf5: replace FILE if it is there, once the new one is whole",
+     0},
+    {"compress", "0-9", "replay -format hdf5: deflate level (default 1)", 0},
     {"jobs", "N", "replay: so many recordings at once (default: as there are processors)", 'j'},
     {NULL, NULL, NULL, 0},
 };
@@ -159,20 +164,16 @@ const struct command command_skel = {
         "something is recorded, OUT() with the expression of each access. It needs nothing else to "
         "be compiled, neither the program.\n"
         "\n"
-        "replay writes the memory accesses of a run that was recorded with -memory, in the order "
-        "of "
-        "execution, thread by thread and window by window: `PC R|W|M BYTES ADDRESS` in hexadecimal "
-        "(BYTES decimal), or as valgrind's lackey has them, without the instructions; count gives "
-        "sums, and how many values and outcomes of branches they were computed from. Lines that "
-        "begin with # say of whom. binary gives records of 24 bytes for a simulator "
-        "behind a pipe (share/doc/memory.md has them). It compiles the skeleton in the folder (by "
-        "cc, "
-        "or "
-        "what CC names) and runs it: do that with runs that you trust. Recorded are "
-        "functions of the program that match and were entered in the window, from their entry to "
-        "their return: not those that had been entered before it opened, nor libraries, nor "
-        "handlers of "
-        "signals; those that cannot be cloned are named when the program starts.\n"
+        "replay writes the memory accesses of a run that was recorded with -memory (what that "
+        "records, memory.md in the documents says), in the order of execution, by rank, process, "
+        "thread and window. It compiles the skeletons in the folder (by cc, or what CC names) and "
+        "runs them: do that with runs that you trust. Formats: text has lines `PC R|W|M BYTES "
+        "ADDRESS`, in hexadecimal but for BYTES, lackey those of valgrind's lackey, without the "
+        "instructions; lines that begin with # say of whom, and count has them alone, with how "
+        "many "
+        "values and outcomes of branches were recorded. binary has records of 24 bytes for a "
+        "simulator behind a pipe (memory.md), hdf5 makes a file for h5py "
+        "and pandas (schema.md).\n"
         "\n"
         "A line `R 8 0x603148 + 8*J + 30416*I` reads 8 bytes there (W: writes, M: both), where I "
         "counts the iterations of the outermost loop from 0 on, J those of the next within it. "
@@ -190,8 +191,9 @@ const struct command command_skel = {
         "regtrace skel analyze -function main -dot ./swim | dot -Tsvg -o main.svg\n"
         "regtrace skel source -function 'calc.*' ./swim > swim_skeleton.c\n"
         "regtrace run -o run -memory 'calc.*' -- ./swim && regtrace skel replay run | head\n"
-        "regtrace skel replay -format binary run | ./simulator\n",
+        "regtrace skel replay -format binary run | ./simulator\n"
+        "regtrace skel replay -format hdf5 -window 0-9 -o accesses.h5 run\n",
     .exits = "1: the file cannot be read, or has no such function; nothing was recorded, or it is "
-             "damaged.",
+             "damaged, or what is made of it cannot be written.",
     .main = skel_main,
 };

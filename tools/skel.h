@@ -18,7 +18,9 @@ struct skel_wishes {
     struct window_span windows;
     int64_t thread; /* -1: all */
     uint64_t jobs;  /* 0: as many as there are processors for this process */
-    bool dot, summary;
+    const char *output;
+    uint64_t compress;
+    bool dot, summary, force;
 };
 
 /* --- skel_options.c ----------------------------------------------------------------------------------------------- */
@@ -47,13 +49,26 @@ bool skel_program(char program[PATH_MAX]);
  * to be closed. */
 int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w);
 void skel_folder_close(struct skel_folder *f);
+
+/* --- skel_run.c ----------------------------------------------------------------------------------------------------- */
+
 /* Runs a program, its first word, to its end. Its exit status, -1 where it did not end by itself. */
 int skel_run(const char *const *words);
+/* What a program writes. */
+struct skel_reader {
+    FILE *file; /* NULL: nothing */
+    int pid;
+};
+/* False, and a message; skel_read_end() in any case: as skel_run(). */
+bool skel_read_begin(struct skel_reader *r, const char *const *words);
+int skel_read_end(struct skel_reader *r);
 
 /* --- what can be done with them ----------------------------------------------------------------------------------- */
 
 /* The accesses of a run, to standard output. The command's exit code. */
 int skel_replay(const struct skel_wishes *w);
+/* As HDF5 to the file that is wished for. TOOL_OK, or a message and TOOL_FAILURE. */
+int skel_hdf5(struct skel_folder *f);
 /* In the order of the folder, as text or records. enum accesses_exit. */
 int skel_ordered(struct skel_folder *f);
 /* Bytes to standard output. enum accesses_exit; why it cannot be written has been said. */

@@ -17,11 +17,6 @@
 /* Numbers of functions in recordings: more are not looked for, and replay says so. */
 #define FUNCTIONS_MOST (1u << 22)
 
-struct skel_built {
-    char name[sizeof((struct memory_head *)0)->late];
-    char path[PATH_MAX + 32]; /* "": nothing is entered */
-};
-
 static bool failed(const char *what, const char *path)
 {
     message_error("skel", "%s %s: %s", what, path, strerror(errno));

@@ -17,7 +17,10 @@ struct skel_recording {
     struct memory_head head;
 };
 
-struct skel_built;
+struct skel_built {
+    char name[sizeof((struct memory_head *)0)->late]; /* of the skeleton's C */
+    char path[PATH_MAX + 32];                         /* "": nothing is entered */
+};
 
 struct skel_builds {
     const char *folder; /* of recordings and skeletons */

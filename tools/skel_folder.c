@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static int failed(const char *what, const char *path)
@@ -53,19 +52,30 @@ static int by_thread(const void *a, const void *b)
         return x->pid < y->pid ? -1 : 1;
     if (r->program != q->program)
         return r->program < q->program ? -1 : 1;
-    return (x->tid > y->tid) - (x->tid < y->tid);
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return (x->level > y->level) - (x->level < y->level);
 }
 
-/* PID-TID.N.rec */
-static unsigned program_of(const char *name)
+/* Of PID-TID.N.rec: how many programs the process had been before. Handlers of signals have files of their own, which count in N too. */
+static unsigned program_of(const struct skel_recording *r)
 {
-    const char *dot = strchr(name, '.');
-    return dot != NULL ? (unsigned)strtoul(dot + 1, NULL, 10) : 0;
+    struct memory_head head;
+    char path[PATH_MAX];
+    unsigned programs = 0;
+    const char *slash = strrchr(r->path, '/'), *dot = slash != NULL ? strchr(slash, '.') : NULL;
+    unsigned long n = dot != NULL ? strtoul(dot + 1, NULL, 10) : 0;
+    for (unsigned long k = 0; k < n; k++)
+        if (snprintf(path, sizeof path, "%.*s.%lu.rec", (int)(dot - r->path), r->path, k) <
+                (int)sizeof path &&
+            read_head(path, &head) && head.level == 0)
+            programs++;
+    return r->head.level != 0 && programs > 0 ? programs - 1 : programs;
 }
 
 static int add(struct skel_folder *f, const char *name)
 {
-    struct skel_recording r = {.program = program_of(name)};
+    struct skel_recording r = {.program = 0};
     if (snprintf(r.path, sizeof r.path, "%s/%s", f->folder, name) >= (int)sizeof r.path)
         return TOOL_OK;
     if (!read_head(r.path, &r.head)) {
@@ -74,6 +84,7 @@ static int add(struct skel_folder *f, const char *name)
     }
     if (!is_wanted(f->wishes, &r.head))
         return TOOL_OK;
+    r.program = program_of(&r);
     struct skel_recording *more = realloc(f->list, (f->count + 1) * sizeof *more);
     if (more == NULL)
         return failed("no memory for", f->folder);
@@ -141,21 +152,4 @@ void skel_folder_close(struct skel_folder *f)
     }
     free(f->list);
     *f = (struct skel_folder){.slot = -1};
-}
-
-/* --- running others ------------------------------------------------------------------------------------------------- */
-
-int skel_run(const char *const *words)
-{
-    int status = 0;
-    (void)fflush(stdout);
-    pid_t pid = fork();
-    if (pid == 0) {
-        (void)execvp(words[0], (char *const *)words);
-        (void)fprintf(stderr, "regtrace skel: %s cannot be run: %s\n", words[0], strerror(errno));
-        _exit(127);
-    }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

@@ -48,13 +48,13 @@ static int take_thread(struct skel_wishes *w, const char *v, struct rt_error *e)
 
 static int take_format(struct skel_wishes *w, const char *v, struct rt_error *e)
 {
-    static const char *const formats[] = {"text", "lackey", "count", "binary"};
+    static const char *const formats[] = {"text", "lackey", "count", "binary", "hdf5"};
     for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
         if (strcmp(formats[k], v) == 0) {
             w->format = formats[k];
             return 0;
         }
-    return wrong(e, "format", v, "text, lackey, count or binary is legal");
+    return wrong(e, "format", v, "text, lackey, count, binary or hdf5 is legal");
 }
 
 static int take_jobs(struct skel_wishes *w, const char *v, struct rt_error *e)
@@ -62,6 +62,27 @@ static int take_jobs(struct skel_wishes *w, const char *v, struct rt_error *e)
     return argument_number(v, 1, JOBS_MOST, &w->jobs) == 0
                ? 0
                : wrong(e, "jobs", v, "a number of processes from 1 on is legal");
+}
+
+static int take_output(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    w->output = v;
+    return v[0] != '\0' ? 0 : wrong(e, "output", v, "the name of a file is legal");
+}
+
+static int take_compress(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    return argument_number(v, 0, 9, &w->compress) == 0
+               ? 0
+               : wrong(e, "compress", v, "a number from 0 to 9 is legal");
+}
+
+static int take_force(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    (void)v;
+    (void)e;
+    w->force = true;
+    return 0;
 }
 
 static int take_function(struct skel_wishes *w, const char *v, struct rt_error *e)
@@ -116,6 +137,9 @@ static const struct {
     {"window", FOR(REPLAY), take_window},
     {"format", FOR(REPLAY), take_format},
     {"jobs", FOR(REPLAY), take_jobs},
+    {"output", FOR(REPLAY), take_output},
+    {"compress", FOR(REPLAY), take_compress},
+    {"force", FOR(REPLAY), take_force},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
@@ -147,13 +171,37 @@ static int not_for(unsigned k, enum skel_action action)
     return TOOL_USAGE;
 }
 
+static bool is_given(const struct skel_wishes *w, const char *name)
+{
+    for (unsigned k = 0; k < OPTIONS; k++)
+        if (strcmp(options[k].name, name) == 0)
+            return (w->given >> k & 1) != 0;
+    return false;
+}
+
+/* Options of one format, without it or it without them. NULL: all is well. */
+static const char *contradiction(const struct skel_wishes *w)
+{
+    bool hdf5 = strcmp(w->format, "hdf5") == 0;
+    if (hdf5 && w->output == NULL)
+        return "-format hdf5 writes a file: name it by -output FILE";
+    if (!hdf5 && w->output != NULL)
+        return "-output is for -format hdf5: other formats go to standard output, which a shell "
+               "redirects";
+    if (!hdf5 && (w->force || is_given(w, "compress")))
+        return "-force and -compress are for -format hdf5";
+    if (w->dot && w->summary)
+        return "-dot and -summary are two kinds of output: one of them is legal";
+    return NULL;
+}
+
 int skel_check_options(const struct skel_wishes *w)
 {
     for (unsigned k = 0; k < OPTIONS; k++)
         if ((w->given >> k & 1) != 0 && (options[k].actions >> w->action & 1) == 0)
             return not_for(k, w->action);
-    if (w->dot && w->summary) {
-        message_error("skel", "-dot and -summary are two kinds of output: one of them is legal");
+    if (contradiction(w) != NULL) {
+        message_error("skel", "%s", contradiction(w));
         return TOOL_USAGE;
     }
     return TOOL_OK;

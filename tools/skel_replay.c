@@ -30,6 +30,11 @@ int skel_replay(const struct skel_wishes *w)
     if (f.count == 0)
         return code;
     f.builds.counts = strcmp(w->format, "count") == 0;
+    if (strcmp(w->format, "hdf5") == 0) {
+        code = code == TOOL_OK ? skel_hdf5(&f) : code; /* all of it, or none */
+        skel_folder_close(&f);
+        return code;
+    }
     /* A reader that leaves: what was started ends before this process does. */
     (void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &before);
     if (strcmp(w->format, "binary") == 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files that commands make of runs: channels and merged profiles of values. Included by writer/writer.h, which others include. */
+ * Files that commands make of runs: channels, merged profiles of values, memory accesses. Included by writer/writer.h, which others include. */
 #ifndef REGTRACE_WRITER_RESULTS_H
 #define REGTRACE_WRITER_RESULTS_H
 
+#include "base/accesses.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -119,5 +120,80 @@ struct rt_profile {
 /* What is there is overwritten; on failure it is gone. 0, or -errno with the text. */
 RT_MUST_CHECK int rt_profile_write(const char *path, const struct rt_profile *p,
                                    struct rt_error *e);
+
+/* --- memory accesses ------------------------------------------------------------------------------------------ */
+
+struct rt_accesses;      /* an accesses.h5 that is being made */
+struct rt_accesses_rows; /* the accesses of one recording in it */
+
+/* Rows of its tables, which are written as the file is finished; texts are NULL or "" where nothing is known, and remain the caller's. Addresses are
+ * those of images' files: those of a process lie `base` further. */
+struct rt_accesses_stretch {
+    uint64_t first, rows; /* of /accesses; `first` is found when the file is finished */
+    uint64_t functions;   /* entered in it */
+    int32_t rank;         /* -1: none */
+    uint32_t pid, program, thread;
+    int32_t window;
+    uint32_t end;       /* enum memory_end, or ACCESSES_OPEN */
+    uint32_t signal;    /* whose handler, 0: none */
+    uint32_t recording; /* by the order in which they were begun */
+};
+struct rt_accesses_image {
+    const char *path, *build_id;
+};
+struct rt_accesses_base {
+    int32_t rank;
+    uint32_t pid, program, image; /* row of images */
+    uint64_t base;
+};
+struct rt_accesses_function {
+    uint32_t image;
+    uint64_t address;
+    const char *name;
+};
+struct rt_accesses_loop {
+    uint32_t function;
+    int32_t parent; /* row of loops, -1: none */
+    uint32_t depth;
+    uint64_t head;
+    const char *line; /* FILE:LINE */
+};
+struct rt_accesses_place { /* an instruction */
+    uint32_t image, function;
+    int32_t loop; /* -1: in none */
+    uint64_t address;
+    const char *line;
+};
+struct rt_accesses_about {
+    const char *program;
+    struct rt_accesses_stretch *stretches;
+    size_t stretch_count;
+    const struct rt_accesses_image *images;
+    size_t image_count;
+    const struct rt_accesses_base *bases;
+    size_t base_count;
+    const struct rt_accesses_function *functions;
+    size_t function_count;
+    const struct rt_accesses_loop *loops;
+    size_t loop_count;
+    const struct rt_accesses_place *places;
+    size_t place_count;
+};
+
+/* Make it; what is there is overwritten. deflate: 0 to 9. Several threads may write, each its own rows. 0, or -errno with the text. */
+RT_MUST_CHECK int rt_accesses_open(struct rt_accesses **accesses, const char *path,
+                                   unsigned deflate, struct rt_error *e);
+/* name: of the dataset, in which the recording's rows are. Recordings have the order in which they are begun. */
+RT_MUST_CHECK int rt_accesses_begin(struct rt_accesses *a, const char *name,
+                                    struct rt_accesses_rows **rows, struct rt_error *e);
+/* Memory: three chunks of 768 KiB while rows come. */
+RT_MUST_CHECK int rt_accesses_put(struct rt_accesses_rows *rows, const struct accesses_record *list,
+                                  size_t count, struct rt_error *e);
+/* No rows come for a while: gives back memory. */
+void rt_accesses_rest(struct rt_accesses_rows *rows);
+/* Complete it; a is gone, whatever comes of it. Of a failure the file is as it then is. */
+RT_MUST_CHECK int rt_accesses_finish(struct rt_accesses *a, const struct rt_accesses_about *about,
+                                     struct rt_error *e);
+void rt_accesses_discard(struct rt_accesses *a);
 
 #endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Programs that `regtrace skel` runs to their end: compilers, and regtrace-skel where it says what a skeleton has. */
+#include "tools/skel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+/* out: its standard output, -1: ours. */
+static pid_t start(const char *const *words, int out)
+{
+    (void)fflush(stdout);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (out < 0 || dup2(out, STDOUT_FILENO) >= 0)
+        (void)execvp(words[0], (char *const *)words);
+    (void)fprintf(stderr, "regtrace skel: %s cannot be run: %s\n", words[0], strerror(errno));
+    _exit(127);
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int skel_run(const char *const *words)
+{
+    return wait_for(start(words, -1));
+}
+
+bool skel_read_begin(struct skel_reader *r, const char *const *words)
+{
+    int ends[2];
+    *r = (struct skel_reader){.pid = -1};
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        message_error("skel", "no pipe can be made: %s", strerror(errno));
+        return false;
+    }
+    r->pid = start(words, ends[1]);
+    (void)close(ends[1]);
+    r->file = fdopen(ends[0], "re");
+    if (r->file == NULL)
+        (void)close(ends[0]);
+    return r->pid > 0 && r->file != NULL;
+}
+
+int skel_read_end(struct skel_reader *r)
+{
+    if (r->file != NULL)
+        (void)fclose(r->file);
+    return wait_for(r->pid);
+}
