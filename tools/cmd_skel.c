@@ -147,6 +147,7 @@ static const struct command_option skel_options[] = {
     {"force", NULL, "replay -format hdf5: replace FILE if it is there, once the new one is whole",
      0},
     {"compress", "0-9", "replay -format hdf5: deflate level (default 1)", 0},
+    {"follow", NULL, "replay: while the program runs, until its processes have ended", 0},
     {"jobs", "N", "replay: so many recordings at once (default: as there are processors)", 'j'},
     {NULL, NULL, NULL, 0},
 };

@@ -20,7 +20,7 @@ struct skel_wishes {
     uint64_t jobs;  /* 0: as many as there are processors for this process */
     const char *output;
     uint64_t compress;
-    bool dot, summary, force;
+    bool dot, summary, force, follow;
 };
 
 /* --- skel_options.c ----------------------------------------------------------------------------------------------- */
@@ -37,17 +37,24 @@ size_t skel_jobs(const struct skel_wishes *w, size_t most);
 struct skel_folder {
     const struct skel_wishes *wishes;
     char program[PATH_MAX], folder[PATH_MAX]; /* regtrace-skel; where recordings are */
-    struct skel_recording *list;              /* by rank, process, program of it, thread */
+    struct skel_recording **list; /* those found at once by rank, process, program of it, thread */
     size_t count;
     struct skel_builds builds;
+    bool is_open;
     int slot; /* of the builds' folder: output_note() */
 };
 
 /* Where regtrace-skel is. False, and a message. */
 bool skel_program(char program[PATH_MAX]);
-/* Those that are wished for. TOOL_OK; or a message and TOOL_FAILURE: then there may be some all the same, beside damaged ones. With any, it is
- * to be closed. */
+/* Without recordings yet. TOOL_OK, or a message and TOOL_FAILURE; to be closed in any case. */
 int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w);
+/* Recordings that are wished for and not in the list yet go behind it. grows: the program still runs, so that some are not ready. TOOL_OK; or
+ * TOOL_FAILURE and a message: some are damaged. */
+int skel_folder_look(struct skel_folder *f, bool grows);
+/* Why there are none: a message. TOOL_FAILURE. */
+int skel_folder_lacks(const struct skel_folder *f);
+/* The head as it is now; false: it is damaged, and as it was. */
+bool skel_recording_refresh(struct skel_recording *r);
 void skel_folder_close(struct skel_folder *f);
 
 /* --- skel_run.c ----------------------------------------------------------------------------------------------------- */
@@ -65,11 +72,11 @@ int skel_read_end(struct skel_reader *r);
 
 /* --- what can be done with them ----------------------------------------------------------------------------------- */
 
-/* The accesses of a run, to standard output. The command's exit code. */
+/* The accesses of a run. The command's exit code. */
 int skel_replay(const struct skel_wishes *w);
 /* As HDF5 to the file that is wished for. TOOL_OK, or a message and TOOL_FAILURE. */
 int skel_hdf5(struct skel_folder *f);
-/* In the order of the folder, as text or records. enum accesses_exit. */
+/* To standard output, in the order of the folder, as text or records. enum accesses_exit. */
 int skel_ordered(struct skel_folder *f);
 /* Bytes to standard output. enum accesses_exit; why it cannot be written has been said. */
 int skel_put(const void *bytes, size_t n);

@@ -2,7 +2,6 @@
  * See skel_build.h. Compilers take long for skeletons of large programs: only what is entered is compiled. */
 #include "tools/skel_build.h"
 
-#include "tools/run.h"
 #include "tools/skel.h"
 
 #include <errno.h>
@@ -10,12 +9,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Numbers of functions in recordings: more are not looked for, and replay says so. */
 #define FUNCTIONS_MOST (1u << 22)
+#define SOON (UINT64_C(8) << 20) /* bytes of a recording */
+enum { PIECE = 1 << 20 };
 
 static bool failed(const char *what, const char *path)
 {
@@ -23,11 +22,10 @@ static bool failed(const char *what, const char *path)
     return false;
 }
 
-bool skel_builds_open(struct skel_builds *b, const char *folder, const struct skel_recording *list,
-                      size_t count)
+bool skel_builds_open(struct skel_builds *b, const char *folder)
 {
     const char *temporary = getenv("TMPDIR");
-    *b = (struct skel_builds){.folder = folder, .list = list, .count = count};
+    *b = (struct skel_builds){.folder = folder};
     int n = snprintf(b->temporary, sizeof b->temporary, "%s/regtrace-skel-XXXXXX",
                      temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp");
     if (n >= (int)sizeof b->temporary || mkdtemp(b->temporary) == NULL)
@@ -37,102 +35,183 @@ bool skel_builds_open(struct skel_builds *b, const char *folder, const struct sk
 
 void skel_builds_close(struct skel_builds *b)
 {
-    for (size_t i = 0; i < b->built_count; i++)
-        if (b->built[i].path[0] != '\0')
-            (void)unlink(b->built[i].path);
+    for (size_t i = 0; i < b->built_count; i++) {
+        if (b->built[i]->path[0] != '\0')
+            (void)unlink(b->built[i]->path);
+        free(b->built[i]->functions);
+        free(b->built[i]);
+    }
     (void)rmdir(b->temporary);
     free(b->built);
 }
 
-/* What may be numbers of functions that are entered (isa/skel/stream.h: a token, and 4 bytes): more than there are, but none is missing. */
-static void note_entered(const char *path, uint32_t first, uint32_t count, uint8_t *entered)
+/* --- which functions ---------------------------------------------------------------------------------------------------- */
+
+struct selection {
+    uint8_t bits[FUNCTIONS_MOST / 8];
+    uint8_t piece[PIECE];
+};
+
+static void select_one(struct selection *s, uint32_t n)
 {
-    enum { TOKEN_ENTER = 1 };
-    struct stat st;
+    s->bits[n / 8] |= (uint8_t)(1u << n % 8);
+}
+
+static bool is_selected(const struct selection *s, uint32_t n)
+{
+    return (s->bits[n / 8] >> n % 8 & 1) != 0;
+}
+
+/* What may be numbers of functions that are entered (isa/skel/stream.h: a token, and 4 bytes), from `first` on, in a part of a file: more than
+ * there are, but none is missing. */
+static void note_entered(struct selection *s, const char *path, uint32_t first, uint32_t count,
+                         uint64_t from, uint64_t to)
+{
+    enum { TOKEN_ENTER = 1, ENTRY = 5 };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const uint8_t *p = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0
-                           ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                           : MAP_FAILED;
+    size_t have = 0;
+    while (fd >= 0 && from < to) {
+        ssize_t got = pread(fd, s->piece + have, PIECE - have, (off_t)from);
+        if (got <= 0)
+            break;
+        have += (size_t)got;
+        from += (uint64_t)got;
+        const uint8_t *at = s->piece, *end = at + have;
+        while ((at = memchr(at, TOKEN_ENTER, (size_t)(end - at))) != NULL && end - at >= ENTRY) {
+            uint32_t n;
+            memcpy(&n, ++at, sizeof n);
+            if (n - first < count)
+                select_one(s, n - first);
+        }
+        /* An entry may go on in the next piece. */
+        have = at != NULL ? (size_t)(end - at) : 0;
+        if (have > 0)
+            memmove(s->piece, at, have);
+    }
     if (fd >= 0)
         (void)close(fd);
-    if (p == MAP_FAILED)
-        return;
-    const uint8_t *end = p + st.st_size, *at = p;
-    while ((at = memchr(at, TOKEN_ENTER, (size_t)(end - at))) != NULL && end - at >= 5) {
-        uint32_t n;
-        memcpy(&n, ++at, sizeof n);
-        n -= first;
-        if (n < count)
-            entered[n / 8] |= (uint8_t)(1u << n % 8);
-    }
-    (void)munmap((void *)(uintptr_t)p, (size_t)st.st_size);
 }
 
 /* In all recordings that have this skeleton. */
-static void note_all(const struct skel_builds *b, const char *name, uint8_t *entered)
+static void note_all(const struct skel_builds *b, const char *name, struct selection *s)
 {
     for (size_t i = 0; i < b->count; i++) {
-        const struct memory_head *h = &b->list[i].head;
+        const struct memory_head *h = &b->list[i]->head;
         for (uint32_t k = 0; k < h->image_count; k++)
             if (strcmp(h->images[k].skeleton, name) == 0)
-                note_entered(b->list[i].path, h->images[k].first,
+                note_entered(s, b->list[i]->path, h->images[k].first,
                              h->images[k].count < FUNCTIONS_MOST ? h->images[k].count
                                                                  : FUNCTIONS_MOST,
-                             entered);
+                             0, UINT64_MAX);
         if (strcmp(h->late, name) == 0)
-            note_entered(b->list[i].path, 0, FUNCTIONS_MOST, entered);
+            note_entered(s, b->list[i]->path, 0, FUNCTIONS_MOST, 0, UINT64_MAX);
     }
 }
 
-/* How many functions are selected; -1: it cannot be written. */
-static int write_selection(const struct skel_builds *b, const char *name, const char *path)
+/* False: it cannot be written. */
+static bool write_selection(const struct selection *s, bool counts, const char *path,
+                            struct skel_built *out)
 {
-    uint8_t *entered = calloc(FUNCTIONS_MOST / 8, 1);
-    FILE *out = entered != NULL ? fopen(path, "we") : NULL;
-    int count = 0;
-    if (out == NULL) {
-        free(entered);
-        return -1;
-    }
-    note_all(b, name, entered);
-    (void)fputs(b->counts ? "#define SKELETON_COUNTS\n#define SKELETON_SOME\n"
-                          : "#define SKELETON_SOME\n",
-                out);
-    for (uint32_t n = 0; n < FUNCTIONS_MOST; n++) {
-        bool is = (entered[n / 8] >> n % 8 & 1) != 0;
-        if (is)
-            (void)fprintf(out, "#define SKELETON_%" PRIu32 "\n", n);
-        count += is;
-    }
-    free(entered);
-    bool bad = ferror(out) != 0;
-    return fclose(out) == 0 && !bad ? count : -1;
+    FILE *file = fopen(path, "we");
+    if (file == NULL)
+        return false;
+    (void)fputs(counts ? "#define SKELETON_COUNTS\n#define SKELETON_SOME\n"
+                       : "#define SKELETON_SOME\n",
+                file);
+    for (uint32_t n = 0; n < FUNCTIONS_MOST; n++)
+        out->count += is_selected(s, n);
+    out->functions = malloc((out->count + 1) * sizeof *out->functions);
+    out->count = 0;
+    for (uint32_t n = 0; n < FUNCTIONS_MOST && out->functions != NULL; n++)
+        if (is_selected(s, n)) {
+            (void)fprintf(file, "#define SKELETON_%" PRIu32 "\n", n);
+            out->functions[out->count++] = n;
+        }
+    bool bad = ferror(file) != 0 || out->functions == NULL;
+    return fclose(file) == 0 && !bad;
 }
 
-static bool compile(const struct skel_builds *b, const char *name, struct skel_built *out)
+/* --- compiling ------------------------------------------------------------------------------------------------------------ */
+
+/* Late skeletons grow while the program runs, a function at a time, of which the last may not be whole. The same file, or a copy of what is. */
+static bool whole_part(const struct skel_builds *b, const char *source, char part[PATH_MAX + 64])
 {
-    char source[PATH_MAX + 64], some[PATH_MAX + 32];
+    static const char last[] = "\n#endif\n";
+    FILE *in = fopen(source, "re"), *out = NULL;
+    char *text = NULL;
+    size_t room = 0;
+    (void)snprintf(part, PATH_MAX + 64, "%s", source);
+    /* No byte of it is 0. */
+    ssize_t n = in != NULL ? getdelim(&text, &room, '\0', in) : -1;
+    if (in != NULL)
+        (void)fclose(in);
+    char *end = NULL;
+    for (char *p = n > 0 ? text : NULL; p != NULL && (p = strstr(p, last)) != NULL; p++)
+        end = p + sizeof last - 1;
+    bool good = n > 0;
+    if (good && end != text + n) {
+        (void)snprintf(part, PATH_MAX + 64, "%s/part.c", b->temporary);
+        out = fopen(part, "we");
+        good = out != NULL && fwrite(text, 1, end != NULL ? (size_t)(end - text) : 0, out) ==
+                                  (end != NULL ? (size_t)(end - text) : 0);
+        good = out != NULL && fclose(out) == 0 && good;
+    }
+    free(text);
+    return good;
+}
+
+static bool run_compiler(const char *some, const char *source, const char *out)
+{
     const char *compiler = getenv("CC");
     compiler = compiler != NULL && compiler[0] != '\0' ? compiler : "cc";
-    (void)snprintf(source, sizeof source, "%s/%s", b->folder, name);
+    const char *const words[] = {compiler, "-include", some, "-O1",  "-w", "-shared",
+                                 "-fPIC",  "-o",       out,  source, NULL};
+    if (skel_run(words) == 0)
+        return true;
+    message_error("skel", "%s cannot be compiled by %s (the variable CC names another C compiler)",
+                  source, compiler);
+    return false;
+}
+
+static bool compile(const struct skel_builds *b, const struct selection *s, struct skel_built *out)
+{
+    char source[PATH_MAX + 64], part[PATH_MAX + 64], some[PATH_MAX + 32];
+    (void)snprintf(source, sizeof source, "%s/%s", b->folder, out->name);
     (void)snprintf(out->path, sizeof out->path, "%s/%zu.so", b->temporary, b->built_count);
     (void)snprintf(some, sizeof some, "%s/some.h", b->temporary);
-    const char *const words[] = {compiler, "-include", some,      "-O1",  "-w", "-shared",
-                                 "-fPIC",  "-o",       out->path, source, NULL};
-    if (access(source, R_OK) != 0)
+    if (access(source, R_OK) != 0 || !whole_part(b, source, part))
         return failed("no skeleton:", source);
-    int count = write_selection(b, name, some);
-    int status = count > 0 ? skel_run(words) : 0;
+    bool written = write_selection(s, b->counts, some, out);
+    bool good = written && (out->count == 0 || run_compiler(some, part, out->path));
+    if (!written)
+        (void)failed("cannot be written:", some);
     (void)unlink(some);
-    if (count < 0)
-        return failed("cannot be written:", some);
-    if (count == 0)
+    if (strcmp(part, source) != 0)
+        (void)unlink(part);
+    if (out->count == 0)
         out->path[0] = '\0';
-    if (status != 0)
-        message_error("skel",
-                      "%s cannot be compiled by %s (the variable CC names another C compiler)",
-                      source, compiler);
-    return status == 0;
+    return good;
+}
+
+/* With what is selected; NULL, and a message. */
+static const char *add(struct skel_builds *b, const char *name, const struct selection *s)
+{
+    struct skel_built **more = realloc(b->built, (b->built_count + 1) * sizeof *more),
+                      *built = calloc(1, sizeof *built);
+    if (more != NULL)
+        b->built = more;
+    if (more == NULL || built == NULL) {
+        free(built);
+        return failed("no memory for", name), NULL;
+    }
+    (void)snprintf(built->name, sizeof built->name, "%s", name);
+    if (s != NULL && !compile(b, s, built)) {
+        free(built->functions);
+        free(built);
+        return NULL;
+    }
+    b->built[b->built_count++] = built;
+    return built->path;
 }
 
 const char *skel_build(struct skel_builds *b, const struct skel_recording *r, int image)
@@ -140,18 +219,57 @@ const char *skel_build(struct skel_builds *b, const struct skel_recording *r, in
     const char *name = image < 0 ? r->head.late : r->head.images[image].skeleton;
     char late[PATH_MAX + 64];
     for (size_t i = 0; i < b->built_count; i++)
-        if (strcmp(b->built[i].name, name) == 0)
-            return b->built[i].path;
-    struct skel_built *more = realloc(b->built, (b->built_count + 1) * sizeof *more);
-    if (more == NULL)
-        return failed("no memory for", name), NULL;
-    b->built = more;
-    struct skel_built *built = &b->built[b->built_count];
-    *built = (struct skel_built){.path = ""};
-    (void)snprintf(built->name, sizeof built->name, "%s", name);
+        if (strcmp(b->built[i]->name, name) == 0)
+            return b->built[i]->path;
     (void)snprintf(late, sizeof late, "%s/%s", b->folder, name);
-    if ((image >= 0 || access(late, F_OK) == 0) && !compile(b, name, built))
+    if (image < 0 && access(late, F_OK) != 0)
+        return "";
+    struct selection *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return failed("no memory for", name), NULL;
+    note_all(b, name, s);
+    const char *path = add(b, name, s);
+    free(s);
+    return path;
+}
+
+/* --- while the program runs ----------------------------------------------------------------------------------------------- */
+
+static bool has(const struct skel_built *built, uint32_t function)
+{
+    for (size_t k = 0; k < built->count; k++)
+        if (built->functions[k] == function)
+            return true;
+    return false;
+}
+
+const char *skel_build_more(struct skel_builds *b, const struct skel_recording *r, uint32_t number,
+                            uint64_t from, int *image)
+{
+    const struct memory_head *h = &r->head;
+    uint32_t k = 0;
+    while (k < h->image_count && number - h->images[k].first >= h->images[k].count)
+        k++;
+    bool late = k == h->image_count;
+    const char *name = late ? h->late : h->images[k].skeleton;
+    uint32_t first = late ? 0 : h->images[k].first,
+             count =
+                 late || h->images[k].count > FUNCTIONS_MOST ? FUNCTIONS_MOST : h->images[k].count;
+    *image = late ? -1 : (int)k;
+    for (size_t i = 0; i < b->built_count; i++)
+        if (strcmp(b->built[i]->name, name) == 0 && has(b->built[i], number - first))
+            return b->built[i]->path;
+    struct selection *s = number - first < count ? calloc(1, sizeof *s) : NULL;
+    if (s == NULL)
         return NULL;
-    b->built_count++;
-    return built->path;
+    select_one(s, number - first);
+    note_entered(s, r->path, first, count, MEMORY_LOG + from, MEMORY_LOG + from + SOON);
+    note_entered(s, r->path, first, count, MEMORY_PAGE, MEMORY_LOG); /* the log's last bytes */
+    for (size_t i = 0; i < b->built_count; i++)
+        for (size_t n = 0; strcmp(b->built[i]->name, name) == 0 && n < b->built[i]->count; n++)
+            s->bits[b->built[i]->functions[n] / 8] &=
+                (uint8_t) ~(1u << b->built[i]->functions[n] % 8);
+    const char *path = add(b, name, s);
+    free(s);
+    return path;
 }

@@ -12,32 +12,37 @@
 /* A recording: a thread's, in one of the programs that a process has been. */
 struct skel_recording {
     char path[PATH_MAX];
-    unsigned
-        program; /* how many programs the process had been before, of those that have recordings */
+    unsigned program; /* how many with recordings the process had been before */
     struct memory_head head;
 };
 
+/* Some functions of a skeleton. */
 struct skel_built {
     char name[sizeof((struct memory_head *)0)->late]; /* of the skeleton's C */
     char path[PATH_MAX + 32];                         /* "": nothing is entered */
+    uint32_t *functions;                              /* those that were selected, by number */
+    size_t count;
 };
 
 struct skel_builds {
-    const char *folder; /* of recordings and skeletons */
-    const struct skel_recording *list;
+    const char *folder;                 /* of recordings and skeletons */
+    struct skel_recording *const *list; /* all that may be built for */
     size_t count;
     char temporary[PATH_MAX]; /* a folder of ours */
     bool counts;              /* they count what they read (isa/skel/prelude.c); false as opened */
-    struct skel_built *built;
+    struct skel_built **built;
     size_t built_count;
 };
 
 /* False, with a message: no folder can be made. */
-bool skel_builds_open(struct skel_builds *b, const char *folder, const struct skel_recording *list,
-                      size_t count);
-/* The compiled skeleton's path, which stays theirs: that of image number `image` of this recording, or the late ones (-1); "": nothing of it
- * was entered. NULL: it cannot be compiled; a message says why. */
+bool skel_builds_open(struct skel_builds *b, const char *folder);
+/* The compiled skeleton's path, which stays theirs: that of image number `image` of this recording, or the late ones (-1), with what has been
+ * entered in all recordings; "": nothing of it was. NULL: it cannot be compiled; a message says why. */
 const char *skel_build(struct skel_builds *b, const struct skel_recording *r, int image);
+/* One that has that function of the recording, and those that may be entered soon behind that offset of its log. *image: as above. NULL: no
+ * skeleton has it, or a message. */
+const char *skel_build_more(struct skel_builds *b, const struct skel_recording *r, uint32_t number,
+                            uint64_t from, int *image);
 void skel_builds_close(struct skel_builds *b);
 
 #endif

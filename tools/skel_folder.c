@@ -37,6 +37,15 @@ static bool read_head(const char *path, struct memory_head *head)
     return good;
 }
 
+bool skel_recording_refresh(struct skel_recording *r)
+{
+    struct memory_head head;
+    bool good = read_head(r->path, &head);
+    if (good)
+        r->head = head;
+    return good;
+}
+
 static bool is_wanted(const struct skel_wishes *w, const struct memory_head *h)
 {
     return rank_list_has(&w->ranks, h->rank) && (w->thread < 0 || w->thread == (int64_t)h->tid);
@@ -44,7 +53,8 @@ static bool is_wanted(const struct skel_wishes *w, const struct memory_head *h)
 
 static int by_thread(const void *a, const void *b)
 {
-    const struct skel_recording *r = a, *q = b;
+    const struct skel_recording *r = *(struct skel_recording *const *)a,
+                                *q = *(struct skel_recording *const *)b;
     const struct memory_head *x = &r->head, *y = &q->head;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
@@ -73,51 +83,74 @@ static unsigned program_of(const struct skel_recording *r)
     return r->head.level != 0 && programs > 0 ? programs - 1 : programs;
 }
 
-static int add(struct skel_folder *f, const char *name)
+static bool is_known(const struct skel_folder *f, const char *path)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (strcmp(f->list[i]->path, path) == 0)
+            return true;
+    return false;
+}
+
+/* A recording that nobody writes yet has no stretch, and does not know its rank. */
+static int add(struct skel_folder *f, const char *name, bool grows)
 {
     struct skel_recording r = {.program = 0};
-    if (snprintf(r.path, sizeof r.path, "%s/%s", f->folder, name) >= (int)sizeof r.path)
+    if (snprintf(r.path, sizeof r.path, "%s/%s", f->folder, name) >= (int)sizeof r.path ||
+        is_known(f, r.path))
         return TOOL_OK;
-    if (!read_head(r.path, &r.head)) {
+    bool good = read_head(r.path, &r.head);
+    if (!good && !grows)
         message_error("skel", "%s is no recording of memory accesses, or damaged", r.path);
-        return TOOL_FAILURE;
-    }
+    if (!good)
+        return grows ? TOOL_OK : TOOL_FAILURE;
+    /* It knows its rank before the first stretch is there: what was read from the head with that may be of before. */
+    if (grows && (r.head.closed == 0 || !skel_recording_refresh(&r)))
+        return TOOL_OK;
     if (!is_wanted(f->wishes, &r.head))
         return TOOL_OK;
     r.program = program_of(&r);
-    struct skel_recording *more = realloc(f->list, (f->count + 1) * sizeof *more);
-    if (more == NULL)
+    struct skel_recording **more = realloc(f->list, (f->count + 1) * sizeof *more),
+                          *copy = malloc(sizeof *copy);
+    if (more != NULL)
+        f->builds.list = f->list = more;
+    if (more == NULL || copy == NULL) {
+        free(copy);
         return failed("no memory for", f->folder);
-    f->list = more;
-    f->list[f->count++] = r;
+    }
+    *copy = r;
+    f->list[f->count++] = copy;
+    f->builds.count = f->count;
     return TOOL_OK;
 }
 
-static int find(struct skel_folder *f)
+int skel_folder_look(struct skel_folder *f, bool grows)
 {
     int code = TOOL_OK;
-    (void)snprintf(f->folder, sizeof f->folder, "%.4000s/" MEMORY_FOLDER, f->wishes->path);
+    size_t known = f->count;
     DIR *d = opendir(f->folder);
-    if (d == NULL) {
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+        const char *dot = strrchr(e->d_name, '.');
+        if (dot != NULL && strcmp(dot, ".rec") == 0 && add(f, e->d_name, grows) != TOOL_OK)
+            code = TOOL_FAILURE;
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    if (f->count > known)
+        qsort(f->list + known, f->count - known, sizeof *f->list, by_thread);
+    return code;
+}
+
+int skel_folder_lacks(const struct skel_folder *f)
+{
+    struct stat st;
+    if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) || access(f->folder, R_OK | X_OK) != 0)
         message_error("skel",
                       "%s has no memory accesses: it is the folder of no run, or of one without "
                       "-memory (regtrace run -memory REGEX PROGRAM)",
                       f->wishes->path);
-        return TOOL_FAILURE;
-    }
-    for (struct dirent *e; (e = readdir(d)) != NULL;) {
-        const char *dot = strrchr(e->d_name, '.');
-        if (dot != NULL && strcmp(dot, ".rec") == 0 && add(f, e->d_name) != TOOL_OK)
-            code = TOOL_FAILURE;
-    }
-    (void)closedir(d);
-    if (f->count != 0)
-        qsort(f->list, f->count, sizeof *f->list, by_thread);
-    else if (code == TOOL_OK) {
+    else
         message_error("skel", "nothing was recorded in %s of these ranks and threads", f->folder);
-        code = TOOL_FAILURE;
-    }
-    return code;
+    return TOOL_FAILURE;
 }
 
 /* --- the folder ----------------------------------------------------------------------------------------------------- */
@@ -125,31 +158,27 @@ static int find(struct skel_folder *f)
 int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w)
 {
     *f = (struct skel_folder){.wishes = w, .slot = -1};
+    (void)snprintf(f->folder, sizeof f->folder, "%.4000s/" MEMORY_FOLDER, w->path);
     if (!skel_program(f->program))
         return TOOL_FAILURE;
-    int code = find(f);
-    if (f->count == 0)
-        return code;
     output_catch_signals();
     output_hold_signals();
-    bool good = skel_builds_open(&f->builds, f->folder, f->list, f->count);
-    f->slot = good ? output_note(f->builds.temporary) : -1;
+    f->is_open = skel_builds_open(&f->builds, f->folder);
+    f->slot = f->is_open ? output_note(f->builds.temporary) : -1;
     output_release_signals();
-    if (good)
-        return code;
-    f->count = 0;
-    skel_folder_close(f);
-    return TOOL_FAILURE;
+    return f->is_open ? TOOL_OK : TOOL_FAILURE;
 }
 
 void skel_folder_close(struct skel_folder *f)
 {
-    if (f->count != 0) {
+    if (f->is_open) {
         output_hold_signals();
         skel_builds_close(&f->builds);
         output_forget(f->slot);
         output_release_signals();
     }
+    for (size_t i = 0; i < f->count; i++)
+        free(f->list[i]);
     free(f->list);
     *f = (struct skel_folder){.slot = -1};
 }

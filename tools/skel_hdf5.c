@@ -13,15 +13,15 @@
 
 static const struct output_kind kind = {.option = "output"};
 
-enum { RECORDS = 1 << 15, LANES_MOST = 256 };
+enum { RECORDS = 1 << 15 };
 
 struct hdf5 {
     struct skel_folder *folder;
     struct rt_accesses *file;
-    pthread_mutex_t lock; /* of what follows, and lanes' `done` */
-    pthread_cond_t ended;
-    size_t running;
-    bool unwritten; /* the file cannot be written, which has been said */
+    struct lane **lanes; /* as the folder's list; NULL: nothing has come of it yet */
+    size_t count;
+    pthread_mutex_t lock; /* of `unwritten` */
+    bool unwritten;       /* the file cannot be written, which has been said */
 };
 
 /* A recording on its way. */
@@ -29,10 +29,10 @@ struct lane {
     struct hdf5 *whole;
     const struct skel_recording *recording;
     uint32_t number;
-    struct skel_player player;
-    struct rt_accesses_rows *rows;
+    int in; /* from the process that replays it, read by the thread */
     pthread_t thread;
-    bool started, done;
+    bool started;
+    struct rt_accesses_rows *rows;
     struct rt_accesses_stretch *stretches;
     size_t stretch_count;
     bool inside; /* a stretch, the last of them */
@@ -118,14 +118,14 @@ static bool take_records(struct lane *l, const struct accesses_record *list, siz
     return true;
 }
 
-/* All that comes through the pipe. */
+/* All that comes through the pipe. Who writes into it ends where nobody reads. */
 static bool take_all(struct lane *l)
 {
     size_t have = 0, most = RECORDS * sizeof(struct accesses_record);
     char *room = malloc(most);
     bool good = room != NULL || no_memory();
     while (good) {
-        ssize_t n = read(l->player.out, room + have, most - have);
+        ssize_t n = read(l->in, room + have, most - have);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -144,95 +144,105 @@ static bool take_all(struct lane *l)
 static void *run_lane(void *argument)
 {
     struct lane *l = argument;
-    struct hdf5 *h = l->whole;
-    bool good = take_all(l);
-    if (!good)
-        skel_player_stop(&l->player);
-    else if (skel_player_wait(&l->player, l->recording) != ACCESSES_DONE)
-        good = false;
-    if (l->rows != NULL)
-        rt_accesses_rest(l->rows);
-    (void)pthread_mutex_lock(&h->lock);
-    l->failed = !good || l->inside;
-    l->done = true;
-    h->running--;
-    (void)pthread_cond_signal(&h->ended);
-    (void)pthread_mutex_unlock(&h->lock);
+    l->failed = !take_all(l);
+    (void)close(l->in);
+    rt_accesses_rest(l->rows);
     return NULL;
 }
 
 /* --- lanes ----------------------------------------------------------------------------------------------------------- */
 
-static bool start(struct lane *l)
+static int opens(void *context, size_t i)
 {
-    struct hdf5 *h = l->whole;
+    (void)context;
+    (void)i;
+    return SKEL_PIPE;
+}
+
+/* The file's dataset has the recording's name, without .rec. */
+static struct lane *make_lane(struct hdf5 *h, size_t i)
+{
     struct rt_error e = {{0}};
-    const struct skel_play how = {
-        .folder = h->folder, .recording = l->recording, .format = "binary", .out = SKEL_PIPE};
+    struct lane *l = calloc(1, sizeof *l);
     char name[64];
-    const char *slash = strrchr(l->recording->path, '/');
-    (void)snprintf(name, sizeof name, "%.60s", slash != NULL ? slash + 1 : l->recording->path);
+    const char *path = h->folder->list[i]->path, *slash = strrchr(path, '/');
+    (void)snprintf(name, sizeof name, "%.60s", slash != NULL ? slash + 1 : path);
     name[strlen(name) - strlen(".rec")] = '\0';
-    if (rt_accesses_begin(h->file, name, &l->rows, &e) != 0)
-        return unwritten(h, &e);
-    if (!skel_player_start(&l->player, &how))
-        return false;
-    (void)pthread_mutex_lock(&h->lock);
-    l->started = pthread_create(&l->thread, NULL, run_lane, l) == 0;
-    h->running += l->started;
-    (void)pthread_mutex_unlock(&h->lock);
-    if (!l->started) {
-        message_error("skel", "no thread can be made");
-        skel_player_stop(&l->player);
+    if (l == NULL) {
+        (void)no_memory();
+        return NULL;
     }
+    *l = (struct lane){.whole = h, .recording = h->folder->list[i], .number = (uint32_t)i};
+    if (rt_accesses_begin(h->file, name, &l->rows, &e) == 0)
+        return l;
+    (void)unwritten(h, &e);
+    free(l);
+    return NULL;
+}
+
+/* Datasets come in the order of the list. */
+static bool make_lanes(struct hdf5 *h)
+{
+    struct lane **more = realloc(h->lanes, (h->folder->count + 1) * sizeof *more);
+    if (more == NULL)
+        return no_memory();
+    h->lanes = more;
+    for (; h->count < h->folder->count; h->count++)
+        if ((h->lanes[h->count] = make_lane(h, h->count)) == NULL)
+            return false;
+    return true;
+}
+
+static bool begins(void *context, size_t i, struct skel_player *p)
+{
+    struct hdf5 *h = context;
+    if (!make_lanes(h))
+        return false;
+    struct lane *l = h->lanes[i];
+    l->in = p->out;
+    l->started = pthread_create(&l->thread, NULL, run_lane, l) == 0;
+    if (l->started)
+        p->out = -1;
+    else
+        message_error("skel", "no thread can be made");
     return l->started;
 }
 
-/* Until fewer than that many run. False: one has failed. */
-static bool wait_for_room(struct hdf5 *h, struct lane *lanes, size_t count, size_t jobs)
+/* All of it, or no file: one that fails ends all. */
+static int ended(void *context, size_t i, int status)
 {
-    bool good = true;
-    (void)pthread_mutex_lock(&h->lock);
-    while (h->running >= jobs)
-        (void)pthread_cond_wait(&h->ended, &h->lock);
-    for (size_t i = 0; i < count; i++) {
-        struct lane *l = &lanes[i];
-        if (l->started && l->done) {
-            (void)pthread_join(l->thread, NULL);
-            l->started = false;
-        }
-        good = good && !l->failed;
-    }
-    (void)pthread_mutex_unlock(&h->lock);
-    return good;
+    struct hdf5 *h = context;
+    struct lane *l = i < h->count ? h->lanes[i] : NULL;
+    if (l == NULL || !l->started)
+        return ACCESSES_UNWRITTEN;
+    (void)pthread_join(l->thread, NULL);
+    l->started = false;
+    return status == ACCESSES_DONE && !l->failed && !l->inside ? ACCESSES_DONE : ACCESSES_UNWRITTEN;
 }
 
-static bool run_lanes(struct hdf5 *h, struct lane *lanes)
+static bool run_lanes(struct hdf5 *h)
 {
-    const struct skel_folder *f = h->folder;
-    size_t jobs = skel_jobs(f->wishes, LANES_MOST), i = 0;
-    bool good = true;
-    for (; i < f->count && good; i++) {
-        good = wait_for_room(h, lanes, i, jobs);
-        lanes[i] = (struct lane){.whole = h, .recording = &f->list[i], .number = (uint32_t)i};
-        good = good && start(&lanes[i]);
-    }
-    return wait_for_room(h, lanes, i, 1) && good;
+    const struct skel_use use = {
+        .format = "binary", .opens = opens, .begins = begins, .ended = ended, .context = h};
+    int status =
+        h->folder->wishes->follow ? skel_follow(h->folder, &use) : skel_each(h->folder, &use);
+    return status == ACCESSES_DONE && make_lanes(h);
 }
 
 /* --- tables ---------------------------------------------------------------------------------------------------------- */
 
-static bool gather_stretches(const struct skel_folder *f, const struct lane *lanes,
-                             struct rt_accesses_about *about)
+static bool gather_stretches(const struct hdf5 *h, struct rt_accesses_about *about)
 {
     size_t count = 0;
-    for (size_t i = 0; i < f->count; i++)
-        count += lanes[i].stretch_count;
+    for (size_t i = 0; i < h->count; i++)
+        count += h->lanes[i]->stretch_count;
     about->stretches = calloc(count + 1, sizeof *about->stretches);
-    for (size_t i = 0; about->stretches != NULL && i < f->count; i++) {
-        memcpy(about->stretches + about->stretch_count, lanes[i].stretches,
-               lanes[i].stretch_count * sizeof *about->stretches);
-        about->stretch_count += lanes[i].stretch_count;
+    for (size_t i = 0; about->stretches != NULL && i < h->count; i++) {
+        const struct lane *l = h->lanes[i];
+        if (l->stretch_count > 0)
+            memcpy(about->stretches + about->stretch_count, l->stretches,
+                   l->stretch_count * sizeof *about->stretches);
+        about->stretch_count += l->stretch_count;
     }
     return about->stretches != NULL || no_memory();
 }
@@ -252,12 +262,12 @@ static struct rt_accesses_base *find_bases(const struct skel_folder *f,
     struct rt_accesses_base *list = calloc(f->count * MEMORY_IMAGES + 1, sizeof *list);
     *count = 0;
     for (size_t i = 0; list != NULL && i < f->count; i++) {
-        const struct memory_head *head = &f->list[i].head;
+        const struct memory_head *head = &f->list[i]->head;
         for (uint32_t k = 0; k < head->image_count; k++) {
             const struct rt_accesses_base b = {
                 .rank = head->rank,
                 .pid = head->pid,
-                .program = f->list[i].program,
+                .program = f->list[i]->program,
                 .image = skel_shapes_image(shapes, head->images[k].skeleton),
                 .base = head->images[k].bias};
             if (b.image != SKEL_NO_IMAGE && !has_base(list, *count, &b))
@@ -267,19 +277,19 @@ static struct rt_accesses_base *find_bases(const struct skel_folder *f,
     return list;
 }
 
-static bool finish(struct hdf5 *h, const struct lane *lanes, struct rt_accesses_about *about)
+static bool finish(struct hdf5 *h, struct rt_accesses_about *about)
 {
     struct rt_error e = {{0}};
     struct skel_shapes shapes;
     struct rt_accesses_base *bases = NULL;
-    bool good = gather_stretches(h->folder, lanes, about);
+    bool good = gather_stretches(h, about);
     good = skel_shapes_read(&shapes, h->folder) && good;
     if (good) {
         skel_shapes_resolve(&shapes);
         bases = find_bases(h->folder, &shapes, &about->base_count);
         good = bases != NULL || no_memory();
     }
-    about->program = h->folder->list[0].head.program;
+    about->program = h->folder->list[0]->head.program;
     about->images = shapes.images;
     about->image_count = shapes.image_count;
     about->bases = bases;
@@ -313,18 +323,24 @@ static bool write_file(struct hdf5 *h, const char *path)
 {
     struct rt_error e = {{0}};
     struct rt_accesses_about about = {.program = NULL};
-    struct lane *lanes = calloc(h->folder->count, sizeof *lanes);
-    bool good = lanes != NULL || no_memory();
-    if (good && rt_accesses_open(&h->file, path, (unsigned)h->folder->wishes->compress, &e) != 0)
-        good = unwritten(h, &e);
-    good = good && run_lanes(h, lanes) && finish(h, lanes, &about);
+    bool good = rt_accesses_open(&h->file, path, (unsigned)h->folder->wishes->compress, &e) == 0 ||
+                unwritten(h, &e);
+    good = good && run_lanes(h);
+    if (good && h->count == 0) {
+        (void)skel_folder_lacks(h->folder);
+        good = false;
+        h->unwritten = true;
+    }
+    good = good && finish(h, &about);
     if (good)
         print_sums(h, &about);
     rt_accesses_discard(h->file);
-    for (size_t i = 0; lanes != NULL && i < h->folder->count; i++)
-        free(lanes[i].stretches);
+    for (size_t i = 0; i < h->count; i++) {
+        free(h->lanes[i]->stretches);
+        free(h->lanes[i]);
+    }
+    free(h->lanes);
     free(about.stretches);
-    free(lanes);
     return good;
 }
 
@@ -339,7 +355,6 @@ int skel_hdf5(struct skel_folder *f)
         return TOOL_FAILURE;
     }
     (void)pthread_mutex_init(&h.lock, NULL);
-    (void)pthread_cond_init(&h.ended, NULL);
     bool written = write_file(&h, o.working);
     rc = output_end(&o, written ? 0 : -EIO, &e);
     if (rc != 0 && written)
@@ -349,7 +364,6 @@ int skel_hdf5(struct skel_folder *f)
                       "%s is not made; -rank, -thread and -window leave out what cannot be "
                       "replayed",
                       f->wishes->output);
-    (void)pthread_cond_destroy(&h.ended);
     (void)pthread_mutex_destroy(&h.lock);
     return rc == 0 ? output_finish("skel", TOOL_OK) : TOOL_FAILURE;
 }

@@ -85,6 +85,14 @@ static int take_force(struct skel_wishes *w, const char *v, struct rt_error *e)
     return 0;
 }
 
+static int take_follow(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    (void)v;
+    (void)e;
+    w->follow = true;
+    return 0;
+}
+
 static int take_function(struct skel_wishes *w, const char *v, struct rt_error *e)
 {
     regex_t pattern;
@@ -140,6 +148,7 @@ static const struct {
     {"output", FOR(REPLAY), take_output},
     {"compress", FOR(REPLAY), take_compress},
     {"force", FOR(REPLAY), take_force},
+    {"follow", FOR(REPLAY), take_follow},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
@@ -190,6 +199,9 @@ static const char *contradiction(const struct skel_wishes *w)
                "redirects";
     if (!hdf5 && (w->force || is_given(w, "compress")))
         return "-force and -compress are for -format hdf5";
+    if (w->follow && w->jobs != 0)
+        return "-jobs is not for -follow, which takes as many processes as threads have open "
+               "windows";
     if (w->dot && w->summary)
         return "-dot and -summary are two kinds of output: one of them is legal";
     return NULL;

@@ -114,7 +114,7 @@ static void start_more(struct ordered *o)
            (o->next == o->current || (o->spooled < SPOOLED_MOST && o->next - o->current < AHEAD))) {
         struct place *p = &o->places[o->next];
         const struct skel_play how = {.folder = o->folder,
-                                      .recording = &o->folder->list[o->next],
+                                      .recording = o->folder->list[o->next],
                                       .format = o->folder->wishes->format,
                                       .out = o->next == o->current ? STDOUT_FILENO : SKEL_PIPE};
         p->started = skel_player_start(&p->player, &how);
@@ -128,7 +128,7 @@ static void start_more(struct ordered *o)
 static void end(struct ordered *o, size_t i)
 {
     struct place *p = &o->places[i];
-    p->status = skel_player_wait(&p->player, &o->folder->list[i]);
+    p->status = skel_player_wait(&p->player, o->folder->list[i]);
     p->ended = true;
     o->running--;
 }

@@ -2,7 +2,7 @@
  * `regtrace skel replay`: skeletons of the run's folder are compiled, and regtrace-skel runs them over what threads have recorded. */
 #include "base/accesses.h"
 #include "base/sys.h"
-#include "tools/skel.h"
+#include "tools/skel_player.h"
 
 #include <signal.h>
 #include <string.h>
@@ -22,25 +22,72 @@ static int begin_binary(void)
     return skel_put(&head, sizeof head);
 }
 
+/* --- a program that runs: recordings by turns, as they grow ------------------------------------------------------------- */
+
+static int to_stdout(void *context, size_t i)
+{
+    (void)context;
+    (void)i;
+    return STDOUT_FILENO;
+}
+
+static bool nothing_begins(void *context, size_t i, struct skel_player *p)
+{
+    (void)context;
+    (void)i;
+    (void)p;
+    return true;
+}
+
+static int as_it_ended(void *context, size_t i, int status)
+{
+    (void)context;
+    (void)i;
+    return status;
+}
+
+static int follow(struct skel_folder *f)
+{
+    const struct skel_use use = {.format = f->wishes->format,
+                                 .opens = to_stdout,
+                                 .begins = nothing_begins,
+                                 .ended = as_it_ended};
+    return skel_follow(f, &use);
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+
+/* enum accesses_exit. */
+static int write_stdout(struct skel_folder *f)
+{
+    const struct skel_wishes *w = f->wishes;
+    int status = strcmp(w->format, "binary") == 0 ? begin_binary() : ACCESSES_DONE;
+    if (status != ACCESSES_DONE)
+        return status;
+    return w->follow ? follow(f) : skel_ordered(f);
+}
+
 int skel_replay(const struct skel_wishes *w)
 {
     struct skel_folder f;
     struct sigaction before;
-    int code = skel_folder_open(&f, w), status = ACCESSES_DONE;
-    if (f.count == 0)
-        return code;
+    int status = ACCESSES_FAILED, code = skel_folder_open(&f, w);
+    bool hdf5 = strcmp(w->format, "hdf5") == 0, found = false;
     f.builds.counts = strcmp(w->format, "count") == 0;
-    if (strcmp(w->format, "hdf5") == 0) {
-        code = code == TOOL_OK ? skel_hdf5(&f) : code; /* all of it, or none */
-        skel_folder_close(&f);
-        return code;
+    if (code == TOOL_OK && !w->follow) {
+        code = skel_folder_look(&f, false);
+        if (f.count == 0 && code == TOOL_OK)
+            code = skel_folder_lacks(&f);
     }
-    /* A reader that leaves: what was started ends before this process does. */
+    /* Of a file: all of it, or none. */
+    bool goes_on = w->follow ? code == TOOL_OK : f.count > 0 && (code == TOOL_OK || !hdf5);
+    /* A reader that leaves, a compiler's end: what was started ends before this process does. */
     (void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &before);
-    if (strcmp(w->format, "binary") == 0)
-        status = begin_binary();
-    if (status == ACCESSES_DONE)
-        status = skel_ordered(&f);
+    if (goes_on)
+        status = hdf5 ? skel_hdf5(&f) : write_stdout(&f);
+    found = f.count > 0;
+    if (goes_on && !found && !hdf5 && status == ACCESSES_DONE)
+        code = skel_folder_lacks(&f);
     skel_folder_close(&f);
     (void)sigaction(SIGPIPE, &before, NULL);
     if (status == ACCESSES_UNREAD) /* as if this process had written it all itself */

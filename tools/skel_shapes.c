@@ -267,8 +267,8 @@ static bool is_late(const char *skeleton)
 static const struct skel_recording *who_names(const struct skel_folder *f, const char *late)
 {
     for (size_t i = 0; i < f->count; i++)
-        if (strcmp(f->list[i].head.late, late) == 0)
-            return &f->list[i];
+        if (strcmp(f->list[i]->head.late, late) == 0)
+            return f->list[i];
     return NULL;
 }
 
@@ -278,7 +278,7 @@ bool skel_shapes_read(struct skel_shapes *s, const struct skel_folder *f)
     *s = (struct skel_shapes){.images = NULL};
     for (int late = 0; late < 2; late++)
         for (size_t i = 0; i < f->builds.built_count; i++) {
-            const struct skel_built *b = &f->builds.built[i];
+            const struct skel_built *b = f->builds.built[i];
             struct reading r = {.shapes = s, .folder = f, .skeleton = b->name};
             r.whose = late != 0 ? who_names(f, b->name) : NULL;
             if (b->path[0] != '\0' && is_late(b->name) == (late != 0) &&

@@ -123,7 +123,7 @@ void *play_all(void *argument)
     if (out.error == 0 && trace_out_flush(&out) != 0)
         rt_error_set(&e, "the trace cannot be written: %s", strerror(out.error));
     p->code = code_of(rc, out.error);
-    if (p->code != ACCESSES_DONE && p->code != ACCESSES_UNREAD)
+    if (p->code != ACCESSES_DONE && p->code != ACCESSES_UNREAD && !out.said)
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
     trace_out_close(&out);
     return NULL;

@@ -90,8 +90,7 @@ static int missing(void *context, struct replay *replay, uint32_t number, struct
     char line[PATH_MAX + 32], *path;
     (void)replay;
     int rc = stretch_file_head(&r->file, e);
-    rc = rc != 0 ? rc
-                 : tell(r, e, "need %" PRIu32 " %" PRIu64 "\n", number, MEMORY_LOG + r->stretch.at);
+    rc = rc != 0 ? rc : tell(r, e, "need %" PRIu32 " %" PRIu64 "\n", number, r->stretch.at);
     if (rc != 0 || !hear(r, line, sizeof line))
         return rc;
     long image = strtol(line, &path, 10);

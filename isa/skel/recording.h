@@ -34,7 +34,7 @@ struct recording_sink {
 /* Of a program that still runs, by a process that knows when it has ended and can compile: lines to `ask`, what that says on `answers`,
  * which is closed when the run has ended.
  *
- *     need NUMBER OFFSET\n      that function is entered, where its file has been read up to that offset;
+ *     need NUMBER OFFSET\n      that function is entered, where its log has been read up to that offset;
  *                               answered with IMAGE PATH\n, the compiled skeleton (image -1: the late one), or with none\n
  *     at PLACE\n                there is no further stretch yet: where in the log the next one will stand; MEMORY_OPEN: there will be none */
 struct recording_follow {

@@ -37,24 +37,32 @@ static int name_whose(const struct accesses_whose *w, const char *much, char *to
 static int put_whose(const struct trace_out *o)
 {
     char line[LINE];
-    const struct accesses_record r = marker(&o->whose, ACCESSES_CONTINUED);
+    const struct accesses_record r = marker(&o->continued, ACCESSES_CONTINUED);
     if (o->format == TRACE_BINARY)
         return sys_write_all(o->fd, &r, sizeof r);
-    int n = name_whose(&o->whose, "", line, sizeof line);
+    int n = name_whose(&o->continued, "", line, sizeof line);
     n += snprintf(line + n, sizeof line - (size_t)n, ", continued\n");
     return sys_write_all(o->fd, line, (size_t)n);
 }
 
-/* The file holds who wrote last. */
-static int put_among_others(const struct trace_out *o, const void *bytes, size_t n)
+/* What the file holds. */
+struct shared {
+    pid_t last;      /* who wrote last */
+    uint32_t failed; /* somebody could not write, and says so */
+};
+
+static int put_among_others(struct trace_out *o, const void *bytes, size_t n)
 {
-    pid_t own = getpid(), last = 0;
+    struct shared s = {.last = 0};
     if (flock(o->lock, LOCK_EX) != 0)
         return -errno;
-    ssize_t known = pread(o->lock, &last, sizeof last, 0);
-    int rc = o->amid && (known != (ssize_t)sizeof last || last != own) ? put_whose(o) : 0;
+    (void)!pread(o->lock, &s, sizeof s, 0); /* nothing at first */
+    int rc = o->amid && s.last != getpid() ? put_whose(o) : 0;
     rc = rc != 0 ? rc : sys_write_all(o->fd, bytes, n);
-    if (rc == 0 && pwrite(o->lock, &own, sizeof own, 0) != (ssize_t)sizeof own)
+    o->said = rc != 0 && s.failed != 0;
+    s.last = getpid();
+    s.failed |= rc != 0;
+    if (pwrite(o->lock, &s, sizeof s, 0) != (ssize_t)sizeof s && rc == 0)
         rc = -EIO;
     (void)flock(o->lock, LOCK_UN);
     return rc;
@@ -74,6 +82,7 @@ int trace_out_flush(struct trace_out *o)
     int rc = put_block(o, o->buffer, o->used);
     o->used = 0;
     o->amid = true;
+    o->continued = o->whose;
     return rc;
 }
 
@@ -236,6 +245,7 @@ int trace_out_open(struct trace_out *o, enum trace_format format, int fd, const 
     o->format = format;
     o->fd = fd;
     o->error = 0;
+    o->said = false;
     o->used = 0;
     o->amid = false;
     o->lock = lock != NULL ? open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows whose accesses are replayed: skel_program THREADS WINDOWS [SECONDS]. Each thread, in each of its windows: a sweep over a matrix in
- * rows and in columns, sums in place, and a walk through a list whose order is no order. SECONDS: pauses between windows, so long in all. */
+ * Windows whose accesses are replayed: skel_program THREADS WINDOWS [SECONDS [TURNS]]. Each thread, in each of its windows, so many times: a sweep over a
+ * matrix in rows and in columns, sums in place, and a walk through a list whose order is no order; in the second half of the windows a sum backwards too. SECONDS: pauses between these, so long in all. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct part {
     double matrix[SIDE][SIDE];
     struct node nodes[NODES];
     uint64_t sums[NODES];
-    unsigned windows, pause_us;
+    unsigned windows, turns, pause_us;
 };
 
 APART void open_window(void)
@@ -66,6 +66,14 @@ APART uint64_t walk(const struct node *n, unsigned steps)
     return sum;
 }
 
+APART double backwards(const struct part *p)
+{
+    double sum = 0;
+    for (int i = NODES; i-- > 0;)
+        sum += (double)p->sums[i];
+    return sum;
+}
+
 APART double work(struct part *p, unsigned window)
 {
     double sum = 0;
@@ -73,6 +81,8 @@ APART double work(struct part *p, unsigned window)
     sum += columns(p);
     add(p, window % 3 + 1);
     sum += (double)walk(p->nodes, NODES + window);
+    if (window >= p->windows / 2)
+        sum += backwards(p);
     return sum;
 }
 
@@ -82,11 +92,14 @@ static void *run_part(void *argument)
     double sum = 0;
     for (unsigned w = 0; w < p->windows; w++) {
         open_window();
-        sum += work(p, w);
+        for (unsigned t = 0; t < p->turns; t++) {
+            sum += work(p, w);
+            if (p->pause_us > 0)
+                (void)nanosleep(&(struct timespec){.tv_sec = p->pause_us / 1000000,
+                                                   .tv_nsec = p->pause_us % 1000000 * 1000},
+                                NULL);
+        }
         close_window();
-        (void)nanosleep(&(struct timespec){.tv_sec = p->pause_us / 1000000,
-                                           .tv_nsec = p->pause_us % 1000000 * 1000},
-                        NULL);
     }
     return sum > 0 ? argument : NULL;
 }
@@ -94,13 +107,15 @@ static void *run_part(void *argument)
 int main(int argc, char **argv)
 {
     unsigned threads = argc > 1 ? (unsigned)atoi(argv[1]) : 1,
-             windows = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+             windows = argc > 2 ? (unsigned)atoi(argv[2]) : 1,
+             turns = argc > 4 ? (unsigned)atoi(argv[4]) : 1;
     double seconds = argc > 3 ? atof(argv[3]) : 0;
     pthread_t ids[MOST];
     struct part *parts = calloc(threads, sizeof *parts);
     for (unsigned t = 0; t < threads && t < MOST; t++) {
         parts[t].windows = windows;
-        parts[t].pause_us = (unsigned)(1e6 * seconds / windows);
+        parts[t].turns = turns;
+        parts[t].pause_us = (unsigned)(1e6 * seconds / windows / turns);
         for (unsigned n = 0; n < NODES; n++)
             parts[t].nodes[n] = (struct node){&parts[t].nodes[(n * 7 + 3) % NODES], n};
         if (t > 0 && pthread_create(&ids[t], NULL, run_part, &parts[t]) != 0)

@@ -8,7 +8,8 @@ import sys
 data = sys.stdin.buffer.read()
 assert len(data) % 24 == 0, "%d bytes are no records" % len(data)
 ends = {0: "", 1: "left", 2: "no room", 3: "amid", 255: "open"}
-out, inside, heads, accesses = [], False, 0, 0
+out, heads = [], 0
+inside, whose = {}, None  # accesses by the thread of stretches that have begun; which one is told of
 for at in range(0, len(data), 24):
     pc, address, size, kind, zero = struct.unpack_from("<QQIc3s", data, at)
     assert zero == bytes(3), "padding is not zero"
@@ -17,19 +18,19 @@ for at in range(0, len(data), 24):
         assert at == 0, "a head amid"
         heads += 1
     elif kind in b"SC":
-        rank, pid, thread, window, signal = struct.unpack_from("<iIIiI", data, at)
-        assert not (kind == b"S" and inside), "a stretch in a stretch"
-        out.append("# rank %d, pid %d, thread %d, window %d%s%s" % (rank, pid, thread, window, ", in a handler of signal %d" % signal if signal else "", ", continued" if kind == b"C" else ""))
-        if kind == b"S":
-            inside, accesses = True, 0
+        whose = struct.unpack_from("<iIIiI", data, at)
+        assert (kind == b"S") == (whose not in inside), "a stretch in itself, or none that goes on"
+        inside.setdefault(whose, 0)
+        out.append("# rank %d, pid %d, thread %d, window %d" % whose[:4] + (", in a handler of signal %d" % whose[4] if whose[4] else "") +
+                   (", continued" if kind == b"C" else ""))
     elif kind == b"E":
-        assert inside and size in ends, "an end that is none"
-        assert pc == accesses, "%d accesses, %d said" % (accesses, pc)
+        assert whose in inside and size in ends, "an end that is none"
+        assert pc == inside[whose], "%d accesses, %d said" % (inside[whose], pc)
         out.append("# %d accesses, %d functions entered" % (pc, address))
-        inside = False
+        del inside[whose]
     else:
-        assert inside and kind in b"RWM", "what is no kind: %r" % kind
+        assert whose in inside and kind in b"RWM", "what is no kind: %r" % kind
         out.append("%x %s %d %x" % (pc, kind.decode(), size, address))
-        accesses += 1
+        inside[whose] += 1
 assert heads == 1 and not inside, "no head, or no end"
 print("\n".join(out))
