@@ -164,7 +164,7 @@ static bool run_compiler(const char *some, const char *source, const char *out)
 {
     const char *compiler = getenv("CC");
     compiler = compiler != NULL && compiler[0] != '\0' ? compiler : "cc";
-    const char *const words[] = {compiler, "-include", some, "-O1",  "-w", "-shared",
+    const char *const words[] = {compiler, "-include", some, "-O2",  "-w", "-shared",
                                  "-fPIC",  "-o",       out,  source, NULL};
     if (skel_run(words) == 0)
         return true;

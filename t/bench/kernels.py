@@ -76,7 +76,7 @@ class Recording:
         memory = os.path.join(self.folder, "memory")
         text, spent = glob.glob(os.path.join(memory, "*.c")), 0
         for source in text:
-            run(["cc", "-O1", "-w", "-shared", "-fPIC", "-o", source + ".so", source])
+            run(["cc", "-O2", "-w", "-shared", "-fPIC", "-o", source + ".so", source])
         late = [word for s in text if s.endswith(".late.c") for word in ("--late", s + ".so")]
         image = [s + ".so" for s in text if not s.endswith(".late.c")]
         for recorded in glob.glob(os.path.join(memory, "*.rec")):
