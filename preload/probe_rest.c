@@ -11,7 +11,8 @@
 
 #include <stdlib.h>
 
-#define PLACES_MAX 4096u /* more are not worth the time each time that a thread begins */
+#define PLACES_MAX                                                                                 \
+    4096u /* more are not worth the time each time that a thread begins; for memory traces they are: outside windows nothing is to be slower */
 
 static _Atomic enum { AWAKE, DECIDING, RESTING } state;
 /* Threads that have not come to anything yet: they have all chains before them (the first one, while others run). Threads that
@@ -227,7 +228,7 @@ void probe_window_closed(void)
 {
     const struct probe_sites *all = probe_sites_now();
     if (!process.probes || !come_with_windows() || atomic_fetch_sub(&open_windows, 1) > 1 ||
-        !begun || !are_few(all, PROBE_OF_FUNCTIONS))
+        !begun || (!process.memory && !are_few(all, PROBE_OF_FUNCTIONS)))
         return;
     struct probe_locked locked = probe_lock(&changing);
     if (atomic_load(&functions_are_in) && probe_may_poke()) {

@@ -48,6 +48,38 @@ for compiler in 'gcc -O0' 'gcc -O2' 'clang -O0' 'clang -O3'; do
     amid "$compiler" pcontrol "100 windows, 200 calls, 5300 accesses, ended early: 0" 'start:pcontrol:level=1,stop:pcontrol:level=0,repeat:100000'
     amid "$compiler" start "100 windows, 100 calls, 5100 accesses, ended early: 0" 'start:timeout:100000s'
 done
+# Of however many functions none has a probe outside windows.
+{
+    printf '#include <stdio.h>\n#include <string.h>\n__attribute__((noinline)) void open_window(void) { __asm__ volatile(""); }\n__attribute__((noinline)) void close_window(void) { __asm__ volatile(""); }\n'
+    for n in $(seq 6000); do echo "__attribute__((noinline)) int f$n(int *a) { return a[$n % 7]++ + $n; }"; done
+    printf 'static int (*all[])(int *) = {'
+    for n in $(seq 6000); do printf 'f%s, ' "$n"; done
+    cat <<'C'
+};
+static unsigned char before[6000][8];
+int main(void)
+{
+    int a[7] = {0}, changed[2] = {0}, sum = 0;
+    for (int n = 0; n < 6000; n++)
+        memcpy(before[n], (void *)all[n], 8);
+    for (int turn = 0; turn < 2; turn++) {
+        if (turn == 0)
+            open_window();
+        for (int n = 0; n < 6000; n++) {
+            sum += all[n](a);
+            changed[turn] += memcmp(before[n], (void *)all[n], 8) != 0;
+        }
+        if (turn == 0)
+            close_window();
+    }
+    printf("%d %s %d\n", sum, changed[0] > 5900 ? "all" : "some", changed[1]);
+    return 0;
+}
+C
+} >many.c
+gcc -O1 -no-pie -fno-pie -o many many.c || exit 99
+REGTRACE_DIR=$T/many.run REGTRACE_MEMORY=. REGTRACE_CONTROL=$WINDOWS LD_PRELOAD=$LIBREGTRACE ./many >said 2>&1
+is "$(cat said)" "$(./many | sed 's/some/all/')" "6000 functions have probes in the window, and none behind it"
 # shellcheck disable=SC2086
 same "a whole run as one window" REGTRACE_MEMORY="$ALL" ./memory signals 10
 if command -v "${CXX:-c++}" >/dev/null; then
