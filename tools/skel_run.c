@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Programs that `regtrace skel` runs to their end: compilers, and regtrace-skel where it says what a skeleton has. */
+#include "base/sys.h"
 #include "tools/skel.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <fcntl.h>
 
-/* out: its standard output, -1: ours. */
-static pid_t start(const char *const *words, int out)
+/* out, said: its standard output and error, -1: ours. */
+static pid_t start(const char *const *words, int out, int said)
 {
     (void)fflush(stdout);
     pid_t pid = fork();
     if (pid != 0)
         return pid;
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (out < 0 || dup2(out, STDOUT_FILENO) >= 0)
+    if ((out < 0 || dup2(out, STDOUT_FILENO) >= 0) && (said < 0 || dup2(said, STDERR_FILENO) >= 0))
         (void)execvp(words[0], (char *const *)words);
     (void)fprintf(stderr, "regtrace skel: %s cannot be run: %s\n", words[0], strerror(errno));
     _exit(127);
@@ -33,9 +35,24 @@ static int wait_for(pid_t pid)
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static void tell(int said)
+{
+    char text[4096];
+    ssize_t n;
+    while ((n = read(said, text, sizeof text)) > 0)
+        (void)sys_write_all(STDERR_FILENO, text, (size_t)n);
+}
+
+/* What it says comes when it has failed: a signal that ends us takes the folder that it writes to along, and that is nobody's concern. */
 int skel_run(const char *const *words)
 {
-    return wait_for(start(words, -1));
+    int said = memfd_create("said", MFD_CLOEXEC);
+    int status = wait_for(start(words, -1, said));
+    if (said >= 0 && status != 0 && lseek(said, 0, SEEK_SET) == 0)
+        tell(said);
+    if (said >= 0)
+        (void)close(said);
+    return status;
 }
 
 bool skel_read_begin(struct skel_reader *r, const char *const *words)
@@ -46,7 +63,7 @@ bool skel_read_begin(struct skel_reader *r, const char *const *words)
         message_error("skel", "no pipe can be made: %s", strerror(errno));
         return false;
     }
-    r->pid = start(words, ends[1]);
+    r->pid = start(words, ends[1], -1);
     (void)close(ends[1]);
     r->file = fdopen(ends[0], "re");
     if (r->file == NULL)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,15 @@ bool play_is_meant(const struct play *p)
     return p->stream != NULL || p->recording != NULL || p->shapes != NULL;
 }
 
+/* Who has started it is ended by a signal, which takes what it has compiled along before this process is told to end too: there is nothing to say of that. */
+static bool is_left_alone(const struct play *p, int rc)
+{
+    enum { SOON_MS = 1000 };
+    const struct recording_follow *f = &p->wishes.follow;
+    struct pollfd asked = {.fd = f->is ? f->ask : -1}; /* nobody reads it: POLLERR */
+    return p->recording != NULL && poll(&asked, 1, rc == -ENOENT ? SOON_MS : 0) > 0;
+}
+
 void *play_all(void *argument)
 {
     struct play *p = argument;
@@ -123,7 +133,8 @@ void *play_all(void *argument)
     if (out.error == 0 && trace_out_flush(&out) != 0)
         rt_error_set(&e, "the trace cannot be written: %s", strerror(out.error));
     p->code = code_of(rc, out.error);
-    if (p->code != ACCESSES_DONE && p->code != ACCESSES_UNREAD && !out.said)
+    if (p->code != ACCESSES_DONE && p->code != ACCESSES_UNREAD && !out.said &&
+        !is_left_alone(p, rc))
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
     trace_out_close(&out);
     return NULL;
