@@ -29,7 +29,7 @@ for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
     # shellcheck disable=SC2086
     $flags -DLIBRARY -shared -fPIC -o libany.so "$here/memory_anywhere.c" && $flags -o any "$here/memory_anywhere.c" -L. -lany -Wl,-rpath,"$T" -pthread || exit 99
     traced "$flags, timer" "$timed" '3 10000' plain 1000000
-    traced "$flags, timer, called back by libc" "$timed" '3 10000' back 100000
+    traced "$flags, timer, called back by libc" "$timed" '3 10000' back 500000
     traced "$flags, by functions" 'start:enter_func:recurse:count50,stop:enter_func:mixed:count70,repeat' '4 10000' back 1000
     traced "$flags, jumps" 'start:enter_func:leaf:count50,stop:enter_func:mixed:count70,repeat' '10 5000' jumps 3000
     traced "$flags, odd functions" 'start:enter_func:mixed:count50,stop:enter_func:mixed:count70,repeat' '10 5000' odd 3000
