@@ -180,16 +180,9 @@ static bool is_awaited(uintptr_t function)
 {
     enum { FURTHEST = 16 }; /* a probe behind endbr64 */
     const struct probe_sites *all = probe_sites_now();
-    size_t low = 0, high = all != NULL ? all->count : 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (all->rows[middle].at < function)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; all != NULL && low < all->count && all->rows[low].at <= function + FURTHEST; low++)
-        if (probe_is_of_alarms(&all->rows[low]))
+    const struct probe_site *s = all != NULL ? probe_sites_from(all, function) : NULL;
+    for (; s != NULL && s < all->rows + all->count && s->at <= function + FURTHEST; s++)
+        if (probe_is_of_alarms(s))
             return true;
     return false;
 }

@@ -78,6 +78,8 @@ static inline bool probe_is_first(const struct probe_site *rows, size_t i)
 /* The table that is in force: never changed, and never freed; NULL before there is one. */
 const struct probe_sites *probe_sites_now(void);
 
+/* The first row of that address or behind it; the end of the rows: none. */
+const struct probe_site *probe_sites_from(const struct probe_sites *s, uintptr_t at);
 /* The first row of that address, NULL: none. */
 const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t at);
 

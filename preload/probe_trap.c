@@ -18,9 +18,9 @@
 #define ALARMS_MAX 256u /* at one place */
 #define TRAP_BIT sys_signal_bit(SIGTRAP)
 
-const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t at)
+const struct probe_site *probe_sites_from(const struct probe_sites *s, uintptr_t at)
 {
-    size_t low = 0, high = s != NULL ? s->count : 0;
+    size_t low = 0, high = s->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (s->rows[middle].at < at)
@@ -28,7 +28,13 @@ const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t
         else
             high = middle;
     }
-    return s != NULL && low < s->count && s->rows[low].at == at ? &s->rows[low] : NULL;
+    return &s->rows[low];
+}
+
+const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t at)
+{
+    const struct probe_site *row = s != NULL ? probe_sites_from(s, at) : NULL;
+    return row != NULL && row < s->rows + s->count && row->at == at ? row : NULL;
 }
 
 struct probe_locked probe_lock(struct probe_lock *l)

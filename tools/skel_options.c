@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <regex.h>
 #include <sched.h>
+#include <stddef.h>
 #include <string.h>
 
 const char *const skel_actions[SKEL_ACTIONS] = {
@@ -77,22 +78,6 @@ static int take_compress(struct skel_wishes *w, const char *v, struct rt_error *
                : wrong(e, "compress", v, "a number from 0 to 9 is legal");
 }
 
-static int take_force(struct skel_wishes *w, const char *v, struct rt_error *e)
-{
-    (void)v;
-    (void)e;
-    w->force = true;
-    return 0;
-}
-
-static int take_follow(struct skel_wishes *w, const char *v, struct rt_error *e)
-{
-    (void)v;
-    (void)e;
-    w->follow = true;
-    return 0;
-}
-
 static int take_function(struct skel_wishes *w, const char *v, struct rt_error *e)
 {
     regex_t pattern;
@@ -115,40 +100,27 @@ static int take_plan(struct skel_wishes *w, const char *v, struct rt_error *e)
     return -EINVAL;
 }
 
-static int take_dot(struct skel_wishes *w, const char *v, struct rt_error *e)
-{
-    (void)v;
-    (void)e;
-    w->dot = true;
-    return 0;
-}
-
-static int take_summary(struct skel_wishes *w, const char *v, struct rt_error *e)
-{
-    (void)v;
-    (void)e;
-    w->summary = true;
-    return 0;
-}
+#define FLAG(name) NULL, offsetof(struct skel_wishes, name)
 
 static const struct {
     const char *name;
     unsigned actions;
     int (*take)(struct skel_wishes *w, const char *value, struct rt_error *e);
+    size_t flag; /* where `take` is NULL: of struct skel_wishes */
 } options[] = {
-    {"function", FOR(ANALYZE) | FOR(SOURCE), take_function},
-    {"plan", FOR(ANALYZE) | FOR(SOURCE), take_plan},
-    {"summary", FOR(ANALYZE), take_summary},
-    {"dot", FOR(ANALYZE), take_dot},
-    {"rank", FOR(REPLAY), take_rank},
-    {"thread", FOR(REPLAY), take_thread},
-    {"window", FOR(REPLAY), take_window},
-    {"format", FOR(REPLAY), take_format},
-    {"jobs", FOR(REPLAY), take_jobs},
-    {"output", FOR(REPLAY), take_output},
-    {"compress", FOR(REPLAY), take_compress},
-    {"force", FOR(REPLAY), take_force},
-    {"follow", FOR(REPLAY), take_follow},
+    {"function", FOR(ANALYZE) | FOR(SOURCE), take_function, 0},
+    {"plan", FOR(ANALYZE) | FOR(SOURCE), take_plan, 0},
+    {"summary", FOR(ANALYZE), FLAG(summary)},
+    {"dot", FOR(ANALYZE), FLAG(dot)},
+    {"rank", FOR(REPLAY), take_rank, 0},
+    {"thread", FOR(REPLAY), take_thread, 0},
+    {"window", FOR(REPLAY), take_window, 0},
+    {"format", FOR(REPLAY), take_format, 0},
+    {"jobs", FOR(REPLAY), take_jobs, 0},
+    {"output", FOR(REPLAY), take_output, 0},
+    {"compress", FOR(REPLAY), take_compress, 0},
+    {"force", FOR(REPLAY), FLAG(force)},
+    {"follow", FOR(REPLAY), FLAG(follow)},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
@@ -159,8 +131,11 @@ int skel_take_option(struct skel_wishes *w, const struct arguments *a)
         if (strcmp(options[k].name, a->option->name) != 0)
             continue;
         w->given |= 1u << k;
-        if (options[k].take(w, a->value, &e) == 0)
-            return TOOL_OK;
+        if (options[k].take == NULL)
+            *(bool *)((char *)w + options[k].flag) = true;
+        else if (options[k].take(w, a->value, &e) != 0)
+            break;
+        return TOOL_OK;
     }
     message_error("skel", "%s", e.text);
     return TOOL_USAGE;

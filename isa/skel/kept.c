@@ -21,7 +21,7 @@ struct kept_head {
 };
 
 /* Another build of this program may make others. */
-static bool make_key(struct kept *k, const char *const *words, unsigned count)
+static bool make_key(struct kept *k, const char *options, size_t bytes)
 {
     struct stat st;
     FILE *out = open_memstream(&k->key, &k->key_bytes);
@@ -29,11 +29,10 @@ static bool make_key(struct kept *k, const char *const *words, unsigned count)
         return false;
     bool good = stat("/proc/self/exe", &st) == 0;
     if (good)
-        (void)fprintf(out, "%d %lld %lld.%09ld %llu", CLONES_VERSION, (long long)st.st_size,
+        (void)fprintf(out, "%d %lld %lld.%09ld %llu ", CLONES_VERSION, (long long)st.st_size,
                       (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
                       (unsigned long long)st.st_ino);
-    for (unsigned i = 0; i < count; i++)
-        (void)fprintf(out, "%c%s", 0, words[i]);
+    good = good && fwrite(options, 1, bytes, out) == bytes;
     return fclose(out) == 0 && good;
 }
 
@@ -72,14 +71,14 @@ static void forget(struct kept *k)
     *k = (struct kept){.cache = {.lock = -1}, .out = -1, .said = -1};
 }
 
-bool kept_begin(struct kept *k, const char *image, const char *const *words, unsigned count,
+bool kept_begin(struct kept *k, const char *image, const char *options, size_t bytes,
                 const char *clones, const char *skeleton)
 {
     struct rt_error e;
     *k = (struct kept){.out = -1, .said = -1};
     cache_open(&k->cache, NULL);
     k->image = k->cache.folder[0] != '\0' ? image_open(image, &e) : NULL;
-    if (k->image == NULL || !make_key(k, words, count) ||
+    if (k->image == NULL || !make_key(k, options, bytes) ||
         !cache_path_of(&k->cache, k->image, k->key, k->key_bytes, "clones", k->path)) {
         forget(k);
         return false;

@@ -33,8 +33,8 @@ struct job {
     const char *pattern;
     enum skel_plan plan;
     bool dot, summary, source, kept;
-    const char **words; /* options that clones and skeletons depend on */
-    unsigned word_count;
+    char *options; /* that clones and skeletons depend on, each with a 0 behind it */
+    size_t option_bytes;
     struct skel_source text;
     struct clones clones;
     struct late_names openers;
@@ -210,7 +210,7 @@ static void *analyse_image(void *p)
     struct rt_error e = {{0}};
     struct kept kept = {.out = -1};
     if (j->kept &&
-        kept_begin(&kept, j->path, j->words, j->word_count, j->clones_path, j->skeleton_path))
+        kept_begin(&kept, j->path, j->options, j->option_bytes, j->clones_path, j->skeleton_path))
         return NULL;
     int rc = opened_open(&j->o, j->path, j->pattern, &e);
     if (rc != 0)
@@ -255,18 +255,6 @@ static bool take_option(struct job *j, struct play *play, int option)
     }
 }
 
-/* What clones and skeletons depend on. */
-static void note_word(struct job *j, int option)
-{
-    static const char names[26][2] = {"a", "b", "c", "d", "e", "f", "g", "h", "i",
-                                      "j", "k", "l", "m", "n", "o", "p", "q", "r",
-                                      "s", "t", "u", "v", "w", "x", "y", "z"};
-    if (option < 'a' || option > 'z' || option == 'l' || option == 'k')
-        return;
-    j->words[j->word_count++] = names[option - 'a'];
-    j->words[j->word_count++] = optarg != NULL ? optarg : "";
-}
-
 int main(int argc, char **argv)
 {
     static const struct option options[] = {{"function", required_argument, NULL, 'f'},
@@ -281,17 +269,19 @@ int main(int argc, char **argv)
                                             {"kept", no_argument, NULL, 'K'},
                                             PLAY_OPTIONS,
                                             {NULL, 0, NULL, 0}};
-    struct job j = {.words = calloc((size_t)2 * (unsigned)argc, sizeof *j.words)};
+    struct job j = {0};
+    FILE *kept = open_memstream(&j.options, &j.option_bytes);
     struct play play = {.wishes = {.last = INT64_MAX}};
     int o;
-    if (j.words == NULL)
+    if (kept == NULL)
         return 1;
     while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0) {
         if (!take_option(&j, &play, o))
             return (void)fputs(usage, stderr), 2;
-        note_word(&j, o);
+        if (o != 'l' && o != 'k' && o != 'K')
+            (void)fprintf(kept, "%c%s%c", o, optarg != NULL ? optarg : "", 0);
     }
-    j.kept = j.kept && j.clones_path != NULL && j.skeleton_path != NULL;
+    j.kept = fclose(kept) == 0 && j.kept && j.clones_path != NULL && j.skeleton_path != NULL;
     if (j.serve != NULL && optind == argc)
         return in_thread(serve_all, &j) != 0 || j.code != 0;
     if (optind + 1 != argc && play.recording == NULL && play.shapes == NULL)

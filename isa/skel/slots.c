@@ -8,7 +8,7 @@
 
 struct state {
     bool set;
-    int32_t rsp, rbp; /* rbp UNKNOWN: it is no frame pointer */
+    struct frame at;
 };
 
 struct finder {
@@ -16,7 +16,7 @@ struct finder {
     struct state *in; /* by block */
     ZydisDecoder decoder;
     struct one x;
-    struct state now;
+    struct frame now;
     bool escapes;
 };
 
@@ -25,7 +25,7 @@ static ZydisRegister whole(ZydisRegister r)
     return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
 }
 
-static bool is_frame_register(const struct state *s, ZydisRegister r)
+static bool is_frame_register(const struct frame *s, ZydisRegister r)
 {
     return whole(r) == ZYDIS_REGISTER_RSP || (whole(r) == ZYDIS_REGISTER_RBP && s->rbp != UNKNOWN);
 }
@@ -35,13 +35,13 @@ static bool is_register(const struct one *x, unsigned n, ZydisRegister r)
     return x->o[n].type == ZYDIS_OPERAND_TYPE_REGISTER && x->o[n].reg.value == r;
 }
 
-static bool is_frame_operand(const struct state *s, const ZydisDecodedOperand *o)
+static bool is_frame_operand(const struct frame *s, const ZydisDecodedOperand *o)
 {
     return o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
            (is_frame_register(s, o->mem.base) || is_frame_register(s, o->mem.index));
 }
 
-static int32_t at_of(const struct state *s, const struct one *x, const ZydisDecodedOperand *o)
+static int32_t at_of(const struct frame *s, const struct one *x, const ZydisDecodedOperand *o)
 {
     int base = lift_base(x, o);
     int32_t from = base == RSP ? s->rsp : base == RBP ? s->rbp : UNKNOWN;
@@ -54,7 +54,7 @@ static int32_t at_of(const struct state *s, const struct one *x, const ZydisDeco
 static bool moves(struct finder *s)
 {
     const struct one *x = &s->x;
-    struct state *now = &s->now;
+    struct frame *now = &s->now;
     bool to_rsp = is_register(x, 0, ZYDIS_REGISTER_RSP),
          to_rbp = is_register(x, 0, ZYDIS_REGISTER_RBP);
     int32_t at = UNKNOWN;
@@ -154,7 +154,7 @@ static void look_at(struct finder *s, uint32_t at)
     struct one *x = &s->x;
     x->f = s->f;
     x->i = &s->f->instructions[at];
-    s->f->frame[at] = (struct frame){s->now.rsp, s->now.rbp};
+    s->f->frame[at] = s->now;
     if (!ZYAN_SUCCESS(
             ZydisDecoderDecodeFull(&s->decoder, x->i->bytes, x->i->form.length, &x->z, x->o))) {
         s->escapes = true;
@@ -174,8 +174,8 @@ static void leave_block(struct finder *s, const struct block *b)
     for (uint32_t n = 0; n < b->succ_count; n++) {
         struct state *to = &s->in[b->succ[n]];
         if (!to->set)
-            *to = (struct state){true, s->now.rsp, s->now.rbp};
-        else if (to->rsp != s->now.rsp || to->rbp != s->now.rbp)
+            *to = (struct state){true, s->now};
+        else if (to->at.rsp != s->now.rsp || to->at.rbp != s->now.rbp)
             s->escapes = true;
     }
 }
@@ -192,9 +192,9 @@ void slots_find(struct function *f)
     (void)ZydisDecoderInit(&s.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     for (uint32_t k = 0; k < f->order_count && !s.escapes; k++) {
         const struct block *b = &f->blocks[f->order[k]];
-        struct state *in = &s.in[f->order[k]];
-        s.now = k == 0 ? (struct state){true, 0, UNKNOWN} : *in;
-        s.escapes = !s.now.set;
+        const struct state *in = &s.in[f->order[k]];
+        s.now = k == 0 ? (struct frame){0, UNKNOWN} : in->at;
+        s.escapes = k != 0 && !in->set;
         for (uint32_t i = 0; i < b->count && !s.escapes; i++)
             look_at(&s, b->first + i);
         leave_block(&s, b);
@@ -210,10 +210,9 @@ static bool place_of(const struct one *x, unsigned n, int32_t *at)
     if (x->f->slot_count == 0 || !lift_is_accessed(x, n))
         return false;
     const struct frame *frame = &x->f->frame[x->at];
-    const struct state s = {true, frame->rsp, frame->rbp};
-    if (x->z.mnemonic != ZYDIS_MNEMONIC_LEAVE && !is_frame_operand(&s, &x->o[n]))
+    if (x->z.mnemonic != ZYDIS_MNEMONIC_LEAVE && !is_frame_operand(frame, &x->o[n]))
         return false;
-    *at = at_of(&s, x, &x->o[n]);
+    *at = at_of(frame, x, &x->o[n]);
     return true;
 }
 
