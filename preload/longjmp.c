@@ -87,13 +87,17 @@ static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
 {
     uintptr_t words[WORDS];
     sigjmp_buf copy; /* the program may use its own again */
+    bool recorded = false;
     if (process.traced) {
         read_target(env, words);
+        recorded = process.memory && words[KEPT] != 0 && !recorder_self.in_toolkit;
+        if (recorded)
+            memory_jump_begins(words[KEPT + 1], words, words[KEPT]);
         leave_frames(words[KEPT]);
     }
-    if (process.traced && process.memory && words[KEPT] != 0 && !recorder_self.in_toolkit) {
+    if (recorded) {
         __builtin_memcpy(copy, env, sizeof(jmp_buf));
-        write_target(copy, memory_jumps_to(words[KEPT + 1], words, words[KEPT]));
+        write_target(copy, memory_jumps_on());
         env = copy;
     }
     jump_function *go = real[which];

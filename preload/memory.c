@@ -134,10 +134,12 @@ static void end_all(void)
 {
     bool amid = probe_clones_have(interrupted.at);
     uint64_t unwound = unwound_at;
-    const struct memory_handler *h = handlers;
+    struct memory_handler *h = handlers;
     for (unsigned n = level;; n--) {
-        for (; h != NULL && !h->has_file; h = h->outer)
+        for (; h != NULL && !h->has_file; h = h->outer) {
             amid = amid || probe_clones_have(h->at);
+            memory_leave_flight(&h->flight);
+        }
         /* An unwinder that nobody has seen catch (a C++ library of the program's own), or a backtrace. */
         enum memory_end how = unwound != 0 ? MEMORY_JUMPED : amid ? MEMORY_AMID : MEMORY_CLOSED;
         uint64_t at = unwound != 0 ? unwound : is_open_at(n) ? memory_file_at(files[n]) : 0;
@@ -148,6 +150,7 @@ static void end_all(void)
         if (h == NULL || n == 0)
             return;
         memory_leave_frames(h->stack);
+        memory_leave_flight(&h->flight);
         amid = probe_clones_have(h->at);
         unwound = h->unwound_at;
         h = h->outer;
@@ -265,24 +268,26 @@ void memory_jumped(uintptr_t from, uintptr_t to)
 }
 
 /* Recording goes on where it leads. */
-uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+uintptr_t memory_jumps_on(void)
 {
-    uintptr_t itself = probe_clone_return(at);
     if (!wanted)
-        return itself != 0 ? itself : at;
+        return memory_flight_lands();
     uint64_t mask = sys_block_signals();
     bool open = is_open();
-    if (open && itself != 0) { /* it has gone on behind that call before */
+    uintptr_t target = memory_flight.target;
+    /* A window that has opened on the way has led the jump into a late clone. Else it has gone on behind that call before, in a clone, or the
+     * window has opened deeper and has found nothing to lead in that is not left now. */
+    if (open && !probe_clones_have(target) &&
+        (memory_flight.from_clone || probe_clone_behind(target) != 0)) {
         end(MEMORY_JUMPED, memory_file_at(files[level]));
         open = false;
     }
-    at = itself != 0 ? itself : at;
     if (!open)
         begin(&recorder_self);
     if (!open && is_open())
-        at = memory_enter_target(at, kept, stack);
+        memory_enter_late(&interrupted);
     sys_restore_signals(mask);
-    return at;
+    return memory_flight_lands();
 }
 
 void memory_unwound(uintptr_t at)
@@ -323,6 +328,7 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
                                  .spill_2 = clone_slots[CLONE_SPILL_2],
                                  .target = clone_slots[CLONE_TARGET],
                                  .unwound_at = unwound_at,
+                                 .flight = memory_flight,
                                  .was = memory_interrupt(0, 0)};
     if (h->shown != at) {
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->shown;
@@ -330,6 +336,7 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
             info->si_addr = (void *)h->shown; /* NOLINT: an address */
     }
     clone_slots[CLONE_ENTER] = 0;
+    memory_flight.under_way = 0;
     handlers = h;
     if (h->enter != 0 && is_open() && level + 1 < LEVELS) {
         uint64_t mask = sys_block_signals();
@@ -351,6 +358,7 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     memory_interrupt_over(h->was);
     end_in_handler(h, MEMORY_CLOSED);
     unwound_at = h->unwound_at;
+    memory_flight = h->flight;
     clone_slots[CLONE_SPILL] = h->spill;
     clone_slots[CLONE_SPILL_2] = h->spill_2;
     clone_slots[CLONE_TARGET] = h->target;

@@ -38,6 +38,14 @@ bool memory_is_fault(int signo);
 void memory_withhold(void);
 void memory_unblocked(void);
 
+/* A longjmp on its way: it leads to memory_landing (memory_frames.c), and that to where this says then. */
+struct memory_flight {
+    uintptr_t target;
+    uintptr_t under_way; /* 0: it is not */
+    bool from_clone;     /* setjmp was called there */
+    uintptr_t kept[6], stack;
+};
+
 /* Around a handler of the program's, which records into a file of its own if a window is open, and runs functions themselves if none is. */
 struct memory_handler {
     struct memory_handler *outer;
@@ -46,6 +54,7 @@ struct memory_handler {
     uint64_t enter, spill, spill_2, target;
     uint64_t unwound_at;
     bool has_file; /* of its own */
+    struct memory_flight flight;
     struct memory_interrupted was;
 };
 void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context);
@@ -53,8 +62,10 @@ void memory_handler_ends(const struct memory_handler *h, void *context);
 
 /* The thread leaves all frames between these stack pointers, without coming back to them. */
 void memory_jumped(uintptr_t from, uintptr_t to);
-/* ... and goes on there, behind a call of setjmp, with these registers: rbx, rbp, r12 to r15, the stack pointer. Where it is to go instead. */
-uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
+/* Around that: it is to go on there, behind a call of setjmp, with these registers: rbx, rbp, r12 to r15, the stack pointer. Windows may open and
+ * close on the way. Where the jump is to lead instead. */
+void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
+uintptr_t memory_jumps_on(void);
 /* An exception has been caught. */
 void memory_caught(void);
 /* An unwinder has come to that address. */

@@ -4,9 +4,13 @@
 
 #if defined(__x86_64__)
 
+#include "preload/interpose.h"
 #include "preload/probe_clones.h"
 #include "preload/walk.h"
 
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
 #include <ucontext.h>
 
 #define TRAP_FLAG 0x100
@@ -34,6 +38,7 @@ __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from)
         if (back != 0)
             *word = back;
     }
+    memory_leave_flight(&memory_flight);
 }
 
 void memory_leave_clone(void *context)
@@ -56,6 +61,57 @@ bool memory_stepped(const siginfo_t *info, void *context)
         return false;
     memory_leave_clone(context);
     return true;
+}
+
+/* --- jumps --------------------------------------------------------------------------------------------------------- */
+
+__thread struct memory_flight memory_flight;
+
+/* Where all jumps lead: setjmp returns, so that registers which functions need not keep are free. Until the last instruction what has been
+ * recorded may change where it goes. */
+void memory_landing(void);
+void memory_landing_jump(void);
+__asm__("	.pushsection .text\n"
+        "	.hidden	memory_landing\n"
+        "	.hidden	memory_landing_jump\n"
+        "	.type	memory_landing, @function\n"
+        "	.type	memory_landing_jump, @function\n"
+        "memory_landing:\n"
+        "	mov	memory_flight@gottpoff(%rip), %rcx\n"
+        "	movq	$0, %fs:8(%rcx)\n"
+        "memory_landing_jump:\n"
+        "	jmp	*%fs:(%rcx)\n"
+        "	.size	memory_landing_jump, . - memory_landing_jump\n"
+        "	.size	memory_landing, . - memory_landing\n"
+        "	.popsection\n");
+_Static_assert(offsetof(struct memory_flight, target) == 0 &&
+                   offsetof(struct memory_flight, under_way) == 8,
+               "as above");
+
+uintptr_t memory_flight_lands(void)
+{
+    return (uintptr_t)memory_landing;
+}
+
+void memory_leave_flight(struct memory_flight *flight)
+{
+    uintptr_t itself = probe_clone_return(flight->target);
+    if (itself != 0)
+        flight->target = itself;
+}
+
+void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+{
+    struct memory_flight *f = &memory_flight;
+    f->under_way = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    f->target = at;
+    f->from_clone = probe_clone_return(at) != 0;
+    memcpy(f->kept, kept, sizeof f->kept);
+    f->stack = stack;
+    memory_leave_flight(f);
+    atomic_signal_fence(memory_order_seq_cst);
+    f->under_way = 1;
 }
 
 /* --- in ------------------------------------------------------------------------------------------------------------- */
@@ -81,9 +137,26 @@ static void redirect_callers(struct walk *w)
             return;
 }
 
+static void enter_target(struct memory_flight *to)
+{
+    struct walk w;
+    uintptr_t clone = probe_clone_behind(to->target);
+    if (clone != 0) {
+        to->target = clone;
+        return;
+    }
+    walk_begin_return(&w, (uintptr_t *)to->stack - 1, to->kept); /* NOLINT: the thread's stack */
+    w.r[WALK_RETURN] = to->target;
+    redirect_callers(&w);
+}
+
 void memory_enter_late(const struct memory_interrupted *i)
 {
     struct walk w;
+    if (memory_flight.under_way != 0 || i->at == (uintptr_t)memory_landing_jump) {
+        enter_target(&memory_flight);
+        return;
+    }
     if (i->context != NULL) {
         ucontext_t *uc = i->context;
         uintptr_t clone = probe_clone_at(i->at);
@@ -100,26 +173,14 @@ void memory_enter_late(const struct memory_interrupted *i)
     redirect_callers(&w);
 }
 
-uintptr_t memory_enter_target(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
-{
-    uintptr_t clone = probe_clone_behind(at);
-    if (clone != 0)
-        return clone;
-    uintptr_t *above = (uintptr_t *)stack; /* NOLINT: the thread's stack */
-    struct walk w;
-    walk_begin_return(&w, above - 1, kept);
-    w.r[WALK_RETURN] = at;
-    redirect_callers(&w);
-    return at;
-}
-
+/* A stub of the PLT in which a window has found the thread leads to another image; a function may end so. */
 void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6])
 {
     uintptr_t clone = probe_clone_at(clone_slots[CLONE_TARGET]);
-    (void)stack;
-    (void)kept;
     if (clone != 0)
         clone_slots[CLONE_TARGET] = clone;
+    else
+        memory_enter_leaving(stack, kept);
 }
 
 void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6])

@@ -108,11 +108,16 @@ void memory_caught(void)
 {
 }
 
-uintptr_t memory_jumps_to(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
 {
+    (void)at;
     (void)kept;
     (void)stack;
-    return at;
+}
+
+uintptr_t memory_jumps_on(void)
+{
+    return 0;
 }
 
 void memory_unwound(uintptr_t at)

@@ -21,17 +21,18 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_returns(uint
            probe_stack_is_own((uintptr_t)place);
 }
 
-/* True: where it leads must be asked for. */
+/* True: where it leads must be asked for, or has no clone: whoever called is looked for then. */
 __attribute__((target("general-regs-only"), used)) bool probe_clone_jumps(const uintptr_t *stack);
 __attribute__((target("general-regs-only"), used)) bool probe_clone_jumps(const uintptr_t *stack)
 {
-    bool ask = false;
-    uintptr_t clone = clone_slots[CLONE_ENTER] != 0
-                          ? probe_clone_known(clone_slots[CLONE_TARGET], CLONE_ASK_AT, &ask)
-                          : 0;
+    bool ask;
+    uintptr_t clone;
+    if (clone_slots[CLONE_ENTER] == 0)
+        return false;
+    clone = probe_clone_known(clone_slots[CLONE_TARGET], CLONE_ASK_AT, &ask);
     if (clone != 0)
         clone_slots[CLONE_TARGET] = clone;
-    return ask && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
+    return clone == 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
 }
 
 __attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const uintptr_t *stack);

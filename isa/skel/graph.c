@@ -201,6 +201,10 @@ static void explore(struct building *b, uint64_t at)
             return;
         }
         if (f->cloned && must_leave(f, &i)) {
+            if (at == f->start) {
+                refuse(f, "it begins with what a clone cannot do", at);
+                return;
+            }
             seen->leaves = true;
             begin_block(b, seen);
             return;

@@ -84,12 +84,6 @@ static uint64_t call_before(const struct code *c, uint64_t next)
     return 0;
 }
 
-static bool is_instruction(const struct code *c, uint64_t at)
-{
-    const uint8_t *flags = code_at(c, at);
-    return flags != NULL && (*flags & CODE_START) != 0 && (*flags & CODE_UNSURE) == 0;
-}
-
 /* One function, in one piece: a process that is killed leaves whole ones. */
 static bool write_skeleton(struct server *s, struct function *f, const struct clone_question *q)
 {
@@ -122,7 +116,7 @@ static char *make(struct server *s, const struct clone_question *q, size_t *byte
         return NULL;
     m->o.plan = s->plan;
     uint64_t call = q->kind == CLONE_ASK_BEHIND ? call_before(m->o.code, q->address) : 0;
-    if (call == 0 && (q->kind == CLONE_ASK_BEHIND || !is_instruction(m->o.code, q->address)))
+    if (call == 0 && q->kind == CLONE_ASK_BEHIND) /* who asks for what is at an address is there */
         return NULL;
     opened_late(&m->o, &s->arena, call, q->address, name, &f);
     if (f.reason == NULL && clones_add(&c, &f) == NULL && write_skeleton(s, &f, q)) {

@@ -103,6 +103,7 @@ APART uint64_t mixed(uint64_t n)
 uint64_t library(uint64_t *elements, uint64_t n, uint64_t (*back)(uint64_t));
 
 static uint64_t sorted_n;
+static volatile int sorted_count = 16;
 
 static int compare(const void *a, const void *b)
 {
@@ -117,7 +118,7 @@ APART uint64_t back(uint64_t n)
     for (int i = 0; i < 16; i++)
         list[i] = (int)((n * 7 + (unsigned)i * 5) % 16);
     sorted_n = touch(n);
-    qsort(list, 16, sizeof *list, compare);
+    qsort(list, (size_t)sorted_count, sizeof *list, compare);
     return touch(sorted_n);
 }
 
@@ -190,6 +191,19 @@ __asm__(".text\n.globl odd\n.type odd, @function\n"
         "	call 2f\n2:	pop %rdx\n	test $2, %dil\n	jz leaf\n	jmp loops\n.size "
         "odd, . - odd\n");
 
+/* Windows for all threads may begin and end here. */
+APART void begin_all(void)
+{
+    __asm__ volatile("");
+}
+
+APART void end_all(void)
+{
+    __asm__ volatile("");
+}
+
+#ifndef MEMORY_EVERY
+
 static uint64_t run(const char *how, long rounds)
 {
     uint64_t n = 0;
@@ -207,17 +221,6 @@ static uint64_t run(const char *how, long rounds)
             n = thread(odd(begins(n)));
     }
     return n;
-}
-
-/* Windows for all threads may begin and end here. */
-APART void begin_all(void)
-{
-    __asm__ volatile("");
-}
-
-APART void end_all(void)
-{
-    __asm__ volatile("");
 }
 
 static _Atomic int running;
@@ -240,7 +243,7 @@ static uint64_t with_thread(long rounds)
     while (running) {
         (void)usleep(10000);
         begin_all();
-        (void)usleep(1000);
+        (void)usleep(3000); /* the other thread gets to run, loaded as the machine may be */
         end_all();
     }
     (void)pthread_join(t, &n);
@@ -262,4 +265,5 @@ int main(int argc, char **argv)
     return 0;
 }
 
+#endif
 #endif

@@ -23,18 +23,19 @@ traced() {
     read -r count _ elements _ <<<"$said"
     ok_run "$name: and many" test "$count" -ge "${least% *}" -a "$elements" -ge "${least#* }"
 }
-timed='start:timeout:10ms,stop:timeout:1ms,repeat:6'
+# The first window that finds a thread in a function starts what makes clones for it, 20 ms: several windows, and a program that is longer than they are.
+timed='start:timeout:10ms,stop:timeout:1ms,repeat:12'
 for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
     command -v "${flags% *}" >/dev/null || { skip "$flags" "it is not installed"; continue; }
     # shellcheck disable=SC2086
     $flags -DLIBRARY -shared -fPIC -o libany.so "$here/memory_anywhere.c" && $flags -o any "$here/memory_anywhere.c" -L. -lany -Wl,-rpath,"$T" -pthread || exit 99
-    traced "$flags, timer" "$timed" '3 10000' plain 1000000
-    traced "$flags, timer, called back by libc" "$timed" '3 10000' back 500000
+    traced "$flags, timer" "$timed" '3 10000' plain 6000000
+    traced "$flags, timer, called back by libc" "$timed" '3 10000' back 1000000
     traced "$flags, by functions" 'start:enter_func:recurse:count50,stop:enter_func:mixed:count70,repeat' '4 10000' back 1000
     traced "$flags, jumps" 'start:enter_func:leaf:count50,stop:enter_func:mixed:count70,repeat' '10 5000' jumps 3000
     traced "$flags, odd functions" 'start:enter_func:mixed:count50,stop:enter_func:mixed:count70,repeat' '10 5000' odd 3000
-    traced "$flags, timer, odd functions" "$timed" '2 5000' odd 300000
-    traced "$flags, another thread asks" 'start:enter_func:begin_all:bcast,stop:enter_func:end_all:bcast,repeat:6' '3 10000' thread 3000000
+    traced "$flags, timer, odd functions" "$timed" '2 5000' odd 4000000
+    traced "$flags, another thread asks" 'start:enter_func:begin_all:bcast,stop:enter_func:end_all:bcast,repeat:12' '3 10000' thread 6000000
 done
 
 # A signal from outside.
