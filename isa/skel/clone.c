@@ -211,6 +211,13 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
     }
 }
 
+/* Behind a call that does not come back: whoever does goes on in the function. No other place has its address. */
+static void put_unexpected(struct cloner *c, uint64_t next)
+{
+    emit_byte(c->e, 0xe9);
+    emit_fixup(c->e, CLONE_FUNCTION, next, 0);
+}
+
 static bool is_call(const struct instruction *i)
 {
     return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
@@ -262,7 +269,10 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
         uint16_t live = live_behind(&c->live, block, at);
         if (is_call(i))
             emit_stands_for(c->e, i->next, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);
-        if (is_call(i) && !(last && b->end == END_NORETURN))
+        bool over = last && b->end == END_NORETURN;
+        if (is_call(i) && over)
+            put_unexpected(c, i->next);
+        else if (is_call(i))
             cloner_add_number(c, TOKEN_RESUME, 1, live);
         cloner_record_left(c, block, at, live);
         MEMBERS_EACH (&c->values, block, n) {

@@ -24,7 +24,7 @@ traced() {
     ok_run "$name: and many" test "$count" -ge "${least% *}" -a "$elements" -ge "${least#* }"
 }
 # The first window that finds a thread in a function starts what makes clones for it, 20 ms: several windows, and a program that is longer than they are.
-timed='start:timeout:10ms,stop:timeout:1ms,repeat:12'
+timed='start:timeout:10ms,stop:timeout:1ms,repeat:8'
 for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
     command -v "${flags% *}" >/dev/null || { skip "$flags" "it is not installed"; continue; }
     # shellcheck disable=SC2086
@@ -35,7 +35,7 @@ for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
     traced "$flags, jumps" 'start:enter_func:leaf:count50,stop:enter_func:mixed:count70,repeat' '10 5000' jumps 3000
     traced "$flags, odd functions" 'start:enter_func:mixed:count50,stop:enter_func:mixed:count70,repeat' '10 5000' odd 3000
     traced "$flags, timer, odd functions" "$timed" '2 5000' odd 4000000
-    traced "$flags, another thread asks" 'start:enter_func:begin_all:bcast,stop:enter_func:end_all:bcast,repeat:12' '3 10000' thread 6000000
+    traced "$flags, another thread asks" 'start:enter_func:begin_all:bcast,stop:enter_func:end_all:bcast,repeat:8' '3 10000' thread 6000000
 done
 
 # A signal from outside.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows that open at every instruction of a program, one after the other. With -DTRACER the program that does it: it traces the process whose
- * number is argv[1] (ptrace(2)), lets it go k instructions from a mark on, sends SIGUSR1, and lets it run; for k = 0, 1, 2 and so on, of each part
- * of the program. It prints a line for each: the element that is next after those k (by what the array at address argv[2] has), the one behind the
- * part's last, k, and the address of the instruction.
+ * Windows that open, or close, at every instruction of a program, one after the other. With -DTRACER the program that does it: it traces the process
+ * whose number is argv[1] (ptrace(2)), lets it go k instructions from a mark on, sends it signal argv[3], and lets it run; for all k of each part of
+ * the program below argv[4], and each argv[5]-th. It prints a line for each: the part's first element, the one that is next after those k (by what the array at
+ * address argv[2] has), the one behind the part's last, k, and the address of the instruction.
  *
  * Without, the program: memory_anywhere's functions (MEMORY_EVERY), each of which touches the same elements each time. */
 #define _GNU_SOURCE 1 /* process_vm_readv() */
@@ -111,19 +111,45 @@ static void answer(struct user_regs_struct *r, uint64_t value)
         failed("ptrace");
 }
 
-/* From a mark on. False: the part has ended before. */
+/* One instruction. What pushfq stores has the flag by which this is done, and behind popfq the kernel thinks that the program has set it. */
+static int single_step(void)
+{
+    enum { PUSHF = 0x9c, TRAP_FLAG = 0x100 };
+    long code = ptrace(PTRACE_PEEKTEXT, pid, where(), 0);
+    step(PTRACE_SINGLESTEP, 0);
+    int now = stopped();
+    struct user_regs_struct r;
+    if (!is_step(now) || ptrace(PTRACE_GETREGS, pid, 0, &r) != 0)
+        return now;
+    if ((r.eflags & TRAP_FLAG) != 0) {
+        r.eflags &= ~(uint64_t)TRAP_FLAG;
+        if (ptrace(PTRACE_SETREGS, pid, 0, &r) != 0)
+            failed("ptrace");
+    }
+    if ((code & 0xff) != PUSHF)
+        return now;
+    long flags = ptrace(PTRACE_PEEKDATA, pid, r.rsp, 0);
+    if (ptrace(PTRACE_POKEDATA, pid, r.rsp, flags & ~(long)TRAP_FLAG) != 0)
+        failed("ptrace");
+    return now;
+}
+
+/* From a mark on. False: the part has ended before, or stepping has to: a handler of SIGTRAP (of an int3 that the tool has put into the program) that
+ * is stepped through is none any more, the kernel takes the blocked signal for fatal. */
 static int go(unsigned long k, struct user_regs_struct *r)
 {
-    int signo = 0;
-    for (unsigned long n = 0; n < k;) {
-        step(PTRACE_SINGLESTEP, signo);
-        int now = stopped();
+    int now = 0;
+    for (unsigned long n = 0; n < k; n++) {
+        now = single_step();
         if (now == 0)
             exit(1);
         if (at_mark(now, r))
             return 0;
-        signo = is_step(now) ? 0 : now;
-        n += signo == 0;
+        if (is_step(now))
+            continue;
+        if (run_to_mark(now, r) == 0)
+            exit(1);
+        return 0;
     }
     return 1;
 }
@@ -133,10 +159,12 @@ int main(int argc, char **argv)
     static uint64_t before[MOST_ELEMENTS];
     struct user_regs_struct r;
     unsigned long k = 0;
-    if (argc < 3)
+    if (argc < 6)
         return 2;
     pid = (pid_t)atoi(argv[1]);
     array_at = strtoul(argv[2], NULL, 16);
+    int signo = atoi(argv[3]);
+    unsigned long most = strtoul(argv[4], NULL, 10), every = strtoul(argv[5], NULL, 10);
     if (ptrace(PTRACE_ATTACH, pid, 0, 0) != 0)
         failed("ptrace");
     if (stopped() == 0 || run_to_mark(0, &r) == 0)
@@ -145,17 +173,18 @@ int main(int argc, char **argv)
         uint64_t first = r.rdi;
         answer(&r, 0);
         look(first, before);
-        int within = go(k, &r);
-        first += touched(first, before);
+        int within = k < most && go(k, &r);
+        if (k >= most && run_to_mark(0, &r) == 0)
+            return 1; /* else the part is over as well: the signal comes behind it */
+        unsigned long done = touched(first, before);
         uint64_t at = where();
-        if (within && run_to_mark(SIGUSR1, &r) == 0)
+        if (within && run_to_mark(signo, &r) == 0)
             return 1;
-        if (within)
-            printf("%lu %lu %lu %lx\n", (unsigned long)first, (unsigned long)r.rdi, k,
-                   (unsigned long)at);
+        printf("%lu %lu %lu %lu %lx\n", (unsigned long)first, (unsigned long)first + done,
+               (unsigned long)r.rdi, k, (unsigned long)at);
         answer(&r, within ? AGAIN : 0);
-        k = within ? k + 1 : 0;
-        if (run_to_mark(0, &r) == 0)
+        k = within ? k + every : 0;
+        if (run_to_mark(within ? 0 : signo, &r) == 0)
             return 0;
     }
 }
@@ -183,11 +212,6 @@ static uint64_t called(uint64_t n)
     return library(array, n, leaf);
 }
 
-static uint64_t odd_ones(uint64_t n)
-{
-    return odd(begins(n));
-}
-
 /* Through stubs of the PLT. */
 static uint64_t stubs(uint64_t n)
 {
@@ -212,9 +236,10 @@ static int is_traced(void)
 
 int main(void)
 {
-    static uint64_t (*const parts[])(uint64_t) = {leaf,   loops, recursion, choose,   called,
-                                                  back,   jumps, thread,    odd_ones, stubs};
-    (void)signal(SIGUSR1, SIG_IGN);
+    static uint64_t (*const parts[])(uint64_t) = {leaf, loops, recursion, choose, called, back,
+                                                  jumps, thread, odd, begins, stubs};
+    (void)signal(SIGUSR1, SIG_IGN); /* windows may go by them */
+    (void)signal(SIGUSR2, SIG_IGN);
     (void)threaded(NULL, 0);
     sorted_count = 3;
     printf("%d %lx\n", (int)getpid(), (unsigned long)(uintptr_t)array);
@@ -228,6 +253,7 @@ int main(void)
     for (unsigned p = 0; p < sizeof parts / sizeof *parts; p++) {
         uint64_t first = 100 * p + 7, end = parts[p](first), now, again;
         do {
+            begin_all();
             (void)mark(first);
             now = parts[p](first);
             again = mark(now);
