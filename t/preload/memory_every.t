@@ -41,7 +41,7 @@ for flags in gcc' -O2' clang' -O3'; do
     every "$flags, closed" close 'start:enter_func:begin_all,stop:signal:USR2,repeat' "$(kill -l USR2)" 400 1 900
 done
 # The check itself: an element that is missing is seen.
-address=$(cut -d' ' -f2 out)
-sed "0,/ M 8 /{/ M 8 /d}" replayed >less
-unlike "$("$PYTHON_ANY" "$here/memory_every.py" close less "$address" windows)" ', 0 wrong$' "an element that is missing is seen"
+every "opened now and then" open 'start:signal:USR1,stop:enter_func:end_all,repeat' "$(kill -l USR1)" 100 10 50
+sed '0,/ M 8 /{/ M 8 /d}' replayed >less
+unlike "$("$PYTHON_ANY" "$here/memory_every.py" open less "$(cut -d' ' -f2 out)" windows)" ', 0 wrong$' "an element that is missing is seen"
 done_testing
