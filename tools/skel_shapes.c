@@ -108,10 +108,18 @@ const struct rt_accesses_place *skel_shapes_find(const struct skel_shapes *s, ui
     return s->table_size != 0 && s->table[slot] != 0 ? &s->places[s->table[slot] - 1] : NULL;
 }
 
-/* What is known of an instruction already stays. */
-static bool add_place(struct skel_shapes *s, uint64_t address, uint32_t image, uint32_t function,
-                      int32_t loop)
+/* Behind a blank; NULL where there is none. False: no memory. */
+static bool take_text(const char *text, const char **out)
 {
+    *out = text[0] == ' ' && text[1] != '\0' ? strdup(text + 1) : NULL;
+    return *out != NULL || text[0] != ' ' || text[1] == '\0';
+}
+
+/* What is known of an instruction already stays. */
+static bool add_place(struct skel_shapes *s, uint64_t address, const struct rt_accesses_place *what,
+                      const char *text)
+{
+    uint32_t image = what->image;
     if (2 * (s->place_count + 1) > s->table_size && !grow_table(s))
         return false;
     size_t slot = slot_of(s, image, address);
@@ -120,10 +128,10 @@ static bool add_place(struct skel_shapes *s, uint64_t address, uint32_t image, u
     struct rt_accesses_place *p = grow(&s->places, &s->place_count, sizeof *p);
     if (p == NULL)
         return false;
-    *p = (struct rt_accesses_place){
-        .image = image, .function = function, .loop = loop, .address = address};
+    *p = *what;
+    p->address = address;
     s->table[slot] = (uint32_t)s->place_count;
-    return true;
+    return take_text(text, &p->expression);
 }
 
 /* --- functions and loops ---------------------------------------------------------------------------------------------- */
@@ -150,8 +158,10 @@ static uint32_t function_of(struct skel_shapes *s, uint32_t image, uint64_t addr
 }
 
 static int32_t loop_of(struct skel_shapes *s, uint32_t function, uint64_t head, int32_t parent,
-                       uint32_t depth)
+                       char *rest)
 {
+    char *end;
+    uint32_t depth = (uint32_t)strtoul(rest, &end, 16);
     for (size_t i = 0; i < s->loop_count; i++)
         if (s->loops[i].function == function && s->loops[i].head == head)
             return (int32_t)i;
@@ -160,7 +170,7 @@ static int32_t loop_of(struct skel_shapes *s, uint32_t function, uint64_t head, 
         return -2;
     *l = (struct rt_accesses_loop){
         .function = function, .parent = parent, .depth = depth, .head = head};
-    return (int32_t)s->loop_count - 1;
+    return take_text(end, &l->counter) ? (int32_t)s->loop_count - 1 : -2;
 }
 
 /* --- lines of one skeleton ---------------------------------------------------------------------------------------------- */
@@ -214,8 +224,7 @@ static bool take_loop(struct reading *r, char *text)
     uint64_t head = strtoull(text, &end, 16);
     if (!take_loop_number(r, &end, &parent))
         return false;
-    uint32_t depth = (uint32_t)strtoul(end, NULL, 16);
-    int32_t loop = loop_of(r->shapes, r->function, head, parent, depth);
+    int32_t loop = loop_of(r->shapes, r->function, head, parent, end);
     int32_t *place = loop >= -1 ? grow(&r->loops, &r->loop_count, sizeof *place) : NULL;
     if (place != NULL)
         *place = loop;
@@ -225,10 +234,9 @@ static bool take_loop(struct reading *r, char *text)
 static bool take_place(struct reading *r, char *text)
 {
     char *end;
-    int32_t loop;
+    struct rt_accesses_place p = {.image = r->image, .function = r->function};
     uint64_t address = strtoull(text, &end, 16);
-    return take_loop_number(r, &end, &loop) &&
-           add_place(r->shapes, address, r->image, r->function, loop);
+    return take_loop_number(r, &end, &p.loop) && add_place(r->shapes, address, &p, end);
 }
 
 static bool take_line(struct reading *r, char *line)
@@ -342,10 +350,14 @@ void skel_shapes_free(struct skel_shapes *s)
     }
     for (size_t i = 0; i < s->function_count; i++)
         free_text(s->functions[i].name);
-    for (size_t i = 0; i < s->loop_count; i++)
+    for (size_t i = 0; i < s->loop_count; i++) {
         free_text(s->loops[i].line);
-    for (size_t i = 0; i < s->place_count; i++)
+        free_text(s->loops[i].counter);
+    }
+    for (size_t i = 0; i < s->place_count; i++) {
         free_text(s->places[i].line);
+        free_text(s->places[i].expression);
+    }
     free(s->skeletons);
     free(s->images);
     free(s->functions);
