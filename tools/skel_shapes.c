@@ -136,16 +136,22 @@ static bool add_place(struct skel_shapes *s, uint64_t address, const struct rt_a
 
 /* --- functions and loops ---------------------------------------------------------------------------------------------- */
 
-/* Of those that were analysed from their middle on the name ends with where that is. */
-static uint32_t function_of(struct skel_shapes *s, uint32_t image, uint64_t address, char *name,
-                            bool late)
+/* What was analysed from its middle on is called NAME+0xOFFSET, and belongs to what begins before. */
+static uint64_t start_of(uint64_t address, char *name)
 {
-    char *plus = late ? strrchr(name, '+') : NULL;
-    if (plus != NULL)
-        *plus = '\0';
+    char *plus = strrchr(name, '+'), *end = NULL;
+    uint64_t offset = plus != NULL && strncmp(plus, "+0x", 3) == 0 ? strtoull(plus, &end, 16) : 0;
+    if (end == NULL || end == plus || *end != '\0')
+        return address;
+    *plus = '\0';
+    return address - offset;
+}
+
+static uint32_t function_of(struct skel_shapes *s, uint32_t image, uint64_t address, char *name)
+{
+    address = start_of(address, name);
     for (size_t i = 0; i < s->function_count; i++)
-        if (s->functions[i].image == image && (s->functions[i].address == address ||
-                                               (late && strcmp(s->functions[i].name, name) == 0)))
+        if (s->functions[i].image == image && s->functions[i].address == address)
             return (uint32_t)i;
     struct rt_accesses_function *f = grow(&s->functions, &s->function_count, sizeof *f);
     char *copy = strdup(name);
@@ -194,9 +200,8 @@ static bool take_function(struct reading *r, char *text)
         return false;
     r->image = image_of(r->shapes, r->folder,
                         r->whose != NULL ? r->whose->head.images[number].skeleton : r->skeleton);
-    r->function = r->image == SKEL_NO_IMAGE
-                      ? UINT32_MAX
-                      : function_of(r->shapes, r->image, address, name + 1, r->whose != NULL);
+    r->function = r->image == SKEL_NO_IMAGE ? UINT32_MAX
+                                            : function_of(r->shapes, r->image, address, name + 1);
     r->loop_count = 0;
     return r->function != UINT32_MAX;
 }

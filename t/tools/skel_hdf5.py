@@ -50,6 +50,7 @@ assert len(images) == 1 and images[0]["path"].decode().endswith(program.lstrip("
 base = {(b["pid"], b["program"]): b["base"] for b in bases}
 assert len(base) == len(bases)
 place = {p["address"]: p for p in places}
+assert len(set(functions["name"])) == len(functions), functions # what is analysed from its middle on is a part of its function
 symbols = {}
 for line in subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True).stdout.splitlines():
     words = line.split()
