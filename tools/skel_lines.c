@@ -16,7 +16,7 @@ static uint64_t *find(const struct skel_lines *s, uint64_t line)
     size_t i = skel_lines_place(line, s->size);
     uint64_t *slot;
     while ((slot = slot_at(s, i))[0] != 0 && slot[0] != line + 1)
-        i = (i + 1) & (s->size - 1);
+        i = (i + SKEL_LINES_STEP) & (s->size - 1);
     return slot;
 }
 

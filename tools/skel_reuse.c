@@ -54,24 +54,35 @@ void skel_reuse_free(struct skel_reuse *r)
 
 /* --- lines ------------------------------------------------------------------------------------------------------------ */
 
+static size_t number_in(const struct skel_reuse *r, size_t slot)
+{
+    return (size_t)(uint32_t)r->table[slot] - 1;
+}
+
 static size_t slot_of(const struct skel_reuse *r, uint64_t line)
 {
     size_t i = skel_lines_place(line, r->table_size);
-    while (r->table[i] != 0 && skel_reuse_line(r, r->table[i] - 1)[0] != line)
-        i = (i + 1) & (r->table_size - 1);
+    while (r->table[i] != 0 && (r->table[i] >> 32 != (uint32_t)line ||
+                                skel_reuse_line(r, number_in(r, i))[0] != line))
+        i = (i + SKEL_LINES_STEP) & (r->table_size - 1);
     return i;
+}
+
+static void set_slot(struct skel_reuse *r, size_t slot, size_t number)
+{
+    r->table[slot] = skel_reuse_line(r, number)[0] << 32 | (number + 1);
 }
 
 static bool grow_table(struct skel_reuse *r)
 {
-    uint32_t *table = calloc(2 * r->table_size, sizeof *table);
+    uint64_t *table = calloc(2 * r->table_size, sizeof *table);
     if (table == NULL)
         return false;
     free(r->table);
     r->table = table;
     r->table_size *= 2;
     for (size_t n = 0; n < r->count; n++)
-        r->table[slot_of(r, skel_reuse_line(r, n)[0])] = (uint32_t)n + 1;
+        set_slot(r, slot_of(r, skel_reuse_line(r, n)[0]), n);
     return true;
 }
 
@@ -91,7 +102,7 @@ size_t skel_reuse_find(struct skel_reuse *r, uint64_t line, bool *is_new)
     size_t slot = slot_of(r, line);
     *is_new = r->table[slot] == 0;
     if (!*is_new)
-        return r->table[slot] - 1;
+        return number_in(r, slot);
     if (r->count == r->room && !grow_lines(r))
         return SKEL_REUSE_NONE;
     if (2 * r->count >= r->table_size) {
@@ -105,7 +116,7 @@ size_t skel_reuse_find(struct skel_reuse *r, uint64_t line, bool *is_new)
     size_t number = r->count;
     memset(skel_reuse_line(r, number), 0, line_bytes(r));
     skel_reuse_line(r, number)[0] = line;
-    r->table[slot] = (uint32_t)++r->count;
+    set_slot(r, slot, r->count++);
     return skel_reuse_mark(r, number) ? number : SKEL_REUSE_NONE;
 }
 

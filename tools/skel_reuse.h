@@ -17,7 +17,7 @@ struct skel_reuse {
     const struct skel_grain *grain;
     uint64_t *lines; /* in the order of their first touches: line, last touch, mask of bytes */
     size_t count, room;
-    uint32_t *table; /* hash of them: number + 1 */
+    uint64_t *table; /* hash of them: number + 1, and above it the line's lower half */
     size_t table_size;
     uint64_t *marks;       /* a bit for each moment */
     uint32_t *blocks;      /* Fenwick tree of the numbers of marks, from 1 on */
