@@ -182,6 +182,13 @@ const struct command command_skel = {
         "simulator behind a pipe (memory.md), hdf5 makes a file for h5py "
         "and pandas (schema.md).\n"
         "\n"
+        "stats says what those accesses are like, of each instruction (with its expression), loop, "
+        "function, stream (what a thread does in a window) and of all: how many bytes, lines and "
+        "pages they touch, the most frequent strides from one access of an instruction to the "
+        "next, and reuse distances: how many other lines were touched in the stream since a line "
+        "was touched last, counted in powers of two, exact. Formats: text for people, json, csv "
+        "(memory.md has the columns).\n"
+        "\n"
         "A line `R 8 0x603148 + 8*J + 30416*I` reads 8 bytes there (W: writes, M: both), where I "
         "counts the iterations of the outermost loop from 0 on, J those of the next within it. "
         "`image` is where the file is loaded, rsi.3 the third value that rsi takes, sx32() and "
@@ -199,7 +206,9 @@ const struct command command_skel = {
         "regtrace skel source -function 'calc.*' ./swim > swim_skeleton.c\n"
         "regtrace run -o run -memory 'calc.*' -- ./swim && regtrace skel replay run | head\n"
         "regtrace skel replay -format binary run | ./simulator\n"
-        "regtrace skel replay -format hdf5 -window 0-9 -o accesses.h5 run\n",
+        "regtrace skel replay -format hdf5 -window 0-9 -o accesses.h5 run\n"
+        "regtrace skel stats -window 0-9 run | less\n"
+        "regtrace skel stats -format csv -line 64 -page 2097152 run > stats.csv\n",
     .exits = "1: the file cannot be read, or has no such function; nothing was recorded, or it is "
              "damaged, or what is made of it cannot be written.",
     .main = skel_main,

@@ -62,8 +62,8 @@ static size_t number_in(const struct skel_reuse *r, size_t slot)
 static size_t slot_of(const struct skel_reuse *r, uint64_t line)
 {
     size_t i = skel_lines_place(line, r->table_size);
-    while (r->table[i] != 0 && (r->table[i] >> 32 != (uint32_t)line ||
-                                skel_reuse_line(r, number_in(r, i))[0] != line))
+    while (r->table[i] != 0 &&
+           (r->table[i] >> 32 != (uint32_t)line || skel_reuse_line(r, number_in(r, i))[0] != line))
         i = (i + SKEL_LINES_STEP) & (r->table_size - 1);
     return i;
 }

@@ -111,69 +111,92 @@ static struct stats_scope scope_of_access(const struct stats *s, size_t lane,
     return x;
 }
 
-/* The scopes: the total, functions and loops as they are numbered, accesses. Places of loops and functions that nothing has come of go again, at the end. */
-static bool make_scopes(struct stats *s)
+/* Where scopes stand: the total, what is in no function that is known, functions and loops as shapes have them, accesses. Those of functions and loops of
+ * which nothing has come go again in the end. */
+enum { TOTAL, UNKNOWN, FUNCTIONS };
+
+static size_t first_loop(const struct stats *s)
 {
-    const struct skel_shapes *h = &s->shapes;
-    size_t accesses = 0, first = 2 + h->function_count + h->loop_count;
-    for (size_t k = 0; k < s->folder->count; k++)
-        accesses += s->lanes[k] != NULL ? s->lanes[k]->instruction_count : 0;
-    s->scopes = calloc(first + accesses, sizeof *s->scopes);
-    if (s->scopes == NULL)
-        return no_memory();
-    s->scopes[0] = (struct stats_scope){
-        .kind = STATS_TOTAL, .function = -1, .loop = -1, .image = SKEL_NO_IMAGE};
-    /* What is in no function that is known has a row as if it were one. */
-    s->scopes[1] = (struct stats_scope){
-        .kind = STATS_FUNCTION, .function = -1, .loop = -1, .image = SKEL_NO_IMAGE};
-    for (size_t k = 0; k < h->function_count; k++)
-        s->scopes[2 + k] = (struct stats_scope){.kind = STATS_FUNCTION,
-                                                .function = (int64_t)k,
-                                                .loop = -1,
-                                                .image = h->functions[k].image,
-                                                .address = h->functions[k].address};
-    for (size_t k = 0; k < h->loop_count; k++)
-        s->scopes[2 + h->function_count + k] =
-            (struct stats_scope){.kind = STATS_LOOP,
-                                 .function = h->loops[k].function,
-                                 .loop = (int64_t)k,
-                                 .image = h->functions[h->loops[k].function].image,
-                                 .address = h->loops[k].head,
-                                 .line = h->loops[k].line};
-    struct stats_scope *x = s->scopes + first;
-    for (size_t k = 0; k < s->folder->count; k++)
-        for (size_t n = 0; s->lanes[k] != NULL && n < s->lanes[k]->instruction_count; n++)
-            *x++ = scope_of_access(s, k, s->lanes[k]->instructions[n]);
-    qsort(s->scopes + first, accesses, sizeof *x, by_place);
-    s->scope_count = first;
-    for (size_t k = first; k < first + accesses; k++)
-        if (s->scope_count == first || by_place(&s->scopes[k], &s->scopes[s->scope_count - 1]) != 0)
-            s->scopes[s->scope_count++] = s->scopes[k];
-    for (size_t k = first; k < s->scope_count; k++) {
-        const struct rt_accesses_place *p =
-            s->scopes[k].image != SKEL_NO_IMAGE
-                ? skel_shapes_find(h, s->scopes[k].image, s->scopes[k].address)
-                : NULL;
-        if (p != NULL && !find_expression(p->expression, &s->scopes[k]))
-            return false;
-    }
-    return true;
+    return FUNCTIONS + s->shapes.function_count;
 }
 
+static size_t first_access(const struct stats *s)
+{
+    return first_loop(s) + s->shapes.loop_count;
+}
+
+static void make_known(struct stats *s)
+{
+    const struct skel_shapes *h = &s->shapes;
+    const struct stats_scope none = {.function = -1, .loop = -1, .image = SKEL_NO_IMAGE};
+    s->scopes[TOTAL] = s->scopes[UNKNOWN] = none;
+    s->scopes[TOTAL].kind = STATS_TOTAL;
+    s->scopes[UNKNOWN].kind = STATS_FUNCTION;
+    for (size_t k = 0; k < h->function_count; k++)
+        s->scopes[FUNCTIONS + k] = (struct stats_scope){.kind = STATS_FUNCTION,
+                                                        .function = (int64_t)k,
+                                                        .loop = -1,
+                                                        .image = h->functions[k].image,
+                                                        .address = h->functions[k].address};
+    for (size_t k = 0; k < h->loop_count; k++) {
+        const struct rt_accesses_loop *l = &h->loops[k];
+        s->scopes[first_loop(s) + k] =
+            (struct stats_scope){.kind = STATS_LOOP,
+                                 .function = l->function,
+                                 .loop = (int64_t)k,
+                                 .image = h->functions[l->function].image,
+                                 .address = l->head,
+                                 .line = l->line};
+    }
+}
+
+/* Of all recordings; the same of several are one. */
+static bool make_accesses(struct stats *s)
+{
+    size_t first = first_access(s), end = first;
+    for (size_t k = 0; k < s->folder->count; k++)
+        for (size_t n = 0; s->lanes[k] != NULL && n < s->lanes[k]->instruction_count; n++)
+            s->scopes[end++] = scope_of_access(s, k, s->lanes[k]->instructions[n]);
+    qsort(s->scopes + first, end - first, sizeof *s->scopes, by_place);
+    s->scope_count = first;
+    for (size_t k = first; k < end; k++)
+        if (k == first || by_place(&s->scopes[k], &s->scopes[s->scope_count - 1]) != 0)
+            s->scopes[s->scope_count++] = s->scopes[k];
+    bool good = true;
+    for (size_t k = first; good && k < s->scope_count; k++) {
+        struct stats_scope *x = &s->scopes[k];
+        if (x->image != SKEL_NO_IMAGE)
+            good =
+                find_expression(skel_shapes_find(&s->shapes, x->image, x->address)->expression, x);
+    }
+    return good;
+}
+
+static bool make_scopes(struct stats *s)
+{
+    size_t accesses = 0;
+    for (size_t k = 0; k < s->folder->count; k++)
+        accesses += s->lanes[k] != NULL ? s->lanes[k]->instruction_count : 0;
+    s->scopes = calloc(first_access(s) + accesses, sizeof *s->scopes);
+    if (s->scopes == NULL)
+        return no_memory();
+    make_known(s);
+    return make_accesses(s);
+}
+
+/* The instruction is a part of the total, its function, the loops around it, and its access. */
 static bool add_parts(struct summing *u, size_t lane, const struct stats_instruction *i)
 {
     const struct stats *s = u->stats;
-    const struct skel_shapes *h = &s->shapes;
-    size_t loops = 2 + h->function_count, first = loops + h->loop_count;
+    size_t first = first_access(s);
     const struct stats_scope key = scope_of_access(s, lane, i);
     const struct stats_scope *own =
         bsearch(&key, s->scopes + first, s->scope_count - first, sizeof key, by_place);
     bool good = own != NULL && add_part(u, (size_t)(own - s->scopes), lane, i) &&
-                add_part(u, 0, lane, i) && add_part(u, (size_t)(2 + key.function), lane, i);
-    if (key.function < 0 && good)
-        u->parts[u->part_count - 1].scope = 1;
-    for (int64_t loop = key.loop; good && loop >= 0; loop = h->loops[loop].parent)
-        good = add_part(u, loops + (size_t)loop, lane, i);
+                add_part(u, TOTAL, lane, i) &&
+                add_part(u, key.function < 0 ? UNKNOWN : FUNCTIONS + (size_t)key.function, lane, i);
+    for (int64_t loop = key.loop; good && loop >= 0; loop = s->shapes.loops[loop].parent)
+        good = add_part(u, first_loop(s) + (size_t)loop, lane, i);
     return good;
 }
 
