@@ -16,7 +16,7 @@
 
 #define CLONE_PATTERN_ROOM 1024u
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 7
+#define CLONES_VERSION 8
 
 struct clones_head {
     char magic[8];

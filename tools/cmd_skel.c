@@ -13,8 +13,8 @@ static int wrong_word(const struct skel_wishes *w, const char *word)
     if (w->action == SKEL_NONE)
         message_error(
             "skel",
-            "\"%s\" is no action: skel analyze PROGRAM, skel source PROGRAM or skel replay "
-            "DIR",
+            "\"%s\" is no action: skel analyze PROGRAM, skel source PROGRAM, skel replay DIR or "
+            "skel stats DIR",
             word);
     else
         message_error("skel", "one %s at a time: %s and %s were given",
@@ -111,7 +111,8 @@ static int analyze(const struct skel_wishes *w)
 
 static int skel_main(int argc, char **argv)
 {
-    struct skel_wishes w = {.format = "text", .thread = -1, .compress = 1};
+    struct skel_wishes w = {
+        .format = "text", .thread = -1, .compress = 1, .line_bytes = 64, .page_bytes = 4096};
     struct arguments a = {.command = &command_skel, .count = argc, .words = argv, .next = 1};
     int code = TOOL_OK;
     if (!take_arguments(&w, &a, &code))
@@ -119,8 +120,8 @@ static int skel_main(int argc, char **argv)
     if (w.path == NULL) {
         message_error(
             "skel",
-            "%s: regtrace skel analyze PROGRAM, regtrace skel source PROGRAM, or regtrace "
-            "skel replay DIR",
+            "%s: regtrace skel analyze PROGRAM, regtrace skel source PROGRAM, regtrace skel replay "
+            "DIR, or regtrace skel stats DIR",
             w.action == SKEL_NONE     ? "what is to be done?"
             : w.action >= SKEL_REPLAY ? "name the folder of a run"
                                       : "name a program or a library");
@@ -129,7 +130,9 @@ static int skel_main(int argc, char **argv)
     code = skel_check_options(&w);
     if (code != TOOL_OK)
         return code;
-    return w.action == SKEL_REPLAY ? skel_replay(&w) : analyze(&w);
+    return w.action == SKEL_REPLAY  ? skel_replay(&w)
+           : w.action == SKEL_STATS ? skel_stats(&w)
+                                    : analyze(&w);
 }
 
 static const struct command_option skel_options[] = {
@@ -138,24 +141,27 @@ static const struct command_option skel_options[] = {
      'p'},
     {"summary", NULL, "counts alone, and why functions cannot be analysed", 's'},
     {"dot", NULL, "graphs for dot(1): loops as boxes, recorded outcomes red", 0},
-    {"rank", "LIST", "replay: of these ranks (0-3,8)", 'r'},
-    {"thread", "N", "replay: of this thread", 't'},
-    {"window", "N[-M]", "replay: of these windows", 'w'},
-    {"format", "text|lackey|count|binary|hdf5", "replay: how accesses are written (default text)",
-     0},
+    {"rank", "LIST", "replay, stats: of these ranks (0-3,8)", 'r'},
+    {"thread", "N", "replay, stats: of this thread", 't'},
+    {"window", "N[-M]", "replay, stats: of these windows", 'w'},
+    {"format", "text|lackey|count|binary|hdf5|json|csv",
+     "replay: how accesses are written (default text); stats: text, json or csv", 0},
+    {"line", "BYTES", "stats: of a cache line (default 64)", 0},
+    {"page", "BYTES", "stats: of a page (default 4096)", 0},
     {"output", "FILE", "replay -format hdf5: the new file", 'o'},
     {"force", NULL, "replay -format hdf5: replace FILE if it is there, once the new one is whole",
      0},
     {"compress", "0-9", "replay -format hdf5: deflate level (default 1)", 0},
     {"follow", NULL, "replay: while the program runs, until its processes have ended", 0},
-    {"jobs", "N", "replay: so many recordings at once (default: as there are processors)", 'j'},
+    {"jobs", "N", "replay, stats: so many recordings at once (default: as there are processors)",
+     'j'},
     {NULL, NULL, NULL, 0},
 };
 
 const struct command command_skel = {
     .name = "skel",
     .summary = "memory traces: what must be recorded of a program, and the accesses of a run",
-    .synopsis = "analyze|source [OPTION]... PROGRAM, or replay [OPTION]... DIR",
+    .synopsis = "analyze|source [OPTION]... PROGRAM, or replay|stats [OPTION]... DIR",
     .description =
         "Analyses each function of a program or library by itself (Ketterlin and Clauss, program "
         "skeletonization): blocks and loops, each memory access as an expression in what has to be "
@@ -176,6 +182,13 @@ const struct command command_skel = {
         "simulator behind a pipe (memory.md), hdf5 makes a file for h5py "
         "and pandas (schema.md).\n"
         "\n"
+        "stats says what those accesses are like, of each instruction (with its expression), loop, "
+        "function, stream (what a thread does in a window) and of all: how many bytes, lines and "
+        "pages they touch, the most frequent strides from one access of an instruction to the "
+        "next, and reuse distances: how many other lines were touched in the stream since a line "
+        "was touched last, counted in powers of two, exact. Formats: text for people, json, csv "
+        "(memory.md has the columns).\n"
+        "\n"
         "A line `R 8 0x603148 + 8*J + 30416*I` reads 8 bytes there (W: writes, M: both), where I "
         "counts the iterations of the outermost loop from 0 on, J those of the next within it. "
         "`image` is where the file is loaded, rsi.3 the third value that rsi takes, sx32() and "
@@ -193,7 +206,9 @@ const struct command command_skel = {
         "regtrace skel source -function 'calc.*' ./swim > swim_skeleton.c\n"
         "regtrace run -o run -memory 'calc.*' -- ./swim && regtrace skel replay run | head\n"
         "regtrace skel replay -format binary run | ./simulator\n"
-        "regtrace skel replay -format hdf5 -window 0-9 -o accesses.h5 run\n",
+        "regtrace skel replay -format hdf5 -window 0-9 -o accesses.h5 run\n"
+        "regtrace skel stats -window 0-9 run | less\n"
+        "regtrace skel stats -format csv -line 64 -page 2097152 run > stats.csv\n",
     .exits = "1: the file cannot be read, or has no such function; nothing was recorded, or it is "
              "damaged, or what is made of it cannot be written.",
     .main = skel_main,

@@ -6,7 +6,7 @@
 #include "tools/skel_build.h"
 #include "tools/tools.h"
 
-enum skel_action { SKEL_NONE, SKEL_ANALYZE, SKEL_SOURCE, SKEL_REPLAY, SKEL_ACTIONS };
+enum skel_action { SKEL_NONE, SKEL_ANALYZE, SKEL_SOURCE, SKEL_REPLAY, SKEL_STATS, SKEL_ACTIONS };
 /* As they are called. */
 extern const char *const skel_actions[SKEL_ACTIONS];
 
@@ -20,6 +20,7 @@ struct skel_wishes {
     uint64_t jobs;  /* 0: as many as there are processors for this process */
     const char *output;
     uint64_t compress;
+    uint64_t line_bytes, page_bytes; /* of stats: powers of two */
     bool dot, summary, force, follow;
 };
 
@@ -74,6 +75,8 @@ int skel_read_end(struct skel_reader *r);
 
 /* The accesses of a run. The command's exit code. */
 int skel_replay(const struct skel_wishes *w);
+/* What they are like, to standard output. Likewise. */
+int skel_stats(const struct skel_wishes *w);
 /* As HDF5 to the file that is wished for. TOOL_OK, or a message and TOOL_FAILURE. */
 int skel_hdf5(struct skel_folder *f);
 /* To standard output, in the order of the folder, as text or records. enum accesses_exit. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace skel replay -format hdf5`: several recordings are replayed at once, each read by a thread of its own, which compresses what it reads. */
 #include "tools/output.h"
-#include "tools/skel_player.h"
+#include "tools/skel_records.h"
 #include "tools/skel_shapes.h"
 
 #include <errno.h>
@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 static const struct output_kind kind = {.option = "output"};
-
-enum { RECORDS = 1 << 15 };
 
 struct hdf5 {
     struct skel_folder *folder;
@@ -27,16 +25,11 @@ struct hdf5 {
 /* A recording on its way. */
 struct lane {
     struct hdf5 *whole;
-    const struct skel_recording *recording;
+    struct skel_records records;
     uint32_t number;
-    int in; /* from the process that replays it, read by the thread */
-    pthread_t thread;
-    bool started;
     struct rt_accesses_rows *rows;
     struct rt_accesses_stretch *stretches;
     size_t stretch_count;
-    bool inside; /* a stretch, the last of them */
-    bool failed; /* it has been said why */
 };
 
 /* Of the file; in all threads the first of them counts. */
@@ -58,97 +51,47 @@ static bool no_memory(void)
     return false;
 }
 
-static bool begin_stretch(struct lane *l, const struct accesses_record *r)
+static bool begin_stretch(void *context, const struct accesses_whose *whose)
 {
-    struct accesses_whose whose;
+    struct lane *l = context;
     struct rt_accesses_stretch *more = realloc(l->stretches, (l->stretch_count + 1) * sizeof *more);
     if (more == NULL)
         return no_memory();
-    memcpy(&whose, r, sizeof whose);
     l->stretches = more;
     l->stretches[l->stretch_count++] =
-        (struct rt_accesses_stretch){.rank = whose.rank,
-                                     .pid = whose.pid,
-                                     .program = l->recording->program,
-                                     .thread = whose.thread,
-                                     .window = whose.window,
-                                     .signal = whose.signal,
+        (struct rt_accesses_stretch){.rank = whose->rank,
+                                     .pid = whose->pid,
+                                     .program = l->records.recording->program,
+                                     .thread = whose->thread,
+                                     .window = whose->window,
+                                     .signal = whose->signal,
                                      .recording = l->number};
-    l->inside = true;
     return true;
 }
 
-static bool is_access(const struct accesses_record *r)
+static bool put_rows(void *context, const struct accesses_record *list, size_t count)
 {
-    return r->kind == ACCESSES_READ || r->kind == ACCESSES_WRITE || r->kind == ACCESSES_BOTH;
-}
-
-static bool take_other(struct lane *l, const struct accesses_record *r)
-{
-    struct rt_accesses_stretch *s = l->inside ? &l->stretches[l->stretch_count - 1] : NULL;
-    if (r->kind == ACCESSES_STRETCH && s == NULL)
-        return begin_stretch(l, r);
-    if (r->kind == ACCESSES_END && s != NULL && s->rows == r->pc) {
-        s->functions = r->address;
-        s->end = r->bytes;
-        l->inside = false;
-        return true;
-    }
-    message_error("skel", "the accesses of %s are not as they should be", l->recording->path);
-    return false;
-}
-
-static bool take_records(struct lane *l, const struct accesses_record *list, size_t count)
-{
+    struct lane *l = context;
     struct rt_error e = {{0}};
-    for (size_t i = 0, n; i < count; i += n + (i + n < count)) {
-        for (n = 0; i + n < count && is_access(&list[i + n]); n++)
-            continue;
-        if (n > 0 && !l->inside) {
-            message_error("skel", "the accesses of %s belong to nothing", l->recording->path);
-            return false;
-        }
-        if (n > 0)
-            l->stretches[l->stretch_count - 1].rows += n;
-        if (n > 0 && rt_accesses_put(l->rows, list + i, n, &e) != 0)
-            return unwritten(l->whole, &e);
-        if (i + n < count && !take_other(l, &list[i + n]))
-            return false;
-    }
+    l->stretches[l->stretch_count - 1].rows += count;
+    return rt_accesses_put(l->rows, list, count, &e) == 0 || unwritten(l->whole, &e);
+}
+
+static bool end_stretch(void *context, uint64_t functions, uint32_t how)
+{
+    const struct lane *l = context;
+    l->stretches[l->stretch_count - 1].functions = functions;
+    l->stretches[l->stretch_count - 1].end = how;
     return true;
 }
 
-/* All that comes through the pipe. Who writes into it ends where nobody reads. */
-static bool take_all(struct lane *l)
+static void rest(void *context)
 {
-    size_t have = 0, most = RECORDS * sizeof(struct accesses_record);
-    char *room = malloc(most);
-    bool good = room != NULL || no_memory();
-    while (good) {
-        ssize_t n = read(l->in, room + have, most - have);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        have += (size_t)n;
-        size_t whole = have / sizeof(struct accesses_record),
-               bytes = whole * sizeof(struct accesses_record);
-        good = take_records(l, (const void *)room, whole);
-        memmove(room, room + bytes, have - bytes);
-        have -= bytes;
-    }
-    free(room);
-    return good;
+    rt_accesses_rest(((struct lane *)context)->rows);
 }
 
-static void *run_lane(void *argument)
-{
-    struct lane *l = argument;
-    l->failed = !take_all(l);
-    (void)close(l->in);
-    rt_accesses_rest(l->rows);
-    return NULL;
-}
+static const struct skel_records_use records_use = {
+    .begin = begin_stretch, .put = put_rows, .end = end_stretch, .rest = rest};
 
 /* --- lanes ----------------------------------------------------------------------------------------------------------- */
 
@@ -172,7 +115,9 @@ static struct lane *make_lane(struct hdf5 *h, size_t i)
         (void)no_memory();
         return NULL;
     }
-    *l = (struct lane){.whole = h, .recording = h->folder->list[i], .number = (uint32_t)i};
+    *l = (struct lane){.whole = h, .number = (uint32_t)i};
+    l->records =
+        (struct skel_records){.use = &records_use, .context = l, .recording = h->folder->list[i]};
     if (rt_accesses_begin(h->file, name, &l->rows, &e) == 0)
         return l;
     (void)unwritten(h, &e);
@@ -196,28 +141,15 @@ static bool make_lanes(struct hdf5 *h)
 static bool begins(void *context, size_t i, struct skel_player *p)
 {
     struct hdf5 *h = context;
-    if (!make_lanes(h))
-        return false;
-    struct lane *l = h->lanes[i];
-    l->in = p->out;
-    l->started = pthread_create(&l->thread, NULL, run_lane, l) == 0;
-    if (l->started)
-        p->out = -1;
-    else
-        message_error("skel", "no thread can be made");
-    return l->started;
+    return make_lanes(h) && skel_records_start(&h->lanes[i]->records, p);
 }
 
 /* All of it, or no file: one that fails ends all. */
 static int ended(void *context, size_t i, int status)
 {
     struct hdf5 *h = context;
-    struct lane *l = i < h->count ? h->lanes[i] : NULL;
-    if (l == NULL || !l->started)
-        return ACCESSES_UNWRITTEN;
-    (void)pthread_join(l->thread, NULL);
-    l->started = false;
-    return status == ACCESSES_DONE && !l->failed && !l->inside ? ACCESSES_DONE : ACCESSES_UNWRITTEN;
+    bool good = i < h->count && skel_records_wait(&h->lanes[i]->records);
+    return status == ACCESSES_DONE && good ? ACCESSES_DONE : ACCESSES_UNWRITTEN;
 }
 
 static bool run_lanes(struct hdf5 *h)

@@ -4,13 +4,16 @@
 #include "tools/skel.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <regex.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
-const char *const skel_actions[SKEL_ACTIONS] = {
-    [SKEL_ANALYZE] = "analyze", [SKEL_SOURCE] = "source", [SKEL_REPLAY] = "replay"};
+const char *const skel_actions[SKEL_ACTIONS] = {[SKEL_ANALYZE] = "analyze",
+                                                [SKEL_SOURCE] = "source",
+                                                [SKEL_REPLAY] = "replay",
+                                                [SKEL_STATS] = "stats"};
 
 enum { JOBS_MOST = 4096 };
 
@@ -47,15 +50,50 @@ static int take_thread(struct skel_wishes *w, const char *v, struct rt_error *e)
     return 0;
 }
 
+/* Formats by action; text is one of both. */
+static const struct {
+    enum skel_action action;
+    const char *names[6];
+} formats[] = {{SKEL_REPLAY, {"text", "lackey", "count", "binary", "hdf5"}},
+               {SKEL_STATS, {"text", "json", "csv"}}};
+
+/* As it is written there; NULL: it is none of that action. */
+static const char *find_format(unsigned k, const char *name)
+{
+    const char *const *f = formats[k].names;
+    while (*f != NULL && strcmp(*f, name) != 0)
+        f++;
+    return *f;
+}
+
 static int take_format(struct skel_wishes *w, const char *v, struct rt_error *e)
 {
-    static const char *const formats[] = {"text", "lackey", "count", "binary", "hdf5"};
-    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
-        if (strcmp(formats[k], v) == 0) {
-            w->format = formats[k];
+    for (unsigned k = 0; k < sizeof formats / sizeof *formats; k++)
+        if ((w->format = find_format(k, v)) != NULL)
             return 0;
-        }
-    return wrong(e, "format", v, "text, lackey, count, binary or hdf5 is legal");
+    return wrong(e, "format", v,
+                 "text, lackey, count, binary or hdf5 is legal, of skel stats text, json or csv");
+}
+
+/* A power of two. */
+static int take_size(const char *option, const char *v, uint64_t least, uint64_t most,
+                     uint64_t *out, struct rt_error *e)
+{
+    if (argument_number(v, least, most, out) == 0 && (*out & (*out - 1)) == 0)
+        return 0;
+    rt_error_set(e, "-%s is \"%s\": a power of two from %" PRIu64 " to %" PRIu64 " is legal",
+                 option, v, least, most);
+    return -EINVAL;
+}
+
+static int take_line(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    return take_size("line", v, 8, 4096, &w->line_bytes, e);
+}
+
+static int take_page(struct skel_wishes *w, const char *v, struct rt_error *e)
+{
+    return take_size("page", v, 64, UINT64_C(1) << 30, &w->page_bytes, e);
 }
 
 static int take_jobs(struct skel_wishes *w, const char *v, struct rt_error *e)
@@ -112,11 +150,13 @@ static const struct {
     {"plan", FOR(ANALYZE) | FOR(SOURCE), take_plan, 0},
     {"summary", FOR(ANALYZE), FLAG(summary)},
     {"dot", FOR(ANALYZE), FLAG(dot)},
-    {"rank", FOR(REPLAY), take_rank, 0},
-    {"thread", FOR(REPLAY), take_thread, 0},
-    {"window", FOR(REPLAY), take_window, 0},
-    {"format", FOR(REPLAY), take_format, 0},
-    {"jobs", FOR(REPLAY), take_jobs, 0},
+    {"rank", FOR(REPLAY) | FOR(STATS), take_rank, 0},
+    {"thread", FOR(REPLAY) | FOR(STATS), take_thread, 0},
+    {"window", FOR(REPLAY) | FOR(STATS), take_window, 0},
+    {"format", FOR(REPLAY) | FOR(STATS), take_format, 0},
+    {"jobs", FOR(REPLAY) | FOR(STATS), take_jobs, 0},
+    {"line", FOR(STATS), take_line, 0},
+    {"page", FOR(STATS), take_page, 0},
     {"output", FOR(REPLAY), take_output, 0},
     {"compress", FOR(REPLAY), take_compress, 0},
     {"force", FOR(REPLAY), FLAG(force)},
@@ -167,6 +207,13 @@ static bool is_given(const struct skel_wishes *w, const char *name)
 static const char *contradiction(const struct skel_wishes *w)
 {
     bool hdf5 = strcmp(w->format, "hdf5") == 0;
+    for (unsigned k = 0; k < sizeof formats / sizeof *formats; k++)
+        if (w->action == formats[k].action && find_format(k, w->format) == NULL)
+            return formats[k].action == SKEL_STATS
+                       ? "-format of skel stats is text, json or csv"
+                       : "-format of skel replay is text, lackey, count, binary or hdf5";
+    if (w->page_bytes < w->line_bytes)
+        return "-page is less than -line: pages hold whole lines";
     if (hdf5 && w->output == NULL)
         return "-format hdf5 writes a file: name it by -output FILE";
     if (!hdf5 && w->output != NULL)

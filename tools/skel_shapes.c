@@ -108,10 +108,18 @@ const struct rt_accesses_place *skel_shapes_find(const struct skel_shapes *s, ui
     return s->table_size != 0 && s->table[slot] != 0 ? &s->places[s->table[slot] - 1] : NULL;
 }
 
-/* What is known of an instruction already stays. */
-static bool add_place(struct skel_shapes *s, uint64_t address, uint32_t image, uint32_t function,
-                      int32_t loop)
+/* Behind a blank; NULL where there is none. False: no memory. */
+static bool take_text(const char *text, const char **out)
 {
+    *out = text[0] == ' ' && text[1] != '\0' ? strdup(text + 1) : NULL;
+    return *out != NULL || text[0] != ' ' || text[1] == '\0';
+}
+
+/* What is known of an instruction already stays. */
+static bool add_place(struct skel_shapes *s, uint64_t address, const struct rt_accesses_place *what,
+                      const char *text)
+{
+    uint32_t image = what->image;
     if (2 * (s->place_count + 1) > s->table_size && !grow_table(s))
         return false;
     size_t slot = slot_of(s, image, address);
@@ -120,24 +128,30 @@ static bool add_place(struct skel_shapes *s, uint64_t address, uint32_t image, u
     struct rt_accesses_place *p = grow(&s->places, &s->place_count, sizeof *p);
     if (p == NULL)
         return false;
-    *p = (struct rt_accesses_place){
-        .image = image, .function = function, .loop = loop, .address = address};
+    *p = *what;
+    p->address = address;
     s->table[slot] = (uint32_t)s->place_count;
-    return true;
+    return take_text(text, &p->expression);
 }
 
 /* --- functions and loops ---------------------------------------------------------------------------------------------- */
 
-/* Of those that were analysed from their middle on the name ends with where that is. */
-static uint32_t function_of(struct skel_shapes *s, uint32_t image, uint64_t address, char *name,
-                            bool late)
+/* What was analysed from its middle on is called NAME+0xOFFSET, and belongs to what begins before. */
+static uint64_t start_of(uint64_t address, char *name)
 {
-    char *plus = late ? strrchr(name, '+') : NULL;
-    if (plus != NULL)
-        *plus = '\0';
+    char *plus = strrchr(name, '+'), *end = NULL;
+    uint64_t offset = plus != NULL && strncmp(plus, "+0x", 3) == 0 ? strtoull(plus, &end, 16) : 0;
+    if (end == NULL || end == plus || *end != '\0')
+        return address;
+    *plus = '\0';
+    return address - offset;
+}
+
+static uint32_t function_of(struct skel_shapes *s, uint32_t image, uint64_t address, char *name)
+{
+    address = start_of(address, name);
     for (size_t i = 0; i < s->function_count; i++)
-        if (s->functions[i].image == image && (s->functions[i].address == address ||
-                                               (late && strcmp(s->functions[i].name, name) == 0)))
+        if (s->functions[i].image == image && s->functions[i].address == address)
             return (uint32_t)i;
     struct rt_accesses_function *f = grow(&s->functions, &s->function_count, sizeof *f);
     char *copy = strdup(name);
@@ -150,8 +164,10 @@ static uint32_t function_of(struct skel_shapes *s, uint32_t image, uint64_t addr
 }
 
 static int32_t loop_of(struct skel_shapes *s, uint32_t function, uint64_t head, int32_t parent,
-                       uint32_t depth)
+                       char *rest)
 {
+    char *end;
+    uint32_t depth = (uint32_t)strtoul(rest, &end, 16);
     for (size_t i = 0; i < s->loop_count; i++)
         if (s->loops[i].function == function && s->loops[i].head == head)
             return (int32_t)i;
@@ -160,7 +176,7 @@ static int32_t loop_of(struct skel_shapes *s, uint32_t function, uint64_t head, 
         return -2;
     *l = (struct rt_accesses_loop){
         .function = function, .parent = parent, .depth = depth, .head = head};
-    return (int32_t)s->loop_count - 1;
+    return take_text(end, &l->counter) ? (int32_t)s->loop_count - 1 : -2;
 }
 
 /* --- lines of one skeleton ---------------------------------------------------------------------------------------------- */
@@ -184,9 +200,8 @@ static bool take_function(struct reading *r, char *text)
         return false;
     r->image = image_of(r->shapes, r->folder,
                         r->whose != NULL ? r->whose->head.images[number].skeleton : r->skeleton);
-    r->function = r->image == SKEL_NO_IMAGE
-                      ? UINT32_MAX
-                      : function_of(r->shapes, r->image, address, name + 1, r->whose != NULL);
+    r->function = r->image == SKEL_NO_IMAGE ? UINT32_MAX
+                                            : function_of(r->shapes, r->image, address, name + 1);
     r->loop_count = 0;
     return r->function != UINT32_MAX;
 }
@@ -214,8 +229,7 @@ static bool take_loop(struct reading *r, char *text)
     uint64_t head = strtoull(text, &end, 16);
     if (!take_loop_number(r, &end, &parent))
         return false;
-    uint32_t depth = (uint32_t)strtoul(end, NULL, 16);
-    int32_t loop = loop_of(r->shapes, r->function, head, parent, depth);
+    int32_t loop = loop_of(r->shapes, r->function, head, parent, end);
     int32_t *place = loop >= -1 ? grow(&r->loops, &r->loop_count, sizeof *place) : NULL;
     if (place != NULL)
         *place = loop;
@@ -225,10 +239,9 @@ static bool take_loop(struct reading *r, char *text)
 static bool take_place(struct reading *r, char *text)
 {
     char *end;
-    int32_t loop;
+    struct rt_accesses_place p = {.image = r->image, .function = r->function};
     uint64_t address = strtoull(text, &end, 16);
-    return take_loop_number(r, &end, &loop) &&
-           add_place(r->shapes, address, r->image, r->function, loop);
+    return take_loop_number(r, &end, &p.loop) && add_place(r->shapes, address, &p, end);
 }
 
 static bool take_line(struct reading *r, char *line)
@@ -342,10 +355,14 @@ void skel_shapes_free(struct skel_shapes *s)
     }
     for (size_t i = 0; i < s->function_count; i++)
         free_text(s->functions[i].name);
-    for (size_t i = 0; i < s->loop_count; i++)
+    for (size_t i = 0; i < s->loop_count; i++) {
         free_text(s->loops[i].line);
-    for (size_t i = 0; i < s->place_count; i++)
+        free_text(s->loops[i].counter);
+    }
+    for (size_t i = 0; i < s->place_count; i++) {
         free_text(s->places[i].line);
+        free_text(s->places[i].expression);
+    }
     free(s->skeletons);
     free(s->images);
     free(s->functions);

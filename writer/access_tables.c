@@ -26,12 +26,12 @@ static const struct schema_field function_fields[] = {
     FIELD(rt_accesses_function, name, KIND_TEXT)};
 static const struct schema_field loop_fields[] = {
     FIELD(rt_accesses_loop, function, KIND_U32), FIELD(rt_accesses_loop, parent, KIND_I32),
-    FIELD(rt_accesses_loop, depth, KIND_U32), FIELD(rt_accesses_loop, head, KIND_U64),
-    FIELD(rt_accesses_loop, line, KIND_TEXT)};
+    FIELD(rt_accesses_loop, depth, KIND_U32),    FIELD(rt_accesses_loop, head, KIND_U64),
+    FIELD(rt_accesses_loop, line, KIND_TEXT),    FIELD(rt_accesses_loop, counter, KIND_TEXT)};
 static const struct schema_field place_fields[] = {
-    FIELD(rt_accesses_place, image, KIND_U32), FIELD(rt_accesses_place, address, KIND_U64),
+    FIELD(rt_accesses_place, image, KIND_U32),    FIELD(rt_accesses_place, address, KIND_U64),
     FIELD(rt_accesses_place, function, KIND_U32), FIELD(rt_accesses_place, loop, KIND_I32),
-    FIELD(rt_accesses_place, line, KIND_TEXT)};
+    FIELD(rt_accesses_place, line, KIND_TEXT),    FIELD(rt_accesses_place, expression, KIND_TEXT)};
 
 /* --- all accesses as one dataset --------------------------------------------------------------------------------------------- */
 

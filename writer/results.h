@@ -156,13 +156,15 @@ struct rt_accesses_loop {
     int32_t parent; /* row of loops, -1: none */
     uint32_t depth;
     uint64_t head;
-    const char *line; /* FILE:LINE */
+    const char *line;    /* FILE:LINE */
+    const char *counter; /* its name in expressions */
 };
 struct rt_accesses_place { /* an instruction */
     uint32_t image, function;
     int32_t loop; /* -1: in none */
     uint64_t address;
     const char *line;
+    const char *expression; /* of each of its accesses: "R 8 rsi.1 + 8*I; W 8 rdi.1 + 8*I" */
 };
 struct rt_accesses_about {
     const char *program;

@@ -16,8 +16,8 @@ static void print_block(FILE *out, struct function *f, uint32_t block)
         const struct access *a = &f->accesses[k];
         if (a->block != block)
             continue;
-        skel_expression(f, a->address, text, sizeof text);
-        (void)fprintf(out, "%c %u %s%s\\l", a->kind, a->bytes, text, a->recorded ? " *" : "");
+        skel_access(f, a, text, sizeof text);
+        (void)fprintf(out, "%s%s\\l", text, a->recorded ? " *" : "");
     }
     for (uint32_t v = 0; v < f->value_count; v++)
         if (f->values[v].recorded && f->values[v].block == block)

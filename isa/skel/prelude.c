@@ -49,6 +49,18 @@ const char *const skel_prelude[] = {
     "    *count = (unsigned)(__stop_skeleton_shape_table - __start_skeleton_shape_table);",
     "    return __start_skeleton_shape_table;",
     "}",
+    "/* What loops' counters are called, and accesses of places, in the order of the shape. */",
+    "struct skeleton_text { unsigned number; const char *const *counters, *const *accesses; };",
+    "#define TEXT(number) static const struct skeleton_text x_##number __attribute__((used, "
+    "aligned(8), section(\"skeleton_text_table\"))) = {number, c_##number, a_##number};",
+    "extern const struct skeleton_text __start_skeleton_text_table[] __attribute__((weak, "
+    "visibility(\"hidden\"))), __stop_skeleton_text_table[] __attribute__((weak, "
+    "visibility(\"hidden\")));",
+    "const struct skeleton_text *skeleton_texts(unsigned *count)",
+    "{",
+    "    *count = (unsigned)(__stop_skeleton_text_table - __start_skeleton_text_table);",
+    "    return __start_skeleton_text_table;",
+    "}",
     "static inline u64 skeleton_in(struct skeleton *s, unsigned bytes)",
     "{",
     "    u64 n = 0;",

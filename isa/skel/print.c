@@ -157,11 +157,13 @@ static void put_expression(struct text *t, const struct function *f, const struc
     }
 }
 
-void skel_expression(struct function *f, uint32_t value, char *text, size_t room)
+void skel_access(struct function *f, const struct access *a, char *text, size_t room)
 {
     struct text t = {text, room};
-    struct linear e = linear_get(f, value);
+    struct linear e = linear_get(f, a->address);
+    put(&t, "%c %u ", a->kind, a->bytes);
     put_expression(&t, f, &e, 0);
+    put(&t, "%s", a->ends_early ? ", rcx times at most" : a->repeated ? ", rcx times" : "");
 }
 
 /* --- conditions ------------------------------------------------------------------------------------------------------------------ */
@@ -305,13 +307,9 @@ static void print_block(FILE *out, struct function *f, const struct parts *parts
             const struct access *a = &f->accesses[*n];
             if (a->at != i)
                 continue;
-            skel_expression(f, a->address, text, sizeof text);
-            (void)fprintf(out, "    0x%" PRIx64 "  %c %u %s%s%s\n", f->instructions[i].at, a->kind,
-                          a->bytes, text,
-                          a->ends_early      ? ", rcx times at most"
-                          : a->repeated      ? ", rcx times"
-                          : a->lanes != NULL ? "   [record which elements]"
-                                             : "",
+            skel_access(f, a, text, sizeof text);
+            (void)fprintf(out, "    0x%" PRIx64 "  %s%s%s\n", f->instructions[i].at, text,
+                          a->lanes != NULL ? "   [record which elements]" : "",
                           a->recorded ? "   [record the address]" : "");
         }
         print_recorded(out, f, parts, block, i);

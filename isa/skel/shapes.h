@@ -10,10 +10,11 @@
 /* Numbers in hexadecimal, addresses of the image's file:
  *
  *     function IMAGE ADDRESS NAME      and of it
- *     loop HEAD PARENT DEPTH           in their order; parent: the loop of that number (from 0) around it, or -
- *     place PC LOOP                    an instruction that accesses memory, and the innermost loop around it, or -; the first of several counts
+ *     loop HEAD PARENT DEPTH COUNTER   in their order; parent: the loop of that number (from 0) around it, or -
+ *     place PC LOOP ACCESSES           an instruction that accesses memory, and the innermost loop around it, or -; the first of several counts
  *
- * Skeletons of older versions have functions alone. 0, or -errno with the text. */
+ * COUNTER and ACCESSES, which is `R 8 rsi.1 + 8*I; W 8 rdi.1 + 8*I`, may be missing: skeletons of older versions have none, and still older ones functions
+ * alone. 0, or -errno with the text. */
 RT_MUST_CHECK int shapes_print(const char *skeleton, FILE *out, struct rt_error *e);
 
 #endif

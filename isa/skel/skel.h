@@ -337,8 +337,8 @@ void skel_print_summary(FILE *out, const struct skel_counts *n);
 void skel_print_dot(FILE *out, struct function *f);
 /* A loop's counter: I, J, K ... from the outermost on; among those of the same depth numbered. */
 void skel_counter(const struct function *f, uint32_t loop, char *text, size_t room);
-/* An expression, a condition; what does not fit is left out. */
-void skel_expression(struct function *f, uint32_t value, char *text, size_t room);
+/* What does not fit is left out. An access: `W 8 0x603148 + 8*J`. */
+void skel_access(struct function *f, const struct access *a, char *text, size_t room);
 void skel_condition(struct function *f, uint32_t value, char *text, size_t room);
 
 #endif

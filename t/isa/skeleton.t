@@ -157,7 +157,8 @@ is "$(grep -c '^static int f_' <<<"$text")" 1 "it has that function alone"
 # Its loops, by an oracle of another kind: two back edges of calc1, and of its three accesses to arrays each lies in both.
 "$REGTRACE" skel source -function '^calc1$' ./seed >loops.c && gcc -O1 -w -shared -fPIC -o loops.so loops.c
 "$SKEL" --shapes loops.so >shapes
-is "$(sed -n 's/^loop [0-9a-f]* //p' shapes | xargs)" "- 1 0 2" "a loop in a loop"
+is "$(sed -n 's/^loop [0-9a-f]* //p' shapes | xargs)" "- 1 I 0 2 J" "a loop in a loop"
+like "$(grep '^place' shapes)" "^place [0-9a-f]+ 1 W 8 0x$(printf %x $((0x$cu + 8))) \+ 2400\*I \+ 8\*J\$" "its accesses as expressions"
 objdump -d --no-show-raw-insn ./seed | awk '/<calc1>:/, /^$/' | sed -n 's/^ *\([0-9a-f]*\):.*/\1 &/p' >disassembled
 head=$(awk '$1 == "loop" && $3 == 0 { print $2 }' shapes)
 back=$(awk -v head="$head" '$3 ~ /^j/ && $4 == head { last = $1 } END { print last }' disassembled)
@@ -178,7 +179,7 @@ run 20 "$REGTRACE" skel analyze ./seed.c
 is "$status" 1 "a file that is no program"
 run 20 "$REGTRACE" skel record ./seed
 is "$status" 2 "what is no action"
-like "$err" "is no action: skel analyze PROGRAM, skel source PROGRAM or skel replay DIR" "is said"
+like "$err" "is no action: skel analyze PROGRAM, skel source PROGRAM, skel replay DIR or skel stats DIR" "is said"
 run 20 "$REGTRACE" skel replay -function main ./seed
 is "$status" 2 "an option of another action"
 like "$err" "-function is not for skel replay" "is said"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """skel_hdf5.py FILE RECORDS PROGRAM [OTHER]: does the file of `regtrace skel replay -format hdf5` have what the records of -format binary say, as
-share/doc/schema.md has it? Functions, lines and loops are compared with nm, addr2line and the program's source. OTHER has the same rows and tables. Prints what was found."""
+share/doc/schema.md has it? Functions, lines and loops are compared with nm, addr2line and the program's source, expressions with what `regtrace skel analyze` says on standard input, if it says something. OTHER has the same rows and tables. Prints what was found."""
 import re
 import subprocess
 import sys
@@ -50,6 +50,7 @@ assert len(images) == 1 and images[0]["path"].decode().endswith(program.lstrip("
 base = {(b["pid"], b["program"]): b["base"] for b in bases}
 assert len(base) == len(bases)
 place = {p["address"]: p for p in places}
+assert len(set(functions["name"])) == len(functions), functions # what is analysed from its middle on is a part of its function
 symbols = {}
 for line in subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True).stdout.splitlines():
     words = line.split()
@@ -76,6 +77,22 @@ for p in places:
     function = functions[p["function"]]["name"].decode()
     depths[function] = max(depths.get(function, 0), len(chain))
 assert [depths[n] for n in ("rows", "columns", "add", "walk", "work")] == [2, 2, 2, 1, 0], depths
+
+# Accesses are expressions, those of `regtrace skel analyze`, which are on standard input; but for those who call what opens windows, which are analysed from there on, too.
+analyzed = {}
+for line in sys.stdin:
+    m = re.match(r"    0x([0-9a-f]+)  ([RWM] .*?)(   \[.*)?$", line)
+    if m and m[2] not in analyzed.setdefault(int(m[1], 16), []):
+        analyzed[int(m[1], 16)].append(m[2])
+for a in addresses if analyzed else []:
+    if functions[place[a]["function"]]["name"] not in (b"main", b"run_part"):
+        assert place[a]["expression"].decode() == "; ".join(analyzed[a]), (place[a], analyzed[a])
+names = {}
+for loop in loops:
+    names.setdefault(loop["function"], []).append(loop["counter"].decode())
+assert all(len(set(n)) == len(n) for n in names.values()), names
+if analyzed:
+    assert names[[f["name"].decode() for f in functions].index("rows")] == ["I", "J"], names
 
 if len(sys.argv) > 4:
     other = h5py.File(sys.argv[4])

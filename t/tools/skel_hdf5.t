@@ -22,14 +22,21 @@ if [ "$PYTHON" = no ]; then
     skip "by h5py" "there is none"
 else
     "$REGTRACE" skel replay -format binary run >records
-    is "$("$PYTHON" "$here/skel_hdf5.py" a.h5 records ./program plain.h5 2>&1 | sed 's/^[0-9]* /N /; s/[0-9]* instr/N instr/')" \
+    is "$("$REGTRACE" skel analyze ./program | "$PYTHON" "$here/skel_hdf5.py" a.h5 records ./program plain.h5 2>&1 | sed 's/^[0-9]* /N /; s/[0-9]* instr/N instr/')" \
         "N accesses, 300 stretches, 5 recordings, N instructions" "what records say"
-    "$PYTHON" "$here/skel_hdf5.py" small.h5 records ./program a.h5 >/dev/null 2>&1
+    "$PYTHON" "$here/skel_hdf5.py" small.h5 records ./program a.h5 </dev/null >/dev/null 2>&1
     ok $? "compressed or not, by one or several at once: the same"
     # The check itself.
     head -c -2400024 records >fewer && tail -c 24 records >>fewer
-    "$PYTHON" "$here/skel_hdf5.py" a.h5 fewer ./program >/dev/null 2>&1
+    "$PYTHON" "$here/skel_hdf5.py" a.h5 fewer ./program </dev/null >/dev/null 2>&1
     isnt $? 0 "fewer records would be seen"
+    # Skeletons of older versions know nothing of expressions.
+    cp -r run older
+    sed -i '/^TEXT(/d; /^static const char \*const [ac]_/d; s/skeleton_texts/other_texts/' older/memory/*.c
+    hdf5 -thread 0 -o older.h5 older
+    is "$status $err $("$PYTHON" -c 'import h5py; f = h5py.File("older.h5"); print(len(f["places"]) > 20, set(f["places"]["expression"]), set(f["loops"]["counter"]))')" \
+        "0  True {b''} {b''}" "older runs are without expressions"
+    rm -r older older.h5
     hdf5 -window 3-4 -thread 2 -o part.h5 run
     "$REGTRACE" skel replay -format binary -window 3-4 -thread 2 run >records
     [ -s records ] && hdf5 -window 0 -thread 4000 -o none.h5 run
