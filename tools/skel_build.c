@@ -108,6 +108,70 @@ static void note_all(const struct skel_builds *b, const char *name, struct selec
     }
 }
 
+/* Who calls whom directly, as the skeleton's text says (isa/skel/job.c). */
+struct calls {
+    uint32_t (*list)[2];
+    size_t count, room;
+};
+
+static bool add_call(struct calls *c, uint32_t from, uint32_t to)
+{
+    if (c->count == c->room) {
+        size_t room = 2 * c->room + 1024;
+        uint32_t(*more)[2] = realloc(c->list, room * sizeof *more);
+        if (more == NULL)
+            return false;
+        c->list = more;
+        c->room = room;
+    }
+    c->list[c->count][0] = from;
+    c->list[c->count++][1] = to;
+    return true;
+}
+
+static bool read_calls(struct calls *c, const char *source)
+{
+    FILE *in = fopen(source, "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool good = in != NULL;
+    while (good && getline(&line, &room, in) > 0) {
+        uint32_t from;
+        int at = 0;
+        if (line[0] != '/' || sscanf(line, "/* %" SCNu32 " calls%n", &from, &at) < 1 || at == 0)
+            continue;
+        for (char *p = line + at, *end; good; p = end) {
+            unsigned long to = strtoul(p, &end, 10);
+            if (end == p || from >= FUNCTIONS_MOST || to >= FUNCTIONS_MOST)
+                break;
+            good = add_call(c, from, (uint32_t)to);
+        }
+    }
+    free(line);
+    if (in != NULL)
+        (void)fclose(in);
+    return good;
+}
+
+/* Whoever is called directly is entered by no token. */
+static bool note_called(const char *source, struct selection *s)
+{
+    struct calls c = {0};
+    bool good = read_calls(&c, source);
+    for (bool changed = good; changed;) {
+        changed = false;
+        for (size_t k = 0; k < c.count; k++) {
+            uint32_t to = c.list[k][1];
+            if (!is_selected(s, c.list[k][0]) || is_selected(s, to))
+                continue;
+            select_one(s, to);
+            changed = true;
+        }
+    }
+    free(c.list);
+    return good;
+}
+
 /* False: it cannot be written. */
 static bool write_selection(const struct selection *s, bool counts, const char *path,
                             struct skel_built *out)
@@ -173,7 +237,7 @@ static bool run_compiler(const char *some, const char *source, const char *out)
     return false;
 }
 
-static bool compile(const struct skel_builds *b, const struct selection *s, struct skel_built *out)
+static bool compile(const struct skel_builds *b, struct selection *s, struct skel_built *out)
 {
     char source[PATH_MAX + 64], part[PATH_MAX + 64], some[PATH_MAX + 32];
     (void)snprintf(source, sizeof source, "%s/%s", b->folder, out->name);
@@ -181,7 +245,7 @@ static bool compile(const struct skel_builds *b, const struct selection *s, stru
     (void)snprintf(some, sizeof some, "%s/some.h", b->temporary);
     if (access(source, R_OK) != 0 || !whole_part(b, source, part))
         return failed("no skeleton:", source);
-    bool written = write_selection(s, b->counts, some, out);
+    bool written = note_called(part, s) && write_selection(s, b->counts, some, out);
     bool good = written && (out->count == 0 || run_compiler(some, part, out->path));
     if (!written)
         (void)failed("cannot be written:", some);
@@ -194,7 +258,7 @@ static bool compile(const struct skel_builds *b, const struct selection *s, stru
 }
 
 /* With what is selected; NULL, and a message. */
-static const char *add(struct skel_builds *b, const char *name, const struct selection *s)
+static const char *add(struct skel_builds *b, const char *name, struct selection *s)
 {
     struct skel_built **more = realloc(b->built, (b->built_count + 1) * sizeof *more),
                       *built = calloc(1, sizeof *built);

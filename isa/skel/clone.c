@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A function's clone: its blocks in reverse postorder, each instruction as it was, and between them what records. */
 #include "isa/skel/cloner.h"
+#include "isa/skel/direct.h"
 #include "isa/skel/lanes.h"
 #include "isa/skel/source.h"
 #include "isa/skel/stream.h"
@@ -130,6 +131,16 @@ static void put_hooked(struct cloner *c, enum clone_fixup_kind hook, unsigned t)
     emit_jump_slot(c->e, CLONE_TARGET);
 }
 
+static void put_tail(struct cloner *c, uint64_t target)
+{
+    cloner_put_returns(c);
+    emit_byte(c->e, 0xe9);
+    if (direct_is(c->f->directs, target))
+        emit_call(c->e, target);
+    else
+        emit_fixup(c->e, CLONE_FUNCTION, target, 0);
+}
+
 void cloner_leave(struct cloner *c, uint64_t target)
 {
     const struct code_range *r = code_range_of(c->f->code, target);
@@ -141,9 +152,7 @@ void cloner_leave(struct cloner *c, uint64_t target)
         put_hooked(c, CLONE_LEAVES, t);
         return;
     }
-    cloner_put_returns(c);
-    emit_byte(c->e, 0xe9);
-    emit_fixup(c->e, CLONE_FUNCTION, target, 0);
+    put_tail(c, target);
 }
 
 /* Where it leads is looked up as it is taken. */
@@ -178,14 +187,14 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
             return;
         }
         emit_byte(c->e, 0xe8);
-        emit_fixup(c->e, CLONE_FUNCTION, i->target, 0);
+        if (direct_calls(c->f, i))
+            emit_call(c->e, i->target);
+        else
+            emit_fixup(c->e, CLONE_FUNCTION, i->target, 0);
         break;
     case FLOW_JUMP:
-        if (last && end == END_TAIL) {
-            cloner_put_returns(c);
-            emit_byte(c->e, 0xe9);
-            emit_fixup(c->e, CLONE_FUNCTION, i->target, 0);
-        }
+        if (last && end == END_TAIL)
+            put_tail(c, i->target);
         break; /* others: cloner_end() */
     case FLOW_BRANCH: break;
     case FLOW_JUMP_POINTER:
@@ -216,18 +225,52 @@ static bool is_call(const struct instruction *i)
     return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
 }
 
+/* Recorded ones of those that the function is entered with: the stack pointer, or the others. */
+static unsigned add_entry_values(struct cloner *c, uint32_t block, bool stack)
+{
+    unsigned count = 0;
+    MEMBERS_EACH (&c->values, block, n) {
+        const struct value *x = &c->f->values[*n];
+        if (x->kind != V_ENTRY || !x->recorded || (x->variable == SKEL_RSP) != stack)
+            continue;
+        add_value(c, *n, c->live.in[block]);
+        count++;
+    }
+    return count;
+}
+
+/* Behind the begin, where direct calls come to: without the token, and without the stack pointer, which their skeletons know. */
+static void put_begin(struct cloner *c, uint32_t block, uint32_t number)
+{
+    uint16_t live = c->live.in[block];
+    cloner_add_number(c, TOKEN_ENTER, 1, live);
+    cloner_add(c,
+               (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
+               live);
+    (void)add_entry_values(c, block, true);
+    bool others = add_entry_values(c, block, false) != 0;
+    cloner_flush(c, live);
+    if (!direct_is(c->f->directs, c->f->start))
+        return;
+    size_t over = 0;
+    if (others) {
+        emit_byte(c->e, 0xe9);
+        over = c->e->bytes;
+        emit_bytes(c->e, (const uint8_t[4]){0}, 4);
+    }
+    c->direct = c->e->bytes;
+    emit_stands_for(c->e, c->f->blocks[block].start, CLONE_PLACE_SAME);
+    (void)add_entry_values(c, block, false);
+    cloner_flush(c, live);
+    if (others)
+        emit_link(c->e, over, c->e->bytes);
+}
+
 static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
 {
     uint16_t live = c->live.in[block];
-    if (number != UINT32_MAX) {
-        cloner_add_number(c, TOKEN_ENTER, 1, live);
-        cloner_add(
-            c, (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
-            live);
-    }
-    MEMBERS_EACH (&c->values, block, n)
-        if (c->f->values[*n].kind == V_ENTRY && c->f->values[*n].recorded)
-            add_value(c, *n, live);
+    if (number != UINT32_MAX)
+        put_begin(c, block, number);
     MEMBERS_EACH (&c->values, block, n) {
         const struct value *x = &c->f->values[*n];
         if (x->kind == V_PHI && x->recorded && x->arg_count != 0)
@@ -262,7 +305,7 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
         uint16_t live = live_behind(&c->live, block, at);
         if (is_call(i))
             emit_stands_for(c->e, i->next, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);
-        if (is_call(i) && !(last && b->end == END_NORETURN))
+        if (is_call(i) && !(last && b->end == END_NORETURN) && !direct_calls(f, i))
             cloner_add_number(c, TOKEN_RESUME, 1, live);
         cloner_record_left(c, block, at, live);
         MEMBERS_EACH (&c->values, block, n) {
@@ -279,6 +322,7 @@ const char *clone_function(struct function *f, struct emit *e, uint32_t number,
                            struct clone_function *out)
 {
     size_t bytes = e->bytes, fixups = e->fixup_count, places = e->place_count;
+    size_t calls = e->call_count;
     struct cloner c = {.f = f,
                        .e = e,
                        .live = live_find(f),
@@ -302,12 +346,14 @@ const char *clone_function(struct function *f, struct emit *e, uint32_t number,
         emit_byte(e, 0xcc);
     *out = (struct clone_function){.address = f->start,
                                    .code = bytes,
+                                   .direct = c.direct != 0 ? (uint32_t)(c.direct - bytes) : 0,
                                    .bytes = (uint32_t)(e->bytes - bytes),
                                    .number = number};
     if (c.reason != NULL) {
         e->bytes = bytes;
         e->fixup_count = fixups;
         e->place_count = places;
+        e->call_count = calls;
     }
     return c.reason;
 }

@@ -117,6 +117,11 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
         connect(g, 2 * decision_nodes[k] + 1, g->sink, NEVER);
         want(g, decision_nodes[k], d->value);
     }
+    for (uint32_t k = 0; k < f->tail_count; k++) {
+        uint32_t n = add_node(g, NEVER);
+        connect(g, 2 * n + 1, g->sink, NEVER);
+        want(g, n, f->tails[k].stack);
+    }
     while (g->todo_count > 0) {
         uint32_t v = g->todo[--g->todo_count];
         const struct value *x = &f->values[v];
@@ -214,6 +219,8 @@ static void mark(struct flow_graph *g, const uint32_t *access_nodes, const uint3
         if (d->known)
             need(g, d->value);
     }
+    for (uint32_t k = 0; k < f->tail_count; k++)
+        need(g, f->tails[k].stack);
 }
 
 /* All that is accessed, and where it goes. */
@@ -246,7 +253,8 @@ void cut_find(struct function *f)
         return;
     }
     struct flow_graph g = {.f = f};
-    size_t most = 2 * ((size_t)f->value_count + f->access_count + f->decision_count + 2);
+    size_t most =
+        2 * ((size_t)f->value_count + f->access_count + f->decision_count + f->tail_count + 2);
     uint32_t *access_nodes = arena_take(f->arena, f->access_count * sizeof *access_nodes);
     uint32_t *decision_nodes = arena_take(f->arena, f->decision_count * sizeof *decision_nodes);
     g.first = arena_take(f->arena, most * sizeof *g.first);
@@ -284,7 +292,9 @@ void skel_count(const struct function *f, struct skel_counts *n)
         n->recorded += f->accesses[k].recorded || f->accesses[k].lanes != NULL;
     }
     for (uint32_t v = 0; v < f->value_count; v++) {
-        n->recorded += f->values[v].recorded;
+        const struct value *x = &f->values[v];
+        bool known = f->direct && x->kind == V_ENTRY && x->variable == SKEL_RSP;
+        n->recorded += x->recorded && !known;
         n->inductions += f->inductions[v].known;
     }
     n->decisions += f->decision_count;

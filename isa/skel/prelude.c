@@ -17,6 +17,10 @@ const char *const skel_prelude[] = {
     "    void (*flush)(struct skeleton *);",
     "    u64 values, outcomes;",
     "    void *host;",
+    "    u64 entered, depth, stack;",
+    "    int (*left)(struct skeleton *, u64);",
+    "    u64 lowest;",
+    "    void (*deep)(struct skeleton *);",
     "};",
     "struct skeleton_function { u64 address; int (*run)(struct skeleton *); const char *name; "
     "unsigned number, image; };",
@@ -77,6 +81,37 @@ const char *const skel_prelude[] = {
     "#define CALL() do { if (s->call(s) != 0) return 1; } while (0)",
     "#define TURN() do { if (__builtin_expect(s->in == s->in_end, 0) && s->turn(s) != 0) return 1; "
     "} while (0)",
+    "/* Functions that left by a jump to another, which returns for them. What is deep, or goes on "
+    "and on, and has nothing more to "
+    "read has come behind the recording's end. */",
+    "enum { SKELETON_DEEP = 65536 };",
+    "static inline int skeleton_left(struct skeleton *s, int left)",
+    "{",
+    "    for (unsigned n = 0; left == 2; n++) {",
+    "        if (n > SKELETON_DEEP)",
+    "            TURN();",
+    "        left = s->left(s, s->stack);",
+    "    }",
+    "    return left;",
+    "}",
+    "static inline int skeleton_direct(struct skeleton *s, int (*function)(struct skeleton *, "
+    "u64), u64 image, u64 stack)",
+    "{",
+    "    s->image = image;",
+    "    s->entered++;",
+    "    if (__builtin_expect(++s->depth > SKELETON_DEEP, 0))",
+    "        TURN();",
+    "    if (__builtin_expect((u64)__builtin_frame_address(0) < s->lowest, 0))",
+    "        s->deep(s);",
+    "    int left = skeleton_left(s, function(s, stack));",
+    "    s->depth--;",
+    "    return left;",
+    "}",
+    "#define DIRECT(function, to) do { if (skeleton_direct(s, function, image, to) != 0) return 1; "
+    "} while (0)",
+    "#define TAIL(function, to) do { s->image = image; s->entered++; s->left = function; s->stack "
+    "= "
+    "to; return 2; } while (0)",
     "/* isa/skel/lanes.h: which elements of a vector's operand are accessed. */",
     "static void skeleton_lanes(struct skeleton *s, u64 pc, u8 kind, unsigned bytes, unsigned how, "
     "unsigned count, unsigned index_bytes, unsigned index_width, unsigned scale, unsigned "

@@ -142,6 +142,13 @@ struct decision {
     bool recorded;  /* its outcome is */
 };
 
+/* A jump to another function that is called directly (direct.h). */
+struct tail {
+    uint32_t block;
+    uint64_t target;
+    uint32_t stack; /* value: the stack pointer there */
+};
+
 /* --- expressions ------------------------------------------------------------------------------------------------------- */
 
 enum atom_kind {
@@ -202,9 +209,11 @@ struct function {
     const struct code *code;
     const struct addresses
         *claims; /* skel_find_claims(); NULL: parts are known by their names alone */
+    const struct directs *directs; /* functions that are called directly (direct.h); NULL: none */
     struct arena *arena;
     const char *name;
     uint64_t start, end;
+    bool direct;        /* it is called so itself, by some function: rsp is known then */
     bool cloned;        /* for a clone: it ends where that cannot go on, or must ask where */
     uint8_t plan;       /* enum skel_plan */
     bool late;          /* it begins in mid-function: for what has been entered before (late.h) */
@@ -232,6 +241,8 @@ struct function {
     uint32_t access_count, access_room;
     struct decision *decisions;
     uint32_t decision_count, decision_room;
+    struct tail *tails;
+    uint32_t tail_count;
 
     struct linear *linears;
     uint32_t linear_count, linear_room;
@@ -251,6 +262,8 @@ void skel_find_claims(const struct code *c, struct addresses *claims);
 const struct image_symbol *graph_symbol_at(const struct image *m, uint64_t address);
 /* Of a function that is elsewhere: what a compiler has moved away from it. */
 bool graph_is_part(const struct image_symbol *s);
+/* What jumps there from elsewhere may still be in its function. */
+bool graph_stays(const struct code *c, uint64_t target);
 uint32_t graph_add_block(struct function *f);
 /* Makes pred of succ; unreached blocks have none. */
 void graph_link(struct function *f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * SSA form of a function, made as its instructions are read (Braun, Buchwald, Hack, Leissa, Mallon, Zwinkau: "Simple and
  * Efficient Construction of Static Single Assignment Form", CC 2013). */
+#include "isa/skel/direct.h"
 #include "isa/skel/slots.h"
 
 #include <string.h>
@@ -329,6 +330,19 @@ static void drop_trivial(struct ssa *s)
     }
     for (uint32_t k = 0; k < f->decision_count; k++)
         f->decisions[k].value = real(s, f->decisions[k].value);
+    for (uint32_t k = 0; k < f->tail_count; k++)
+        f->tails[k].stack = real(s, f->tails[k].stack);
+}
+
+static void note_tail(struct ssa *s, uint32_t block)
+{
+    struct function *f = s->f;
+    struct tail t = {.block = block};
+    if (!direct_leaves(f, block, &t.target))
+        return;
+    t.stack = look_up(s, block, SKEL_RSP);
+    f->tails = arena_grow(f->arena, f->tails, f->tail_count, sizeof *f->tails);
+    f->tails[f->tail_count++] = t;
 }
 
 void values_build(struct function *f)
@@ -351,6 +365,7 @@ void values_build(struct function *f)
             f->now_at = f->blocks[block].first + i;
             lift_instruction(&l, &decoder);
         }
+        note_tail(&s, block);
         s.filled[block] = true;
         for (uint32_t n = 0; n < f->blocks[block].succ_count; n++) {
             uint32_t to = f->blocks[block].succ[n];
