@@ -179,9 +179,10 @@ static void put_accesses(struct writer *w, bool behind)
 static void put_label(struct writer *w, uint32_t block)
 {
     const struct block *b = &w->f->blocks[block];
-    char kind = b->preheader ? 'L' : b->count == 0 ? 'E' : 'B';
+    bool exit = b->leaves != 0; /* there may be several to one place */
+    char kind = exit ? 'X' : b->preheader ? 'L' : b->count == 0 ? 'E' : 'B';
     (void)fprintf(w->out, "%c_0x%" PRIx64, kind, b->start);
-    if (b->copy != 0)
+    if (b->copy != 0 || exit)
         (void)fprintf(w->out, "_%u", block);
 }
 
