@@ -250,7 +250,7 @@ static void put_begin(struct cloner *c, uint32_t block, uint32_t number)
     (void)add_entry_values(c, block, true);
     bool others = add_entry_values(c, block, false) != 0;
     cloner_flush(c, live);
-    if (!direct_is(c->f->directs, c->f->start))
+    if (!direct_has(c->f))
         return;
     size_t over = 0;
     if (others) {

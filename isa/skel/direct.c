@@ -51,6 +51,11 @@ bool direct_is(const struct directs *d, uint64_t start)
     return x != NULL && x->is;
 }
 
+bool direct_has(const struct function *f)
+{
+    return !f->late && direct_is(f->directs, f->start);
+}
+
 bool direct_calls(const struct function *f, const struct instruction *i)
 {
     enum { CALL = 0xe8, CALL_BYTES = 5 };

@@ -35,6 +35,8 @@ bool direct_add(struct directs *d, uint64_t start, bool is);
 void direct_free(struct directs *d);
 bool direct_is(const struct directs *d, uint64_t start);
 
+/* Is it such a function, from its begin? */
+bool direct_has(const struct function *f);
 /* Is it a call of such a function? */
 bool direct_calls(const struct function *f, const struct instruction *i);
 /* Is the function left there, by a jump to such a function? */

@@ -89,17 +89,35 @@ static int make(struct job *j, size_t n, bool direct)
 
 /* --- all of them ---------------------------------------------------------------------------------------------------------- */
 
-/* By any of its names. */
+static bool is_named(const struct job *j, const struct image_symbol *s)
+{
+    const struct late_names *lists[] = {&j->openers, &j->awaited};
+    for (unsigned l = 0; l < 2; l++)
+        for (size_t n = 0; n < lists[l]->count; n++)
+            if (image_name_match(s, lists[l]->names[n]) != NAME_NO)
+                return true;
+    return false;
+}
+
+/* By any of its names; main may have none (isa/find.c). */
 static bool is_awaited(const struct job *j, uint64_t start)
 {
     const struct image *m = j->o.image;
-    const struct late_names *lists[] = {&j->openers, &j->awaited};
+    const struct image_symbol unnamed = {.address = start, .name = "main", .version = ""};
     for (size_t k = image_symbols_from(m, start);
          k < m->symbol_count && m->symbols[k].address == start; k++)
-        for (unsigned l = 0; l < 2; l++)
-            for (size_t n = 0; n < lists[l]->count; n++)
-                if (image_name_match(&m->symbols[k], lists[l]->names[n]) != NAME_NO)
-                    return true;
+        if (is_named(j, &m->symbols[k]))
+            return true;
+    return is_named(j, &unnamed) && code_find_main(j->o.code) == start;
+}
+
+/* One of several functions, which have other names, is chosen when the image is loaded, and the alarm stands at each of them. */
+static bool is_choice_awaited(const struct job *j)
+{
+    const struct image *m = j->o.image;
+    for (size_t k = 0; k < m->symbol_count; k++)
+        if (m->symbols[k].type == STT_GNU_IFUNC && is_named(j, &m->symbols[k]))
+            return true;
     return false;
 }
 
@@ -119,12 +137,13 @@ static int list_functions(struct job *j)
     j->made = open_memstream(&j->text, &j->text_bytes);
     if (j->parts == NULL || j->made == NULL)
         return -ENOMEM;
+    bool tokens = j->tokens || is_choice_awaited(j);
     for (size_t k = 0; k < j->o.code->range_count; k++) {
         const struct code_range *r = &j->o.code->ranges[k];
         if (!is_wanted(j, r))
             continue;
         j->parts[j->wanted++] = (struct job_part){.start = r->start, .end = r->end};
-        if (!direct_add(&j->directs, r->start, !j->tokens && !is_awaited(j, r->start)))
+        if (!direct_add(&j->directs, r->start, !tokens && !is_awaited(j, r->start)))
             return -ENOMEM;
     }
     return 0;

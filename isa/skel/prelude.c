@@ -17,7 +17,7 @@ const char *const skel_prelude[] = {
     "    void (*flush)(struct skeleton *);",
     "    u64 values, outcomes;",
     "    void *host;",
-    "    u64 entered, depth, stack;",
+    "    u64 entered, stack;",
     "    int (*left)(struct skeleton *, u64);",
     "    u64 lowest;",
     "    void (*deep)(struct skeleton *);",
@@ -81,15 +81,13 @@ const char *const skel_prelude[] = {
     "#define CALL() do { if (s->call(s) != 0) return 1; } while (0)",
     "#define TURN() do { if (__builtin_expect(s->in == s->in_end, 0) && s->turn(s) != 0) return 1; "
     "} while (0)",
-    "/* Functions that left by a jump to another, which returns for them. What is deep, or goes on "
-    "and on, and has nothing more to "
-    "read has come behind the recording's end. */",
-    "enum { SKELETON_DEEP = 65536 };",
+    "/* Functions that left by a jump to another, which returns for them. Where nothing more is to "
+    "be "
+    "read the recording has ended, before the call or jump as far as is known. */",
     "static inline int skeleton_left(struct skeleton *s, int left)",
     "{",
-    "    for (unsigned n = 0; left == 2; n++) {",
-    "        if (n > SKELETON_DEEP)",
-    "            TURN();",
+    "    while (left == 2) {",
+    "        TURN();",
     "        left = s->left(s, s->stack);",
     "    }",
     "    return left;",
@@ -97,15 +95,12 @@ const char *const skel_prelude[] = {
     "static inline int skeleton_direct(struct skeleton *s, int (*function)(struct skeleton *, "
     "u64), u64 image, u64 stack)",
     "{",
+    "    TURN();",
     "    s->image = image;",
     "    s->entered++;",
-    "    if (__builtin_expect(++s->depth > SKELETON_DEEP, 0))",
-    "        TURN();",
     "    if (__builtin_expect((u64)__builtin_frame_address(0) < s->lowest, 0))",
     "        s->deep(s);",
-    "    int left = skeleton_left(s, function(s, stack));",
-    "    s->depth--;",
-    "    return left;",
+    "    return skeleton_left(s, function(s, stack));",
     "}",
     "#define DIRECT(function, to) do { if (skeleton_direct(s, function, image, to) != 0) return 1; "
     "} while (0)",

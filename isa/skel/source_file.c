@@ -61,7 +61,7 @@ void skel_source_begin(FILE *out, const struct image *m)
 /* Where direct calls come to; what is called so has one name in all files. */
 static void put_inner_name(const struct skel_source *s, const struct function *f)
 {
-    if (direct_is(f->directs, f->start))
+    if (direct_has(f))
         (void)fprintf(s->out, "d_0x%" PRIx64, f->start);
     else
         (void)fprintf(s->out, "i_%" PRIu32, s->number);
@@ -74,7 +74,6 @@ static void declare(struct writer *w, uint64_t start)
 
 static void declare_called(struct writer *w)
 {
-
     struct function *f = w->f;
     for (uint32_t k = 0; k < f->order_count; k++) {
         const struct block *b = &f->blocks[f->order[k]];
