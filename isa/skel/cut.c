@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What to record, by the plan. Of a skeleton's: a minimum cut between what cannot be computed (entry values, loads, results of calls) and what is wanted (addresses,
- * conditions), in the graph of which value is computed from which. A node costs as often as its block is executed, by a guess: eight
- * times more in each loop. An outcome is a bit, an eighth. Dinic, "Algorithm for solution of a problem of maximum flow" (1970). */
+ * conditions), in the graph of which value is computed from which. A node costs as often as its block is executed, by a guess (often.c). An outcome is a
+ * bit, an eighth. Dinic, "Algorithm for solution of a problem of maximum flow" (1970). */
 #include "isa/skel/skel.h"
 
 #include <string.h>
@@ -21,17 +21,11 @@ struct flow_graph {
     uint32_t edge_count;
     uint32_t *first, *now; /* by half node: edge + 1 */
     uint32_t *level, *queue;
-    uint32_t *node_of; /* by value: node + 1 */
+    uint32_t *node_of;     /* by value: node + 1 */
+    const uint64_t *often; /* by block */
     uint32_t *todo;
     uint32_t todo_count, node_count, source, sink;
 };
-
-static uint64_t weight(const struct function *f, uint32_t block)
-{
-    int32_t loop = f->blocks[block].loop;
-    unsigned depth = loop != SKEL_NONE ? f->loops[loop].depth : 0;
-    return UINT64_C(8) << 3 * (depth < 9 ? depth : 9);
-}
 
 static void connect(struct flow_graph *g, uint32_t from, uint32_t to, uint64_t room)
 {
@@ -83,7 +77,7 @@ static uint32_t node_for(struct flow_graph *g, uint32_t value)
     const struct value *x = &g->f->values[value];
     if (g->node_of[value] != 0)
         return g->node_of[value] - 1;
-    uint32_t n = add_node(g, x->recordable ? weight(g->f, x->block) : NEVER);
+    uint32_t n = add_node(g, x->recordable ? g->often[x->block] : NEVER);
     g->node_of[value] = n + 1;
     g->todo[g->todo_count++] = value;
     return n;
@@ -104,7 +98,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
         const struct access *a = &f->accesses[k];
         /* Elements, and how often, are not recorded instead. */
         bool whole = !a->repeated && a->lanes == NULL;
-        access_nodes[k] = add_node(g, whole ? weight(f, a->block) : NEVER);
+        access_nodes[k] = add_node(g, whole ? g->often[a->block] : NEVER);
         connect(g, 2 * access_nodes[k] + 1, g->sink, NEVER);
         want(g, access_nodes[k], a->address);
         if (a->repeated)
@@ -113,7 +107,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
     for (uint32_t k = 0; k < f->decision_count && f->plan == PLAN_SKELETON; k++) {
         const struct decision *d = &f->decisions[k];
         bool is_bit = f->blocks[d->block].end == END_BRANCH;
-        decision_nodes[k] = add_node(g, weight(f, d->block) / (is_bit ? 8 : 1));
+        decision_nodes[k] = add_node(g, g->often[d->block] / (is_bit ? 8 : 1));
         connect(g, 2 * decision_nodes[k] + 1, g->sink, NEVER);
         want(g, decision_nodes[k], d->value);
     }
@@ -263,6 +257,7 @@ void cut_find(struct function *f)
     g.queue = arena_take(f->arena, most * sizeof *g.queue);
     g.node_of = arena_take(f->arena, f->value_count * sizeof *g.node_of);
     g.todo = arena_take(f->arena, f->value_count * sizeof *g.todo);
+    g.often = often_guess(f);
     build(&g, access_nodes, decision_nodes);
     uint64_t total = 0, more;
     while (total < NEVER && find_levels(&g)) {

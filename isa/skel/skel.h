@@ -275,6 +275,8 @@ bool loops_holds(const struct function *f, uint32_t loop, int32_t inner);
 void values_build(struct function *f);
 void linear_resolve(struct function *f);
 void cut_find(struct function *f);
+/* By block, never less than 32. */
+const uint64_t *often_guess(const struct function *f);
 void skel_count(const struct function *f, struct skel_counts *n);
 
 /* All of it. `reason` says what is missing. */

@@ -177,6 +177,7 @@ is "$status" 1 "what is no skeleton has none"
 cat >calls.c <<'E2'
 int puts(const char *);
 __attribute__((noinline, noclone)) long within(long n, long *a) { return n < 1 ? a[0] : within(n - 1, a + 1) + a[n]; }
+__attribute__((noinline, noclone)) long forever(volatile long *a) { return forever(a + 1) + a[0]; }
 __attribute__((noinline, noclone)) int says(const char *s) { return puts(s); }
 __attribute__((noinline, noclone)) long left(long *a) { return within(a[0] & 7, a); }
 long (*volatile pointed)(long *) = left;
@@ -193,7 +194,7 @@ like "$("$REGTRACE" skel analyze -function '^(left|within)$' ./calls)" 'record r
 unlike "$("$REGTRACE" skel analyze -function '^main$' ./calls)" 'not called directly' "and of others"
 # One that recursion makes deeper than any stack is: by a recording that does not end.
 "$REGTRACE" skel source ./calls >source.c && gcc -O0 -w -shared -fPIC -o calls.so source.c
-awk -v n="$(sed -n 's/^ENTRY(\([0-9]*\),.*"within".*/\1/p' source.c)" 'BEGIN { printf "%02x000000\n", n }' >number
+awk -v n="$(sed -n 's/^ENTRY(\([0-9]*\),.*"forever".*/\1/p' source.c)" 'BEGIN { printf "%02x000000\n", n }' >number
 { printf '\001%b' "$(sed 's/../\\x&/g' number)" && printf '\000\000\000\000\377\177\000\000' &&
     head -c 160000000 /dev/zero | tr '\000' '\001'; } >endless
 run 60 bash -c '"$1" --replay endless calls.so >/dev/null' - "$SKEL"
