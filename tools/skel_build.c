@@ -3,6 +3,7 @@
 #include "tools/skel_build.h"
 
 #include "tools/skel.h"
+#include "tools/skel_kept.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -224,14 +225,24 @@ static bool whole_part(const struct skel_builds *b, const char *source, char par
     return good;
 }
 
-static bool run_compiler(const char *some, const char *source, const char *out)
+/* Or what was kept of that before. */
+static bool run_compiler(const struct skel_builds *b, const char *some, const char *source,
+                         const char *out)
 {
     const char *compiler = getenv("CC");
     compiler = compiler != NULL && compiler[0] != '\0' ? compiler : "cc";
-    const char *const words[] = {compiler, "-include", some, "-O2",  "-w", "-shared",
-                                 "-fPIC",  "-o",       out,  source, NULL};
-    if (skel_run(words) == 0)
+    const char *const words[] = {compiler, "-O2",      "-w", "-shared", "-fPIC", "-o",
+                                 out,      "-include", some, source,    NULL};
+    const char *const how[] = {words[0], words[1], words[2], words[3], words[4], NULL};
+    struct skel_kept kept;
+    bool keeps = b->keeps && skel_kept_key(&kept, b->folder, how, some, source);
+    if (keeps && skel_kept_get(&kept, out))
         return true;
+    if (skel_run(words) == 0) {
+        if (keeps)
+            skel_kept_put(&kept, out);
+        return true;
+    }
     message_error("skel", "%s cannot be compiled by %s (the variable CC names another C compiler)",
                   source, compiler);
     return false;
@@ -246,7 +257,7 @@ static bool compile(const struct skel_builds *b, struct selection *s, struct ske
     if (access(source, R_OK) != 0 || !whole_part(b, source, part))
         return failed("no skeleton:", source);
     bool written = note_called(part, s) && write_selection(s, b->counts, some, out);
-    bool good = written && (out->count == 0 || run_compiler(some, part, out->path));
+    bool good = written && (out->count == 0 || run_compiler(b, some, part, out->path));
     if (!written)
         (void)failed("cannot be written:", some);
     (void)unlink(some);
