@@ -225,21 +225,31 @@ static bool is_call(const struct instruction *i)
     return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
 }
 
-/* Recorded ones of those that the function is entered with: the stack pointer, or the others. */
-static unsigned add_entry_values(struct cloner *c, uint32_t block, bool stack)
+/* Recorded ones of those that the function is entered with: one register's, or those that nobody knows. */
+static void add_entry_values(struct cloner *c, uint32_t block, unsigned variable)
 {
-    unsigned count = 0;
     MEMBERS_EACH (&c->values, block, n) {
         const struct value *x = &c->f->values[*n];
-        if (x->kind != V_ENTRY || !x->recorded || (x->variable == SKEL_RSP) != stack)
-            continue;
-        add_value(c, *n, c->live.in[block]);
-        count++;
+        bool is = variable == SKEL_FLAGS ? !value_is_passed(c->f, *n) : x->variable == variable;
+        if (x->kind == V_ENTRY && x->recorded && is)
+            add_value(c, *n, c->live.in[block]);
     }
-    return count;
 }
 
-/* Behind the begin, where direct calls come to: without the token, and without the stack pointer, which their skeletons know. */
+/* Of the call of that number, or of the jump that ends the block. */
+static void add_arguments(struct cloner *c, uint32_t block, uint32_t at, bool jump, uint16_t live)
+{
+    for (uint32_t k = 0; k < c->f->argument_count; k++) {
+        const struct argument *a = &c->f->arguments[k];
+        if (a->block == block && a->recorded && (jump ? a->tail : a->at == at && !a->tail))
+            cloner_add(c,
+                       (struct item){.bytes = (uint8_t)skel_value_bytes(c->f, a->value),
+                                     .reg = a->variable},
+                       live);
+    }
+}
+
+/* Behind the begin, where direct calls come to: without the token, and without what their skeletons know. */
 static void put_begin(struct cloner *c, uint32_t block, uint32_t number)
 {
     uint16_t live = c->live.in[block];
@@ -247,23 +257,17 @@ static void put_begin(struct cloner *c, uint32_t block, uint32_t number)
     cloner_add(c,
                (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
                live);
-    (void)add_entry_values(c, block, true);
-    bool others = add_entry_values(c, block, false) != 0;
-    cloner_flush(c, live);
-    if (!direct_has(c->f))
-        return;
-    size_t over = 0;
-    if (others) {
-        emit_byte(c->e, 0xe9);
-        over = c->e->bytes;
-        emit_bytes(c->e, (const uint8_t[4]){0}, 4);
+    add_entry_values(c, block, SKEL_RSP);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++)
+        if ((c->f->passed >> r & 1) != 0)
+            add_entry_values(c, block, r);
+    if (direct_has(c->f)) {
+        cloner_flush(c, live);
+        c->direct = c->e->bytes;
+        emit_stands_for(c->e, c->f->blocks[block].start, CLONE_PLACE_SAME);
     }
-    c->direct = c->e->bytes;
-    emit_stands_for(c->e, c->f->blocks[block].start, CLONE_PLACE_SAME);
-    (void)add_entry_values(c, block, false);
+    add_entry_values(c, block, SKEL_FLAGS);
     cloner_flush(c, live);
-    if (others)
-        emit_link(c->e, over, c->e->bytes);
 }
 
 static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
@@ -298,6 +302,9 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
             if (a->at == at && a->lanes != NULL)
                 record_lanes(c, a, block);
         }
+        add_arguments(c, block, at, false, live_before(&c->live, block, at));
+        if (last)
+            add_arguments(c, block, at, true, live_before(&c->live, block, at));
         cloner_flush(c, live_before(&c->live, block, at));
         if (c->e->bytes != before)
             emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
@@ -314,6 +321,10 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
                 add_value(c, *n, live);
         }
         cloner_flush(c, live);
+    }
+    if (b->count == 0) {
+        add_arguments(c, block, 0, true, UINT16_MAX);
+        cloner_flush(c, UINT16_MAX);
     }
     cloner_end(c, block, next);
 }

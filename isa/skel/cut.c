@@ -23,6 +23,7 @@ struct flow_graph {
     uint32_t *level, *queue;
     uint32_t *node_of;     /* by value: node + 1 */
     const uint64_t *often; /* by block */
+    uint32_t *argument_nodes;
     uint32_t *todo;
     uint32_t todo_count, node_count, source, sink;
 };
@@ -89,6 +90,23 @@ static void want(struct flow_graph *g, uint32_t wanted, uint32_t value)
         connect(g, 2 * node_for(g, value) + 1, 2 * wanted, NEVER);
 }
 
+/* What must be known besides: where jumps to other functions find their stack, and what is handed to others. */
+static void build_calls(struct flow_graph *g)
+{
+    struct function *f = g->f;
+    for (uint32_t k = 0; k < f->tail_count; k++) {
+        uint32_t n = add_node(g, NEVER);
+        connect(g, 2 * n + 1, g->sink, NEVER);
+        want(g, n, f->tails[k].stack);
+    }
+    for (uint32_t k = 0; k < f->argument_count; k++) {
+        const struct argument *a = &f->arguments[k];
+        g->argument_nodes[k] = add_node(g, g->often[a->block]);
+        connect(g, 2 * g->argument_nodes[k] + 1, g->sink, NEVER);
+        want(g, g->argument_nodes[k], a->value);
+    }
+}
+
 static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decision_nodes)
 {
     struct function *f = g->f;
@@ -111,11 +129,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
         connect(g, 2 * decision_nodes[k] + 1, g->sink, NEVER);
         want(g, decision_nodes[k], d->value);
     }
-    for (uint32_t k = 0; k < f->tail_count; k++) {
-        uint32_t n = add_node(g, NEVER);
-        connect(g, 2 * n + 1, g->sink, NEVER);
-        want(g, n, f->tails[k].stack);
-    }
+    build_calls(g);
     while (g->todo_count > 0) {
         uint32_t v = g->todo[--g->todo_count];
         const struct value *x = &f->values[v];
@@ -215,6 +229,12 @@ static void mark(struct flow_graph *g, const uint32_t *access_nodes, const uint3
     }
     for (uint32_t k = 0; k < f->tail_count; k++)
         need(g, f->tails[k].stack);
+    for (uint32_t k = 0; k < f->argument_count; k++) {
+        struct argument *a = &f->arguments[k];
+        a->recorded = is_cut(g, g->argument_nodes[k]);
+        if (!a->recorded)
+            need(g, a->value);
+    }
 }
 
 /* All that is accessed, and where it goes. */
@@ -247,10 +267,11 @@ void cut_find(struct function *f)
         return;
     }
     struct flow_graph g = {.f = f};
-    size_t most =
-        2 * ((size_t)f->value_count + f->access_count + f->decision_count + f->tail_count + 2);
+    size_t most = 2 * ((size_t)f->value_count + f->access_count + f->decision_count +
+                       f->tail_count + f->argument_count + 2);
     uint32_t *access_nodes = arena_take(f->arena, f->access_count * sizeof *access_nodes);
     uint32_t *decision_nodes = arena_take(f->arena, f->decision_count * sizeof *decision_nodes);
+    g.argument_nodes = arena_take(f->arena, f->argument_count * sizeof *g.argument_nodes);
     g.first = arena_take(f->arena, most * sizeof *g.first);
     g.now = arena_take(f->arena, most * sizeof *g.now);
     g.level = arena_take(f->arena, most * sizeof *g.level);
@@ -288,10 +309,11 @@ void skel_count(const struct function *f, struct skel_counts *n)
     }
     for (uint32_t v = 0; v < f->value_count; v++) {
         const struct value *x = &f->values[v];
-        bool known = f->direct && x->kind == V_ENTRY && x->variable == SKEL_RSP;
-        n->recorded += x->recorded && !known;
+        n->recorded += x->recorded && !(f->direct && value_is_passed(f, v));
         n->inductions += f->inductions[v].known;
     }
+    for (uint32_t k = 0; k < f->argument_count; k++)
+        n->recorded += f->arguments[k].recorded;
     n->decisions += f->decision_count;
     for (uint32_t k = 0; k < f->decision_count; k++)
         n->outcomes += f->decisions[k].recorded;

@@ -51,6 +51,24 @@ bool direct_is(const struct directs *d, uint64_t start)
     return x != NULL && x->is;
 }
 
+uint16_t direct_passed(const struct directs *d, uint64_t start)
+{
+    const struct direct *x = find(d, start);
+    return x != NULL && x->is ? x->passed : 0;
+}
+
+void direct_pass(struct directs *d, struct function *f)
+{
+    struct direct *x = find(d, f->start);
+    for (uint32_t v = 0; v < f->value_count; v++) {
+        const struct value *e = &f->values[v];
+        if (e->kind == V_ENTRY && e->recorded && e->variable < SKEL_FLAGS &&
+            e->variable != SKEL_RSP)
+            x->passed |= (uint16_t)(1u << e->variable);
+    }
+    f->passed = direct_passed(d, f->start);
+}
+
 bool direct_has(const struct function *f)
 {
     return !f->late && direct_is(f->directs, f->start);
@@ -81,11 +99,12 @@ size_t direct_number(const struct directs *d, uint64_t start)
 
 /* --- what a function does -------------------------------------------------------------------------------------------- */
 
-static bool note_call(struct directs *d, struct direct *x, uint64_t target, bool jump)
+static bool note_call(struct directs *d, struct direct *x, uint64_t target, bool jump,
+                      uint16_t passed)
 {
     if (!grow((void **)&d->calls, d->call_count, &d->call_room, sizeof *d->calls))
         return false;
-    d->calls[d->call_count++] = (struct direct_call){target, jump};
+    d->calls[d->call_count++] = (struct direct_call){target, jump, passed};
     x->count++;
     return true;
 }
@@ -117,6 +136,13 @@ static bool keeps_its_return(struct function *f)
     return true;
 }
 
+static bool note_of(struct directs *d, struct direct *x, const struct function *f, uint64_t target,
+                    bool jump)
+{
+    bool itself = target == f->start && !f->late;
+    return note_call(d, x, target, jump, itself ? f->passed_itself : direct_passed(d, target));
+}
+
 bool direct_note(struct directs *d, struct direct *x, struct function *f, bool made)
 {
     uint64_t target;
@@ -127,11 +153,11 @@ bool direct_note(struct directs *d, struct direct *x, struct function *f, bool m
         const struct block *b = &f->blocks[f->order[k]];
         for (uint32_t i = b->first; i < b->first + b->count; i++)
             if (direct_calls(f, &f->instructions[i]) &&
-                !note_call(d, x, f->instructions[i].target, false))
+                !note_of(d, x, f, f->instructions[i].target, false))
                 return false;
         if (!direct_leaves(f, f->order[k], &target))
             x->returns = x->returns && b->end != END_TAIL;
-        else if (!note_call(d, x, target, true))
+        else if (!note_of(d, x, f, target, true))
             return false;
     }
     return true;
@@ -153,7 +179,7 @@ bool direct_guess(struct directs *d, struct direct *x, const struct code *c, uin
         else if (jumps && (i.target < x->start || i.target >= end) && find(d, i.target) == NULL)
             x->returns = graph_stays(c, i.target);
         else if (jumps && (i.target < x->start || i.target >= end) &&
-                 !note_call(d, x, i.target, true))
+                 !note_call(d, x, i.target, true, 0))
             return false;
     }
     return true;
@@ -192,7 +218,8 @@ bool direct_holds(const struct directs *d, size_t n)
 {
     const struct direct *x = &d->list[n];
     for (size_t k = x->first; k < x->first + x->count; k++)
-        if (!direct_is(d, d->calls[k].target))
+        if (!direct_is(d, d->calls[k].target) ||
+            direct_passed(d, d->calls[k].target) != d->calls[k].passed)
             return false;
     return true;
 }

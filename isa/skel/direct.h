@@ -3,7 +3,8 @@
  * (isa/skel/stream.h).
  *
  * A function is, if it is analysed and has a clone, if it is left by returns and by jumps to such functions alone, and if nobody waits for it
- * to be entered. Who is, is guessed first; what was made of a function holds if all that it calls directly turned out to be. */
+ * to be entered. Who is, is guessed first; what was made of a function holds if all that it calls directly turned out to be, and still takes the
+ * registers that it hands to them. */
 #ifndef REGTRACE_ISA_SKEL_DIRECT_H
 #define REGTRACE_ISA_SKEL_DIRECT_H
 
@@ -15,12 +16,15 @@ struct direct {
     bool called; /* by some function, directly */
     bool
         returns; /* it is left as it should, but for jumps to other functions, which are among its calls */
+    uint16_t
+        passed; /* registers that direct callers know, by number: they are not recorded there */
     size_t first, count; /* calls */
 };
 
 struct direct_call {
     uint64_t target;
-    bool jump; /* its own return is the caller's */
+    bool jump;       /* its own return is the caller's */
+    uint16_t passed; /* as that was */
 };
 
 struct directs {
@@ -35,6 +39,10 @@ bool direct_add(struct directs *d, uint64_t start, bool is);
 void direct_free(struct directs *d);
 bool direct_is(const struct directs *d, uint64_t start);
 
+/* Registers that direct callers of it know. */
+uint16_t direct_passed(const struct directs *d, uint64_t start);
+/* Recorded ones that it is entered with, but for the stack pointer: known from now on. */
+void direct_pass(struct directs *d, struct function *f);
 /* Is it such a function, from its begin? */
 bool direct_has(const struct function *f);
 /* Is it a call of such a function? */

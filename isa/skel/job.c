@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGE = 16384 }; /* bytes */
+enum {
+    LARGE = 16384, /* bytes */
+    TURNS = 3,     /* in which registers are found that callers know */
+};
 
 static bool prints(const struct job *j)
 {
@@ -43,13 +46,13 @@ static void write_text(struct job *j, const struct job_part *p, struct function 
         skel_print(j->made, f);
 }
 
-static bool records_stack(const struct function *f)
+/* As many values as who calls it directly knows. */
+static uint64_t records_known(const struct function *f)
 {
+    uint64_t count = 0;
     for (uint32_t v = 0; f->reason == NULL && v < f->value_count; v++)
-        if (f->values[v].kind == V_ENTRY && f->values[v].variable == SKEL_RSP &&
-            f->values[v].recorded)
-            return true;
-    return false;
+        count += f->values[v].recorded && value_is_passed(f, v);
+    return count;
 }
 
 /* What is analysed goes into text and clone by one number. */
@@ -66,12 +69,17 @@ static int make(struct job *j, size_t n, bool direct)
                          .plan = j->plan,
                          .start = p->start,
                          .end = p->end,
-                         .direct = direct};
+                         .direct = direct,
+                         .passed = direct_passed(&j->directs, p->start)};
+    f.passed_itself = f.passed;
     skel_analyse(&f);
+    if (j->plan == PLAN_SKELETON && j->turns < TURNS && f.reason == NULL)
+        direct_pass(&j->directs, &f);
     p->counts = (struct skel_counts){0};
     skel_count(&f, &p->counts);
     p->direct = direct;
-    p->stack = records_stack(&f);
+    p->passed = f.passed;
+    p->known = records_known(&f);
     if (f.reason == NULL && !p->numbered && !p->later)
         p->number = j->clones.number++;
     p->numbered = p->numbered || f.reason == NULL;
@@ -183,9 +191,11 @@ static int make_all(struct job *j)
     for (bool changed = rc == 0; changed;) {
         direct_settle(&j->directs);
         changed = false;
+        j->turns++;
         for (size_t n = 0; n < j->wanted && rc == 0; n++) {
             bool same = !prints(j) || j->parts[n].direct == is_direct(j, n);
-            if (same && direct_holds(&j->directs, n))
+            bool passes = j->parts[n].passed == direct_passed(&j->directs, j->parts[n].start);
+            if (same && passes && direct_holds(&j->directs, n))
                 continue;
             changed = true;
             rc = make(j, n, is_direct(j, n));
@@ -202,8 +212,8 @@ static void add_counts(struct job *j, size_t n)
     uint64_t *to = (uint64_t *)(void *)&j->counts;
     for (size_t k = 0; k < sizeof j->counts / sizeof *to; k++)
         to[k] += from[k];
-    if (p->stack && p->direct != is_direct(j, n))
-        j->counts.recorded += p->direct ? 1 : UINT64_MAX;
+    if (p->direct != is_direct(j, n))
+        j->counts.recorded += p->direct ? p->known : -p->known;
 }
 
 /* Who compiles some functions alone needs those that they call too (tools/skel_build.c). */

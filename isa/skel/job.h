@@ -17,7 +17,8 @@ struct job_part {
     bool later;    /* it is made behind the others, and has a number whatever comes of it */
     uint32_t number;
     bool direct;             /* it was taken to be called directly ... */
-    bool stack;              /* ... and records the stack pointer if it is not */
+    uint64_t known;          /* ... and records so many values more if it is not */
+    uint16_t passed;         /* registers that callers were taken to know */
     size_t text, text_bytes; /* in job.made */
     struct clone_part clone;
     struct skel_counts counts;
@@ -31,7 +32,8 @@ struct job {
     bool dot, summary, source, kept;
     char *options; /* that clones and skeletons depend on, each with a 0 behind it */
     size_t option_bytes;
-    bool tokens; /* no function is called directly */
+    unsigned turns; /* all have been made so often, where something had changed */
+    bool tokens;    /* no function is called directly */
     const char *path, *clones_path, *skeleton_path, *serve;
     struct late_names openers,
         awaited;    /* functions at whose entry somebody waits are entered there */

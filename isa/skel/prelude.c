@@ -21,6 +21,7 @@ const char *const skel_prelude[] = {
     "    int (*left)(struct skeleton *, u64);",
     "    u64 lowest;",
     "    void (*deep)(struct skeleton *);",
+    "    u64 passed[16];",
     "};",
     "struct skeleton_function { u64 address; int (*run)(struct skeleton *); const char *name; "
     "unsigned number, image; };",
@@ -92,18 +93,9 @@ const char *const skel_prelude[] = {
     "    }",
     "    return left;",
     "}",
-    "static inline int skeleton_direct(struct skeleton *s, int (*function)(struct skeleton *, "
-    "u64), u64 image, u64 stack)",
-    "{",
-    "    TURN();",
-    "    s->image = image;",
-    "    s->entered++;",
-    "    if (__builtin_expect((u64)__builtin_frame_address(0) < s->lowest, 0))",
-    "        s->deep(s);",
-    "    return skeleton_left(s, function(s, stack));",
-    "}",
-    "#define DIRECT(function, to) do { if (skeleton_direct(s, function, image, to) != 0) return 1; "
-    "} while (0)",
+    "#define DIRECT(function, ...) do { TURN(); s->image = image; s->entered++; if "
+    "(__builtin_expect((u64)__builtin_frame_address(0) < s->lowest, 0)) s->deep(s); if "
+    "(skeleton_left(s, function(s, __VA_ARGS__)) != 0) return 1; } while (0)",
     "#define TAIL(function, to) do { s->image = image; s->entered++; s->left = function; s->stack "
     "= "
     "to; return 2; } while (0)",

@@ -29,6 +29,7 @@ struct skeleton {
     int (*left)(struct skeleton *s, unsigned long long stack);
     unsigned long long lowest;        /* that the stack may go */
     void (*deep)(struct skeleton *s); /* it does; does not return */
+    unsigned long long passed[16];    /* registers that such a jump hands over */
 };
 
 struct skeleton_function {

@@ -149,6 +149,15 @@ struct tail {
     uint32_t stack; /* value: the stack pointer there */
 };
 
+/* A register that is handed to a function which is called directly: what that knows of it is computed, or recorded before the call or jump. */
+struct argument {
+    uint32_t block, at; /* the call, or the block's last instruction where that is a jump to it */
+    bool tail;
+    uint8_t variable;
+    uint32_t value;
+    bool recorded;
+};
+
 /* --- expressions ------------------------------------------------------------------------------------------------------- */
 
 enum atom_kind {
@@ -213,9 +222,11 @@ struct function {
     struct arena *arena;
     const char *name;
     uint64_t start, end;
-    bool direct;        /* it is called so itself, by some function: rsp is known then */
-    bool cloned;        /* for a clone: it ends where that cannot go on, or must ask where */
-    uint8_t plan;       /* enum skel_plan */
+    bool direct;            /* it is called so itself, by some function: rsp is known then ... */
+    uint16_t passed;        /* ... and these registers, by number */
+    uint16_t passed_itself; /* those that it hands to itself */
+    bool cloned;            /* for a clone: it ends where that cannot go on, or must ask where */
+    uint8_t plan;           /* enum skel_plan */
     bool late;          /* it begins in mid-function: for what has been entered before (late.h) */
     uint64_t call;      /* 0; else behind that call */
     const char *reason; /* why it cannot be analysed, or NULL */
@@ -243,6 +254,8 @@ struct function {
     uint32_t decision_count, decision_room;
     struct tail *tails;
     uint32_t tail_count;
+    struct argument *arguments; /* of one call by number of the register */
+    uint32_t argument_count;
 
     struct linear *linears;
     uint32_t linear_count, linear_room;
@@ -290,6 +303,8 @@ uint32_t value_constant(struct function *f, uint64_t n, bool image);
 uint32_t value_op(struct function *f, enum value_kind kind, unsigned bits, uint64_t constant,
                   uint32_t a, uint32_t b, uint32_t c);
 /* What a register gets of a value that lies elsewhere: it can be recorded there. */
+/* Who calls the function directly knows it. */
+bool value_is_passed(const struct function *f, uint32_t v);
 uint32_t value_copy(struct function *f, unsigned bits, uint32_t a);
 /* It has zeros from that bit on. */
 bool value_fits(const struct function *f, uint32_t v, unsigned bits);

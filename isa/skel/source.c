@@ -294,6 +294,22 @@ static bool is_call(const struct instruction *i)
     return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
 }
 
+/* Of the call at `at`, or of the jump that ends the block; to: what each is put into, with its register's number. */
+static void put_arguments(struct writer *w, uint32_t block, uint32_t at, bool jump, const char *to)
+{
+    for (uint32_t k = 0; k < w->f->argument_count; k++) {
+        const struct argument *a = &w->f->arguments[k];
+        if (a->block != block || (jump ? !a->tail : a->tail || a->at != at))
+            continue;
+        (void)fprintf(w->out, to, (unsigned)a->variable);
+        if (a->recorded)
+            (void)fprintf(w->out, "IN(%u)", skel_value_bytes(w->f, a->value));
+        else
+            source_put_expression(w, a->value);
+        (void)fputs(";\n", w->out);
+    }
+}
+
 /* Who calls it directly goes on behind the call by itself: what has not returned, or a trap, must not come back. */
 static void put_exit(struct writer *w, uint32_t block)
 {
@@ -303,7 +319,10 @@ static void put_exit(struct writer *w, uint32_t block)
     for (uint32_t k = 0; k < f->tail_count; k++) {
         if (f->tails[k].block != block)
             continue;
-        (void)fprintf(w->out, "    TAIL(d_0x%" PRIx64 ", ", f->tails[k].target);
+        put_arguments(w, block, 0, true, "    s->passed[%u] = ");
+        (void)fprintf(w->out, "    TAIL(%c_0x%" PRIx64 ", ",
+                      direct_passed(f->directs, f->tails[k].target) != 0 ? 't' : 'd',
+                      f->tails[k].target);
         if (f->plan == PLAN_ADDRESSES)
             (void)fputs("0", w->out);
         else
@@ -357,10 +376,15 @@ static void put_direct_call(struct writer *w)
             continue;
         (void)fputs("    {\n        u64 to = ", w->out);
         put_address(w, a);
-        (void)fprintf(w->out,
-                      ";\n        OUT(0x%" PRIx64 ", 'W', %u, to);\n"
-                      "        DIRECT(d_0x%" PRIx64 ", to);\n    }\n",
-                      pc_of(w), a->bytes, f->instructions[w->at].target);
+        (void)fprintf(w->out, ";\n        OUT(0x%" PRIx64 ", 'W', %u, to);\n", pc_of(w), a->bytes);
+        put_arguments(w, w->block, w->at, false, "        const u64 p_%u = ");
+        uint64_t target = f->instructions[w->at].target;
+        uint16_t passed = direct_passed(f->directs, target);
+        (void)fprintf(w->out, "        DIRECT(d_0x%" PRIx64 ", to", target);
+        for (unsigned r = 0; r < SKEL_FLAGS; r++)
+            if ((passed >> r & 1) != 0)
+                (void)fprintf(w->out, ", p_%u", r);
+        (void)fputs(");\n    }\n", w->out);
     }
 }
 
@@ -377,8 +401,7 @@ void source_put_block(struct writer *w, uint32_t block)
     (void)fputs(":;\n", w->out);
     w->block = block;
     MEMBERS_EACH (&w->of_block, block, n)
-        if (f->values[*n].kind == V_ENTRY && f->values[*n].recorded &&
-            f->values[*n].variable != SKEL_RSP)
+        if (f->values[*n].kind == V_ENTRY && f->values[*n].recorded && !value_is_passed(f, *n))
             put_in(w, *n);
     for (w->at = b->first; w->at < b->first + b->count; w->at++) {
         const struct instruction *i = &f->instructions[w->at];

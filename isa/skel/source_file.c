@@ -5,11 +5,33 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_entry_stack(const struct value *x)
 {
     return x->kind == V_ENTRY && x->variable == SKEL_RSP;
+}
+
+/* Its stack pointer, and registers that callers know. */
+static void put_parameters(FILE *out, uint16_t passed)
+{
+    (void)fputs("(struct skeleton *s, u64 stack", out);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++)
+        if ((passed >> r & 1) != 0)
+            (void)fprintf(out, ", u64 p_%u", r);
+    (void)fputs(")", out);
+}
+
+static void put_first(struct writer *w, uint32_t v)
+{
+    const struct value *x = &w->f->values[v];
+    if (is_entry_stack(x))
+        (void)fputs(" = stack;\n", w->out);
+    else if (value_is_passed(w->f, v))
+        (void)fprintf(w->out, " = p_%u;\n", (unsigned)x->variable);
+    else
+        (void)fputs(" = 0;\n", w->out);
 }
 
 static void put_declarations(struct writer *w)
@@ -23,7 +45,7 @@ static void put_declarations(struct writer *w)
             continue;
         (void)fputs("    u64 ", w->out);
         source_put_name(w, v);
-        (void)fputs(is_entry_stack(x) ? " = stack;\n" : " = 0;\n", w->out);
+        put_first(w, v);
     }
     for (uint32_t k = 0; k < f->loop_count; k++) {
         if (!w->counter[k])
@@ -67,35 +89,86 @@ static void put_inner_name(const struct skel_source *s, const struct function *f
         (void)fprintf(s->out, "i_%" PRIu32, s->number);
 }
 
+/* As calls come to it, and jumps, which hand over what they do in memory. */
 static void declare(struct writer *w, uint64_t start)
 {
-    (void)fprintf(w->out, "static int d_0x%" PRIx64 "(struct skeleton *s, u64 stack);\n", start);
+    uint16_t passed = direct_passed(w->f->directs, start);
+    (void)fprintf(w->out, "static int d_0x%" PRIx64, start);
+    put_parameters(w->out, passed);
+    (void)fputs(";\n", w->out);
+    if (passed != 0)
+        (void)fprintf(w->out, "static int t_0x%" PRIx64 "(struct skeleton *s, u64 stack);\n",
+                      start);
 }
 
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Each once. */
 static void declare_called(struct writer *w)
 {
     struct function *f = w->f;
-    for (uint32_t k = 0; k < f->order_count; k++) {
-        const struct block *b = &f->blocks[f->order[k]];
-        for (uint32_t i = b->first; i < b->first + b->count; i++)
-            if (direct_calls(f, &f->instructions[i]))
-                declare(w, f->instructions[i].target);
-    }
+    uint64_t *to = arena_take(f->arena, (f->instruction_count + f->tail_count + 1) * sizeof *to);
+    size_t count = 0;
+    for (uint32_t i = 0; i < f->instruction_count; i++)
+        if (direct_calls(f, &f->instructions[i]))
+            to[count++] = f->instructions[i].target;
     for (uint32_t k = 0; k < f->tail_count; k++)
-        declare(w, f->tails[k].target);
+        to[count++] = f->tails[k].target;
+    if (count != 0)
+        qsort(to, count, sizeof *to, by_number);
+    for (size_t k = 0; k < count; k++)
+        if (k == 0 || to[k] != to[k - 1])
+            declare(w, to[k]);
+}
+
+static uint32_t entry_value(const struct function *f, unsigned variable)
+{
+    uint32_t v = 0;
+    while (v < f->value_count && !(f->values[v].kind == V_ENTRY && f->values[v].recorded &&
+                                   f->values[v].variable == variable))
+        v++;
+    return v;
+}
+
+static void put_jumped(const struct skel_source *s, const struct function *f)
+{
+    (void)fprintf(s->out,
+                  "static int t_0x%" PRIx64 "(struct skeleton *s, u64 stack)\n{\n    return ",
+                  f->start);
+    put_inner_name(s, f);
+    (void)fputs("(s, stack", s->out);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++)
+        if ((f->passed >> r & 1) != 0)
+            (void)fprintf(s->out, ", s->passed[%u]", r);
+    (void)fputs(");\n}\n", s->out);
 }
 
 /* By its token. */
 static void put_entry(const struct skel_source *s, const struct function *f)
 {
-    bool recorded = false;
-    for (uint32_t v = 0; v < f->value_count; v++)
-        recorded = recorded || (is_entry_stack(&f->values[v]) && f->values[v].recorded);
-    (void)fprintf(s->out,
-                  "static int f_%" PRIu32 "(struct skeleton *s)\n{\n    return skeleton_left(s, ",
-                  s->number);
+    (void)fprintf(s->out, "static int f_%" PRIu32 "(struct skeleton *s)\n{\n", s->number);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++) {
+        unsigned n = r == 0 ? SKEL_RSP : r <= SKEL_RSP ? r - 1 : r; /* the stack pointer first */
+        uint32_t v = entry_value(f, n);
+        if (n != SKEL_RSP && (f->passed >> n & 1) == 0)
+            continue;
+        (void)fprintf(s->out, "    const u64 p_%u = ", n);
+        if (v < f->value_count)
+            (void)fprintf(s->out, "IN(%u);\n", skel_value_bytes(f, v));
+        else
+            (void)fputs("0;\n", s->out);
+    }
+    (void)fputs("    return skeleton_left(s, ", s->out);
     put_inner_name(s, f);
-    (void)fputs(recorded ? "(s, IN(8)));\n}\n" : "(s, 0));\n}\n", s->out);
+    (void)fprintf(s->out, "(s, p_%u", (unsigned)SKEL_RSP);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++)
+        if ((f->passed >> r & 1) != 0)
+            (void)fprintf(s->out, ", p_%u", r);
+    (void)fputs("));\n}\n", s->out);
 }
 
 void skel_source_function(struct skel_source *s, struct function *f)
@@ -114,11 +187,14 @@ void skel_source_function(struct skel_source *s, struct function *f)
     declare_called(&w);
     (void)fputs("static int ", s->out);
     put_inner_name(s, f);
-    (void)fputs("(struct skeleton *s, u64 stack)\n{\n", s->out);
+    put_parameters(s->out, f->passed);
+    (void)fputs("\n{\n", s->out);
     put_declarations(&w);
     for (uint32_t k = 0; k < f->order_count; k++)
         source_put_block(&w, f->order[k]);
     (void)fputs("}\n", s->out);
+    if (f->passed != 0)
+        put_jumped(s, f);
     put_entry(s, f);
     (void)fprintf(s->out, "ENTRY(%" PRIu32 ", 0x%" PRIx64 ", \"", s->number, f->start);
     put_plain(s->out, f->name);

@@ -20,11 +20,16 @@ with() {
 }
 # place PROGRAM SECTION FIELD: of the section table, in hexadecimal; 4: the address, 6: the size.
 place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
-# functions SOURCE: their addresses, and which are called directly.
+# functions SOURCE: their addresses; of those that are called directly the registers that callers know, as bits.
 functions() {
     awk '/^\/\* [0-9]+ calls / { for (i = 4; i < NF; i++) called[$i] = 1 }
+        /^static int d_0x.*\)$/ {
+            name = substr($3, 5); sub(/\(.*/, "", name); bits = 0
+            for (i = 9; i <= NF; i += 2) { r = $i; gsub(/[^0-9]/, "", r); bits += 2 ^ r }
+            passed[name] = bits
+        }
         /^ENTRY\(/ { split($0, w, /[(, ]+/); sub("0x", "", w[3]); at[++n] = w[3]; number[n] = w[2] }
-        END { for (i = 1; i <= n; i++) print at[i] (number[i] in called ? " direct" : "") }' "$1"
+        END { for (i = 1; i <= n; i++) print at[i] (number[i] in called || passed[at[i]] > 0 ? " " passed[at[i]] + 0 : "") }' "$1"
 }
 # recorded NAME PROGRAM ARGUMENT...
 recorded() {

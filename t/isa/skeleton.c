@@ -63,6 +63,7 @@ static struct function *function_at(uint64_t address)
     a->f = (struct function){.code = code,
                              .claims = &claims,
                              .directs = stream_directs(),
+                             .passed = direct_passed(stream_directs(), address),
                              .arena = &a->arena,
                              .name = "function",
                              .plan = plan,
@@ -130,17 +131,30 @@ static bool go(struct activation *a, uint64_t target)
     return false;
 }
 
-/* Those that the function is entered with: the stack pointer, which direct calls do not record, or the others. */
-static void put_entry_values(struct activation *a, bool stack, bool direct)
+/* Those that the function is entered with: what direct calls do not record, a register's, or the others. */
+static void put_entry_values(struct activation *a, unsigned variable, bool direct)
 {
     for (uint32_t v = 0; v < a->f->value_count; v++) {
         const struct value *x = &a->f->values[v];
-        if (x->kind != V_ENTRY || !x->recorded || (x->variable == SKEL_RSP) != stack)
+        bool is = variable == SKEL_FLAGS ? !value_is_passed(a->f, v) : x->variable == variable;
+        if (x->kind != V_ENTRY || !x->recorded || !is)
             continue;
         a->values[v] = (struct known){next.r[x->variable], true};
-        if (stack && direct)
+        if (variable != SKEL_FLAGS && direct)
             continue;
         stream_value(a->f, v, a->values[v].value);
+        recorded_values++;
+    }
+}
+
+/* What is handed to whom is called now, or jumped to. */
+static void put_arguments(const struct activation *a, bool jump)
+{
+    for (uint32_t k = 0; k < a->f->argument_count; k++) {
+        const struct argument *x = &a->f->arguments[k];
+        if (x->block != a->block || !x->recorded || (jump ? !x->tail : x->tail || x->at != a->at))
+            continue;
+        stream_value(a->f, x->value, next.r[x->variable]);
         recorded_values++;
     }
 }
@@ -159,8 +173,11 @@ static void push(uint64_t address, bool direct)
         stream_enter(address);
     a->values = calloc(a->f->value_count + 1, sizeof *a->values);
     a->counters = calloc(a->f->loop_count + 1, sizeof *a->counters);
-    put_entry_values(a, true, direct);
-    put_entry_values(a, false, direct);
+    put_entry_values(a, SKEL_RSP, direct);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++)
+        if ((a->f->passed >> r & 1) != 0)
+            put_entry_values(a, r, direct);
+    put_entry_values(a, SKEL_FLAGS, direct);
     a->at = UINT32_MAX;
     (void)go(a, address);
 }
@@ -316,6 +333,7 @@ static void advance(struct activation *a)
             differs(a, "it goes to 0x%" PRIx64 ", which no edge does", next.pc - bias);
         if (has_left(a)) {
             bool direct = leaves_directly(a);
+            put_arguments(a, true);
             pop();
             resume(direct);
             return;
@@ -372,9 +390,11 @@ static void arrive(void)
     bool leaves =
         a->at + 1 == b->first + b->count && b->end >= END_RETURN && b->end != END_NORETURN;
     if (is_call(i) && next.pc - bias != i->next) {
+        put_arguments(a, false);
         push(next.pc - bias, direct_calls(a->f, i));
     } else if (leaves) {
         bool direct = leaves_directly(a);
+        put_arguments(a, true);
         pop();
         resume(direct);
     } else {

@@ -52,7 +52,7 @@ bool linear_value_of(const struct activation *a, const struct linear *e, uint64_
 
 /* --- stream.c: what a recording would have. Nothing is written unless it is open. */
 
-/* Functions' addresses, in ascending order, with a word behind where they are called directly; the stream; the trace: paths. */
+/* Functions' addresses, in ascending order, with registers that callers know behind, as bits, where they are called directly; the stream; the trace: paths. */
 bool stream_open(char **paths);
 bool stream_close(void);
 const struct directs *stream_directs(void);

@@ -28,11 +28,16 @@ stepped() {
     "$CHECK" "$1" "$bias" steps entered
 }
 number() { sed -n "s/.* $2 \([0-9]*\).*/\1/p" <<<"$1"; }
-# functions SOURCE: their addresses, and which are called directly.
+# functions SOURCE: their addresses; of those that are called directly the registers that callers know, as bits.
 functions() {
     awk '/^\/\* [0-9]+ calls / { for (i = 4; i < NF; i++) called[$i] = 1 }
+        /^static int d_0x.*\)$/ {
+            name = substr($3, 5); sub(/\(.*/, "", name); bits = 0
+            for (i = 9; i <= NF; i += 2) { r = $i; gsub(/[^0-9]/, "", r); bits += 2 ^ r }
+            passed[name] = bits
+        }
         /^ENTRY\(/ { split($0, w, /[(, ]+/); sub("0x", "", w[3]); at[++n] = w[3]; number[n] = w[2] }
-        END { for (i = 1; i <= n; i++) print at[i] (number[i] in called ? " direct" : "") }' "$1"
+        END { for (i = 1; i <= n; i++) print at[i] (number[i] in called || passed[at[i]] > 0 ? " " passed[at[i]] + 0 : "") }' "$1"
 }
 # exact NAME PROGRAM ARGUMENT...
 exact() {
@@ -156,7 +161,7 @@ fi
 
 text=$("$REGTRACE" skel source -function '^calc1$' ./seed)
 like "$text" "OUT\(0x[0-9a-f]+, 'W', 8, 0x$(printf %x $((0x$cu + 8)))ull \+ 2400ull \* I \+ 8ull \* J\);" "the skeleton's C has the same expression"
-like "$text" "rdi_1 = IN\(8\);" "reads what is recorded"
+like "$text" "p_7 = IN\(8\);" "reads what is recorded"
 like "$text" "^ +J\+\+;" "and counts"
 like "$("$REGTRACE" skel source -plan registers -function '^calc1$' ./seed)" "if \(OUTCOME\(1\) == 0\)" "an outcome that is recorded"
 is "$(grep -c '^static int f_' <<<"$text")" 1 "it has that function alone"
@@ -186,9 +191,9 @@ E2
 gcc -O2 -fcf-protection=none -fno-ipa-ra -fno-optimize-sibling-calls -o calls calls.c && gcc -O2 -o tails calls.c || exit 99
 text=$("$REGTRACE" skel source ./calls)
 at() { nm "$1" | awk -v n="$2" '$3 == n { sub("^0*", "", $1); print "d_0x" $1 }'; }
-like "$text" "DIRECT\($(at calls within), to\);" "a direct call"
-like "$text" "return skeleton_left\(s, $(at calls left)\(s, IN\(8\)\)\);" "which has an entry by its token"
-like "$("$REGTRACE" skel source ./tails)" "TAIL\($(at tails within), " "a jump"
+like "$text" "DIRECT\($(at calls within), to(, p_[67])*\);" "a direct call"
+like "$text" "return skeleton_left\(s, $(at calls left)\(s, p_4(, p_7)?\)\);" "which has an entry by its token"
+like "$("$REGTRACE" skel source ./tails)" "TAIL\([dt]_$(at tails within | cut -c3-), " "a jump"
 unlike "$("$REGTRACE" skel source ./tails)" "DIRECT\($(at tails says)," "what is left for a library is called by tokens"
 like "$("$REGTRACE" skel analyze -function '^(left|within)$' ./calls)" 'record rsp\.[0-9]+ \(where it is not called directly\)' "the stack pointer of such"
 unlike "$("$REGTRACE" skel analyze -function '^main$' ./calls)" 'not called directly' "and of others"

@@ -25,6 +25,7 @@ bool stream_open(char **paths)
         functions[function_count] = strtoull(text, &behind, 16);
         if (!direct_add(&directs, functions[function_count++], *behind == ' '))
             return false;
+        directs.list[directs.count - 1].passed = (uint16_t)strtoul(behind, NULL, 10);
     }
     fclose(list);
     stream = fopen(paths[1], "w");

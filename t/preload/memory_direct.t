@@ -61,6 +61,7 @@ for flags in gcc' -O0' gcc' -O2 -fcf-protection=none' gcc' -O2 -no-pie -fno-pie 
     exact "$flags, jumps, falls, entries" ends other
     exact "$flags, longjmp" jumps ''
     exact "$flags, many calls" alarms ''
+    exact "$flags, what calls hand over" hands ''
     cells=$(($(bias_of direct) + $(symbol direct cells)))
     waits "$flags, an alarm" leaf 57 "$(printf %x $cells)" 56
     waits "$flags, by another name" other_name 57 "$(printf %x $cells)" 56
