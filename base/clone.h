@@ -16,7 +16,7 @@
 
 #define CLONE_PATTERN_ROOM 1024u
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 8
+#define CLONES_VERSION 9
 
 struct clones_head {
     char magic[8];
@@ -32,6 +32,9 @@ struct clone_function {
         code; /* offset of its clone; threads come to late ones CLONE_LATE_BEGIN further, as if from the call */
     uint32_t bytes;  /* of that */
     uint32_t number; /* its skeleton's */
+    uint32_t
+        direct; /* offset, in its code, of where direct calls of other clones come to; 0: there are none */
+    uint32_t zero;
 };
 
 #define CLONE_LATE_BEGIN 1 /* of those that a call returns to */

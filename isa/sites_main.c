@@ -130,8 +130,8 @@ static bool hand_out(struct job *j, const struct plan *p, const char *request)
     if (bytes == NULL)
         return false;
     memcpy(&h, bytes, sizeof h);
-    bool kept =
-        cache_path(&j->cache, j->image, request, path) && cache_put(&j->cache, path, bytes, n);
+    bool kept = cache_path(&j->cache, j->image, request, path) &&
+                cache_put(j->cache.folder, path, bytes, n);
     if (!kept && !j->text)
         (void)snprintf(path, sizeof path, "=%zu", n);
     print_plan(&h, (const char *)bytes + h.text.offset, j->text ? "-" : path);

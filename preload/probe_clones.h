@@ -44,6 +44,8 @@ uintptr_t probe_clone_known(uintptr_t at, enum clone_question_kind kind, bool *a
 
 /* Names of who may open windows, of as many as there is room for. */
 size_t probe_clones_openers(const char **names, size_t room);
+/* Likewise of the other functions at whose entry an alarm stands. */
+size_t probe_clones_awaited(const char **names, size_t room);
 
 /* The images, with their skeletons' files: how many. */
 uint32_t probe_clones_images(struct memory_image *out, uint32_t room);

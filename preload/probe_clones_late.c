@@ -33,6 +33,17 @@ size_t probe_clones_openers(const char **names, size_t room)
     return n;
 }
 
+size_t probe_clones_awaited(const char **names, size_t room)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < ctl_config_alarm_count(process.config) && n < room; i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
+        if (a->type == CTL_ENTER_FUNC && a->event != CTL_START)
+            names[n++] = a->value;
+    }
+    return n;
+}
+
 #if defined(__x86_64__)
 
 #define ANSWER_MS                                                                                  \

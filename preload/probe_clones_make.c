@@ -83,6 +83,18 @@ static void say_refused(char *said, const char *path)
         process_warn(line);
 }
 
+static size_t add_names(const char **arguments, size_t n, const char *option,
+                        size_t (*list)(const char **names, size_t room))
+{
+    const char *names[OPENERS_MAX];
+    size_t count = list(names, OPENERS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        arguments[n++] = option;
+        arguments[n++] = names[i];
+    }
+    return n;
+}
+
 /* 1: no function is wanted. */
 static int ask(const struct probe_image *image, const char *functions, int file, int skeleton,
                struct rt_error *e)
@@ -95,15 +107,15 @@ static int ask(const struct probe_image *image, const char *functions, int file,
     }
     (void)snprintf(to, sizeof to, "/proc/%d/fd/%d", (int)getpid(), file);
     (void)snprintf(source, sizeof source, "/proc/%d/fd/%d", (int)getpid(), skeleton);
-    const char *openers[OPENERS_MAX];
-    const char *arguments[11 + 2 * OPENERS_MAX + 2] = {
+    const char *arguments[10 + 4 * OPENERS_MAX + 3] = {
         program,    "--function", functions,    "--plan", process.options.text[OPT_memory_plan],
         "--clones", to,           "--skeleton", source,   "--kept"};
-    size_t n = 10, opener_count = probe_clones_openers(openers, OPENERS_MAX);
-    for (size_t i = 0; i < opener_count; i++) {
-        arguments[n++] = "--opens";
-        arguments[n++] = openers[i];
-    }
+    size_t n = 10;
+    n = add_names(arguments, n, "--opens", probe_clones_openers);
+    size_t openers = n;
+    n = add_names(arguments, n, "--awaits", probe_clones_awaited);
+    if (openers - 10 == 2 * OPENERS_MAX || n - openers == 2 * OPENERS_MAX)
+        arguments[n++] = "--tokens"; /* there may be more */
     arguments[n++] = image->path;
     char *said = mmap(NULL, SAID, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (said == MAP_FAILED) {
@@ -295,9 +307,19 @@ static void name_skeleton(struct clones_image *m)
     (void)snprintf(m->name, sizeof m->name, "%016" PRIx64 ".c", hash);
 }
 
+/* What is called directly is not entered where its alarm stands. */
+static void check_awaited(const struct clones_image *m)
+{
+    for (uint32_t k = 0; k < m->head->function_count; k++)
+        if (m->functions[k].direct != 0 && is_awaited(m->functions[k].address + m->bias))
+            log_line(LOG_ERROR, "an alarm stands where memory traces do not look: it does not fire "
+                                "in their windows");
+}
+
 /* Nobody runs in them yet. */
 static void link_calls(struct clones_image *m)
 {
+    check_awaited(m);
     m->linked = mprotect(m->code, m->own_bytes, PROT_READ | PROT_WRITE) == 0;
     for (uint64_t k = 0; m->linked && k < m->head->fixup_count; k++) {
         const struct clone_fixup *f = &m->fixups[k];

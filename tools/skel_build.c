@@ -3,6 +3,7 @@
 #include "tools/skel_build.h"
 
 #include "tools/skel.h"
+#include "tools/skel_kept.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,6 +109,70 @@ static void note_all(const struct skel_builds *b, const char *name, struct selec
     }
 }
 
+/* Who calls whom directly, as the skeleton's text says (isa/skel/job.c). */
+struct calls {
+    uint32_t (*list)[2];
+    size_t count, room;
+};
+
+static bool add_call(struct calls *c, uint32_t from, uint32_t to)
+{
+    if (c->count == c->room) {
+        size_t room = 2 * c->room + 1024;
+        uint32_t(*more)[2] = realloc(c->list, room * sizeof *more);
+        if (more == NULL)
+            return false;
+        c->list = more;
+        c->room = room;
+    }
+    c->list[c->count][0] = from;
+    c->list[c->count++][1] = to;
+    return true;
+}
+
+static bool read_calls(struct calls *c, const char *source)
+{
+    FILE *in = fopen(source, "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool good = in != NULL;
+    while (good && getline(&line, &room, in) > 0) {
+        uint32_t from;
+        int at = 0;
+        if (line[0] != '/' || sscanf(line, "/* %" SCNu32 " calls%n", &from, &at) < 1 || at == 0)
+            continue;
+        for (char *p = line + at, *end; good; p = end) {
+            unsigned long to = strtoul(p, &end, 10);
+            if (end == p || from >= FUNCTIONS_MOST || to >= FUNCTIONS_MOST)
+                break;
+            good = add_call(c, from, (uint32_t)to);
+        }
+    }
+    free(line);
+    if (in != NULL)
+        (void)fclose(in);
+    return good;
+}
+
+/* Whoever is called directly is entered by no token. */
+static bool note_called(const char *source, struct selection *s)
+{
+    struct calls c = {0};
+    bool good = read_calls(&c, source);
+    for (bool changed = good; changed;) {
+        changed = false;
+        for (size_t k = 0; k < c.count; k++) {
+            uint32_t to = c.list[k][1];
+            if (!is_selected(s, c.list[k][0]) || is_selected(s, to))
+                continue;
+            select_one(s, to);
+            changed = true;
+        }
+    }
+    free(c.list);
+    return good;
+}
+
 /* False: it cannot be written. */
 static bool write_selection(const struct selection *s, bool counts, const char *path,
                             struct skel_built *out)
@@ -160,20 +225,30 @@ static bool whole_part(const struct skel_builds *b, const char *source, char par
     return good;
 }
 
-static bool run_compiler(const char *some, const char *source, const char *out)
+/* Or what was kept of that before. */
+static bool run_compiler(const struct skel_builds *b, const char *some, const char *source,
+                         const char *out)
 {
     const char *compiler = getenv("CC");
     compiler = compiler != NULL && compiler[0] != '\0' ? compiler : "cc";
-    const char *const words[] = {compiler, "-include", some, "-O2",  "-w", "-shared",
-                                 "-fPIC",  "-o",       out,  source, NULL};
-    if (skel_run(words) == 0)
+    const char *const words[] = {compiler, "-O2",      "-w", "-shared", "-fPIC", "-o",
+                                 out,      "-include", some, source,    NULL};
+    const char *const how[] = {words[0], words[1], words[2], words[3], words[4], NULL};
+    struct skel_kept kept;
+    bool keeps = b->keeps && skel_kept_key(&kept, b->folder, how, some, source);
+    if (keeps && skel_kept_get(&kept, out))
         return true;
+    if (skel_run(words) == 0) {
+        if (keeps)
+            skel_kept_put(&kept, out);
+        return true;
+    }
     message_error("skel", "%s cannot be compiled by %s (the variable CC names another C compiler)",
                   source, compiler);
     return false;
 }
 
-static bool compile(const struct skel_builds *b, const struct selection *s, struct skel_built *out)
+static bool compile(const struct skel_builds *b, struct selection *s, struct skel_built *out)
 {
     char source[PATH_MAX + 64], part[PATH_MAX + 64], some[PATH_MAX + 32];
     (void)snprintf(source, sizeof source, "%s/%s", b->folder, out->name);
@@ -181,8 +256,8 @@ static bool compile(const struct skel_builds *b, const struct selection *s, stru
     (void)snprintf(some, sizeof some, "%s/some.h", b->temporary);
     if (access(source, R_OK) != 0 || !whole_part(b, source, part))
         return failed("no skeleton:", source);
-    bool written = write_selection(s, b->counts, some, out);
-    bool good = written && (out->count == 0 || run_compiler(some, part, out->path));
+    bool written = note_called(part, s) && write_selection(s, b->counts, some, out);
+    bool good = written && (out->count == 0 || run_compiler(b, some, part, out->path));
     if (!written)
         (void)failed("cannot be written:", some);
     (void)unlink(some);
@@ -194,7 +269,7 @@ static bool compile(const struct skel_builds *b, const struct selection *s, stru
 }
 
 /* With what is selected; NULL, and a message. */
-static const char *add(struct skel_builds *b, const char *name, const struct selection *s)
+static const char *add(struct skel_builds *b, const char *name, struct selection *s)
 {
     struct skel_built **more = realloc(b->built, (b->built_count + 1) * sizeof *more),
                       *built = calloc(1, sizeof *built);

@@ -30,6 +30,7 @@ struct skel_builds {
     size_t count;
     char temporary[PATH_MAX]; /* a folder of ours */
     bool counts;              /* they count what they read (isa/skel/prelude.c); false as opened */
+    bool keeps;               /* what is compiled is kept (skel_kept.h); false as opened */
     struct skel_built **built;
     size_t built_count;
 };

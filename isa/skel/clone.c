@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A function's clone: its blocks in reverse postorder, each instruction as it was, and between them what records. */
 #include "isa/skel/cloner.h"
+#include "isa/skel/direct.h"
 #include "isa/skel/lanes.h"
 #include "isa/skel/source.h"
 #include "isa/skel/stream.h"
@@ -130,6 +131,16 @@ static void put_hooked(struct cloner *c, enum clone_fixup_kind hook, unsigned t)
     emit_jump_slot(c->e, CLONE_TARGET);
 }
 
+static void put_tail(struct cloner *c, uint64_t target)
+{
+    cloner_put_returns(c);
+    emit_byte(c->e, 0xe9);
+    if (direct_is(c->f->directs, target))
+        emit_call(c->e, target);
+    else
+        emit_fixup(c->e, CLONE_FUNCTION, target, 0);
+}
+
 void cloner_leave(struct cloner *c, uint64_t target)
 {
     const struct code_range *r = code_range_of(c->f->code, target);
@@ -141,9 +152,7 @@ void cloner_leave(struct cloner *c, uint64_t target)
         put_hooked(c, CLONE_LEAVES, t);
         return;
     }
-    cloner_put_returns(c);
-    emit_byte(c->e, 0xe9);
-    emit_fixup(c->e, CLONE_FUNCTION, target, 0);
+    put_tail(c, target);
 }
 
 /* Where it leads is looked up as it is taken. */
@@ -178,14 +187,14 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
             return;
         }
         emit_byte(c->e, 0xe8);
-        emit_fixup(c->e, CLONE_FUNCTION, i->target, 0);
+        if (direct_calls(c->f, i))
+            emit_call(c->e, i->target);
+        else
+            emit_fixup(c->e, CLONE_FUNCTION, i->target, 0);
         break;
     case FLOW_JUMP:
-        if (last && end == END_TAIL) {
-            cloner_put_returns(c);
-            emit_byte(c->e, 0xe9);
-            emit_fixup(c->e, CLONE_FUNCTION, i->target, 0);
-        }
+        if (last && end == END_TAIL)
+            put_tail(c, i->target);
         break; /* others: cloner_end() */
     case FLOW_BRANCH: break;
     case FLOW_JUMP_POINTER:
@@ -223,18 +232,56 @@ static bool is_call(const struct instruction *i)
     return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
 }
 
+/* Recorded ones of those that the function is entered with: one register's, or those that nobody knows. */
+static void add_entry_values(struct cloner *c, uint32_t block, unsigned variable)
+{
+    MEMBERS_EACH (&c->values, block, n) {
+        const struct value *x = &c->f->values[*n];
+        bool is = variable == SKEL_FLAGS ? !value_is_passed(c->f, *n) : x->variable == variable;
+        if (x->kind == V_ENTRY && x->recorded && is)
+            add_value(c, *n, c->live.in[block]);
+    }
+}
+
+/* Of the call of that number, or of the jump that ends the block. */
+static void add_arguments(struct cloner *c, uint32_t block, uint32_t at, bool jump, uint16_t live)
+{
+    for (uint32_t k = 0; k < c->f->argument_count; k++) {
+        const struct argument *a = &c->f->arguments[k];
+        if (a->block == block && a->recorded && (jump ? a->tail : a->at == at && !a->tail))
+            cloner_add(c,
+                       (struct item){.bytes = (uint8_t)skel_value_bytes(c->f, a->value),
+                                     .reg = a->variable},
+                       live);
+    }
+}
+
+/* Behind the begin, where direct calls come to: without the token, and without what their skeletons know. */
+static void put_begin(struct cloner *c, uint32_t block, uint32_t number)
+{
+    uint16_t live = c->live.in[block];
+    cloner_add_number(c, TOKEN_ENTER, 1, live);
+    cloner_add(c,
+               (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
+               live);
+    add_entry_values(c, block, SKEL_RSP);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++)
+        if ((c->f->passed >> r & 1) != 0)
+            add_entry_values(c, block, r);
+    if (direct_has(c->f)) {
+        cloner_flush(c, live);
+        c->direct = c->e->bytes;
+        emit_stands_for(c->e, c->f->blocks[block].start, CLONE_PLACE_SAME);
+    }
+    add_entry_values(c, block, SKEL_FLAGS);
+    cloner_flush(c, live);
+}
+
 static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
 {
     uint16_t live = c->live.in[block];
-    if (number != UINT32_MAX) {
-        cloner_add_number(c, TOKEN_ENTER, 1, live);
-        cloner_add(
-            c, (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
-            live);
-    }
-    MEMBERS_EACH (&c->values, block, n)
-        if (c->f->values[*n].kind == V_ENTRY && c->f->values[*n].recorded)
-            add_value(c, *n, live);
+    if (number != UINT32_MAX)
+        put_begin(c, block, number);
     MEMBERS_EACH (&c->values, block, n) {
         const struct value *x = &c->f->values[*n];
         if (x->kind == V_PHI && x->recorded && x->arg_count != 0)
@@ -262,6 +309,9 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
             if (a->at == at && a->lanes != NULL)
                 record_lanes(c, a, block);
         }
+        add_arguments(c, block, at, false, live_before(&c->live, block, at));
+        if (last)
+            add_arguments(c, block, at, true, live_before(&c->live, block, at));
         cloner_flush(c, live_before(&c->live, block, at));
         if (c->e->bytes != before)
             emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
@@ -272,7 +322,7 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
         bool over = last && b->end == END_NORETURN;
         if (is_call(i) && over)
             put_unexpected(c, i->next);
-        else if (is_call(i))
+        else if (is_call(i) && !direct_calls(f, i))
             cloner_add_number(c, TOKEN_RESUME, 1, live);
         cloner_record_left(c, block, at, live);
         MEMBERS_EACH (&c->values, block, n) {
@@ -282,6 +332,10 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
         }
         cloner_flush(c, live);
     }
+    if (b->count == 0) {
+        add_arguments(c, block, 0, true, UINT16_MAX);
+        cloner_flush(c, UINT16_MAX);
+    }
     cloner_end(c, block, next);
 }
 
@@ -289,6 +343,7 @@ const char *clone_function(struct function *f, struct emit *e, uint32_t number,
                            struct clone_function *out)
 {
     size_t bytes = e->bytes, fixups = e->fixup_count, places = e->place_count;
+    size_t calls = e->call_count;
     struct cloner c = {.f = f,
                        .e = e,
                        .live = live_find(f),
@@ -312,12 +367,14 @@ const char *clone_function(struct function *f, struct emit *e, uint32_t number,
         emit_byte(e, 0xcc);
     *out = (struct clone_function){.address = f->start,
                                    .code = bytes,
+                                   .direct = c.direct != 0 ? (uint32_t)(c.direct - bytes) : 0,
                                    .bytes = (uint32_t)(e->bytes - bytes),
                                    .number = number};
     if (c.reason != NULL) {
         e->bytes = bytes;
         e->fixup_count = fixups;
         e->place_count = places;
+        e->call_count = calls;
     }
     return c.reason;
 }

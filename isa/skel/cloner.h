@@ -41,6 +41,7 @@ struct cloner {
     struct live live;
     struct members values, accesses;
     size_t *labels; /* by block, 1 + offset */
+    size_t direct;  /* offset of where direct calls come to; 0: they do not */
     struct link *links;
     uint32_t link_count;
     struct stub *stubs;

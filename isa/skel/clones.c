@@ -8,17 +8,74 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *clones_add(struct clones *c, struct function *f)
+const char *clones_make(struct clones *c, struct function *f, uint32_t number,
+                        struct clone_part *out)
+{
+    *out = (struct clone_part){
+        .fixups = c->e.fixup_count, .places = c->e.place_count, .calls = c->e.call_count};
+    const char *reason = clone_function(f, &c->e, number, &out->f);
+    out->fixup_count = c->e.fixup_count - out->fixups;
+    out->place_count = c->e.place_count - out->places;
+    out->call_count = c->e.call_count - out->calls;
+    return reason;
+}
+
+void clones_add(struct clones *c, const struct clone_part *part, bool late)
 {
     uint64_t n = c->function_count + c->late_count;
     if (n == c->room) {
         c->room = 2 * c->room + 64;
-        c->functions = emit_more(c->functions, c->room * sizeof *c->functions);
+        c->parts = emit_more(c->parts, c->room * sizeof *c->parts);
     }
-    const char *reason = clone_function(f, &c->e, c->number++, &c->functions[n]);
-    if (reason == NULL)
-        (*(f->late ? &c->late_count : &c->function_count))++;
-    return reason;
+    c->parts[n] = *part;
+    (*(late ? &c->late_count : &c->function_count))++;
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------------------- */
+
+/* All of it, one part behind the other. */
+struct whole {
+    struct emit e;
+    struct clone_function *functions;
+};
+
+static void append(struct whole *w, const struct emit *from, const struct clone_part *p, uint64_t n)
+{
+    size_t at = w->e.bytes, moved = at - p->f.code; /* modulo 2^64 */
+    w->functions[n] = p->f;
+    w->functions[n].code = at;
+    emit_bytes(&w->e, from->code + p->f.code, p->f.bytes);
+    for (size_t k = 0; k < p->fixup_count; k++) {
+        w->e.fixups[w->e.fixup_count] = from->fixups[p->fixups + k];
+        w->e.fixups[w->e.fixup_count++].at += moved;
+    }
+    for (size_t k = 0; k < p->place_count; k++) {
+        w->e.places[w->e.place_count] = from->places[p->places + k];
+        w->e.places[w->e.place_count++].code += (uint32_t)moved;
+    }
+}
+
+static int by_address(const void *key, const void *function)
+{
+    uint64_t a = *(const uint64_t *)key, b = ((const struct clone_function *)function)->address;
+    return (a > b) - (a < b);
+}
+
+/* False: a function that is called has no clone where it can be called. */
+static bool link_calls(const struct clones *c, struct whole *w)
+{
+    for (uint64_t n = 0; n < c->function_count + c->late_count; n++) {
+        const struct clone_part *p = &c->parts[n];
+        for (size_t k = p->calls; k < p->calls + p->call_count; k++) {
+            const struct emit_call *call = &c->e.calls[k];
+            const struct clone_function *to =
+                bsearch(&call->target, w->functions, c->function_count, sizeof *to, by_address);
+            if (to == NULL || to->direct == 0)
+                return false;
+            emit_link(&w->e, call->at - p->f.code + w->functions[n].code, to->code + to->direct);
+        }
+    }
+    return true;
 }
 
 static bool put(FILE *out, const void *bytes, size_t size, size_t count)
@@ -26,22 +83,38 @@ static bool put(FILE *out, const void *bytes, size_t size, size_t count)
     return count == 0 || fwrite(bytes, size, count, out) == count;
 }
 
-int clones_put(const struct clones *c, FILE *out)
+static int put_whole(const struct clones *c, const struct whole *w, FILE *out)
 {
     struct clones_head head = {.version = CLONES_VERSION,
                                .function_count = (uint32_t)c->function_count,
                                .late_count = (uint32_t)c->late_count,
                                .number_count = c->number,
-                               .fixup_count = c->e.fixup_count,
-                               .place_count = c->e.place_count,
-                               .code_bytes = c->e.bytes};
+                               .fixup_count = w->e.fixup_count,
+                               .place_count = w->e.place_count,
+                               .code_bytes = w->e.bytes};
     memcpy(head.magic, CLONES_MAGIC, sizeof head.magic);
     bool good = put(out, &head, sizeof head, 1) &&
-                put(out, c->functions, sizeof *c->functions, c->function_count + c->late_count) &&
-                put(out, c->e.fixups, sizeof *c->e.fixups, c->e.fixup_count) &&
-                put(out, c->e.places, sizeof *c->e.places, c->e.place_count) &&
-                put(out, c->e.code, 1, c->e.bytes);
+                put(out, w->functions, sizeof *w->functions, c->function_count + c->late_count) &&
+                put(out, w->e.fixups, sizeof *w->e.fixups, w->e.fixup_count) &&
+                put(out, w->e.places, sizeof *w->e.places, w->e.place_count) &&
+                put(out, w->e.code, 1, w->e.bytes);
     return good ? 0 : -EIO;
+}
+
+int clones_put(const struct clones *c, FILE *out)
+{
+    uint64_t count = c->function_count + c->late_count;
+    struct whole w = {.functions = emit_more(NULL, (count + 1) * sizeof *w.functions)};
+    w.e.fixups = emit_more(NULL, (c->e.fixup_count + 1) * sizeof *w.e.fixups);
+    w.e.places = emit_more(NULL, (c->e.place_count + 1) * sizeof *w.e.places);
+    for (uint64_t n = 0; n < count; n++)
+        append(&w, &c->e, &c->parts[n], n);
+    int rc = link_calls(c, &w) ? put_whole(c, &w, out) : -EINVAL;
+    free(w.functions);
+    free(w.e.fixups);
+    free(w.e.places);
+    free(w.e.code);
+    return rc;
 }
 
 int clones_write(const struct clones *c, const char *path)
@@ -55,9 +128,10 @@ int clones_write(const struct clones *c, const char *path)
 
 void clones_free(struct clones *c)
 {
-    free(c->functions);
+    free(c->parts);
     free(c->e.fixups);
     free(c->e.places);
+    free(c->e.calls);
     free(c->e.code);
-    *c = (struct clones){.functions = NULL};
+    *c = (struct clones){.parts = NULL};
 }

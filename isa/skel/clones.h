@@ -6,15 +6,24 @@
 #include "isa/skel/emit.h"
 #include "isa/skel/skel.h"
 
-struct clones {
-    struct emit e;
-    struct clone_function *functions;
-    uint64_t function_count, late_count, room; /* late ones last */
-    uint32_t number;                           /* of the next skeleton: as in skel_source */
+/* One clone, as parts of what was emitted. */
+struct clone_part {
+    struct clone_function f;
+    size_t fixups, fixup_count, places, place_count, calls, call_count;
 };
 
-/* An analysed function. NULL, or why it has no clone. */
-const char *clones_add(struct clones *c, struct function *f);
+struct clones {
+    struct emit e; /* in the order in which clones were made; some have been made again */
+    struct clone_part *parts;
+    uint64_t function_count, late_count, room; /* late ones last */
+    uint32_t number;                           /* of skeletons: as in skel_source */
+};
+
+/* That of an analysed function, which is in no file yet. NULL, or why it has none. */
+const char *clones_make(struct clones *c, struct function *f, uint32_t number,
+                        struct clone_part *out);
+/* Into the file, behind the others: functions by address, then late ones. */
+void clones_add(struct clones *c, const struct clone_part *part, bool late);
 /* 0, or -errno. */
 RT_MUST_CHECK int clones_put(const struct clones *c, FILE *out);
 RT_MUST_CHECK int clones_write(const struct clones *c, const char *path);

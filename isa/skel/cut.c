@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What to record, by the plan. Of a skeleton's: a minimum cut between what cannot be computed (entry values, loads, results of calls) and what is wanted (addresses,
- * conditions), in the graph of which value is computed from which. A node costs as often as its block is executed, by a guess: eight
- * times more in each loop. An outcome is a bit, an eighth. Dinic, "Algorithm for solution of a problem of maximum flow" (1970). */
+ * conditions), in the graph of which value is computed from which. A node costs as often as its block is executed, by a guess (often.c). An outcome is a
+ * bit, an eighth. Dinic, "Algorithm for solution of a problem of maximum flow" (1970). */
 #include "isa/skel/skel.h"
 
 #include <string.h>
@@ -21,17 +21,12 @@ struct flow_graph {
     uint32_t edge_count;
     uint32_t *first, *now; /* by half node: edge + 1 */
     uint32_t *level, *queue;
-    uint32_t *node_of; /* by value: node + 1 */
+    uint32_t *node_of;     /* by value: node + 1 */
+    const uint64_t *often; /* by block */
+    uint32_t *argument_nodes;
     uint32_t *todo;
     uint32_t todo_count, node_count, source, sink;
 };
-
-static uint64_t weight(const struct function *f, uint32_t block)
-{
-    int32_t loop = f->blocks[block].loop;
-    unsigned depth = loop != SKEL_NONE ? f->loops[loop].depth : 0;
-    return UINT64_C(8) << 3 * (depth < 9 ? depth : 9);
-}
 
 static void connect(struct flow_graph *g, uint32_t from, uint32_t to, uint64_t room)
 {
@@ -83,7 +78,7 @@ static uint32_t node_for(struct flow_graph *g, uint32_t value)
     const struct value *x = &g->f->values[value];
     if (g->node_of[value] != 0)
         return g->node_of[value] - 1;
-    uint32_t n = add_node(g, x->recordable ? weight(g->f, x->block) : NEVER);
+    uint32_t n = add_node(g, x->recordable ? g->often[x->block] : NEVER);
     g->node_of[value] = n + 1;
     g->todo[g->todo_count++] = value;
     return n;
@@ -95,6 +90,23 @@ static void want(struct flow_graph *g, uint32_t wanted, uint32_t value)
         connect(g, 2 * node_for(g, value) + 1, 2 * wanted, NEVER);
 }
 
+/* What must be known besides: where jumps to other functions find their stack, and what is handed to others. */
+static void build_calls(struct flow_graph *g)
+{
+    struct function *f = g->f;
+    for (uint32_t k = 0; k < f->tail_count; k++) {
+        uint32_t n = add_node(g, NEVER);
+        connect(g, 2 * n + 1, g->sink, NEVER);
+        want(g, n, f->tails[k].stack);
+    }
+    for (uint32_t k = 0; k < f->argument_count; k++) {
+        const struct argument *a = &f->arguments[k];
+        g->argument_nodes[k] = add_node(g, g->often[a->block]);
+        connect(g, 2 * g->argument_nodes[k] + 1, g->sink, NEVER);
+        want(g, g->argument_nodes[k], a->value);
+    }
+}
+
 static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decision_nodes)
 {
     struct function *f = g->f;
@@ -104,7 +116,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
         const struct access *a = &f->accesses[k];
         /* Elements, and how often, are not recorded instead. */
         bool whole = !a->repeated && a->lanes == NULL;
-        access_nodes[k] = add_node(g, whole ? weight(f, a->block) : NEVER);
+        access_nodes[k] = add_node(g, whole ? g->often[a->block] : NEVER);
         connect(g, 2 * access_nodes[k] + 1, g->sink, NEVER);
         want(g, access_nodes[k], a->address);
         if (a->repeated)
@@ -113,10 +125,11 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
     for (uint32_t k = 0; k < f->decision_count && f->plan == PLAN_SKELETON; k++) {
         const struct decision *d = &f->decisions[k];
         bool is_bit = f->blocks[d->block].end == END_BRANCH;
-        decision_nodes[k] = add_node(g, weight(f, d->block) / (is_bit ? 8 : 1));
+        decision_nodes[k] = add_node(g, g->often[d->block] / (is_bit ? 8 : 1));
         connect(g, 2 * decision_nodes[k] + 1, g->sink, NEVER);
         want(g, decision_nodes[k], d->value);
     }
+    build_calls(g);
     while (g->todo_count > 0) {
         uint32_t v = g->todo[--g->todo_count];
         const struct value *x = &f->values[v];
@@ -214,6 +227,14 @@ static void mark(struct flow_graph *g, const uint32_t *access_nodes, const uint3
         if (d->known)
             need(g, d->value);
     }
+    for (uint32_t k = 0; k < f->tail_count; k++)
+        need(g, f->tails[k].stack);
+    for (uint32_t k = 0; k < f->argument_count; k++) {
+        struct argument *a = &f->arguments[k];
+        a->recorded = is_cut(g, g->argument_nodes[k]);
+        if (!a->recorded)
+            need(g, a->value);
+    }
 }
 
 /* All that is accessed, and where it goes. */
@@ -246,15 +267,18 @@ void cut_find(struct function *f)
         return;
     }
     struct flow_graph g = {.f = f};
-    size_t most = 2 * ((size_t)f->value_count + f->access_count + f->decision_count + 2);
+    size_t most = 2 * ((size_t)f->value_count + f->access_count + f->decision_count +
+                       f->tail_count + f->argument_count + 2);
     uint32_t *access_nodes = arena_take(f->arena, f->access_count * sizeof *access_nodes);
     uint32_t *decision_nodes = arena_take(f->arena, f->decision_count * sizeof *decision_nodes);
+    g.argument_nodes = arena_take(f->arena, f->argument_count * sizeof *g.argument_nodes);
     g.first = arena_take(f->arena, most * sizeof *g.first);
     g.now = arena_take(f->arena, most * sizeof *g.now);
     g.level = arena_take(f->arena, most * sizeof *g.level);
     g.queue = arena_take(f->arena, most * sizeof *g.queue);
     g.node_of = arena_take(f->arena, f->value_count * sizeof *g.node_of);
     g.todo = arena_take(f->arena, f->value_count * sizeof *g.todo);
+    g.often = often_guess(f);
     build(&g, access_nodes, decision_nodes);
     uint64_t total = 0, more;
     while (total < NEVER && find_levels(&g)) {
@@ -284,9 +308,12 @@ void skel_count(const struct function *f, struct skel_counts *n)
         n->recorded += f->accesses[k].recorded || f->accesses[k].lanes != NULL;
     }
     for (uint32_t v = 0; v < f->value_count; v++) {
-        n->recorded += f->values[v].recorded;
+        const struct value *x = &f->values[v];
+        n->recorded += x->recorded && !(f->direct && value_is_passed(f, v));
         n->inductions += f->inductions[v].known;
     }
+    for (uint32_t k = 0; k < f->argument_count; k++)
+        n->recorded += f->arguments[k].recorded;
     n->decisions += f->decision_count;
     for (uint32_t k = 0; k < f->decision_count; k++)
         n->outcomes += f->decisions[k].recorded;

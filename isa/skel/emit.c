@@ -69,6 +69,16 @@ void emit_fixup_at(struct emit *e, enum clone_fixup_kind kind, uint64_t target, 
     note_fixup(e, (struct clone_fixup){.target = target, .at = at, .kind = (uint32_t)kind});
 }
 
+void emit_call(struct emit *e, uint64_t target)
+{
+    if (e->call_count == e->call_room) {
+        e->call_room = 2 * e->call_room + 64;
+        e->calls = emit_more(e->calls, e->call_room * sizeof *e->calls);
+    }
+    e->calls[e->call_count++] = (struct emit_call){.target = target, .at = e->bytes};
+    emit_number(e, 0, 4);
+}
+
 void emit_link(struct emit *e, size_t at, size_t to)
 {
     int32_t distance = (int32_t)((int64_t)to - (int64_t)(at + 4));

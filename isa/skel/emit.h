@@ -14,6 +14,14 @@ struct emit {
     size_t fixup_count, fixup_room;
     struct clone_place *places;
     size_t place_count, place_room;
+    struct emit_call *calls;
+    size_t call_count, call_room;
+};
+
+/* The 32-bit distance at `at` leads to where direct calls of that function come to. */
+struct emit_call {
+    uint64_t target;
+    size_t at;
 };
 
 /* As realloc(); where there is no memory the program ends and says so. */
@@ -24,6 +32,8 @@ void emit_byte(struct emit *e, unsigned byte);
 void emit_fixup(struct emit *e, enum clone_fixup_kind kind, uint64_t target, unsigned behind);
 /* For bytes that are there. */
 void emit_fixup_at(struct emit *e, enum clone_fixup_kind kind, uint64_t target, size_t at);
+/* Four bytes at the end, the distance to a function's clone. */
+void emit_call(struct emit *e, uint64_t target);
 /* The 32-bit distance at `at`, whose instruction ends behind it, to another place of the code. */
 void emit_link(struct emit *e, size_t at, size_t to);
 /* At `at`, in 32 bits: from there to another place. */

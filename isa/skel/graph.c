@@ -94,6 +94,12 @@ bool graph_is_part(const struct image_symbol *s)
     return s->origin != IMAGE_PLT && strstr(s->name, ".cold") != NULL;
 }
 
+bool graph_stays(const struct code *c, uint64_t target)
+{
+    const struct image_symbol *s = graph_symbol_at(c->image, target);
+    return s == NULL || graph_is_part(s);
+}
+
 /* A jump there stays in the function. */
 static bool is_inside(const struct building *b, uint64_t target)
 {

@@ -137,7 +137,7 @@ static void store(const struct kept *k, const char *said, size_t said_bytes, con
         to = mempcpy(to, said, h.said);
         to = mempcpy(to, code, h.clones);
         (void)mempcpy(to, text, h.skeleton);
-        (void)cache_put(&k->cache, k->path, (const uint8_t *)bytes, n);
+        (void)cache_put(k->cache.folder, k->path, (const uint8_t *)bytes, n);
     }
     free(bytes);
     if (code != NULL)

@@ -3,10 +3,8 @@
  *
  * A program of its own, since it holds a decoder; `regtrace skel analyze` runs it. Exit status: 0; 1 where the file cannot be read or no
  * function has a name that was asked for; 2 for a wrong command line; of replays enum accesses_exit. */
-#include "isa/skel/clones.h"
+#include "isa/skel/job.h"
 #include "isa/skel/kept.h"
-#include "isa/skel/late.h"
-#include "isa/skel/opened.h"
 #include "isa/skel/play.h"
 #include "isa/skel/serve.h"
 #include "isa/skel/source.h"
@@ -20,123 +18,13 @@
 
 static const char usage[] =
     "Usage: regtrace-skel [--function REGEX] [--plan skeleton|registers|addresses] "
-    "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]... [--kept]] "
-    "IMAGE\n" PLAY_USAGE "       regtrace-skel [--plan PLAN] --serve SKELETONS\n"
+    "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]... "
+    "[--awaits NAME]... [--tokens] [--kept]] IMAGE\n" PLAY_USAGE
+    "       regtrace-skel [--plan PLAN] --serve SKELETONS\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
 enum { STACK = 1 << 30 }; /* analyses recurse as deeply as a function is long */
-
-struct job {
-    struct opened o;
-    struct arena arena;
-    const char *pattern;
-    enum skel_plan plan;
-    bool dot, summary, source, kept;
-    char *options; /* that clones and skeletons depend on, each with a 0 behind it */
-    size_t option_bytes;
-    struct skel_source text;
-    struct clones clones;
-    struct late_names openers;
-    const char *path, *clones_path, *skeleton_path, *serve;
-    FILE *skeleton;
-    struct skel_counts counts;
-    uint64_t wanted;
-    int code;
-    struct why {
-        const char *reason;
-        uint64_t count;
-    } why[16];
-};
-
-static void note_reason(struct job *j, const char *reason)
-{
-    unsigned n = 0;
-    while (n < 15 && j->why[n].reason != NULL && strcmp(j->why[n].reason, reason) != 0)
-        n++;
-    j->why[n].reason = reason;
-    j->why[n].count++;
-}
-
-static void note_clone(struct job *j, const char *name, const char *reason)
-{
-    note_reason(j, reason);
-    if (j->skeleton_path != NULL)
-        (void)printf("none\t%s\t%s\n", name, reason);
-}
-
-/* What is analysed goes into both, by one number. */
-static const char *add_clone(struct job *j, struct function *f)
-{
-    if (j->skeleton != NULL)
-        skel_source_function(&j->text, f);
-    return clones_add(&j->clones, f);
-}
-
-static void analyse(struct job *j, const char *name, uint64_t start, uint64_t end)
-{
-    struct function f = {.code = j->o.code,
-                         .claims = &j->o.claims,
-                         .arena = &j->arena,
-                         .name = name,
-                         .cloned = j->clones_path != NULL,
-                         .plan = j->plan,
-                         .start = start,
-                         .end = end};
-    if (!opened_wants(&j->o, name, start))
-        return;
-    j->wanted++;
-    skel_analyse(&f);
-    skel_count(&f, &j->counts);
-    if (f.reason != NULL && j->clones_path == NULL)
-        note_reason(j, f.reason);
-    if (j->clones_path != NULL && f.reason == NULL)
-        f.reason = add_clone(j, &f);
-    if (j->clones_path != NULL && f.reason != NULL)
-        note_clone(j, name, f.reason);
-    else if (j->source && f.reason == NULL)
-        skel_source_function(&j->text, &f);
-    else if (j->source)
-        (void)printf("\n/* %s at 0x%" PRIx64 " has no skeleton: %s (at 0x%" PRIx64 ") */\n", name,
-                     start, f.reason, f.reason_at);
-    else if (j->dot)
-        skel_print_dot(stdout, &f);
-    else if (!j->summary && j->clones_path == NULL)
-        skel_print(stdout, &f);
-    arena_empty(&j->arena);
-}
-
-/* Where it has none, windows that open there begin with what is entered next. */
-static void analyse_late(struct job *j)
-{
-    struct late_list late;
-    if (j->openers.count == 0 || late_find(j->o.code, &j->openers, &late) != 0)
-        return;
-    for (size_t k = 0; k < late.count; k++) {
-        struct function f;
-        char name[512];
-        opened_late(&j->o, &j->arena, late.list[k].call, late.list[k].next, name, &f);
-        if (f.reason == NULL)
-            (void)add_clone(j, &f);
-        arena_empty(&j->arena);
-    }
-    free(late.list);
-}
-
-/* Parts that a compiler has moved away from a function are analysed with it; stubs of the PLT are no functions. */
-static void analyse_all(struct job *j)
-{
-    for (size_t k = 0; k < j->o.code->range_count; k++) {
-        const struct code_range *r = &j->o.code->ranges[k];
-        const struct image_symbol *s = graph_symbol_at(j->o.image, r->start);
-        char unnamed[32];
-        if (!code_is_sure(j->o.code, r->start) ||
-            (s != NULL && (s->origin == IMAGE_PLT || graph_is_part(s))))
-            continue;
-        analyse(j, opened_name(&j->o, r->start, unnamed), r->start, r->end);
-    }
-    analyse_late(j);
-}
 
 /* --- the program ------------------------------------------------------------------------------------------------------------- */
 
@@ -165,8 +53,10 @@ static int finish(struct job *j)
                       j->pattern != NULL ? j->pattern : " is known", j->o.image->path);
         return 1;
     }
+    uint64_t bytes = 0;
+    struct skel_source text = {.out = j->skeleton != NULL ? j->skeleton : stdout};
     if ((j->source || j->skeleton != NULL) &&
-        (skel_source_end(&j->text) != 0 || (j->skeleton != NULL && fclose(j->skeleton) != 0))) {
+        (skel_source_end(&text) != 0 || (j->skeleton != NULL && fclose(j->skeleton) != 0))) {
         (void)fprintf(stderr, "regtrace-skel: the source cannot be written\n");
         return 1;
     }
@@ -174,9 +64,11 @@ static int finish(struct job *j)
         (void)fprintf(stderr, "regtrace-skel: %s cannot be written\n", j->clones_path);
         return 1;
     }
+    for (uint64_t n = 0; n < j->clones.function_count + j->clones.late_count; n++)
+        bytes += j->clones.parts[n].f.bytes;
     if (j->clones_path != NULL)
         (void)printf("%" PRIu64 " clones, %" PRIu64 " late ones, of %" PRIu64 " bytes; ",
-                     j->clones.function_count, j->clones.late_count, (uint64_t)j->clones.e.bytes);
+                     j->clones.function_count, j->clones.late_count, bytes);
     if (j->dot || j->source)
         return 0;
     (void)printf("%" PRIu64 " functions, %" PRIu64 " analysed (%.1f %%), %" PRIu64 " bytes; ",
@@ -198,9 +90,8 @@ static int begin_source(struct job *j)
                       strerror(errno));
         return 1;
     }
-    j->text.out = j->source ? stdout : j->skeleton;
-    if (j->text.out != NULL)
-        skel_source_begin(j->text.out, j->o.image);
+    if (j->source || j->skeleton != NULL)
+        skel_source_begin(j->skeleton != NULL ? j->skeleton : stdout, j->o.image);
     return 0;
 }
 
@@ -217,12 +108,14 @@ static void *analyse_image(void *p)
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
     j->o.plan = j->plan;
     j->code = rc == 0 ? begin_source(j) : rc == -EINVAL ? 2 : 1;
-    if (j->code == 0) {
-        analyse_all(j);
-        j->code = finish(j);
+    if (j->code == 0 && job_analyse(j) != 0) {
+        (void)fprintf(stderr, "regtrace-skel: no memory left\n");
+        j->code = 1;
     }
+    if (j->code == 0)
+        j->code = finish(j);
     kept_end(&kept, j->code == 0, j->clones_path, j->skeleton_path);
-    arena_free(&j->arena);
+    job_free(j);
     if (rc == 0)
         opened_close(&j->o);
     return NULL;
@@ -235,6 +128,12 @@ static void *serve_all(void *p)
     return NULL;
 }
 
+static void take_name(struct late_names *list, const char *name)
+{
+    if (list->count < sizeof list->names / sizeof *list->names)
+        list->names[list->count++] = name;
+}
+
 static bool take_option(struct job *j, struct play *play, int option)
 {
     switch (option) {
@@ -244,10 +143,9 @@ static bool take_option(struct job *j, struct play *play, int option)
     case 'p': return skel_plan_parse(optarg, &j->plan);
     case 'l': j->clones_path = optarg; return true;
     case 'k': j->skeleton_path = optarg; return true;
-    case 'o':
-        if (j->openers.count < sizeof j->openers.names / sizeof *j->openers.names)
-            j->openers.names[j->openers.count++] = optarg;
-        return true;
+    case 'o': take_name(&j->openers, optarg); return true;
+    case 'a': take_name(&j->awaited, optarg); return true;
+    case 't': j->tokens = true; return true;
     case 'c': j->source = true; return true;
     case 'S': j->serve = optarg; return true;
     case 'K': j->kept = true; return true;
@@ -266,6 +164,8 @@ int main(int argc, char **argv)
                                             {"opens", required_argument, NULL, 'o'},
                                             {"serve", required_argument, NULL, 'S'},
                                             {"plan", required_argument, NULL, 'p'},
+                                            {"awaits", required_argument, NULL, 'a'},
+                                            {"tokens", no_argument, NULL, 't'},
                                             {"kept", no_argument, NULL, 'K'},
                                             PLAY_OPTIONS,
                                             {NULL, 0, NULL, 0}};

@@ -71,6 +71,7 @@ void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uin
     char unnamed[32];
     *out = (struct function){.code = o->code,
                              .claims = &o->claims,
+                             .directs = o->directs,
                              .arena = arena,
                              .name = name,
                              .cloned = true,

@@ -13,7 +13,8 @@ struct opened {
     struct addresses claims;
     regex_t pattern;
     bool has_pattern;
-    enum skel_plan plan; /* of late ones; whoever opens it sets it */
+    enum skel_plan plan;           /* of late ones; whoever opens it sets it */
+    const struct directs *directs; /* as well; NULL: none */
 };
 
 /* pattern: an extended regular expression; NULL: all. 0, or -errno with the text: -EINVAL where that is none. Needs the stack that analyses do. */

@@ -17,6 +17,11 @@ const char *const skel_prelude[] = {
     "    void (*flush)(struct skeleton *);",
     "    u64 values, outcomes;",
     "    void *host;",
+    "    u64 entered, stack;",
+    "    int (*left)(struct skeleton *, u64);",
+    "    u64 lowest;",
+    "    void (*deep)(struct skeleton *);",
+    "    u64 passed[16];",
     "};",
     "struct skeleton_function { u64 address; int (*run)(struct skeleton *); const char *name; "
     "unsigned number, image; };",
@@ -89,6 +94,23 @@ const char *const skel_prelude[] = {
     "#define CALL() do { if (s->call(s) != 0) return 1; } while (0)",
     "#define TURN() do { if (__builtin_expect(s->in == s->in_end, 0) && s->turn(s) != 0) return 1; "
     "} while (0)",
+    "/* Functions that left by a jump to another, which returns for them. Where nothing more is to "
+    "be "
+    "read the recording has ended, before the call or jump as far as is known. */",
+    "static inline int skeleton_left(struct skeleton *s, int left)",
+    "{",
+    "    while (left == 2) {",
+    "        TURN();",
+    "        left = s->left(s, s->stack);",
+    "    }",
+    "    return left;",
+    "}",
+    "#define DIRECT(function, ...) do { TURN(); s->image = image; s->entered++; if "
+    "(__builtin_expect((u64)__builtin_frame_address(0) < s->lowest, 0)) s->deep(s); if "
+    "(skeleton_left(s, function(s, __VA_ARGS__)) != 0) return 1; } while (0)",
+    "#define TAIL(function, to) do { s->image = image; s->entered++; s->left = function; s->stack "
+    "= "
+    "to; return 2; } while (0)",
     "/* isa/skel/lanes.h: which elements of a vector's operand are accessed. */",
     "static void skeleton_lanes(struct skeleton *s, u64 pc, u8 kind, unsigned bytes, unsigned how, "
     "unsigned count, unsigned index_bytes, unsigned index_width, unsigned scale, unsigned "

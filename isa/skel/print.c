@@ -284,8 +284,11 @@ static void print_recorded(FILE *out, const struct function *f, const struct par
         bool begins = x->kind == V_PHI || x->kind == V_ENTRY;
         if (begins ? at != SKEL_VARIABLES + f->instruction_count : x->at != at)
             continue;
+        bool known = f->direct && value_is_passed(f, *n);
         (void)fprintf(out, "%6s  *  record %s.%u%s\n", "", skel_variables[x->variable], x->name,
-                      x->kind == V_LOAD ? " (loaded)" : "");
+                      x->kind == V_LOAD ? " (loaded)"
+                      : known           ? " (where it is not called directly)"
+                                        : "");
     }
 }
 

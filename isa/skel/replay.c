@@ -24,8 +24,7 @@ struct host {
     struct rt_error *e;
     int status;
     jmp_buf out;
-    uintptr_t stack_end; /* as deep as calls may be nested */
-    uint64_t before;     /* bytes of the stream that stood before those in `input` */
+    uint64_t before; /* bytes of the stream that stood before those in `input` */
     struct skeleton s;
     replay_access buffer[BUFFER];
     uint8_t input[INPUT];
@@ -108,6 +107,13 @@ static void access_itself(struct skeleton *s)
     *s->out++ = a; /* what is taken may have emptied it */
 }
 
+__attribute__((noreturn)) static void deep(struct skeleton *s)
+{
+    struct host *h = s->host;
+    rt_error_set(h->e, "the recording nests calls more deeply than any stack is");
+    stop(h, -EINVAL);
+}
+
 static bool is_there(const struct replay *r, uint64_t n)
 {
     return n < r->function_count && r->functions[n].run != NULL;
@@ -123,10 +129,8 @@ static int enter(struct host *h, uint32_t n)
         rt_error_set(h->e, "the recording enters function %" PRIu32 ", which no skeleton has", n);
         stop(h, -EINVAL);
     }
-    if ((uintptr_t)__builtin_frame_address(0) < h->stack_end) {
-        rt_error_set(h->e, "the recording nests calls more deeply than any stack is");
-        stop(h, -EINVAL);
-    }
+    if ((uintptr_t)__builtin_frame_address(0) < h->s.lowest)
+        deep(&h->s);
     r->entered++;
     h->s.image = r->functions[n].image;
     return r->functions[n].run(&h->s);
@@ -184,7 +188,6 @@ int replay_run(struct replay *r, struct rt_error *e)
     }
     h->r = r;
     h->e = e;
-    h->stack_end = find_stack_end();
     h->s = (struct skeleton){.in = h->input,
                              .in_end = h->input,
                              .out = h->buffer,
@@ -195,10 +198,13 @@ int replay_run(struct replay *r, struct rt_error *e)
                              .more = more,
                              .turn = turn,
                              .flush = flush,
-                             .host = h};
+                             .host = h,
+                             .lowest = find_stack_end(),
+                             .deep = deep};
     int rc = run(h);
     r->values = h->s.values;
     r->outcomes = h->s.outcomes;
+    r->entered += h->s.entered;
     free(h);
     return rc;
 }

@@ -25,6 +25,11 @@ struct skeleton {
     unsigned long long values,
         outcomes; /* read so far, where they are compiled with SKELETON_COUNTS */
     void *host;
+    unsigned long long entered, stack; /* direct calls, and jumps: how many; where the last leads */
+    int (*left)(struct skeleton *s, unsigned long long stack);
+    unsigned long long lowest;        /* that the stack may go */
+    void (*deep)(struct skeleton *s); /* it does; does not return */
+    unsigned long long passed[16];    /* registers that such a jump hands over */
 };
 
 struct skeleton_function {

@@ -111,6 +111,7 @@ static char *make(struct server *s, const struct clone_question *q, size_t *byte
     struct served *m = &s->images[q->image];
     struct function f;
     struct clones c = {.number = q->number};
+    struct clone_part part;
     char name[512], *file = NULL;
     if (!open_image(m))
         return NULL;
@@ -119,7 +120,9 @@ static char *make(struct server *s, const struct clone_question *q, size_t *byte
     if (call == 0 && q->kind == CLONE_ASK_BEHIND) /* who asks for what is at an address is there */
         return NULL;
     opened_late(&m->o, &s->arena, call, q->address, name, &f);
-    if (f.reason == NULL && clones_add(&c, &f) == NULL && write_skeleton(s, &f, q)) {
+    if (f.reason == NULL && clones_make(&c, &f, c.number++, &part) == NULL &&
+        write_skeleton(s, &f, q)) {
+        clones_add(&c, &part, true);
         FILE *out = open_memstream(&file, bytes);
         if (out != NULL && (clones_put(&c, out) != 0) + (fclose(out) != 0) != 0) {
             free(file);

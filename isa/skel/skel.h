@@ -142,6 +142,22 @@ struct decision {
     bool recorded;  /* its outcome is */
 };
 
+/* A jump to another function that is called directly (direct.h). */
+struct tail {
+    uint32_t block;
+    uint64_t target;
+    uint32_t stack; /* value: the stack pointer there */
+};
+
+/* A register that is handed to a function which is called directly: what that knows of it is computed, or recorded before the call or jump. */
+struct argument {
+    uint32_t block, at; /* the call, or the block's last instruction where that is a jump to it */
+    bool tail;
+    uint8_t variable;
+    uint32_t value;
+    bool recorded;
+};
+
 /* --- expressions ------------------------------------------------------------------------------------------------------- */
 
 enum atom_kind {
@@ -202,11 +218,15 @@ struct function {
     const struct code *code;
     const struct addresses
         *claims; /* skel_find_claims(); NULL: parts are known by their names alone */
+    const struct directs *directs; /* functions that are called directly (direct.h); NULL: none */
     struct arena *arena;
     const char *name;
     uint64_t start, end;
-    bool cloned;        /* for a clone: it ends where that cannot go on, or must ask where */
-    uint8_t plan;       /* enum skel_plan */
+    bool direct;            /* it is called so itself, by some function: rsp is known then ... */
+    uint16_t passed;        /* ... and these registers, by number */
+    uint16_t passed_itself; /* those that it hands to itself */
+    bool cloned;            /* for a clone: it ends where that cannot go on, or must ask where */
+    uint8_t plan;           /* enum skel_plan */
     bool late;          /* it begins in mid-function: for what has been entered before (late.h) */
     uint64_t call;      /* 0; else behind that call */
     const char *reason; /* why it cannot be analysed, or NULL */
@@ -232,6 +252,10 @@ struct function {
     uint32_t access_count, access_room;
     struct decision *decisions;
     uint32_t decision_count, decision_room;
+    struct tail *tails;
+    uint32_t tail_count;
+    struct argument *arguments; /* of one call by number of the register */
+    uint32_t argument_count;
 
     struct linear *linears;
     uint32_t linear_count, linear_room;
@@ -251,6 +275,8 @@ void skel_find_claims(const struct code *c, struct addresses *claims);
 const struct image_symbol *graph_symbol_at(const struct image *m, uint64_t address);
 /* Of a function that is elsewhere: what a compiler has moved away from it. */
 bool graph_is_part(const struct image_symbol *s);
+/* What jumps there from elsewhere may still be in its function. */
+bool graph_stays(const struct code *c, uint64_t target);
 uint32_t graph_add_block(struct function *f);
 /* Makes pred of succ; unreached blocks have none. */
 void graph_link(struct function *f);
@@ -262,6 +288,8 @@ bool loops_holds(const struct function *f, uint32_t loop, int32_t inner);
 void values_build(struct function *f);
 void linear_resolve(struct function *f);
 void cut_find(struct function *f);
+/* By block, never less than 32. */
+const uint64_t *often_guess(const struct function *f);
 void skel_count(const struct function *f, struct skel_counts *n);
 
 /* All of it. `reason` says what is missing. */
@@ -275,6 +303,8 @@ uint32_t value_constant(struct function *f, uint64_t n, bool image);
 uint32_t value_op(struct function *f, enum value_kind kind, unsigned bits, uint64_t constant,
                   uint32_t a, uint32_t b, uint32_t c);
 /* What a register gets of a value that lies elsewhere: it can be recorded there. */
+/* Who calls the function directly knows it. */
+bool value_is_passed(const struct function *f, uint32_t v);
 uint32_t value_copy(struct function *f, unsigned bits, uint32_t a);
 /* It has zeros from that bit on. */
 bool value_fits(const struct function *f, uint32_t v, unsigned bits);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A function's skeleton as C: its blocks, phis as variables that edges set, counters of loops, what is read where it is recorded, and
  * accesses as expressions. */
+#include "isa/skel/direct.h"
 #include "isa/skel/lanes.h"
 #include "isa/skel/source_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -179,9 +179,10 @@ static void put_accesses(struct writer *w, bool behind)
 static void put_label(struct writer *w, uint32_t block)
 {
     const struct block *b = &w->f->blocks[block];
-    char kind = b->preheader ? 'L' : b->count == 0 ? 'E' : 'B';
+    bool exit = b->leaves != 0; /* there may be several to one place */
+    char kind = exit ? 'X' : b->preheader ? 'L' : b->count == 0 ? 'E' : 'B';
     (void)fprintf(w->out, "%c_0x%" PRIx64, kind, b->start);
-    if (b->copy != 0)
+    if (b->copy != 0 || exit)
         (void)fprintf(w->out, "_%u", block);
 }
 
@@ -288,12 +289,58 @@ static void put_table(struct writer *w, uint32_t block, const struct decision *d
     (void)fputs("    default: return 1;\n    }\n", w->out);
 }
 
+static bool is_call(const struct instruction *i)
+{
+    return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
+}
+
+/* Of the call at `at`, or of the jump that ends the block; to: what each is put into, with its register's number. */
+static void put_arguments(struct writer *w, uint32_t block, uint32_t at, bool jump, const char *to)
+{
+    for (uint32_t k = 0; k < w->f->argument_count; k++) {
+        const struct argument *a = &w->f->arguments[k];
+        if (a->block != block || (jump ? !a->tail : a->tail || a->at != at))
+            continue;
+        (void)fprintf(w->out, to, (unsigned)a->variable);
+        if (a->recorded)
+            (void)fprintf(w->out, "IN(%u)", skel_value_bytes(w->f, a->value));
+        else
+            source_put_expression(w, a->value);
+        (void)fputs(";\n", w->out);
+    }
+}
+
+/* Who calls it directly goes on behind the call by itself: what has not returned, or a trap, must not come back. */
+static void put_exit(struct writer *w, uint32_t block)
+{
+    struct function *f = w->f;
+    const struct block *b = &f->blocks[block];
+    const struct instruction *last = b->count != 0 ? &f->instructions[b->first + b->count - 1] : 0;
+    for (uint32_t k = 0; k < f->tail_count; k++) {
+        if (f->tails[k].block != block)
+            continue;
+        put_arguments(w, block, 0, true, "    s->passed[%u] = ");
+        (void)fprintf(w->out, "    TAIL(%c_0x%" PRIx64 ", ",
+                      direct_passed(f->directs, f->tails[k].target) != 0 ? 't' : 'd',
+                      f->tails[k].target);
+        if (f->plan == PLAN_ADDRESSES)
+            (void)fputs("0", w->out);
+        else
+            source_put_expression(w, f->tails[k].stack);
+        (void)fputs(");\n", w->out);
+        return;
+    }
+    if (b->end == END_NORETURN && (last == NULL || !is_call(last) || direct_calls(f, last)))
+        (void)fputs("    CALL();\n", w->out);
+    (void)fputs("    return 0;\n", w->out);
+}
+
 static void put_end(struct writer *w, uint32_t block)
 {
     const struct block *b = &w->f->blocks[block];
     const struct decision *d = decision_of(w->f, block);
     if (b->end >= END_RETURN) {
-        (void)fputs("    return 0;\n", w->out);
+        put_exit(w, block);
         return;
     }
     if (b->end == END_TABLE && d != NULL) {
@@ -319,9 +366,26 @@ static void put_end(struct writer *w, uint32_t block)
     put_edge(w, block, b->succ[0]);
 }
 
-static bool is_call(const struct instruction *i)
+/* The callee's stack pointer is where its return address is. */
+static void put_direct_call(struct writer *w)
 {
-    return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
+    struct function *f = w->f;
+    MEMBERS_EACH (&w->accesses, w->block, n) {
+        const struct access *a = &f->accesses[*n];
+        if (a->at != w->at)
+            continue;
+        (void)fputs("    {\n        u64 to = ", w->out);
+        put_address(w, a);
+        (void)fprintf(w->out, ";\n        OUT(0x%" PRIx64 ", 'W', %u, to);\n", pc_of(w), a->bytes);
+        put_arguments(w, w->block, w->at, false, "        const u64 p_%u = ");
+        uint64_t target = f->instructions[w->at].target;
+        uint16_t passed = direct_passed(f->directs, target);
+        (void)fprintf(w->out, "        DIRECT(d_0x%" PRIx64 ", to", target);
+        for (unsigned r = 0; r < SKEL_FLAGS; r++)
+            if ((passed >> r & 1) != 0)
+                (void)fprintf(w->out, ", p_%u", r);
+        (void)fputs(");\n    }\n", w->out);
+    }
 }
 
 static bool is_system_call(const struct instruction *i)
@@ -329,7 +393,7 @@ static bool is_system_call(const struct instruction *i)
     return i->form.length == 2 && i->bytes[0] == 0x0f && i->bytes[1] == 0x05;
 }
 
-static void put_block(struct writer *w, uint32_t block)
+void source_put_block(struct writer *w, uint32_t block)
 {
     struct function *f = w->f;
     const struct block *b = &f->blocks[block];
@@ -337,95 +401,22 @@ static void put_block(struct writer *w, uint32_t block)
     (void)fputs(":;\n", w->out);
     w->block = block;
     MEMBERS_EACH (&w->of_block, block, n)
-        if (f->values[*n].kind == V_ENTRY && f->values[*n].recorded)
+        if (f->values[*n].kind == V_ENTRY && f->values[*n].recorded && !value_is_passed(f, *n))
             put_in(w, *n);
     for (w->at = b->first; w->at < b->first + b->count; w->at++) {
+        const struct instruction *i = &f->instructions[w->at];
         put_values(w);
-        put_accesses(w, false);
-        if (is_call(&f->instructions[w->at]))
+        if (direct_calls(f, i))
+            put_direct_call(w);
+        else
+            put_accesses(w, false);
+        if (is_call(i) && !direct_calls(f, i))
             (void)fputs("    CALL();\n", w->out);
-        else if (is_system_call(&f->instructions[w->at]))
+        else if (is_system_call(i))
             (void)fputs("    TURN(); /* a system call: the last one ends the program */\n", w->out);
         put_ins(w);
         put_values(w);
         put_accesses(w, true);
     }
     put_end(w, block);
-}
-
-/* --- functions ------------------------------------------------------------------------------------------------------------------- */
-
-static void put_declarations(struct writer *w)
-{
-    struct function *f = w->f;
-    char name[16];
-    (void)fputs("    const u64 image = s->image;\n", w->out);
-    for (uint32_t v = 0; v < f->value_count; v++) {
-        if (!w->variable[v] || f->values[v].kind == V_SEGMENT)
-            continue;
-        (void)fputs("    u64 ", w->out);
-        source_put_name(w, v);
-        (void)fputs(" = 0;\n", w->out);
-    }
-    for (uint32_t k = 0; k < f->loop_count; k++) {
-        if (!w->counter[k])
-            continue;
-        skel_counter(f, k, name, sizeof name);
-        (void)fprintf(w->out, "    u64 %s = 0;\n", name);
-    }
-    (void)fputs("    (void)image;\n", w->out);
-}
-
-/* Within a comment or a string: what could end it becomes a dot. */
-static void put_plain(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        (void)fputc(*text < ' ' || strchr("\"\\*?", *text) != NULL ? '.' : *text, out);
-}
-
-void skel_source_prelude(FILE *out)
-{
-    for (const char *const *line = skel_prelude; *line != NULL; line++)
-        (void)fprintf(out, "%s\n", *line);
-}
-
-void skel_source_begin(FILE *out, const struct image *m)
-{
-    (void)fputs("/* Skeleton of ", out);
-    put_plain(out, m->path);
-    (void)fputs(", build id ", out);
-    for (unsigned i = 0; i < m->build_id_bytes; i++)
-        (void)fprintf(out, "%02x", m->build_id[i]);
-    (void)fputs(m->build_id_bytes == 0 ? "(none). */\n" : ". */\n", out);
-    skel_source_prelude(out);
-}
-
-void skel_source_function(struct skel_source *s, struct function *f)
-{
-    struct writer w = {.out = s->out, .f = f};
-    w.variable = arena_take(f->arena, f->value_count + 1);
-    w.emitted = arena_take(f->arena, f->value_count + 1);
-    w.counter = arena_take(f->arena, f->loop_count + 1);
-    w.of_block = members_values(f);
-    w.accesses = members_accesses(f);
-    source_find_variables(&w);
-    (void)fprintf(s->out, "\n/* %" PRIu32 ": ", s->number);
-    put_plain(s->out, f->name);
-    (void)fprintf(s->out, " */\n#if !defined(SKELETON_SOME) || defined(SKELETON_%" PRIu32 ")\n",
-                  s->number);
-    (void)fprintf(s->out, "static int f_%" PRIu32 "(struct skeleton *s)\n{\n", s->number);
-    put_declarations(&w);
-    for (uint32_t k = 0; k < f->order_count; k++)
-        put_block(&w, f->order[k]);
-    (void)fprintf(s->out, "}\nENTRY(%" PRIu32 ", 0x%" PRIx64 ", \"", s->number, f->start);
-    put_plain(s->out, f->name);
-    (void)fprintf(s->out, "\", %" PRIu32 ")\n", s->image);
-    source_put_shape(&w, s->number);
-    (void)fputs("#endif\n", s->out);
-    s->number++;
-}
-
-int skel_source_end(struct skel_source *s)
-{
-    return fflush(s->out) != 0 || ferror(s->out) != 0 ? -EIO : 0;
 }

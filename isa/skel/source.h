@@ -12,7 +12,7 @@ extern const char *const skel_prelude[];
  * image, by their numbers in the recording. */
 struct skel_source {
     FILE *out;
-    uint32_t number; /* the next function's */
+    uint32_t number; /* the function's */
     uint32_t image;  /* of which image it is, by number */
 };
 

@@ -77,6 +77,11 @@ void source_find_variables(struct writer *w)
         else if (d->known)
             use_expression(w, d->value);
     }
+    for (uint32_t k = 0; k < f->tail_count && f->plan != PLAN_ADDRESSES; k++)
+        use_expression(w, f->tails[k].stack);
+    for (uint32_t k = 0; k < f->argument_count; k++)
+        if (!f->arguments[k].recorded)
+            use_expression(w, f->arguments[k].value);
 }
 
 /* --- expressions ---------------------------------------------------------------------------------------------------------- */

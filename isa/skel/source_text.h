@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A function's skeleton while it is written as C: source.c its structure, source_text.c its expressions. */
+ * A function's skeleton while it is written as C: source_file.c what is around it, source.c its blocks, source_text.c its expressions. */
 #ifndef REGTRACE_ISA_SKEL_SOURCE_TEXT_H
 #define REGTRACE_ISA_SKEL_SOURCE_TEXT_H
 
@@ -15,6 +15,8 @@ struct writer {
     uint32_t block, at;
 };
 
+/* With its label. */
+void source_put_block(struct writer *w, uint32_t block);
 /* Marks the values that are C variables and the counters that are used. */
 void source_find_variables(struct writer *w);
 void source_put_name(struct writer *w, uint32_t v);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * SSA form of a function, made as its instructions are read (Braun, Buchwald, Hack, Leissa, Mallon, Zwinkau: "Simple and
  * Efficient Construction of Static Single Assignment Form", CC 2013). */
+#include "isa/skel/direct.h"
 #include "isa/skel/slots.h"
 
 #include <string.h>
@@ -195,6 +196,13 @@ bool value_is_computed(const struct function *f, uint32_t v)
     return x->kind == V_CONSTANT || x->kind == V_SEGMENT || x->kind >= V_ADD;
 }
 
+bool value_is_passed(const struct function *f, uint32_t v)
+{
+    const struct value *x = &f->values[v];
+    return x->kind == V_ENTRY && (x->variable == SKEL_RSP || (x->variable < SKEL_FLAGS &&
+                                                              (f->passed >> x->variable & 1) != 0));
+}
+
 /* --- SSA --------------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t *definition(const struct ssa *s, uint32_t block, unsigned variable)
@@ -329,6 +337,37 @@ static void drop_trivial(struct ssa *s)
     }
     for (uint32_t k = 0; k < f->decision_count; k++)
         f->decisions[k].value = real(s, f->decisions[k].value);
+    for (uint32_t k = 0; k < f->tail_count; k++)
+        f->tails[k].stack = real(s, f->tails[k].stack);
+    for (uint32_t k = 0; k < f->argument_count; k++)
+        f->arguments[k].value = real(s, f->arguments[k].value);
+}
+
+/* What is handed to whom is called, or jumped to, at `at`. */
+static void note_arguments(struct ssa *s, uint32_t block, uint32_t at, uint64_t target, bool tail)
+{
+    struct function *f = s->f;
+    uint16_t passed = direct_passed(f->directs, target);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++) {
+        if ((passed >> r & 1) == 0)
+            continue;
+        struct argument a = {.block = block, .at = at, .tail = tail, .variable = (uint8_t)r};
+        a.value = look_up(s, block, r);
+        f->arguments = arena_grow(f->arena, f->arguments, f->argument_count, sizeof *f->arguments);
+        f->arguments[f->argument_count++] = a;
+    }
+}
+
+static void note_tail(struct ssa *s, uint32_t block)
+{
+    struct function *f = s->f;
+    struct tail t = {.block = block};
+    if (!direct_leaves(f, block, &t.target))
+        return;
+    t.stack = look_up(s, block, SKEL_RSP);
+    f->tails = arena_grow(f->arena, f->tails, f->tail_count, sizeof *f->tails);
+    f->tails[f->tail_count++] = t;
+    note_arguments(s, block, f->blocks[block].first + f->blocks[block].count - 1, t.target, true);
 }
 
 void values_build(struct function *f)
@@ -349,8 +388,11 @@ void values_build(struct function *f)
         l.block = f->now_block = block;
         for (uint32_t i = 0; i < f->blocks[block].count; i++) {
             f->now_at = f->blocks[block].first + i;
+            if (direct_calls(f, &f->instructions[f->now_at]))
+                note_arguments(&s, block, f->now_at, f->instructions[f->now_at].target, false);
             lift_instruction(&l, &decoder);
         }
+        note_tail(&s, block);
         s.filled[block] = true;
         for (uint32_t n = 0; n < f->blocks[block].succ_count; n++) {
             uint32_t to = f->blocks[block].succ[n];

@@ -11,7 +11,6 @@
  * SKELETON_PLAN names another plan than "skeleton". */
 #include "t/isa/skeleton.h"
 
-#include "isa/operands.h"
 #include "isa/skel/stream.h"
 
 #include <inttypes.h>
@@ -27,7 +26,7 @@ struct analysed {
     struct analysed *next;
 };
 
-static struct code *code;
+struct code *code;
 static enum skel_plan plan;
 static struct addresses claims;
 static FILE *entered;
@@ -36,8 +35,8 @@ static struct analysed *all;
 static struct activation *top;
 static uint64_t accesses, recorded_accesses, decisions, recorded_decisions, recorded_values,
     skipped, wrong, steps, calls;
-static struct line now, next;
-static ZydisDecoder decoder;
+struct line now, next;
+ZydisDecoder decoder;
 
 __attribute__((format(printf, 2, 3))) static void differs(const struct activation *a,
                                                           const char *format, ...)
@@ -63,6 +62,8 @@ static struct function *function_at(uint64_t address)
     struct analysed *a = calloc(1, sizeof *a);
     a->f = (struct function){.code = code,
                              .claims = &claims,
+                             .directs = stream_directs(),
+                             .passed = direct_passed(stream_directs(), address),
                              .arena = &a->arena,
                              .name = "function",
                              .plan = plan,
@@ -77,57 +78,6 @@ static struct function *function_at(uint64_t address)
     if (entered != NULL && a->f.reason == NULL)
         fprintf(entered, "%s\n", a->f.name);
     return a->f.reason == NULL ? &a->f : NULL;
-}
-
-/* --- what the processor does ------------------------------------------------------------------------------------------------ */
-
-static uint64_t stack_address(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o)
-{
-    if (z->mnemonic == ZYDIS_MNEMONIC_LEAVE)
-        return now.r[5];
-    return (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 ? now.r[4] - o->size / 8 : now.r[4];
-}
-
-static unsigned real_addresses(struct real out[8])
-{
-    ZydisDecodedInstruction z;
-    ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
-    ZydisRegisterContext c = {{0}};
-    const uint8_t *bytes = image_at(code->image, now.pc - bias, 1);
-    unsigned n = 0;
-    if (bytes == NULL || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 15, &z, o)) ||
-        operands_is_hint(&z))
-        return 0;
-    for (int r = 0; r < 16; r++)
-        c.values[ZYDIS_REGISTER_RAX + r] = now.r[r];
-    for (int r = 0; r < 16; r++)
-        c.values[ZYDIS_REGISTER_EAX + r] = (uint32_t)now.r[r];
-    if (z.mnemonic == ZYDIS_MNEMONIC_POP)
-        c.values[ZYDIS_REGISTER_RSP] += 8;
-    for (int writes = 0; writes < 2; writes++)
-        for (unsigned k = 0; k < z.operand_count && n < 8; k++) {
-            bool read = (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
-            if (o[k].type != ZYDIS_OPERAND_TYPE_MEMORY || o[k].mem.type != ZYDIS_MEMOP_TYPE_MEM ||
-                read == (writes == 1) ||
-                (!read && (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0))
-                continue;
-            bool hidden = o[k].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
-            bool wrote = (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-            out[n].segment =
-                o[k].mem.segment == ZYDIS_REGISTER_FS || o[k].mem.segment == ZYDIS_REGISTER_GS;
-            out[n].kind = !wrote ? 'R' : read ? 'M' : 'W';
-            out[n].bytes = o[k].size / 8;
-            if (hidden &&
-                (o[k].mem.base == ZYDIS_REGISTER_RSP || o[k].mem.base == ZYDIS_REGISTER_RBP))
-                out[n].address = stack_address(&z, &o[k]);
-            else if (!ZYAN_SUCCESS(
-                         ZydisCalcAbsoluteAddressEx(&z, &o[k], now.pc, &c, &out[n].address)))
-                continue;
-            if (z.mnemonic == ZYDIS_MNEMONIC_XLAT) /* of which the decoder says rbx alone */
-                out[n].address += (uint8_t)now.r[0];
-            n++;
-        }
-    return n;
 }
 
 /* --- walking ----------------------------------------------------------------------------------------------------------------- */
@@ -181,7 +131,35 @@ static bool go(struct activation *a, uint64_t target)
     return false;
 }
 
-static void push(uint64_t address)
+/* Those that the function is entered with: what direct calls do not record, a register's, or the others. */
+static void put_entry_values(struct activation *a, unsigned variable, bool direct)
+{
+    for (uint32_t v = 0; v < a->f->value_count; v++) {
+        const struct value *x = &a->f->values[v];
+        bool is = variable == SKEL_FLAGS ? !value_is_passed(a->f, v) : x->variable == variable;
+        if (x->kind != V_ENTRY || !x->recorded || !is)
+            continue;
+        a->values[v] = (struct known){next.r[x->variable], true};
+        if (variable != SKEL_FLAGS && direct)
+            continue;
+        stream_value(a->f, v, a->values[v].value);
+        recorded_values++;
+    }
+}
+
+/* What is handed to whom is called now, or jumped to. */
+static void put_arguments(const struct activation *a, bool jump)
+{
+    for (uint32_t k = 0; k < a->f->argument_count; k++) {
+        const struct argument *x = &a->f->arguments[k];
+        if (x->block != a->block || !x->recorded || (jump ? !x->tail : x->tail || x->at != a->at))
+            continue;
+        stream_value(a->f, x->value, next.r[x->variable]);
+        recorded_values++;
+    }
+}
+
+static void push(uint64_t address, bool direct)
 {
     struct activation *a = calloc(1, sizeof *a);
     a->f = function_at(address);
@@ -191,15 +169,15 @@ static void push(uint64_t address)
     calls++;
     if (a->f == NULL)
         return;
-    stream_enter(address);
+    if (!direct)
+        stream_enter(address);
     a->values = calloc(a->f->value_count + 1, sizeof *a->values);
     a->counters = calloc(a->f->loop_count + 1, sizeof *a->counters);
-    for (uint32_t v = 0; v < a->f->value_count; v++)
-        if (a->f->values[v].kind == V_ENTRY && a->f->values[v].recorded) {
-            a->values[v] = (struct known){next.r[a->f->values[v].variable], true};
-            stream_value(a->f, v, a->values[v].value);
-            recorded_values++;
-        }
+    put_entry_values(a, SKEL_RSP, direct);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++)
+        if ((a->f->passed >> r & 1) != 0)
+            put_entry_values(a, r, direct);
+    put_entry_values(a, SKEL_FLAGS, direct);
     a->at = UINT32_MAX;
     (void)go(a, address);
 }
@@ -267,8 +245,6 @@ static void check_accesses(const struct activation *a)
     }
 }
 
-static bool repeats(uint64_t pc);
-
 /* What the processor accesses now, one time of those that are repeated; as it is where nothing is known of it. */
 static void put_trace(bool known)
 {
@@ -331,7 +307,14 @@ static const struct instruction *current(const struct activation *a)
     return &a->f->instructions[a->at];
 }
 
-static void resume(void);
+static void resume(bool direct);
+
+/* Whose jump there is one of those that nothing is recorded of. */
+static bool leaves_directly(const struct activation *a)
+{
+    uint64_t target;
+    return direct_leaves(a->f, a->block, &target);
+}
 
 /* A branch to another function, by a block without instructions. */
 static bool has_left(const struct activation *a)
@@ -349,8 +332,10 @@ static void advance(struct activation *a)
         if (!go(a, next.pc - bias))
             differs(a, "it goes to 0x%" PRIx64 ", which no edge does", next.pc - bias);
         if (has_left(a)) {
+            bool direct = leaves_directly(a);
+            put_arguments(a, true);
             pop();
-            resume();
+            resume(direct);
             return;
         }
     } else {
@@ -377,17 +362,18 @@ static bool is_called_back(void)
     return top != NULL && top->f != NULL && is_call(current(top)) && next.r[4] < top->stack;
 }
 
-/* To whoever called, or from what is not traced to another function. */
-static void resume(void)
+/* To whoever called, or from what is not traced to another function, or by a jump that may be direct. */
+static void resume(bool direct)
 {
     while (top != NULL && top->f == NULL && next.r[4] > top->stack)
         pop();
     if (top != NULL && top->f != NULL && is_call(current(top)) &&
         current(top)->next == next.pc - bias) {
-        stream_number(TOKEN_RESUME, 1);
+        if (!direct_calls(top->f, current(top)))
+            stream_number(TOKEN_RESUME, 1);
         advance(top);
     } else if (is_start(next.pc - bias) || is_called_back())
-        push(next.pc - bias);
+        push(next.pc - bias, direct);
     else if (top != NULL && top->f != NULL)
         differs(top, "it returns to 0x%" PRIx64, next.pc - bias);
 }
@@ -396,7 +382,7 @@ static void arrive(void)
 {
     struct activation *a = top;
     if (a == NULL || a->f == NULL) {
-        resume();
+        resume(false);
         return;
     }
     const struct instruction *i = current(a);
@@ -404,26 +390,18 @@ static void arrive(void)
     bool leaves =
         a->at + 1 == b->first + b->count && b->end >= END_RETURN && b->end != END_NORETURN;
     if (is_call(i) && next.pc - bias != i->next) {
-        push(next.pc - bias);
+        put_arguments(a, false);
+        push(next.pc - bias, direct_calls(a->f, i));
     } else if (leaves) {
+        bool direct = leaves_directly(a);
+        put_arguments(a, true);
         pop();
-        resume();
+        resume(direct);
     } else {
-        if (is_call(i))
+        if (is_call(i) && !direct_calls(a->f, i))
             stream_number(TOKEN_RESUME, 1);
         advance(a);
     }
-}
-
-/* The stepper shows each time. */
-static bool repeats(uint64_t pc)
-{
-    ZydisDecodedInstruction z;
-    ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
-    const uint8_t *bytes = image_at(code->image, pc - bias, 1);
-    return bytes != NULL && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 15, &z, o)) &&
-           (z.attributes &
-            (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
 }
 
 /* Repeated comparisons end when they will: how many are left is known behind them. */

@@ -3,7 +3,7 @@
 #ifndef REGTRACE_T_ISA_SKELETON_H
 #define REGTRACE_T_ISA_SKELETON_H
 
-#include "isa/skel/skel.h"
+#include "isa/skel/direct.h"
 
 struct line {
     uint64_t pc, r[16];
@@ -32,6 +32,17 @@ struct real {
 };
 
 extern uint64_t bias; /* where the image is loaded */
+extern struct code *code;
+extern ZydisDecoder decoder;
+extern struct line now, next; /* before the instruction, and behind it */
+
+/* --- accessed.c: of the instruction at `now` */
+
+unsigned real_addresses(struct real out[8]);
+/* The stepper shows each time. */
+bool repeats(uint64_t pc);
+
+/* --- computed.c */
 
 /* From the values of its arguments as they are now; false: one is not known, or it is not computed. */
 bool compute(const struct activation *a, uint32_t v, uint64_t *out);
@@ -41,9 +52,10 @@ bool linear_value_of(const struct activation *a, const struct linear *e, uint64_
 
 /* --- stream.c: what a recording would have. Nothing is written unless it is open. */
 
-/* Functions' addresses, the stream, the trace: paths. */
+/* Functions' addresses, in ascending order, with registers that callers know behind, as bits, where they are called directly; the stream; the trace: paths. */
 bool stream_open(char **paths);
 bool stream_close(void);
+const struct directs *stream_directs(void);
 bool stream_has_function(uint64_t address);
 void stream_enter(uint64_t address);
 void stream_number(uint64_t n, unsigned bytes);

@@ -28,6 +28,17 @@ stepped() {
     "$CHECK" "$1" "$bias" steps entered
 }
 number() { sed -n "s/.* $2 \([0-9]*\).*/\1/p" <<<"$1"; }
+# functions SOURCE: their addresses; of those that are called directly the registers that callers know, as bits.
+functions() {
+    awk '/^\/\* [0-9]+ calls / { for (i = 4; i < NF; i++) called[$i] = 1 }
+        /^static int d_0x.*\)$/ {
+            name = substr($3, 5); sub(/\(.*/, "", name); bits = 0
+            for (i = 9; i <= NF; i += 2) { r = $i; gsub(/[^0-9]/, "", r); bits += 2 ^ r }
+            passed[name] = bits
+        }
+        /^ENTRY\(/ { split($0, w, /[(, ]+/); sub("0x", "", w[3]); at[++n] = w[3]; number[n] = w[2] }
+        END { for (i = 1; i <= n; i++) print at[i] (number[i] in called || passed[at[i]] > 0 ? " " passed[at[i]] + 0 : "") }' "$1"
+}
 # exact NAME PROGRAM ARGUMENT...
 exact() {
     local name=$1 said
@@ -44,7 +55,7 @@ replays() {
     "$REGTRACE" skel source -function "^($(sed 's/[$.+]/\\&/g' entered | paste -sd'|'))\$" "$2" >all.c &&
         gcc -O1 -Wall -Wno-unused -Werror -shared -fPIC -o all.so all.c 2>compile.err
     ok $? "$name: skeletons are compiled" || diag "$(head -5 compile.err)"
-    sed -n 's/^ENTRY([0-9]*, 0x\([0-9a-f]*\),.*/\1/p' all.c >functions
+    functions all.c >functions
     "$CHECK" "$2" "$bias" steps functions stream trace >said
     "$SKEL" --replay stream --base "$bias" all.so >replayed
     ok_run "$name: the replayed accesses are the processor's" cmp trace replayed
@@ -150,7 +161,7 @@ fi
 
 text=$("$REGTRACE" skel source -function '^calc1$' ./seed)
 like "$text" "OUT\(0x[0-9a-f]+, 'W', 8, 0x$(printf %x $((0x$cu + 8)))ull \+ 2400ull \* I \+ 8ull \* J\);" "the skeleton's C has the same expression"
-like "$text" "rdi_1 = IN\(8\);" "reads what is recorded"
+like "$text" "p_7 = IN\(8\);" "reads what is recorded"
 like "$text" "^ +J\+\+;" "and counts"
 like "$("$REGTRACE" skel source -plan registers -function '^calc1$' ./seed)" "if \(OUTCOME\(1\) == 0\)" "an outcome that is recorded"
 is "$(grep -c '^static int f_' <<<"$text")" 1 "it has that function alone"
@@ -168,6 +179,39 @@ is "$(awk -v from="$head" -v to="$back" '{ n = sprintf("%16s", $1) } n >= sprint
 run 20 "$SKEL" --shapes ./seed.c
 is "$status" 1 "what is no skeleton has none"
 
+# Calls that nothing is recorded for; a pointer, a function that is left for a library, and a name that is waited for are called by tokens.
+cat >calls.c <<'E2'
+int puts(const char *);
+__attribute__((noinline, noclone)) long within(long n, long *a) { return n < 1 ? a[0] : within(n - 1, a + 1) + a[n]; }
+__attribute__((noinline, noclone)) long forever(volatile long *a) { return forever(a + 1) + a[0]; }
+__attribute__((noinline, noclone)) int says(const char *s) { return puts(s); }
+__attribute__((noinline, noclone)) long left(long *a) { return within(a[0] & 7, a); }
+long (*volatile pointed)(long *) = left;
+int main(int argc, char **argv) { long a[9] = {argc}; return says(argv[0]) + (int)pointed(a) + (int)left(a); }
+E2
+gcc -O2 -fcf-protection=none -fno-ipa-ra -fno-optimize-sibling-calls -o calls calls.c && gcc -O2 -o tails calls.c || exit 99
+text=$("$REGTRACE" skel source ./calls)
+at() { nm "$1" | awk -v n="$2" '$3 == n { sub("^0*", "", $1); print "d_0x" $1 }'; }
+like "$text" "DIRECT\($(at calls within), to(, p_[67])*\);" "a direct call"
+like "$text" "return skeleton_left\(s, $(at calls left)\(s, p_4(, p_7)?\)\);" "which has an entry by its token"
+like "$("$REGTRACE" skel source ./tails)" "TAIL\([dt]_$(at tails within | cut -c3-), " "a jump"
+unlike "$("$REGTRACE" skel source ./tails)" "DIRECT\($(at tails says)," "what is left for a library is called by tokens"
+like "$("$REGTRACE" skel analyze -function '^(left|within)$' ./calls)" 'record rsp\.[0-9]+ \(where it is not called directly\)' "the stack pointer of such"
+unlike "$("$REGTRACE" skel analyze -function '^main$' ./calls)" 'not called directly' "and of others"
+# One that recursion makes deeper than any stack is: by a recording that does not end.
+"$REGTRACE" skel source ./calls >source.c && gcc -O0 -w -shared -fPIC -o calls.so source.c
+awk -v n="$(sed -n 's/^ENTRY(\([0-9]*\),.*"forever".*/\1/p' source.c)" 'BEGIN { printf "%02x000000\n", n }' >number
+{ printf '\001%b' "$(sed 's/../\\x&/g' number)" && printf '\000\000\000\000\377\177\000\000' &&
+    head -c 160000000 /dev/zero | tr '\000' '\001'; } >endless
+run 60 bash -c '"$1" --replay endless calls.so >/dev/null' - "$SKEL"
+is "$status" 1 "a recursion without an end: no crash"
+like "$err" 'nests calls more deeply than any stack is' "is told"
+rm endless
+"$SKEL" --clones clones --skeleton awaited.c --awaits within ./calls >said
+unlike "$(cat awaited.c)" "DIRECT\($(at calls within)" "where an alarm waits it is entered"
+like "$(cat awaited.c)" "DIRECT\($(at calls left)" "and others are not"
+"$SKEL" --clones clones --skeleton awaited.c --tokens ./calls >said
+unlike "$(cat awaited.c)" "^ *(DIRECT|TAIL)\(" "and none where it is not known who waits"
 run 20 "$REGTRACE" skel source -dot ./seed
 is "$status" 2 "no picture of a source"
 

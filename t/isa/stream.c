@@ -10,6 +10,7 @@
 
 static FILE *stream, *trace;
 static uint64_t *functions;
+static struct directs directs; /* by address, as code lies */
 static uint32_t function_count;
 
 bool stream_open(char **paths)
@@ -19,8 +20,12 @@ bool stream_open(char **paths)
     if (list == NULL)
         return false;
     while (fgets(text, sizeof text, list) != NULL) {
+        char *behind;
         functions = realloc(functions, (function_count + 1) * sizeof *functions);
-        functions[function_count++] = strtoull(text, NULL, 16);
+        functions[function_count] = strtoull(text, &behind, 16);
+        if (!direct_add(&directs, functions[function_count++], *behind == ' '))
+            return false;
+        directs.list[directs.count - 1].passed = (uint16_t)strtoul(behind, NULL, 10);
     }
     fclose(list);
     stream = fopen(paths[1], "w");
@@ -44,6 +49,11 @@ static uint32_t number_of(uint64_t address)
 bool stream_has_function(uint64_t address)
 {
     return stream == NULL || number_of(address) < function_count;
+}
+
+const struct directs *stream_directs(void)
+{
+    return &directs;
 }
 
 void stream_number(uint64_t n, unsigned bytes)
