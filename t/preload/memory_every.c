@@ -236,8 +236,8 @@ static int is_traced(void)
 
 int main(void)
 {
-    static uint64_t (*const parts[])(uint64_t) = {leaf, loops, recursion, choose, called, back,
-                                                  jumps, thread, odd, begins, stubs};
+    static uint64_t (*const parts[])(uint64_t) = {leaf,  loops,  recursion, choose, called, back,
+                                                  jumps, thread, odd,       begins, stubs};
     (void)signal(SIGUSR1, SIG_IGN); /* windows may go by them */
     (void)signal(SIGUSR2, SIG_IGN);
     (void)threaded(NULL, 0);
