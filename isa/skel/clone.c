@@ -227,11 +227,6 @@ static void put_unexpected(struct cloner *c, uint64_t next)
     emit_fixup(c->e, CLONE_FUNCTION, next, 0);
 }
 
-static bool is_call(const struct instruction *i)
-{
-    return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
-}
-
 /* Recorded ones of those that the function is entered with: one register's, or those that nobody knows. */
 static void add_entry_values(struct cloner *c, uint32_t block, unsigned variable)
 {
@@ -317,12 +312,12 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
             emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
         put_instruction(c, i, last, b->end, b->wild);
         uint16_t live = live_behind(&c->live, block, at);
-        if (is_call(i))
+        if (graph_is_call(i))
             emit_stands_for(c->e, i->next, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);
         bool over = last && b->end == END_NORETURN;
-        if (is_call(i) && over)
+        if (graph_is_call(i) && over)
             put_unexpected(c, i->next);
-        else if (is_call(i) && !direct_calls(f, i))
+        else if (graph_is_call(i) && !direct_calls(f, i))
             cloner_add_number(c, TOKEN_RESUME, 1, live);
         cloner_record_left(c, block, at, live);
         MEMBERS_EACH (&c->values, block, n) {

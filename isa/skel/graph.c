@@ -100,6 +100,11 @@ bool graph_stays(const struct code *c, uint64_t target)
     return s == NULL || graph_is_part(s);
 }
 
+bool graph_is_call(const struct instruction *i)
+{
+    return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
+}
+
 /* A jump there stays in the function. */
 static bool is_inside(const struct building *b, uint64_t target)
 {

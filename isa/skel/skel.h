@@ -269,14 +269,16 @@ struct function {
 
 /* Each sets f->reason where it cannot go on. */
 void graph_build(struct function *f);
-/* The function or stub that begins there, or NULL. */
 /* Of all code: addresses that are called or named, sorted. Where there is no memory some are missing: a part more is no fault. */
 void skel_find_claims(const struct code *c, struct addresses *claims);
+/* The function or stub that begins there, or NULL. */
 const struct image_symbol *graph_symbol_at(const struct image *m, uint64_t address);
 /* Of a function that is elsewhere: what a compiler has moved away from it. */
 bool graph_is_part(const struct image_symbol *s);
 /* What jumps there from elsewhere may still be in its function. */
 bool graph_stays(const struct code *c, uint64_t target);
+/* It comes back with a return; a call of the next instruction, to have its own address, does not. */
+bool graph_is_call(const struct instruction *i);
 uint32_t graph_add_block(struct function *f);
 /* Makes pred of succ; unreached blocks have none. */
 void graph_link(struct function *f);

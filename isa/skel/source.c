@@ -289,11 +289,6 @@ static void put_table(struct writer *w, uint32_t block, const struct decision *d
     (void)fputs("    default: return 1;\n    }\n", w->out);
 }
 
-static bool is_call(const struct instruction *i)
-{
-    return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
-}
-
 /* Of the call at `at`, or of the jump that ends the block; to: what each is put into, with its register's number. */
 static void put_arguments(struct writer *w, uint32_t block, uint32_t at, bool jump, const char *to)
 {
@@ -330,7 +325,7 @@ static void put_exit(struct writer *w, uint32_t block)
         (void)fputs(");\n", w->out);
         return;
     }
-    if (b->end == END_NORETURN && (last == NULL || !is_call(last) || direct_calls(f, last)))
+    if (b->end == END_NORETURN && (last == NULL || !graph_is_call(last) || direct_calls(f, last)))
         (void)fputs("    CALL();\n", w->out);
     (void)fputs("    return 0;\n", w->out);
 }
@@ -410,7 +405,7 @@ void source_put_block(struct writer *w, uint32_t block)
             put_direct_call(w);
         else
             put_accesses(w, false);
-        if (is_call(i) && !direct_calls(f, i))
+        if (graph_is_call(i) && !direct_calls(f, i))
             (void)fputs("    CALL();\n", w->out);
         else if (is_system_call(i))
             (void)fputs("    TURN(); /* a system call: the last one ends the program */\n", w->out);

@@ -20,17 +20,6 @@ with() {
 }
 # place PROGRAM SECTION FIELD: of the section table, in hexadecimal; 4: the address, 6: the size.
 place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
-# functions SOURCE: their addresses; of those that are called directly the registers that callers know, as bits.
-functions() {
-    awk '/^\/\* [0-9]+ calls / { for (i = 4; i < NF; i++) called[$i] = 1 }
-        /^static int d_0x.*\)$/ {
-            name = substr($3, 5); sub(/\(.*/, "", name); bits = 0
-            for (i = 9; i <= NF; i += 2) { r = $i; gsub(/[^0-9]/, "", r); bits += 2 ^ r }
-            passed[name] = bits
-        }
-        /^ENTRY\(/ { split($0, w, /[(, ]+/); sub("0x", "", w[3]); at[++n] = w[3]; number[n] = w[2] }
-        END { for (i = 1; i <= n; i++) print at[i] (number[i] in called || passed[at[i]] > 0 ? " " passed[at[i]] + 0 : "") }' "$1"
-}
 # recorded NAME PROGRAM ARGUMENT...
 recorded() {
     local name=$1 program=$2 bias=0 from to plan
@@ -55,7 +44,7 @@ by_plan() {
     with 1 "$@" >cloned.out
     is "$? $(cksum <cloned.out)" "0 $(cksum <bare.out)" "$name: prints what it prints without them"
     "$SKEL" --plan "$plan" --source "$program" >all.c && gcc -O0 -w -shared -fPIC -o all.so all.c || diag "no skeletons"
-    functions all.c >functions
+    awk -f "$here/functions.awk" all.c >functions
     SKELETON_PLAN=$plan SKELETON_KNOWN=1 "$CHECK" "$program" "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
     ok_run "$name: the recording is what single steps say" cmp stream recorded
     "$SKEL" --replay recorded --base "$(printf %x $((bias)))" all.so >replayed

@@ -28,17 +28,6 @@ stepped() {
     "$CHECK" "$1" "$bias" steps entered
 }
 number() { sed -n "s/.* $2 \([0-9]*\).*/\1/p" <<<"$1"; }
-# functions SOURCE: their addresses; of those that are called directly the registers that callers know, as bits.
-functions() {
-    awk '/^\/\* [0-9]+ calls / { for (i = 4; i < NF; i++) called[$i] = 1 }
-        /^static int d_0x.*\)$/ {
-            name = substr($3, 5); sub(/\(.*/, "", name); bits = 0
-            for (i = 9; i <= NF; i += 2) { r = $i; gsub(/[^0-9]/, "", r); bits += 2 ^ r }
-            passed[name] = bits
-        }
-        /^ENTRY\(/ { split($0, w, /[(, ]+/); sub("0x", "", w[3]); at[++n] = w[3]; number[n] = w[2] }
-        END { for (i = 1; i <= n; i++) print at[i] (number[i] in called || passed[at[i]] > 0 ? " " passed[at[i]] + 0 : "") }' "$1"
-}
 # exact NAME PROGRAM ARGUMENT...
 exact() {
     local name=$1 said
@@ -55,7 +44,7 @@ replays() {
     "$REGTRACE" skel source -function "^($(sed 's/[$.+]/\\&/g' entered | paste -sd'|'))\$" "$2" >all.c &&
         gcc -O1 -Wall -Wno-unused -Werror -shared -fPIC -o all.so all.c 2>compile.err
     ok $? "$name: skeletons are compiled" || diag "$(head -5 compile.err)"
-    functions all.c >functions
+    awk -f "$here/functions.awk" all.c >functions
     "$CHECK" "$2" "$bias" steps functions stream trace >said
     "$SKEL" --replay stream --base "$bias" all.so >replayed
     ok_run "$name: the replayed accesses are the processor's" cmp trace replayed
