@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PROGRAMS_MAX 10000 /* that one process may become by exec within a run */
+
 static const char *const state_names[] = {"waiting", "open", "closed", "failed", "recovered"};
 
 static int side_path(char out[PATH_MAX], const struct claim *c, const char *prefix,
@@ -171,22 +173,30 @@ static int get_entry(struct claim *c)
     return strchr(c->file, '/') != NULL ? -EPROTO : 0;
 }
 
+/* Is the locked file the one that others lock? Whoever removes an empty folder removes it too (vacant.c). */
+static bool is_current(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+           ours.st_ino == there.st_ino;
+}
+
+/* A descriptor, whose close unlocks, or -errno. */
 static int lock(const struct claim *c)
 {
     char path[PATH_MAX];
     int rc = side_path(path, c, "lock", "", "");
-    if (rc != 0)
-        return rc;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -errno;
-    while (flock(fd, LOCK_EX) != 0)
-        if (errno != EINTR) {
-            rc = -errno;
-            (void)close(fd);
-            return rc;
-        }
-    return fd;
+    while (rc == 0) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (fd < 0)
+            return -errno;
+        while (rc == 0 && flock(fd, LOCK_EX) != 0)
+            rc = errno == EINTR ? 0 : -errno;
+        if (rc == 0 && is_current(fd, path))
+            return fd;
+        (void)close(fd);
+    }
+    return rc;
 }
 
 /* The number of open files, in the lock file itself. */
@@ -204,22 +214,30 @@ static long count_open(int fd, long change)
     return count;
 }
 
+/* exec keeps pid and start time: the next program of the process needs a key of its own. Under the lock: the writers of
+ * both programs may be beginning at the same time. */
+static int register_locked(struct claim *c)
+{
+    struct claim other;
+    int rc = 0, i = 0;
+    (void)snprintf(c->key, sizeof c->key, "%s-%u-%" PRIu64, c->host, c->pid, c->pid_start_time);
+    for (other = *c; i < PROGRAMS_MAX && (rc = get_entry(&other)) == 0; other = *c)
+        (void)snprintf(c->key, sizeof c->key, "%s-%u-%" PRIu64 "-%d", c->host, c->pid,
+                       c->pid_start_time, ++i);
+    return rc == 0 ? -EEXIST : rc != -ENOENT ? rc : put_entry(c);
+}
+
 int claim_register(struct claim *c, struct rt_error *e)
 {
     char path[PATH_MAX];
-    (void)snprintf(c->key, sizeof c->key, "%s-%u-%" PRIu64, c->host, c->pid, c->pid_start_time);
     int rc = side_path(path, c, "", "", "");
     if (rc == 0 && mkdir(path, 0777) != 0 && errno != EEXIST)
         rc = -errno;
     if (rc == 0) {
-        /* exec keeps pid and start time: the next program of the process needs a key of its own. */
-        struct claim other = *c;
-        for (int i = 1; i < 1000 && get_entry(&other) == 0; i++) {
-            (void)snprintf(c->key, sizeof c->key, "%s-%u-%" PRIu64 "-%d", c->host, c->pid,
-                           c->pid_start_time, i);
-            other = *c;
-        }
-        rc = put_entry(c);
+        int fd = lock(c);
+        rc = fd < 0 ? fd : register_locked(c);
+        if (fd >= 0)
+            (void)close(fd);
     }
     if (rc != 0)
         rt_error_set(e, "cannot write into %s/.regtrace: %s", c->dir, strerror(-rc));

@@ -119,6 +119,28 @@ static void test_race(void)
     is_int(names, PROCESSES, "24 processes of one rank at once: 24 files");
 }
 
+/* The writers of one process's programs, one exec after the other, begin at the same time: each has a key of its own. */
+static void test_execs(void)
+{
+    enum { WRITERS = 8, ROUNDS = 100 };
+    int before = 0, after = 0, rounds = ROUNDS / slowdown();
+    (void)claim_each(dir, count_entries, &before);
+    for (int round = 0; round < rounds; round++) {
+        pid_t children[WRITERS];
+        for (int i = 0; i < WRITERS; i++) {
+            children[i] = fork();
+            if (children[i] == 0) {
+                (void)make(7000 + (uint32_t)round, 0, false);
+                _exit(0);
+            }
+        }
+        for (int i = 0; i < WRITERS; i++)
+            (void)waitpid(children[i], NULL, 0);
+    }
+    (void)claim_each(dir, count_entries, &after);
+    is_int(after - before, rounds * WRITERS, "8 programs of one process at once: 8 keys");
+}
+
 static void test_forked(void)
 {
     struct claim forked = make(500, 1, false), parent = make(600, 1, false);
@@ -186,6 +208,7 @@ int main(void)
     is_int(claim_writer_lives(&shell, "elsewhere", "other"), -1, "another host: unknown");
     is_int(claim_writer_lives(&shell, shell.host, "other"), 0, "this host after a reboot: dead");
     test_race();
+    test_execs();
     test_vanishing();
     (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return done_testing();
