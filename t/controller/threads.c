@@ -36,6 +36,7 @@ struct run {
     struct {
         uint64_t starts, stops;
         struct armed armed;
+        unsigned turns; /* atomic: of the loop that handlers interrupt */
         char padding[64];
     } local[THREADS + 1];
     unsigned stop; /* atomic */
@@ -262,6 +263,7 @@ static void hit_interrupted(struct worker *worker, struct ctl_thread *thread)
     __atomic_add_fetch(&run->begun, 1, __ATOMIC_RELEASE);
     while (!__atomic_load_n(&run->stop, __ATOMIC_RELAXED)) {
         ctl_hit(thread, alarms, 2, &moment);
+        __atomic_store_n(&run->local[worker->tid].turns, hits + 1, __ATOMIC_RELAXED);
         if (++hits % 512 == 0)
             sched_yield(); /* valgrind runs one thread at a time */
     }
@@ -274,6 +276,16 @@ static void hit_interrupted(struct worker *worker, struct ctl_thread *thread)
         diag("thread %u: %u and %u executions, %" PRIu64 " starts, %" PRIu64 " stops", worker->tid,
              hits, handler_hits, starts, stops);
         __atomic_store_n(&run->logged, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* Handlers nest, and where signals come faster than they are handled, without end: each thread's loop is to go on now and then. */
+static void wait_for_turns(struct run *run, unsigned threads, time_t end)
+{
+    for (unsigned i = 0; i < threads; i++) {
+        unsigned *turns = &run->local[i].turns, seen = __atomic_load_n(turns, __ATOMIC_RELAXED);
+        while (__atomic_load_n(turns, __ATOMIC_RELAXED) == seen && time(NULL) < end)
+            sched_yield();
     }
 }
 
@@ -298,8 +310,11 @@ static void check_handlers(void)
     while (__atomic_load_n(&run->begun, __ATOMIC_ACQUIRE) < 4)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     const time_t end = time(NULL) + 5;
-    for (unsigned i = 0; i < 20000 * SCALE && time(NULL) < end; i++)
+    for (unsigned i = 0; i < 20000 * SCALE && time(NULL) < end; i++) {
         pthread_kill(threads[i % 4], SIGUSR1);
+        if (i % 400 == 399)
+            wait_for_turns(run, 4, end);
+    }
     __atomic_store_n(&run->stop, 1, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
