@@ -80,6 +80,7 @@ enum clone_place_flag {
 
 enum clone_question_kind {
     CLONE_ASK_IMAGE, /* no answer: of image number `image` that path and these functions are meant from now on */
+    CLONE_ASK_FILE, /* no answer: skeletons are added to the file of that path, which is made when there is one */
     CLONE_ASK_BEHIND, /* a clone of what stands behind the call that returns to that address */
     CLONE_ASK_AT,     /* of what stands there, wherever one comes from */
 };

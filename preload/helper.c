@@ -90,18 +90,26 @@ int helper_start(struct helper *h, int said)
     return 0;
 }
 
-int helper_put(const struct helper *h, const void *bytes, size_t n)
+static long wait_for(const struct helper *h, short events, int ms)
 {
-    long rc = sys_call6(SYS_sendto, h->fd, (long)bytes, (long)n, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+    struct pollfd p = {.fd = h->fd, .events = events};
+    struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    return sys_call6(SYS_ppoll, (long)&p, 1, (long)&limit, 0, 8, 0);
+}
+
+int helper_put(const struct helper *h, const void *bytes, size_t n, int ms)
+{
+    long rc;
+    do {
+        rc = sys_call6(SYS_sendto, h->fd, (long)bytes, (long)n, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+    } while (rc == -EINTR || (rc == -EAGAIN && ms != 0 && wait_for(h, POLLOUT, ms) != 0));
     return rc == (long)n ? 0 : rc < 0 && rc != -EAGAIN ? (int)rc : -EAGAIN;
 }
 
 int helper_get(struct helper *h, void *to, size_t n, int ms)
 {
     while (h->got < n) {
-        struct pollfd p = {.fd = h->fd, .events = POLLIN};
-        struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-        long rc = sys_call6(SYS_ppoll, (long)&p, 1, (long)&limit, 0, 8, 0);
+        long rc = wait_for(h, POLLIN, ms);
         if (rc == 0)
             return -EAGAIN;
         if (rc == -EINTR)

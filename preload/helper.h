@@ -27,8 +27,8 @@ RT_MUST_CHECK int helper_find(struct helper *h, const char *name, struct rt_erro
 /* said: what it writes to standard error; -1: nobody reads that. 0, or -errno. */
 RT_MUST_CHECK int helper_start(struct helper *h, int said);
 bool helper_is_there(const struct helper *h);
-/* Whole, or -EAGAIN: there is no room; -errno: it is gone. */
-RT_MUST_CHECK int helper_put(const struct helper *h, const void *bytes, size_t n);
+/* Whole, or -EAGAIN: within that time (0: now) there is no room; -errno: it is gone. */
+RT_MUST_CHECK int helper_put(const struct helper *h, const void *bytes, size_t n, int ms);
 /* The next n bytes. 0; -EAGAIN: they have not come within that time (a further call with the same `to` goes on); -EPIPE: they will not. */
 RT_MUST_CHECK int helper_get(struct helper *h, void *to, size_t n, int ms);
 /* It ends when it sees that. In a forked child too: the parent's is not ours. */

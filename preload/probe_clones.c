@@ -242,6 +242,10 @@ void probe_clones_link(void)
 {
 }
 
+void probe_clones_expect(void)
+{
+}
+
 void probe_clones_gone(void)
 {
 }

@@ -19,6 +19,8 @@ RT_MUST_CHECK int probe_clones_make(const struct probe_image *image, struct rt_e
 /* Once their places are in force, and before threads come there: calls of functions at which no alarm stands lead from clone to clone, not by the
  * entry. */
 void probe_clones_link(void);
+/* Where windows may open anywhere, whoever makes late clones is told of the images, so that the first window need not wait for their decoding. */
+void probe_clones_expect(void);
 bool probe_clones_exist(void);
 /* Images that are loaded no longer: another may come to lie there. */
 void probe_clones_gone(void);

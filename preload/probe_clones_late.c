@@ -51,9 +51,9 @@ size_t probe_clones_awaited(const char **names, size_t room)
 #define RECEIVED ((size_t)64 << 20)
 
 static struct helper helper = HELPER_NONE;
-static const char *arguments[6] = {helper.program, "--serve"};
-static char skeletons[PATH_MAX];
+static const char *arguments[5] = {helper.program, "--serve", "--plan"};
 static bool gone; /* for good */
+static bool told; /* where skeletons go */
 static struct probe_lock asking;
 static uint8_t *received; /* RECEIVED bytes */
 
@@ -85,8 +85,9 @@ static bool give_up(const char *why)
     return false;
 }
 
-static void forget_images(void)
+static void forget_told(void)
 {
+    told = false;
     for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
         clones_images[i].late.told = false;
 }
@@ -97,20 +98,16 @@ static bool start(void)
         return true;
     if (gone)
         return false;
-    int n = snprintf(skeletons, sizeof skeletons, "%s/" MEMORY_FOLDER "/%s", process.dir,
-                     probe_clones_late_name());
     long p = received != NULL ? (long)received
                               : sys_call6(SYS_mmap, 0, RECEIVED, PROT_READ | PROT_WRITE,
                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (n < 0 || n >= (int)sizeof skeletons || (p < 0 && p > -4096))
+    if (p < 0 && p > -4096)
         return give_up("functions that had been entered before their window are recorded from the "
                        "next call on: no memory");
     received = (uint8_t *)p; /* NOLINT: the kernel's address */
-    arguments[2] = skeletons;
-    arguments[3] = "--plan";
-    arguments[4] = process.options.text[OPT_memory_plan];
+    arguments[3] = process.options.text[OPT_memory_plan];
     helper.arguments = arguments;
-    forget_images();
+    forget_told();
     if (helper_start(&helper, -1) != 0)
         return give_up("functions that had been entered before their window are recorded from the "
                        "next call on: regtrace-skel cannot be started in this process");
@@ -119,17 +116,37 @@ static bool start(void)
 
 /* --- asking --------------------------------------------------------------------------------------------------------- */
 
+static struct clone_question telling;
+
+static bool tell_image(struct clones_image *m, int ms)
+{
+    if (m->late.told)
+        return true;
+    telling.kind = CLONE_ASK_IMAGE;
+    telling.image = (uint32_t)(m - clones_images);
+    (void)snprintf(telling.path, sizeof telling.path, "%s", m->path);
+    (void)snprintf(telling.functions, sizeof telling.functions, "%s", m->functions_meant);
+    m->late.told = helper_put(&helper, &telling, sizeof telling, ms) == 0;
+    return m->late.told;
+}
+
+static bool tell_file(void)
+{
+    if (told)
+        return true;
+    telling.kind = CLONE_ASK_FILE;
+    telling.image = 0;
+    int n = snprintf(telling.path, sizeof telling.path, "%s/" MEMORY_FOLDER "/%s", process.dir,
+                     probe_clones_late_name());
+    told = n > 0 && n < (int)sizeof telling.path &&
+           helper_put(&helper, &telling, sizeof telling, ANSWER_MS) == 0;
+    return told;
+}
+
 static bool put_question(struct clones_image *m, const struct clone_question *q)
 {
-    static struct clone_question image;
-    if (!m->late.told) {
-        image.kind = CLONE_ASK_IMAGE;
-        image.image = q->image;
-        (void)snprintf(image.path, sizeof image.path, "%s", m->path);
-        (void)snprintf(image.functions, sizeof image.functions, "%s", m->functions_meant);
-        m->late.told = helper_put(&helper, &image, sizeof image) == 0;
-    }
-    return m->late.told && helper_put(&helper, q, sizeof *q) == 0;
+    return tell_file() && tell_image(m, ANSWER_MS) &&
+           helper_put(&helper, q, sizeof *q, ANSWER_MS) == 0;
 }
 
 /* The file's bytes, in `received`; 0: there is none. False: no answer will come. */
@@ -246,6 +263,30 @@ uintptr_t probe_clone_behind(uintptr_t back)
 uintptr_t probe_clone_at(uintptr_t at)
 {
     return late(at, CLONE_ASK_AT);
+}
+
+/* May windows open where a thread just is? Who calls MPI_Pcontrol or one of the functions has clones already. */
+static bool opens_anywhere(void)
+{
+    for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
+        if (a->event == CTL_START &&
+            (a->global || a->bcast || (a->type != CTL_PCONTROL && a->type != CTL_ENTER_FUNC)))
+            return true;
+    }
+    return false;
+}
+
+void probe_clones_expect(void)
+{
+    if (!opens_anywhere() || gone || processes_vfork_depth != 0)
+        return;
+    struct probe_locked locked = probe_lock(&asking);
+    uint32_t n = atomic_load_explicit(&clones_image_count, memory_order_acquire);
+    bool good = n != 0 && start();
+    for (uint32_t k = 0; k < n && good; k++)
+        good = tell_image(&clones_images[k], 0);
+    probe_unlock(&asking, locked);
 }
 
 void probe_clones_forked(void)

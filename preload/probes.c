@@ -332,6 +332,7 @@ void probes_begin(void)
     probe_seal();
     publish(*s);
     probe_clones_link();
+    probe_clones_expect();
     probe_rest_begin();
     patch(probe_sites_now(), alone);
 }
@@ -365,6 +366,7 @@ void probes_images_loaded(void)
         memcpy(rows + n, old->rows, old->count * sizeof *rows);
         publish((struct probe_sites){.rows = rows, .count = old->count + n});
         probe_clones_link();
+        probe_clones_expect();
         if (probe_make_groups(&found))
             patch(&found, alone);
     }

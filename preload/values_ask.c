@@ -41,7 +41,7 @@ static void give_up(const char *why)
 /* Answers to questions that nobody waited for come first: they are passed over. */
 static int exchange(const struct values_question *q, struct values_answer *a, int ms)
 {
-    int rc = helper_put(&helper, q, sizeof *q);
+    int rc = helper_put(&helper, q, sizeof *q, 0);
     do {
         rc = rc == 0 ? helper_get(&helper, &received, sizeof received, ms) : rc;
     } while (rc == 0 && received.address != q->address);

@@ -29,12 +29,12 @@ struct job {
     struct arena arena;
     const char *pattern;
     enum skel_plan plan;
-    bool dot, summary, source, kept;
+    bool dot, summary, source, kept, serve;
     char *options; /* that clones and skeletons depend on, each with a 0 behind it */
     size_t option_bytes;
     unsigned turns; /* all have been made so often, where something had changed */
     bool tokens;    /* no function is called directly */
-    const char *path, *clones_path, *skeleton_path, *serve;
+    const char *path, *clones_path, *skeleton_path;
     struct late_names openers,
         awaited;    /* functions at whose entry somebody waits are entered there */
     FILE *skeleton; /* NULL: none is wanted */

@@ -20,7 +20,7 @@ static const char usage[] =
     "Usage: regtrace-skel [--function REGEX] [--plan skeleton|registers|addresses] "
     "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]... "
     "[--awaits NAME]... [--tokens] [--kept]] IMAGE\n" PLAY_USAGE
-    "       regtrace-skel [--plan PLAN] --serve SKELETONS\n"
+    "       regtrace-skel [--plan PLAN] --serve\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
@@ -124,7 +124,7 @@ static void *analyse_image(void *p)
 static void *serve_all(void *p)
 {
     struct job *j = p;
-    j->code = serve(j->serve, j->plan);
+    j->code = serve(j->plan);
     return NULL;
 }
 
@@ -147,7 +147,7 @@ static bool take_option(struct job *j, struct play *play, int option)
     case 'a': take_name(&j->awaited, optarg); return true;
     case 't': j->tokens = true; return true;
     case 'c': j->source = true; return true;
-    case 'S': j->serve = optarg; return true;
+    case 'S': j->serve = true; return true;
     case 'K': j->kept = true; return true;
     default: return play_take(play, option, optarg);
     }
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
                                             {"source", no_argument, NULL, 'c'},
                                             {"skeleton", required_argument, NULL, 'k'},
                                             {"opens", required_argument, NULL, 'o'},
-                                            {"serve", required_argument, NULL, 'S'},
+                                            {"serve", no_argument, NULL, 'S'},
                                             {"plan", required_argument, NULL, 'p'},
                                             {"awaits", required_argument, NULL, 'a'},
                                             {"tokens", no_argument, NULL, 't'},
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
             (void)fprintf(kept, "%c%s%c", o, optarg != NULL ? optarg : "", 0);
     }
     j.kept = fclose(kept) == 0 && j.kept && j.clones_path != NULL && j.skeleton_path != NULL;
-    if (j.serve != NULL && optind == argc)
+    if (j.serve && optind == argc)
         return in_thread(serve_all, &j) != 0 || j.code != 0;
     if (optind + 1 != argc && play.recording == NULL && play.shapes == NULL)
         return (void)fputs(usage, stderr), 2;

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ struct served {
 
 struct server {
     enum skel_plan plan;
-    const char *skeletons;
+    char *skeletons;
     int fd; /* of that file; -1: not there yet */
     struct served images[MEMORY_IMAGES];
     struct arena arena;
@@ -60,7 +61,16 @@ static void take_image(struct server *s, const struct clone_question *q)
                          .functions = strndup(q->functions, sizeof q->functions - 1)};
 }
 
-/* Decoded when something is first asked of it. */
+static void take_file(struct server *s, const struct clone_question *q)
+{
+    if (s->fd >= 0)
+        (void)close(s->fd);
+    free(s->skeletons);
+    s->skeletons = strndup(q->path, sizeof q->path - 1);
+    s->fd = -1;
+}
+
+/* Decodes it. */
 static bool open_image(struct served *m)
 {
     struct rt_error e = {{0}};
@@ -68,6 +78,15 @@ static bool open_image(struct served *m)
         m->open = opened_open(&m->o, m->path, m->functions, &e) == 0;
     m->failed = !m->open;
     return m->open;
+}
+
+/* So that who asks need not wait for it. */
+static void use_idle_time(struct server *s)
+{
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    for (unsigned k = 0; k < MEMORY_IMAGES && poll(&p, 1, 0) == 0; k++)
+        if (s->images[k].path != NULL)
+            (void)open_image(&s->images[k]);
 }
 
 /* The call that returns to that address; 0: none is known. */
@@ -134,26 +153,31 @@ static char *make(struct server *s, const struct clone_question *q, size_t *byte
     return file;
 }
 
-int serve(const char *skeletons, enum skel_plan plan)
+static bool give_answer(struct server *s, const struct clone_question *q)
+{
+    size_t bytes = 0;
+    char *file = s->skeletons != NULL ? make(s, q, &bytes) : NULL;
+    bool good = answer(q->address, file, file != NULL ? bytes : 0);
+    free(file);
+    return good;
+}
+
+int serve(enum skel_plan plan)
 {
     static struct server s;
     static struct clone_question q;
-    s.skeletons = skeletons;
     s.plan = plan;
     s.fd = -1;
-    for (bool good = true; good && get(&q, sizeof q);) {
-        size_t bytes = 0;
-        char *file = NULL;
+    for (bool good = true; good && get(&q, sizeof q); use_idle_time(&s)) {
         if (q.image >= MEMORY_IMAGES)
             return 1;
         q.path[sizeof q.path - 1] = q.functions[sizeof q.functions - 1] = '\0';
-        if (q.kind == CLONE_ASK_IMAGE) {
-            take_image(&s, &q);
-            continue;
+        switch ((enum clone_question_kind)q.kind) {
+        case CLONE_ASK_IMAGE: take_image(&s, &q); break;
+        case CLONE_ASK_FILE: take_file(&s, &q); break;
+        case CLONE_ASK_BEHIND:
+        case CLONE_ASK_AT: good = give_answer(&s, &q); break;
         }
-        file = make(&s, &q, &bytes);
-        good = answer(q.address, file, file != NULL ? bytes : 0);
-        free(file);
     }
     return 0;
 }

@@ -5,8 +5,8 @@
 
 #include "isa/skel/skel.h"
 
-/* Answers on standard input, which is a socket, until its other end is closed. Skeletons are added to that file before an answer is given. Exit status. Needs the
- * stack that analyses do. */
-int serve(const char *skeletons, enum skel_plan plan);
+/* Answers on standard input, which is a socket, until its other end is closed. Skeletons are in their file before an answer is given. Images are decoded
+ * while nothing is asked. Exit status. Needs the stack that analyses do. */
+int serve(enum skel_plan plan);
 
 #endif

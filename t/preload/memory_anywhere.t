@@ -38,8 +38,15 @@ for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
     traced "$flags, another thread asks" 'start:enter_func:begin_all:bcast,stop:enter_func:end_all:bcast,repeat:8' '3 10000' thread 6000000
 done
 
+# Whoever makes clones of what a window finds has looked at the images before, where windows may find anything.
+# shellcheck disable=SC2046
+helpers() { grep -lz "^MARK=$T/$1\$" $(pgrep -f 'regtrace-skel --serve' | sed 's,.*,/proc/&/environ,') /dev/null 2>/dev/null | wc -l; }
+has_helper() { [ "$(helpers "$1")" = 1 ]; }
+MARK=$T/called "$REGTRACE" run -quiet -o called -memory . -control 'start:enter_func:mixed,stop:enter_func:leaf' -- sh -c 'echo $$ >called.pid; exec sleep 60' 2>/dev/null &
+rt_pids+=($!)
+
 # A signal from outside.
-"$REGTRACE" run -quiet -o signalled -memory '.;.@libany.so' -control 'start:signal:USR1,stop:signal:USR2,repeat' -- sh -c 'echo $$ >pid; exec ./any plain 200000000' >out 2>err &
+MARK=$T/signalled "$REGTRACE" run -quiet -o signalled -memory '.;.@libany.so' -control 'start:signal:USR1,stop:signal:USR2,repeat' -- sh -c 'echo $$ >pid; exec ./any plain 200000000' >out 2>err &
 runner=$!
 rt_pids+=("$runner")
 for _ in $(seq 200); do
@@ -47,6 +54,13 @@ for _ in $(seq 200); do
     sleep 0.05
 done
 pid=$(cat pid)
+wait_for 20 has_helper signalled
+is $? 0 "a helper waits before the first window"
+sleeps() { [ "$(cat "/proc/$(cat called.pid)/comm")" = sleep ] && grep -q '^230 ' "/proc/$(cat called.pid)/syscall"; } # clock_nanosleep(2)
+wait_for 20 sleeps
+is $? 0 "a program that waits"
+is "$(helpers called)" 0 "has none where windows open by functions alone"
+kill -TERM "$(cat called.pid)"
 sleep 0.5
 for _ in 1 2 3; do
     kill -USR1 "$pid"
