@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* What it is. */
 struct output_kind {
@@ -36,6 +37,9 @@ RT_MUST_CHECK int output_end(struct output *o, int rc, struct rt_error *e);
  * output_forget(), between output_hold_signals() and output_release_signals() like the folder's making and removal. */
 int output_note(const char *folder);
 void output_forget(int slot);
+/* A child that leads a process group and writes to such a folder: such signals kill the group before they remove anything; 0: there is none any more. One at a
+ * time. Changed like the folders. */
+void output_note_group(pid_t leader);
 
 /* From here on such signals also remove what is in OUT.parts (tools/emu/parts.h). output_begin() does it. */
 void output_catch_signals(void);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* --- removal, also from a signal handler: system calls alone -------------------------------------------------------------------------- */
@@ -71,6 +72,7 @@ static struct {
     volatile pid_t owner; /* 0: free */
     char working[PATH_MAX + 32];
 } slots[MOST];
+static volatile pid_t group, group_owner;
 static sigset_t before;
 static unsigned holds;
 
@@ -78,6 +80,10 @@ static void end_all(int sig)
 {
     int error = errno;
     parts_signalled();
+    if (group != 0 && group_owner == getpid()) {
+        (void)kill(-group, SIGKILL);
+        (void)waitpid(group, NULL, 0);
+    }
     for (int i = 0; i < MOST; i++)
         if (slots[i].owner == getpid())
             (void)remove_at(AT_FDCWD, slots[i].working, 0);
@@ -132,6 +138,12 @@ void output_forget(int slot)
 {
     if (slot >= 0)
         slots[slot].owner = 0;
+}
+
+void output_note_group(pid_t leader)
+{
+    group_owner = getpid();
+    group = leader;
 }
 
 /* --- what is there ----------------------------------------------------------------------------------------------------------------------- */

@@ -60,8 +60,8 @@ void skel_folder_close(struct skel_folder *f);
 
 /* --- skel_run.c ----------------------------------------------------------------------------------------------------- */
 
-/* Runs a program, its first word, to its end. Its exit status, -1 where it did not end by itself. */
-int skel_run(const char *const *words);
+/* Runs a program, its first word, to its end. folder: for its temporary files, noted by output_note(). Its exit status, -1 where it did not end by itself. */
+int skel_run(const char *const *words, const char *folder);
 /* What a program writes. */
 struct skel_reader {
     FILE *file; /* NULL: nothing */

@@ -238,7 +238,7 @@ static bool run_compiler(const struct skel_builds *b, const char *some, const ch
     bool keeps = b->keeps && skel_kept_key(&kept, b->folder, how, some, source);
     if (keeps && skel_kept_get(&kept, out))
         return true;
-    if (skel_run(words) == 0) {
+    if (skel_run(words, b->temporary) == 0) {
         if (keeps)
             skel_kept_put(&kept, out);
         return true;

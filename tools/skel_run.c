@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Programs that `regtrace skel` runs to their end: compilers, and regtrace-skel where it says what a skeleton has. */
 #include "base/sys.h"
+#include "tools/output.h"
 #include "tools/skel.h"
 
 #include <errno.h>
@@ -13,14 +14,22 @@
 #include <unistd.h>
 #include <fcntl.h>
 
-/* out, said: its standard output and error, -1: ours. */
-static pid_t start(const char *const *words, int out, int said)
+/* out, said: its standard output and error, -1: ours. folder: where it is to put temporary files, in a process group of its own (output_note_group()); NULL:
+ * as we do. */
+static pid_t start(const char *const *words, int out, int said, const char *folder)
 {
     (void)fflush(stdout);
     pid_t pid = fork();
+    if (pid > 0 && folder != NULL)
+        (void)setpgid(pid, pid);
     if (pid != 0)
         return pid;
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (folder != NULL) {
+        (void)setpgid(0, 0);
+        (void)setenv("TMPDIR", folder, 1);
+        output_release_signals();
+    }
     if ((out < 0 || dup2(out, STDOUT_FILENO) >= 0) && (said < 0 || dup2(said, STDERR_FILENO) >= 0))
         (void)execvp(words[0], (char *const *)words);
     (void)fprintf(stderr, "regtrace skel: %s cannot be run: %s\n", words[0], strerror(errno));
@@ -43,11 +52,17 @@ static void tell(int said)
         (void)sys_write_all(STDERR_FILENO, text, (size_t)n);
 }
 
-/* What it says comes when it has failed: a signal that ends us takes the folder that it writes to along, and that is nobody's concern. */
-int skel_run(const char *const *words)
+/* Ended by a signal, compilers leave temporary files now and then: a signal that ends us kills them, and removes the folder. What they say comes when they have
+ * failed of themselves. */
+int skel_run(const char *const *words, const char *folder)
 {
     int said = memfd_create("said", MFD_CLOEXEC);
-    int status = wait_for(start(words, -1, said));
+    output_hold_signals();
+    pid_t pid = start(words, -1, said, folder);
+    output_note_group(pid > 0 ? pid : 0);
+    output_release_signals();
+    int status = wait_for(pid);
+    output_note_group(0); /* the number may be another's soon */
     if (said >= 0 && status != 0 && lseek(said, 0, SEEK_SET) == 0)
         tell(said);
     if (said >= 0)
@@ -63,7 +78,7 @@ bool skel_read_begin(struct skel_reader *r, const char *const *words)
         message_error("skel", "no pipe can be made: %s", strerror(errno));
         return false;
     }
-    r->pid = start(words, ends[1], -1);
+    r->pid = start(words, ends[1], -1, NULL);
     (void)close(ends[1]);
     r->file = fdopen(ends[0], "re");
     if (r->file == NULL)

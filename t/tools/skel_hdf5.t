@@ -90,6 +90,24 @@ wait_for 20 sh -c 'ls killed.h5.unfinished-*'
 kill -TERM $started
 wait $started
 is $? 143 "a signal"
+# While it compiles: what the compiler and its children write goes too, and they with it.
+cat >slow_cc <<'END'
+#!/bin/sh
+touch "$TMPDIR/some.s"
+(sleep 1; mkdir -p "$TMPDIR"; touch "$TMPDIR/more.s") &
+touch compiling
+wait
+END
+chmod +x slow_cc
+CC=./slow_cc "$REGTRACE" skel replay -thread 1 run >out 2>said &
+started=$!
+wait_for 20 test -e compiling
+kill -TERM $started
+wait $started
+is $? 143 "a signal while it compiles"
+sleep 1.5
+is "$(ls -A "$TMPDIR")" "" "leaves no file of the compiler"
+rm -f slow_cc compiling
 rec=$(echo run/memory/*-3.0.rec)
 cp -r run changed
 truncate -s 1000000 "changed/${rec#run/}"
