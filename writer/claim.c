@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define PROGRAMS_MAX 10000 /* that one process may become by exec within a run */
+#define LOCK_TRIES 100     /* some file systems give a file another number each time */
 
 static const char *const state_names[] = {"waiting", "open", "closed", "failed", "recovered"};
 
@@ -153,13 +154,15 @@ static void take_field(struct claim *c, const char *key, const char *value)
 }
 #undef IS
 
-/* c->dir and c->key are set. */
+/* c->dir and c->key are set. -ENODATA: it is reserved and not yet written. */
 static int get_entry(struct claim *c)
 {
     char path[PATH_MAX], text[2 * PATH_MAX];
     int rc = side_path(path, c, "", c->key, ".entry");
     if (rc == 0)
         rc = read_text(path, text, sizeof text);
+    if (rc == 0 && text[0] == '\0')
+        rc = -ENODATA;
     if (rc != 0)
         return rc;
     char *rest = text;
@@ -181,18 +184,18 @@ static bool is_current(int fd, const char *path)
            ours.st_ino == there.st_ino;
 }
 
-/* A descriptor, whose close unlocks, or -errno. */
-static int lock(const struct claim *c)
+int claim_lock(const char *dir)
 {
     char path[PATH_MAX];
-    int rc = side_path(path, c, "lock", "", "");
-    while (rc == 0) {
+    int n = snprintf(path, sizeof path, "%s/.regtrace/lock", dir);
+    int rc = n > 0 && n < (int)sizeof path ? 0 : -ENAMETOOLONG;
+    for (int tries = 0; rc == 0; tries++) {
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (fd < 0)
             return -errno;
         while (rc == 0 && flock(fd, LOCK_EX) != 0)
             rc = errno == EINTR ? 0 : -errno;
-        if (rc == 0 && is_current(fd, path))
+        if (rc == 0 && (is_current(fd, path) || tries == LOCK_TRIES))
             return fd;
         (void)close(fd);
     }
@@ -214,17 +217,35 @@ static long count_open(int fd, long change)
     return count;
 }
 
-/* exec keeps pid and start time: the next program of the process needs a key of its own. Under the lock: the writers of
- * both programs may be beginning at the same time. */
-static int register_locked(struct claim *c)
+/* The key, if nobody has it: an empty entry, which readers pass over. */
+static int reserve(const struct claim *c)
 {
-    struct claim other;
-    int rc = 0, i = 0;
+    char path[PATH_MAX];
+    int rc = side_path(path, c, "", c->key, ".entry");
+    int fd = rc == 0 ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    return rc != 0 ? rc : fd >= 0 ? 0 : -errno;
+}
+
+/* exec keeps pid and start time: the next program of the process needs a key of its own, and the writers of both may be
+ * beginning at the same time. Not under the lock: whoever removes an empty folder would rarely let us have it. */
+static int register_key(struct claim *c)
+{
+    char path[PATH_MAX];
     (void)snprintf(c->key, sizeof c->key, "%s-%u-%" PRIu64, c->host, c->pid, c->pid_start_time);
-    for (other = *c; i < PROGRAMS_MAX && (rc = get_entry(&other)) == 0; other = *c)
+    int rc = reserve(c);
+    for (int i = 1; rc == -EEXIST && i < PROGRAMS_MAX; i++) {
         (void)snprintf(c->key, sizeof c->key, "%s-%u-%" PRIu64 "-%d", c->host, c->pid,
-                       c->pid_start_time, ++i);
-    return rc == 0 ? -EEXIST : rc != -ENOENT ? rc : put_entry(c);
+                       c->pid_start_time, i);
+        rc = reserve(c);
+    }
+    if (rc != 0)
+        return rc;
+    rc = put_entry(c);
+    if (rc != 0 && side_path(path, c, "", c->key, ".entry") == 0)
+        (void)unlink(path);
+    return rc;
 }
 
 int claim_register(struct claim *c, struct rt_error *e)
@@ -233,12 +254,8 @@ int claim_register(struct claim *c, struct rt_error *e)
     int rc = side_path(path, c, "", "", "");
     if (rc == 0 && mkdir(path, 0777) != 0 && errno != EEXIST)
         rc = -errno;
-    if (rc == 0) {
-        int fd = lock(c);
-        rc = fd < 0 ? fd : register_locked(c);
-        if (fd >= 0)
-            (void)close(fd);
-    }
+    if (rc == 0)
+        rc = register_key(c);
     if (rc != 0)
         rt_error_set(e, "cannot write into %s/.regtrace: %s", c->dir, strerror(-rc));
     return rc;
@@ -346,7 +363,7 @@ static int reread_name(struct claim *c)
 
 int claim_take(struct claim *c, struct rt_error *e)
 {
-    int fd = lock(c);
+    int fd = claim_lock(c->dir);
     int rc = fd < 0 ? fd : 0;
     bool first = c->file[0] == '\0';
     if (rc == 0) {
@@ -377,7 +394,7 @@ int claim_values_path(const struct claim *c, char out[PATH_MAX])
 int claim_publish(struct claim *c)
 {
     char from[PATH_MAX], to[PATH_MAX];
-    int fd = lock(c);
+    int fd = claim_lock(c->dir);
     if (fd < 0)
         return fd;
     int rc = reread_name(c);
@@ -393,7 +410,7 @@ int claim_publish(struct claim *c)
 
 int claim_refresh(struct claim *c)
 {
-    int fd = lock(c);
+    int fd = claim_lock(c->dir);
     if (fd < 0)
         return fd;
     int rc = reread_name(c);
@@ -404,7 +421,7 @@ int claim_refresh(struct claim *c)
 int claim_finish(struct claim *c, enum claim_state state, uint64_t events, bool *last)
 {
     *last = false;
-    int fd = lock(c);
+    int fd = claim_lock(c->dir);
     if (fd < 0)
         return fd;
     (void)reread_name(c);
@@ -420,7 +437,7 @@ int claim_finish(struct claim *c, enum claim_state state, uint64_t events, bool 
 void claim_withdraw(struct claim *c)
 {
     char path[PATH_MAX];
-    int fd = lock(c);
+    int fd = claim_lock(c->dir);
     if (c->file[0] != '\0' && side_path(path, c, "name.", c->file, "") == 0)
         (void)unlink(path);
     if (side_path(path, c, "", c->key, ".entry") == 0)

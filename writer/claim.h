@@ -44,6 +44,9 @@ struct claim {
     } summary; /* of a closed file, so that the index need not open it */
 };
 
+/* The lock, for whoever changes what is in DIR/.regtrace. A descriptor, whose close unlocks, or -errno. */
+RT_MUST_CHECK int claim_lock(const char *dir);
+
 /* Write the entry, without a file name yet, so that recover finds the stream whatever happens. 0 or -errno. */
 RT_MUST_CHECK int claim_register(struct claim *c, struct rt_error *e);
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,15 +71,12 @@ static bool remove_locked(const char *dir, const char *side)
 
 bool rt_run_remove_empty(const char *dir)
 {
-    char side[PATH_MAX - 64], path[PATH_MAX];
+    char side[PATH_MAX - 64];
     if (snprintf(side, sizeof side, "%s/.regtrace", dir) >= (int)sizeof side)
         return false;
-    (void)snprintf(path, sizeof path, "%s/lock", side);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = claim_lock(dir);
     if (fd < 0)
         return false;
-    while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
-        ;
     bool removed = remove_locked(dir, side);
     (void)close(fd);
     return removed;
