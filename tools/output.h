@@ -38,7 +38,7 @@ RT_MUST_CHECK int output_end(struct output *o, int rc, struct rt_error *e);
 int output_note(const char *folder);
 void output_forget(int slot);
 /* A child that leads a process group and writes to such a folder: such signals kill the group before they remove anything; 0: there is none any more. One at a
- * time. Changed like the folders. */
+ * time; noted like the folders, and taken back before the child is waited for. */
 void output_note_group(pid_t leader);
 
 /* From here on such signals also remove what is in OUT.parts (tools/emu/parts.h). output_begin() does it. */

@@ -44,6 +44,14 @@ static int wait_for(pid_t pid)
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* It is still to be waited for: until then its number is nobody else's. */
+static void wait_for_end(pid_t pid)
+{
+    siginfo_t info;
+    while (pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        continue;
+}
+
 static void tell(int said)
 {
     char text[4096];
@@ -61,8 +69,9 @@ int skel_run(const char *const *words, const char *folder)
     pid_t pid = start(words, -1, said, folder);
     output_note_group(pid > 0 ? pid : 0);
     output_release_signals();
+    wait_for_end(pid);
+    output_note_group(0);
     int status = wait_for(pid);
-    output_note_group(0); /* the number may be another's soon */
     if (said >= 0 && status != 0 && lseek(said, 0, SEEK_SET) == 0)
         tell(said);
     if (said >= 0)

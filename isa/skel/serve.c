@@ -84,9 +84,14 @@ static bool open_image(struct served *m)
 static void use_idle_time(struct server *s)
 {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-    for (unsigned k = 0; k < MEMORY_IMAGES && poll(&p, 1, 0) == 0; k++)
-        if (s->images[k].path != NULL)
-            (void)open_image(&s->images[k]);
+    for (unsigned k = 0; k < MEMORY_IMAGES; k++) {
+        struct served *m = &s->images[k];
+        if (m->path == NULL || m->open || m->failed)
+            continue;
+        if (poll(&p, 1, 0) != 0)
+            return;
+        (void)open_image(m);
+    }
 }
 
 /* The call that returns to that address; 0: none is known. */

@@ -43,12 +43,12 @@ done
 helpers() { grep -lz "^MARK=$T/$1\$" $(pgrep -f 'regtrace-skel --serve' | sed 's,.*,/proc/&/environ,') /dev/null 2>/dev/null | wc -l; }
 has_helper() { [ "$(helpers "$1")" = 1 ]; }
 MARK=$T/called "$REGTRACE" run -quiet -o called -memory . -control 'start:enter_func:mixed,stop:enter_func:leaf' -- sh -c 'echo $$ >called.pid; exec sleep 60' 2>/dev/null &
-rt_pids+=($!)
+kill_at_end $!
 
 # A signal from outside.
 MARK=$T/signalled "$REGTRACE" run -quiet -o signalled -memory '.;.@libany.so' -control 'start:signal:USR1,stop:signal:USR2,repeat' -- sh -c 'echo $$ >pid; exec ./any plain 200000000' >out 2>err &
 runner=$!
-rt_pids+=("$runner")
+kill_at_end "$runner"
 for _ in $(seq 200); do
     [ ! -s pid ] || [ "$(cat "/proc/$(cat pid)/comm")" != any ] || break
     sleep 0.05
