@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Who owns which file name of a run: entries in DIR/.regtrace, changed under one lock.
  *
- * DIR/.regtrace/lock       flock'ed for every change; its text is the number of open rank files.
+ * DIR/.regtrace/lock       flock'ed for every change but the making of an entry; its text is the number of open rank files.
  * DIR/.regtrace/<key>.entry one per traced process whose writer runs or ran; key = <host>-<pid>-<start time>.
  * DIR/.regtrace/values.<key> what its writer has counted of captured values (values.h), until the file is closed.
  * DIR/.regtrace/name.<file> who holds a file name: the key. Names move: the first process of a rank that calls
