@@ -304,6 +304,13 @@ static void decide(const struct one *x, uint32_t value)
     f->decisions[f->decision_count++] = (struct decision){.block = x->block, .value = value};
 }
 
+/* A clone has the instruction behind all that is recorded of its block. */
+static void put_counter(const struct one *x, uint32_t left)
+{
+    lift_put(x, RCX, left);
+    x->f->values[left].recordable = false;
+}
+
 static void branch(const struct one *x)
 {
     uint32_t v, flags;
@@ -315,13 +322,13 @@ static void branch(const struct one *x)
         v = value_op(x->f, V_TEST, 64, 4, flags, 0, 0);
         break;
     case ZYDIS_MNEMONIC_LOOP:
-        lift_put(x, RCX, op(x, V_SUB, 64, lift_get(x, RCX), lift_number(x, 1)));
+        put_counter(x, op(x, V_SUB, 64, lift_get(x, RCX), lift_number(x, 1)));
         flags = value_op(x->f, V_FLAGS_LOGIC, 64, 0, lift_get(x, RCX), 0, 0);
         v = value_op(x->f, V_TEST, 64, 5, flags, 0, 0);
         break;
     case ZYDIS_MNEMONIC_LOOPE:
     case ZYDIS_MNEMONIC_LOOPNE:
-        lift_put_unknown(x, RCX);
+        put_counter(x, value_new(x->f, V_OPAQUE, 64));
         v = value_new(x->f, V_OPAQUE, 64);
         break;
     default: v = test(x, x->z.opcode); break;
