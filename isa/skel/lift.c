@@ -29,7 +29,8 @@ uint32_t lift_get(const struct one *x, unsigned variable)
     return x->l->read(x->l, variable);
 }
 
-void lift_put(const struct one *x, unsigned variable, uint32_t value)
+/* It is in that register behind the instruction: in all of it, or in as many low bytes as it has. */
+static void note_place(const struct one *x, unsigned variable, uint32_t value)
 {
     struct value *v = &x->f->values[value];
     if (v->block == x->block && v->at == x->at && variable < SKEL_FLAGS && v->kind != V_PHI &&
@@ -37,6 +38,11 @@ void lift_put(const struct one *x, unsigned variable, uint32_t value)
         v->variable = (uint8_t)variable;
         v->recordable = true;
     }
+}
+
+void lift_put(const struct one *x, unsigned variable, uint32_t value)
+{
+    note_place(x, variable, value);
     x->l->write(x->l, variable, value);
 }
 
@@ -90,6 +96,8 @@ void lift_write(const struct one *x, unsigned n, uint32_t value)
     if (r < 0)
         return;
     unsigned bits = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, o->reg.value);
+    if (bits < 32 && !is_high(o->reg.value) && value_fits(x->f, value, bits))
+        note_place(x, (unsigned)r, value);
     if (bits >= 32)
         value = zext(x, bits, value);
     else
