@@ -26,16 +26,26 @@ unsigned cloner_take_register(const struct cloner *c, uint16_t live, uint16_t bu
     return (unsigned)__builtin_ctz(free);
 }
 
+/* What a register that is taken may have in it then, whichever it is. */
+static void spoil(const struct cloner *c, uint16_t live, uint16_t busy)
+{
+    const uint64_t number = UINT64_C(0xbad0000000000000) | c->e->bytes << 8;
+    for (unsigned r = 0; r < SKEL_FLAGS && c->e->spoils; r++)
+        if ((c->live.written & ~live & ~busy & ~(1u << RSP)) >> r & 1)
+            emit_move_number(c->e, r, number | r);
+}
+
 /* The items so far, where those registers matter. */
 void cloner_flush(struct cloner *c, uint16_t live)
 {
     uint16_t busy = 0;
     unsigned offset = 0;
     bool spill;
-    if (c->item_count == 0)
-        return;
     for (unsigned k = 0; k < c->item_count; k++)
         busy |= c->items[k].is_number ? 0 : (uint16_t)(1u << c->items[k].reg);
+    spoil(c, live, busy);
+    if (c->item_count == 0)
+        return;
     unsigned s = cloner_take_register(c, live, busy, &spill);
     if (spill)
         emit_slot_store(c->e, CLONE_SPILL, s);
@@ -311,7 +321,9 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
         if (c->e->bytes != before)
             emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
         put_instruction(c, i, last, b->end, b->wild);
-        uint16_t live = live_behind(&c->live, block, at);
+        /* Branches and jumps through tables are made by cloner_end(). */
+        bool waits = last && (b->end == END_BRANCH || b->end == END_TABLE);
+        uint16_t live = waits ? live_before(&c->live, block, at) : live_behind(&c->live, block, at);
         if (graph_is_call(i))
             emit_stands_for(c->e, i->next, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);
         bool over = last && b->end == END_NORETURN;

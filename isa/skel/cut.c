@@ -328,6 +328,7 @@ void skel_analyse(struct function *f)
         values_build(f);
     if (f->reason != NULL)
         return;
+    demand_find(f);
     cut_find(f);
     if (f->reason == NULL)
         linear_resolve(f);

@@ -16,6 +16,7 @@ struct emit {
     size_t place_count, place_room;
     struct emit_call *calls;
     size_t call_count, call_room;
+    bool spoils; /* for tests: registers that matter to nobody are changed wherever one may be */
 };
 
 /* The 32-bit distance at `at` leads to where direct calls of that function come to. */

@@ -29,7 +29,8 @@ uint32_t lift_get(const struct one *x, unsigned variable)
     return x->l->read(x->l, variable);
 }
 
-void lift_put(const struct one *x, unsigned variable, uint32_t value)
+/* It is in that register behind the instruction: in all of it, or in as many low bytes as it has. */
+static void note_place(const struct one *x, unsigned variable, uint32_t value)
 {
     struct value *v = &x->f->values[value];
     if (v->block == x->block && v->at == x->at && variable < SKEL_FLAGS && v->kind != V_PHI &&
@@ -37,6 +38,11 @@ void lift_put(const struct one *x, unsigned variable, uint32_t value)
         v->variable = (uint8_t)variable;
         v->recordable = true;
     }
+}
+
+void lift_put(const struct one *x, unsigned variable, uint32_t value)
+{
+    note_place(x, variable, value);
     x->l->write(x->l, variable, value);
 }
 
@@ -90,6 +96,8 @@ void lift_write(const struct one *x, unsigned n, uint32_t value)
     if (r < 0)
         return;
     unsigned bits = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, o->reg.value);
+    if (bits < 32 && !is_high(o->reg.value) && value_fits(x->f, value, bits))
+        note_place(x, (unsigned)r, value);
     if (bits >= 32)
         value = zext(x, bits, value);
     else
@@ -304,6 +312,13 @@ static void decide(const struct one *x, uint32_t value)
     f->decisions[f->decision_count++] = (struct decision){.block = x->block, .value = value};
 }
 
+/* A clone has the instruction behind all that is recorded of its block. */
+static void put_counter(const struct one *x, uint32_t left)
+{
+    lift_put(x, RCX, left);
+    x->f->values[left].recordable = false;
+}
+
 static void branch(const struct one *x)
 {
     uint32_t v, flags;
@@ -315,13 +330,13 @@ static void branch(const struct one *x)
         v = value_op(x->f, V_TEST, 64, 4, flags, 0, 0);
         break;
     case ZYDIS_MNEMONIC_LOOP:
-        lift_put(x, RCX, op(x, V_SUB, 64, lift_get(x, RCX), lift_number(x, 1)));
+        put_counter(x, op(x, V_SUB, 64, lift_get(x, RCX), lift_number(x, 1)));
         flags = value_op(x->f, V_FLAGS_LOGIC, 64, 0, lift_get(x, RCX), 0, 0);
         v = value_op(x->f, V_TEST, 64, 5, flags, 0, 0);
         break;
     case ZYDIS_MNEMONIC_LOOPE:
     case ZYDIS_MNEMONIC_LOOPNE:
-        lift_put_unknown(x, RCX);
+        put_counter(x, value_new(x->f, V_OPAQUE, 64));
         v = value_new(x->f, V_OPAQUE, 64);
         break;
     default: v = test(x, x->z.opcode); break;

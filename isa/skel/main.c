@@ -19,7 +19,7 @@
 static const char usage[] =
     "Usage: regtrace-skel [--function REGEX] [--plan skeleton|registers|addresses] "
     "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]... "
-    "[--awaits NAME]... [--tokens] [--kept]] IMAGE\n" PLAY_USAGE
+    "[--awaits NAME]... [--tokens] [--spoil] [--kept]] IMAGE\n" PLAY_USAGE
     "       regtrace-skel [--plan PLAN] --serve\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
@@ -146,6 +146,7 @@ static bool take_option(struct job *j, struct play *play, int option)
     case 'o': take_name(&j->openers, optarg); return true;
     case 'a': take_name(&j->awaited, optarg); return true;
     case 't': j->tokens = true; return true;
+    case 'P': return j->clones.e.spoils = true;
     case 'c': j->source = true; return true;
     case 'S': j->serve = true; return true;
     case 'K': j->kept = true; return true;
@@ -167,6 +168,7 @@ int main(int argc, char **argv)
                                             {"awaits", required_argument, NULL, 'a'},
                                             {"tokens", no_argument, NULL, 't'},
                                             {"kept", no_argument, NULL, 'K'},
+                                            {"spoil", no_argument, NULL, 'P'},
                                             PLAY_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     struct job j = {0};

@@ -107,8 +107,9 @@ struct value {
     bool image;       /* V_CONSTANT: the image's load address on top */
     bool
         recordable; /* it is in a register behind its instruction, or where its block begins (V_PHI, V_ENTRY) */
-    bool recorded; /* the cut has it */
-    bool needed;   /* an address or a branch depends on it that is not recorded itself */
+    bool recorded;     /* the cut has it */
+    bool needed;       /* an address or a branch depends on it that is not recorded itself */
+    uint64_t demanded; /* bits that an address, a branch or a callee depends on (demand.c) */
     uint32_t block;
     uint32_t at; /* instruction, by number; of V_PHI: none */
     uint64_t constant;
@@ -288,6 +289,7 @@ bool loops_dominates(const struct function *f, uint32_t a, uint32_t b);
 /* Is block b in that loop? */
 bool loops_holds(const struct function *f, uint32_t loop, int32_t inner);
 void values_build(struct function *f);
+void demand_find(struct function *f);
 void linear_resolve(struct function *f);
 void cut_find(struct function *f);
 /* By block, never less than 32. */

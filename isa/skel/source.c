@@ -11,7 +11,7 @@
 unsigned skel_value_bytes(const struct function *f, uint32_t value)
 {
     for (unsigned bytes = 1; bytes < 8; bytes *= 2)
-        if (value_fits(f, value, 8 * bytes))
+        if (value_fits(f, value, 8 * bytes) || f->values[value].demanded >> 8 * bytes == 0)
             return bytes;
     return 8;
 }

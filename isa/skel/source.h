@@ -24,7 +24,7 @@ void skel_source_function(struct skel_source *s, struct function *f);
 /* 0, or -errno: what has not been written. */
 RT_MUST_CHECK int skel_source_end(struct skel_source *s);
 
-/* In the stream: 1, 2, 4 or 8. */
+/* In the stream: 1, 2, 4 or 8. What it has above them is zero, or matters to nobody: the skeleton takes it for zero. */
 unsigned skel_value_bytes(const struct function *f, uint32_t value);
 
 #endif

@@ -14,7 +14,7 @@
  * Calls, and jumps out of a function, to functions that are called directly (direct.h) have no tokens: what is called stands in their place,
  * without its own token, without the stack pointer, which is where the call has put its return address, and without what callers know; of that, what
  * this caller cannot compute comes before it (struct argument), by number of the register. No TOKEN_RESUME follows.
- * A value has as many bytes as skel_value_bytes() says: those above are zero. */
+ * A value has as many bytes as skel_value_bytes() says: those above are zero, or matter to nobody. */
 #ifndef REGTRACE_ISA_SKEL_STREAM_H
 #define REGTRACE_ISA_SKEL_STREAM_H
 

@@ -73,6 +73,21 @@ FUNCTION(strings, "movq %rdi, %r8\n"
                   "movq %rdi, %rax\n"
                   "subq %r8, %rax\n"
                   "addq %rcx, %rax\n");
+/* What a loop instruction leaves in rcx is needed where it would be recorded as often as it is there. */
+FUNCTION(turns, "movb (%rdi), %al\n"
+                "movq %rdi, %r8\n"
+                "movl $40, %ecx\n"
+                "1: cmpb (%r8), %al\n"
+                "leaq 11(%r8), %r8\n"
+                "loope 1b\n"
+                "movl $9, %edx\n"
+                "2: addb 2(%rdi,%rcx), %al\n"
+                "addb 3(%rdi,%rcx), %al\n"
+                "decl %edx\n"
+                "jnz 2b\n"
+                "3: addb (%rdi,%rcx), %al\n"
+                "loop 3b\n"
+                "movzbl %al, %eax\n");
 /* The program lies below 2 GiB, or its stack's low half is as good. */
 FUNCTION(narrow, "movl numbers(%rip), %eax\n"
                  "leaq numbers(%rip), %rdi\n"
@@ -114,7 +129,7 @@ int main(int argc, char **argv)
     bool low = (uintptr_t)numbers >> 32 == 0;
     for (long n = 1; n < 100; n++) {
         sum += stack_words(p, n) + frames(p, n) + table(p, n & 255) + segments(p, 0);
-        sum += strings(p, n) + sums(p, n) + (low ? narrow(p, 1 + (n & 7)) : 0);
+        sum += strings(p, n) + turns(p, n) + sums(p, n) + (low ? narrow(p, 1 + (n & 7)) : 0);
         if (argc > 1 && strcmp(argv[1], "wide") == 0)
             sum += wide(p, n);
     }

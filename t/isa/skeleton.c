@@ -11,6 +11,7 @@
  * SKELETON_PLAN names another plan than "skeleton". */
 #include "t/isa/skeleton.h"
 
+#include "isa/skel/source.h"
 #include "isa/skel/stream.h"
 
 #include <inttypes.h>
@@ -80,6 +81,14 @@ static struct function *function_at(uint64_t address)
     return a->f.reason == NULL ? &a->f : NULL;
 }
 
+/* What is recorded of a value: as much of its register as it has. */
+static uint64_t recorded_of(const struct function *f, uint32_t v)
+{
+    unsigned bits = 8 * skel_value_bytes(f, v);
+    uint64_t whole = next.r[f->values[v].variable];
+    return bits == 64 ? whole : whole & ((UINT64_C(1) << bits) - 1);
+}
+
 /* --- walking ----------------------------------------------------------------------------------------------------------------- */
 
 static void enter_block(struct activation *a, uint32_t from, uint32_t to)
@@ -96,8 +105,8 @@ static void enter_block(struct activation *a, uint32_t from, uint32_t to)
         if (x->kind != V_PHI || x->block != to || x->arg_count == 0)
             continue;
         if (x->recorded) {
-            set[v] = (struct known){next.r[x->variable], true};
-            stream_value(f, v, next.r[x->variable]);
+            set[v] = (struct known){recorded_of(f, v), true};
+            stream_value(f, v, set[v].value);
         } else
             set[v].is = x->variable != SKEL_FLAGS && value_of(a, x->args[k], &set[v].value);
         recorded_values += x->recorded;
@@ -139,7 +148,7 @@ static void put_entry_values(struct activation *a, unsigned variable, bool direc
         bool is = variable == SKEL_FLAGS ? !value_is_passed(a->f, v) : x->variable == variable;
         if (x->kind != V_ENTRY || !x->recorded || !is)
             continue;
-        a->values[v] = (struct known){next.r[x->variable], true};
+        a->values[v] = (struct known){recorded_of(a->f, v), true};
         if (variable != SKEL_FLAGS && direct)
             continue;
         stream_value(a->f, v, a->values[v].value);
@@ -267,7 +276,7 @@ static void settle(struct activation *a)
         uint64_t n = 0;
         bool is = x->recorded;
         if (is) {
-            n = next.r[x->variable];
+            n = recorded_of(a->f, v);
             stream_value(a->f, v, n);
         } else
             is = compute(a, v, &n);
