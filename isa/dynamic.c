@@ -45,6 +45,8 @@ static void read_tags(struct image *m, uint64_t table)
         case DT_VERNEED: d->verneed = v; break;
         case DT_VERNEEDNUM: d->verneed_count = v; break;
         case DT_GNU_HASH: d->gnu_hash = v; break;
+        case DT_FLAGS: m->text_relocations |= (v & DF_TEXTREL) != 0; break;
+        case DT_TEXTREL: m->text_relocations = true; break;
         default:
             if (entry.d_tag > 0 && entry.d_tag < 64)
                 d->tag[entry.d_tag] = v;
@@ -141,7 +143,8 @@ static int take_relocation(struct image *m, const Elf64_Rela *r)
         return 0;
     if (image_grow((void **)&m->pointers, m->pointer_count, sizeof *m->pointers) != 0)
         return -ENOMEM;
-    m->pointers[m->pointer_count++] = (struct image_pointer){.place = r->r_offset, .value = value};
+    m->pointers[m->pointer_count++] = (struct image_pointer){
+        .place = r->r_offset, .value = value, .relative = type == R_X86_64_RELATIVE};
     return 0;
 }
 
@@ -161,7 +164,8 @@ static int add_pointer(struct image *m, uint64_t place, uint64_t value)
         return 0;
     if (image_grow((void **)&m->pointers, m->pointer_count, sizeof *m->pointers) != 0)
         return -ENOMEM;
-    m->pointers[m->pointer_count++] = (struct image_pointer){.place = place, .value = value};
+    m->pointers[m->pointer_count++] =
+        (struct image_pointer){.place = place, .value = value, .relative = m->dynamic_type};
     return 0;
 }
 
@@ -198,6 +202,19 @@ const char *image_slot_name(const struct image *m, uint64_t place)
         return NULL;
     const struct image_slot *s = bsearch(&key, m->slots, m->slot_count, sizeof *m->slots, by_place);
     return s != NULL ? s->name : NULL;
+}
+
+size_t image_pointers_from(const struct image *m, uint64_t value)
+{
+    size_t low = 0, high = m->pointer_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (m->pointers[middle].value < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 static uint64_t dynamic_table(const struct image *m)

@@ -61,6 +61,17 @@ static int map_file(struct image *m, struct rt_error *e)
     return 0;
 }
 
+bool image_is_constant(const struct image *m, uint64_t address, size_t n)
+{
+    const struct image_segment *s = image_segment_of(m, address);
+    return s != NULL && !s->writable && !m->text_relocations && image_at(m, address, n) != NULL;
+}
+
+bool image_is_set_once(const struct image *m, uint64_t address, size_t n)
+{
+    return address >= m->relro && address < m->relro_end && n <= m->relro_end - address;
+}
+
 /* Notes are padded to 4 bytes, in segments aligned to 8 to 8; GNU's build id is the only one that matters. */
 static void read_notes(struct image *m, const Elf64_Phdr *p)
 {
@@ -95,10 +106,18 @@ static int take_segment(struct image *m, const Elf64_Phdr *p)
         .size = p->p_filesz,
         .bytes = m->file + p->p_offset,
         .code = (p->p_flags & PF_X) != 0,
+        .writable = (p->p_flags & PF_W) != 0,
     };
     uint64_t page = p->p_vaddr & ~UINT64_C(4095);
     m->base = m->segment_count == 1 || page < m->base ? page : m->base;
     return 0;
+}
+
+/* As ld.so protects it. */
+static void take_relro(struct image *m, const Elf64_Phdr *p)
+{
+    m->relro = p->p_vaddr & ~UINT64_C(4095);
+    m->relro_end = (p->p_vaddr + p->p_memsz) & ~UINT64_C(4095);
 }
 
 static int read_headers(struct image *m, struct rt_error *e)
@@ -121,6 +140,8 @@ static int read_headers(struct image *m, struct rt_error *e)
     for (unsigned i = 0; i < h.e_phnum; i++) {
         Elf64_Phdr p;
         memcpy(&p, m->file + h.e_phoff + i * sizeof p, sizeof p);
+        if (p.p_type == PT_GNU_RELRO)
+            take_relro(m, &p);
         if (p.p_type != PT_LOAD && p.p_type != PT_NOTE)
             continue;
         if (p.p_offset > m->bytes || p.p_filesz > m->bytes - p.p_offset ||

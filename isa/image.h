@@ -18,7 +18,7 @@
 struct image_segment {
     uint64_t address, size; /* of what is in the file */
     const uint8_t *bytes;
-    bool code;
+    bool code, writable;
 };
 
 enum image_origin { IMAGE_SYMTAB, IMAGE_DYNSYM, IMAGE_PLT };
@@ -48,6 +48,8 @@ struct image_range {
 /* R_X86_64_RELATIVE and its like: the word at `place` will be bias + value. */
 struct image_pointer {
     uint64_t place, value;
+    bool
+        relative; /* it will, for sure; others may be another image's, or what a function returns */
 };
 
 /* JUMP_SLOT and GLOB_DAT: the word at `place` will be the address of that symbol. */
@@ -68,6 +70,9 @@ struct image {
     unsigned build_id_bytes; /* 0: none */
     struct image_segment *segments;
     size_t segment_count;
+    uint64_t relro,
+        relro_end;         /* whole pages that nobody writes to once the words in them are set */
+    bool text_relocations; /* segments that are not writable are, for a while */
     struct image_symbol *symbols; /* by address */
     size_t symbol_count;
     struct image_range *ranges; /* by start */
@@ -96,6 +101,10 @@ const uint8_t *image_at(const struct image *m, uint64_t address, size_t n);
 const struct image_segment *image_segment_of(const struct image *m, uint64_t address);
 /* The range that holds it, or NULL. */
 const struct image_range *image_range_of(const struct image *m, uint64_t address);
+/* The bytes there are what the file has, for as long as the image is loaded. */
+bool image_is_constant(const struct image *m, uint64_t address, size_t n);
+/* Words there are as the dynamic linker has set them, as soon as the program's own code runs. */
+bool image_is_set_once(const struct image *m, uint64_t address, size_t n);
 /* The name that the dynamic linker will put there, or NULL. */
 const char *image_slot_name(const struct image *m, uint64_t place);
 
@@ -129,6 +138,8 @@ char *image_name_proper(const char *name) RT_MUST_CHECK;
 char *image_name_demangle(const char *name) RT_MUST_CHECK;
 /* "a::b<int>::f(int) const" becomes "f", or with qualified "a::b::f"; in place. */
 void image_name_strip(char *demangled, bool qualified);
+/* The first pointer with that value, or above. */
+size_t image_pointers_from(const struct image *m, uint64_t value);
 /* The first symbol of that address, or above. */
 size_t image_symbols_from(const struct image *m, uint64_t address);
 /* A function of that address has a name, its own and no stub's. */

@@ -328,6 +328,8 @@ void skel_analyse(struct function *f)
         values_build(f);
     if (f->reason != NULL)
         return;
+    if (f->plan == PLAN_SKELETON)
+        constants_find(f);
     demand_find(f);
     cut_find(f);
     if (f->reason == NULL)

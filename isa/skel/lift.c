@@ -71,8 +71,11 @@ uint32_t lift_operand(const struct one *x, unsigned n)
         return lift_number(x, o->imm.value.u);
     if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
         int slot = slots_of(x, n);
-        return slot != SLOT_NONE ? value_copy(x->f, o->size, lift_get(x, (unsigned)slot))
-                                 : value_new(x->f, V_LOAD, o->size);
+        if (slot != SLOT_NONE)
+            return value_copy(x->f, o->size, lift_get(x, (unsigned)slot));
+        uint32_t loaded = value_new(x->f, V_LOAD, o->size);
+        x->f->values[loaded].constant = x->address[n];
+        return loaded;
     }
     int r = lift_register(o->reg.value);
     if (r < 0)

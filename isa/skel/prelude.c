@@ -6,6 +6,8 @@
 const char *const skel_prelude[] = {
     "typedef unsigned long long u64;",
     "typedef unsigned char u8;",
+    "typedef unsigned short u16;",
+    "typedef unsigned u32;",
     "struct skeleton_access { u64 pc, address; unsigned bytes; u8 kind, zero[3]; };",
     "struct skeleton {",
     "    const u8 *in, *in_end;",
@@ -22,6 +24,7 @@ const char *const skel_prelude[] = {
     "    u64 lowest;",
     "    void (*deep)(struct skeleton *);",
     "    u64 passed[16];",
+    "    void (*lost)(struct skeleton *, u64 pc);",
     "};",
     "struct skeleton_function { u64 address; int (*run)(struct skeleton *); const char *name; "
     "unsigned number, image; };",
@@ -111,6 +114,8 @@ const char *const skel_prelude[] = {
     "#define TAIL(function, to) do { s->image = image; s->entered++; s->left = function; s->stack "
     "= "
     "to; return 2; } while (0)",
+    "/* A jump that leads to no block of its function. */",
+    "#define LOST(pc) do { s->lost(s, pc); return 1; } while (0)",
     "/* isa/skel/lanes.h: which elements of a vector's operand are accessed. */",
     "static void skeleton_lanes(struct skeleton *s, u64 pc, u8 kind, unsigned bytes, unsigned how, "
     "unsigned count, unsigned index_bytes, unsigned index_width, unsigned scale, unsigned "
@@ -167,6 +172,20 @@ const char *const skel_prelude[] = {
     "    return (x & ~(zx(bits, ~0ull) << at)) | zx(bits, part) << at;",
     "}",
     "static inline u64 extract(unsigned bits, unsigned at, u64 x) { return zx(bits, x >> at); }",
+    "/* So far behind the begin of a table that has so many bytes; 0 where it is in none of its "
+    "entries. */",
+    "static inline u64 entry(const void *table, u64 size, unsigned bytes, u64 at)",
+    "{",
+    "    u64 n = 0;",
+    "    if (at < size && at % bytes == 0)",
+    "        __builtin_memcpy(&n, (const u8 *)table + at, bytes);",
+    "    return n;",
+    "}",
+    "static inline u64 word(const void *table, u64 size, unsigned bytes, u64 at, u64 image)",
+    "{",
+    "    u64 n = entry(table, size, bytes, at);",
+    "    return n != 0 ? image + n : 0;",
+    "}",
     "static inline int below(unsigned bits, u64 a, u64 b) { return zx(bits, a) < zx(bits, b); }",
     "static inline int less(unsigned bits, u64 a, u64 b)",
     "{",

@@ -77,12 +77,20 @@ static void put_argument(struct text *t, const struct function *f, uint32_t v, u
 static void put_operation(struct text *t, const struct function *f, const struct value *x,
                           unsigned depth)
 {
-    static const char *const names[V_KINDS] = {
-        [V_NOT] = "~",           [V_ROL] = "rol",           [V_ZEXT] = "zx",
-        [V_SEXT] = "sx",         [V_INSERT] = "insert",     [V_EXTRACT] = "extract",
-        [V_SELECT] = "select",   [V_TEST] = "test",         [V_FLAGS_SUB] = "cmp",
-        [V_FLAGS_ADD] = "add",   [V_FLAGS_LOGIC] = "flags", [V_FLAGS_RESULT] = "flags",
-        [V_FLAGS_STEP] = "flags"};
+    static const char *const names[V_KINDS] = {[V_NOT] = "~",
+                                               [V_ROL] = "rol",
+                                               [V_ZEXT] = "zx",
+                                               [V_SEXT] = "sx",
+                                               [V_INSERT] = "insert",
+                                               [V_EXTRACT] = "extract",
+                                               [V_SELECT] = "select",
+                                               [V_TEST] = "test",
+                                               [V_FLAGS_SUB] = "cmp",
+                                               [V_FLAGS_ADD] = "add",
+                                               [V_FLAGS_LOGIC] = "flags",
+                                               [V_FLAGS_RESULT] = "flags",
+                                               [V_FLAGS_STEP] = "flags",
+                                               [V_TABLE] = "entry"};
     const char *sign = operator_of((enum value_kind)x->kind);
     put(t, "%s(", sign == NULL && names[x->kind] != NULL ? names[x->kind] : "");
     for (uint32_t k = 0; k < x->arg_count; k++) {

@@ -114,6 +114,13 @@ __attribute__((noreturn)) static void deep(struct skeleton *s)
     stop(h, -EINVAL);
 }
 
+__attribute__((noreturn)) static void lost(struct skeleton *s, unsigned long long pc)
+{
+    struct host *h = s->host;
+    rt_error_set(h->e, "the jump at 0x%llx leads where no skeleton goes on", pc);
+    stop(h, -EINVAL);
+}
+
 static bool is_there(const struct replay *r, uint64_t n)
 {
     return n < r->function_count && r->functions[n].run != NULL;
@@ -200,7 +207,8 @@ int replay_run(struct replay *r, struct rt_error *e)
                              .flush = flush,
                              .host = h,
                              .lowest = find_stack_end(),
-                             .deep = deep};
+                             .deep = deep,
+                             .lost = lost};
     int rc = run(h);
     r->values = h->s.values;
     r->outcomes = h->s.outcomes;

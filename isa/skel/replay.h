@@ -30,6 +30,7 @@ struct skeleton {
     unsigned long long lowest;        /* that the stack may go */
     void (*deep)(struct skeleton *s); /* it does; does not return */
     unsigned long long passed[16];    /* registers that such a jump hands over */
+    void (*lost)(struct skeleton *s, unsigned long long pc); /* the jump there; does not return */
 };
 
 struct skeleton_function {

@@ -72,10 +72,10 @@ struct loop {
 enum value_kind {
     V_CONSTANT, /* constant; with `image`: and the address where the image is loaded */
     V_ENTRY,    /* a register as the function was entered */
-    V_LOAD,     /* what an instruction loaded, and nothing else, zero-extended from `bits` */
-    V_OPAQUE,   /* whatever an instruction has left in a register */
-    V_PHI,      /* args as the predecessors of `block` are */
-    V_SEGMENT,  /* the base of fs or gs (constant: 0, 1): one for each thread */
+    V_LOAD, /* what an instruction loaded, and nothing else, zero-extended from `bits`; constant: value of its address + 1, or 0 */
+    V_OPAQUE,  /* whatever an instruction has left in a register */
+    V_PHI,     /* args as the predecessors of `block` are */
+    V_SEGMENT, /* the base of fs or gs (constant: 0, 1): one for each thread */
     V_ADD,
     V_SUB,
     V_MUL,
@@ -92,6 +92,7 @@ enum value_kind {
     V_INSERT,  /* the low `bits` of args[1], from bit `constant` on, in args[0] */
     V_EXTRACT, /* `bits` of args[0] from bit `constant` on, zero-extended */
     V_SELECT,  /* args[0] != 0 ? args[1] : args[2] */
+    V_TABLE,   /* the entry at address args[0] of table `constant`, zero-extended from `bits` */
     V_TEST, /* 1 where condition `constant` (as in Jcc's opcode) holds for the flags args[0], else 0 */
     V_FLAGS_SUB, /* flags of args[0] - args[1] in `bits` */
     V_FLAGS_ADD,
@@ -210,6 +211,15 @@ struct frame {
     int32_t rsp, rbp;
 };
 
+/* What lies in memory from there on and never changes. */
+struct constant_table {
+    uint64_t address;
+    uint32_t count;
+    uint8_t bytes;     /* of an entry */
+    bool image;        /* the image's load address on top, of those that are not 0 */
+    uint64_t *entries; /* 0 where nothing is known; as it is of all behind them */
+};
+
 struct skel_counts {
     uint64_t functions, analysed, bytes;
     uint64_t instructions, accesses, recorded, decisions, outcomes, loops, inductions;
@@ -255,6 +265,8 @@ struct function {
     uint32_t decision_count, decision_room;
     struct tail *tails;
     uint32_t tail_count;
+    struct constant_table *tables;
+    uint32_t table_count;
     struct argument *arguments; /* of one call by number of the register */
     uint32_t argument_count;
 
@@ -289,6 +301,12 @@ bool loops_dominates(const struct function *f, uint32_t a, uint32_t b);
 /* Is block b in that loop? */
 bool loops_holds(const struct function *f, uint32_t loop, int32_t inner);
 void values_build(struct function *f);
+/* Makes a V_TABLE of what jumps load from tables. */
+void constants_find(struct function *f);
+/* What a V_TABLE is, of an address of the file and without the image's load address; false: not known. */
+bool constant_load(const struct function *f, const struct value *x, uint64_t address,
+                   uint64_t *out);
+/* Arguments of which no bit matters become zeros. */
 void demand_find(struct function *f);
 void linear_resolve(struct function *f);
 void cut_find(struct function *f);

@@ -56,6 +56,21 @@ static void put_declarations(struct writer *w)
     (void)fputs("    (void)image;\n    (void)stack;\n", w->out);
 }
 
+static void put_tables(struct writer *w)
+{
+    for (uint32_t v = 0; v < w->f->value_count; v++) {
+        const struct value *x = &w->f->values[v];
+        if (x->kind != V_TABLE || !w->variable[v] || x->recorded)
+            continue;
+        const struct constant_table *t = &w->f->tables[x->constant];
+        (void)fprintf(w->out, "    static const u%u k_%" PRIu64 "[] = {", 8u * t->bytes,
+                      x->constant);
+        for (uint32_t n = 0; n < t->count; n++)
+            (void)fprintf(w->out, "%s0x%" PRIx64, n == 0 ? "" : ", ", t->entries[n]);
+        (void)fputs("};\n", w->out);
+    }
+}
+
 /* Within a comment or a string: what could end it becomes a dot. */
 static void put_plain(FILE *out, const char *text)
 {
@@ -190,6 +205,7 @@ void skel_source_function(struct skel_source *s, struct function *f)
     put_parameters(s->out, f->passed);
     (void)fputs("\n{\n", s->out);
     put_declarations(&w);
+    put_tables(&w);
     for (uint32_t k = 0; k < f->order_count; k++)
         source_put_block(&w, f->order[k]);
     (void)fputs("}\n", s->out);

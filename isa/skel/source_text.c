@@ -222,6 +222,17 @@ static void put_call(struct writer *w, const struct value *x, const char *name, 
     (void)fputc(')', w->out);
 }
 
+/* An entry of a table, by how far behind its begin it lies. */
+static void put_entry(struct writer *w, const struct value *x)
+{
+    const struct constant_table *t = &w->f->tables[x->constant];
+    unsigned n = (unsigned)x->constant;
+    (void)fprintf(w->out, "%s(k_%u, sizeof k_%u, %u, (u64)(", t->image ? "word" : "entry", n, n,
+                  (unsigned)t->bytes);
+    source_put_expression(w, x->args[0]);
+    (void)fprintf(w->out, ") - image - 0x%" PRIx64 "ull%s)", t->address, t->image ? ", image" : "");
+}
+
 /* What computes it: `name` of bits and arguments, or `sign` between them. */
 void source_put_operation(struct writer *w, const struct value *x)
 {
@@ -234,6 +245,8 @@ void source_put_operation(struct writer *w, const struct value *x)
                       [V_INSERT] = {0, "insert"}, [V_EXTRACT] = {0, "extract"}};
     if (x->kind == V_TEST) {
         put_test(w, &w->f->values[x->args[0]], (unsigned)x->constant);
+    } else if (x->kind == V_TABLE) {
+        put_entry(w, x);
     } else if (how[x->kind].name != NULL) {
         put_call(w, x, how[x->kind].name, x->kind == V_INSERT || x->kind == V_EXTRACT);
     } else if (x->kind == V_SELECT || x->kind == V_NOT) {

@@ -108,6 +108,7 @@ bool value_fits(const struct function *f, uint32_t v, unsigned bits)
     switch ((enum value_kind)x->kind) {
     case V_CONSTANT: return !x->image && low(x->constant, bits) == x->constant;
     case V_LOAD:
+    case V_TABLE:
     case V_ZEXT:
     case V_SHR:
     case V_SAR:
@@ -326,6 +327,8 @@ static void drop_trivial(struct ssa *s)
         struct value *x = &f->values[v];
         for (uint32_t k = 0; k < x->arg_count; k++)
             x->args[k] = real(s, x->args[k]);
+        if (x->kind == V_LOAD && x->constant != 0)
+            x->constant = 1 + real(s, (uint32_t)x->constant - 1);
         if (s->alias[v] != 0)
             x->arg_count = 0;
         else if (x->variable < SKEL_VARIABLES)

@@ -73,6 +73,11 @@ bool compute(const struct activation *a, uint32_t v, uint64_t *out)
     for (uint32_t k = 0; k < x->arg_count; k++)
         if (x->kind < V_ADD || k > 2 || !value_of(a, x->args[k], &args[k]))
             return false;
+    if (x->kind == V_TABLE) {
+        bool is = constant_load(a->f, x, args[0] - bias, out);
+        *out += is && a->f->tables[x->constant].image ? bias : 0;
+        return is;
+    }
     return value_compute(x->kind, x->bits, x->constant, args, out);
 }
 

@@ -6,51 +6,8 @@
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
-SKEL=$REGTRACE_BUILD/isa/regtrace-skel
-CHECK=$REGTRACE_BUILD/t/isa/skeleton
-ORACLE=$REGTRACE_BUILD/t/oracle/oracle
-
-# Steps do not have vector registers, which say what a masked instruction accesses: libc is to do without (t/preload/memory_vectors.t has them).
-plain=glibc.cpu.hwcaps=-AVX512VL,-AVX512BW,-AVX512F
-
-# section PROGRAM: bias, begin and end of its text as it lies without randomisation, in hexadecimal.
-section() {
-    local at size bias=0
-    read -r at size < <(readelf -W -S "$1" | awk '{ for (i = 1; i <= NF; i++) if ($i == ".text") print "0x" $(i + 2), "0x" $(i + 4) }')
-    ! readelf -h "$1" | grep -q 'Type:.*DYN' || bias=0x555555554000
-    printf '%x %x %x\n' "$((bias))" "$((bias + at))" "$((bias + at + size))"
-}
-# stepped PROGRAM ARGUMENT...: what the check says; steps are in the file "steps".
-stepped() {
-    local bias from to
-    read -r bias from to < <(section "$1")
-    GLIBC_TUNABLES=$plain timeout 500 "$ORACLE" -r "$from:$to" -o steps "$@" </dev/null >stepped.out || { echo "the single-stepper: $?"; return; }
-    "$CHECK" "$1" "$bias" steps entered
-}
-number() { sed -n "s/.* $2 \([0-9]*\).*/\1/p" <<<"$1"; }
-# exact NAME PROGRAM ARGUMENT...
-exact() {
-    local name=$1 said
-    shift
-    said=$(stepped "$@")
-    like "$said" 'accesses [1-9].* wrong 0$' "$name: what is computed is what the processor did"
-    diag "$(tail -1 <<<"$said")"
-    replays "$name" "$1"
-}
-# Skeletons as C, run over what a recording would have, give all accesses in their order: those of functions without one too.
-replays() {
-    local name=$1 bias from to
-    read -r bias from to < <(section "$2")
-    "$REGTRACE" skel source -function "^($(sed 's/[$.+]/\\&/g' entered | paste -sd'|'))\$" "$2" >all.c &&
-        gcc -O1 -Wall -Wno-unused -Werror -shared -fPIC -o all.so all.c 2>compile.err
-    ok $? "$name: skeletons are compiled" || diag "$(head -5 compile.err)"
-    awk -f "$here/functions.awk" all.c >functions
-    "$CHECK" "$2" "$bias" steps functions stream trace >said
-    "$SKEL" --replay stream --base "$bias" all.so >replayed
-    ok_run "$name: the replayed accesses are the processor's" cmp trace replayed
-    ok_run "$name: and many" test "$(wc -l <replayed)" -gt 300
-    diag "$(wc -l <replayed) accesses of $(stat -c %s stream) bytes, $(wc -l <functions) functions"
-}
+# shellcheck source=t/isa/stepped.inc
+. "$here/stepped.inc"
 
 if [ "$(getconf LONG_BIT)" != 64 ] || ! setarch -R true 2>/dev/null; then
     skip "single-stepped programs" "addresses cannot be without randomisation here"

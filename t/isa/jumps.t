@@ -1,0 +1,127 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Jumps through tables: where they go is computed from the index, for which the skeleton has the table, and nothing is recorded of it; not where
+# the program may change the table, or where what was loaded serves something else.
+. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 1
+[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
+# shellcheck source=t/isa/stepped.inc
+. "$here/stepped.inc"
+
+# tables FUNCTION PROGRAM: jumps that are computed, recorded, and tables in the skeleton.
+tables() {
+    "$REGTRACE" skel source -function "^$1\$" "$2" >one.c
+    echo "$(grep -c 'switch ((u64)' one.c) $(grep -c 'switch (OUTCOME' one.c) $(grep -c ' k_[0-9]*\[\] = ' one.c)"
+}
+for compiler in gcc clang; do
+    command -v $compiler >/dev/null || { skip "$compiler" "it is not installed"; continue; }
+    for flags in '-O0' '-O1' '-O2' '-O3' '-Os' '-O2 -fcf-protection=full'; do
+        for place in '-fPIE -pie' '-fno-pie -no-pie -static'; do
+            # shellcheck disable=SC2086
+            $compiler $flags $place -o jumps "$here/jumps.c" 2>compile.err || { skip "$compiler $flags $place" "$(head -1 compile.err)"; continue; }
+            bad=
+            # -Os leaves what was jumped to above the byte that is the next index: that makes an address.
+            all='dense high unbounded'
+            [ "$flags" != -Os ] || all='dense unbounded'
+            for f in $all; do
+                read -r computed recorded made < <(tables "$f" ./jumps)
+                [[ $computed -ge 1 && $recorded = 0 && $made -ge 1 ]] || bad+=" $f: $computed $recorded $made"
+            done
+            read -r computed recorded made < <(tables labels ./jumps)
+            case $flags in -O0 | -O1) ;; *) [[ $computed -ge 1 && $recorded = 0 && $made -ge 1 ]] || bad+=" labels: $computed $recorded $made" ;; esac
+            read -r computed recorded made < <(tables changing ./jumps)
+            [ "$made" = 0 ] || bad+=" changing: $made"
+            is "$bad" "" "$compiler $flags $place: jumps are computed where their tables stay as they are"
+            setarch -R true 2>/dev/null || { skip "$compiler $flags $place" "addresses cannot be without randomisation here"; continue; }
+            case "$flags $place" in
+            *-Os* | *-O1* | *-O3*) [ -n "${SKELETON_LONG:-}" ] || continue ;;
+            esac
+            exact "$compiler $flags $place" ./jumps
+        done
+    done
+done
+
+# A table that may be written to, or whose entries serve an address as well.
+cat >other.S <<'E2'
+    .macro begin name
+    .globl \name
+    .type \name, @function
+\name:
+    .cfi_startproc
+    cmp $3, %rdi
+    ja 9f
+    .endm
+    .macro end name
+1:  add %rax, (%rsi)
+    ret
+2:  sub %rax, 8(%rsi)
+    ret
+3:  mov %rax, 16(%rsi)
+    ret
+4:  xor %rax, 24(%rsi)
+9:  ret
+    .cfi_endproc
+    .size \name, .-\name
+    .endm
+    begin constant
+    lea 10f(%rip), %rcx
+    movslq (%rcx,%rdi,4), %rax
+    add %rcx, %rax
+    jmp *%rax
+    .section .rodata
+    .balign 4
+10: .long 1f-10b, 2f-10b, 3f-10b, 4f-10b
+    .text
+    end constant
+    begin written
+    lea 10f(%rip), %rcx
+    movslq (%rcx,%rdi,4), %rax
+    add %rcx, %rax
+    jmp *%rax
+    .data
+    .balign 4
+10: .long 1f-10b, 2f-10b, 3f-10b, 4f-10b
+    .text
+    end written
+    begin served
+    lea 10f(%rip), %rcx
+    movslq (%rcx,%rdi,4), %rax
+    mov (%rsi,%rax), %dl
+    add %rcx, %rax
+    jmp *%rax
+    .section .rodata
+    .balign 4
+10: .long 1f-10b, 2f-10b, 3f-10b, 4f-10b
+    .text
+    end served
+E2
+gcc -shared -nostdlib -o other.so other.S || exit 99
+is "$(tables constant ./other.so)" "1 0 1" "a table that is constant"
+is "$(tables written ./other.so | cut -d' ' -f3)" 0 "one that may be written to is not taken"
+is "$(tables served ./other.so | cut -d' ' -f3)" 0 "nor one whose entries serve an address"
+
+# An index that is beyond the table is told.
+"$REGTRACE" skel source -function '^constant$' ./other.so >one.c && gcc -O1 -w -shared -fPIC -o one.so one.c
+# replayed INDEX: by a recording with stack pointer, index, and the address that is accessed there, which the function accesses in but one way.
+replayed() {
+    local zeros='\000\000\000\000\000\000'
+    # shellcheck disable=SC2059
+    printf "\\001\\000\\000\\000\\000\\000\\160$zeros\\00$1\\000$zeros\\010\\020$zeros\\000" >recording
+    "$SKEL" --replay recording --base 0 one.so
+}
+like "$(replayed 1 2>&1 | xargs)" '^[0-9a-f]+ R 4 [0-9a-f]+ [0-9a-f]+ M 8 1008 [0-9a-f]+ R 8 7000$' "an index within"
+# The same skeleton, of a table that has become shorter.
+sed 's/ k_\([0-9]*\)\[\] = {\(0x[0-9a-f]*\),.*}/ k_\1[] = {\2}/' one.c >short.c && gcc -O1 -w -shared -fPIC -o one.so short.c
+run 20 replayed 1
+is "$status" 1 "one that is beyond the table"
+like "$err" 'the jump at 0x[0-9a-f]+ leads where no skeleton goes on' "is told"
+
+# What that is worth: a kernel that interprets (t/kernels), values recorded for each access.
+gcc -O2 -o interpret "$here/../kernels/interpret.c" "$here/../kernels/window.c" || exit 99
+REGTRACE_DIR=run "$REGTRACE" run -memory . -control 'start:enter_func:open_window,stop:enter_func:close_window' -- ./interpret 200 2 >out 2>&1
+ok $? "an interpreter is recorded" || diag "$(cat out)"
+said=$("$REGTRACE" skel replay -format count run)
+ok_run "less than .33 values an access" awk -v s="$said" 'BEGIN { match(s, /[0-9]+ accesses/); n = substr(s, RSTART) + 0; match(s, /[0-9]+ values and/); exit !(n > 5000 && substr(s, RSTART) + 0 < .33 * n) }'
+diag "$(grep accesses <<<"$said")"
+done_testing
