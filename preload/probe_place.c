@@ -256,29 +256,26 @@ void probe_choose(struct probe_site *rows, size_t count, bool alone)
     }
 }
 
-static bool write_probe(int fd, const struct probe_site *s, bool jump)
+static void write_probe(const struct probe_site *s, bool jump)
 {
     uint8_t code[16] = {PROBE_INT3};
-    return probe_text_write(fd, s->at, code,
-                            jump && s->jumped != 0 ? probe_jump_bytes(s, code) : 1);
+    probe_text_write(s->at, code, jump && s->jumped != 0 ? probe_jump_bytes(s, code) : 1);
 }
 
 /* Places whose jumps could not be written (a kernel that does not let /proc/self/mem override protections) have an int3. */
-static int make_up(int fd, const struct probe_site *rows, size_t count)
+static void make_up(const struct probe_site *rows, size_t count)
 {
-    bool done = true;
-    for (size_t i = 0; i < count && done; i++)
+    for (size_t i = 0; i < count; i++)
         if (rows[i].jumped != 0 && probe_is_first(rows, i) &&
             memcmp((const void *)rows[i].at, /* NOLINT: the program's text */
                    ((const struct probe_block *)(const void *)rows[i].block)->bytes, 5) == 0)
-            done = write_probe(fd, &rows[i], false);
-    return done ? 0 : -EACCES;
+            write_probe(&rows[i], false);
 }
 
 int probe_patch(const struct probe_site *rows, size_t count, bool alone, uint64_t *changed)
 {
-    int fd = probe_text_open(), rc = 0;
-    for (size_t i = 0; i < count && rc == 0; i++) {
+    probe_text_open();
+    for (size_t i = 0; i < count; i++) {
         const struct probe_site *s = &rows[i];
         uint8_t now = *(const volatile uint8_t *)s->at; /* NOLINT: the program's text */
         if (!probe_is_first(rows, i) || s->copy == NULL)
@@ -286,12 +283,12 @@ int probe_patch(const struct probe_site *rows, size_t count, bool alone, uint64_
         if (now != s->byte)
             (*changed)++;
         else if (alone || s->jumped == 0)
-            rc = write_probe(fd, s, alone) ? 0 : -EACCES;
+            write_probe(s, alone);
     }
-    if (rc == 0 && !alone) {
-        probe_poke_in(fd, rows, count);
-        rc = make_up(fd, rows, count);
+    if (!alone) {
+        probe_text_flush();
+        probe_poke_in(rows, count);
+        make_up(rows, count);
     }
-    probe_text_close(fd);
-    return rc;
+    return probe_text_close() ? 0 : -EACCES;
 }

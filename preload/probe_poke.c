@@ -136,66 +136,59 @@ static bool begins(const struct probe_site *s, unsigned behind)
 }
 
 /* What one step does to a place; length: of the jump. */
-typedef void change(int fd, const struct probe_site *s, const uint8_t *code, unsigned length);
+typedef void change(const struct probe_site *s, const uint8_t *code, unsigned length);
 
-static void write_at(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
-{
-    (void)probe_text_write(fd, at, bytes, n);
-}
-
-static void stop_first(int fd, const struct probe_site *s, const uint8_t *code, unsigned length)
+static void stop_first(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
     (void)code;
     (void)length;
-    write_at(fd, s->at, (const uint8_t[]){PROBE_INT3}, 1);
+    probe_text_write(s->at, (const uint8_t[]){PROBE_INT3}, 1);
 }
 
-static void stop_all(int fd, const struct probe_site *s, const uint8_t *code, unsigned length)
+static void stop_all(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
-    stop_first(fd, s, code, length);
+    stop_first(s, code, length);
     for (unsigned i = 1; i < length; i++)
         if (begins(s, i))
-            write_at(fd, s->at + i, (const uint8_t[]){PROBE_INT3}, 1);
+            probe_text_write(s->at + i, (const uint8_t[]){PROBE_INT3}, 1);
 }
 
-static void write_tail(int fd, const struct probe_site *s, const uint8_t *code, unsigned length)
+static void write_tail(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
-    write_at(fd, s->at + 1, code + 1, length - 1);
+    probe_text_write(s->at + 1, code + 1, length - 1);
 }
 
 /* All but first bytes of instructions: nobody is there. */
-static void write_inside(int fd, const struct probe_site *s, const uint8_t *code, unsigned length)
+static void write_inside(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
     for (unsigned i = 1; i < length; i++)
         if (!begins(s, i))
-            write_at(fd, s->at + i, code + i, 1);
+            probe_text_write(s->at + i, code + i, 1);
 }
 
-static void write_beginnings(int fd, const struct probe_site *s, const uint8_t *code,
-                             unsigned length)
+static void write_beginnings(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
     for (unsigned i = 1; i < length; i++)
         if (begins(s, i))
-            write_at(fd, s->at + i, code + i, 1);
+            probe_text_write(s->at + i, code + i, 1);
 }
 
-static void write_first(int fd, const struct probe_site *s, const uint8_t *code, unsigned length)
+static void write_first(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
     (void)length;
-    write_at(fd, s->at, code, 1);
+    probe_text_write(s->at, code, 1);
 }
 
 /* What is there now is the jump, or what stood there. Not so where the image has gone and the memory is another's. */
-static bool holds(int fd, const struct probe_site *s, const uint8_t *code, unsigned length)
+static bool holds(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
     uint8_t now[16];
-    return probe_text_read(fd, s->at, now, length) && memcmp(now, code, length) == 0;
+    return probe_text_read(s->at, now, length) && memcmp(now, code, length) == 0;
 }
 
 /* Of each place with a jump, where all is as it was; first >= 0: whose first byte is that by now. `in`: code is the jump, else what stood
  * there. */
-static void each(int fd, const struct probe_site *rows, size_t count, bool in, int first,
-                 change *how)
+static void each(const struct probe_site *rows, size_t count, bool in, int first, change *how)
 {
     for (size_t i = 0; i < count; i++) {
         const struct probe_site *s = &rows[i];
@@ -207,29 +200,29 @@ static void each(int fd, const struct probe_site *rows, size_t count, bool in, i
         if (!can(s))
             continue;
         (void)probe_jump_bytes(s, jump);
-        if (first >= 0
-                ? holds(fd, s, &byte, 1)
-                : holds(fd, s, in ? old : before, length) || (!in && holds(fd, s, jump, length)))
-            how(fd, s, in ? jump : old, length);
+        if (first >= 0 ? holds(s, &byte, 1)
+                       : holds(s, in ? old : before, length) || (!in && holds(s, jump, length)))
+            how(s, in ? jump : old, length);
     }
+    probe_text_flush();
     sync_cores();
 }
 
-void probe_poke_in(int fd, const struct probe_site *rows, size_t count)
+void probe_poke_in(const struct probe_site *rows, size_t count)
 {
     struct probe_locked locked = probe_lock(&changing);
-    each(fd, rows, count, true, -1, stop_all);
-    each(fd, rows, count, true, PROBE_INT3, write_tail);
-    each(fd, rows, count, true, PROBE_INT3, write_first);
+    each(rows, count, true, -1, stop_all);
+    each(rows, count, true, PROBE_INT3, write_tail);
+    each(rows, count, true, PROBE_INT3, write_first);
     probe_unlock(&changing, locked);
 }
 
-void probe_poke_out(int fd, const struct probe_site *rows, size_t count)
+void probe_poke_out(const struct probe_site *rows, size_t count)
 {
     struct probe_locked locked = probe_lock(&changing);
-    each(fd, rows, count, false, -1, stop_first);
-    each(fd, rows, count, false, PROBE_INT3, write_inside);
-    each(fd, rows, count, false, PROBE_INT3, write_beginnings);
-    each(fd, rows, count, false, PROBE_INT3, write_first);
+    each(rows, count, false, -1, stop_first);
+    each(rows, count, false, PROBE_INT3, write_inside);
+    each(rows, count, false, PROBE_INT3, write_beginnings);
+    each(rows, count, false, PROBE_INT3, write_first);
     probe_unlock(&changing, locked);
 }

@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-#define PLACES_MAX                                                                                 \
-    4096u /* more are not worth the time each time that a thread begins; for memory traces they are: outside windows nothing is to be slower */
+/* More are not worth the time each time that a thread begins, some 10 ms; for memory traces they are: outside windows nothing is to be slower. */
+#define PLACES_MAX 32768u
 
 static _Atomic enum { AWAKE, DECIDING, RESTING } state;
 /* Threads that have not come to anything yet: they have all chains before them (the first one, while others run). Threads that
@@ -81,18 +81,21 @@ bool probe_group_is_in(int group)
 /* Places that hold what they should by now are changed; by the file, since an image may go meanwhile. */
 static void write_group(const struct probe_group *g, bool rest)
 {
-    int fd = g->count != 0 ? probe_text_open() : -1;
+    if (g->count == 0)
+        return;
+    probe_text_open();
     for (size_t i = 0; i < g->count; i++) {
         const struct probe_site *s = &g->rows[i];
         uint8_t now, before = rest ? PROBE_INT3 : s->byte, after = rest ? s->byte : PROBE_INT3;
-        if (s->jumped == 0 && probe_text_read(fd, s->at, &now, 1) && now == before)
-            (void)probe_text_write(fd, s->at, &after, 1);
+        if (s->jumped == 0 && probe_text_read(s->at, &now, 1) && now == before)
+            probe_text_write(s->at, &after, 1);
     }
+    probe_text_flush();
     if (rest)
-        probe_poke_out(fd, g->rows, g->count);
+        probe_poke_out(g->rows, g->count);
     else
-        probe_poke_in(fd, g->rows, g->count);
-    probe_text_close(fd);
+        probe_poke_in(g->rows, g->count);
+    (void)!probe_text_close(); /* what could not be written is as it was */
 }
 
 /* Said once: alarms or functions are missed. */

@@ -209,7 +209,7 @@ static bool patch(uintptr_t at)
         if (!made)
             return false;
     }
-    return byte_now(at) == PROBE_INT3 || probe_write(at, (const uint8_t[]){PROBE_INT3}, 1);
+    return byte_now(at) == PROBE_INT3 || probe_write_text(at, (const uint8_t[]){PROBE_INT3}, 1);
 }
 
 bool probe_return_ensure(uintptr_t at)
@@ -238,7 +238,7 @@ void probe_returns_rest(void)
     for (unsigned i = 0; i < PLACES && place_count != 0; i++) {
         uintptr_t at = atomic_load(&places[i].at);
         if (at != 0 && atomic_load(&places[i].copy) != NULL && byte_now(at) == PROBE_INT3)
-            (void)probe_write(at, places[i].bytes, 1);
+            (void)probe_write_text(at, places[i].bytes, 1);
     }
     probe_unlock(&changing, locked);
 }

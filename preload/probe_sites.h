@@ -142,12 +142,17 @@ struct isa_site probe_plan_site(const struct isa_plan *p, size_t i);
 /* A copy's bytes, to run at that address. False: something is out of reach, or the plan is none. */
 bool probe_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias, uint8_t *to,
                 uintptr_t address);
-/* Bytes of text, whoever may write there: by /proc/self/mem (the descriptor; -1: there is none), else by mprotect(2). By async-signal-safe
- * calls. */
-int probe_text_open(void);
-void probe_text_close(int fd);
-bool probe_text_read(int fd, uintptr_t at, uint8_t *bytes, size_t n);
-bool probe_text_write(int fd, uintptr_t at, const uint8_t *bytes, size_t n);
+/* Bytes of the program's text, whoever may write there: by /proc/self/mem, else by mprotect(2). By async-signal-safe calls. From open to
+ * close, with signals off, by one thread at a time; what is written is there after the next flush, or a close, which is false where anything
+ * could not be. A page is read and written at once: nobody else writes to text by other means meanwhile. */
+void probe_text_open(void);
+bool probe_text_read(uintptr_t at, uint8_t *bytes, size_t n);
+void probe_text_write(uintptr_t at, const uint8_t *bytes, size_t n);
+void probe_text_flush(void);
+RT_MUST_CHECK bool probe_text_close(void);
+/* All that, of one place. */
+bool probe_write_text(uintptr_t at, const uint8_t *bytes, size_t n);
+/* To code of our own. */
 bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n);
 /* Nobody is known to have SIGTRAP blocked where the program runs: while a jump is written, an int3 stands for it. May take 2 ms, and 2 s where
  * threads have been made that do not get a processor. */
@@ -175,10 +180,10 @@ int probe_patch(const struct probe_site *rows, size_t count, bool alone, uint64_
 void probe_poke_prepare(void);
 /* Can its jump be written, and taken away, while others run? */
 bool probe_poke_can(const struct probe_site *first);
-/* fd: probe_text_open(). Of the places with jumps among these, those where what stood there is there, or the jump. By
+/* Between probe_text_open() and close. Of the places with jumps among these, those where what stood there is there, or the jump. By
  * async-signal-safe calls. They must be published: threads that come meanwhile trap. */
-void probe_poke_in(int fd, const struct probe_site *rows, size_t count);
-void probe_poke_out(int fd, const struct probe_site *rows, size_t count);
+void probe_poke_in(const struct probe_site *rows, size_t count);
+void probe_poke_out(const struct probe_site *rows, size_t count);
 void probe_poke_forked(void);
 /* What is there while it is in; its length. */
 unsigned probe_jump_bytes(const struct probe_site *first, uint8_t code[16]);

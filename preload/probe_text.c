@@ -16,25 +16,25 @@
 
 #define PAGE ((uintptr_t)4096)
 
-int probe_text_open(void)
-{
-    return open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-}
+/* What is being changed, a page at a time: of a program with thousands of places each page has many. */
+static struct {
+    struct probe_lock lock;
+    struct probe_locked locked;
+    int fd;
+    uintptr_t page;    /* 0: none */
+    unsigned from, to; /* bytes of it that have been changed; from >= to: none */
+    bool failed;
+    uint8_t bytes[PAGE];
+} text;
 
-void probe_text_close(int fd)
-{
-    if (fd >= 0)
-        (void)close(fd);
-}
-
-bool probe_text_read(int fd, uintptr_t at, uint8_t *bytes, size_t n)
+static bool read_text(int fd, uintptr_t at, uint8_t *bytes, size_t n)
 {
     return (fd >= 0 && pread(fd, bytes, n, (off_t)at) == (ssize_t)n) ||
            sys_read_self(at, bytes, n) == (long)n;
 }
 
 /* By /proc/self/mem the kernel writes where the mapping itself may not be written, and copies the page first. */
-bool probe_text_write(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
+static bool write_text(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
 {
     if (fd >= 0 && pwrite(fd, bytes, n, (off_t)at) == (ssize_t)n)
         return true;
@@ -48,11 +48,91 @@ bool probe_text_write(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
     return true;
 }
 
+void probe_text_open(void)
+{
+    struct probe_locked locked = probe_lock(&text.lock);
+    text.locked = locked;
+    text.fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    text.page = 0;
+    text.from = text.to = 0;
+    text.failed = false;
+}
+
+void probe_text_flush(void)
+{
+    if (text.from < text.to &&
+        !write_text(text.fd, text.page + text.from, text.bytes + text.from, text.to - text.from))
+        text.failed = true;
+    text.page = 0;
+    text.from = text.to = 0;
+}
+
+bool probe_text_close(void)
+{
+    probe_text_flush();
+    if (text.fd >= 0)
+        (void)close(text.fd);
+    bool done = !text.failed;
+    probe_unlock(&text.lock, text.locked);
+    return done;
+}
+
+/* The bytes of a place that lie in one page; *n becomes how many do. NULL: they cannot be read. */
+static uint8_t *within(uintptr_t at, size_t *n)
+{
+    uintptr_t page = at & ~(PAGE - 1);
+    if (page != text.page) {
+        probe_text_flush();
+        if (!read_text(text.fd, page, text.bytes, PAGE))
+            return NULL;
+        text.page = page;
+        text.from = PAGE;
+    }
+    *n = *n > page + PAGE - at ? page + PAGE - at : *n;
+    return text.bytes + (at - page);
+}
+
+bool probe_text_read(uintptr_t at, uint8_t *bytes, size_t n)
+{
+    for (size_t k; n > 0; at += k, bytes += k, n -= k) {
+        k = n;
+        const uint8_t *there = within(at, &k);
+        if (there == NULL)
+            return false;
+        memcpy(bytes, there, k);
+    }
+    return true;
+}
+
+void probe_text_write(uintptr_t at, const uint8_t *bytes, size_t n)
+{
+    for (size_t k; n > 0; at += k, bytes += k, n -= k) {
+        k = n;
+        uint8_t *there = within(at, &k);
+        if (there == NULL) {
+            text.failed = true;
+            return;
+        }
+        unsigned from = (unsigned)(at & (PAGE - 1)), to = from + (unsigned)k;
+        memcpy(there, bytes, k);
+        text.from = from < text.from ? from : text.from;
+        text.to = to > text.to ? to : text.to;
+    }
+}
+
+bool probe_write_text(uintptr_t at, const uint8_t *bytes, size_t n)
+{
+    probe_text_open();
+    probe_text_write(at, bytes, n);
+    return probe_text_close();
+}
+
 bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
 {
-    int fd = probe_text_open();
-    bool done = probe_text_write(fd, at, bytes, n);
-    probe_text_close(fd);
+    int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    bool done = write_text(fd, at, bytes, n);
+    if (fd >= 0)
+        (void)close(fd);
     return done;
 }
 
@@ -107,6 +187,7 @@ static bool is_gone(uint32_t tid)
 
 void probe_threads_forked(void)
 {
+    probe_lock_free(&text.lock);
     atomic_store(&known_threads, 1);
     atomic_store(&coming_threads, 0);
 }
@@ -114,14 +195,14 @@ void probe_threads_forked(void)
 /* proc(5): SigBlk is a line of a thread's status, in hexadecimal. */
 static bool has_blocked(int tasks, const char *tid)
 {
-    char path[32], text[2048];
+    char path[32], status[2048];
     (void)snprintf(path, sizeof path, "%s/status", tid);
     int fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    ssize_t n = fd >= 0 ? read(fd, status, sizeof status - 1) : 0;
     if (fd >= 0)
         (void)close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    const char *line = strstr(text, "\nSigBlk:");
+    status[n > 0 ? n : 0] = '\0';
+    const char *line = strstr(status, "\nSigBlk:");
     uint64_t mask = line != NULL ? strtoull(line + 8, NULL, 16) : 0;
     return (mask & sys_signal_bit(SIGTRAP)) != 0;
 }
