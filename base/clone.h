@@ -16,7 +16,7 @@
 
 #define CLONE_PATTERN_ROOM 1024u
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 10
+#define CLONES_VERSION 11
 
 struct clones_head {
     char magic[8];
@@ -45,6 +45,7 @@ enum clone_fixup_kind {
     CLONE_RETURNS, /* the 32-bit distance to what late clones call as they return: the stack's top is where they return to */
     CLONE_JUMPS, /* ... to what is called before a jump to CLONE_TARGET, which may go elsewhere then */
     CLONE_LEAVES, /* ... to what late clones call before they leave for CLONE_TARGET, in mid-function */
+    CLONE_LOST, /* ... to what is called before a jump to CLONE_TARGET that no skeleton follows */
     CLONE_FUNCTION, /* ... to that function of the image, or to its clone, if it has one that may be gone to at once */
     CLONE_NUMBER, /* 32 bits, the number of a function in recordings: its skeleton's, which is there, and what the image's begin with */
 };

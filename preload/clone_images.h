@@ -68,11 +68,12 @@ bool clones_settle(const struct clones_image *m, const struct clones_image *file
 /* Behind the code of the file: what leads to what clones call. */
 size_t clones_hooks_at(const struct clones_image *m);
 #define CLONES_HOOK_BYTES 16u /* of each */
-#define CLONES_HOOKS 3u
+#define CLONES_HOOKS 4u
 
-/* Called by clones (probe_clones_hooks.c): CLONE_RETURNS, CLONE_JUMPS, CLONE_LEAVES. */
+/* Called by clones (probe_clones_hooks.c): CLONE_RETURNS, CLONE_JUMPS, CLONE_LEAVES, CLONE_LOST. */
 void probe_clone_returning(void) RT_HIDDEN;
 void probe_clone_jumping(void) RT_HIDDEN;
 void probe_clone_leaving(void) RT_HIDDEN;
+void probe_clone_losing(void) RT_HIDDEN;
 
 #endif

@@ -310,6 +310,20 @@ void memory_caught(void)
     sys_restore_signals(mask);
 }
 
+/* A jump through a table leads where its function's analysis has found nothing: a stretch of its own begins there. */
+void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
+{
+    uint64_t mask = sys_block_signals();
+    struct memory_interrupted before = memory_interrupt((uintptr_t)stack, 0);
+    if (is_open())
+        end(MEMORY_JUMPED, memory_file_at(files[level]));
+    begin(&recorder_self);
+    if (is_open())
+        memory_enter_jump(stack, kept);
+    memory_interrupt_over(before);
+    sys_restore_signals(mask);
+}
+
 /* --- signals ---------------------------------------------------------------------------------------------------- */
 
 /* The program sees where it would be itself. */

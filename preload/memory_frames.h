@@ -25,6 +25,8 @@ void memory_leave_flight(struct memory_flight *flight);
 void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6]);
 /* A jump leads to CLONE_TARGET, or to a clone of what is there; where there is none, whoever called is entered. */
 void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6]);
+/* That jump is none that its function's skeleton follows (memory.c). */
+void memory_lost(uintptr_t *stack, const uintptr_t kept[6]);
 /* A late clone leaves for CLONE_TARGET: whoever called is entered. */
 void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6]);
 

@@ -98,5 +98,6 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const
 HOOK(probe_clone_returning, probe_clone_returns, memory_enter_returning, 0);
 HOOK(probe_clone_jumping, probe_clone_jumps, memory_enter_jump, 128);
 HOOK(probe_clone_leaving, probe_clone_leaves, memory_enter_leaving, 128);
+HOOK(probe_clone_losing, probe_clone_leaves, memory_lost, 128);
 
 #endif

@@ -180,7 +180,7 @@ static void put_hooks(uint8_t *at)
 {
     static const uint8_t code[] = {0xff, 0x25, 0, 0, 0, 0};
     static void (*const to[CLONES_HOOKS])(void) = {probe_clone_returning, probe_clone_jumping,
-                                                   probe_clone_leaving};
+                                                   probe_clone_leaving, probe_clone_losing};
     for (unsigned k = 0; k < CLONES_HOOKS; k++, at += CLONES_HOOK_BYTES) {
         memcpy(at, code, sizeof code);
         memcpy(at + sizeof code, &to[k], sizeof to[k]);
@@ -216,6 +216,7 @@ static int64_t value_of(const struct clones_image *m, const struct clone_fixup *
     case CLONE_RETURNS:
     case CLONE_JUMPS:
     case CLONE_LEAVES:
+    case CLONE_LOST:
         return (int64_t)((uintptr_t)m->code + clones_hooks_at(m) +
                          (f->kind - CLONE_RETURNS) * CLONES_HOOK_BYTES) -
                (int64_t)(at + 4);

@@ -165,8 +165,7 @@ void cloner_leave(struct cloner *c, uint64_t target)
     put_tail(c, target);
 }
 
-/* Where it leads is looked up as it is taken. */
-static void put_wild_jump(struct cloner *c, const struct instruction *i)
+void cloner_put_jump(struct cloner *c, const struct instruction *i, enum clone_fixup_kind hook)
 {
     bool spill;
     struct one x;
@@ -184,7 +183,7 @@ static void put_wild_jump(struct cloner *c, const struct instruction *i)
                          lift_register(x.o[0].mem.base) > 7);
     else
         emit_move(c->e, t, i->form.rm | (unsigned)(i->form.rex_b != 0 ? 8 : 0));
-    put_hooked(c, CLONE_JUMPS, t);
+    put_hooked(c, hook, t);
 }
 
 static void put_instruction(struct cloner *c, const struct instruction *i, bool last, unsigned end,
@@ -211,7 +210,7 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
         if (end == END_TABLE)
             break;
         if (wild) {
-            put_wild_jump(c, i);
+            cloner_put_jump(c, i, CLONE_JUMPS); /* looked up as it is taken */
             break;
         }
         cloner_put_returns(c);

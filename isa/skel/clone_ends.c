@@ -82,20 +82,38 @@ static void put_branch(struct cloner *c, uint32_t block, uint32_t next)
 struct table {
     uint64_t low, count; /* places from there on, one a byte */
     const struct instruction *jump;
-    unsigned t, s; /* registers, and whether they are to be loaded again */
+    unsigned t, s; /* registers, and whether they matter to successors; to other places they do */
     bool spill_t, spill_s;
+    bool flags;     /* they matter where it leads */
     size_t entries; /* of the clone's table, 4 bytes each: distances from its begin */
+    size_t beyond;  /* where that lies beyond the table: a distance to the last stub */
 };
+
+/* The same without changing flags; s is rcx. t is below n where neither t nor n - 1 - t has a bit set in its highest byte: none is so far away. */
+static size_t put_unless_below(struct emit *e, const struct table *j)
+{
+    enum { JUMP = 5 };
+    emit_slot_store(e, CLONE_TARGET, j->t);
+    emit_move(e, RCX, j->t);
+    emit_not(e, RCX);
+    emit_lea(e, RCX, RCX, EMIT_NONE, (int32_t)j->count);
+    emit_swap(e, RCX);
+    emit_low_byte(e, RCX, RCX);
+    emit_swap(e, j->t);
+    emit_low_byte(e, j->t, j->t);
+    emit_lea(e, RCX, RCX, j->t, 0);
+    emit_slot_load(e, CLONE_TARGET, j->t);
+    emit_bytes(e, (const uint8_t[]){0xe3, JUMP, 0xe9, 0, 0, 0, 0}, 7); /* jrcxz over a jump */
+    return e->bytes - 4;
+}
 
 /* t: where it would go, less the lowest; then to that entry of the table behind. */
 static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
 {
     struct emit *e = c->e;
     const struct instruction *i = j->jump;
-    if (j->spill_t)
-        emit_slot_store(e, CLONE_SPILL, j->t);
-    if (j->spill_s)
-        emit_slot_store(e, CLONE_SPILL_2, j->s);
+    emit_slot_store(e, CLONE_SPILL, j->t);
+    emit_slot_store(e, CLONE_SPILL_2, j->s);
     if (i->form.mod != 3)
         emit_with_memory(e, i, 0x8b, j->t, lift_register(x->o[0].mem.index) > 7,
                          lift_register(x->o[0].mem.base) > 7);
@@ -104,6 +122,7 @@ static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
     emit_address(e, j->s, j->low); /* without changing flags: t - s is t + ~s + 1 */
     emit_not(e, j->s);
     emit_lea(e, j->t, j->s, j->t, 1);
+    j->beyond = j->flags ? put_unless_below(e, j) : emit_unless_below(e, j->t, (uint32_t)j->count);
     size_t distance = emit_place(e, j->s);
     emit_load_indexed(e, j->t, j->s, j->t);
     emit_lea(e, j->s, j->s, j->t, 0);
@@ -114,17 +133,18 @@ static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
         emit_bytes(e, (const uint8_t[4]){0}, 4);
 }
 
-/* One for each successor; last, for where no target was found, the jump as it was. */
+/* One for each successor; last, for where no target was found, the jump as it was, behind which recording begins anew. */
 static void put_table_stubs(struct cloner *c, uint32_t block, const struct table *j, unsigned bytes)
 {
     const struct block *b = &c->f->blocks[block];
     size_t *stubs = arena_take(c->f->arena, (size_t)j->count * sizeof *stubs);
     for (uint32_t k = 0; k <= b->succ_count; k++) {
         bool known = k < b->succ_count;
-        struct stub *stub = known ? new_stub(c, b->succ[k], k, bytes) : new_stub(c, 0, 0, 0);
+        struct stub *stub = new_stub(c, known ? b->succ[k] : 0, k, bytes);
         stub->instead = known ? NULL : j->jump;
-        stub->spilled = (int8_t)(j->spill_t ? (int)j->t : -1);
-        stub->spilled_2 = (int8_t)(j->spill_s ? (int)j->s : -1);
+        stub->at = known ? 0 : j->beyond;
+        stub->spilled = (int8_t)(j->spill_t || !known ? (int)j->t : -1);
+        stub->spilled_2 = (int8_t)(j->spill_s || !known ? (int)j->s : -1);
         stub->first = j->entries;
         stub->count = (size_t)j->count;
         stub->entries = stubs;
@@ -149,6 +169,7 @@ static void put_table(struct cloner *c, uint32_t block)
     for (uint32_t k = 0; k < b->succ_count; k++) {
         uint64_t start = f->blocks[b->succ[k]].start;
         live |= c->live.in[b->succ[k]];
+        j.flags = j.flags || c->live.flags_in[b->succ[k]];
         j.low = start < j.low ? start : j.low;
         high = start > high ? start : high;
     }
@@ -161,8 +182,10 @@ static void put_table(struct cloner *c, uint32_t block)
         return;
     }
     j.count = high - j.low + 1;
-    j.t = cloner_take_register(c, live, c->live.uses[at], &j.spill_t);
-    j.s = cloner_take_register(c, live, (uint16_t)(c->live.uses[at] | 1u << j.t), &j.spill_s);
+    uint16_t busy = c->live.uses[at];
+    j.t = cloner_take_register(c, live, (uint16_t)(busy | (j.flags ? 1u << RCX : 0)), &j.spill_t);
+    j.s = j.flags ? RCX : cloner_take_register(c, live, (uint16_t)(busy | 1u << j.t), &j.spill_s);
+    j.spill_s = j.spill_s || j.flags;
     put_lookup(c, &j, &x);
     put_table_stubs(c, block, &j, d != NULL && d->recorded ? 2 : 0);
 }
@@ -189,7 +212,7 @@ static void put_stub(struct cloner *c, const struct stub *s)
     for (size_t k = 0; s->entries != NULL && k < s->count; k++)
         if (s->entries[k] == (size_t)(s - c->stubs) + 1)
             emit_distance(c->e, s->first + 4 * k, s->first, c->e->bytes);
-    if (s->entries == NULL)
+    if (s->at != 0)
         emit_link(c->e, s->at, c->e->bytes);
     uint64_t address = s->instead != NULL ? s->instead->at : c->f->blocks[s->to].start;
     emit_stands_for(c->e, address, 0);
@@ -198,12 +221,14 @@ static void put_stub(struct cloner *c, const struct stub *s)
     if (s->spilled_2 >= 0)
         emit_slot_load(c->e, CLONE_SPILL_2, (unsigned)s->spilled_2);
     emit_stands_for(c->e, address, CLONE_PLACE_SAME);
+    uint16_t live = s->instead != NULL ? UINT16_MAX : c->live.in[s->to];
+    if (s->outcome_bytes != 0)
+        cloner_add_number(c, s->outcome, s->outcome_bytes, live);
     if (s->instead != NULL) {
-        emit_copy(c->e, s->instead);
+        cloner_flush(c, live);
+        cloner_put_jump(c, s->instead, CLONE_LOST);
         return;
     }
-    if (s->outcome_bytes != 0)
-        cloner_add_number(c, s->outcome, s->outcome_bytes, c->live.in[s->to]);
     cloner_flush(c, c->live.in[s->to]);
     go(c, s->to, UINT32_MAX);
 }

@@ -24,8 +24,8 @@ struct link {
 };
 
 struct stub {
-    size_t at; /* whose distance leads there ... */
-    /* ... or, if entries != NULL, a table's entries from code byte `first` on: those that have this stub's number + 1 */
+    size_t at; /* whose distance leads there; 0: none */
+    /* ... and, if entries != NULL, a table's entries from code byte `first` on: those that have this stub's number + 1 */
     size_t first, count;
     const size_t *entries;
     uint32_t to, outcome;
@@ -56,6 +56,8 @@ const char *clone_function(struct function *f, struct emit *e, uint32_t number,
                            struct clone_function *out);
 void cloner_refuse(struct cloner *c, const char *reason);
 bool cloner_decode(struct cloner *c, const struct instruction *i, struct one *x);
+/* The jump goes where the hook says. */
+void cloner_put_jump(struct cloner *c, const struct instruction *i, enum clone_fixup_kind hook);
 /* A register that may be changed where `live` matter, or one of the others that is none of `busy`, which is spilled. */
 unsigned cloner_take_register(const struct cloner *c, uint16_t live, uint16_t busy, bool *spill);
 /* The address of an access, before its instruction; and behind that, what repeated comparisons have left. */

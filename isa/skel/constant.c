@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Loads of what never changes: entries of jump tables, which the skeleton then has itself, so that where a jump goes is known from the index alone.
  *
- * A table begins at the constant part of the load's address and ends with the last entry that leads to a successor of the jump. It lies where nobody
- * writes: in a segment that is not writable, or, if it has addresses of an image that is loaded anywhere, among what the dynamic linker alone sets.
- * What an index beyond it would load is not known; no such jump leads to a successor, and the skeleton says so instead of going on. That goes for
- * jumps alone: what is loaded becomes a table's entry only if nothing else depends on it. */
+ * A table lies around the constant part of the load's address (indexes may be negative), from the first to the last entry that leads to a successor of
+ * the jump. It lies where nobody writes: in a segment that is not writable, or, if it has addresses of an image that is loaded anywhere, among what the
+ * dynamic linker alone sets. What an index beyond it would load is not known: it is ASTRAY, of which the jump makes nothing that is a successor, and the
+ * skeleton says so instead of going on. That goes for jumps alone: what is loaded becomes a table's entry only if nothing else depends on it. */
 #include "isa/skel/skel.h"
 
 #include <string.h>
 
 enum {
-    MOST_ENTRIES = 8192,
-    GAP = 64, /* so many entries may lead elsewhere: labels of cases that cannot be */
+    MOST_ENTRIES = 8192, /* each way */
+    GAP = 64,            /* so many entries may lead elsewhere: labels of cases that cannot be */
     DEEPEST = 12,
 };
 
@@ -19,8 +19,8 @@ struct finder {
     struct function *f;
     const struct block *jump; /* the block that ends with it */
     uint32_t *todo;
-    uint8_t *seen; /* by value */
-    uint64_t *entries;
+    uint8_t *seen;     /* by value */
+    uint64_t *entries; /* MOST_ENTRIES before what is at the constant address, and behind it */
     uint32_t path[DEEPEST];
     unsigned depth;
 };
@@ -121,42 +121,58 @@ static bool leads(const struct finder *g, uint64_t target)
     return false;
 }
 
-/* Whole addresses that the dynamic linker makes of those in the file; others stay 0. How many there are up to the last. */
-static uint32_t read_words(const struct finder *g, uint64_t at)
+struct extent {
+    int64_t from, to; /* numbers of entries, from that at the constant address on */
+};
+
+static void widen(struct extent *e, int64_t n)
 {
-    const struct image *m = g->f->code->image;
-    uint32_t count = 0;
-    for (uint32_t s = 0; s < g->jump->succ_count; s++) {
-        uint64_t start = g->f->blocks[g->jump->succ[s]].start, n;
-        for (size_t k = image_pointers_from(m, start);
-             k < m->pointer_count && m->pointers[k].value == start; k++) {
-            n = (m->pointers[k].place - at) / 8;
-            if (!m->pointers[k].relative || m->pointers[k].place < at || n >= MOST_ENTRIES ||
-                (m->pointers[k].place - at) % 8 != 0)
-                continue;
-            if (n >= count)
-                memset(g->entries + count, 0, (n + 1 - count) * sizeof *g->entries);
-            g->entries[n] = start;
-            count = n >= count ? (uint32_t)n + 1 : count;
-        }
-    }
-    return count;
+    e->from = n < e->from ? n : e->from;
+    e->to = n >= e->to ? n + 1 : e->to;
 }
 
-static uint32_t read_numbers(const struct finder *g, uint64_t at, unsigned bytes)
+/* Whole addresses that the dynamic linker makes of those in the file; others stay 0. */
+static struct extent read_words(const struct finder *g, uint64_t at)
 {
     const struct image *m = g->f->code->image;
-    uint32_t count = 0;
-    uint64_t target;
-    for (uint32_t n = 0; n < MOST_ENTRIES && n < count + GAP; n++) {
-        if (!image_is_constant(m, at + (uint64_t)n * bytes, bytes))
-            break;
-        g->entries[n] = 0;
-        memcpy(&g->entries[n], image_at(m, at + (uint64_t)n * bytes, bytes), bytes);
-        if (target_of(g, g->entries[n], &target) && leads(g, target))
-            count = n + 1;
+    struct extent e = {0, 0};
+    memset(g->entries, 0, 2 * MOST_ENTRIES * sizeof *g->entries);
+    for (uint32_t s = 0; s < g->jump->succ_count; s++) {
+        uint64_t start = g->f->blocks[g->jump->succ[s]].start;
+        for (size_t k = image_pointers_from(m, start);
+             k < m->pointer_count && m->pointers[k].value == start; k++) {
+            int64_t away = (int64_t)(m->pointers[k].place - at);
+            if (!m->pointers[k].relative || away % 8 != 0 || away / 8 < -MOST_ENTRIES ||
+                away / 8 >= MOST_ENTRIES || !image_is_set_once(m, m->pointers[k].place, 8))
+                continue;
+            g->entries[away / 8 + MOST_ENTRIES] = start;
+            widen(&e, away / 8);
+        }
     }
-    return count;
+    return e;
+}
+
+static struct extent read_numbers(const struct finder *g, uint64_t at, unsigned bytes)
+{
+    const struct image *m = g->f->code->image;
+    struct extent e = {0, 0};
+    for (int step = 1; step >= -1; step -= 2) {
+        int64_t last = step > 0 ? -1 : 0;
+        for (int64_t n = last + step;
+             n >= -MOST_ENTRIES && n < MOST_ENTRIES && (n - last) * step <= GAP; n += step) {
+            uint64_t place = at + (uint64_t)n * bytes, target,
+                     *entry = &g->entries[n + MOST_ENTRIES];
+            if (!image_is_constant(m, place, bytes))
+                break;
+            *entry = 0;
+            memcpy(entry, image_at(m, place, bytes), bytes);
+            if (!target_of(g, *entry, &target) || !leads(g, target))
+                continue;
+            widen(&e, n);
+            last = n;
+        }
+    }
+    return e;
 }
 
 /* Of jumps that have an entry in common, the longer one. */
@@ -195,18 +211,22 @@ static void look_at_load(struct finder *g, uint32_t load)
     struct constant_table t = {.bytes = (uint8_t)(x->bits / 8)};
     uint32_t address = x->kind == V_TABLE ? x->args[0] : (uint32_t)x->constant - 1;
     unsigned images = 0;
-    if ((x->kind == V_LOAD && x->constant == 0) || x->bits > 64 || x->bits < 8 ||
-        (t.bytes & (t.bytes - 1)) != 0 || !add_constants(f, address, 0, &t.address, &images) ||
-        images != m->dynamic_type)
+    if ((x->kind == V_LOAD && x->constant == 0) || (x->bits != 32 && x->bits != 64) ||
+        !add_constants(f, address, 0, &t.address, &images) || images != m->dynamic_type)
         return;
     t.image = t.bytes == 8 && m->dynamic_type;
     if (t.image && !(image_is_set_once(m, t.address, 8) && is_plain(g)))
         return;
-    t.count = t.image ? read_words(g, t.address) : read_numbers(g, t.address, t.bytes);
+    uint64_t target, astray = skel_astray(t.bytes);
+    if (!t.image && (!target_of(g, astray, &target) || leads(g, target)))
+        return;
+    struct extent e = t.image ? read_words(g, t.address) : read_numbers(g, t.address, t.bytes);
+    t.count = (uint32_t)(e.to - e.from);
     if (t.count < 2)
         return;
+    t.address += (uint64_t)e.from * t.bytes;
     t.entries = arena_take(f->arena, t.count * sizeof *t.entries);
-    memcpy(t.entries, g->entries, t.count * sizeof *t.entries);
+    memcpy(t.entries, g->entries + MOST_ENTRIES + e.from, t.count * sizeof *t.entries);
     set_table(f, load, &t);
 }
 
@@ -244,7 +264,7 @@ void constants_find(struct function *f)
         if (g.jump->end != END_TABLE)
             continue;
         if (g.entries == NULL) {
-            g.entries = arena_take(f->arena, MOST_ENTRIES * sizeof *g.entries);
+            g.entries = arena_take(f->arena, 2 * MOST_ENTRIES * sizeof *g.entries);
             mark_others(&g);
         }
         follow(&g, f->decisions[k].value);

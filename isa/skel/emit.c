@@ -232,6 +232,21 @@ void emit_not(struct emit *e, unsigned reg)
     emit_byte(e, 0xd0 | (reg & 7));
 }
 
+void emit_swap(struct emit *e, unsigned reg)
+{
+    emit_byte(e, rex(true, 0, 0, reg));
+    emit_bytes(e, (const uint8_t[]){0x0f, (uint8_t)(0xc8 | (reg & 7))}, 2);
+}
+
+size_t emit_unless_below(struct emit *e, unsigned reg, uint32_t n)
+{
+    emit_byte(e, rex(true, 0, 0, reg));
+    emit_bytes(e, (const uint8_t[]){0x81, (uint8_t)(0xf8 | (reg & 7))}, 2); /* cmp */
+    emit_number(e, n, 4);
+    emit_bytes(e, (const uint8_t[]){0x0f, 0x83, 0, 0, 0, 0}, 6); /* jae */
+    return e->bytes - 4;
+}
+
 void emit_move(struct emit *e, unsigned to, unsigned from)
 {
     emit_byte(e, rex(true, from, 0, to));

@@ -69,6 +69,10 @@ size_t emit_place(struct emit *e, unsigned to);
 /* The 32 bits at base + index * 4, with their sign. */
 void emit_load_indexed(struct emit *e, unsigned to, unsigned base, unsigned index);
 void emit_not(struct emit *e, unsigned reg);
+/* The order of its bytes is turned round. */
+void emit_swap(struct emit *e, unsigned reg);
+/* Changes flags: where the register is not below that, unsigned, the code goes to what emit_link() says of the place returned. */
+size_t emit_unless_below(struct emit *e, unsigned reg, uint32_t n);
 void emit_move(struct emit *e, unsigned to, unsigned from);
 void emit_jump_register(struct emit *e, unsigned reg);
 void emit_push(struct emit *e, unsigned reg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which general registers still matter where: code that is put between a function's instructions may change the others. */
+ * Which general registers, and whether the flags, still matter where: code that is put between a function's instructions may change the others. */
 #ifndef REGTRACE_ISA_SKEL_LIVE_H
 #define REGTRACE_ISA_SKEL_LIVE_H
 
@@ -10,6 +10,9 @@ struct live {
     struct function *f;
     uint16_t *uses, *kills; /* by instruction */
     uint16_t *in;           /* by block: those that matter as it is entered */
+    uint8_t *flags;         /* by instruction: 1 it uses some of the flags, 2 it changes all */
+    bool *
+        flags_in; /* by block: they matter as it is entered. No call, nor return, hands them over */
     /* The function writes them itself. Others may hold what its caller knows that it keeps, whatever the ABI says: compilers look
      * into the functions that they call (gcc's -fipa-ra). */
     uint16_t written;

@@ -114,7 +114,7 @@ const char *const skel_prelude[] = {
     "#define TAIL(function, to) do { s->image = image; s->entered++; s->left = function; s->stack "
     "= "
     "to; return 2; } while (0)",
-    "/* A jump that leads to no block of its function. */",
+    "/* A jump that leads to no block of its function: there the recording ends. */",
     "#define LOST(pc) do { s->lost(s, pc); return 1; } while (0)",
     "/* isa/skel/lanes.h: which elements of a vector's operand are accessed. */",
     "static void skeleton_lanes(struct skeleton *s, u64 pc, u8 kind, unsigned bytes, unsigned how, "
@@ -172,19 +172,21 @@ const char *const skel_prelude[] = {
     "    return (x & ~(zx(bits, ~0ull) << at)) | zx(bits, part) << at;",
     "}",
     "static inline u64 extract(unsigned bits, unsigned at, u64 x) { return zx(bits, x >> at); }",
-    "/* So far behind the begin of a table that has so many bytes; 0 where it is in none of its "
-    "entries. */",
+    "/* So far behind the begin of a table that has so many bytes; where it is in none of its "
+    "entries what skel_astray() says (isa/skel/skel.h). */",
     "static inline u64 entry(const void *table, u64 size, unsigned bytes, u64 at)",
     "{",
     "    u64 n = 0;",
-    "    if (at < size && at % bytes == 0)",
-    "        __builtin_memcpy(&n, (const u8 *)table + at, bytes);",
+    "    if (at >= size || at % bytes != 0)",
+    "        return bytes == 4 ? 0x7fffffff : ~0ull >> 1;",
+    "    __builtin_memcpy(&n, (const u8 *)table + at, bytes);",
     "    return n;",
     "}",
+    "/* Of an image: 0 where it is in none, or nothing is known of it. */",
     "static inline u64 word(const void *table, u64 size, unsigned bytes, u64 at, u64 image)",
     "{",
-    "    u64 n = entry(table, size, bytes, at);",
-    "    return n != 0 ? image + n : 0;",
+    "    u64 n = at < size ? entry(table, size, bytes, at) : 0;",
+    "    return n != 0 && n != ~0ull >> 1 ? image + n : 0;",
     "}",
     "static inline int below(unsigned bits, u64 a, u64 b) { return zx(bits, a) < zx(bits, b); }",
     "static inline int less(unsigned bits, u64 a, u64 b)",

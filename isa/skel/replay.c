@@ -23,6 +23,7 @@ struct host {
     struct replay *r;
     struct rt_error *e;
     int status;
+    bool sink_failed;
     jmp_buf out;
     uint64_t before; /* bytes of the stream that stood before those in `input` */
     struct skeleton s;
@@ -44,6 +45,7 @@ static void flush(struct skeleton *s)
     h->r->accesses += count;
     s->out = h->buffer;
     if (rc != 0) {
+        h->sink_failed = true;
         rt_error_set(h->e, "the trace cannot be written: %s", strerror(rc));
         stop(h, -rc);
     }
@@ -114,9 +116,12 @@ __attribute__((noreturn)) static void deep(struct skeleton *s)
     stop(h, -EINVAL);
 }
 
+/* Whoever recorded has met it too, and has ended the stretch there. */
 __attribute__((noreturn)) static void lost(struct skeleton *s, unsigned long long pc)
 {
     struct host *h = s->host;
+    if (take(s, 1) == TOKEN_END && s->in == s->in_end && !refill(s))
+        stop(h, 0);
     rt_error_set(h->e, "the jump at 0x%llx leads where no skeleton goes on", pc);
     stop(h, -EINVAL);
 }
@@ -169,9 +174,11 @@ static int run(struct host *h)
     if (setjmp(h->out) == 0)
         while (call(&h->s) == 0)
             continue;
-    if (h->status == 0 && setjmp(h->out) == 0)
+    /* What goes before damage is told as well. */
+    int status = h->status;
+    if (!h->sink_failed && setjmp(h->out) == 0)
         flush(&h->s);
-    return h->status;
+    return status != 0 ? status : h->status;
 }
 
 static uintptr_t find_stack_end(void)

@@ -301,6 +301,12 @@ bool loops_dominates(const struct function *f, uint32_t a, uint32_t b);
 /* Is block b in that loop? */
 bool loops_holds(const struct function *f, uint32_t loop, int32_t inner);
 void values_build(struct function *f);
+/* What stands for an entry of so many bytes (4, 8) beyond its table. */
+static inline uint64_t skel_astray(unsigned bytes)
+{
+    return bytes == 4 ? INT32_MAX : INT64_MAX;
+}
+
 /* Makes a V_TABLE of what jumps load from tables. */
 void constants_find(struct function *f);
 /* What a V_TABLE is, of an address of the file and without the image's load address; false: not known. */

@@ -286,11 +286,8 @@ static void put_table(struct writer *w, uint32_t block, const struct decision *d
                       d->recorded ? k : w->f->blocks[b->succ[k]].start);
         put_edge(w, block, b->succ[k]);
     }
-    if (d->recorded)
-        (void)fputs("    default: return 1;\n    }\n", w->out);
-    else
-        (void)fprintf(w->out, "    default: LOST(0x%" PRIx64 ");\n    }\n",
-                      w->f->instructions[b->first + b->count - 1].at);
+    (void)fprintf(w->out, "    default: LOST(0x%" PRIx64 ");\n    }\n",
+                  w->f->instructions[b->first + b->count - 1].at);
 }
 
 /* Of the call at `at`, or of the jump that ends the block; to: what each is put into, with its register's number. */

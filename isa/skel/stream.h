@@ -10,7 +10,7 @@
  *     elements of a vector's operand alone, the registers that say which (lanes.h); where it is a call, the tokens until it has returned;
  *     recorded values that it has left, by number;
  *   - at its end: if the outcome is recorded, a byte with the number of the successor that it went to, the first of those that begin
- *     there; of tables two bytes.
+ *     there; of tables two bytes, and the number of successors where it goes elsewhere: there the stream ends.
  * Calls, and jumps out of a function, to functions that are called directly (direct.h) have no tokens: what is called stands in their place,
  * without its own token, without the stack pointer, which is where the call has put its return address, and without what callers know; of that, what
  * this caller cannot compute comes before it (struct argument), by number of the register. No TOKEN_RESUME follows.

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Jumps through tables that lead where their function's analysis may find nothing: labels kept in variables, several tables in one function, jumps that
+ * compilers have merged; and one that flags cross, and registers that matter to places which nobody finds alone. */
+#include <stdio.h>
+
+#define APART __attribute__((noinline, noclone))
+#define KEEP APART __attribute__((used))
+
+static long m[32];
+
+KEEP void open_window(void)
+{
+    __asm__ volatile("nop; nop; nop; nop; nop");
+}
+
+KEEP void close_window(void)
+{
+    __asm__ volatile("nop; nop; nop; nop; nop");
+}
+
+/* Two tables, a plain one and one that counts. */
+KEEP long two(const unsigned char *c, int counts)
+{
+    static const void *const plain[] = {&&p0, &&p1, &&p2, &&end};
+    static const void *const counting[] = {&&t0, &&t1, &&t2, &&end};
+    long n = 0;
+#define NEXT                                                                                       \
+    do {                                                                                           \
+        if (n & 8)                                                                                 \
+            goto *plain[*c++];                                                                     \
+        else                                                                                       \
+            goto *counting[*c++];                                                                  \
+    } while (0)
+    if (counts)
+        goto *counting[*c++];
+    goto *plain[*c++];
+p0:
+    m[0]++;
+    n += 3;
+    NEXT;
+p1:
+    m[1] ^= n;
+    n += 5;
+    NEXT;
+p2:
+    m[2] += m[1];
+    n -= 1;
+    NEXT;
+t0:
+    m[4]++;
+    m[0]++;
+    n += 3;
+    NEXT;
+t1:
+    m[5]++;
+    m[1] ^= n;
+    n += 5;
+    NEXT;
+t2:
+    m[6]++;
+    m[2] += m[1];
+    n += 1;
+    NEXT;
+end:
+    return n;
+}
+
+/* A table that is filled as the program runs, and a label in a variable. */
+KEEP long kept(long n, void ***keep)
+{
+    static void *t[3];
+    long s = 0;
+    void *next;
+    if (!t[0]) {
+        t[0] = &&one;
+        t[1] = &&other;
+        t[2] = &&third;
+    }
+    *keep = t;
+    goto *t[n % 3];
+one:
+    m[8] += s;
+    s += 3;
+    next = &&first;
+    if (n > 5)
+        next = &&second;
+    m[9]++;
+    goto *next;
+other:
+    m[10] += s;
+    if (n-- > 0)
+        goto *(*keep)[n % 3];
+    return s;
+third:
+    m[11] ^= s;
+    s--;
+    m[12]++;
+    if (n-- > 0)
+        goto *(*keep)[n % 3];
+    return s;
+first:
+    m[13]++;
+    m[14] += m[13];
+    if (n-- > 0)
+        goto *(*keep)[n % 3];
+    return s;
+second:
+    m[14]++;
+    m[13] ^= 2;
+    if (n-- > 0)
+        goto *(*keep)[n % 3];
+    return s;
+}
+
+/* What the comparison before says is less than the table has: entries 2 and 3 need rdx, rcx, r8 and the carry flag, which the others change at once. */
+long crossed(long index, long *to);
+__asm__(".text\n"
+        ".globl crossed\n"
+        ".type crossed, @function\n"
+        "crossed:\n"
+        "    cmp $1, %rdi\n"
+        "    ja 8f\n"
+        "8:  mov $3, %edx\n"
+        "    mov $5, %ecx\n"
+        "    mov $7, %r8d\n"
+        "    mov $9, %r9d\n"
+        "    mov $11, %r10d\n"
+        "    mov $13, %r11d\n"
+        "    xor %eax, %eax\n"
+        "    lea 9f(%rip), %rax\n"
+        "    movslq (%rax,%rdi,4), %rdi\n"
+        "    add %rax, %rdi\n"
+        "    stc\n"
+        "    jmp *%rdi\n"
+        "    .section .rodata\n"
+        "    .balign 4\n"
+        "9:  .long 10f-9b, 11f-9b, 12f-9b, 13f-9b\n"
+        "    .text\n"
+        "10: adc $0, %rsi\n"
+        "    xor %eax, %eax\n"
+        "    xor %edx, %edx\n"
+        "    xor %ecx, %ecx\n"
+        "    xor %r8d, %r8d\n"
+        "    addq $1, -1(%rsi)\n"
+        "    ret\n"
+        "11: sbb %rax, %rax\n"
+        "    xor %edx, %edx\n"
+        "    xor %ecx, %ecx\n"
+        "    xor %r8d, %r8d\n"
+        "    xor %r9d, %r9d\n"
+        "    sub %rax, 8(%rsi)\n"
+        "    ret\n"
+        "12: mov $0, %eax\n"
+        "    adc %rdx, %rax\n"
+        "    lea (%rax,%rcx), %rax\n"
+        "    lea (%rax,%r8), %rax\n"
+        "    lea (%rax,%r9), %rax\n"
+        "    lea (%rax,%r10), %rax\n"
+        "    lea (%rax,%r11), %rax\n"
+        "    add %rax, 16(%rsi)\n"
+        "    ret\n"
+        "13: sbb %rax, %rax\n"
+        "    lea (%rax,%rdx), %rax\n"
+        "    add %rax, 24(%rsi)\n"
+        "    add %rcx, 32(%rsi)\n"
+        "    ret\n"
+        ".size crossed, .-crossed\n");
+
+int main(void)
+{
+    static unsigned char code[200];
+    void **labels;
+    long s = 0;
+    for (int i = 0; i < 199; i++)
+        code[i] = (unsigned char)((i * 7 + i / 5) % 3);
+    code[199] = 3;
+    open_window();
+    s += two(code, 1) + two(code, 0);
+    s += kept(41, &labels) + kept(9, &labels);
+    for (int i = 0; i < 12; i++)
+        s += crossed(i & 3, m + 16);
+    close_window();
+    for (int i = 0; i < 32; i++)
+        s = s * 31 + m[i];
+    printf("%ld\n", s);
+    return 0;
+}
