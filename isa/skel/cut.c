@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define NEVER (UINT64_C(1) << 60)
+/* More than all that blocks can cost together (often.c). */
+#define NEVER (UINT64_C(1) << 62)
 
 /* Each node is two: edges come into 2 * n and go out of 2 * n + 1. */
 struct edge {

@@ -5,6 +5,8 @@
 #include "isa/skel/skel.h"
 
 enum { TURNS = 32, DEEPEST = 6, ONCE = 1 << 10 };
+/* Loops that are entered anywhere have copies of blocks that lead to each other in all ways. */
+#define MOST (UINT64_C(1) << 40)
 
 static bool holds(const struct function *f, int32_t loop, uint32_t block)
 {
@@ -40,7 +42,7 @@ const uint64_t *often_guess(const struct function *f)
         bool head = b->loop != SKEL_NONE && f->loops[b->loop].head == block;
         if (head && f->loops[b->loop].depth <= DEEPEST)
             sum *= TURNS;
-        often[block] = sum > TURNS ? sum : TURNS;
+        often[block] = sum > MOST ? MOST : sum > TURNS ? sum : TURNS;
     }
     return often;
 }

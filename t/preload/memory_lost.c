@@ -65,6 +65,49 @@ end:
     return n;
 }
 
+/* One of two tables: loops that are entered at each of their places. */
+KEEP long chosen(const unsigned char *c, int counts)
+{
+    static const void *const plain[] = {&&p0, &&p1, &&p2, &&end};
+    static const void *const counting[] = {&&t0, &&t1, &&t2, &&end};
+    const void *const *table = counts ? counting : plain;
+    long n = 0;
+    goto *table[*c++];
+p0:
+    m[0]++;
+    n += 3;
+    goto *table[*c++];
+p1:
+    m[1] ^= n;
+    n += 5;
+    goto *table[*c++];
+p2:
+    m[2] += m[1];
+    n -= 1;
+    if (n & 8)
+        table = counting;
+    goto *table[*c++];
+t0:
+    m[4]++;
+    m[0]++;
+    n += 3;
+    goto *table[*c++];
+t1:
+    m[5]++;
+    m[1] ^= n;
+    n += 5;
+    if (n & 16)
+        table = plain;
+    goto *table[*c++];
+t2:
+    m[6]++;
+    m[2] += m[1];
+    n += 1;
+    goto *table[*c++];
+end:
+    return n;
+}
+
 /* A table that is filled as the program runs, and a label in a variable. */
 KEEP long kept(long n, void ***keep)
 {
@@ -175,7 +218,7 @@ int main(void)
         code[i] = (unsigned char)((i * 7 + i / 5) % 3);
     code[199] = 3;
     open_window();
-    s += two(code, 1) + two(code, 0);
+    s += two(code, 1) + two(code, 0) + chosen(code, 1) + chosen(code, 0);
     s += kept(41, &labels) + kept(9, &labels);
     for (int i = 0; i < 12; i++)
         s += crossed(i & 3, m + 16);
