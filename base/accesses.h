@@ -20,9 +20,11 @@ enum accesses_kind {
     ACCESSES_STRETCH = 'S',   /* pc, address, bytes: struct accesses_whose */
     ACCESSES_CONTINUED = 'C', /* likewise, where another's accesses stood between */
     ACCESSES_END =
-        'E', /* pc: accesses of the stretch; address: functions entered in it; bytes: enum memory_end, or ACCESSES_OPEN */
+        'E', /* pc: accesses of the stretch; address: functions entered in it; bytes: enum memory_end, ACCESSES_MISSING or ACCESSES_OPEN */
 };
 
+#define ACCESSES_MISSING                                                                           \
+    254u /* with its window, but in it places of functions could not be recorded */
 #define ACCESSES_OPEN 255u /* the thread or process ended before the stretch did */
 
 struct accesses_record {

@@ -16,7 +16,7 @@
 
 #define CLONE_PATTERN_ROOM 1024u
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 11
+#define CLONES_VERSION 12
 
 struct clones_head {
     char magic[8];
@@ -86,7 +86,7 @@ enum clone_question_kind {
     CLONE_ASK_AT,     /* of what stands there, wherever one comes from */
 };
 
-/* Whoever asks one at a time; 0 bytes are an answer too: there can be none. */
+/* Whoever asks one at a time; 0 bytes are an answer too: what is there is not meant. */
 struct clone_question {
     uint32_t kind, image;
     uint64_t address; /* of the image's file */
@@ -99,8 +99,9 @@ struct clone_question {
 
 struct clone_answer {
     uint64_t address;
-    uint32_t bytes; /* of the file, which follows */
-    uint32_t zero;
+    uint32_t bytes; /* of what follows: the file, or ... */
+    uint32_t
+        none; /* not 0: ... in words, with a NUL, what it would be of, and why there can be none */
 };
 
 #endif

@@ -11,6 +11,7 @@ struct late_slot {
     _Atomic uint64_t key; /* the address and what was asked; 0: free */
     uintptr_t code;       /* where to go; 0: there is none */
     uint32_t process;     /* whose recordings know its number: a forked child asks anew */
+    bool refused;         /* its function is meant, and is not recorded from there on */
 };
 
 struct late_clones {
@@ -23,7 +24,8 @@ struct late_clones {
     bool told; /* the helper knows the image */
 };
 
-#define LATE_CODE ((size_t)16 << 20)
+/* Each has the rest of its function, with a table for each jump of which little is known: megabytes of one that has many. */
+#define LATE_CODE ((size_t)64 << 20)
 #define LATE_PLACES ((size_t)1 << 20)
 #define LATE_SLOTS ((size_t)1 << 16) /* a power of two */
 #define LATE_MOST (LATE_SLOTS / 2)

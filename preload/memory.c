@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "isa/skel/stream.h"
 #include "preload/interpose.h"
 #include "preload/memory_file.h"
 #include "preload/memory_frames.h"
@@ -112,6 +113,18 @@ static void begin(const struct recorder_thread *t)
     }
     result.end = MEMORY_CLOSED;
     clone_slots[CLONE_ENTER] = 1;
+}
+
+void memory_missing(uintptr_t at)
+{
+    struct __attribute__((packed)) {
+        uint8_t token;
+        uint64_t at;
+    } said = {TOKEN_MISSING, at};
+    uint64_t mask = sys_block_signals();
+    if (is_open() && clone_slots[CLONE_ENTER] != 0)
+        memory_file_put(files[level], &said, sizeof said);
+    sys_restore_signals(mask);
 }
 
 static void close_stretch(unsigned n, enum memory_end how, uint64_t at)

@@ -393,6 +393,14 @@ uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer)
     return start;
 }
 
+void memory_file_put(struct memory_file *f, const void *bytes, size_t n)
+{
+    if (written(f) + n > PIECE)
+        *f->pointer = memory_file_more(f, (uintptr_t)*f->pointer);
+    memcpy((void *)(uintptr_t)*f->pointer, bytes, n); /* NOLINT: the file's memory */
+    *f->pointer += n;
+}
+
 void memory_file_close(struct memory_file *f)
 {
     (void)sys_call6(SYS_munmap, (long)(f->at - MEMORY_PAGE), MEMORY_LOG + GUARD, 0, 0, 0, 0);

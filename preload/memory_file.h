@@ -32,6 +32,8 @@ uint64_t memory_file_at(const struct memory_file *f);
 uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at, bool whole);
 /* Is that where its bytes are written, or behind? */
 bool memory_file_has(const struct memory_file *f, uintptr_t at);
+/* These bytes are recorded too, fewer than 64; not while a clone writes. */
+void memory_file_put(struct memory_file *f, const void *bytes, size_t n);
 /* There is no more room at `pointer`: where to go on instead. */
 uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer);
 /* The thread ends: it is gone. */

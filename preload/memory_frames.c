@@ -116,11 +116,19 @@ void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
 
 /* --- in ------------------------------------------------------------------------------------------------------------- */
 
+static void say_missing(uintptr_t at, enum clone_question_kind kind)
+{
+    if (probe_clone_refused(at, kind))
+        memory_missing(at);
+}
+
 static bool redirect(uintptr_t *back)
 {
     uintptr_t clone = probe_clone_behind(*back);
     if (clone != 0)
         *back = clone;
+    else
+        say_missing(*back, CLONE_ASK_BEHIND);
     return clone != 0;
 }
 
@@ -145,6 +153,7 @@ static void enter_target(struct memory_flight *to)
         to->target = clone;
         return;
     }
+    say_missing(to->target, CLONE_ASK_BEHIND);
     walk_begin_return(&w, (uintptr_t *)to->stack - 1, to->kept); /* NOLINT: the thread's stack */
     w.r[WALK_RETURN] = to->target;
     redirect_callers(&w);
@@ -164,6 +173,7 @@ void memory_enter_late(const struct memory_interrupted *i)
             uc->uc_mcontext.gregs[REG_RIP] = (greg_t)clone;
             return;
         }
+        say_missing(i->at, CLONE_ASK_AT);
         walk_begin_context(&w, uc);
     } else {
         if (i->entered && redirect((uintptr_t *)i->stack)) /* NOLINT: the thread's stack */
@@ -177,10 +187,12 @@ void memory_enter_late(const struct memory_interrupted *i)
 void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6])
 {
     uintptr_t clone = probe_clone_at(clone_slots[CLONE_TARGET]);
-    if (clone != 0)
+    if (clone != 0) {
         clone_slots[CLONE_TARGET] = clone;
-    else
-        memory_enter_leaving(stack, kept);
+        return;
+    }
+    say_missing(clone_slots[CLONE_TARGET], CLONE_ASK_AT);
+    memory_enter_leaving(stack, kept);
 }
 
 void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6])

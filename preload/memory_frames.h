@@ -30,4 +30,7 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6]);
 /* A late clone leaves for CLONE_TARGET: whoever called is entered. */
 void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6]);
 
+/* What stands there is meant, and has no clone: it is missing, and the recording says so. Clones are between functions, as tokens are. */
+void memory_missing(uintptr_t at);
+
 #endif

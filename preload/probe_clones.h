@@ -41,6 +41,8 @@ uintptr_t probe_clone_leave(uintptr_t at);
  * where they are not known: from handlers too, with signals blocked. */
 uintptr_t probe_clone_behind(uintptr_t back);
 uintptr_t probe_clone_at(uintptr_t at);
+/* Of what neither of these has: is its function meant, so that something is missing from there on? */
+bool probe_clone_refused(uintptr_t at, enum clone_question_kind kind);
 /* What is known already, by general registers alone. *ask: it is not, and may be had. */
 uintptr_t probe_clone_known(uintptr_t at, enum clone_question_kind kind, bool *ask);
 

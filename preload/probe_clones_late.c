@@ -149,15 +149,26 @@ static bool put_question(struct clones_image *m, const struct clone_question *q)
            helper_put(&helper, q, sizeof *q, ANSWER_MS) == 0;
 }
 
-/* The file's bytes, in `received`; 0: there is none. False: no answer will come. */
-static bool exchange(struct clones_image *m, const struct clone_question *q, size_t *bytes)
+/* Its bytes are in `received`. False: none will come. */
+static bool exchange(struct clones_image *m, const struct clone_question *q, struct clone_answer *a)
 {
-    struct clone_answer a;
-    if (!put_question(m, q) || helper_get(&helper, &a, sizeof a, ANSWER_MS) != 0 ||
-        a.address != q->address || a.bytes > RECEIVED)
+    if (!put_question(m, q) || helper_get(&helper, a, sizeof *a, ANSWER_MS) != 0 ||
+        a->address != q->address || a->bytes > RECEIVED)
         return false;
-    *bytes = a.bytes;
-    return a.bytes == 0 || helper_get(&helper, received, a.bytes, ANSWER_MS) == 0;
+    return a->bytes == 0 || helper_get(&helper, received, a->bytes, ANSWER_MS) == 0;
+}
+
+/* Each place is asked for once. */
+static void say_refused(const char *what)
+{
+    enum { MOST = 16 };
+    static unsigned said;
+    if (said++ < MOST)
+        log_detail(LOG_ERROR,
+                   said < MOST ? "memory traces lack what a function does from a place on"
+                               : "memory traces lack what a function does from a place on (further "
+                                 "ones are not named)",
+                   what);
 }
 
 /* --- putting in ------------------------------------------------------------------------------------------------------ */
@@ -205,22 +216,39 @@ static uintptr_t put_in(struct clones_image *m, const struct clones_image *file,
     return code + file->functions[0].code;
 }
 
-static uintptr_t make(struct clones_image *m, struct clone_question *q)
+static void say_no_room(const struct clones_image *m, uint64_t address)
+{
+    char what[256];
+    (void)snprintf(what, sizeof what, "0x%llx of %.160s (there is no room left for copies)",
+                   (unsigned long long)address, m->path);
+    say_refused(what);
+}
+
+static uintptr_t make(struct clones_image *m, struct clone_question *q, bool *refused)
 {
     static struct clones_image file;
-    size_t bytes = 0;
+    struct clone_answer a;
+    *refused = true;
     q->number = clones_take_numbers(1);
     if (!start())
         return 0;
-    if (!exchange(m, q, &bytes)) {
+    if (!exchange(m, q, &a)) {
         (void)give_up("functions that had been entered before their window are recorded from the "
                       "next call on: regtrace-skel has ended, or does not answer");
         return 0;
     }
-    if (bytes == 0 || !clones_parse(received, bytes, &file))
+    *refused = a.bytes != 0;
+    if (a.none != 0 && *refused) {
+        received[a.bytes - 1] = '\0';
+        say_refused((const char *)received);
+    }
+    if (a.none != 0 || a.bytes == 0 || !clones_parse(received, a.bytes, &file))
         return 0;
     /* The skeleton has its number by itself; what the clone records is a number of its file. */
     uintptr_t code = put_in(m, &file, 0);
+    *refused = code == 0;
+    if (code == 0)
+        say_no_room(m, q->address);
     return code != 0 && q->kind == CLONE_ASK_BEHIND ? code + CLONE_LATE_BEGIN : code;
 }
 
@@ -238,7 +266,7 @@ static uintptr_t ask(uintptr_t at, enum clone_question_kind kind)
         struct late_slot *s = clones_late_slot(m, at - m->bias, kind);
         q = (struct clone_question){
             .kind = kind, .image = (uint32_t)(m - clones_images), .address = at - m->bias};
-        code = make(m, &q);
+        code = make(m, &q, &s->refused);
         m->late.slots_used += atomic_load(&s->key) == 0;
         s->code = code;
         s->process = process.pid;
@@ -253,6 +281,16 @@ static uintptr_t late(uintptr_t at, enum clone_question_kind kind)
     bool unknown;
     uintptr_t code = probe_clone_known(at, kind, &unknown);
     return unknown ? ask(at, kind) : code;
+}
+
+/* Whoever could not be asked for may have been meant. */
+bool probe_clone_refused(uintptr_t at, enum clone_question_kind kind)
+{
+    bool unknown;
+    const struct clones_image *m = clones_image_of(at);
+    if (m == NULL || probe_clone_known(at, kind, &unknown) != 0)
+        return false;
+    return unknown || clones_late_slot(m, at - m->bias, kind)->refused;
 }
 
 uintptr_t probe_clone_behind(uintptr_t back)

@@ -123,13 +123,25 @@ static bool is_inside(const struct building *b, uint64_t target)
            (b->f->claims != NULL && !code_has(b->f->claims, target)); /* stripped of its name */
 }
 
+/* What only jumps lead to whose targets nobody knows has not been decoded beforehand: there nothing is known of what stands behind a call either,
+ * and it is code like the call. */
+static bool is_unknown(const struct function *f, uint64_t at, uint64_t next)
+{
+    const struct code_range *r = code_range_of(f->code, at);
+    const uint8_t *here = code_at(f->code, at), *there = code_at(f->code, next);
+    return f->cloned && r != NULL && next < r->end && (*here & (CODE_START | CODE_BODY)) == 0 &&
+           (*there & (CODE_START | CODE_BODY)) == 0;
+}
+
 static bool comes_back(const struct function *f, const struct instruction *i)
 {
     const uint8_t *callee = i->form.flow == FLOW_CALL ? code_at(f->code, i->target) : NULL;
     const uint8_t *next = code_at(f->code, i->next);
     if (callee != NULL && (*callee & CODE_NORETURN) != 0)
         return false;
-    return next != NULL && (*next & CODE_START) != 0 && (*next & CODE_PADDING) == 0;
+    if (next == NULL || (*next & (CODE_PADDING | CODE_DATA)) != 0)
+        return false;
+    return (*next & CODE_START) != 0 || is_unknown(f, i->at, i->next);
 }
 
 static bool falls_through(const struct function *f, const struct instruction *i)

@@ -27,7 +27,7 @@ bool opened_wants(const struct opened *o, const char *name, uint64_t start);
 const char *opened_name(const struct opened *o, uint64_t start, char unnamed[32]);
 
 /* One that begins at `start`, in mid-function, for what has been entered before; call: behind that call, 0: behind none. Analysed, where
- * its function is meant and there is something: else `reason` says why not. `name` has room for its name. */
+ * its function is meant and there is something: else `reason` says why not, without `reason_at`. `name` has room for its name. */
 void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uint64_t start,
                  char name[512], struct function *out);
 

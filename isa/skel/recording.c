@@ -165,7 +165,7 @@ static int replay_stretch(struct recording *r, struct rt_error *e)
         .bytes = stretch_bytes(&r->stretch),
         .end = r->stretch.how,
     };
-    r->replay.accesses = r->replay.entered = 0;
+    r->replay.accesses = r->replay.entered = r->replay.missing_count = 0;
     if (rc == 0)
         rc = sink_failed(r->sink->begin(r->sink->context, &s), e);
     if (rc == 0)
@@ -176,8 +176,11 @@ static int replay_stretch(struct recording *r, struct rt_error *e)
     s.known = r->stretch.whole;
     s.bytes = stretch_bytes(&r->stretch);
     s.end = r->stretch.how;
-    const struct recording_sums sums = {r->replay.accesses, r->replay.entered, r->replay.values,
-                                        r->replay.outcomes};
+    if (s.end == MEMORY_CLOSED && r->replay.missing_count != 0)
+        s.end = ACCESSES_MISSING;
+    const struct recording_sums sums = {r->replay.accesses,      r->replay.entered,
+                                        r->replay.values,        r->replay.outcomes,
+                                        r->replay.missing_count, r->replay.missing_first};
     return sink_failed(r->sink->end(r->sink->context, &s, &sums), e);
 }
 

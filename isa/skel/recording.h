@@ -18,6 +18,8 @@ struct recording_stretch {
 /* What was made of it; and read for that, if skeletons are compiled with SKELETON_COUNTS. */
 struct recording_sums {
     uint64_t accesses, entered, values, outcomes;
+    uint64_t missing_count,
+        missing_first; /* times that a place's function was not recorded from there on; the first such */
 };
 
 /* Where accesses go. Functions return 0 or an errno, which ends it all. */

@@ -148,6 +148,12 @@ static int enter(struct host *h, uint32_t n)
     return r->functions[n].run(&h->s);
 }
 
+static void note_missing(struct host *h, uint64_t at)
+{
+    if (h->r->missing_count++ == 0)
+        h->r->missing_first = at;
+}
+
 /* What is called, and what that calls back, until control is back with who called. */
 static int call(struct skeleton *s)
 {
@@ -157,6 +163,7 @@ static int call(struct skeleton *s)
         case TOKEN_END: return 1;
         case TOKEN_RESUME: return 0;
         case TOKEN_ACCESS: access_itself(s); break;
+        case TOKEN_MISSING: note_missing(h, take(s, 8)); break;
         case TOKEN_ENTER:
             if (enter(h, (uint32_t)take(s, 4)) != 0)
                 return 1;

@@ -62,8 +62,9 @@ struct replay {
     void *source_context, *sink_context;
     /* A function that was not compiled is entered: loads it, or -errno with the text. NULL: it is an error. */
     int (*missing)(void *context, struct replay *r, uint32_t number, struct rt_error *e);
-    uint64_t accesses, entered; /* done */
-    uint64_t values, outcomes;  /* read, if skeletons count them */
+    uint64_t accesses, entered;            /* done */
+    uint64_t missing_count, missing_first; /* TOKEN_MISSING: how many, and the place of the first */
+    uint64_t values, outcomes;             /* read, if skeletons count them */
 };
 
 /* 0, or -errno with the text: the stream is damaged (-EINVAL), or what the sink or the source said. Runs on the thread's stack, whose

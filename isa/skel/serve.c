@@ -43,9 +43,9 @@ static bool get(void *to, size_t n)
     return true;
 }
 
-static bool answer(uint64_t address, const void *bytes, size_t n)
+static bool answer(uint64_t address, bool none, const void *bytes, size_t n)
 {
-    struct clone_answer a = {.address = address, .bytes = (uint32_t)n};
+    struct clone_answer a = {.address = address, .bytes = (uint32_t)n, .none = none};
     return sys_write_all(STDIN_FILENO, &a, sizeof a) == 0 &&
            (n == 0 || sys_write_all(STDIN_FILENO, bytes, n) == 0);
 }
@@ -129,41 +129,75 @@ static bool write_skeleton(struct server *s, struct function *f, const struct cl
     return good;
 }
 
-/* The file of clones; NULL: there can be none. */
-static char *make(struct server *s, const struct clone_question *q, size_t *bytes)
-{
-    struct served *m = &s->images[q->image];
+struct made {
     struct function f;
-    struct clones c = {.number = q->number};
+    struct clones clones;
     struct clone_part part;
-    char name[512], *file = NULL;
-    if (!open_image(m))
-        return NULL;
-    m->o.plan = s->plan;
-    uint64_t call = q->kind == CLONE_ASK_BEHIND ? call_before(m->o.code, q->address) : 0;
-    if (call == 0 && q->kind == CLONE_ASK_BEHIND) /* who asks for what is at an address is there */
-        return NULL;
-    opened_late(&m->o, &s->arena, call, q->address, name, &f);
-    if (f.reason == NULL && clones_make(&c, &f, c.number++, &part) == NULL &&
-        write_skeleton(s, &f, q)) {
-        clones_add(&c, &part, true);
-        FILE *out = open_memstream(&file, bytes);
-        if (out != NULL && (clones_put(&c, out) != 0) + (fclose(out) != 0) != 0) {
-            free(file);
-            file = NULL;
-        }
-    }
-    clones_free(&c);
+    char name[512];
+    const char *reason; /* why there is none; NULL: there is one */
+    bool meant;
+};
+
+static void analyse(struct server *s, const struct clone_question *q, enum skel_plan plan,
+                    struct made *k)
+{
+    struct opened *o = &s->images[q->image].o;
+    uint64_t call = q->kind == CLONE_ASK_BEHIND ? call_before(o->code, q->address) : 0;
+    k->meant = q->kind != CLONE_ASK_BEHIND || call != 0; /* who asks for what is there is there */
+    k->reason = "it is behind no call";
+    if (!k->meant)
+        return;
     arena_empty(&s->arena);
+    o->plan = plan;
+    opened_late(o, &s->arena, call, q->address, k->name, &k->f);
+    k->reason = k->f.reason;
+    k->meant = k->reason == NULL || k->f.reason_at != 0;
+    if (k->reason == NULL)
+        k->reason = clones_make(&k->clones, &k->f, q->number, &k->part);
+}
+
+/* What no plan can compute addresses of in mid-function has them recorded, each. */
+static void make(struct server *s, const struct clone_question *q, struct made *k)
+{
+    *k = (struct made){.clones.number = q->number + 1, .reason = "its image cannot be read"};
+    if (!open_image(&s->images[q->image]))
+        return;
+    analyse(s, q, s->plan, k);
+    if (k->reason != NULL && k->meant && s->plan != PLAN_ADDRESSES)
+        analyse(s, q, PLAN_ADDRESSES, k);
+    if (k->reason == NULL && !write_skeleton(s, &k->f, q))
+        k->reason = "its skeleton cannot be written";
+}
+
+/* The file of clones; NULL: no memory. */
+static char *put(struct made *k, size_t *bytes)
+{
+    char *file = NULL;
+    clones_add(&k->clones, &k->part, true);
+    FILE *out = open_memstream(&file, bytes);
+    if (out != NULL && (clones_put(&k->clones, out) != 0) + (fclose(out) != 0) != 0) {
+        free(file);
+        file = NULL;
+    }
     return file;
 }
 
 static bool give_answer(struct server *s, const struct clone_question *q)
 {
+    static struct made k;
+    char why[640];
     size_t bytes = 0;
-    char *file = s->skeletons != NULL ? make(s, q, &bytes) : NULL;
-    bool good = answer(q->address, file, file != NULL ? bytes : 0);
+    if (s->skeletons == NULL)
+        return answer(q->address, false, NULL, 0);
+    make(s, q, &k);
+    char *file = k.reason == NULL ? put(&k, &bytes) : NULL;
+    int n = snprintf(why, sizeof why, "%s (%s)", k.name,
+                     k.reason != NULL ? k.reason : "there is no memory for it");
+    bool good = file != NULL ? answer(q->address, false, file, bytes)
+                             : answer(q->address, k.meant, why, k.meant ? (size_t)n + 1 : 0);
     free(file);
+    clones_free(&k.clones);
+    arena_empty(&s->arena);
     return good;
 }
 

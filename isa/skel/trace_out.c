@@ -168,6 +168,7 @@ static const char *end_of(const struct recording_stretch *s)
         [MEMORY_JUMPED] = ", left by a jump or an exception before its window's end",
         [MEMORY_NO_ROOM] = ", cut off: its file could not grow",
         [MEMORY_AMID] = ", cut off within a function, whose last accesses are missing",
+        [ACCESSES_MISSING] = "",
         [ACCESSES_OPEN] = ", cut off: the thread or process ended in its window, or the file could "
                           "not be written",
     };
@@ -201,6 +202,19 @@ static int begin(void *context, const struct recording_stretch *s)
     return 0;
 }
 
+static int put_missing(struct trace_out *o, const struct recording_sums *sums)
+{
+    int rc = make_room(o);
+    if (rc != 0)
+        return rc;
+    o->used +=
+        (size_t)snprintf(o->buffer + o->used, LINE,
+                         "# %" PRIu64 " times a function was not recorded from a place in it on: "
+                         "the first is 0x%" PRIx64 "\n",
+                         sums->missing_count, sums->missing_first);
+    return 0;
+}
+
 static int end(void *context, const struct recording_stretch *s, const struct recording_sums *sums)
 {
     struct trace_out *o = context;
@@ -223,7 +237,7 @@ static int end(void *context, const struct recording_stretch *s, const struct re
                       sums->outcomes);
     n += snprintf(to + n, LINE - (size_t)n, "%s\n", o->lock >= 0 ? end_of(s) : "");
     o->used += (size_t)n;
-    return 0;
+    return sums->missing_count != 0 ? put_missing(o, sums) : 0;
 }
 
 static int rest(void *context)
