@@ -64,13 +64,14 @@ static bool is_free(const uint8_t *f, unsigned length)
     return true;
 }
 
-/* What programs of users hardly ever do: what decodes so on a guess is data. Zeros are add %al,(%rax). */
-static bool is_odd(const struct form *f)
+/* What programs of users hardly ever do: what decodes so on a guess is data. Zeros are add %al,(%rax); that itself, once, and others of that
+ * opcode (with a REX prefix: other registers) are what `*p += x` is compiled to. */
+static bool is_odd(const struct form *f, const uint8_t *bytes, uint64_t size)
 {
     if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->map != ZYDIS_OPCODE_MAP_DEFAULT)
         return false;
     switch (f->opcode) {
-    case 0x00: return f->mod == 0 && f->reg == 0 && f->rm == 0;
+    case 0x00: return size >= 4 && memcmp(bytes, "\0\0\0", 4) == 0;
     case 0x6c:
     case 0x6d:
     case 0x6e:
@@ -274,7 +275,7 @@ static void walk_run(struct walk *w, uint64_t at)
         const struct form *form = form_found(c->forms, found);
         unsigned length = form_length(found);
         if (length == 0 || (range != NULL && length > range->end - at) ||
-            (w->trial && is_odd(form))) {
+            (w->trial && is_odd(form, s->bytes + n, s->size - n))) {
             give_up(w, &run, at);
             return;
         }
