@@ -44,6 +44,21 @@ static void aim(struct walk *w, uint64_t target)
         push(w->c, w->todo, target);
 }
 
+void code_add_crossing(struct code *c, uint64_t from, uint64_t to)
+{
+    if (image_grow((void **)&c->crossings, c->crossing_count, sizeof *c->crossings) != 0)
+        c->no_memory = true;
+    else
+        c->crossings[c->crossing_count++] = (struct jump_target){from, to};
+}
+
+static void branch(struct walk *w, const struct instruction *i, const struct code_range *range)
+{
+    aim(w, i->target);
+    if (range != NULL && (i->target < range->start || i->target >= range->end))
+        code_add_crossing(w->c, i->at, i->target);
+}
+
 /* Of 8 bytes the first so many, at most all. */
 static uint64_t first_of(unsigned bytes)
 {
@@ -197,8 +212,8 @@ static bool goes_on(struct walk *w, const struct instruction *i, struct run *run
 {
     switch ((enum flow)i->form.flow) {
     case FLOW_NEXT: return true;
-    case FLOW_BRANCH: aim(w, i->target); return true;
-    case FLOW_JUMP: aim(w, i->target); return false;
+    case FLOW_BRANCH: branch(w, i, range); return true;
+    case FLOW_JUMP: branch(w, i, range); return false;
     case FLOW_JUMP_POINTER: code_add(w->c, &w->c->indirect, i->at); return false;
     case FLOW_RETURN:
     case FLOW_END: return false;
@@ -300,15 +315,17 @@ static bool walk(struct code *c, uint64_t root, bool trial)
 {
     struct walk w = {.c = c, .todo = &c->todo, .done = &c->done, .trial = trial};
     size_t indirect = c->indirect.count, maybe = c->maybe.count;
+    uint64_t runs = c->runs;
     c->todo.count = c->done.count = 0;
     aim(&w, root);
-    while (c->todo.count > 0 && !w.contradiction && !c->no_memory)
+    for (; c->todo.count > 0 && !w.contradiction && !c->no_memory; c->runs++)
         walk_run(&w, c->todo.at[--c->todo.count]);
     if (w.contradiction) {
         for (size_t i = 0; i < c->done.count; i++)
             drop(c, c->done.at[i]);
         c->indirect.count = indirect;
         c->maybe.count = maybe;
+        c->runs = runs;
     }
     return !w.contradiction;
 }
