@@ -142,16 +142,17 @@ static bool follow_table(struct code *c, struct jump *j, const struct table *t)
     return n != 0;
 }
 
-/* cmp $N, or and $N, with a register or memory. */
-static bool compares(const struct instruction *i, uint64_t *limit)
+/* cmp $N, or and $N, with a register or memory; or sub $N whose flags alone are meant, as clang does it without optimisation. */
+static bool compares(const struct instruction *i, bool branch_next, uint64_t *limit)
 {
     const struct form *f = &i->form;
     if (f->map != ZYDIS_OPCODE_MAP_DEFAULT || f->imm_size == 0)
         return false;
     bool group = (f->opcode == 0x80 || f->opcode == 0x81 || f->opcode == 0x83) &&
-                 (f->reg == 7 || f->reg == 4);
+                 (f->reg == 7 || f->reg == 4 || (f->reg == 5 && branch_next));
+    bool sub = branch_next && (f->opcode == 0x2c || f->opcode == 0x2d);
     *limit = instruction_immediate(i);
-    return (group || f->opcode == 0x3c || f->opcode == 0x3d) && *limit < MOST_ENTRIES;
+    return (group || sub || f->opcode == 0x3c || f->opcode == 0x3d) && *limit < MOST_ENTRIES;
 }
 
 /* The number of entries that a comparison before that instruction leaves; 0: none is seen. */
@@ -161,11 +162,12 @@ static uint64_t bound_before(const struct code *c, const struct instruction *at,
     uint64_t limit;
     bool branch = false;
     for (unsigned steps = 0; steps < LOOK_BACK; steps++) {
+        bool branch_next = i.form.flow == FLOW_BRANCH;
         uint64_t before = code_before(c, i.at, floor);
         if (before == 0 || !code_decode(c, before, &i))
             break;
         branch = branch || i.form.flow == FLOW_BRANCH;
-        if (compares(&i, &limit) && (branch || i.form.reg == 4))
+        if (compares(&i, branch_next, &limit) && (branch || i.form.reg == 4))
             return limit + 1;
     }
     return 0;

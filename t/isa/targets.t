@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Where jumps through registers lead, where several ways lead to them (compilers merge computed gotos): all of it is found, or the jump's
-# targets are not known; labels that programs keep.
+# targets are not known; labels that programs keep; tables whose bound is told by a subtraction.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -162,11 +162,32 @@ broken_c:
     .balign 8
 8:  .quad broken_a, broken_b, broken_c
     .text
+    /* As clang -O0 compares; behind the table lies what would lead into an instruction. */
+    begin subtracted
+    mov %rdi, %rax
+    sub $1, %rax
+    ja 3f
+    mov %rdi, %rax
+    lea 8f(%rip), %rcx
+    movslq (%rcx,%rax,4), %rax
+    add %rcx, %rax
+    jmp *%rax
+3:  ret
+    label subtracted_a, 1
+    label subtracted_b, 2
+9:  movabs $0x0006060606060606, %rax
+    ret
+    end subtracted
+    .section .rodata
+    .balign 4
+8:  .long subtracted_a-8b, subtracted_b-8b
+    .long 9b-8b+4
 E2
 gcc -shared -nostdlib -o moved.so moved.S || exit 99
 is "$(found chosen ./moved.so)" "chosen_a chosen_b chosen_c chosen_d" "one of two tables of distances: both"
 is "$(found kept ./moved.so)" "kept_a kept_b kept_c" "labels before add %al, (%r8)"
 is "$(found broken ./moved.so)" "a jump whose targets are not known" "a label that is no code: not known"
+is "$(found subtracted ./moved.so)" "subtracted_a subtracted_b" "a subtraction bounds a table"
 
 # What compilers make of it, against the processor.
 cat >goto.c <<'E2'
