@@ -31,6 +31,8 @@ enum { CODE_SLACK = 8 };
 
 struct code_range {
     uint64_t start, end;
+    uint64_t
+        in_vain; /* instructions that guesses from within it have led to, and a contradiction took back */
     bool wild;   /* something in it may jump to places that were not found */
     bool wanted; /* to be decoded, where not all is */
 };

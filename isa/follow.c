@@ -12,6 +12,9 @@ struct walk {
     bool trial, contradiction;
 };
 
+/* So many times a function's bytes, in instructions, its trials may be in vain together. */
+enum { MOST_IN_VAIN = 4, FEW_IN_VAIN = 65536 };
+
 /* One straight run of instructions. */
 struct run {
     uint64_t begin;
@@ -340,5 +343,14 @@ bool code_try(struct code *c, uint64_t root)
     const uint8_t *f = code_at(c, root);
     if (f == NULL || (*f & (CODE_BODY | CODE_DATA)) != 0)
         return false;
-    return walk(c, root, true);
+    if ((*f & CODE_START) != 0)
+        return true;
+    /* Each guess may lead through most of a function to the same contradiction. */
+    struct code_range *r = code_range_of(c, root);
+    if (r != NULL && r->in_vain > FEW_IN_VAIN + MOST_IN_VAIN * (r->end - r->start))
+        return false;
+    bool is_code = walk(c, root, true);
+    if (!is_code && r != NULL)
+        r->in_vain += c->done.count;
+    return is_code;
 }

@@ -189,6 +189,15 @@ is "$(found kept ./moved.so)" "kept_a kept_b kept_c" "labels before add %al, (%r
 is "$(found broken ./moved.so)" "a jump whose targets are not known" "a label that is no code: not known"
 is "$(found subtracted ./moved.so)" "subtracted_a subtracted_b" "a subtraction bounds a table"
 
+# Guesses that all come to the same bad end do not cost more than a function of that size may.
+{
+    printf '    .include "asm.inc"\n    .text\n    begin guessed\n    ret\n    .balign 16\n'
+    printf '    .rept 40000\n    endbr64\n    lea 8(%%rax,%%rcx,4), %%rax\n    lea 8(%%rax,%%rcx,4), %%rax\n    nop\n    nop\n    .endr\n    .byte 6, 6\n    end guessed\n'
+} >guessed.S
+gcc -shared -nostdlib -o guessed.so guessed.S || exit 99
+run 8 "$SKEL" --summary guessed.so
+is "$status" 0 "40000 guesses that are none, in time"
+
 # What compilers make of it, against the processor.
 cat >goto.c <<'E2'
 #include <stdio.h>
