@@ -315,29 +315,14 @@ struct code *code_finish(struct code *c)
     return NULL;
 }
 
-static struct code *open_all(const struct image *m, bool keep_jumps)
+struct code *code_open(const struct image *m)
 {
     struct code *c = code_begin(m);
     if (c == NULL)
         return NULL;
-    c->keep_jumps = keep_jumps;
     follow_known(c);
-    while (code_follow_tables(c))
-        continue;
+    code_follow_computed(c);
     return code_finish(c);
-}
-
-struct code *code_open(const struct image *m)
-{
-    return open_all(m, false);
-}
-
-struct code *code_open_jumps(const struct image *m)
-{
-    struct code *c = open_all(m, true);
-    if (c != NULL)
-        code_sort_jumps(c);
-    return c;
 }
 
 void code_close(struct code *c)
@@ -356,6 +341,9 @@ void code_close(struct code *c)
     free(c->words.at);
     free(c->lea_list);
     free(c->jump_targets);
+    free(c->computed);
+    free(c->crossings);
+    free(c->lost.at);
     free(c->todo.at);
     free(c->done.at);
     forms_close(c->forms);

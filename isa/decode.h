@@ -31,6 +31,8 @@ enum { CODE_SLACK = 8 };
 
 struct code_range {
     uint64_t start, end;
+    uint64_t
+        in_vain; /* instructions that guesses from within it have led to, and a contradiction took back */
     bool wild;   /* something in it may jump to places that were not found */
     bool wanted; /* to be decoded, where not all is */
 };
@@ -83,6 +85,16 @@ struct jump_target {
     uint64_t at, target;
 };
 
+/* A jump through a register, or to what an index chooses in memory; how its targets were found. */
+struct computed {
+    uint64_t at;
+    bool table_like; /* what it jumps to was computed, as far as was seen straight above it */
+    bool found;      /* there stands a table as well */
+    bool labels;     /* it may lead to all labels of its function whose addresses are kept */
+    bool doubtful;   /* when last looked at, not all that it leads to was known */
+    bool lost;       /* so it stays */
+};
+
 struct code {
     const struct image *image;
     struct forms *forms;
@@ -100,10 +112,17 @@ struct code {
     struct address_stack todo, done; /* of what is being followed */
     struct addresses
         behind_calls; /* where only a part is decoded: places behind what may be a call that was asked for */
-    struct jump_target *jump_targets; /* if keep_jumps: by `at`, then by target, each once */
+    struct computed *computed;
+    size_t computed_count;
+    struct addresses lost;      /* of those that are */
+    uint64_t runs, runs_joined; /* stretches of code followed; by when joins were looked at last */
+    unsigned rounds;            /* how often they were */
+    bool joined;                /* they were */
+    struct jump_target *crossings; /* branches from one range into the midst of another */
+    size_t crossing_count;
+    struct jump_target *jump_targets; /* once sorted: by `at`, then by target, each once */
     size_t jump_target_count;
     struct code_counts counts;
-    bool keep_jumps;
     bool partial; /* only wanted ranges are decoded */
     bool no_memory;
 };
@@ -117,8 +136,6 @@ struct code *code_open(const struct image *m) RT_MUST_CHECK;
  * those behind direct calls of the callees, where the caller is a known function. */
 struct code *code_open_part(const struct image *m, struct addresses *places,
                             struct callees *callees) RT_MUST_CHECK;
-/* As code_open(), and c->jump_targets are kept. */
-struct code *code_open_jumps(const struct image *m) RT_MUST_CHECK;
 /* Of the jump at that place, how many. */
 size_t code_targets_of(const struct code *c, uint64_t at, const struct jump_target **first);
 void code_close(struct code *c);
@@ -165,6 +182,11 @@ unsigned code_named(const struct code *c, const struct instruction *i, struct na
 /* Targets of the jumps in c->indirect; true where something new was followed. */
 bool code_follow_tables(struct code *c);
 void code_sort_jumps(struct code *c);
+void code_add_crossing(struct code *c, uint64_t from, uint64_t to);
+/* What else these jumps lead to where several ways lead to them, and whether that is all; true where anything new was found. */
+bool code_follow_joins(struct code *c);
+/* Both, until there is nothing new. */
+void code_follow_computed(struct code *c);
 /* Who comes into the first bytes of these places, behind the first: jumps of code that is not decoded are marked. In `uses` are
  * put the operands of such code that name where a table may begin that leads there. */
 void code_find_jumps(struct code *c, const struct addresses *places, struct lea_list *uses);

@@ -12,6 +12,9 @@ struct walk {
     bool trial, contradiction;
 };
 
+/* So many times a function's bytes, in instructions, its trials may be in vain together. */
+enum { MOST_IN_VAIN = 4, FEW_IN_VAIN = 65536 };
+
 /* One straight run of instructions. */
 struct run {
     uint64_t begin;
@@ -44,6 +47,21 @@ static void aim(struct walk *w, uint64_t target)
         push(w->c, w->todo, target);
 }
 
+void code_add_crossing(struct code *c, uint64_t from, uint64_t to)
+{
+    if (image_grow((void **)&c->crossings, c->crossing_count, sizeof *c->crossings) != 0)
+        c->no_memory = true;
+    else
+        c->crossings[c->crossing_count++] = (struct jump_target){from, to};
+}
+
+static void branch(struct walk *w, const struct instruction *i, const struct code_range *range)
+{
+    aim(w, i->target);
+    if (range != NULL && (i->target < range->start || i->target >= range->end))
+        code_add_crossing(w->c, i->at, i->target);
+}
+
 /* Of 8 bytes the first so many, at most all. */
 static uint64_t first_of(unsigned bytes)
 {
@@ -64,13 +82,14 @@ static bool is_free(const uint8_t *f, unsigned length)
     return true;
 }
 
-/* What programs of users hardly ever do: what decodes so on a guess is data. Zeros are add %al,(%rax). */
-static bool is_odd(const struct form *f)
+/* What programs of users hardly ever do: what decodes so on a guess is data. Zeros are add %al,(%rax); that itself, once, and others of that
+ * opcode (with a REX prefix: other registers) are what `*p += x` is compiled to. */
+static bool is_odd(const struct form *f, const uint8_t *bytes, uint64_t size)
 {
     if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->map != ZYDIS_OPCODE_MAP_DEFAULT)
         return false;
     switch (f->opcode) {
-    case 0x00: return f->mod == 0 && f->reg == 0 && f->rm == 0;
+    case 0x00: return size >= 4 && memcmp(bytes, "\0\0\0", 4) == 0;
     case 0x6c:
     case 0x6d:
     case 0x6e:
@@ -196,8 +215,8 @@ static bool goes_on(struct walk *w, const struct instruction *i, struct run *run
 {
     switch ((enum flow)i->form.flow) {
     case FLOW_NEXT: return true;
-    case FLOW_BRANCH: aim(w, i->target); return true;
-    case FLOW_JUMP: aim(w, i->target); return false;
+    case FLOW_BRANCH: branch(w, i, range); return true;
+    case FLOW_JUMP: branch(w, i, range); return false;
     case FLOW_JUMP_POINTER: code_add(w->c, &w->c->indirect, i->at); return false;
     case FLOW_RETURN:
     case FLOW_END: return false;
@@ -274,7 +293,7 @@ static void walk_run(struct walk *w, uint64_t at)
         const struct form *form = form_found(c->forms, found);
         unsigned length = form_length(found);
         if (length == 0 || (range != NULL && length > range->end - at) ||
-            (w->trial && is_odd(form))) {
+            (w->trial && is_odd(form, s->bytes + n, s->size - n))) {
             give_up(w, &run, at);
             return;
         }
@@ -299,15 +318,17 @@ static bool walk(struct code *c, uint64_t root, bool trial)
 {
     struct walk w = {.c = c, .todo = &c->todo, .done = &c->done, .trial = trial};
     size_t indirect = c->indirect.count, maybe = c->maybe.count;
+    uint64_t runs = c->runs;
     c->todo.count = c->done.count = 0;
     aim(&w, root);
-    while (c->todo.count > 0 && !w.contradiction && !c->no_memory)
+    for (; c->todo.count > 0 && !w.contradiction && !c->no_memory; c->runs++)
         walk_run(&w, c->todo.at[--c->todo.count]);
     if (w.contradiction) {
         for (size_t i = 0; i < c->done.count; i++)
             drop(c, c->done.at[i]);
         c->indirect.count = indirect;
         c->maybe.count = maybe;
+        c->runs = runs;
     }
     return !w.contradiction;
 }
@@ -322,5 +343,14 @@ bool code_try(struct code *c, uint64_t root)
     const uint8_t *f = code_at(c, root);
     if (f == NULL || (*f & (CODE_BODY | CODE_DATA)) != 0)
         return false;
-    return walk(c, root, true);
+    if ((*f & CODE_START) != 0)
+        return true;
+    /* Each guess may lead through most of a function to the same contradiction. */
+    struct code_range *r = code_range_of(c, root);
+    if (r != NULL && r->in_vain > FEW_IN_VAIN + MOST_IN_VAIN * (r->end - r->start))
+        return false;
+    bool is_code = walk(c, root, true);
+    if (!is_code && r != NULL)
+        r->in_vain += c->done.count;
+    return is_code;
 }

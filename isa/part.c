@@ -43,8 +43,7 @@ static void follow_wanted(struct code *c)
     for (size_t i = 0; i < m->landing_pad_count; i++)
         if (code_is_wanted(c, m->landing_pads[i]))
             code_follow(c, m->landing_pads[i]);
-    while (code_follow_tables(c))
-        continue;
+    code_follow_computed(c);
 }
 
 /* Functions that have a table which may lead into these places; where that is in no function, or none that is seen to be executed,

@@ -214,8 +214,7 @@ void code_sweep(struct code *c)
     uint64_t main = code_find_main(c);
     if (main != 0)
         code_follow(c, main);
-    while (code_follow_tables(c))
-        continue;
+    code_follow_computed(c);
     try_pointers(c);
     for (size_t i = 0; i < c->code_refs.count; i++)
         try_address(c, c->code_refs.at[i], false);
@@ -224,8 +223,7 @@ void code_sweep(struct code *c)
         (void)code_try(c, c->maybe.at[i]);
     if (!c->partial)
         try_marks(c);
-    while (code_follow_tables(c))
-        continue;
+    code_follow_computed(c);
     c->forms->guessing = true;
     mark_targets(c, &c->code_refs);
     mark_targets(c, &c->words);

@@ -6,7 +6,7 @@
  *
  * How many entries there are is known from the comparison before (cmp $N; ja). Without one the table ends where an entry leaves
  * the function or would land inside of an instruction, or where the next thing begins that an instruction names. */
-#include "isa/decode.h"
+#include "isa/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,6 @@ struct table {
     uint64_t base;    /* what distances count from; most often the table itself */
     uint64_t entries; /* as compared before; 0: not known */
     bool absolute;
-};
-
-struct jump {
-    const struct instruction *i;
-    const struct code_range *range;
-    bool table_like; /* what is jumped to was computed */
-    bool found;
 };
 
 /* The end of what may be one table: the next thing named by an instruction. */
@@ -80,10 +73,15 @@ static uint64_t count_entries(const struct code *c, const struct jump *j, const 
     return n > 1 ? n : 0;
 }
 
-static void keep(struct code *c, const struct jump *j, uint64_t target)
+static void note_crossing(struct code *c, const struct jump *j, uint64_t target)
 {
-    if (!c->keep_jumps)
-        return;
+    if (j->range != NULL && (target < j->range->start || target >= j->range->end))
+        code_add_crossing(c, j->i->at, target);
+}
+
+void tables_keep(struct code *c, const struct jump *j, uint64_t target)
+{
+    note_crossing(c, j, target);
     if (image_grow((void **)&c->jump_targets, c->jump_target_count, sizeof *c->jump_targets) != 0)
         c->no_memory = true;
     else
@@ -129,41 +127,59 @@ static bool follow_table(struct code *c, struct jump *j, const struct table *t)
     for (uint64_t i = 0; i < n && entry(c, t, i, &target); i++) {
         if (n == t->entries)
             code_follow(c, target);
-        else
-            (void)code_try(c, target);
-        keep(c, j, target);
+        else if (!code_try(c, target))
+            n = i; /* what lies behind the table */
+        if (i < n)
+            tables_keep(c, j, target);
     }
     /* The comparison may have been of something else. Whole addresses inside of the function tell themselves. */
     for (uint64_t i = n; n != 0 && t->absolute && entry(c, t, i, &target); i++)
         if (!plausible(c, j, target, false) || !code_try(c, target))
             break;
         else
-            keep(c, j, target);
+            tables_keep(c, j, target);
     c->counts.tables += n != 0;
     return n != 0;
 }
 
-/* cmp $N, or and $N, with a register or memory. */
-static bool compares(const struct instruction *i, uint64_t *limit)
+/* cmp $N, or and $N, with a register or memory; or sub $N whose flags alone are meant, as clang does it without optimisation. */
+static bool compares(const struct instruction *i, bool branch_next, uint64_t *limit)
 {
     const struct form *f = &i->form;
     if (f->map != ZYDIS_OPCODE_MAP_DEFAULT || f->imm_size == 0)
         return false;
     bool group = (f->opcode == 0x80 || f->opcode == 0x81 || f->opcode == 0x83) &&
-                 (f->reg == 7 || f->reg == 4);
+                 (f->reg == 7 || f->reg == 4 || (f->reg == 5 && branch_next));
+    bool sub = branch_next && (f->opcode == 0x2c || f->opcode == 0x2d);
     *limit = instruction_immediate(i);
-    return (group || f->opcode == 0x3c || f->opcode == 0x3d) && *limit < MOST_ENTRIES;
+    return (group || sub || f->opcode == 0x3c || f->opcode == 0x3d) && *limit < MOST_ENTRIES;
 }
 
-/* A load of the table at a fixed address: a 32-bit displacement, an index times 8, no base. */
-static bool loads_absolute(const struct code *c, const struct instruction *i)
+/* The number of entries that a comparison before that instruction leaves; 0: none is seen. */
+static uint64_t bound_before(const struct code *c, const struct instruction *at, uint64_t floor)
+{
+    struct instruction i = *at;
+    uint64_t limit;
+    bool branch = false;
+    for (unsigned steps = 0; steps < LOOK_BACK; steps++) {
+        bool branch_next = i.form.flow == FLOW_BRANCH;
+        uint64_t before = code_before(c, i.at, floor);
+        if (before == 0 || !code_decode(c, before, &i))
+            break;
+        branch = branch || i.form.flow == FLOW_BRANCH;
+        if (compares(&i, branch_next, &limit) && (branch || i.form.reg == 4))
+            return limit + 1;
+    }
+    return 0;
+}
+
+bool tables_loads_absolute(const struct code *c, const struct instruction *i)
 {
     return !c->image->dynamic_type && i->form.has_sib && i->form.scale == 3 && i->form.base == 5 &&
            i->form.mod == 0 && image_segment_of(c->image, instruction_displacement(i)) != NULL;
 }
 
-/* The register that an instruction writes, of those that end up in a jump; 16: another. */
-static unsigned writes(const struct instruction *i, bool *computes)
+unsigned tables_writes(const struct instruction *i, bool *computes)
 {
     const struct form *f = &i->form;
     unsigned r = (unsigned)(f->rex_r << 3 | f->reg), b = (unsigned)(f->rex_b << 3 | f->rm);
@@ -198,35 +214,49 @@ static void look_back(struct code *c, struct jump *j)
     unsigned wanted = f->mod == 3 ? (unsigned)(f->rex_b << 3 | f->rm) : 16;
     struct table candidates[6], absolute = {.absolute = true};
     unsigned n = 0;
-    uint64_t entries = 0, limit, floor = j->range != NULL ? j->range->start : 0;
-    bool written = false, computes = false, branch = false;
+    uint64_t floor = j->range != NULL ? j->range->start : 0;
+    uint64_t entries = bound_before(c, j->i, floor);
+    bool written = false, computes = false;
     struct instruction i = *j->i;
-    if (loads_absolute(c, &i))
+    if (tables_loads_absolute(c, &i))
         absolute.at = instruction_displacement(&i);
     j->table_like = wanted == 16;
     for (unsigned steps = 0; steps < LOOK_BACK; steps++) {
         uint64_t before = code_before(c, i.at, floor);
         if (before == 0 || !code_decode(c, before, &i))
             break;
-        if (wanted < 16 && !written && writes(&i, &computes) == wanted) {
+        if (wanted < 16 && !written && tables_writes(&i, &computes) == wanted) {
             written = true;
             j->table_like = computes;
-            if (loads_absolute(c, &i))
+            if (tables_loads_absolute(c, &i))
                 absolute.at = instruction_displacement(&i);
         }
         if (i.form.lea && i.form.relative && n < sizeof candidates / sizeof *candidates)
             candidates[n++] = (struct table){.at = i.memory, .base = i.memory};
-        branch = branch || i.form.flow == FLOW_BRANCH;
-        if (entries == 0 && compares(&i, &limit) && (branch || i.form.reg == 4))
-            entries = limit + 1;
     }
     absolute.entries = entries;
     if (absolute.at != 0)
         j->found = follow_table(c, j, &absolute);
+    j->labels = j->found && !image_is_constant(c->image, absolute.at, 8);
     for (unsigned k = 0; k < n && !j->found && j->table_like; k++) {
         candidates[k].entries = entries;
         j->found = follow_table(c, j, &candidates[k]);
     }
+}
+
+bool tables_follow_load(struct code *c, struct jump *j, const struct instruction *load)
+{
+    struct table t = {.at = instruction_displacement(load), .absolute = true};
+    t.entries = bound_before(c, load, j->range->start);
+    return follow_table(c, j, &t);
+}
+
+bool tables_follow_lea(struct code *c, struct jump *j, const struct instruction *load,
+                       uint64_t table)
+{
+    struct table t = {.at = table, .base = table};
+    t.entries = bound_before(c, load, j->range->start);
+    return follow_table(c, j, &t);
 }
 
 static void sort_leas(struct code *c)
@@ -269,7 +299,7 @@ static struct lea_list leas_of(struct code *c, const struct code_range *r)
 }
 
 /* The address of the table may have been computed at the function's begin, far away; and distances may count from a label. */
-static void look_everywhere(struct code *c, struct jump *j)
+void tables_look_everywhere(struct code *c, struct jump *j)
 {
     struct lea_list list = leas_of(c, j->range);
     for (size_t k = 0; k < list.count; k++) {
@@ -292,27 +322,6 @@ static void look_everywhere(struct code *c, struct jump *j)
     free(list.at);
 }
 
-/* Labels whose addresses a program keeps (computed goto), in words that the dynamic linker adjusts or at a fixed address. */
-static void look_in_words(struct code *c, struct jump *j)
-{
-    unsigned inside = 0;
-    size_t low = 0, high = c->words.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->words.at[middle] <= j->range->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < c->words.count && c->words.at[low] < j->range->end; low++) {
-        bool is_code = code_try(c, c->words.at[low]);
-        inside += is_code;
-        if (is_code)
-            keep(c, j, c->words.at[low]);
-    }
-    j->found = j->found || inside > 1;
-}
-
 /* jmp *word(%rip): a function that the dynamic linker or the program stores there; or a label of this one. */
 static void look_at_word(struct code *c, const struct instruction *i)
 {
@@ -328,6 +337,40 @@ static void look_at_word(struct code *c, const struct instruction *i)
     }
 }
 
+/* Words of data that are addresses within the function: labels that a program keeps. Which jumps lead there is for joins.c to say. */
+static bool try_words(struct code *c, const struct code_range *range)
+{
+    unsigned inside = 0;
+    for (size_t k = code_above(&c->words, range->start);
+         k < c->words.count && c->words.at[k] < range->end; k++)
+        inside += code_try(c, c->words.at[k]);
+    return inside > 1;
+}
+
+static void note_computed(struct code *c, const struct jump *j)
+{
+    if (image_grow((void **)&c->computed, c->computed_count, sizeof *c->computed) != 0)
+        c->no_memory = true;
+    else
+        c->computed[c->computed_count++] = (struct computed){
+            .at = j->i->at, .table_like = j->table_like, .found = j->found, .labels = j->labels};
+}
+
+static void look_at_jump(struct code *c, struct instruction *i)
+{
+    struct jump j = {.i = i, .range = code_range_of(c, i->at)};
+    /* A function of a table in memory: jmp *24(%rax). */
+    if (i->form.mod != 3 && !i->form.has_sib)
+        return;
+    look_back(c, &j);
+    if (j.table_like && !j.found && j.range != NULL && !try_words(c, j.range))
+        tables_look_everywhere(c, &j);
+    if (j.range != NULL)
+        note_computed(c, &j);
+    else
+        c->counts.unresolved += j.table_like && !j.found;
+}
+
 bool code_follow_tables(struct code *c)
 {
     size_t count = c->indirect.count;
@@ -338,29 +381,22 @@ bool code_follow_tables(struct code *c)
         struct instruction i;
         if (!code_decode(c, c->indirect.at[k], &i))
             continue;
-        if (i.form.relative) {
+        if (i.form.relative)
             look_at_word(c, &i);
-            continue;
-        }
-        struct jump j = {.i = &i, .range = code_range_of(c, i.at)};
-        /* A function of a table in memory: jmp *24(%rax). */
-        if (i.form.mod != 3 && !i.form.has_sib)
-            continue;
-        look_back(c, &j);
-        if (j.table_like && !j.found && j.range != NULL)
-            look_in_words(c, &j);
-        if (j.table_like && !j.found && j.range != NULL)
-            look_everywhere(c, &j);
-        if (!j.table_like || j.found)
-            continue;
-        c->counts.unresolved++;
-        struct code_range *range = code_range_of(c, i.at);
-        if (range != NULL)
-            range->wild = true;
+        else
+            look_at_jump(c, &i);
     }
     if (count != 0)
         memmove(c->indirect.at, c->indirect.at + count,
                 (c->indirect.count - count) * sizeof *c->indirect.at);
     c->indirect.count -= count;
     return c->indirect.count != 0 || c->counts.tables != tables;
+}
+
+void code_follow_computed(struct code *c)
+{
+    do {
+        while (code_follow_tables(c))
+            continue;
+    } while (code_follow_joins(c));
 }

@@ -20,7 +20,7 @@ int opened_open(struct opened *o, const char *path, const char *pattern, struct 
         opened_close(o);
         return -ENOENT;
     }
-    o->code = code_open_jumps(o->image);
+    o->code = code_open(o->image);
     if (o->code == NULL) {
         rt_error_set(e, "no memory left");
         opened_close(o);

@@ -463,7 +463,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "SKELETON_PLAN: skeleton, registers or addresses\n");
         return 2;
     }
-    if (m == NULL || (argc == 7 && !stream_open(argv + 4)) || (code = code_open_jumps(m)) == NULL) {
+    if (m == NULL || (argc == 7 && !stream_open(argv + 4)) || (code = code_open(m)) == NULL) {
         fprintf(stderr, "skeleton IMAGE BIAS FILE [ENTERED|FUNCTIONS STREAM TRACE]: %s\n", e.text);
         return 2;
     }
