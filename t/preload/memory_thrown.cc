@@ -251,8 +251,8 @@ APART static long objects(long n)
 APART static long all(long i)
 {
     return in_a_loop(28) + far(i) + far(1) + nested(i) + nested(i + 1) + nested(i + 2) +
-           amid_another(13 * i) + amid_another(i) + made(i) + made(i + 1) + calls_many(5) +
-           sorted() + objects(15);
+           amid_another(13 * i) + amid_another(i) + made(i) + made(i + 1) + calls_many(2) +
+           sorted() + objects(8);
 }
 
 int main(int argc, char **argv)
@@ -266,7 +266,7 @@ int main(int argc, char **argv)
         s += x;
     }
     try {
-        (void)descend(5);
+        (void)descend(2);
     } catch (...) {
         s++;
     }
