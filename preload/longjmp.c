@@ -69,12 +69,9 @@ static void write_target(jmp_buf env, uintptr_t at)
 #endif
 
 /* A jump to another stack (a coroutine's) says nothing of this one. */
-static void leave_frames(uintptr_t stack)
+static void leave_frames(uintptr_t here, uintptr_t stack)
 {
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     struct recorder_thread *t = &recorder_self;
-    if (!t->in_toolkit)
-        memory_jumped(here, stack);
     if (stack <= here || stack - here >= (64u << 20) || t->in_toolkit)
         return;
     mpi_jumped(t, stack);
@@ -93,7 +90,10 @@ static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
         recorded = process.memory && words[KEPT] != 0 && !recorder_self.in_toolkit;
         if (recorded)
             memory_jump_begins(words[KEPT + 1], words, words[KEPT]);
-        leave_frames(words[KEPT]);
+        uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+        if (!recorder_self.in_toolkit)
+            memory_jumped(here, words[KEPT]);
+        leave_frames(here, words[KEPT]);
     }
     if (recorded) {
         __builtin_memcpy(copy, env, sizeof(jmp_buf));
@@ -136,17 +136,23 @@ PRELOAD_EXPORT void __attribute__((noreturn)) __longjmp_chk(jmp_buf env, int val
 typedef void *catch_function(void *);
 
 /* The caller's own, where libstdc++ came with a module that was opened RTLD_LOCAL. */
-static catch_function *catch_of(const void *caller)
+static void *next_of(const char *name, const void *caller)
 {
-    void *symbol = preload_next("__cxa_begin_catch");
+    void *symbol = preload_next(name);
     Dl_info module;
     if (symbol == NULL && dladdr(caller, &module) != 0 && module.dli_fname != NULL) {
         void *handle = dlopen(module.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
         if (handle != NULL) {
-            symbol = dlsym(handle, "__cxa_begin_catch");
+            symbol = dlsym(handle, name);
             (void)dlclose(handle);
         }
     }
+    return symbol;
+}
+
+static catch_function *catch_of(const void *caller)
+{
+    void *symbol = next_of("__cxa_begin_catch", caller);
     catch_function *function;
     __builtin_memcpy(&function, &symbol, sizeof function);
     return function;
@@ -156,8 +162,26 @@ PRELOAD_EXPORT void *__cxa_begin_catch(void *exception);
 PRELOAD_EXPORT void *__cxa_begin_catch(void *exception)
 {
     catch_function *go = catch_of(__builtin_return_address(0));
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0),
+              stack = (uintptr_t)__builtin_dwarf_cfa();
     if (process.traced)
-        leave_frames((uintptr_t)__builtin_dwarf_cfa());
-    memory_caught();
+        leave_frames(here, stack);
+    if (process.memory && !recorder_self.in_toolkit)
+        memory_caught((uintptr_t)__builtin_return_address(0), here, stack);
     return go(exception);
+}
+
+/* What personality routines call last: the unwinder goes on at a landing pad, of a catch or a destructor. */
+struct _Unwind_Context;
+typedef void go_on_function(struct _Unwind_Context *, uintptr_t);
+
+PRELOAD_EXPORT void _Unwind_SetIP(struct _Unwind_Context *context, uintptr_t at);
+PRELOAD_EXPORT void _Unwind_SetIP(struct _Unwind_Context *context, uintptr_t at)
+{
+    void *symbol = next_of("_Unwind_SetIP", __builtin_return_address(0));
+    go_on_function *go;
+    __builtin_memcpy(&go, &symbol, sizeof go);
+    if (process.traced && process.memory && !recorder_self.in_toolkit)
+        at = memory_throw(at);
+    go(context, at);
 }

@@ -309,17 +309,44 @@ void memory_unwound(uintptr_t at)
         unwound_at = memory_file_at(files[level]);
 }
 
-void memory_caught(void)
+/* What has been recorded until an unwinder left the clones is over; what the program does from here on is not. */
+static void go_on(void)
 {
-    if (unwound_at == 0 || !is_open()) {
-        unwound_at = 0;
-        return;
+    bool open = is_open();
+    if (open && unwound_at != 0) {
+        end(MEMORY_JUMPED, unwound_at);
+        open = false;
     }
-    uint64_t mask = sys_block_signals();
-    end(MEMORY_JUMPED, unwound_at);
-    begin(&recorder_self);
-    if (is_open())
+    if (!open)
+        begin(&recorder_self);
+    if (is_open() && (!open || memory_flight.opened))
         memory_enter_late(&interrupted);
+    unwound_at = 0;
+}
+
+/* memory_thrown has come to the landing pad. */
+void memory_lands(const uintptr_t kept[6], uintptr_t stack)
+{
+    uint64_t mask = sys_block_signals();
+    memory_flight_at(kept, stack);
+    interrupted = (struct memory_interrupted){.stack = stack};
+    leave_stack((uintptr_t)__builtin_frame_address(0), stack);
+    if (wanted || handlers != NULL)
+        go_on();
+    interrupted = (struct memory_interrupted){.stack = 0};
+    sys_restore_signals(mask);
+}
+
+/* By an unwinder that asks nobody where to go on, nothing is left to be done: behind that call the function goes on in a clone. */
+void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
+{
+    if ((!wanted && handlers == NULL) || probe_clones_have(back))
+        return;
+    uint64_t mask = sys_block_signals();
+    leave_stack(from, to);
+    memory_flight.opened = false;
+    if (unwound_at != 0)
+        go_on();
     sys_restore_signals(mask);
 }
 

@@ -38,11 +38,15 @@ bool memory_is_fault(int signo);
 void memory_withhold(void);
 void memory_unblocked(void);
 
-/* A longjmp on its way: it leads to memory_landing (memory_frames.c), and that to where this says then. */
+/* A longjmp on its way: it leads to memory_landing (memory_frames.c), and that to where this says then. Or an exception: it leads to
+ * memory_thrown, where the registers and the stack pointer are those of the landing pad, and that behind memory_lands to memory_landing. */
 struct memory_flight {
     uintptr_t target;
     uintptr_t under_way; /* 0: it is not */
+    uintptr_t pad;       /* of an exception: where the function itself would go on; 0: a longjmp */
     bool from_clone;     /* setjmp was called there */
+    bool is_thrown;      /* it has not come to memory_thrown: kept and stack are not known yet */
+    bool opened;         /* a window has, meanwhile */
     uintptr_t kept[6], stack;
 };
 
@@ -66,8 +70,10 @@ void memory_jumped(uintptr_t from, uintptr_t to);
  * close on the way. Where the jump is to lead instead. */
 void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
 uintptr_t memory_jumps_on(void);
-/* An exception has been caught. */
-void memory_caught(void);
+/* An unwinder is about to go on at that landing pad. Where it is to lead instead. */
+uintptr_t memory_throw(uintptr_t pad);
+/* An exception has been caught by whoever comes back there, from the frames between these stack pointers. */
+void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to);
 /* An unwinder has come to that address. */
 void memory_unwound(uintptr_t at);
 

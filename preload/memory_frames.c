@@ -88,6 +88,31 @@ _Static_assert(offsetof(struct memory_flight, target) == 0 &&
                    offsetof(struct memory_flight, under_way) == 8,
                "as above");
 
+/* Where all exceptions lead: landing pads are given what they need in rax, rdx and the registers that functions keep. */
+void memory_thrown(void);
+__asm__("	.pushsection .text\n"
+        "	.hidden	memory_thrown\n"
+        "	.type	memory_thrown, @function\n"
+        "memory_thrown:\n"
+        "	.cfi_startproc\n"
+        "	.cfi_undefined rip\n"
+        "	.irp	register, rax, rdx, r15, r14, r13, r12, rbp, rbx\n"
+        "	push	%\\register\n"
+        "	.endr\n"
+        "	mov	%rsp, %rdi\n"
+        "	lea	64(%rsp), %rsi\n"
+        "	mov	%rsp, %rbx\n"
+        "	and	$-16, %rsp\n"
+        "	call	memory_lands\n"
+        "	mov	%rbx, %rsp\n"
+        "	.irp	register, rbx, rbp, r12, r13, r14, r15, rdx, rax\n"
+        "	pop	%\\register\n"
+        "	.endr\n"
+        "	jmp	memory_landing\n"
+        "	.cfi_endproc\n"
+        "	.size	memory_thrown, . - memory_thrown\n"
+        "	.popsection\n");
+
 uintptr_t memory_flight_lands(void)
 {
     return (uintptr_t)memory_landing;
@@ -95,7 +120,7 @@ uintptr_t memory_flight_lands(void)
 
 void memory_leave_flight(struct memory_flight *flight)
 {
-    uintptr_t itself = probe_clone_return(flight->target);
+    uintptr_t itself = flight->pad != 0 ? flight->pad : probe_clone_return(flight->target);
     if (itself != 0)
         flight->target = itself;
 }
@@ -106,12 +131,35 @@ void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
     f->under_way = 0;
     atomic_signal_fence(memory_order_seq_cst);
     f->target = at;
+    f->pad = 0;
     f->from_clone = probe_clone_return(at) != 0;
+    f->is_thrown = f->opened = false;
     memcpy(f->kept, kept, sizeof f->kept);
     f->stack = stack;
     memory_leave_flight(f);
     atomic_signal_fence(memory_order_seq_cst);
     f->under_way = 1;
+}
+
+uintptr_t memory_throw(uintptr_t pad)
+{
+    struct memory_flight *f = &memory_flight;
+    f->under_way = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    f->target = f->pad = pad;
+    f->is_thrown = true;
+    f->opened = false;
+    atomic_signal_fence(memory_order_seq_cst);
+    f->under_way = 1;
+    return (uintptr_t)memory_thrown;
+}
+
+/* Signals are blocked. */
+void memory_flight_at(const uintptr_t kept[6], uintptr_t stack)
+{
+    memcpy(memory_flight.kept, kept, sizeof memory_flight.kept);
+    memory_flight.stack = stack;
+    memory_flight.is_thrown = false;
 }
 
 /* --- in ------------------------------------------------------------------------------------------------------------- */
@@ -148,7 +196,11 @@ static void redirect_callers(struct walk *w)
 static void enter_target(struct memory_flight *to)
 {
     struct walk w;
-    uintptr_t clone = probe_clone_behind(to->target);
+    if (to->is_thrown) { /* when it lands */
+        to->opened = true;
+        return;
+    }
+    uintptr_t clone = to->pad != 0 ? probe_clone_at(to->pad) : probe_clone_behind(to->target);
     if (clone != 0) {
         to->target = clone;
         return;
@@ -156,6 +208,7 @@ static void enter_target(struct memory_flight *to)
     say_missing(to->target, CLONE_ASK_BEHIND);
     walk_begin_return(&w, (uintptr_t *)to->stack - 1, to->kept); /* NOLINT: the thread's stack */
     w.r[WALK_RETURN] = to->target;
+    w.interrupted = to->pad != 0;
     redirect_callers(&w);
 }
 

@@ -21,6 +21,10 @@ extern __thread struct memory_flight memory_flight
 uintptr_t memory_flight_lands(void);
 /* ... in no clone. */
 void memory_leave_flight(struct memory_flight *flight);
+/* An exception's has come to the landing pad. */
+void memory_flight_at(const uintptr_t kept[6], uintptr_t stack);
+/* memory.c, called there. */
+void memory_lands(const uintptr_t kept[6], uintptr_t stack) RT_HIDDEN;
 /* What clones' hooks do (probe_clones_hooks.c), kept as above. Late clones return to that place: whoever is there is entered. */
 void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6]);
 /* A jump leads to CLONE_TARGET, or to a clone of what is there; where there is none, whoever called is entered. */

@@ -104,8 +104,16 @@ void memory_jumped(uintptr_t from, uintptr_t to)
     (void)to;
 }
 
-void memory_caught(void)
+void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
 {
+    (void)back;
+    (void)from;
+    (void)to;
+}
+
+uintptr_t memory_throw(uintptr_t pad)
+{
+    return pad;
 }
 
 void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)

@@ -83,11 +83,22 @@ static void child_made(pid_t child)
         (void)recorder_emit(t, EV_FORK, (uint64_t)child, 0);
 }
 
+/* Of a window that was open, whose memory accesses are recorded, nothing is to be missed until the child's first event. */
+static void child_goes_on(void)
+{
+    const struct preload_thread *pt = recorder_self.window_state;
+    if (process.memory && process.traced && processes_vfork_depth == 0 && pt != NULL &&
+        pt->was_recording)
+        (void)recorder_active(&recorder_self);
+}
+
 PRELOAD_EXPORT pid_t fork(void)
 {
     unsigned own = counting_own_begin();
     pid_t child = NEXT(fork)();
     int keep = errno;
+    if (child == 0)
+        child_goes_on();
     child_made(child);
     counting_own_end(own);
     errno = keep;
@@ -103,6 +114,7 @@ PRELOAD_EXPORT pid_t _Fork(void)
     int keep = errno;
     if (child == 0) {
         after_fork_child();
+        child_goes_on();
     } else {
         after_fork_parent();
         child_made(child);
@@ -124,6 +136,7 @@ static int start_clone(void *p)
 {
     struct clone_start s = *(const struct clone_start *)p;
     after_fork_child();
+    child_goes_on();
     struct pmu_inside inside = counting_program_begin();
     int result = s.function(s.argument);
     counting_program_end(inside);

@@ -64,6 +64,17 @@ const char *opened_name(const struct opened *o, uint64_t start, char unnamed[32]
     return s != NULL ? s->name : unnamed;
 }
 
+/* A part that is split off (f.cold has the landing pads of f) is meant with its function. */
+static bool wants_whole(const struct opened *o, const char *name, uint64_t start)
+{
+    char whole[512];
+    const char *part = strstr(name, ".cold");
+    if (part == NULL || !o->has_pattern)
+        return opened_wants(o, name, start);
+    (void)snprintf(whole, sizeof whole, "%.*s", (int)(part - name), name);
+    return image_name_fits(&o->pattern, whole);
+}
+
 void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uint64_t start,
                  char name[512], struct function *out)
 {
@@ -86,7 +97,7 @@ void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uin
     const char *of = opened_name(o, r->start, unnamed);
     (void)snprintf(name, 512, "%.480s+0x%" PRIx64, of, start - r->start);
     out->end = r->end;
-    if (!opened_wants(o, of, r->start))
+    if (!wants_whole(o, of, r->start))
         out->reason = "its function is not meant";
     else
         skel_analyse(out);

@@ -30,6 +30,53 @@ for part in 'forks 5' 'blocked 5' 'signals 10'; do
     # shellcheck disable=SC2086
     same "$part" REGTRACE_MEMORY="$ALL" REGTRACE_CONTROL="$WINDOWS" ./memory $part
 done
+# Children that are forked in a window, which calls nothing that has an event, go on in files of their own.
+cat >forked.c <<'C'
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long cells[64];
+__attribute__((noinline)) static long work(long n)
+{
+    long s = 0;
+    for (long i = 0; i < n; i++)
+        s += cells[i & 63]++;
+    return s;
+}
+__attribute__((noinline)) static pid_t apart(long n)
+{
+    pid_t child = fork();
+    cells[n] += child == 0 ? 100 : 1;
+    return child;
+}
+int main(void)
+{
+    int state = 0;
+    work(10);
+    if (apart(3) == 0) {
+        work(20);
+        if (apart(4) == 0) {
+            work(50);
+            _exit(0);
+        }
+        wait(&state);
+        _exit((int)(cells[3] & 63));
+    }
+    wait(&state);
+    work(30);
+    printf("%d\n", WEXITSTATUS(state));
+    return 0;
+}
+C
+for level in -O0 -O2; do
+    gcc $level -no-pie -fno-pie -o forked forked.c || exit 99
+    for functions in . '^(work|apart)$'; do
+        same "$level, $functions: children" REGTRACE_MEMORY="$functions" ./forked
+        "$REGTRACE" skel replay "$last_trace" >replayed 2>said || diag "$(cat said)"
+        is "$(awk '/^# rank/ { process++ } !/^#/ && $2 != "R" && length($4) < 8 { n[process]++ } END { print n[1], n[2], n[3], process }' replayed)" "41 22 51 3" \
+            "$level, $functions: what they store is recorded"
+    done
+done
 # amid COMPILER WAY EXPECTED CHAIN: windows that open in functions which have been entered before.
 amid() {
     local ALL='^[^l]' WINDOWS=$4
