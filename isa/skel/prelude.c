@@ -8,6 +8,7 @@ const char *const skel_prelude[] = {
     "typedef unsigned char u8;",
     "typedef unsigned short u16;",
     "typedef unsigned u32;",
+    "#define SLOW __attribute__((optimize(\"O1\")))",
     "struct skeleton_access { u64 pc, address; unsigned bytes; u8 kind, zero[3]; };",
     "struct skeleton {",
     "    const u8 *in, *in_end;",

@@ -186,6 +186,16 @@ static void put_entry(const struct skel_source *s, const struct function *f)
     (void)fputs("));\n}\n", s->out);
 }
 
+/* gcc -O2 takes minutes for some of these, -O1 seconds: loops that are entered anywhere, whose blocks all lead to each other. */
+static bool has_many_edges(const struct function *f)
+{
+    enum { MANY = 1000 };
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < f->order_count; k++)
+        count += f->blocks[f->order[k]].succ_count;
+    return count > MANY;
+}
+
 void skel_source_function(struct skel_source *s, struct function *f)
 {
     struct writer w = {.out = s->out, .f = f};
@@ -200,7 +210,7 @@ void skel_source_function(struct skel_source *s, struct function *f)
     (void)fprintf(s->out, " */\n#if !defined(SKELETON_SOME) || defined(SKELETON_%" PRIu32 ")\n",
                   s->number);
     declare_called(&w);
-    (void)fputs("static int ", s->out);
+    (void)fprintf(s->out, "%sstatic int ", has_many_edges(f) ? "SLOW " : "");
     put_inner_name(s, f);
     put_parameters(s->out, f->passed);
     (void)fputs("\n{\n", s->out);
