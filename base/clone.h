@@ -65,6 +65,15 @@ struct clone_fixup {
     uint32_t kind, behind;
 };
 
+/* What stands in a recording between functions: isa/skel/stream.h. */
+enum skel_token {
+    TOKEN_END,   /* the window's end, wherever the thread stood between functions */
+    TOKEN_ENTER, /* and the function's number, 4 bytes; what its plan says, up to its return, a jump out of it, or TOKEN_END */
+    TOKEN_RESUME,  /* a call has come back to who called */
+    TOKEN_ACCESS,  /* by a function without a plan: pc, address (8 each), bytes (2), kind (1) */
+    TOKEN_MISSING, /* what runs from that place on (8) has no plan, and is not recorded, up to what is entered or returned to */
+};
+
 /* From a byte of the code on it stands for what is at that address of the image: before that instruction, or, where a call has come
  * back, behind it. Sorted by `code`. */
 struct clone_place {

@@ -9,9 +9,9 @@
 
 #if defined(__x86_64__)
 
+#include "base/clone.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "isa/skel/stream.h"
 #include "preload/interpose.h"
 #include "preload/memory_file.h"
 #include "preload/memory_frames.h"
@@ -457,25 +457,6 @@ void memory_unblocked(void)
     (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGSEGV, 0, 0, 0);
 }
 
-/* The register that holds the pointer in a store of a clone's (isa/skel/emit.c, lanes.c): behind prefixes and opcode stands ModRM, behind that
- * SIB. Intel's manual, volume 2. */
-static unsigned base_of(const uint8_t *code)
-{
-    enum { OPERAND_16 = 0x66, REPEAT = 0xf3, VEX = 0xc4, EVEX = 0x62, MORE = 0x0f };
-    const uint8_t *modrm;
-    unsigned high;
-    if (*code == VEX || *code == EVEX) {
-        high = (code[1] & 0x20) == 0;
-        modrm = code + (*code == VEX ? 4 : 5);
-    } else {
-        code += *code == OPERAND_16 || *code == REPEAT;
-        high = code[0] & 1; /* REX */
-        modrm = code + (code[1] == MORE ? 3 : 2);
-    }
-    unsigned rm = *modrm & 7;
-    return (rm == 4 ? modrm[1] & 7u : rm) | high << 3;
-}
-
 bool memory_faulted(int signo, const siginfo_t *info, void *context)
 {
     static const uint8_t places[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
@@ -488,7 +469,7 @@ bool memory_faulted(int signo, const siginfo_t *info, void *context)
         !memory_file_has(file, (uintptr_t)info->si_addr))
         return false;
     greg_t *pointer =
-        &uc->uc_mcontext.gregs[places[base_of((const uint8_t *)at)]]; /* NOLINT: code */
+        &uc->uc_mcontext.gregs[places[memory_store_base((const uint8_t *)at)]]; /* NOLINT: code */
     bool was_open = memory_file_is_open(file);
     *pointer = (greg_t)memory_file_more(file, (uintptr_t)*pointer);
     clone_slots[CLONE_RECORDING] = (uint64_t)*pointer;

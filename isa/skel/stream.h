@@ -18,12 +18,6 @@
 #ifndef REGTRACE_ISA_SKEL_STREAM_H
 #define REGTRACE_ISA_SKEL_STREAM_H
 
-enum skel_token {
-    TOKEN_END,   /* the window's end, wherever the thread stood between functions */
-    TOKEN_ENTER, /* and the function's number, 4 bytes; what its plan says, up to its return, a jump out of it, or TOKEN_END */
-    TOKEN_RESUME,  /* a call has come back to who called */
-    TOKEN_ACCESS,  /* by a function without a plan: pc, address (8 each), bytes (2), kind (1) */
-    TOKEN_MISSING, /* what runs from that place on (8) has no plan, and is not recorded, up to what is entered or returned to */
-};
+#include "base/clone.h" /* enum skel_token */
 
 #endif
