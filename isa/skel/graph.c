@@ -170,11 +170,12 @@ static void follow_targets(struct building *b, const struct instruction *i)
         lead(b, i->next);
 }
 
-/* Functions that come back twice, or look at who called. */
+/* Functions that come back twice, or look at who called; those of GCC's unwinder where it is linked into the program. */
 static bool wants_its_caller(const struct function *f, const struct instruction *i)
 {
-    static const char *const names[] = {"vfork",  "getcontext", "swapcontext", "dlsym",
-                                        "dlvsym", "dlopen",     "dlmopen",     "dladdr"};
+    static const char *const names[] = {"vfork",   "getcontext", "swapcontext",
+                                        "dlsym",   "dlvsym",     "dlopen",
+                                        "dlmopen", "dladdr",     "uw_init_context_1"};
     const struct image *m = f->code->image;
     const char *name = NULL;
     if (i->form.flow == FLOW_CALL || i->form.flow == FLOW_JUMP) {

@@ -22,4 +22,13 @@ for compiler in g++ clang++; do
         exact_window "$compiler $level" program "" -
     done
 done
+
+# The unwinder is a part of the program.
+if g++ -std=c++17 -O2 -static-libgcc -static-libstdc++ -o program "$here/memory_thrown.cc" window.o 2>said; then
+    ./program >bare.out
+    REGTRACE_DIR=linked REGTRACE_MEMORY=. LD_PRELOAD="$LIBREGTRACE" ./program >out 2>err
+    is "$? $(cat out err)" "0 $(cat bare.out)" "an unwinder in the program: it prints what it prints without"
+else
+    skip "an unwinder in the program" "$(head -1 said)"
+fi
 done_testing
