@@ -123,8 +123,9 @@ bool code_decode(const struct code *c, uint64_t at, struct instruction *i)
 
 /* --- what is known beforehand --------------------------------------------------------------------------------------------- */
 
-/* Functions of the C and C++ run-time libraries that never come back. */
-static bool never_returns(const char *name)
+/* Functions of the C and C++ run-time libraries that never come back. ours: it is the image's own; names that the language does not reserve may mean
+ * anything then. */
+static bool never_returns(const char *name, bool ours)
 {
     static const char *const names[] = {
         "abort",
@@ -161,6 +162,8 @@ static bool never_returns(const char *name)
     };
     if (strchr("_aelpqs", name[0]) == NULL) /* what these begin with */
         return false;
+    if (ours && (strcmp(name, "err") == 0 || strcmp(name, "errx") == 0))
+        return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (name[0] == names[i][0] && name[1] == names[i][1] && strcmp(name, names[i]) == 0)
             return true;
@@ -177,7 +180,7 @@ static void mark_symbols(struct code *c)
         if (f == NULL || !image_is_function(s))
             continue;
         *f |= CODE_ENTRY;
-        if (never_returns(s->name))
+        if (never_returns(s->name, s->origin != IMAGE_PLT))
             *f |= CODE_NORETURN;
     }
 }

@@ -209,6 +209,22 @@ __asm__(".text\n"
         "    ret\n"
         ".size crossed, .-crossed\n");
 
+/* The program's own, which comes back: that of err(3) does not. */
+KEEP void err(int n)
+{
+    m[24] += n;
+}
+
+KEEP long calls(int n)
+{
+    long s = 0;
+    for (int i = 0; i < n; i++) {
+        err(i);
+        s += m[24];
+    }
+    return s;
+}
+
 int main(void)
 {
     static unsigned char code[200];
@@ -222,6 +238,7 @@ int main(void)
     s += kept(41, &labels) + kept(9, &labels);
     for (int i = 0; i < 12; i++)
         s += crossed(i & 3, m + 16);
+    s += calls(7);
     close_window();
     for (int i = 0; i < 32; i++)
         s = s * 31 + m[i];

@@ -13,7 +13,7 @@ setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomisati
 for flags in gcc' -O0' gcc' -O1 -no-pie -fno-pie' gcc' -O2' gcc' -O2 -no-pie -fno-pie' gcc' -O3 -fno-jump-tables' clang' -O2' clang' -O1 -no-pie -fno-pie'; do
     command -v "${flags%% *}" >/dev/null || { skip "$flags" "it is not installed"; continue; }
     # shellcheck disable=SC2086
-    $flags -w -o lost "$here/memory_lost.c" || exit 99
+    $flags -fno-builtin -w -o lost "$here/memory_lost.c" || exit 99
     plans=skeleton
     [ "$flags" != 'gcc -O2' ] || plans='skeleton registers addresses'
     for plan in $plans; do
