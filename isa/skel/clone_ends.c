@@ -146,11 +146,13 @@ static void put_table_stubs(struct cloner *c, uint32_t block, const struct table
         stub->spilled = (int8_t)(j->spill_t || !known ? (int)j->t : -1);
         stub->spilled_2 = (int8_t)(j->spill_s || !known ? (int)j->s : -1);
         stub->first = j->entries;
-        stub->count = (size_t)j->count;
         stub->entries = stubs;
-        for (uint64_t n = 0; n < j->count; n++) /* of several the first, as stream.h says */
-            if (stubs[n] == 0 && (!known || c->f->blocks[b->succ[k]].start == j->low + n))
+        uint64_t from = known ? c->f->blocks[b->succ[k]].start - j->low : 0;
+        for (uint64_t n = from; n < (known ? from + 1 : j->count); n++)
+            if (stubs[n] == 0) /* of several the first, as stream.h says */
                 stubs[n] = c->stub_count;
+        stub->first_entry = (size_t)from;
+        stub->end_entry = (size_t)(known ? from + 1 : j->count);
     }
 }
 
@@ -209,7 +211,7 @@ void cloner_end(struct cloner *c, uint32_t block, uint32_t next)
 
 static void put_stub(struct cloner *c, const struct stub *s)
 {
-    for (size_t k = 0; s->entries != NULL && k < s->count; k++)
+    for (size_t k = s->first_entry; s->entries != NULL && k < s->end_entry; k++)
         if (s->entries[k] == (size_t)(s - c->stubs) + 1)
             emit_distance(c->e, s->first + 4 * k, s->first, c->e->bytes);
     if (s->at != 0)

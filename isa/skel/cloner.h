@@ -26,8 +26,9 @@ struct link {
 struct stub {
     size_t at; /* whose distance leads there; 0: none */
     /* ... and, if entries != NULL, a table's entries from code byte `first` on: those that have this stub's number + 1 */
-    size_t first, count;
+    size_t first;
     const size_t *entries;
+    size_t first_entry, end_entry; /* it has some of these */
     uint32_t to, outcome;
     const struct instruction *instead; /* it leaves the clone by this one */
     uint8_t outcome_bytes;             /* 0: none is recorded */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_COPIES = 8 };
+enum { MOST_COPIES = 8, MOST_WORK = 4000000 /* edges looked at again */ };
 
 /* --- order and dominators ------------------------------------------------------------------------------------------------ */
 
@@ -286,14 +286,26 @@ static struct block *copy_blocks(struct function *f, const struct block *from, u
     return to;
 }
 
-/* Where there would be too many copies there are none: such loops have no counter. */
+static uint64_t count_edges(const struct function *f)
+{
+    uint64_t edges = 0;
+    for (uint32_t k = 0; k < f->order_count; k++)
+        edges += f->blocks[f->order[k]].succ_count;
+    return edges;
+}
+
+/* Where there would be too many copies, or it would take seconds (an interpreter whose jumps all lead to all others), there are none: such loops have no
+ * counter. */
 static void split(struct function *f)
 {
     uint32_t count = f->block_count, most = MOST_COPIES * count + 256;
+    uint64_t work = 0;
     struct block *before = copy_blocks(f, f->blocks, count);
-    while (f->block_count <= most && split_one(f))
+    while (f->block_count <= most && work <= MOST_WORK && split_one(f)) {
+        work += count_edges(f);
         settle(f);
-    if (f->block_count <= most)
+    }
+    if (f->block_count <= most && work <= MOST_WORK)
         return;
     for (uint32_t n = 0; n < f->block_count; n++)
         f->blocks[n] = (struct block){.idom = SKEL_NONE, .loop = SKEL_NONE};
