@@ -179,11 +179,20 @@ static void write_first(const struct probe_site *s, const uint8_t *code, unsigne
     probe_text_write(s->at, code, 1);
 }
 
+/* As memcmp(3), of which the program may have one of its own, with a probe. */
+static bool are_same(const volatile uint8_t *a, const uint8_t *b, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
 /* What is there now is the jump, or what stood there. Not so where the image has gone and the memory is another's. */
 static bool holds(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
     uint8_t now[16];
-    return probe_text_read(s->at, now, length) && memcmp(now, code, length) == 0;
+    return probe_text_read(s->at, now, length) && are_same(now, code, length);
 }
 
 /* Of each place with a jump, where all is as it was; first >= 0: whose first byte is that by now. `in`: code is the jump, else what stood

@@ -77,6 +77,13 @@ bool probe_text_close(void)
     return done;
 }
 
+/* The program may have a memcpy of its own, with a probe; volatile, or compilers call that here. */
+static void copy(volatile uint8_t *to, const uint8_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i];
+}
+
 /* The bytes of a place that lie in one page; *n becomes how many do. NULL: they cannot be read. */
 static uint8_t *within(uintptr_t at, size_t *n)
 {
@@ -99,7 +106,7 @@ bool probe_text_read(uintptr_t at, uint8_t *bytes, size_t n)
         const uint8_t *there = within(at, &k);
         if (there == NULL)
             return false;
-        memcpy(bytes, there, k);
+        copy(bytes, there, k);
     }
     return true;
 }
@@ -114,7 +121,7 @@ void probe_text_write(uintptr_t at, const uint8_t *bytes, size_t n)
             return;
         }
         unsigned from = (unsigned)(at & (PAGE - 1)), to = from + (unsigned)k;
-        memcpy(there, bytes, k);
+        copy(there, bytes, k);
         text.from = from < text.from ? from : text.from;
         text.to = to > text.to ? to : text.to;
     }
