@@ -206,15 +206,8 @@ const char *image_slot_name(const struct image *m, uint64_t place)
 
 size_t image_pointers_from(const struct image *m, uint64_t value)
 {
-    size_t low = 0, high = m->pointer_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (m->pointers[middle].value < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return image_search(m->pointers, m->pointer_count, sizeof *m->pointers,
+                        offsetof(struct image_pointer, value), value);
 }
 
 static uint64_t dynamic_table(const struct image *m)

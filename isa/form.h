@@ -47,6 +47,17 @@ struct form {
     bool lea;
 } __attribute__((aligned(16)));
 
+/* The registers that ModRM names, by number: 0 to 15. */
+static inline unsigned form_reg(const struct form *f)
+{
+    return (unsigned)(f->rex_r << 3 | f->reg);
+}
+
+static inline unsigned form_rm(const struct form *f)
+{
+    return (unsigned)(f->rex_b << 3 | f->rm);
+}
+
 struct instruction {
     uint64_t at, next;
     const uint8_t *bytes; /* as they were given */

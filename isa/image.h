@@ -117,6 +117,8 @@ int image_read_plt(struct image *m) RT_MUST_CHECK;
 int image_add_symbol(struct image *m, const struct image_symbol *s) RT_MUST_CHECK;
 /* By the uint64_t that lies `key` behind the begin of each; those that have the same keep their order. */
 void image_sort(void *base, size_t count, size_t size, size_t key);
+/* Of those sorted so: the first that has that number, or more. */
+size_t image_search(const void *base, size_t count, size_t size, size_t key, uint64_t number);
 /* For arrays that grow: room for one more of `size` bytes. */
 int image_grow(void **array, size_t count, size_t size) RT_MUST_CHECK;
 void image_free_dynamic(struct image *m);

@@ -9,16 +9,6 @@
 
 enum { LOOK_BACK = 80, NOT_ONE = 16, MOST_ROUNDS = 200 };
 
-static unsigned reg_of(const struct form *f)
-{
-    return (unsigned)(f->rex_r << 3 | f->reg);
-}
-
-static unsigned rm_of(const struct form *f)
-{
-    return (unsigned)(f->rex_b << 3 | f->rm);
-}
-
 static bool is_plain(const struct form *f)
 {
     return f->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && f->map == ZYDIS_OPCODE_MAP_DEFAULT;
@@ -58,7 +48,7 @@ static uint64_t constant_of(const struct instruction *i)
 static bool is_straight(const struct code *c, const struct jump *j)
 {
     struct instruction i = *j->i;
-    uint32_t wanted = UINT32_C(1) << rm_of(&i.form);
+    uint32_t wanted = UINT32_C(1) << form_rm(&i.form);
     for (unsigned steps = 0; steps < LOOK_BACK; steps++) {
         bool computes;
         const uint8_t *f = code_at(c, i.at);
@@ -69,7 +59,7 @@ static bool is_straight(const struct code *c, const struct jump *j)
         if (written == NOT_ONE || (wanted >> written & 1) == 0)
             continue;
         if (is_sum(&i.form)) {
-            wanted |= UINT32_C(1) << (i.form.opcode == 0x01 ? reg_of(&i.form) : rm_of(&i.form));
+            wanted |= UINT32_C(1) << (i.form.opcode == 0x01 ? form_reg(&i.form) : form_rm(&i.form));
             continue;
         }
         wanted &= ~(UINT32_C(1) << written);
@@ -137,8 +127,8 @@ static bool follow_sum(struct code *c, struct jump *j, const struct ways *w,
 {
     struct addresses parts = {.count = 0};
     struct instruction i;
-    bool all = is_sum(&sum->form) && ways_sources(w, sum->at, reg_of(&sum->form), &parts);
-    all = all && ways_sources(w, sum->at, rm_of(&sum->form), &parts);
+    bool all = is_sum(&sum->form) && ways_sources(w, sum->at, form_reg(&sum->form), &parts);
+    all = all && ways_sources(w, sum->at, form_rm(&sum->form), &parts);
     size_t loads = 0;
     for (size_t k = 0; k < parts.count && all; k++) {
         all = code_decode(c, parts.at[k], &i);
@@ -188,7 +178,7 @@ static bool follow_all(struct code *c, struct jump *j, const struct ways *w)
     struct addresses sources = {.count = 0};
     struct instruction i;
     size_t followed = 0, doubtful = 0;
-    bool complete = ways_sources(w, j->i->at, rm_of(&j->i->form), &sources);
+    bool complete = ways_sources(w, j->i->at, form_rm(&j->i->form), &sources);
     for (size_t k = 0; k < sources.count; k++) {
         enum kind kind = code_decode(c, sources.at[k], &i) ? follow_source(c, j, w, &i) : OTHER;
         complete = complete && kind != OTHER;

@@ -245,15 +245,8 @@ bool image_name_fits(const regex_t *regex, const char *name)
 
 size_t image_symbols_from(const struct image *m, uint64_t address)
 {
-    size_t low = 0, high = m->symbol_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (m->symbols[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return image_search(m->symbols, m->symbol_count, sizeof *m->symbols,
+                        offsetof(struct image_symbol, address), address);
 }
 
 bool image_has_name(const struct image *m, uint64_t address)

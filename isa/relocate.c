@@ -81,8 +81,7 @@ static const char *copy_call_pointer(struct relocated *r, const struct instructi
 {
     uint8_t changed[15];
     bool sib = i->form.has_sib;
-    unsigned base = sib ? (unsigned)(i->form.rex_b << 3 | i->form.base)
-                        : (unsigned)(i->form.rex_b << 3 | i->form.rm);
+    unsigned base = sib ? (unsigned)(i->form.rex_b << 3 | i->form.base) : form_rm(&i->form);
     if (i->form.reg == 3)
         return "it is a far call";
     if (base == 4 && (sib || i->form.mod == 3))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sorting of what has an address, by that: by digits (Knuth, The Art of Computer Programming, 5.2.5), since of an image of 100 MB
+ * Sorting of what has an address, by that, and searching: by digits (Knuth, The Art of Computer Programming, 5.2.5), since of an image of 100 MB
  * there are millions. */
 #include "isa/image.h"
 
@@ -83,4 +83,17 @@ void image_sort(void *base, size_t count, size_t size, size_t key)
     else
         qsort_r(base, count, size, by_word, &key);
     free(other);
+}
+
+size_t image_search(const void *base, size_t count, size_t size, size_t key, uint64_t number)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (word_at((const char *)base + middle * size, key) < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }

@@ -102,14 +102,8 @@ void code_sort_jumps(struct code *c)
 
 size_t code_targets_of(const struct code *c, uint64_t at, const struct jump_target **first)
 {
-    size_t low = 0, high = c->jump_target_count, n = 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->jump_targets[middle].at < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t n = 0, low = image_search(c->jump_targets, c->jump_target_count, sizeof *c->jump_targets,
+                                     offsetof(struct jump_target, at), at);
     *first = c->jump_targets + low;
     while (low + n < c->jump_target_count && c->jump_targets[low + n].at == at)
         n++;
@@ -182,7 +176,7 @@ bool tables_loads_absolute(const struct code *c, const struct instruction *i)
 unsigned tables_writes(const struct instruction *i, bool *computes)
 {
     const struct form *f = &i->form;
-    unsigned r = (unsigned)(f->rex_r << 3 | f->reg), b = (unsigned)(f->rex_b << 3 | f->rm);
+    unsigned r = form_reg(f), b = form_rm(f);
     bool memory = f->mod != 3, sib = f->has_sib;
     if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->map != ZYDIS_OPCODE_MAP_DEFAULT)
         return 16;
@@ -211,7 +205,7 @@ unsigned tables_writes(const struct instruction *i, bool *computes)
 static void look_back(struct code *c, struct jump *j)
 {
     const struct form *f = &j->i->form;
-    unsigned wanted = f->mod == 3 ? (unsigned)(f->rex_b << 3 | f->rm) : 16;
+    unsigned wanted = f->mod == 3 ? form_rm(f) : 16;
     struct table candidates[6], absolute = {.absolute = true};
     unsigned n = 0;
     uint64_t floor = j->range != NULL ? j->range->start : 0;
@@ -282,14 +276,8 @@ static struct lea_list leas_of(struct code *c, const struct code_range *r)
     struct lea_list list = {.count = 0};
     if (c->lea_count - c->lea_sorted > 1024 + c->lea_sorted / 16)
         sort_leas(c);
-    size_t low = 0, high = c->lea_sorted;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->lea_list[middle].at < r->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = image_search(c->lea_list, c->lea_sorted, sizeof *c->lea_list,
+                              offsetof(struct lea, at), r->start);
     for (; low < c->lea_sorted && c->lea_list[low].at < r->end; low++)
         add_lea(c, &list, &c->lea_list[low], r);
     for (size_t k = c->lea_sorted; k < c->lea_count; k++)

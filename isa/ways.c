@@ -54,25 +54,12 @@ static bool add_branches(struct ways *w, const struct code_range *range)
     return true;
 }
 
-/* The first of those sorted that comes from that address, or goes there, or above. */
-static size_t find(const struct jump_target *list, size_t count, uint64_t address, bool by_target)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((by_target ? list[middle].target : list[middle].at) < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* From others into this one. */
 static bool add_crossings(struct ways *w, const struct code_range *range)
 {
     const struct code *c = w->code;
-    for (size_t k = find(c->crossings, w->crossings, range->start, true);
+    for (size_t k = image_search(c->crossings, w->crossings, sizeof *c->crossings,
+                                 offsetof(struct jump_target, target), range->start);
          k < w->crossings && c->crossings[k].target < range->end; k++)
         if (code_is_sure(c, c->crossings[k].at) &&
             !add_edge(w, c->crossings[k].at, c->crossings[k].target))
@@ -105,7 +92,8 @@ bool ways_open(struct ways *w, struct code_range *range)
     ways_close(w);
     w->range = range;
     bool enough = add_branches(w, range) && add_parts(w);
-    for (size_t k = find(c->jump_targets, w->targets, range->start, false);
+    for (size_t k = image_search(c->jump_targets, w->targets, sizeof *c->jump_targets,
+                                 offsetof(struct jump_target, at), range->start);
          k < w->targets && c->jump_targets[k].at < range->end && enough; k++)
         enough = add_edge(w, c->jump_targets[k].at, c->jump_targets[k].target);
     image_sort(w->edges, w->edge_count, sizeof *w->edges, offsetof(struct jump_target, target));
@@ -135,7 +123,8 @@ static void go(struct search *s, uint64_t at, unsigned reg)
 static size_t go_to_joins(struct search *s, uint64_t at, unsigned reg)
 {
     const struct ways *w = s->ways;
-    size_t low = find(w->edges, w->edge_count, at, true), n = 0;
+    size_t n = 0, low = image_search(w->edges, w->edge_count, sizeof *w->edges,
+                                     offsetof(struct jump_target, target), at);
     for (; low + n < w->edge_count && w->edges[low + n].target == at; n++)
         go(s, w->edges[low + n].at, reg);
     return n;
@@ -192,7 +181,7 @@ static bool writes(const struct ways *w, const struct instruction *i, unsigned r
 static unsigned moved_from(const struct instruction *i)
 {
     const struct form *f = &i->form;
-    unsigned r = (unsigned)(f->rex_r << 3 | f->reg), b = (unsigned)(f->rex_b << 3 | f->rm);
+    unsigned r = form_reg(f), b = form_rm(f);
     if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->mod != 3 || f->has_66)
         return 16;
     if (f->map == ZYDIS_OPCODE_MAP_DEFAULT && f->opcode == 0x89)

@@ -182,7 +182,7 @@ void cloner_put_jump(struct cloner *c, const struct instruction *i, enum clone_f
         emit_with_memory(c->e, i, 0x8b, t, lift_register(x.o[0].mem.index) > 7,
                          lift_register(x.o[0].mem.base) > 7);
     else
-        emit_move(c->e, t, i->form.rm | (unsigned)(i->form.rex_b != 0 ? 8 : 0));
+        emit_move(c->e, t, form_rm(&i->form));
     put_hooked(c, hook, t);
 }
 

@@ -118,7 +118,7 @@ static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
         emit_with_memory(e, i, 0x8b, j->t, lift_register(x->o[0].mem.index) > 7,
                          lift_register(x->o[0].mem.base) > 7);
     else
-        emit_move(e, j->t, i->form.rm | (unsigned)(i->form.rex_b != 0 ? 8 : 0));
+        emit_move(e, j->t, form_rm(&i->form));
     emit_address(e, j->s, j->low); /* without changing flags: t - s is t + ~s + 1 */
     emit_not(e, j->s);
     emit_lea(e, j->t, j->s, j->t, 1);
@@ -147,12 +147,11 @@ static void put_table_stubs(struct cloner *c, uint32_t block, const struct table
         stub->spilled_2 = (int8_t)(j->spill_s || !known ? (int)j->s : -1);
         stub->first = j->entries;
         stub->entries = stubs;
-        uint64_t from = known ? c->f->blocks[b->succ[k]].start - j->low : 0;
-        for (uint64_t n = from; n < (known ? from + 1 : j->count); n++)
+        stub->first_entry = known ? (size_t)(c->f->blocks[b->succ[k]].start - j->low) : 0;
+        stub->end_entry = known ? stub->first_entry + 1 : (size_t)j->count;
+        for (size_t n = stub->first_entry; n < stub->end_entry; n++)
             if (stubs[n] == 0) /* of several the first, as stream.h says */
                 stubs[n] = c->stub_count;
-        stub->first_entry = (size_t)from;
-        stub->end_entry = (size_t)(known ? from + 1 : j->count);
     }
 }
 
@@ -226,13 +225,11 @@ static void put_stub(struct cloner *c, const struct stub *s)
     uint16_t live = s->instead != NULL ? UINT16_MAX : c->live.in[s->to];
     if (s->outcome_bytes != 0)
         cloner_add_number(c, s->outcome, s->outcome_bytes, live);
-    if (s->instead != NULL) {
-        cloner_flush(c, live);
+    cloner_flush(c, live);
+    if (s->instead != NULL)
         cloner_put_jump(c, s->instead, CLONE_LOST);
-        return;
-    }
-    cloner_flush(c, c->live.in[s->to]);
-    go(c, s->to, UINT32_MAX);
+    else
+        go(c, s->to, UINT32_MAX);
 }
 
 void cloner_finish(struct cloner *c)

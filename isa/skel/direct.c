@@ -34,15 +34,11 @@ void direct_free(struct directs *d)
 
 static struct direct *find(const struct directs *d, uint64_t start)
 {
-    size_t low = 0, high = d != NULL ? d->count : 0, count = high;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (d->list[middle].start < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && d->list[low].start == start ? &d->list[low] : NULL;
+    size_t count = d != NULL ? d->count : 0;
+    size_t n = count != 0 ? image_search(d->list, count, sizeof *d->list,
+                                         offsetof(struct direct, start), start)
+                          : 0;
+    return n < count && d->list[n].start == start ? &d->list[n] : NULL;
 }
 
 bool direct_is(const struct directs *d, uint64_t start)

@@ -437,3 +437,11 @@ void graph_build(struct function *f)
     qsort(b.leaders, b.leader_count, sizeof *b.leaders, by_number);
     cut_blocks(&b);
 }
+
+uint64_t graph_edges(const struct function *f)
+{
+    uint64_t edges = 0;
+    for (uint32_t k = 0; k < f->order_count; k++)
+        edges += f->blocks[f->order[k]].succ_count;
+    return edges;
+}

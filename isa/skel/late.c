@@ -103,15 +103,8 @@ static int by_next(const void *a, const void *b)
 
 static size_t calls_of(const struct finding *g, uint64_t target)
 {
-    size_t low = 0, high = g->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (g->calls[middle].target < target)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return image_search(g->calls, g->count, sizeof *g->calls, offsetof(struct call, target),
+                        target);
 }
 
 static bool has(const struct addresses *list, uint64_t at)

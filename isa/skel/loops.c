@@ -286,14 +286,6 @@ static struct block *copy_blocks(struct function *f, const struct block *from, u
     return to;
 }
 
-static uint64_t count_edges(const struct function *f)
-{
-    uint64_t edges = 0;
-    for (uint32_t k = 0; k < f->order_count; k++)
-        edges += f->blocks[f->order[k]].succ_count;
-    return edges;
-}
-
 /* Where there would be too many copies, or it would take seconds (an interpreter whose jumps all lead to all others), there are none: such loops have no
  * counter. */
 static void split(struct function *f)
@@ -302,7 +294,7 @@ static void split(struct function *f)
     uint64_t work = 0;
     struct block *before = copy_blocks(f, f->blocks, count);
     while (f->block_count <= most && work <= MOST_WORK && split_one(f)) {
-        work += count_edges(f);
+        work += graph_edges(f);
         settle(f);
     }
     if (f->block_count <= most && work <= MOST_WORK)

@@ -295,6 +295,8 @@ bool graph_is_call(const struct instruction *i);
 uint32_t graph_add_block(struct function *f);
 /* Makes pred of succ; unreached blocks have none. */
 void graph_link(struct function *f);
+/* Of all blocks that are reached, to their successors. */
+uint64_t graph_edges(const struct function *f);
 void loops_find(struct function *f);
 /* Is b dominated by a? */
 bool loops_dominates(const struct function *f, uint32_t a, uint32_t b);

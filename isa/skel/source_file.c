@@ -186,18 +186,9 @@ static void put_entry(const struct skel_source *s, const struct function *f)
     (void)fputs("));\n}\n", s->out);
 }
 
-/* gcc -O2 takes minutes for some of these, -O1 seconds: loops that are entered anywhere, whose blocks all lead to each other. */
-static bool has_many_edges(const struct function *f)
-{
-    enum { MANY = 1000 };
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < f->order_count; k++)
-        count += f->blocks[f->order[k]].succ_count;
-    return count > MANY;
-}
-
 void skel_source_function(struct skel_source *s, struct function *f)
 {
+    enum { MANY_EDGES = 1000 };
     struct writer w = {.out = s->out, .f = f};
     w.variable = arena_take(f->arena, f->value_count + 1);
     w.emitted = arena_take(f->arena, f->value_count + 1);
@@ -210,7 +201,8 @@ void skel_source_function(struct skel_source *s, struct function *f)
     (void)fprintf(s->out, " */\n#if !defined(SKELETON_SOME) || defined(SKELETON_%" PRIu32 ")\n",
                   s->number);
     declare_called(&w);
-    (void)fprintf(s->out, "%sstatic int ", has_many_edges(f) ? "SLOW " : "");
+    /* gcc -O2 takes minutes for some of these, -O1 seconds: loops that are entered anywhere, whose blocks all lead to each other. */
+    (void)fprintf(s->out, "%sstatic int ", graph_edges(f) > MANY_EDGES ? "SLOW " : "");
     put_inner_name(s, f);
     put_parameters(s->out, f->passed);
     (void)fputs("\n{\n", s->out);
