@@ -120,28 +120,31 @@ stop:
 }
 
 /* Indexes below 0: compilers let the table's address be that of its middle. Distances, of 4 bytes, and whole addresses. */
+#define FIVE                                                                                       \
+    a:                                                                                             \
+    m[1] += s;                                                                                     \
+    s++;                                                                                           \
+    continue;                                                                                      \
+    b:                                                                                             \
+    s += m[2];                                                                                     \
+    m[3] = i;                                                                                      \
+    continue;                                                                                      \
+    c:                                                                                             \
+    m[4] ^= s;                                                                                     \
+    continue;                                                                                      \
+    d:                                                                                             \
+    s += m[5] + m[6];                                                                              \
+    continue;                                                                                      \
+    e:                                                                                             \
+    m[7]--;
+
 APART long middle(const signed char *p, int n, long *m)
 {
     static const int to[] = {&&a - &&a, &&b - &&a, &&c - &&a, &&d - &&a, &&e - &&a};
     long s = 0;
     for (int i = 0; i < n; i++) {
         goto *(&&a + to[p[i] % 3 + 2]);
-    a:
-        m[1] += s;
-        s++;
-        continue;
-    b:
-        s += m[2];
-        m[3] = i;
-        continue;
-    c:
-        m[4] ^= s;
-        continue;
-    d:
-        s += m[5] + m[6];
-        continue;
-    e:
-        m[7]--;
+        FIVE
     }
     return s;
 }
@@ -152,22 +155,7 @@ APART long amid(const signed char *p, int n, long *m)
     long s = 0;
     for (int i = 0; i < n; i++) {
         goto *to[p[i] % 3 + 2];
-    a:
-        m[1] += s;
-        s++;
-        continue;
-    b:
-        s += m[2];
-        m[3] = i;
-        continue;
-    c:
-        m[4] ^= s;
-        continue;
-    d:
-        s += m[5] + m[6];
-        continue;
-    e:
-        m[7]--;
+        FIVE
     }
     return s;
 }

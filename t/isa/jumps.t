@@ -64,36 +64,37 @@ cat >other.S <<'E2'
     .cfi_endproc
     .size \name, .-\name
     .endm
-    begin constant
-    lea 10f(%rip), %rcx
-    movslq (%rcx,%rdi,4), %rax
+    .macro jump
     add %rcx, %rax
     jmp *%rax
-    .section .rodata
+    .endm
+    .macro table
     .balign 4
 10: .long 1f-10b, 2f-10b, 3f-10b, 4f-10b
     .text
+    .endm
+    .macro load
+    lea 10f(%rip), %rcx
+    movslq (%rcx,%rdi,4), %rax
+    .endm
+    begin constant
+    load
+    jump
+    .section .rodata
+    table
     end constant
     begin written
-    lea 10f(%rip), %rcx
-    movslq (%rcx,%rdi,4), %rax
-    add %rcx, %rax
-    jmp *%rax
+    load
+    jump
     .data
-    .balign 4
-10: .long 1f-10b, 2f-10b, 3f-10b, 4f-10b
-    .text
+    table
     end written
     begin served
-    lea 10f(%rip), %rcx
-    movslq (%rcx,%rdi,4), %rax
+    load
     mov (%rsi,%rax), %dl
-    add %rcx, %rax
-    jmp *%rax
+    jump
     .section .rodata
-    .balign 4
-10: .long 1f-10b, 2f-10b, 3f-10b, 4f-10b
-    .text
+    table
     end served
 E2
 gcc -shared -nostdlib -o other.so other.S || exit 99

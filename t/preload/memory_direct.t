@@ -3,12 +3,7 @@
 # Memory traces of functions that call each other directly, and of odd ones whose calls must not be taken for such: in a window the replay is, access for
 # access, what single steps by ptrace say of the same run. Alarms at what is called see each call; a window that ends amid such calls has none of later ones.
 . "$(dirname "$0")/../lib.sh"
-. "$(dirname "$0")/same.sh"
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomisation here"
-. "$here/exact.inc"
+. "$(dirname "$0")/exact.inc"
 
 # exact TITLE PART WITHOUT: functions that have no clone.
 exact() { exact_window "$1" direct "$2" "main,on_trap,$3"; }

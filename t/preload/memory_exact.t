@@ -3,14 +3,9 @@
 # Memory traces of the kernels (t/kernels) by several compilers and levels: in a window the replay is, access for access, what single steps by
 # ptrace say of the same run, and in order and counts what valgrind's lackey says; by each plan.
 . "$(dirname "$0")/../lib.sh"
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/exact.inc"
 kernels=$REGTRACE_SOURCE/t/kernels
-cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomisation here"
 SKEL=$REGTRACE_BUILD/isa/regtrace-skel
-STEPPER=$REGTRACE_BUILD/t/oracle/accesses
 cc -O2 -Wall -c -o window.o "$kernels/window.c" || exit 99
 
 # arguments NAME: of the kernel, for tests.
@@ -26,9 +21,6 @@ compiled() {
     # shellcheck disable=SC2046
     "./$out" $(arguments "$name") >/dev/null 2>&1 || { skip "$name, $*" "this processor cannot run it"; return 1; }
 }
-symbol() { nm "$1" | awk -v n="$2" '$3 == n { print "0x" $1 }'; }
-section() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk '$1 == ".text" { print "0x" $3, "0x" $5 }'; }
-bias_of() { if readelf -h "$1" | grep -q 'Type:.*DYN'; then echo $((0x555555554000)); else echo 0; fi; }
 # What is no part of the window: functions that open and close other threads'.
 others() { objdump -d --no-show-raw-insn "$1" | awk '/^[0-9a-f]+ </ { f = substr($2, 2, length($2) - 3) } /(call|jmp).*<(open|close)_window>/ && tolower(f) !~ /^main/ { print f }' | sort -u | paste -sd,; }
 

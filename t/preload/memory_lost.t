@@ -3,12 +3,7 @@
 # Memory traces of functions whose jumps through tables lead where their analysis has found nothing: the program does what it does without, and in a window
 # the replay is, access for access, what single steps by ptrace say of the same run.
 . "$(dirname "$0")/../lib.sh"
-. "$(dirname "$0")/same.sh"
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomisation here"
-. "$here/exact.inc"
+. "$(dirname "$0")/exact.inc"
 
 for flags in gcc' -O0' gcc' -O1 -no-pie -fno-pie' gcc' -O2' gcc' -O2 -no-pie -fno-pie' gcc' -O3 -fno-jump-tables' clang' -O2' clang' -O1 -no-pie -fno-pie'; do
     command -v "${flags%% *}" >/dev/null || { skip "$flags" "it is not installed"; continue; }

@@ -3,15 +3,9 @@
 # Memory traces of a program that throws, by both compilers at several levels (MEMORY_LONG: all): in a window the replay is, access for access, what single steps by
 # ptrace say of the same run; in landing pads too.
 . "$(dirname "$0")/../lib.sh"
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
-here=$(cd "$(dirname "$0")" && pwd)
-kernels=$REGTRACE_SOURCE/t/kernels
-cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomisation here"
+. "$(dirname "$0")/exact.inc"
 command -v "${CXX:-c++}" >/dev/null || skip_all "there is no C++ compiler"
-. "$here/exact.inc"
-cc -O2 -Wall -c -o window.o "$kernels/window.c" || exit 99
+cc -O2 -Wall -c -o window.o "$REGTRACE_SOURCE/t/kernels/window.c" || exit 99
 
 for compiler in g++ clang++; do
     command -v $compiler >/dev/null || { skip "$compiler" "is not installed"; continue; }

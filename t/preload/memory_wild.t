@@ -3,12 +3,7 @@
 # Memory traces of functions with jumps of which nobody knows beforehand where they lead: in a window the replay is, access for access, what single
 # steps by ptrace say of the same run; what cannot be recorded is said.
 . "$(dirname "$0")/../lib.sh"
-. "$(dirname "$0")/same.sh"
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomisation here"
-. "$here/exact.inc"
+. "$(dirname "$0")/exact.inc"
 
 for flags in gcc' -O0' gcc' -O2' gcc' -O2 -no-pie -fno-pie -mcmodel=large' gcc' -O2 -fcf-protection=none' clang' -O2' clang' -O1'; do
     command -v "${flags% -O*}" >/dev/null || { skip "$flags" "it is not installed"; continue; }
@@ -17,8 +12,9 @@ for flags in gcc' -O0' gcc' -O2' gcc' -O2 -no-pie -fno-pie -mcmodel=large' gcc' 
     exact_window "$flags, calls" wild calls -
     # A copy cannot begin so: what is missing then is said, and what is called from there is recorded.
     recorded "$flags, places without copies" wild begins skeleton
-    # Where jumps of the copy lead there, and the late clone is not asked for, nothing is said: it has left for the function itself.
-    like "$(sed -n 's/^# \([0-9]*\) times a function was not recorded .* 0x[0-9a-f]*$/\1/p' replayed)" '^[24]$' "$flags: the replay says how often something is missing"
+    # gcc -O2 has jumps of the copy that lead there by a table that is known: it leaves for the function itself, of which nothing is said.
+    case $flags in gcc' -O2'*) times=2 ;; *) times=4 ;; esac
+    is "$(sed -n 's/^# \([0-9]*\) times a function was not recorded .* 0x[0-9a-f]*$/\1/p' replayed)" "$times" "$flags: the replay says how often something is missing"
     like "$(cat exact/regtrace.log)" 'error: memory traces lack what a function does from a place on: begins\+0x[0-9a-f]* \(it begins with what a clone cannot do' "$flags: and the log of what"
     cell=$(printf %x $(($(bias_of wild) + $(symbol wild cells) + 8)))
     is "$(grep -c " W 8 $cell\$\| M 8 $cell\$" replayed)" 4 "$flags: what is called from there is recorded"
