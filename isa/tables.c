@@ -110,28 +110,42 @@ size_t code_targets_of(const struct code *c, uint64_t at, const struct jump_targ
     return n;
 }
 
+/* Whole addresses inside of the function tell themselves; from entry n on, upwards or downwards. How many of them there are. */
+static uint64_t keep_more(struct code *c, const struct jump *j, const struct table *t, uint64_t n,
+                          int step)
+{
+    uint64_t target, more = 0;
+    while (more < MOST_ENTRIES && entry(c, t, n, &target) && plausible(c, j, target, false) &&
+           code_try(c, target)) {
+        tables_keep(c, j, target);
+        more++;
+        n += (uint64_t)(int64_t)step;
+    }
+    return more;
+}
+
 static bool follow_table(struct code *c, struct jump *j, const struct table *t)
 {
     uint64_t n = count_entries(c, j, t), target, size = t->absolute ? 8 : 4;
+    bool all = n != 0 && n == t->entries;
     for (uint64_t at = t->at; at < t->at + n * size; at++) {
         uint8_t *f = code_at(c, at);
         if (f != NULL && (*f & (CODE_START | CODE_BODY)) == 0)
             *f |= CODE_DATA;
     }
     for (uint64_t i = 0; i < n && entry(c, t, i, &target); i++) {
-        if (n == t->entries)
+        if (all)
             code_follow(c, target);
         else if (!code_try(c, target))
             n = i; /* what lies behind the table */
         if (i < n)
             tables_keep(c, j, target);
     }
-    /* The comparison may have been of something else. Whole addresses inside of the function tell themselves. */
-    for (uint64_t i = n; n != 0 && t->absolute && entry(c, t, i, &target); i++)
-        if (!plausible(c, j, target, false) || !code_try(c, target))
-            break;
-        else
-            tables_keep(c, j, target);
+    /* The comparison may have been of something else, and indexes may be below 0. */
+    if (t->absolute && n != 0)
+        n += keep_more(c, j, t, n, 1);
+    if (t->absolute && !all)
+        n += keep_more(c, j, t, UINT64_MAX, -1);
     c->counts.tables += n != 0;
     return n != 0;
 }

@@ -119,43 +119,29 @@ stop:
     return s;
 }
 
-/* Indexes below 0: compilers let the table's address be that of its middle. Distances, of 4 bytes, and whole addresses. */
-#define FIVE                                                                                       \
-    a:                                                                                             \
-    m[1] += s;                                                                                     \
-    s++;                                                                                           \
-    continue;                                                                                      \
-    b:                                                                                             \
-    s += m[2];                                                                                     \
-    m[3] = i;                                                                                      \
-    continue;                                                                                      \
-    c:                                                                                             \
-    m[4] ^= s;                                                                                     \
-    continue;                                                                                      \
-    d:                                                                                             \
-    s += m[5] + m[6];                                                                              \
-    continue;                                                                                      \
-    e:                                                                                             \
-    m[7]--;
-
-APART long middle(const signed char *p, int n, long *m)
-{
-    static const int to[] = {&&a - &&a, &&b - &&a, &&c - &&a, &&d - &&a, &&e - &&a};
-    long s = 0;
-    for (int i = 0; i < n; i++) {
-        goto *(&&a + to[p[i] % 3 + 2]);
-        FIVE
-    }
-    return s;
-}
-
-APART long amid(const signed char *p, int n, long *m)
+/* Indexes below 0: compilers let the address that they are added to be that of the table's middle. */
+APART long amid(const long *p, int n, long *m)
 {
     static const void *const to[] = {&&a, &&b, &&c, &&d, &&e};
     long s = 0;
     for (int i = 0; i < n; i++) {
-        goto *to[p[i] % 3 + 2];
-        FIVE
+        goto *to[p[i] + 2];
+    a:
+        m[1] += s;
+        s++;
+        continue;
+    b:
+        s += m[2];
+        m[3] = i;
+        continue;
+    c:
+        m[4] ^= s;
+        continue;
+    d:
+        s += m[5] + m[6];
+        continue;
+    e:
+        m[7]--;
     }
     return s;
 }
@@ -184,7 +170,7 @@ int main(void)
     int number[MANY];
     signed char below[MANY];
     unsigned char above[MANY], program[2 * MANY + 1] = {0};
-    long far[MANY];
+    long far[MANY], around[MANY];
     unsigned any[MANY], state = 7, k = 0;
     for (int i = 0; i < MANY; i++) {
         state = state * 1103515245 + 12345;
@@ -193,6 +179,7 @@ int main(void)
         below[i] = (signed char)((int)(r % 11) - 5);
         above[i] = (unsigned char)(198 + r % 12);
         far[i] = r % 9 == 0 ? 7 : r % 7 == 0 ? -9 : 1000000 + (long)(r % 25);
+        around[i] = (long)(r % 5) - 2;
         any[i] = r;
         program[k++] = (unsigned char)(r % 4 + 1);
         if (r % 4 == 0)
@@ -200,7 +187,7 @@ int main(void)
     }
     long s = dense(number, MANY, m) + negative(below, MANY, m) + high(above, MANY, m);
     s += distant(far, MANY, m) + unbounded(any, MANY, m) + labels(program, m);
-    s += changing(above, MANY, m) + middle(below, MANY, m) + amid(below, MANY, m);
+    s += changing(above, MANY, m) + amid(around, MANY, m);
     printf("%ld\n", s);
     return 0;
 }

@@ -28,8 +28,10 @@ for compiler in gcc clang; do
                 read -r computed recorded made < <(tables "$f" ./jumps)
                 [[ $computed -ge 1 && $recorded = 0 && $made -ge 1 ]] || bad+=" $f: $computed $recorded $made"
             done
-            read -r computed recorded made < <(tables labels ./jumps)
-            case $flags in -O0 | -O1) ;; *) [[ $computed -ge 1 && $recorded = 0 && $made -ge 1 ]] || bad+=" labels: $computed $recorded $made" ;; esac
+            for f in labels amid; do
+                read -r computed recorded made < <(tables "$f" ./jumps)
+                case $flags in -O0 | -O1) ;; *) [[ $computed -ge 1 && $recorded = 0 && $made -ge 1 ]] || bad+=" $f: $computed $recorded $made" ;; esac
+            done
             read -r computed recorded made < <(tables changing ./jumps)
             [ "$made" = 0 ] || bad+=" changing: $made"
             is "$bad" "" "$compiler $flags $place: jumps are computed where their tables stay as they are"
@@ -49,6 +51,8 @@ cat >other.S <<'E2'
     .type \name, @function
 \name:
     .cfi_startproc
+    .endm
+    .macro bound
     cmp $3, %rdi
     ja 9f
     .endm
@@ -78,43 +82,61 @@ cat >other.S <<'E2'
     movslq (%rcx,%rdi,4), %rax
     .endm
     begin constant
+    bound
     load
     jump
     .section .rodata
     table
     end constant
     begin written
+    bound
     load
     jump
     .data
     table
     end written
     begin served
+    bound
     load
     mov (%rsi,%rax), %dl
     jump
     .section .rodata
     table
     end served
+    begin below
+    lea 10f(%rip), %rcx
+    movslq 8(%rcx,%rdi,4), %rax
+    jump
+    .section .rodata
+    table
+    end below
 E2
 gcc -shared -nostdlib -o other.so other.S || exit 99
 is "$(tables constant ./other.so)" "1 0 1" "a table that is constant"
 is "$(tables written ./other.so | cut -d' ' -f3)" 0 "one that may be written to is not taken"
 is "$(tables served ./other.so | cut -d' ' -f3)" 0 "nor one whose entries serve an address"
+is "$(tables below ./other.so)" "1 0 1" "one whose indexes are below 0 too"
 
-# An index that is beyond the table is told.
-"$REGTRACE" skel source -function '^constant$' ./other.so >one.c && gcc -O1 -w -shared -fPIC -o one.so one.c
-# replayed INDEX: by a recording with stack pointer, index, and the address that is accessed there, which the function accesses in but one way.
+# skeleton FUNCTION: to one.so.
+skeleton() { "$REGTRACE" skel source -function "^$1\$" ./other.so >one.c && gcc -O1 -w -shared -fPIC -o one.so one.c; }
+# replayed BYTES: a recording of one function, which has been entered with that stack pointer (0x7000) and those bytes, for printf.
+zeros='\000\000\000\000\000\000' ones='\377\377\377\377\377\377'
 replayed() {
-    local zeros='\000\000\000\000\000\000'
     # shellcheck disable=SC2059
-    printf "\\001\\000\\000\\000\\000\\000\\160$zeros\\00$1\\000$zeros\\010\\020$zeros\\000" >recording
+    printf "\\001\\000\\000\\000\\000\\000\\160$zeros$1\\000" >recording
     "$SKEL" --replay recording --base 0 one.so
 }
-like "$(replayed 1 2>&1 | xargs)" '^[0-9a-f]+ R 4 [0-9a-f]+ [0-9a-f]+ M 8 1008 [0-9a-f]+ R 8 7000$' "an index within"
+# rsi, 0x1000, and the index.
+skeleton below
+for index in "\\376\\377$ones" "\\377\\377$ones" "\\000\\000$zeros" "\\001\\000$zeros"; do replayed "\\000\\020$zeros$index"; done >accesses 2>&1
+is "$(awk '$3 == 8 && $4 != 7000 { print $2, $4 }' accesses | xargs)" "M 1000 M 1008 W 1010 M 1018" "each index from -2 on leads to a place of its own"
+# The index, and the address that is accessed there, which the function accesses in but one way.
+skeleton constant
+within="\\001\\000$zeros\\010\\020$zeros"
+like "$(replayed "$within" 2>&1 | xargs)" '^[0-9a-f]+ R 4 [0-9a-f]+ [0-9a-f]+ M 8 1008 [0-9a-f]+ R 8 7000$' "an index within"
 # The same skeleton, of a table that has become shorter.
 sed 's/ k_\([0-9]*\)\[\] = {\(0x[0-9a-f]*\),.*}/ k_\1[] = {\2}/' one.c >short.c && gcc -O1 -w -shared -fPIC -o one.so short.c
-run 20 replayed 1
+run 20 replayed "$within"
 is "$status" 1 "one that is beyond the table"
 like "$err" 'the jump at 0x[0-9a-f]+ leads where no skeleton goes on' "is told"
 
