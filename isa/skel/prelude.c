@@ -9,7 +9,9 @@ const char *const skel_prelude[] = {
     "typedef unsigned short u16;",
     "typedef unsigned u32;",
     "#define SLOW __attribute__((optimize(\"O1\")))",
-    "struct skeleton_access { u64 pc, address; unsigned bytes; u8 kind, zero[3]; };",
+    "struct skeleton_access { u64 pc, address, what; /* bytes, and above 32 bits of them the kind "
+    "*/ "
+    "};",
     "struct skeleton {",
     "    const u8 *in, *in_end;",
     "    struct skeleton_access *out, *out_end;",
@@ -70,65 +72,62 @@ const char *const skel_prelude[] = {
     "    *count = (unsigned)(__stop_skeleton_text_table - __start_skeleton_text_table);",
     "    return __start_skeleton_text_table;",
     "}",
-    "static inline u64 skeleton_in(struct skeleton *s, unsigned bytes)",
-    "{",
-    "    u64 n = 0;",
-    "    if (__builtin_expect((u64)(s->in_end - s->in) < bytes, 0))",
-    "        s->more(s, bytes);",
-    "    __builtin_memcpy(&n, s->in, bytes);",
-    "    s->in += bytes;",
-    "    return n;",
-    "}",
-    "static inline void skeleton_out(struct skeleton *s, u64 pc, u8 kind, unsigned bytes, u64 "
-    "address)",
-    "{",
-    "    if (__builtin_expect(s->out == s->out_end, 0))",
-    "        s->flush(s);",
-    "    *s->out++ = (struct skeleton_access){.pc = pc, .address = address, .bytes = bytes, .kind "
-    "= kind};",
-    "}",
+    "/* Functions have what is read and written next for themselves, and hand it over to whom they "
+    "call. */",
+    "#define BEGIN() const u8 *in = s->in; struct skeleton_access *out = s->out",
+    "#define GIVE() (s->in = in, s->out = out)",
+    "#define TAKE() (in = s->in, out = s->out)",
+    "#define NEED(bytes) do { if (__builtin_expect((u64)(s->in_end - in) < (bytes), 0)) { GIVE(); "
+    "s->more(s, bytes); TAKE(); } } while (0)",
+    "#define READ(bytes) ({ u64 read = 0; NEED(bytes); __builtin_memcpy(&read, in, bytes); in += "
+    "bytes; read; })",
     "#ifdef SKELETON_COUNTS",
-    "#define IN(bytes) (s->values++, skeleton_in(s, bytes))",
-    "#define OUTCOME(bytes) (s->outcomes++, skeleton_in(s, bytes))",
+    "#define IN(bytes) (s->values++, READ(bytes))",
+    "#define OUTCOME(bytes) (s->outcomes++, READ(bytes))",
     "#else",
-    "#define IN(bytes) skeleton_in(s, bytes)",
-    "#define OUTCOME(bytes) skeleton_in(s, bytes)",
+    "#define IN(bytes) READ(bytes)",
+    "#define OUTCOME(bytes) READ(bytes)",
     "#endif",
-    "#define OUT(pc, kind, bytes, address) skeleton_out(s, image + pc, kind, bytes, address)",
-    "#define CALL() do { if (s->call(s) != 0) return 1; } while (0)",
-    "#define TURN() do { if (__builtin_expect(s->in == s->in_end, 0) && s->turn(s) != 0) return 1; "
-    "} while (0)",
+    "/* Before so many OUT() up to the next call. What is read between them takes no room. */",
+    "#define ROOM(count) do { if (__builtin_expect((u64)((u8 *)s->out_end - (u8 *)out) < (count) * "
+    "sizeof *out, 0)) { GIVE(); s->flush(s); TAKE(); } } while (0)",
+    "#define OUT(pc, kind, bytes, address) do { const u64 place = address; *out++ = (struct "
+    "skeleton_access){image + (pc), place, (bytes) | (u64)(kind) << 32}; } while (0)",
+    "#define CALL() do { GIVE(); if (s->call(s) != 0) return 1; TAKE(); } while (0)",
+    "#define TURN() do { if (__builtin_expect(in == s->in_end, 0)) { GIVE(); if (s->turn(s) != 0) "
+    "return 1; TAKE(); } } while (0)",
+    "#define LEAVE() do { GIVE(); return 0; } while (0)",
     "/* Functions that left by a jump to another, which returns for them. Where nothing more is to "
     "be "
     "read the recording has ended, before the call or jump as far as is known. */",
     "static inline int skeleton_left(struct skeleton *s, int left)",
     "{",
     "    while (left == 2) {",
-    "        TURN();",
+    "        if (s->in == s->in_end && s->turn(s) != 0)",
+    "            return 1;",
     "        left = s->left(s, s->stack);",
     "    }",
     "    return left;",
     "}",
-    "#define DIRECT(function, ...) do { TURN(); s->image = image; s->entered++; if "
+    "#define DIRECT(function, ...) do { TURN(); GIVE(); s->image = image; s->entered++; if "
     "(__builtin_expect((u64)__builtin_frame_address(0) < s->lowest, 0)) s->deep(s); if "
-    "(skeleton_left(s, function(s, __VA_ARGS__)) != 0) return 1; } while (0)",
-    "#define TAIL(function, to) do { s->image = image; s->entered++; s->left = function; s->stack "
-    "= "
-    "to; return 2; } while (0)",
+    "(skeleton_left(s, function(s, __VA_ARGS__)) != 0) return 1; TAKE(); } while (0)",
+    "#define TAIL(function, to) do { GIVE(); s->image = image; s->entered++; s->left = function; "
+    "s->stack = to; return 2; } while (0)",
     "/* A jump that leads to no block of its function: there the recording ends. */",
-    "#define LOST(pc) do { s->lost(s, pc); return 1; } while (0)",
+    "#define LOST(pc) do { GIVE(); s->lost(s, pc); return 1; } while (0)",
     "/* isa/skel/lanes.h: which elements of a vector's operand are accessed. */",
-    "static void skeleton_lanes(struct skeleton *s, u64 pc, u8 kind, unsigned bytes, unsigned how, "
+    "static void skeleton_lanes(struct skeleton *s, u64 image, u64 pc, u8 kind, unsigned bytes, "
+    "unsigned how, "
     "unsigned count, unsigned index_bytes, unsigned index_width, unsigned scale, unsigned "
     "mask_bytes, unsigned mask_width, u64 address)",
     "{",
-    "    u8 in[128];",
-    "    const u8 *index = in, *mask = in + index_width;",
+    "    BEGIN();",
     "    unsigned width = index_width + mask_width, packed = 0;",
-    "    if (__builtin_expect((u64)(s->in_end - s->in) < width, 0))",
-    "        s->more(s, width);",
-    "    __builtin_memcpy(in, s->in, width);",
-    "    s->in += width;",
+    "    NEED(width);",
+    "    const u8 *index = in, *mask = in + index_width;",
+    "    in += width;",
+    "    ROOM(64);",
     "    for (unsigned n = 0; n < count; n++) {",
     "        u64 to = address + (u64)(how == 3 ? packed : n) * bytes, at = 0;",
     "        if ((mask_bytes != 0 ? mask[(n + 1) * mask_bytes - 1] >> 7 : mask[n / 8] >> n % 8 & "
@@ -139,13 +138,18 @@ const char *const skel_prelude[] = {
     "            __builtin_memcpy(&at, index + n * index_bytes, index_bytes);",
     "            to = address + (index_bytes == 4 ? (u64)(long long)(int)at : at) * scale;",
     "        }",
-    "        skeleton_out(s, pc, kind, bytes, how == 4 ? address : to);",
+    "        OUT(pc, kind, bytes, how == 4 ? address : to);",
     "        packed++;",
     "        if (how == 4)",
     "            break;",
     "    }",
+    "    GIVE();",
     "}",
-    "#define LANES(pc, ...) skeleton_lanes(s, image + pc, __VA_ARGS__)",
+    "#define LANES(pc, kind, bytes, how, count, index_bytes, index_width, scale, mask_bytes, "
+    "mask_width, address) do { const u64 place = address; GIVE(); skeleton_lanes(s, image, pc, "
+    "kind, "
+    "bytes, how, count, index_bytes, index_width, scale, mask_bytes, mask_width, place); TAKE(); } "
+    "while (0)",
     "static inline u64 zx(unsigned bits, u64 x)",
     "{",
     "    return bits >= 64 ? x : x & ((1ull << bits) - 1);",

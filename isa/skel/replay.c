@@ -9,15 +9,20 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    BUFFER = 4096, /* accesses */
+    BUFFER = 1024, /* accesses: half of a first cache; skeletons want room for 64 at once */
     INPUT = 1 << 18,
     REPLAY_FUNCTIONS = 1 << 28,
     MARGIN = 1 << 20, /* of the stack, for a function's own frame and what we call */
 };
+
+_Static_assert(offsetof(replay_access, bytes) == 16 && offsetof(replay_access, kind) == 20 &&
+                   sizeof(replay_access) == 24,
+               "as isa/skel/prelude.c has it");
 
 struct host {
     struct replay *r;

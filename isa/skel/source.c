@@ -16,6 +16,40 @@ unsigned skel_value_bytes(const struct function *f, uint32_t value)
     return 8;
 }
 
+/* --- room for accesses ------------------------------------------------------------------------------------------------------- */
+
+enum {
+    MOST_ROOM = 64,   /* the host's buffer has more */
+    APART = UINT8_MAX /* such an instruction makes room for each of its accesses */
+};
+
+static void count_outs(struct writer *w)
+{
+    const struct block *b = &w->f->blocks[w->block];
+    memset(w->outs + b->first, 0, b->count);
+    MEMBERS_EACH (&w->accesses, w->block, n) {
+        const struct access *a = &w->f->accesses[*n];
+        uint8_t *outs = &w->outs[a->at];
+        *outs = a->repeated || a->lanes != NULL || *outs >= MOST_ROOM ? APART : *outs + 1;
+    }
+}
+
+/* For the accesses from here on; up to which instruction. */
+static uint32_t put_room(struct writer *w)
+{
+    const struct block *b = &w->f->blocks[w->block];
+    uint32_t at = w->at, count = 0;
+    for (bool called = false; at < b->first + b->count && !called; at++) {
+        if (count + w->outs[at] > MOST_ROOM)
+            break;
+        count += w->outs[at];
+        called = graph_is_call(&w->f->instructions[at]);
+    }
+    if (count != 0)
+        (void)fprintf(w->out, "    ROOM(%" PRIu32 ");\n", count);
+    return at > w->at ? at : w->at + 1;
+}
+
 /* --- blocks ------------------------------------------------------------------------------------------------------------------ */
 
 static void put_in(struct writer *w, uint32_t v)
@@ -131,6 +165,7 @@ static void put_repeated(struct writer *w, uint32_t first, uint32_t last)
     /* Of recorded comparisons, which may end before, how many are left is recorded behind them. */
     (void)fprintf(w->out, "        for (u64 n = 0, many = n0%s; n < many; n++) {\n",
                   all[first].recorded && all[first].ends_early ? " - IN(8)" : "");
+    (void)fprintf(w->out, "            ROOM(%" PRIu32 ");\n", last - first);
     for (uint32_t k = first; k < last; k++)
         (void)fprintf(w->out, "            OUT(0x%" PRIx64 ", '%c', %u, to%u + n * %u);\n",
                       pc_of(w), all[k].kind, all[k].bytes, k - first, all[k].bytes);
@@ -168,6 +203,8 @@ static void put_accesses(struct writer *w, bool behind)
             put_lanes(w, a);
             continue;
         }
+        if (w->outs[w->at] == APART)
+            (void)fputs("    ROOM(1);\n", w->out);
         (void)fprintf(w->out, "    OUT(0x%" PRIx64 ", '%c', %u, ", pc_of(w), a->kind, a->bytes);
         put_address(w, a);
         (void)fputs(");\n", w->out);
@@ -328,7 +365,7 @@ static void put_exit(struct writer *w, uint32_t block)
     }
     if (b->end == END_NORETURN && (last == NULL || !graph_is_call(last) || direct_calls(f, last)))
         (void)fputs("    CALL();\n", w->out);
-    (void)fputs("    return 0;\n", w->out);
+    (void)fputs("    LEAVE();\n", w->out);
 }
 
 static void put_end(struct writer *w, uint32_t block)
@@ -399,8 +436,12 @@ void source_put_block(struct writer *w, uint32_t block)
     MEMBERS_EACH (&w->of_block, block, n)
         if (f->values[*n].kind == V_ENTRY && f->values[*n].recorded && !value_is_passed(f, *n))
             put_in(w, *n);
+    count_outs(w);
+    uint32_t room = b->first; /* is made up to there */
     for (w->at = b->first; w->at < b->first + b->count; w->at++) {
         const struct instruction *i = &f->instructions[w->at];
+        if (w->at == room)
+            room = put_room(w);
         put_values(w);
         if (direct_calls(f, i))
             put_direct_call(w);

@@ -53,7 +53,7 @@ static void put_declarations(struct writer *w)
         skel_counter(f, k, name, sizeof name);
         (void)fprintf(w->out, "    u64 %s = 0;\n", name);
     }
-    (void)fputs("    (void)image;\n    (void)stack;\n", w->out);
+    (void)fputs("    (void)image;\n    (void)stack;\n    BEGIN();\n", w->out);
 }
 
 static void put_tables(struct writer *w)
@@ -165,7 +165,8 @@ static void put_jumped(const struct skel_source *s, const struct function *f)
 /* By its token. */
 static void put_entry(const struct skel_source *s, const struct function *f)
 {
-    (void)fprintf(s->out, "static int f_%" PRIu32 "(struct skeleton *s)\n{\n", s->number);
+    (void)fprintf(s->out, "static int f_%" PRIu32 "(struct skeleton *s)\n{\n    BEGIN();\n",
+                  s->number);
     for (unsigned r = 0; r < SKEL_FLAGS; r++) {
         unsigned n = r == 0 ? SKEL_RSP : r <= SKEL_RSP ? r - 1 : r; /* the stack pointer first */
         uint32_t v = entry_value(f, n);
@@ -177,7 +178,7 @@ static void put_entry(const struct skel_source *s, const struct function *f)
         else
             (void)fputs("0;\n", s->out);
     }
-    (void)fputs("    return skeleton_left(s, ", s->out);
+    (void)fputs("    GIVE();\n    return skeleton_left(s, ", s->out);
     put_inner_name(s, f);
     (void)fprintf(s->out, "(s, p_%u", (unsigned)SKEL_RSP);
     for (unsigned r = 0; r < SKEL_FLAGS; r++)
@@ -195,6 +196,7 @@ void skel_source_function(struct skel_source *s, struct function *f)
     w.counter = arena_take(f->arena, f->loop_count + 1);
     w.of_block = members_values(f);
     w.accesses = members_accesses(f);
+    w.outs = arena_take(f->arena, f->instruction_count + 1);
     source_find_variables(&w);
     (void)fprintf(s->out, "\n/* %" PRIu32 ": ", s->number);
     put_plain(s->out, f->name);

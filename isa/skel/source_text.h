@@ -12,6 +12,7 @@ struct writer {
     bool *counter;                     /* loops whose counters are used */
     bool *emitted;                     /* values of the instruction under way */
     struct members of_block, accesses; /* values, accesses by block */
+    uint8_t *outs; /* by instruction of the block under way: how many OUT() it has */
     uint32_t block, at;
 };
 

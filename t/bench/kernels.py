@@ -72,17 +72,20 @@ class Recording:
         return sums + [sum(int(n) for n in re.findall(r"^# rank .* (\d+) bytes", text, re.M))]
 
     def skeleton_ns(self):
-        """Of its skeletons, compiled beforehand, over all that was recorded."""
+        """Of its skeletons, compiled beforehand, over all that was recorded; threads beside each other, as regtrace skel replay does."""
         memory = os.path.join(self.folder, "memory")
-        text, spent = glob.glob(os.path.join(memory, "*.c")), 0
+        text = glob.glob(os.path.join(memory, "*.c"))
         for source in text:
             run(["cc", "-O2", "-w", "-shared", "-fPIC", "-o", source + ".so", source])
         late = [word for s in text if s.endswith(".late.c") for word in ("--late", s + ".so")]
         image = [s + ".so" for s in text if not s.endswith(".late.c")]
-        for recorded in glob.glob(os.path.join(memory, "*.rec")):
-            began = time.monotonic()
-            run([SKEL, "--recording", recorded, "--format", "count"] + late + image)
-            spent += time.monotonic() - began
+        began = time.monotonic()
+        replays = [subprocess.Popen([SKEL, "--recording", recorded, "--format", "count"] + late + image, stdout=subprocess.DEVNULL)
+                   for recorded in glob.glob(os.path.join(memory, "*.rec"))]
+        codes = [r.wait() for r in replays]
+        spent = time.monotonic() - began
+        if any(codes):
+            raise CannotMeasure("replays ended with status %s" % codes)
         return spent * 1e9
 
     def drop(self):
@@ -200,7 +203,7 @@ def seed_table():
         rows.append(goal("recording, %s, times bare" % CHASING, by_name[CHASING].values, 4, "%.2f", runs, ""))
     title = "Memory traces, kernel by kernel"
     text = ("Times are multiples of bare: Memory records each address (`-memory-plan addresses`), Registers the registers that addresses are linear in, Values "
-            "what the skeletons need, all three with outcomes of branches, into files; Skeleton is the replay of that, without writing. Ratios are "
+            "what the skeletons need, all three with outcomes of branches, into files; Skeleton is the replay of that, threads beside each other, without writing. Ratios are "
             "recorded values over accesses, in the code of functions that ran and as they ran; beside them outcomes of branches. Last, valgrind's lackey on "
             "a smaller size.")
     return rows + [Table(title, text, HEAD, [k.cells() for k in found])]
