@@ -16,7 +16,7 @@
 
 #define CLONE_PATTERN_ROOM 1024u
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 12
+#define CLONES_VERSION 13
 
 struct clones_head {
     char magic[8];
