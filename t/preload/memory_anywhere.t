@@ -23,8 +23,9 @@ traced() {
     read -r count _ elements _ <<<"$said"
     ok_run "$name: and many" test "$count" -ge "${least% *}" -a "$elements" -ge "${least#* }"
 }
-# The first window that finds a thread in a function starts what makes clones for it, 20 ms: several windows, and a program that is longer than they are.
-timed='start:timeout:10ms,stop:timeout:1ms,repeat:8'
+# Each place that a window finds a thread at is asked for once, which takes 20 ms, and much longer beside other work: more windows than a loop has such places,
+# and a program that is longer than they are.
+timed='start:timeout:10ms,stop:timeout:100us,repeat:32'
 for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
     command -v "${flags% *}" >/dev/null || { skip "$flags" "it is not installed"; continue; }
     # shellcheck disable=SC2086
