@@ -18,9 +18,7 @@
 #include "preload/probe_clones.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #define LEVELS 4u /* handlers that interrupt each other, and what they have interrupted */
 #define FURTHEST ((uintptr_t)64 << 20) /* that a jump goes up a stack */
@@ -32,7 +30,6 @@ static __thread unsigned
     level; /* which of them functions go into that run now: one more in each handler */
 static __thread uint64_t
     unwound_at; /* how far it had recorded when an unwinder first met a clone; 0: none has */
-static __thread bool withheld;
 static __thread bool wanted; /* a window is open */
 static __thread struct {     /* what came of the window */
     uint64_t bytes;
@@ -98,14 +95,37 @@ static bool open_stretch(const struct recorder_thread *t, const struct memory_or
     return files[level] != NULL && memory_file_begin(files[level], t->window, of);
 }
 
-/* Not while a handler runs: when it ends. */
+/* Up to where frames are whose functions write into the run that is under way: beyond are those that the handler has interrupted. */
+static uintptr_t frames_end(void)
+{
+    const struct memory_handler *h = handlers;
+    while (h != NULL && !h->has_file)
+        h = h->outer;
+    return h != NULL ? (uintptr_t)h : UINTPTR_MAX;
+}
+
+/* In a handler that has interrupted a window, what it did before has ended by a jump. */
+static void begin_again(const struct recorder_thread *t, const struct memory_handler *h)
+{
+    if (!h->has_file || is_open() || !is_open_at(level - 1))
+        return;
+    memory_leave_frames(stack_now(), frames_end());
+    if (open_stretch(t, &(struct memory_origin){level, h->signal, h->outer_at}))
+        clone_slots[CLONE_ENTER] = 1;
+}
+
+/* A window that opens while a handler runs waits for its end. */
 static void begin(const struct recorder_thread *t)
 {
     static const struct memory_origin none;
     unwound_at = 0;
-    if (!wanted || handlers != NULL || probe_clones_have(interrupted.at))
+    if (!wanted || probe_clones_have(interrupted.at))
         return;
-    memory_leave_frames(stack_now());
+    if (handlers != NULL) {
+        begin_again(t, handlers);
+        return;
+    }
+    memory_leave_frames(stack_now(), UINTPTR_MAX);
     if (!open_stretch(t, &none)) {
         result.end = MEMORY_NO_ROOM;
         wanted = false;
@@ -137,7 +157,7 @@ static void end(enum memory_end how, uint64_t at)
 {
     clone_slots[CLONE_ENTER] = 0;
     close_stretch(level, how, at);
-    memory_leave_frames(stack_now());
+    memory_leave_frames(stack_now(), frames_end());
     if (interrupted.context != NULL && probe_clones_have(interrupted.at))
         memory_leave_clone(interrupted.context);
 }
@@ -162,7 +182,7 @@ static void end_all(void)
             close_stretch(n, how, at);
         if (h == NULL || n == 0)
             return;
-        memory_leave_frames(h->stack);
+        memory_leave_frames(h->stack, UINTPTR_MAX);
         memory_leave_flight(&h->flight);
         amid = probe_clones_have(h->at);
         unwound = h->unwound_at;
@@ -225,6 +245,8 @@ static void begin_in_handler(struct memory_handler *h, int signo)
     struct memory_file *outer = files[level];
     struct memory_origin of = {
         .level = level + 1, .signal = (uint32_t)signo, .outer = memory_file_at(outer)};
+    h->signal = of.signal;
+    h->outer_at = of.outer;
     memory_file_suspend(outer);
     level++;
     h->has_file = true;
@@ -439,37 +461,15 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     }
 }
 
-bool memory_is_fault(int signo)
-{
-    return process.memory && signo == SIGSEGV;
-}
-
-void memory_withhold(void)
-{
-    withheld = true;
-}
-
-void memory_unblocked(void)
-{
-    if (!withheld || (signals_hidden & sys_signal_bit(SIGSEGV)) != 0)
-        return;
-    withheld = false;
-    (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGSEGV, 0, 0, 0);
-}
-
 bool memory_faulted(int signo, const siginfo_t *info, void *context)
 {
-    static const uint8_t places[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                       REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                       REG_R12, REG_R13, REG_R14, REG_R15};
     ucontext_t *uc = context;
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     struct memory_file *file = files[level];
     if (!memory_is_fault(signo) || info->si_code <= 0 || file == NULL || !probe_clones_have(at) ||
         !memory_file_has(file, (uintptr_t)info->si_addr))
         return false;
-    greg_t *pointer =
-        &uc->uc_mcontext.gregs[places[memory_store_base((const uint8_t *)at)]]; /* NOLINT: code */
+    long long *pointer = memory_pointer(uc);
     bool was_open = memory_file_is_open(file);
     *pointer = (greg_t)memory_file_more(file, (uintptr_t)*pointer);
     clone_slots[CLONE_RECORDING] = (uint64_t)*pointer;

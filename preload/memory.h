@@ -57,7 +57,9 @@ struct memory_handler {
         shown; /* where it was interrupted: stack pointer; address, and as the program sees it */
     uint64_t enter, spill, spill_2, target;
     uint64_t unwound_at;
-    bool has_file; /* of its own */
+    bool has_file;     /* of its own */
+    uint32_t signal;   /* of which it says that it is for that ... */
+    uint64_t outer_at; /* ... and how far what it has interrupted had come */
     struct memory_flight flight;
     struct memory_interrupted was;
 };

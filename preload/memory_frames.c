@@ -27,11 +27,12 @@ __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, u
     return false;
 }
 
-__attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from)
+__attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from, uintptr_t to)
 {
     uintptr_t low, high;
     if (!probe_stack_ends(&low, &high) || from < low || from >= high)
         return;
+    high = to < high ? to : high;
     for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= high; at += 8) {
         uintptr_t *word = (uintptr_t *)at; /* NOLINT: the thread's stack */
         uintptr_t back = probe_clone_return(*word);

@@ -8,8 +8,8 @@
 
 /* Of the thread's own stack, from there to `to`: does anything return into a clone? */
 bool memory_has_frames(uintptr_t from, uintptr_t to);
-/* What returns into clones from there on, or jumps there, does so into the functions themselves. */
-void memory_leave_frames(uintptr_t from);
+/* What returns into clones, of the thread's own stack from there to `to`, or jumps there, does so into the functions themselves. */
+void memory_leave_frames(uintptr_t from, uintptr_t to);
 /* A thread that was interrupted in a clone goes on in the function, at once or as soon as what records there is over. */
 void memory_leave_clone(void *context);
 
@@ -40,5 +40,7 @@ void memory_missing(uintptr_t at);
 /* The register that holds the pointer in a store of a clone's (isa/skel/emit.c, lanes.c): behind prefixes and opcode stands ModRM, behind that
  * SIB. Intel's manual, volume 2. */
 unsigned memory_store_base(const uint8_t *code);
+/* That register's place in the context of a thread that stands at such a store. */
+long long *memory_pointer(void *context);
 
 #endif
