@@ -15,7 +15,11 @@ struct arena_piece {
 
 static void add_piece(struct arena *a, size_t bytes)
 {
-    struct arena_piece *p = malloc(sizeof *p + bytes);
+    struct arena_piece *p = a->spare;
+    if (p != NULL && bytes <= p->bytes)
+        a->spare = p->next;
+    else
+        p = malloc(sizeof *p + bytes);
     if (p == NULL) {
         (void)fprintf(stderr, "regtrace-skel: no memory left\n");
         exit(1);
@@ -49,24 +53,35 @@ void *arena_grow(struct arena *a, void *array, size_t count, size_t size)
     return more;
 }
 
+static void free_pieces(struct arena_piece *p)
+{
+    while (p != NULL) {
+        struct arena_piece *next = p->next;
+        free(p);
+        p = next;
+    }
+}
+
+/* Pieces of the common size are kept for the next function. */
 void arena_empty(struct arena *a)
 {
-    while (a->pieces != NULL && (a->pieces->next != NULL || a->pieces->bytes > PIECE)) {
-        struct arena_piece *next = a->pieces->next;
-        free(a->pieces);
-        a->pieces = next;
+    while (a->pieces != NULL) {
+        struct arena_piece *p = a->pieces;
+        a->pieces = p->next;
+        if (p->bytes == PIECE) {
+            p->next = a->spare;
+            a->spare = p;
+        } else {
+            free(p);
+        }
     }
-    a->at = a->pieces != NULL ? a->pieces->data : NULL;
-    a->left = a->pieces != NULL ? a->pieces->bytes : 0;
+    a->at = NULL;
+    a->left = 0;
 }
 
 void arena_free(struct arena *a)
 {
-    while (a->pieces != NULL) {
-        struct arena_piece *next = a->pieces->next;
-        free(a->pieces);
-        a->pieces = next;
-    }
-    a->at = NULL;
-    a->left = 0;
+    free_pieces(a->pieces);
+    free_pieces(a->spare);
+    *a = (struct arena){.pieces = NULL};
 }

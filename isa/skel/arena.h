@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct arena {
-    struct arena_piece *pieces;
+    struct arena_piece *pieces, *spare;
     char *at;
     size_t left;
 };
@@ -16,7 +16,7 @@ struct arena {
 void *arena_take(struct arena *a, size_t bytes);
 /* Room for one more of `size` bytes behind `count`; *array may move. */
 void *arena_grow(struct arena *a, void *array, size_t count, size_t size);
-/* Keeps one piece for the next. */
+/* What it had of common size is kept for the next. */
 void arena_empty(struct arena *a);
 void arena_free(struct arena *a);
 

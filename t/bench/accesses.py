@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory traces: what recording costs beside bare, bytes for each access, replay; and what valgrind's lackey takes for the same."""
+"""Memory traces: what recording costs beside bare, bytes for each access, replay; and what valgrind's lackey takes for the same. Before that the analysis
+of programs: how much of them, and how fast."""
+import glob
 import os
 import re
+import resource
 import shutil
 import time
 
@@ -71,4 +74,25 @@ def accesses():
     found = []
     for row in KERNELS:
         found += kernel(*row)
+    return found
+
+
+def analysis():
+    found = []
+    for name, path in (("hpcc", shutil.which("hpcc")), ("libm", next(iter(glob.glob("/lib*/*/libm.so.6")), None))):
+        if path is None:
+            note("analysis: %s is not installed" % name)
+            continue
+        line, took = [os.path.join(BUILD, "isa", "regtrace-skel"), "--summary", path], []
+        for _ in range(rounds(9)):
+            began = resource.getrusage(resource.RUSAGE_CHILDREN)
+            text = run(line)
+            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+            took.append(ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime)
+        n, analysed, text_bytes = (int(w) for w in re.search(r"^(\d+) functions, (\d+) analysed \(.*\), (\d+) bytes", text, re.M).groups())
+        speed, title = text_bytes / median(took) / 1e6, "analysis for memory traces, " + name
+        found += [Row(title + ": functions", ">= 90 %", "%.1f %%" % (100 * analysed / n), analysed >= .9 * n, "1", "", "%d of %d" % (analysed, n)),
+                  Row(title + ": text a second", ">= 1 MB", "%.2f MB" % speed, speed >= 1, str(len(took)), "", "%d bytes; of processor time" % text_bytes)]
+    if not found:
+        raise CannotMeasure("neither hpcc nor libm can be found")
     return found

@@ -22,7 +22,7 @@ ALL = [("idle-compute", rows.idle_compute), ("idle-pingpong", rows.idle_pingpong
        ("sustained", rows.event_sustained), ("mpi-call", rows.mpi_call), ("memory", rows.memory),
        ("startup", rows.startup), ("instructions", rows.instructions), ("counting", counting.counting),
        ("probes", probes.probes), ("attach", attach.attach), ("functions", peers.functions), ("convert", convert.convert),
-       ("values", captured_values.capture), ("profile", captured_values.listing), ("accesses", accesses.accesses), ("accesses-kernels", kernels.seed_table), ("lttng", peers.lttng), ("valgrind", peers.valgrind)]
+       ("values", captured_values.capture), ("profile", captured_values.listing), ("accesses", accesses.accesses), ("accesses-analysis", accesses.analysis), ("accesses-kernels", kernels.seed_table), ("lttng", peers.lttng), ("valgrind", peers.valgrind)]
 
 
 def processor():
