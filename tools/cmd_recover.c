@@ -37,7 +37,7 @@ static void print_one(void *context, const struct rt_recovered *r)
         break;
     case RT_RECOVER_FAILED:
         t->failed++;
-        message_error("recover", "%s: %s", r->file, r->text);
+        message_error("recover", "%s%s%s", r->file, r->file[0] != '\0' ? ": " : "", r->text);
         break;
     case RT_RECOVER_DAMAGED:
         t->damaged++;

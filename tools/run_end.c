@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What `regtrace run` says after the program: the folder, the lines of the log, or that nothing was recorded. */
+#include "base/memory.h"
 #include "tools/run.h"
 #include "writer/writer.h"
 
@@ -135,6 +136,13 @@ static void print_nothing(const struct options *o, unsigned chains, const char *
                       nothing_reason(o, chains));
 }
 
+static bool has_accesses(const char *folder)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/" MEMORY_FOLDER, folder);
+    return n > 0 && n < (int)sizeof path && access(path, F_OK) == 0;
+}
+
 void run_print_end(const char *folder, const struct options *o, unsigned chains,
                    const char *program, bool remove_if_empty, bool quiet)
 {
@@ -153,7 +161,12 @@ void run_print_end(const char *folder, const struct options *o, unsigned chains,
             print_command("values", folder);
         if (o->text[OPT_memory][0] != '\0')
             print_command("skel replay", folder);
-    } else if (living > 0)
+    } else if (has_accesses(folder))
+        (void)fprintf(stderr,
+                      "regtrace: there is no file of events in %s, but memory accesses, as far as "
+                      "they could be written (regtrace skel replay %s)\n",
+                      folder, folder);
+    else if (living > 0)
         (void)fprintf(stderr,
                       "regtrace: nothing has been recorded yet; traced processes that still run: "
                       "%u (regtrace ctl %s status asks them)\n",

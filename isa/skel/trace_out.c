@@ -12,7 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { LINE = 256, PIPE = 1 << 20 };
+enum { LINE = 384, PIPE = 1 << 20 };
 
 /* --- blocks ------------------------------------------------------------------------------------------------------------------- */
 
@@ -170,7 +170,7 @@ static const char *end_of(const struct recording_stretch *s)
         [MEMORY_AMID] = ", cut off within a function, whose last accesses are missing",
         [ACCESSES_MISSING] = "",
         [ACCESSES_OPEN] = ", cut off: the thread or process ended in its window, or the file could "
-                          "not be written",
+                          "not be written; its last accesses are missing",
     };
     const char *end = s->end < sizeof ends / sizeof *ends ? ends[s->end] : NULL;
     return end != NULL ? end : ", ended for a reason that this regtrace does not know";
