@@ -28,8 +28,7 @@ static __thread struct memory_handler *handlers;
 static __thread struct memory_file *files[LEVELS]; /* of the thread; NULL: none yet */
 static __thread unsigned
     level; /* which of them functions go into that run now: one more in each handler */
-static __thread uint64_t
-    unwound_at; /* how far it had recorded when an unwinder first met a clone; 0: none has */
+static __thread struct memory_unwound unwound;
 static __thread bool wanted; /* a window is open */
 static __thread struct {     /* what came of the window */
     uint64_t bytes;
@@ -118,7 +117,7 @@ static void begin_again(const struct recorder_thread *t, const struct memory_han
 static void begin(const struct recorder_thread *t)
 {
     static const struct memory_origin none;
-    unwound_at = 0;
+    unwound.at = 0;
     if (!wanted || probe_clones_have(interrupted.at))
         return;
     if (handlers != NULL) {
@@ -153,6 +152,12 @@ static void close_stretch(unsigned n, enum memory_end how, uint64_t at)
     result.end = memory_file_has_failed(files[n]) ? MEMORY_NO_ROOM : how;
 }
 
+/* By a jump or an exception; amid a clone's instructions nobody knows how far those had come. */
+static enum memory_end left_by(bool amid)
+{
+    return amid ? MEMORY_AMID : MEMORY_JUMPED;
+}
+
 static void end(enum memory_end how, uint64_t at)
 {
     clone_slots[CLONE_ENTER] = 0;
@@ -166,7 +171,7 @@ static void end(enum memory_end how, uint64_t at)
 static void end_all(void)
 {
     bool amid = probe_clones_have(interrupted.at);
-    uint64_t unwound = unwound_at;
+    struct memory_unwound past = unwound;
     struct memory_handler *h = handlers;
     for (unsigned n = level;; n--) {
         for (; h != NULL && !h->has_file; h = h->outer) {
@@ -174,8 +179,10 @@ static void end_all(void)
             memory_leave_flight(&h->flight);
         }
         /* An unwinder that nobody has seen catch (a C++ library of the program's own), or a backtrace. */
-        enum memory_end how = unwound != 0 ? MEMORY_JUMPED : amid ? MEMORY_AMID : MEMORY_CLOSED;
-        uint64_t at = unwound != 0 ? unwound : is_open_at(n) ? memory_file_at(files[n]) : 0;
+        enum memory_end how = past.at != 0 ? left_by(past.amid)
+                              : amid       ? MEMORY_AMID
+                                           : MEMORY_CLOSED;
+        uint64_t at = past.at != 0 ? past.at : is_open_at(n) ? memory_file_at(files[n]) : 0;
         if (is_open_at(n) && n == level)
             end(how, at);
         else if (is_open_at(n))
@@ -185,7 +192,7 @@ static void end_all(void)
         memory_leave_frames(h->stack, UINTPTR_MAX);
         memory_leave_flight(&h->flight);
         amid = probe_clones_have(h->at);
-        unwound = h->unwound_at;
+        past = h->unwound;
         h = h->outer;
     }
 }
@@ -208,6 +215,15 @@ void memory_closes(struct recorder_thread *t)
     wanted = false;
     if (process.memory)
         (void)recorder_emit(t, EV_MEMORY, result.bytes, result.end);
+}
+
+void memory_images_came(void)
+{
+    uint64_t mask = sys_block_signals();
+    for (unsigned n = 0; n <= level; n++)
+        if (is_open_at(n))
+            memory_file_name_images(files[n]);
+    sys_restore_signals(mask);
 }
 
 void memory_thread_end(void)
@@ -274,7 +290,7 @@ static void end_in_handler(const struct memory_handler *h, enum memory_end how)
 /* A handler is left by a jump to whatever does not lie between us and its frame. */
 static void leave_stack(uintptr_t from, uintptr_t to)
 {
-    bool amid = false, left = false;
+    bool amid = false, left = false, torn = false; /* the run under way is, by a signal */
     uint64_t enter = 0;
     for (; handlers != NULL && !(to > from && to < (uintptr_t)handlers);
          handlers = handlers->outer) {
@@ -283,12 +299,13 @@ static void leave_stack(uintptr_t from, uintptr_t to)
         left = true;
         from = handlers->stack;
         enter = handlers->enter;
-        end_in_handler(handlers, MEMORY_JUMPED);
+        end_in_handler(handlers, left_by(torn));
+        torn = handlers->shown != handlers->at || (torn && !handlers->has_file);
     }
     /* To another stack, or nobody knows where: there may be frames of clones in between. */
     bool near = to > from && to - from < FURTHEST;
     if (is_open() && (amid || !near || memory_has_frames(from, to)))
-        end(MEMORY_JUMPED, memory_file_at(files[level]));
+        end(left_by(torn), memory_file_at(files[level]));
     else if (is_open() && left)
         clone_slots[CLONE_ENTER] = enter;
 }
@@ -327,23 +344,25 @@ uintptr_t memory_jumps_on(void)
 
 void memory_unwound(uintptr_t at)
 {
-    if (process.memory && is_open() && unwound_at == 0 && probe_clones_have(at))
-        unwound_at = memory_file_at(files[level]);
+    /* Unwinders look for callers one byte before where they return to. */
+    if (process.memory && is_open() && unwound.at == 0 && probe_clones_have(at))
+        unwound =
+            (struct memory_unwound){memory_file_at(files[level]), probe_clone_return(at + 1) == 0};
 }
 
 /* What has been recorded until an unwinder left the clones is over; what the program does from here on is not. */
 static void go_on(void)
 {
     bool open = is_open();
-    if (open && unwound_at != 0) {
-        end(MEMORY_JUMPED, unwound_at);
+    if (open && unwound.at != 0) {
+        end(left_by(unwound.amid), unwound.at);
         open = false;
     }
     if (!open)
         begin(&recorder_self);
     if (is_open() && (!open || memory_flight.opened))
         memory_enter_late(&interrupted);
-    unwound_at = 0;
+    unwound.at = 0;
 }
 
 /* memory_thrown has come to the landing pad. */
@@ -367,7 +386,7 @@ void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
     uint64_t mask = sys_block_signals();
     leave_stack(from, to);
     memory_flight.opened = false;
-    if (unwound_at != 0)
+    if (unwound.at != 0)
         go_on();
     sys_restore_signals(mask);
 }
@@ -403,7 +422,7 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
                                  .spill = clone_slots[CLONE_SPILL],
                                  .spill_2 = clone_slots[CLONE_SPILL_2],
                                  .target = clone_slots[CLONE_TARGET],
-                                 .unwound_at = unwound_at,
+                                 .unwound = unwound,
                                  .flight = memory_flight,
                                  .was = memory_interrupt(0, 0)};
     if (h->shown != at) {
@@ -416,7 +435,7 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
     handlers = h;
     if (h->enter != 0 && is_open() && level + 1 < LEVELS) {
         uint64_t mask = sys_block_signals();
-        unwound_at = 0;
+        unwound.at = 0;
         begin_in_handler(h, info->si_signo);
         sys_restore_signals(mask);
     }
@@ -433,7 +452,7 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     handlers = h->outer;
     memory_interrupt_over(h->was);
     end_in_handler(h, MEMORY_CLOSED);
-    unwound_at = h->unwound_at;
+    unwound = h->unwound;
     memory_flight = h->flight;
     clone_slots[CLONE_SPILL] = h->spill;
     clone_slots[CLONE_SPILL_2] = h->spill_2;
@@ -443,7 +462,7 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->at;
     else if (h->shown != h->at &&
              is_open()) /* it has sent the thread there: what was amid is left */
-        end(MEMORY_JUMPED, memory_file_at(files[level]));
+        end(MEMORY_AMID, memory_file_at(files[level]));
     if (is_open())
         clone_slots[CLONE_ENTER] = h->enter;
     else if (h->shown != h->at && !elsewhere)
@@ -461,25 +480,16 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     }
 }
 
-bool memory_faulted(int signo, const siginfo_t *info, void *context)
+struct memory_file *memory_file_now(void)
 {
-    ucontext_t *uc = context;
-    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    struct memory_file *file = files[level];
-    if (!memory_is_fault(signo) || info->si_code <= 0 || file == NULL || !probe_clones_have(at) ||
-        !memory_file_has(file, (uintptr_t)info->si_addr))
-        return false;
-    long long *pointer = memory_pointer(uc);
-    bool was_open = memory_file_is_open(file);
-    *pointer = (greg_t)memory_file_more(file, (uintptr_t)*pointer);
-    clone_slots[CLONE_RECORDING] = (uint64_t)*pointer;
-    if (was_open && !memory_file_is_open(file)) {
-        clone_slots[CLONE_ENTER] = 0;
-        result.end = MEMORY_NO_ROOM;
-        wanted = false;
-        memory_leave_clone(uc);
-    }
-    return true;
+    return files[level];
+}
+
+void memory_has_no_room(void)
+{
+    clone_slots[CLONE_ENTER] = 0;
+    result.end = MEMORY_NO_ROOM;
+    wanted = false;
 }
 
 #endif

@@ -10,6 +10,8 @@
 void memory_opened(struct recorder_thread *t);
 void memory_closes(struct recorder_thread *t);
 void memory_thread_end(void);
+/* Images have come, which the calling thread may enter in its window. */
+void memory_images_came(void);
 /* Around a child of vfork, which runs functions themselves: it may leave them by exec. */
 void memory_vfork(bool begins);
 /* In the child of fork. */
@@ -50,13 +52,19 @@ struct memory_flight {
     uintptr_t kept[6], stack;
 };
 
+/* How far a thread had recorded when an unwinder first met a clone, and whether that was amid its instructions; 0: none has. */
+struct memory_unwound {
+    uint64_t at;
+    bool amid;
+};
+
 /* Around a handler of the program's, which records into a file of its own if a window is open, and runs functions themselves if none is. */
 struct memory_handler {
     struct memory_handler *outer;
     uintptr_t stack, at,
         shown; /* where it was interrupted: stack pointer; address, and as the program sees it */
     uint64_t enter, spill, spill_2, target;
-    uint64_t unwound_at;
+    struct memory_unwound unwound;
     bool has_file;     /* of its own */
     uint32_t signal;   /* of which it says that it is for that ... */
     uint64_t outer_at; /* ... and how far what it has interrupted had come */

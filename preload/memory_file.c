@@ -293,6 +293,17 @@ static size_t next_place(const struct memory_file *f)
     return (size_t)(((f->flushed + f->used + HEAD - 1) & ~(uint64_t)(HEAD - 1)) - f->flushed);
 }
 
+static bool name_images(struct memory_file *f)
+{
+    return probe_clones_images(NULL, 0) == f->image_count || put_images(f);
+}
+
+void memory_file_name_images(struct memory_file *f)
+{
+    if (f->made && !f->failed && !name_images(f))
+        (void)fail(f);
+}
+
 bool memory_file_begin(struct memory_file *f, int32_t window, const struct memory_origin *of)
 {
     if (f->failed)
@@ -300,8 +311,7 @@ bool memory_file_begin(struct memory_file *f, int32_t window, const struct memor
     if (!f->made && !make(f, of->level))
         return fail(f);
     f->made = true;
-    if ((probe_clones_images(NULL, 0) != f->image_count && !put_images(f)) ||
-        (next_place(f) + HEAD + 4 * GROUP > PIECE && !flush(f, f->used)))
+    if (!name_images(f) || (next_place(f) + HEAD + 4 * GROUP > PIECE && !flush(f, f->used)))
         return fail(f);
     /* What nobody wanted must not be taken for what a killed thread has recorded. */
     size_t at = next_place(f), end = f->wrapped ? PIECE : smaller(written(f) + GROUP, PIECE);
@@ -358,6 +368,7 @@ uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at
     f->used = smaller(end + whole, PIECE);
     f->open = false;
     *f->pointer = (uint64_t)(uintptr_t)f->at + f->used;
+    memory_file_name_images(f); /* others' may have come meanwhile */
     if (!put_end(f, bytes, how) && !f->failed)
         (void)fail(f);
     atomic_store_explicit(&head_of(f)->closed, f->stretch + HEAD + bytes, memory_order_release);

@@ -24,6 +24,8 @@ void memory_file_suspend(struct memory_file *f);
 void memory_file_resume(struct memory_file *f, uint64_t *pointer);
 /* A stretch begins. False: it cannot (said once). */
 bool memory_file_begin(struct memory_file *f, int32_t window, const struct memory_origin *of);
+/* Those that have come since: what is recorded from now on may enter their functions. */
+void memory_file_name_images(struct memory_file *f);
 bool memory_file_has_failed(const struct memory_file *f);
 bool memory_file_is_open(const struct memory_file *f);
 /* How much has been written: an offset of the log. */

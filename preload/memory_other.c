@@ -93,6 +93,10 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     (void)context;
 }
 
+void memory_images_came(void)
+{
+}
+
 void memory_vfork(bool begins)
 {
     (void)begins;

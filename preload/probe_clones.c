@@ -20,6 +20,11 @@ bool probe_clones_exist(void)
     return atomic_load_explicit(&clones_image_count, memory_order_acquire) != 0;
 }
 
+bool probe_clones_may_come(void)
+{
+    return strchr(process.options.text[OPT_memory], '@') != NULL;
+}
+
 #if defined(__x86_64__)
 
 #define GENERAL __attribute__((target("general-regs-only")))

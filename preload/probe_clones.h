@@ -22,6 +22,8 @@ void probe_clones_link(void);
 /* Where windows may open anywhere, whoever makes late clones is told of the images, so that the first window need not wait for their decoding. */
 void probe_clones_expect(void);
 bool probe_clones_exist(void);
+/* Those of libraries, which are named: some may be loaded later. */
+bool probe_clones_may_come(void);
 /* Images that are loaded no longer: another may come to lie there. */
 void probe_clones_gone(void);
 void probe_clones_forked(void);

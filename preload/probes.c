@@ -7,6 +7,7 @@
 
 #include "base/identity.h"
 #include "base/log.h"
+#include "preload/memory.h"
 #include "preload/probe_clones.h"
 #include "preload/probe_wishes.h"
 #include "preload/valgrind.h"
@@ -302,7 +303,7 @@ int probes_prepare(struct rt_error *e)
     store(&found);
     probe_ask_prepare();
     process.probes = true;
-    process.memory = cloned && probe_clones_exist();
+    process.memory = cloned && (probe_clones_exist() || probe_clones_may_come());
     return 0;
 }
 
@@ -367,6 +368,7 @@ void probes_images_loaded(void)
         publish((struct probe_sites){.rows = rows, .count = old->count + n});
         probe_clones_link();
         probe_clones_expect();
+        memory_images_came();
         if (probe_make_groups(&found))
             patch(&found, alone);
     }
