@@ -143,6 +143,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
     }
 }
 
+/* Up to the sink; where it is not come to, of all that can be. */
 static bool find_levels(struct flow_graph *g)
 {
     uint32_t head = 0, tail = 0;
@@ -156,10 +157,12 @@ static bool find_levels(struct flow_graph *g)
             if (e->room == 0 || g->level[e->to] != 0)
                 continue;
             g->level[e->to] = g->level[from] + 1;
+            if (e->to == g->sink)
+                return true;
             g->queue[tail++] = e->to;
         }
     }
-    return g->level[g->sink] != 0;
+    return false;
 }
 
 static uint64_t push(struct flow_graph *g, uint32_t from, uint64_t most)
