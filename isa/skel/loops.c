@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_COPIES = 8, MOST_WORK = 500000 /* edges looked at again */ };
+enum { MOST_COPIES = 8, MOST_WORK = 100000 /* edges looked at again */ };
 
 /* --- order and dominators ------------------------------------------------------------------------------------------------ */
 
