@@ -225,26 +225,50 @@ static bool whole_part(const struct skel_builds *b, const char *source, char par
     return good;
 }
 
+enum { COMPILER_WORDS = 16, OWN_WORDS = 10 };
+
+/* CC: a program and options, as make has it; how many words. text: what they are in. */
+static unsigned compiler_words(char text[PATH_MAX], const char **words)
+{
+    const char *wanted = getenv("CC");
+    unsigned n = 0;
+    (void)snprintf(text, PATH_MAX, "%s", wanted != NULL ? wanted : "");
+    if (strchr(text, '/') != NULL && access(text, X_OK) == 0) { /* blanks may be in its path */
+        words[0] = text;
+        return 1;
+    }
+    for (char *rest, *word = strtok_r(text, " \t", &rest); word != NULL && n < COMPILER_WORDS;
+         word = strtok_r(NULL, " \t", &rest))
+        words[n++] = word;
+    if (n == 0)
+        words[n++] = "cc";
+    return n;
+}
+
 /* Or what was kept of that before. */
 static bool run_compiler(const struct skel_builds *b, const char *some, const char *source,
                          const char *out)
 {
-    const char *compiler = getenv("CC");
-    compiler = compiler != NULL && compiler[0] != '\0' ? compiler : "cc";
-    const char *const words[] = {compiler, "-O2",      "-w", "-shared", "-fPIC", "-o",
-                                 out,      "-include", some, source,    NULL};
-    const char *const how[] = {words[0], words[1], words[2], words[3], words[4], NULL};
+    static const char *const how[] = {"-O2", "-w", "-shared", "-fPIC"};
+    char text[PATH_MAX];
+    const char *words[COMPILER_WORDS + OWN_WORDS];
+    unsigned n = compiler_words(text, words);
+    for (unsigned k = 0; k < sizeof how / sizeof *how; k++)
+        words[n++] = how[k];
+    words[n] = NULL;
     struct skel_kept kept;
-    bool keeps = b->keeps && skel_kept_key(&kept, b->folder, how, some, source);
+    bool keeps = b->keeps && skel_kept_key(&kept, b->folder, words, some, source);
     if (keeps && skel_kept_get(&kept, out))
         return true;
+    const char *const rest[] = {"-o", out, "-include", some, source, NULL};
+    memcpy(words + n, rest, sizeof rest);
     if (skel_run(words, b->temporary) == 0) {
         if (keeps)
             skel_kept_put(&kept, out);
         return true;
     }
     message_error("skel", "%s cannot be compiled by %s (the variable CC names another C compiler)",
-                  source, compiler);
+                  source, words[0]);
     return false;
 }
 

@@ -29,6 +29,9 @@ is "$(wc -l <calls) $(kept)" "2 2" "one that counts is another"
 replayed "which is kept as well" 0 count
 rm "$(find run/memory -name '*.so' -newer text)"
 CC=$T/other replayed "another compiler" 1
+CC="$T/compiler -O0" replayed "one with an option" 1
+CC=" $T/compiler  -O0" replayed "which is the same with more blanks" 0
+mkdir 'a b' && cp compiler 'a b/c d' && CC="$T/a b/c d" replayed "one whose path has blanks" 1
 rm run/memory/*.so
 replayed "none is kept" 1
 
