@@ -146,7 +146,8 @@ int skel_folder_lacks(const struct skel_folder *f)
     if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) || access(f->folder, R_OK | X_OK) != 0)
         message_error("skel",
                       "%s has no memory accesses: it is the folder of no run, or of one without "
-                      "-memory (regtrace run -memory REGEX PROGRAM)",
+                      "-memory (regtrace run -memory REGEX PROGRAM) or with one that names no "
+                      "function there is",
                       f->wishes->path);
     else
         message_error("skel", "nothing was recorded in %s of these ranks and threads", f->folder);
