@@ -141,17 +141,13 @@ static void put_hooked(struct cloner *c, enum clone_fixup_kind hook, unsigned t)
     emit_jump_slot(c->e, CLONE_TARGET);
 }
 
-/* The function itself, or another, runs from amid its code on. */
-static bool is_amid(const struct cloner *c, uint64_t target)
-{
-    const struct code_range *r = code_range_of(c->f->code, target);
-    return r != NULL && r->start != target && graph_symbol_at(c->f->code->image, target) == NULL;
-}
-
-/* Which the recording says, where all registers matter. */
+/* Where the function itself, or another, runs from amid its code on, the recording says so: all registers matter there. */
 static void put_missing(struct cloner *c, uint64_t place)
 {
     enum { BYTES = 1 + 8 };
+    const struct code_range *r = code_range_of(c->f->code, place);
+    if (r == NULL || r->start == place || graph_symbol_at(c->f->code->image, place) != NULL)
+        return;
     bool spill;
     unsigned s = cloner_take_register(c, UINT16_MAX, 0, &spill);
     unsigned t = cloner_take_register(c, UINT16_MAX, (uint16_t)(1u << s), &spill);
@@ -169,8 +165,7 @@ static void put_missing(struct cloner *c, uint64_t place)
 
 static void put_tail(struct cloner *c, uint64_t target)
 {
-    if (is_amid(c, target))
-        put_missing(c, target);
+    put_missing(c, target);
     cloner_put_returns(c);
     emit_byte(c->e, 0xe9);
     if (direct_is(c->f->directs, target))
@@ -184,8 +179,7 @@ void cloner_leave(struct cloner *c, uint64_t target)
     const struct code_range *r = code_range_of(c->f->code, target);
     if (c->f->late && (r == NULL || r->start != target)) {
         bool spill;
-        if (is_amid(c, target))
-            put_missing(c, target);
+        put_missing(c, target);
         unsigned t = cloner_take_register(c, UINT16_MAX, 0, &spill);
         emit_slot_store(c->e, CLONE_SPILL, t);
         emit_address(c->e, t, target);
@@ -262,8 +256,7 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
 /* Behind a call that does not come back: whoever does goes on in the function. No other place has its address. */
 static void put_unexpected(struct cloner *c, uint64_t next)
 {
-    if (is_amid(c, next))
-        put_missing(c, next);
+    put_missing(c, next);
     emit_byte(c->e, 0xe9);
     emit_fixup(c->e, CLONE_FUNCTION, next, 0);
 }
