@@ -161,16 +161,18 @@ void run_print_end(const char *folder, const struct options *o, unsigned chains,
             print_command("values", folder);
         if (o->text[OPT_memory][0] != '\0')
             print_command("skel replay", folder);
-    } else if (has_accesses(folder))
-        (void)fprintf(stderr,
-                      "regtrace: there is no file of events in %s, but memory accesses, as far as "
-                      "they could be written (regtrace skel replay %s)\n",
-                      folder, folder);
-    else if (living > 0)
+    } else if (living > 0) {
         (void)fprintf(stderr,
                       "regtrace: nothing has been recorded yet; traced processes that still run: "
                       "%u (regtrace ctl %s status asks them)\n",
                       living, folder);
-    else
+    } else if (has_accesses(folder)) {
+        (void)fprintf(stderr,
+                      "regtrace: there is no file of events in %s, but memory accesses, as far as "
+                      "they could be written\n",
+                      folder);
+        print_command("skel replay", folder);
+    } else {
         print_nothing(o, chains, program);
+    }
 }
