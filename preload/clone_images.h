@@ -77,5 +77,14 @@ void probe_clone_returning(void) RT_HIDDEN;
 void probe_clone_jumping(void) RT_HIDDEN;
 void probe_clone_leaving(void) RT_HIDDEN;
 void probe_clone_losing(void) RT_HIDDEN;
+/* Where they ask whether there is more to do, in what may be done once more; and have done so; where their code ends. */
+void probe_clone_returning_again(void) RT_HIDDEN;
+void probe_clone_jumping_again(void) RT_HIDDEN;
+void probe_clone_returning_decided(void) RT_HIDDEN;
+void probe_clone_jumping_decided(void) RT_HIDDEN;
+void probe_clone_returning_end(void) RT_HIDDEN;
+void probe_clone_jumping_end(void) RT_HIDDEN;
+void probe_clone_leaving_end(void) RT_HIDDEN;
+void probe_clone_losing_end(void) RT_HIDDEN;
 
 #endif

@@ -23,7 +23,6 @@
 #define LEVELS 4u /* handlers that interrupt each other, and what they have interrupted */
 #define FURTHEST ((uintptr_t)64 << 20) /* that a jump goes up a stack */
 
-static __thread struct memory_interrupted interrupted;
 static __thread struct memory_handler *handlers;
 static __thread struct memory_file *files[LEVELS]; /* of the thread; NULL: none yet */
 static __thread unsigned
@@ -37,41 +36,8 @@ static __thread struct {     /* what came of the window */
 
 static uintptr_t stack_now(void)
 {
-    return interrupted.stack != 0 ? interrupted.stack : (uintptr_t)__builtin_frame_address(0);
-}
-
-struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
-{
-    struct memory_interrupted before = interrupted;
-    interrupted = (struct memory_interrupted){.stack = stack, .at = at};
-    return before;
-}
-
-struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
-{
-    struct memory_interrupted before = memory_interrupt(stack, at);
-    interrupted.entered = true;
-    return before;
-}
-
-/* The caller's frame pointer, and where to return to. */
-struct memory_interrupted memory_call(void *frame)
-{
-    return memory_enter((uintptr_t)frame + 8, 0);
-}
-
-struct memory_interrupted memory_interrupt_by(void *context)
-{
-    const ucontext_t *uc = context;
-    struct memory_interrupted before = memory_interrupt((uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
-                                                        (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
-    interrupted.context = context;
-    return before;
-}
-
-void memory_interrupt_over(struct memory_interrupted before)
-{
-    interrupted = before;
+    uintptr_t stack = memory_where.stack;
+    return stack != 0 ? stack : (uintptr_t)__builtin_frame_address(0);
 }
 
 /* --- stretches ------------------------------------------------------------------------------------------------ */
@@ -113,12 +79,12 @@ static void begin_again(const struct recorder_thread *t, const struct memory_han
         clone_slots[CLONE_ENTER] = 1;
 }
 
-/* A window that opens while a handler runs waits for its end. */
+/* A window that opens while a handler runs waits for its end; while the last one's clone is left, for that (memory_stepped). */
 static void begin(const struct recorder_thread *t)
 {
     static const struct memory_origin none;
     unwound.at = 0;
-    if (!wanted || probe_clones_have(interrupted.at))
+    if (!wanted || !memory_has_left_made())
         return;
     if (handlers != NULL) {
         begin_again(t, handlers);
@@ -163,20 +129,22 @@ static void end(enum memory_end how, uint64_t at)
     clone_slots[CLONE_ENTER] = 0;
     close_stretch(level, how, at);
     memory_leave_frames(stack_now(), frames_end());
-    if (interrupted.context != NULL && probe_clones_have(interrupted.at))
-        memory_leave_clone(interrupted.context);
+    if (memory_where.context != NULL && memory_is_made(memory_where.at))
+        memory_leave_made(memory_where.context);
+    else if (memory_where.context != NULL)
+        (void)memory_decide_again(memory_where.context);
 }
 
 /* With the window, in a handler as well, and what that has interrupted. */
 static void end_all(void)
 {
-    bool amid = probe_clones_have(interrupted.at);
+    bool amid = probe_clones_have(memory_where.at);
     struct memory_unwound past = unwound;
     struct memory_handler *h = handlers;
     for (unsigned n = level;; n--) {
         for (; h != NULL && !h->has_file; h = h->outer) {
             amid = amid || probe_clones_have(h->at);
-            memory_leave_flight(&h->flight);
+            memory_leave_slots(&h->flight, &h->target);
         }
         /* An unwinder that nobody has seen catch (a C++ library of the program's own), or a backtrace. */
         enum memory_end how = past.at != 0 ? left_by(past.amid)
@@ -190,7 +158,7 @@ static void end_all(void)
         if (h == NULL || n == 0)
             return;
         memory_leave_frames(h->stack, UINTPTR_MAX);
-        memory_leave_flight(&h->flight);
+        memory_leave_slots(&h->flight, &h->target);
         amid = probe_clones_have(h->at);
         past = h->unwound;
         h = h->outer;
@@ -206,7 +174,20 @@ void memory_opened(struct recorder_thread *t)
     wanted = true;
     begin(t);
     if (is_open())
-        memory_enter_late(&interrupted);
+        memory_enter_late(&memory_where);
+}
+
+void memory_begin_late(void *context)
+{
+    if (is_open() || !wanted || !process.traced)
+        return;
+    uint64_t mask = sys_block_signals();
+    struct memory_interrupted before = memory_interrupt_by(context);
+    begin(&recorder_self);
+    if (is_open())
+        memory_enter_late(&memory_where);
+    memory_interrupt_over(before);
+    sys_restore_signals(mask);
 }
 
 void memory_closes(struct recorder_thread *t)
@@ -337,7 +318,7 @@ uintptr_t memory_jumps_on(void)
     if (!open)
         begin(&recorder_self);
     if (!open && is_open())
-        memory_enter_late(&interrupted);
+        memory_enter_late(&memory_where);
     sys_restore_signals(mask);
     return memory_flight_lands();
 }
@@ -361,7 +342,7 @@ static void go_on(void)
     if (!open)
         begin(&recorder_self);
     if (is_open() && (!open || memory_flight.opened))
-        memory_enter_late(&interrupted);
+        memory_enter_late(&memory_where);
     unwound.at = 0;
 }
 
@@ -370,11 +351,11 @@ void memory_lands(const uintptr_t kept[6], uintptr_t stack)
 {
     uint64_t mask = sys_block_signals();
     memory_flight_at(kept, stack);
-    interrupted = (struct memory_interrupted){.stack = stack};
+    memory_where = (struct memory_interrupted){.stack = stack};
     leave_stack((uintptr_t)__builtin_frame_address(0), stack);
     if (wanted || handlers != NULL)
         go_on();
-    interrupted = (struct memory_interrupted){.stack = 0};
+    memory_where = (struct memory_interrupted){.stack = 0};
     sys_restore_signals(mask);
 }
 
@@ -396,11 +377,13 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
 {
     uint64_t mask = sys_block_signals();
     struct memory_interrupted before = memory_interrupt((uintptr_t)stack, 0);
-    if (is_open())
-        end(MEMORY_JUMPED, memory_file_at(files[level]));
-    begin(&recorder_self);
-    if (is_open())
-        memory_enter_jump(stack, kept);
+    if (!probe_clones_have(clone_slots[CLONE_TARGET])) { /* else a window has, that opened here */
+        if (is_open())
+            end(MEMORY_JUMPED, memory_file_at(files[level]));
+        begin(&recorder_self);
+        if (is_open())
+            memory_enter_jump(stack, kept);
+    }
     memory_interrupt_over(before);
     sys_restore_signals(mask);
 }
@@ -466,18 +449,15 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     if (is_open())
         clone_slots[CLONE_ENTER] = h->enter;
     else if (h->shown != h->at && !elsewhere)
-        memory_leave_clone(uc);
+        memory_leave_made(uc);
     if (h->has_file)
         sys_restore_signals(kept);
-    if (!is_open() && wanted && process.traced) {
-        uint64_t mask = sys_block_signals();
-        struct memory_interrupted before = memory_interrupt_by(context);
-        begin(&recorder_self);
-        if (is_open())
-            memory_enter_late(&interrupted);
-        memory_interrupt_over(before);
-        sys_restore_signals(mask);
-    }
+    memory_begin_late(context);
+}
+
+uintptr_t memory_handler_stack(void)
+{
+    return handlers != NULL ? handlers->stack : 0;
 }
 
 struct memory_file *memory_file_now(void)

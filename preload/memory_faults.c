@@ -58,7 +58,7 @@ bool memory_faulted(int signo, const siginfo_t *info, void *context)
     clone_slots[CLONE_RECORDING] = (uint64_t)*pointer;
     if (was_open && !memory_file_is_open(file)) {
         memory_has_no_room();
-        memory_leave_clone(uc);
+        memory_leave_made(uc);
     }
     return true;
 }

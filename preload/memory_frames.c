@@ -39,29 +39,62 @@ __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from,
         if (back != 0)
             *word = back;
     }
-    memory_leave_flight(&memory_flight);
+    memory_leave_slots(&memory_flight, &clone_slots[CLONE_TARGET]);
 }
 
-void memory_leave_clone(void *context)
+bool memory_is_made(uintptr_t at)
 {
-    ucontext_t *uc = context;
-    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP], there = probe_clone_leave(at);
+    return probe_clones_have(at) || walk_is_made(at);
+}
+
+/* What pushfq stores has the trap flag while a thread is stepped. */
+static void push_flags(greg_t *r)
+{
+    enum { PUSHFQ = 0x9c };
+    if (*(const uint8_t *)r[REG_RIP] != PUSHFQ) /* NOLINT: code that is about to run */
+        return;
+    uint64_t flags = (uint64_t)r[REG_EFL] & ~(uint64_t)TRAP_FLAG;
+    r[REG_RIP]++;
+    r[REG_RSP] -= (greg_t)sizeof flags;
+    memcpy((void *)r[REG_RSP], &flags, sizeof flags); /* NOLINT: the thread's stack */
+}
+
+void memory_leave_made(void *context)
+{
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    uintptr_t at = (uintptr_t)r[REG_RIP], there = probe_clone_leave(at);
     bool stepped = leaves;
-    leaves = there == 0 && probe_clones_have(at);
+    leaves = there == 0 && memory_is_made(at);
     if (there != 0)
-        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)there;
-    if (leaves)
-        uc->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
-    else if (stepped)
-        uc->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+        r[REG_RIP] = (greg_t)there;
+    if (leaves) {
+        push_flags(r);
+        r[REG_EFL] |= TRAP_FLAG;
+    } else if (stepped) {
+        r[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    }
 }
 
 bool memory_stepped(const siginfo_t *info, void *context)
 {
     if (!leaves || info->si_code != TRAP_TRACE)
         return false;
-    memory_leave_clone(context);
+    memory_leave_made(context);
+    if (!leaves)
+        memory_begin_late(context);
     return true;
+}
+
+bool memory_has_left_made(void)
+{
+    ucontext_t *uc = memory_where.context;
+    if (!memory_is_made(memory_where.at))
+        return true;
+    if (uc == NULL)
+        return !probe_clones_have(memory_where.at);
+    memory_leave_made(uc);
+    memory_where.at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    return !leaves;
 }
 
 /* --- jumps --------------------------------------------------------------------------------------------------------- */
@@ -119,11 +152,19 @@ uintptr_t memory_flight_lands(void)
     return (uintptr_t)memory_landing;
 }
 
-void memory_leave_flight(struct memory_flight *flight)
+static void leave_flight(struct memory_flight *flight)
 {
     uintptr_t itself = flight->pad != 0 ? flight->pad : probe_clone_return(flight->target);
     if (itself != 0)
         flight->target = itself;
+}
+
+void memory_leave_slots(struct memory_flight *flight, uint64_t *target)
+{
+    uintptr_t itself = probe_clone_leave(*target);
+    if (itself != 0)
+        *target = itself;
+    leave_flight(flight);
 }
 
 void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
@@ -137,7 +178,7 @@ void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
     f->is_thrown = f->opened = false;
     memcpy(f->kept, kept, sizeof f->kept);
     f->stack = stack;
-    memory_leave_flight(f);
+    leave_flight(f);
     atomic_signal_fence(memory_order_seq_cst);
     f->under_way = 1;
 }
@@ -186,12 +227,22 @@ static void know_stack(struct walk *w)
     (void)probe_stack_ends(&w->low, &w->high);
 }
 
+static void enter_hook(const struct walk *w, bool returns);
+
 static void redirect_callers(struct walk *w)
 {
     know_stack(w);
-    for (unsigned n = 0; n < CALLERS && walk_up(w); n++)
+    for (unsigned n = 0; n < CALLERS; n++) {
+        enum probe_clone_hook hook = probe_clone_hook(w->r[WALK_RETURN]);
+        if (!walk_up(w))
+            return;
+        if (hook != PROBE_CLONE_NO_HOOK && probe_clones_have(w->r[WALK_RETURN])) {
+            enter_hook(w, hook == PROBE_CLONE_RETURNS);
+            return;
+        }
         if (probe_clones_have(w->r[WALK_RETURN]) || (w->back != NULL && redirect(w->back)))
             return;
+    }
 }
 
 static void enter_target(struct memory_flight *to)
@@ -222,6 +273,8 @@ void memory_enter_late(const struct memory_interrupted *i)
     }
     if (i->context != NULL) {
         ucontext_t *uc = i->context;
+        if (memory_decide_again(uc))
+            return;
         uintptr_t clone = probe_clone_at(i->at);
         if (clone != 0) {
             uc->uc_mcontext.gregs[REG_RIP] = (greg_t)clone;
@@ -237,19 +290,9 @@ void memory_enter_late(const struct memory_interrupted *i)
     redirect_callers(&w);
 }
 
-/* A stub of the PLT in which a window has found the thread leads to another image; a function may end so. */
-void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6])
-{
-    uintptr_t clone = probe_clone_at(clone_slots[CLONE_TARGET]);
-    if (clone != 0) {
-        clone_slots[CLONE_TARGET] = clone;
-        return;
-    }
-    say_missing(clone_slots[CLONE_TARGET], CLONE_ASK_AT);
-    memory_enter_leaving(stack, kept);
-}
+/* --- hooks ---------------------------------------------------------------------------------------------------------- */
 
-void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
+static void enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
 {
     struct walk w;
     walk_begin_return(&w, stack - 1, kept);
@@ -258,13 +301,86 @@ void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
     redirect_callers(&w);
 }
 
-void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6])
+/* A stub of the PLT in which a window has found the thread leads to another image; a function may end so. */
+static void enter_jump(uintptr_t *stack, const uintptr_t kept[6])
+{
+    uintptr_t clone = probe_clone_at(clone_slots[CLONE_TARGET]);
+    if (clone != 0) {
+        clone_slots[CLONE_TARGET] = clone;
+        return;
+    }
+    say_missing(clone_slots[CLONE_TARGET], CLONE_ASK_AT);
+    enter_leaving(stack, kept);
+}
+
+static void enter_returning(uintptr_t *place, const uintptr_t kept[6])
 {
     struct walk w;
-    if (probe_clones_have(*place) || redirect(place))
+    if (redirect(place))
         return;
     walk_begin_return(&w, place, kept);
     redirect_callers(&w);
+}
+
+/* A window that opens in a hook, of a clone that the last one has left it in, finds the thread where that is about to lead. */
+static void enter_hook(const struct walk *w, bool returns)
+{
+    enum { BEHIND = 128 / sizeof(uintptr_t) };
+    const uintptr_t kept[6] = {w->r[WALK_RBX],     w->r[WALK_RBP],     w->r[WALK_R12],
+                               w->r[WALK_R12 + 1], w->r[WALK_R12 + 2], w->r[WALK_R12 + 3]};
+    uintptr_t *stack = (uintptr_t *)w->r[WALK_RSP]; /* NOLINT: the thread's stack */
+    if (returns)
+        enter_returning(stack, kept);
+    else
+        enter_jump(stack + BEHIND, kept);
+}
+
+bool memory_decide_again(void *context)
+{
+    enum { MOST = 8, DIRECTION_FLAG = 0x400 };
+    ucontext_t *uc = context;
+    greg_t *r = uc->uc_mcontext.gregs;
+    struct walk w;
+    walk_begin_context(&w, uc);
+    know_stack(&w);
+    for (unsigned n = 0; n < MOST && memory_is_own(w.r[WALK_RETURN]); n++) {
+        uintptr_t again = probe_clone_hook_again(w.r[WALK_RETURN]);
+        if (again != 0) {
+            r[REG_RIP] = (greg_t)again;
+            r[REG_RBX] = (greg_t)w.r[WALK_RBX];
+            r[REG_RSP] = r[REG_RBX] & -64;
+            r[REG_EFL] &= ~(greg_t)DIRECTION_FLAG;
+            return true;
+        }
+        if (!walk_up(&w))
+            return false;
+    }
+    return false;
+}
+
+/* What a hook does while a window is open, which may have closed since it has looked. */
+static void in_window(void (*enter)(uintptr_t *, const uintptr_t *), uintptr_t *stack, uintptr_t to,
+                      const uintptr_t kept[6])
+{
+    uint64_t mask = sys_block_signals();
+    if (clone_slots[CLONE_ENTER] != 0 && !probe_clones_have(to))
+        enter(stack, kept);
+    sys_restore_signals(mask);
+}
+
+void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6])
+{
+    in_window(enter_jump, stack, clone_slots[CLONE_TARGET], kept);
+}
+
+void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
+{
+    in_window(enter_leaving, stack, clone_slots[CLONE_TARGET], kept);
+}
+
+void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6])
+{
+    in_window(enter_returning, place, *place, kept);
 }
 
 #endif

@@ -10,17 +10,33 @@
 bool memory_has_frames(uintptr_t from, uintptr_t to);
 /* What returns into clones, of the thread's own stack from there to `to`, or jumps there, does so into the functions themselves. */
 void memory_leave_frames(uintptr_t from, uintptr_t to);
-/* A thread that was interrupted in a clone goes on in the function, at once or as soon as what records there is over. */
-void memory_leave_clone(void *context);
+/* So does what is on its way in them; where a jump is about to lead (CLONE_TARGET). */
+void memory_leave_slots(struct memory_flight *flight, uint64_t *target);
+/* In a clone, or what leads there and into the function? */
+bool memory_is_made(uintptr_t at);
+/* A thread that was interrupted there goes on in the function, at once or as soon as what records there, or leads there, is over. */
+void memory_leave_made(void *context);
 
+/* Where the program is now, whoever runs meanwhile. */
+extern __thread struct memory_interrupted memory_where
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* Is it in no clone that the last window has left it in, nor on the way to one or into a function? If so, it goes on in the function, at once or later: then
+ * memory_stepped has a window that is open by then begin. */
+bool memory_has_left_made(void);
+/* This library's code? */
+bool memory_is_own(uintptr_t at);
+/* Of a thread that was interrupted as a hook decides by whether a window is open, which has changed: it does so once more. */
+bool memory_decide_again(void *context);
+/* Whom the program's innermost handler has interrupted: its stack pointer; 0: none runs (memory.c). */
+uintptr_t memory_handler_stack(void);
+/* A window that is open, and has not begun, does (memory.c). */
+void memory_begin_late(void *context);
 /* The thread goes on in a clone of what it is in, or of the first of those who have called that; or of where a jump of its own leads. */
 void memory_enter_late(const struct memory_interrupted *i);
 /* The thread's last jump; where it lands, which is no place of a clone's. */
 extern __thread struct memory_flight memory_flight
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 uintptr_t memory_flight_lands(void);
-/* ... in no clone. */
-void memory_leave_flight(struct memory_flight *flight);
 /* An exception's has come to the landing pad. */
 void memory_flight_at(const uintptr_t kept[6], uintptr_t stack);
 /* memory.c, called there. */

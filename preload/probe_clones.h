@@ -48,6 +48,13 @@ bool probe_clone_refused(uintptr_t at, enum clone_question_kind kind);
 /* What is known already, by general registers alone. *ask: it is not, and may be had. */
 uintptr_t probe_clone_known(uintptr_t at, enum clone_question_kind kind, bool *ask);
 
+/* Is this in what clones call? Before they return, or before they jump to CLONE_TARGET: that lies behind 128 bytes then. */
+enum probe_clone_hook { PROBE_CLONE_NO_HOOK, PROBE_CLONE_RETURNS, PROBE_CLONE_JUMPS };
+enum probe_clone_hook probe_clone_hook(uintptr_t at);
+/* Is it amid what that decides by whether a window is open? Where it can begin that again, with the same rbx, and rsp the multiple of 64 below; 0: it
+ * is not, or that changes nothing. */
+uintptr_t probe_clone_hook_again(uintptr_t at);
+
 /* Names of who may open windows, of as many as there is room for. */
 size_t probe_clones_openers(const char **names, size_t room);
 /* Likewise of the other functions at whose entry an alarm stands. */

@@ -8,8 +8,8 @@
 
 bool probe_clone_returns(uintptr_t *place);
 
-/* It may be compiled into nothing that changes other registers: those are the program's. True: it must be asked for, or who has called
- * the caller be looked for. */
+/* These may be compiled into nothing that changes other registers: those are the program's. True: it must be asked for, or who has called
+ * the caller be looked for. Where a window closes or opens meanwhile they begin again. */
 __attribute__((target("general-regs-only"), used)) bool probe_clone_returns(uintptr_t *place)
 {
     bool ask = false;
@@ -58,13 +58,17 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const
             "	.cfi_adjust_cfa_offset 8\n"                                                          \
             "	.cfi_rel_offset %\\register, 0\n"                                                    \
             "	.endr\n"                                                                             \
-            "	lea	" #behind "+136(%rsp), %rdi\n"                                             \
             "	mov	%rsp, %rbx\n"                                                                    \
             "	.cfi_def_cfa_register %rbx\n"                                                        \
             "	and	$-64, %rsp\n"                                                                    \
+            "	.globl	" #name "_again\n"                                                         \
+            "	.hidden	" #name "_again\n" #name "_again:\n"                                       \
+            "	lea	" #behind "+136(%rbx), %rdi\n"                                             \
             "	call	" #first "\n"                                                              \
             "	test	%al, %al\n"                                                                     \
             "	jz	1f\n"                                                                             \
+            "	.globl	" #name "_decided\n"                                                       \
+            "	.hidden	" #name "_decided\n" #name "_decided:\n"                                   \
             "	sub	$2752, %rsp\n" /* as in probe_stubs.c */                                   \
             "	xor	%eax, %eax\n"                                                                    \
             "	.irp	at, 512, 520, 528, 536, 544, 552, 560, 568\n"                                   \
@@ -92,6 +96,8 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const
             "	ret\n"                                                                               \
             "	.cfi_endproc\n"                                                                      \
             "	.size	" #name ", . - " #name "\n"                                                \
+            "	.globl	" #name "_end\n"                                                           \
+            "	.hidden	" #name "_end\n" #name "_end:\n"                                           \
             "	.popsection\n")
 
 /* Behind its own return address lies the function's. The others are called from below 128 bytes that functions which call nobody keep. */
@@ -99,5 +105,24 @@ HOOK(probe_clone_returning, probe_clone_returns, memory_enter_returning, 0);
 HOOK(probe_clone_jumping, probe_clone_jumps, memory_enter_jump, 128);
 HOOK(probe_clone_leaving, probe_clone_leaves, memory_enter_leaving, 128);
 HOOK(probe_clone_losing, probe_clone_leaves, memory_lost, 128);
+
+enum probe_clone_hook probe_clone_hook(uintptr_t at)
+{
+    if (at >= (uintptr_t)probe_clone_returning && at < (uintptr_t)probe_clone_returning_end)
+        return PROBE_CLONE_RETURNS;
+    bool jumps = at >= (uintptr_t)probe_clone_jumping && at < (uintptr_t)probe_clone_jumping_end;
+    bool leaves = at >= (uintptr_t)probe_clone_leaving && at < (uintptr_t)probe_clone_leaving_end;
+    bool loses = at >= (uintptr_t)probe_clone_losing && at < (uintptr_t)probe_clone_losing_end;
+    return jumps || leaves || loses ? PROBE_CLONE_JUMPS : PROBE_CLONE_NO_HOOK;
+}
+
+uintptr_t probe_clone_hook_again(uintptr_t at)
+{
+    uintptr_t returns = (uintptr_t)probe_clone_returning_again;
+    uintptr_t jumps = (uintptr_t)probe_clone_jumping_again;
+    if (at >= returns && at < (uintptr_t)probe_clone_returning_decided)
+        return returns;
+    return at >= jumps && at < (uintptr_t)probe_clone_jumping_decided ? jumps : 0;
+}
 
 #endif

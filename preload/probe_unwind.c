@@ -341,15 +341,28 @@ static const uint8_t *find(const struct probe_unwind_table *u, uintptr_t at, uin
     return at < *to ? entry : NULL;
 }
 
+static const struct probe_unwind_table *table_of(uintptr_t at, uintptr_t *from, uintptr_t *to)
+{
+    const struct probe_unwind_table *u = atomic_load_explicit(&tables, memory_order_acquire);
+    while (u != NULL && find(u, at, from, to) == NULL)
+        u = u->next;
+    return u;
+}
+
+bool walk_is_made(uintptr_t at)
+{
+    uintptr_t from, to;
+    return table_of(at, &from, &to) != NULL;
+}
+
 const uint8_t *walk_table(uintptr_t at)
 {
     __typeof__(&_dl_find_object) next = NEXT(_dl_find_object);
     struct dl_find_object image;
     uintptr_t from, to;
-    for (const struct probe_unwind_table *u = atomic_load_explicit(&tables, memory_order_acquire);
-         u != NULL; u = u->next)
-        if (find(u, at, &from, &to) != NULL)
-            return u->header;
+    const struct probe_unwind_table *u = table_of(at, &from, &to);
+    if (u != NULL)
+        return u->header;
     return next != NULL && next((void *)at, &image) == 0 ? image.dlfo_eh_frame : NULL; /* NOLINT */
 }
 
@@ -359,19 +372,16 @@ PRELOAD_EXPORT int _dl_find_object(void *address, struct dl_find_object *result)
     int rc = next != NULL ? next(address, result) : -1;
     if (rc == 0 || next == NULL)
         return rc;
-    for (const struct probe_unwind_table *u = atomic_load_explicit(&tables, memory_order_acquire);
-         u != NULL; u = u->next) {
-        uintptr_t from, to;
-        if (find(u, (uintptr_t)address, &from, &to) == NULL)
-            continue;
-        memory_unwound((uintptr_t)address);
-        /* What is not about the address is this library's. */
-        rc = next((void *)(uintptr_t)&probe_unwind_seal, result); /* NOLINT */
-        result->dlfo_map_start = (void *)from;                    /* NOLINT */
-        result->dlfo_map_end = (void *)to;                        /* NOLINT */
-        result->dlfo_eh_frame = (void *)(uintptr_t)u->header;     /* NOLINT */
+    uintptr_t from, to;
+    const struct probe_unwind_table *u = table_of((uintptr_t)address, &from, &to);
+    if (u == NULL)
         return rc;
-    }
+    memory_unwound((uintptr_t)address);
+    /* What is not about the address is this library's. */
+    rc = next((void *)(uintptr_t)&probe_unwind_seal, result); /* NOLINT */
+    result->dlfo_map_start = (void *)from;                    /* NOLINT */
+    result->dlfo_map_end = (void *)to;                        /* NOLINT */
+    result->dlfo_eh_frame = (void *)(uintptr_t)u->header;     /* NOLINT */
     return rc;
 }
 
@@ -381,6 +391,12 @@ const uint8_t *walk_table(uintptr_t at)
 {
     (void)at;
     return NULL;
+}
+
+bool walk_is_made(uintptr_t at)
+{
+    (void)at;
+    return false;
 }
 
 #endif

@@ -37,5 +37,7 @@ bool walk_up(struct walk *w);
 
 /* Where the table (.eh_frame_hdr) for that address is: probe_unwind.c. NULL: there is none. */
 const uint8_t *walk_table(uintptr_t at);
+/* Is it in code that this library has made? */
+bool walk_is_made(uintptr_t at);
 
 #endif

@@ -19,11 +19,7 @@ traced() {
     is "$? $(cat said)" "0 " "$name: its replay"
     said=$("$PYTHON_ANY" "$here/memory_anywhere.py" replayed "$(grep -v regtrace err | head -1)")
     diag "$name: $said"
-    case $name in
-    # One of some hundred windows lacks the function that goes by computed gotos: a known defect, which eight windows did not show.
-    *'timer, odd functions') skip "$name: consecutive elements" "known: a window may lack the function it finds the thread in ($said)" ;;
-    *) like "$said" ' 0 gaps$' "$name: consecutive elements" ;;
-    esac
+    like "$said" ' 0 gaps$' "$name: consecutive elements"
     read -r count _ elements _ <<<"$said"
     ok_run "$name: and many" test "$count" -ge "${least% *}" -a "$elements" -ge "${least#* }"
 }

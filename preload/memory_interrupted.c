@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where the program was interrupted. See memory.h. */
+#include "preload/memory_frames.h"
+
+#if defined(__x86_64__)
+
+#include "preload/probe_sites.h"
+#include "preload/walk.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <ucontext.h>
+
+#define NESTED 64u /* handlers that interrupt each other */
+#define FRAMES 64u /* of a handler */
+
+__thread struct memory_interrupted memory_where;
+
+struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
+{
+    struct memory_interrupted before = memory_where;
+    memory_where = (struct memory_interrupted){.stack = stack, .at = at};
+    return before;
+}
+
+struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
+{
+    struct memory_interrupted before = memory_interrupt(stack, at);
+    memory_where.entered = true;
+    return before;
+}
+
+/* The caller's frame pointer, and where to return to. */
+struct memory_interrupted memory_call(void *frame)
+{
+    return memory_enter((uintptr_t)frame + 8, 0);
+}
+
+/* It has that table for unwinders. */
+bool memory_is_own(uintptr_t at)
+{
+    const uint8_t *table = walk_table(at);
+    return table != NULL && table == walk_table((uintptr_t)memory_is_own);
+}
+
+/* What the handler of ours at which that context stands has been called with; NULL: it is in none. Handlers return to `restorer`, libc's mov $15, %rax;
+ * syscall, and the context lies behind that address. */
+static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
+{
+    enum { MOV = 7 };
+    struct walk w;
+    walk_begin_context(&w, uc);
+    (void)probe_stack_ends(&w.low, &w.high);
+    for (unsigned n = 0; n < FRAMES; n++) {
+        uintptr_t at = w.r[WALK_RETURN];
+        if (at == restorer || at == restorer + MOV)
+            return (ucontext_t *)w.r[WALK_RSP]; /* NOLINT: the thread's stack */
+        if (!memory_is_own(at) || !walk_up(&w))
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Handlers of ours may interrupt each other, the next one before the last has done anything. The program is where the outermost has found it, or one
+ * within a handler of its own. */
+static ucontext_t *outermost(ucontext_t *uc)
+{
+    uintptr_t restorer = ((const uintptr_t *)uc)[-1];
+    for (unsigned n = 0; n < NESTED; n++) {
+        ucontext_t *outer = handled(uc, restorer);
+        if (outer == NULL || (uintptr_t)outer->uc_mcontext.gregs[REG_RSP] == memory_handler_stack())
+            break;
+        uc = outer;
+    }
+    return uc;
+}
+
+struct memory_interrupted memory_interrupt_by(void *context)
+{
+    struct memory_interrupted before = memory_where;
+    ucontext_t *uc = before.context != NULL ? before.context : context;
+    memory_where.context = uc; /* whoever interrupts us begins there */
+    atomic_signal_fence(memory_order_seq_cst);
+    if (process.memory)
+        uc = outermost(uc);
+    memory_where = (struct memory_interrupted){.stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+                                               .at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP],
+                                               .context = uc};
+    return before;
+}
+
+void memory_interrupt_over(struct memory_interrupted before)
+{
+    memory_where = before;
+}
+
+#endif
