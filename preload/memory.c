@@ -72,7 +72,7 @@ static uintptr_t frames_end(void)
 /* In a handler that has interrupted a window, what it did before has ended by a jump. */
 static void begin_again(const struct recorder_thread *t, const struct memory_handler *h)
 {
-    if (!h->has_file || is_open() || !is_open_at(level - 1))
+    if (!h->has_file || is_open() || !is_open_at(level - 1) || !memory_has_left_made())
         return;
     memory_leave_frames(stack_now(), frames_end());
     if (open_stretch(t, &(struct memory_origin){level, h->signal, h->outer_at}))
@@ -84,12 +84,14 @@ static void begin(const struct recorder_thread *t)
 {
     static const struct memory_origin none;
     unwound.at = 0;
-    if (!wanted || !memory_has_left_made())
+    if (!wanted)
         return;
     if (handlers != NULL) {
         begin_again(t, handlers);
         return;
     }
+    if (!memory_has_left_made())
+        return;
     memory_leave_frames(stack_now(), UINTPTR_MAX);
     if (!open_stretch(t, &none)) {
         result.end = MEMORY_NO_ROOM;
@@ -124,15 +126,23 @@ static enum memory_end left_by(bool amid)
     return amid ? MEMORY_AMID : MEMORY_JUMPED;
 }
 
+/* No window is open any more. */
+static void leave(void *context)
+{
+    const ucontext_t *uc = context;
+    if (memory_is_made((uintptr_t)uc->uc_mcontext.gregs[REG_RIP]))
+        memory_leave_made(context);
+    else
+        (void)memory_decide_again(context);
+}
+
 static void end(enum memory_end how, uint64_t at)
 {
     clone_slots[CLONE_ENTER] = 0;
     close_stretch(level, how, at);
     memory_leave_frames(stack_now(), frames_end());
-    if (memory_where.context != NULL && memory_is_made(memory_where.at))
-        memory_leave_made(memory_where.context);
-    else if (memory_where.context != NULL)
-        (void)memory_decide_again(memory_where.context);
+    if (memory_where.context != NULL)
+        leave(memory_where.context);
 }
 
 /* With the window, in a handler as well, and what that has interrupted. */
@@ -396,6 +406,7 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
     ucontext_t *uc = context;
     if (!process.memory)
         return;
+    uint64_t mask = sys_block_signals(); /* a window opens before that, or waits for its end */
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     *h = (struct memory_handler){.outer = handlers,
                                  .stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
@@ -413,15 +424,15 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
         if (info->si_code > 0 && (uintptr_t)info->si_addr == at)
             info->si_addr = (void *)h->shown; /* NOLINT: an address */
     }
+    memory_stop_steps(uc);
     clone_slots[CLONE_ENTER] = 0;
     memory_flight.under_way = 0;
     handlers = h;
     if (h->enter != 0 && is_open() && level + 1 < LEVELS) {
-        uint64_t mask = sys_block_signals();
         unwound.at = 0;
         begin_in_handler(h, info->si_signo);
-        sys_restore_signals(mask);
     }
+    sys_restore_signals(mask);
 }
 
 /* A window that opened meanwhile has waited for this. */
@@ -430,7 +441,7 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
     ucontext_t *uc = context;
     if (!process.memory)
         return;
-    uint64_t kept = h->has_file ? sys_block_signals() : 0;
+    uint64_t mask = sys_block_signals();
     clone_slots[CLONE_ENTER] = 0;
     handlers = h->outer;
     memory_interrupt_over(h->was);
@@ -448,11 +459,10 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
         end(MEMORY_AMID, memory_file_at(files[level]));
     if (is_open())
         clone_slots[CLONE_ENTER] = h->enter;
-    else if (h->shown != h->at && !elsewhere)
-        memory_leave_made(uc);
-    if (h->has_file)
-        sys_restore_signals(kept);
-    memory_begin_late(context);
+    else if (!elsewhere)
+        run_with_room(uc, leave, uc);
+    run_with_room(uc, memory_begin_late, uc);
+    sys_restore_signals(mask);
 }
 
 uintptr_t memory_handler_stack(void)

@@ -17,6 +17,8 @@
 #define CALLERS 256u /* looked at for one that has a clone */
 
 static __thread bool leaves; /* by single steps, to the next place that it can leave from */
+static __thread uintptr_t stepped_at,
+    repeats; /* there; outside of clones, where a step has led to itself; 0: none has */
 
 /* Words that look so and are none are left from calls that are over. */
 __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, uintptr_t to)
@@ -30,6 +32,7 @@ __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, u
 __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from, uintptr_t to)
 {
     uintptr_t low, high;
+    memory_leave_slots(&memory_flight, &clone_slots[CLONE_TARGET]);
     if (!probe_stack_ends(&low, &high) || from < low || from >= high)
         return;
     high = to < high ? to : high;
@@ -39,7 +42,6 @@ __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from,
         if (back != 0)
             *word = back;
     }
-    memory_leave_slots(&memory_flight, &clone_slots[CLONE_TARGET]);
 }
 
 bool memory_is_made(uintptr_t at)
@@ -64,7 +66,8 @@ void memory_leave_made(void *context)
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
     uintptr_t at = (uintptr_t)r[REG_RIP], there = probe_clone_leave(at);
     bool stepped = leaves;
-    leaves = there == 0 && memory_is_made(at);
+    stepped_at = at;
+    leaves = there == 0 && memory_is_made(at) && at != repeats;
     if (there != 0)
         r[REG_RIP] = (greg_t)there;
     if (leaves) {
@@ -75,14 +78,32 @@ void memory_leave_made(void *context)
     }
 }
 
+void memory_stop_steps(void *context)
+{
+    if (leaves)
+        ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    leaves = false;
+}
+
 bool memory_stepped(const siginfo_t *info, void *context)
 {
+    const ucontext_t *uc = context;
+    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     if (!leaves || info->si_code != TRAP_TRACE)
         return false;
+    repeats = at == stepped_at && !probe_clones_have(at) ? at : 0;
     memory_leave_made(context);
     if (!leaves)
-        memory_begin_late(context);
+        run_with_room(context, memory_begin_late, context);
     return true;
+}
+
+/* Amid a string instruction, in a copy: that is as if it were about to begin. */
+static uintptr_t place_of(const void *context)
+{
+    struct walk w;
+    walk_begin_context(&w, context);
+    return walk_up(&w) ? w.r[WALK_RETURN] : 0;
 }
 
 bool memory_has_left_made(void)
@@ -94,6 +115,8 @@ bool memory_has_left_made(void)
         return !probe_clones_have(memory_where.at);
     memory_leave_made(uc);
     memory_where.at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    if (!leaves && memory_where.at == repeats)
+        memory_where.at = place_of(uc);
     return !leaves;
 }
 

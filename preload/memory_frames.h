@@ -16,6 +16,8 @@ void memory_leave_slots(struct memory_flight *flight, uint64_t *target);
 bool memory_is_made(uintptr_t at);
 /* A thread that was interrupted there goes on in the function, at once or as soon as what records there, or leads there, is over. */
 void memory_leave_made(void *context);
+/* It runs a handler of the program's first. */
+void memory_stop_steps(void *context);
 
 /* Where the program is now, whoever runs meanwhile. */
 extern __thread struct memory_interrupted memory_where

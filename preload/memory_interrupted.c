@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Where the program was interrupted. See memory.h. */
+#include "preload/interpose.h"
 #include "preload/memory_frames.h"
 
 #if defined(__x86_64__)
@@ -13,6 +14,7 @@
 
 #define NESTED 64u /* handlers that interrupt each other */
 #define FRAMES 64u /* of a handler */
+#define MOV 7u     /* bytes of the restorer before its system call */
 
 __thread struct memory_interrupted memory_where;
 
@@ -47,13 +49,12 @@ bool memory_is_own(uintptr_t at)
  * syscall, and the context lies behind that address. */
 static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
 {
-    enum { MOV = 7 };
     struct walk w;
     walk_begin_context(&w, uc);
     (void)probe_stack_ends(&w.low, &w.high);
     for (unsigned n = 0; n < FRAMES; n++) {
         uintptr_t at = w.r[WALK_RETURN];
-        if (at == restorer || at == restorer + MOV)
+        if (at - restorer <= MOV)
             return (ucontext_t *)w.r[WALK_RSP]; /* NOLINT: the thread's stack */
         if (!memory_is_own(at) || !walk_up(&w))
             return NULL;
@@ -63,26 +64,41 @@ static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
 
 /* Handlers of ours may interrupt each other, the next one before the last has done anything. The program is where the outermost has found it, or one
  * within a handler of its own. */
-static ucontext_t *outermost(ucontext_t *uc)
+struct search {
+    ucontext_t *uc;
+    uintptr_t restorer;
+};
+
+static void find_outermost(void *p)
 {
-    uintptr_t restorer = ((const uintptr_t *)uc)[-1];
+    struct search *s = p;
     for (unsigned n = 0; n < NESTED; n++) {
-        ucontext_t *outer = handled(uc, restorer);
+        ucontext_t *outer = handled(s->uc, s->restorer);
         if (outer == NULL || (uintptr_t)outer->uc_mcontext.gregs[REG_RSP] == memory_handler_stack())
             break;
-        uc = outer;
+        s->uc = outer;
     }
-    return uc;
 }
 
+static ucontext_t *outermost(ucontext_t *uc)
+{
+    struct search s = {uc, ((const uintptr_t *)uc)[-1]};
+    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    if (memory_is_own(at) || at - s.restorer <= MOV)
+        run_with_room(uc, find_outermost, &s);
+    return s.uc;
+}
+
+/* What a handler is left by (siglongjmp) forgets nothing: where the program's own are run, memory_where is of nobody. A child of vfork has its parent's. */
 struct memory_interrupted memory_interrupt_by(void *context)
 {
     struct memory_interrupted before = memory_where;
+    if (!process.memory || processes_vfork_depth != 0)
+        return before;
     ucontext_t *uc = before.context != NULL ? before.context : context;
     memory_where.context = uc; /* whoever interrupts us begins there */
     atomic_signal_fence(memory_order_seq_cst);
-    if (process.memory)
-        uc = outermost(uc);
+    uc = outermost(uc);
     memory_where = (struct memory_interrupted){.stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
                                                .at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP],
                                                .context = uc};

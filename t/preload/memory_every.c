@@ -271,7 +271,7 @@ static int once(unsigned long k, struct user_regs_struct *r)
 /* Of every second signal the instruction of another one's handler that it comes at; 0: of none. */
 static unsigned long depth_of(unsigned long k, unsigned which)
 {
-    enum { MOST_DEPTH = 1200 };
+    enum { MOST_DEPTH = 5003 };
     return (k >> which & 1) == 0 ? 0 : 1 + k * 37 * (which + 1) % MOST_DEPTH;
 }
 
