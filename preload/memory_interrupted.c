@@ -62,8 +62,6 @@ static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
     return NULL;
 }
 
-/* Handlers of ours may interrupt each other, the next one before the last has done anything. The program is where the outermost has found it, or one
- * within a handler of its own. */
 struct search {
     ucontext_t *uc;
     uintptr_t restorer;
@@ -80,6 +78,8 @@ static void find_outermost(void *p)
     }
 }
 
+/* Handlers of ours may interrupt each other, the next one before the last has done anything. The program is where the outermost has found it, or one
+ * within a handler of its own. */
 static ucontext_t *outermost(ucontext_t *uc)
 {
     struct search s = {uc, ((const uintptr_t *)uc)[-1]};

@@ -344,8 +344,7 @@ int main(int argc, char **argv)
 #define MEMORY_EVERY
 #include "memory_anywhere.c"
 
-#include <semaphore.h>
-#include <stdbool.h>
+#include "another.inc"
 
 static void nothing(int signo)
 {
@@ -392,38 +391,16 @@ static int is_traced(void)
     return tracer != 0;
 }
 
-/* A window of another thread's may begin here: the tool sees to all functions that are entered while it is open. */
-APART void begin_other(void)
-{
-    __asm__ volatile("");
-}
-
-static sem_t there, over;
-
-static void *other(void *unused)
-{
-    sigset_t all;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
-    begin_other();
-    (void)sem_post(&there);
-    while (sem_wait(&over) != 0)
-        ;
-    return unused;
-}
-
 int main(int argc, char **argv)
 {
-    pthread_t t;
-    bool another = argc > 1 && strcmp(argv[1], "another") == 0;
+    bool beside = argc > 1 && strcmp(argv[1], "another") == 0;
     static uint64_t (*const parts[])(uint64_t) = {leaf,  loops,  recursion, choose, called, back,
                                                   jumps, thread, odd,       begins, stubs};
     (void)signal(SIGUSR1, SIG_IGN); /* windows may go by them */
     (void)signal(SIGUSR2, SIG_IGN);
     (void)signal(SIGURG, nothing);
     (void)threaded(NULL, 0);
-    if (another && (sem_init(&there, 0, 0) != 0 || sem_init(&over, 0, 0) != 0 ||
-                    pthread_create(&t, NULL, other, NULL) != 0 || sem_wait(&there) != 0))
+    if (beside && !another_begins())
         return 1;
     sorted_count = 3;
     printf("%d %lx\n", (int)getpid(), (unsigned long)(uintptr_t)array);
@@ -446,7 +423,7 @@ int main(int argc, char **argv)
                 abort();
         } while (again == AGAIN);
     }
-    if (another && (sem_post(&over) != 0 || pthread_join(t, NULL) != 0))
+    if (beside && !another_ends())
         return 1;
     return 0;
 }

@@ -7,8 +7,6 @@
  * fill: a function that a jump displaces whole fills 64 MiB by one instruction.
  * The last two beside another thread, which enters begin_other. */
 #define _GNU_SOURCE 1
-#include <pthread.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -21,6 +19,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "another.inc"
 
 #define APART __attribute__((noinline, noipa))
 
@@ -156,25 +156,6 @@ static int vforked(void)
     return 0;
 }
 
-APART void begin_other(void)
-{
-    __asm__ volatile("");
-}
-
-static sem_t there, over;
-
-static void *other(void *unused)
-{
-    sigset_t all;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
-    begin_other();
-    (void)sem_post(&there);
-    while (sem_wait(&over) != 0)
-        ;
-    return unused;
-}
-
 static void long_tick(int signo)
 {
     double until = now() + 0.004;
@@ -219,7 +200,6 @@ static void filling(void)
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
-    pthread_t t;
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     if (strcmp(how, "gone") == 0)
         return gone();
@@ -227,12 +207,11 @@ int main(int argc, char **argv)
         return small();
     if (strcmp(how, "vfork") == 0)
         return vforked();
-    if (sem_init(&there, 0, 0) != 0 || sem_init(&over, 0, 0) != 0 ||
-        pthread_create(&t, NULL, other, NULL) != 0 || sem_wait(&there) != 0)
+    if (!another_begins())
         return 1;
     if (strcmp(how, "ticks") == 0)
         ticking();
     else
         filling();
-    return sem_post(&over) != 0 || pthread_join(t, NULL) != 0;
+    return !another_ends();
 }
