@@ -50,8 +50,9 @@ enum accesses_exit {
     ACCESSES_DONE,
     ACCESSES_FAILED, /* the recording is damaged, or no skeleton fits: said on standard error */
     ACCESSES_USAGE,
-    ACCESSES_UNREAD,   /* nobody reads what it writes any more */
-    ACCESSES_UNWRITTEN /* what it writes cannot be written: said on standard error */
+    ACCESSES_UNREAD,    /* nobody reads what it writes any more */
+    ACCESSES_UNWRITTEN, /* what it writes cannot be written: said on standard error */
+    ACCESSES_NOTHING    /* done, but the recording has nothing of what was wished for */
 };
 
 #endif

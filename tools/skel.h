@@ -52,7 +52,9 @@ int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w);
 /* Recordings that are wished for and not in the list yet go behind it. grows: the program still runs, so that some are not ready. TOOL_OK; or
  * TOOL_FAILURE and a message: some are damaged. */
 int skel_folder_look(struct skel_folder *f, bool grows);
-/* Why there are none: a message. TOOL_FAILURE. */
+/* After all replays: had any of them something to replay? */
+bool skel_folder_had_some(const struct skel_folder *f);
+/* Why there are none, or why none had something: a message. TOOL_FAILURE. */
 int skel_folder_lacks(const struct skel_folder *f);
 /* The head as it is now; false: it is damaged, and as it was. */
 bool skel_recording_refresh(struct skel_recording *r);

@@ -13,6 +13,7 @@
 struct skel_recording {
     char path[PATH_MAX];
     unsigned program; /* how many with recordings the process had been before */
+    bool had_some;    /* its replay had something to replay: known from its end on */
     struct memory_head head;
 };
 

@@ -140,15 +140,29 @@ int skel_folder_look(struct skel_folder *f, bool grows)
     return code;
 }
 
+bool skel_folder_had_some(const struct skel_folder *f)
+{
+    bool some = false;
+    for (size_t i = 0; i < f->count && !some; i++)
+        some = f->list[i]->had_some;
+    return some;
+}
+
 int skel_folder_lacks(const struct skel_folder *f)
 {
     struct stat st;
+    char span[48];
     if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) || access(f->folder, R_OK | X_OK) != 0)
         message_error("skel",
                       "%s has no memory accesses: it is the folder of no run, or of one without "
                       "-memory (regtrace run -memory REGEX PROGRAM) or with one that names no "
                       "function there is",
                       f->wishes->path);
+    else if (f->count > 0)
+        message_error("skel",
+                      "nothing was recorded in %s of these ranks and threads in %s (regtrace skel "
+                      "replay -format count %s names what was)",
+                      f->folder, window_span_text(span, &f->wishes->windows), f->wishes->path);
     else
         message_error("skel", "nothing was recorded in %s of these ranks and threads", f->folder);
     return TOOL_FAILURE;

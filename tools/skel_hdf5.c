@@ -258,7 +258,7 @@ static bool write_file(struct hdf5 *h, const char *path)
     bool good = rt_accesses_open(&h->file, path, (unsigned)h->folder->wishes->compress, &e) == 0 ||
                 unwritten(h, &e);
     good = good && run_lanes(h);
-    if (good && h->count == 0) {
+    if (good && !skel_folder_had_some(h->folder)) {
         (void)skel_folder_lacks(h->folder);
         good = false;
         h->unwritten = true;

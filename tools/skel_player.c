@@ -194,9 +194,12 @@ static int reap(struct skel_player *p)
     return status;
 }
 
-int skel_player_wait(struct skel_player *p, const struct skel_recording *r)
+int skel_player_wait(struct skel_player *p, struct skel_recording *r)
 {
     int status = reap(p);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == ACCESSES_NOTHING)
+        return ACCESSES_DONE;
+    r->had_some = true;
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     message_error("skel", "regtrace-skel was ended by signal %d (%s) at %s", WTERMSIG(status),

@@ -37,8 +37,9 @@ bool skel_player_start(struct skel_player *p, const struct skel_play *how);
 bool skel_player_hear(struct skel_player *p, struct skel_folder *f, struct skel_recording *r);
 /* It follows: nobody writes the recording any more. */
 void skel_player_is_over(struct skel_player *p);
-/* It has ended, or ends by itself. enum accesses_exit; what is wrong with it otherwise has been said. */
-int skel_player_wait(struct skel_player *p, const struct skel_recording *r);
+/* It has ended, or ends by itself. enum accesses_exit, where ACCESSES_NOTHING is told by the recording instead; what is wrong with it otherwise has
+ * been said. */
+int skel_player_wait(struct skel_player *p, struct skel_recording *r);
 /* It is not wanted any more. */
 void skel_player_stop(struct skel_player *p);
 

@@ -72,7 +72,7 @@ int skel_replay(const struct skel_wishes *w)
     struct skel_folder f;
     struct sigaction before;
     int status = ACCESSES_FAILED, code = skel_folder_open(&f, w);
-    bool hdf5 = strcmp(w->format, "hdf5") == 0, found = false;
+    bool hdf5 = strcmp(w->format, "hdf5") == 0;
     f.builds.counts = strcmp(w->format, "count") == 0;
     if (code == TOOL_OK && !w->follow) {
         code = skel_folder_look(&f, false);
@@ -85,8 +85,7 @@ int skel_replay(const struct skel_wishes *w)
     (void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &before);
     if (goes_on)
         status = hdf5 ? skel_hdf5(&f) : write_stdout(&f);
-    found = f.count > 0;
-    if (goes_on && !found && !hdf5 && status == ACCESSES_DONE)
+    if (goes_on && !hdf5 && status == ACCESSES_DONE && !skel_folder_had_some(&f))
         code = skel_folder_lacks(&f);
     skel_folder_close(&f);
     (void)sigaction(SIGPIPE, &before, NULL);

@@ -68,6 +68,8 @@ static bool analyse(struct stats *s)
                               "cannot be replayed");
         return false;
     }
+    if (!skel_folder_had_some(s->folder))
+        return skel_folder_lacks(s->folder) == TOOL_OK;
     if (!skel_shapes_read(&s->shapes, s->folder))
         return false;
     skel_shapes_resolve(&s->shapes);

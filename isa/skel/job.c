@@ -273,6 +273,8 @@ static void analyse_late(struct job *j)
 int job_analyse(struct job *j)
 {
     int rc = list_functions(j);
+    if (rc == 0 && (j->skeleton != NULL || (j->source && j->wanted > 0)))
+        skel_source_begin(j->skeleton != NULL ? j->skeleton : stdout, j->o.image);
     rc = rc != 0 ? rc : make_all(j);
     if (rc == 0 && fflush(j->made) != 0)
         rc = -ENOMEM;

@@ -82,7 +82,7 @@ static int finish(struct job *j)
     return 0;
 }
 
-static int begin_source(struct job *j)
+static int open_skeleton(struct job *j)
 {
     j->skeleton = j->skeleton_path != NULL ? fopen(j->skeleton_path, "we") : NULL;
     if (j->skeleton_path != NULL && j->skeleton == NULL) {
@@ -90,8 +90,6 @@ static int begin_source(struct job *j)
                       strerror(errno));
         return 1;
     }
-    if (j->source || j->skeleton != NULL)
-        skel_source_begin(j->skeleton != NULL ? j->skeleton : stdout, j->o.image);
     return 0;
 }
 
@@ -107,7 +105,7 @@ static void *analyse_image(void *p)
     if (rc != 0)
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
     j->o.plan = j->plan;
-    j->code = rc == 0 ? begin_source(j) : rc == -EINVAL ? 2 : 1;
+    j->code = rc == 0 ? open_skeleton(j) : rc == -EINVAL ? 2 : 1;
     if (j->code == 0 && job_analyse(j) != 0) {
         (void)fprintf(stderr, "regtrace-skel: no memory left\n");
         j->code = 1;

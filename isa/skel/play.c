@@ -133,8 +133,10 @@ void *play_all(void *argument)
     if (out.error == 0 && trace_out_flush(&out) != 0)
         rt_error_set(&e, "the trace cannot be written: %s", strerror(out.error));
     p->code = code_of(rc, out.error);
-    if (p->code != ACCESSES_DONE && p->code != ACCESSES_UNREAD && !out.said &&
-        !is_left_alone(p, rc))
+    if (p->code == ACCESSES_DONE && p->recording != NULL && !out.begun)
+        p->code = ACCESSES_NOTHING;
+    if (p->code != ACCESSES_DONE && p->code != ACCESSES_NOTHING && p->code != ACCESSES_UNREAD &&
+        !out.said && !is_left_alone(p, rc))
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
     trace_out_close(&out);
     return NULL;

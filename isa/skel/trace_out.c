@@ -186,6 +186,7 @@ static int begin(void *context, const struct recording_stretch *s)
     if (o->used == 0)
         o->amid = false;
     o->whose = s->whose;
+    o->begun = true;
     char *to = o->buffer + o->used;
     size_t room = sizeof o->buffer - o->used;
     if (o->format == TRACE_BINARY) {

@@ -15,10 +15,11 @@ enum trace_format {
 struct trace_out {
     enum trace_format format;
     int fd;
-    int lock;  /* of a file that those have who write to fd at once; -1: nobody else does */
-    int error; /* why it cannot be written; 0: it can */
-    bool said; /* ... which another one says */
-    bool amid; /* what is buffered continues a stretch */
+    int lock;   /* of a file that those have who write to fd at once; -1: nobody else does */
+    int error;  /* why it cannot be written; 0: it can */
+    bool said;  /* ... which another one says */
+    bool begun; /* there was a stretch */
+    bool amid;  /* what is buffered continues a stretch */
     struct accesses_whose whose, continued; /* of what comes next; of what is buffered first */
     size_t used;
     char buffer[1 << 16];

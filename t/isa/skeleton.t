@@ -165,6 +165,8 @@ is "$status" 2 "no picture of a source"
 run 20 "$REGTRACE" skel analyze -function nothing_of_that_name ./seed
 is "$status" 1 "a function that is not there"
 like "$err" "no function matches nothing_of_that_name" "is named"
+run 20 "$REGTRACE" skel source -function nothing_of_that_name ./seed
+is "$status $out" "1 " "it has no source"
 run 20 "$REGTRACE" skel analyze ./seed.c
 is "$status" 1 "a file that is no program"
 run 20 "$REGTRACE" skel record ./seed

@@ -113,6 +113,8 @@ is "$status" 1 "a run without"
 run 20 "$REGTRACE" skel replay -follow -rank 9 records
 is "$status" 1 "a rank that there is not"
 like "$err" 'nothing was recorded in records' "is said"
+run 20 "$REGTRACE" skel replay -follow -window 99999 records
+is "$status $(grep -c 'in window 99999 ' <<<"$err")" "1 1" "a window that there is not"
 
 gcc -O2 -o handlers "$here/../preload/memory_handlers.c" || exit 99
 MEMORY_LOG=$T/log start handled ./handlers nested 40

@@ -94,6 +94,11 @@ is "$("$REGTRACE" skel replay -window 3-5 run | sed -n 's/^# rank.*window \([0-9
 run 20 "$REGTRACE" skel replay -rank 7 run
 is "$status" 1 "a rank that there is not"
 like "$err" 'nothing was recorded in run.* of these ranks and threads' "is said"
+for format in text count binary hdf5; do
+    run 20 "$REGTRACE" skel replay -window 99998-99999 -format $format $([ $format = hdf5 ] && echo -output none.h5) run
+    is "$status $(grep -c 'windows 99998 to 99999 .*-format count run names what was' <<<"$err")" "1 1" "windows that there are not: $format"
+done
+ok "$([ ! -e none.h5 ]; echo $?)" "no file is made of them"
 
 # damaged NAME ERE: the copy of the recording is replayed in each format: status 1, what matches, no crash.
 damaged() {

@@ -96,7 +96,8 @@ mv elsewhere program
 
 # Nothing, and what fails.
 stats -window 99999 -format csv run
-is "$status $(wc -l <<<"$out")" "0 2" "no such window: zeros"
+is "$status $out" "1 " "no such window"
+like "$err" 'nothing was recorded in run.* in window 99999 .*-format count run names what was' "is said"
 stats -rank 7 run
 is "$status" 1 "no such rank"
 like "$err" 'nothing was recorded in run.* of these ranks and threads' "is said"
