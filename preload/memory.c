@@ -109,15 +109,21 @@ void memory_missing(uintptr_t at)
         uint64_t at;
     } said = {TOKEN_MISSING, at};
     uint64_t mask = sys_block_signals();
-    if (is_open() && clone_slots[CLONE_ENTER] != 0)
+    if (is_open() && clone_slots[CLONE_ENTER] != 0) {
         memory_file_put(files[level], &said, sizeof said);
+        if (!is_open())
+            memory_has_no_room();
+    }
     sys_restore_signals(mask);
 }
 
 static void close_stretch(unsigned n, enum memory_end how, uint64_t at)
 {
     result.bytes += memory_file_end(files[n], how, at, how != MEMORY_AMID);
-    result.end = memory_file_has_failed(files[n]) ? MEMORY_NO_ROOM : how;
+    if (memory_file_has_failed(files[n]))
+        how = MEMORY_NO_ROOM;
+    if (result.end != MEMORY_NO_ROOM) /* a handler's file had none */
+        result.end = how;
 }
 
 /* By a jump or an exception; amid a clone's instructions nobody knows how far those had come. */
@@ -478,6 +484,7 @@ struct memory_file *memory_file_now(void)
 void memory_has_no_room(void)
 {
     clone_slots[CLONE_ENTER] = 0;
+    result.bytes += memory_file_cut(files[level]);
     result.end = MEMORY_NO_ROOM;
     wanted = false;
 }

@@ -30,6 +30,7 @@ struct memory_file {
     uint64_t *pointer, suspended;
     uint64_t flushed;          /* bytes of the log that are in the file */
     uint64_t stretch;          /* where in the log the open one is */
+    uint64_t cut;              /* bytes of the stretch that has ended for lack of room */
     size_t used;               /* bytes of the buffer that hold what is over */
     bool open;                 /* a stretch is */
     bool made;                 /* the file is there */
@@ -232,15 +233,34 @@ static bool make(struct memory_file *f, uint32_t level)
 
 /* --- stretches -------------------------------------------------------------------------------------------------- */
 
-static bool fail(struct memory_file *f)
+static bool fail_for(struct memory_file *f, const char *why)
 {
     static _Atomic bool told;
     f->failed = true;
+    f->used = 0;
     (void)use_scratch(f);
     if (!atomic_exchange(&told, true))
-        log_line(LOG_ERROR, "memory traces end: their files in the run's folder cannot be written "
-                            "(no room, or no such folder)");
+        log_line(LOG_ERROR, why);
     return false;
+}
+
+static bool fail(struct memory_file *f)
+{
+    return fail_for(f, "memory traces end: their files in the run's folder cannot be written (no "
+                       "room, or no such folder)");
+}
+
+static bool fail_full(struct memory_file *f)
+{
+    return fail_for(f, "memory traces of a thread end: its file has reached REGTRACE_MAX_SIZE: a "
+                       "larger -max-size records more (0: all)");
+}
+
+/* So many bytes of the buffer are more than it may have. */
+static bool is_full(const struct memory_file *f, size_t bytes)
+{
+    uint64_t most = process.options.number[OPT_max_size];
+    return most != 0 && f->flushed + bytes > most;
 }
 
 static size_t written(const struct memory_file *f)
@@ -256,6 +276,11 @@ uint64_t memory_file_at(const struct memory_file *f)
 bool memory_file_has_failed(const struct memory_file *f)
 {
     return f->failed;
+}
+
+uint64_t memory_file_cut(const struct memory_file *f)
+{
+    return f->cut;
 }
 
 bool memory_file_is_open(const struct memory_file *f)
@@ -311,7 +336,9 @@ bool memory_file_begin(struct memory_file *f, int32_t window, const struct memor
     if (!f->made && !make(f, of->level))
         return fail(f);
     f->made = true;
-    if (!name_images(f) || (next_place(f) + HEAD + 4 * GROUP > PIECE && !flush(f, f->used)))
+    size_t wanted = next_place(f) + HEAD;
+    bool fits = wanted + 4 * GROUP <= PIECE, full = is_full(f, fits ? 0 : f->used);
+    if (!name_images(f) || ((full ? wanted > PIECE : !fits) && !flush(f, f->used)))
         return fail(f);
     /* What nobody wanted must not be taken for what a killed thread has recorded. */
     size_t at = next_place(f), end = f->wrapped ? PIECE : smaller(written(f) + GROUP, PIECE);
@@ -329,7 +356,11 @@ bool memory_file_begin(struct memory_file *f, int32_t window, const struct memor
     f->stretch = f->flushed + at;
     f->open = true;
     *f->pointer = (uint64_t)(uintptr_t)f->at + at + HEAD;
-    return true;
+    if (!full)
+        return true;
+    /* An empty one says that its window, and those to come, are missing. */
+    (void)memory_file_end(f, MEMORY_NO_ROOM, memory_file_at(f), false);
+    return fail_full(f);
 }
 
 /* The header of the stretch, which may be in the file by now. */
@@ -388,7 +419,6 @@ uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer)
         return pointer;
     }
     size_t bytes = pointer - start;
-    uint64_t most = process.options.number[OPT_max_size];
     *f->pointer = pointer;
     if (!f->open) {
         f->wrapped = true;
@@ -396,10 +426,10 @@ uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer)
             (void)fail(f);
         return start + f->used;
     }
-    if ((most != 0 && f->flushed + bytes > most) || !flush(f, bytes)) {
-        (void)memory_file_end(f, MEMORY_NO_ROOM, f->flushed + bytes, false);
-        (void)fail(f);
-        return start;
+    bool full = is_full(f, bytes);
+    if (full || !flush(f, bytes)) {
+        f->cut = memory_file_end(f, MEMORY_NO_ROOM, f->flushed + bytes, false);
+        (void)(full ? fail_full(f) : fail(f));
     }
     return start;
 }

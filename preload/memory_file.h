@@ -32,6 +32,8 @@ bool memory_file_is_open(const struct memory_file *f);
 uint64_t memory_file_at(const struct memory_file *f);
 /* The open stretch ends there; whole: not within a function's own instructions, which is recorded. Its bytes. */
 uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at, bool whole);
+/* Those of the stretch that has ended where there was no more room. */
+uint64_t memory_file_cut(const struct memory_file *f);
 /* Is that where its bytes are written, or behind? */
 bool memory_file_has(const struct memory_file *f, uintptr_t at);
 /* These bytes are recorded too, fewer than 64; not while a clone writes. */

@@ -58,7 +58,7 @@ void memory_missing(uintptr_t at);
 /* The register that holds the pointer in a store of a clone's (isa/skel/emit.c, lanes.c): behind prefixes and opcode stands ModRM, behind that
  * SIB. Intel's manual, volume 2. */
 unsigned memory_store_base(const uint8_t *code);
-/* What the thread's clones write into now; NULL: nothing yet. It has no more room: the window's recording is over. */
+/* What the thread's clones write into now; NULL: nothing yet. It has no more room, and its stretch has ended: the window's recording is over. */
 struct memory_file *memory_file_now(void);
 void memory_has_no_room(void);
 

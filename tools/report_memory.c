@@ -9,7 +9,8 @@ static const struct {
 } ends[MEMORY_NEVER + 1] = {
     {"whole", ""},
     {"jumped", "end before their windows do, left by a jump or an exception that nobody followed"},
-    {"no_room", "are cut off: their files could not grow (-max-size, the disk)"},
+    {"no_room",
+     "are cut off, or missing: their files could not grow (a larger -max-size, or disk)"},
     {"amid", "end within a function, whose last accesses are missing"},
     {"never", "have nothing: they opened and closed within a handler of a signal"},
 };

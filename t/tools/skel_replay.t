@@ -100,6 +100,26 @@ for format in text count binary hdf5; do
 done
 ok "$([ ! -e none.h5 ]; echo $?)" "no file is made of them"
 
+# -max-size: the window that is cut off, or the first that is missing, says so; a report has what replay has.
+# limited NAME BYTES: of the last run; sets counted.
+limited() {
+    like "$(cat said)" 'a thread end: its file has reached REGTRACE_MAX_SIZE: a larger -max-size' "$1: the log says why"
+    run 60 "$REGTRACE" skel replay -format count limited
+    counted=$out
+    is "$status $(grep -c 'cut off: its file could not grow$' <<<"$out")" "0 1" "$1: replay says it"
+    "$REGTRACE" report -json limited >reported.json
+    is "$(sed -n 's/.*"memory": .*"bytes": \([0-9]*\),.*/\1/p' reported.json | head -1)" "$(awk '/^# rank/ { n += $10 } END { print n }' <<<"$out")" "$1: the report has the same bytes"
+    ok "$([ "$(stat -c %s limited/memory/*-0.0.rec)" -le $((3 << 20)) ]; echo $?)" "$1: the file ends"
+}
+"$REGTRACE" run -o limited -max-size 1M -memory . -control "$WINDOWS" -- ./program 1 1 0 1000 >out 2>said || { diag "$(cat said)"; exit 99; }
+limited "one large window"
+is "$(wc -l <<<"$counted")" 2 "which is the only one"
+rm -rf limited
+"$REGTRACE" run -o limited -max-size 1M -memory . -control "$WINDOWS" -- ./program 1 1000 >out 2>said || { diag "$(cat said)"; exit 99; }
+limited "many small ones"
+like "$(tail -2 <<<"$counted" | tr '\n' ' ')" 'window [1-9][0-9]*, 0 bytes, cut off.* # 0 accesses' "the last one has nothing"
+like "$("$REGTRACE" report limited)" "Memory traces: .* in 1000 windows" "the report counts all of them"
+
 # damaged NAME ERE: the copy of the recording is replayed in each format: status 1, what matches, no crash.
 damaged() {
     local format
