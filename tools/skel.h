@@ -35,11 +35,19 @@ size_t skel_jobs(const struct skel_wishes *w, size_t most);
 
 /* --- the recordings of a run: skel_folder.c ----------------------------------------------------------------------- */
 
+/* A program that a process has been, and recorded. */
+struct skel_born {
+    uint32_t pid;
+    uint64_t born; /* later ones have more */
+};
+
 struct skel_folder {
     const struct skel_wishes *wishes;
     char program[PATH_MAX], folder[PATH_MAX]; /* regtrace-skel; where recordings are */
     struct skel_recording **list; /* those found at once by rank, process, program of it, thread */
     size_t count;
+    struct skel_born *born; /* of all recordings that have been seen */
+    size_t born_count;
     struct skel_builds builds;
     bool is_open;
     int slot; /* of the builds' folder: output_note() */

@@ -67,21 +67,40 @@ static int by_thread(const void *a, const void *b)
     return (x->level > y->level) - (x->level < y->level);
 }
 
-/* Of PID-TID.N.rec: how many programs the process had been before. Handlers of signals have files of their own, which count in N too. */
-static unsigned program_of(const struct skel_recording *r)
+/* --- programs that a process has been ----------------------------------------------------------------------------------- */
+
+/* Of PID-BORN.late.c, which differs from program to program of a process, and grows. */
+static uint64_t born_of(const struct memory_head *h)
 {
-    struct memory_head head;
-    char path[PATH_MAX];
-    unsigned programs = 0;
-    const char *slash = strrchr(r->path, '/'), *dot = slash != NULL ? strchr(slash, '.') : NULL;
-    unsigned long n = dot != NULL ? strtoul(dot + 1, NULL, 10) : 0;
-    for (unsigned long k = 0; k < n; k++)
-        if (snprintf(path, sizeof path, "%.*s.%lu.rec", (int)(dot - r->path), r->path, k) <
-                (int)sizeof path &&
-            read_head(path, &head) && head.level == 0)
-            programs++;
-    return r->head.level != 0 && programs > 0 ? programs - 1 : programs;
+    const char *dash = memchr(h->late, '-', sizeof h->late);
+    return dash != NULL ? strtoull(dash + 1, NULL, 16) : 0;
 }
+
+/* False: there is no memory. */
+static bool note_program(struct skel_folder *f, const struct memory_head *h)
+{
+    const struct skel_born b = {.pid = h->pid, .born = born_of(h)};
+    for (size_t i = f->born_count; i-- > 0;)
+        if (f->born[i].pid == b.pid && f->born[i].born == b.born)
+            return true;
+    struct skel_born *more = realloc(f->born, (f->born_count + 1) * sizeof *more);
+    if (more == NULL)
+        return false;
+    f->born = more;
+    f->born[f->born_count++] = b;
+    return true;
+}
+
+/* Those before it that have recordings, wanted or not. N of PID-TID.N.rec does not say it: a thread need not have been in all of them. */
+static unsigned program_of(const struct skel_folder *f, const struct memory_head *h)
+{
+    unsigned programs = 0;
+    for (size_t i = 0; i < f->born_count; i++)
+        programs += f->born[i].pid == h->pid && f->born[i].born < born_of(h);
+    return programs;
+}
+
+/* --- recordings --------------------------------------------------------------------------------------------------------- */
 
 static bool is_known(const struct skel_folder *f, const char *path)
 {
@@ -94,7 +113,7 @@ static bool is_known(const struct skel_folder *f, const char *path)
 /* A recording that nobody writes yet has no stretch, and does not know its rank. */
 static int add(struct skel_folder *f, const char *name, bool grows)
 {
-    struct skel_recording r = {.program = 0};
+    struct skel_recording r = {.had_some = false};
     if (snprintf(r.path, sizeof r.path, "%s/%s", f->folder, name) >= (int)sizeof r.path ||
         is_known(f, r.path))
         return TOOL_OK;
@@ -106,9 +125,10 @@ static int add(struct skel_folder *f, const char *name, bool grows)
     /* It knows its rank before the first stretch is there: what was read from the head with that may be of before. */
     if (grows && (r.head.closed == 0 || !skel_recording_refresh(&r)))
         return TOOL_OK;
+    if (r.head.closed != 0 && !note_program(f, &r.head))
+        return failed("no memory for", f->folder);
     if (!is_wanted(f->wishes, &r.head))
         return TOOL_OK;
-    r.program = program_of(&r);
     struct skel_recording **more = realloc(f->list, (f->count + 1) * sizeof *more),
                           *copy = malloc(sizeof *copy);
     if (more != NULL)
@@ -135,6 +155,8 @@ int skel_folder_look(struct skel_folder *f, bool grows)
     }
     if (d != NULL)
         (void)closedir(d);
+    for (size_t i = known; i < f->count; i++)
+        f->list[i]->program = program_of(f, &f->list[i]->head);
     if (f->count > known)
         qsort(f->list + known, f->count - known, sizeof *f->list, by_thread);
     return code;
@@ -196,5 +218,6 @@ void skel_folder_close(struct skel_folder *f)
     for (size_t i = 0; i < f->count; i++)
         free(f->list[i]);
     free(f->list);
+    free(f->born);
     *f = (struct skel_folder){.slot = -1};
 }

@@ -15,7 +15,7 @@
 struct command_line {
     const char *words[32 + MEMORY_IMAGES];
     unsigned count;
-    char first[16], last[16], control[16], from[32];
+    char first[16], last[16], program[16], control[16], from[32];
 };
 
 static void add(struct command_line *c, const char *word)
@@ -45,6 +45,8 @@ static bool write_line(struct command_line *c, const struct skel_play *how, int 
     add_option(c, "--first", c->first);
     add_option(c, "--last", c->last);
     add_option(c, "--format", how->format);
+    (void)snprintf(c->program, sizeof c->program, "%u", how->recording->program);
+    add_option(c, "--program", c->program);
     if (how->follows) {
         (void)snprintf(c->control, sizeof c->control, "%d", control);
         (void)snprintf(c->from, sizeof c->from, "%" PRIu64, how->from);

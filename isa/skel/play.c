@@ -33,6 +33,7 @@ bool play_take(struct play *p, int option, const char *value)
         w->follow.ask = (int)strtol(value, NULL, 10);
         break;
     case 'A': w->follow.from = strtoull(value, NULL, 10); break;
+    case 'N': p->program = (unsigned)strtoul(value, NULL, 10); break;
     case 'x': p->lock = value; break;
     case 'H': p->shapes = value; break;
     default: return false;
@@ -125,6 +126,7 @@ void *play_all(void *argument)
     if (p->shapes != NULL)
         return print_shapes(p), NULL;
     int rc = trace_out_open(&out, format_of(p->format), STDOUT_FILENO, p->lock, &e);
+    out.program = p->program;
     const struct recording_sink sink = trace_out_sink(&out);
     if (rc == 0)
         rc = p->recording != NULL

@@ -13,7 +13,8 @@ struct play {
     struct recording_skeletons skeletons;
     struct recording_wishes wishes;
     const char *format, *lock;
-    int code; /* enum accesses_exit */
+    unsigned program; /* of those that the process has been */
+    int code;         /* enum accesses_exit */
 };
 
 /* For getopt_long(). */
@@ -23,6 +24,7 @@ struct play {
         {"last", required_argument, NULL, 'W'}, {"format", required_argument, NULL, 'F'},          \
         {"late", required_argument, NULL, 'L'}, {"follow", required_argument, NULL, 'O'},          \
         {"from", required_argument, NULL, 'A'}, {"lock", required_argument, NULL, 'x'},            \
+        {"program", required_argument, NULL, 'N'},                                                 \
     {                                                                                              \
         "shapes", required_argument, NULL, 'H'                                                     \
     }
@@ -30,7 +32,7 @@ struct play {
 #define PLAY_USAGE                                                                                 \
     "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"                             \
     "       regtrace-skel --recording FILE [--first N] [--last N] [--format "                      \
-    "text|lackey|count|binary]\n"                                                                  \
+    "text|lackey|count|binary] [--program N]\n"                                                    \
     "                     [--follow DESCRIPTOR [--from OFFSET] --lock FILE] [--late SKELETON] "    \
     "SKELETON...\n"                                                                                \
     "       regtrace-skel --shapes SKELETON\n"

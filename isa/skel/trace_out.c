@@ -24,13 +24,16 @@ static struct accesses_record marker(const struct accesses_whose *w, uint8_t kin
 }
 
 /* In words, with how much there is; how long that is. */
-static int name_whose(const struct accesses_whose *w, const char *much, char *to, size_t room)
+static int name_whose(const struct trace_out *o, const struct accesses_whose *w, const char *much,
+                      char *to, size_t room)
 {
-    char handler[40] = "";
+    char handler[40] = "", program[32] = "";
+    if (o->program != 0)
+        (void)snprintf(program, sizeof program, ", program %u", o->program);
     if (w->signal != 0)
         (void)snprintf(handler, sizeof handler, ", in a handler of signal %u", w->signal);
-    return snprintf(to, room, "# rank %d, pid %u, thread %u, window %d%s%s", w->rank, w->pid,
-                    w->thread, w->window, much, handler);
+    return snprintf(to, room, "# rank %d, pid %u, thread %u, window %d%s%s%s", w->rank, w->pid,
+                    w->thread, w->window, program, much, handler);
 }
 
 /* Whose accesses follow, where those of another have come between. */
@@ -40,7 +43,7 @@ static int put_whose(const struct trace_out *o)
     const struct accesses_record r = marker(&o->continued, ACCESSES_CONTINUED);
     if (o->format == TRACE_BINARY)
         return sys_write_all(o->fd, &r, sizeof r);
-    int n = name_whose(&o->continued, "", line, sizeof line);
+    int n = name_whose(o, &o->continued, "", line, sizeof line);
     n += snprintf(line + n, sizeof line - (size_t)n, ", continued\n");
     return sys_write_all(o->fd, line, (size_t)n);
 }
@@ -197,7 +200,7 @@ static int begin(void *context, const struct recording_stretch *s)
     char much[32] = "";
     if (s->known)
         (void)snprintf(much, sizeof much, ", %" PRIu64 " bytes", s->bytes);
-    int n = name_whose(&s->whose, much, to, room);
+    int n = name_whose(o, &s->whose, much, to, room);
     n += snprintf(to + n, room - (size_t)n, "%s\n", s->known ? end_of(s) : "");
     o->used += (size_t)n;
     return 0;

@@ -14,6 +14,7 @@ enum trace_format {
 
 struct trace_out {
     enum trace_format format;
+    unsigned program; /* of the process, from 0 on; set by who opens it, records do not say it */
     int fd;
     int lock;   /* of a file that those have who write to fd at once; -1: nobody else does */
     int error;  /* why it cannot be written; 0: it can */

@@ -61,6 +61,37 @@ run 20 script -qec "'$REGTRACE' skel replay -format binary run" /dev/null
 command -v script >/dev/null && { [ "$status" = 1 ] && grep -q 'for programs: redirect it' <<<"$out"; ok $? "records are not for terminals"; }
 is "$(ls -A "$TMPDIR")" "" "nothing is left behind"
 
+# Programs that follow each other by exec in one process: the first has no number. The last one has a thread that the others had not.
+cat >again.c <<'C'
+#include <pthread.h>
+#include <unistd.h>
+static volatile int cells[100];
+static __attribute__((noinline)) void *fill(void *argument)
+{
+    for (int i = 0; i < 100; i++)
+        cells[i] = i;
+    return argument;
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    (void)fill(argv);
+    if (argc < 4)
+        return execl(argv[0], argv[0], "more", argc > 1 ? "and" : NULL, argc > 1 ? "more" : NULL, NULL);
+    return pthread_create(&thread, NULL, fill, argv) != 0 || pthread_join(thread, NULL) != 0;
+}
+C
+gcc -O2 -o again again.c -lpthread || exit 99
+"$REGTRACE" run -quiet -o again.run -memory . -- ./again 2>said || { diag "$(cat said)"; exit 99; }
+programs() { sed -n "s/^# rank 0, pid [0-9]*, thread \([01]\), window 0\(, program [0-9]*\|\), [0-9]* bytes.*/\1\2/p" | tr '\n' ';'; }
+for format in text lackey count; do
+    is "$("$REGTRACE" skel replay -format $format again.run | programs)" "0;0, program 1;0, program 2;1, program 2;" "$format: programs of a process"
+done
+is "$("$REGTRACE" skel replay -thread 1 again.run | programs)" "1, program 2;" "also of one thread"
+is "$("$REGTRACE" skel replay -follow again.run | grep '^# rank' | programs | tr ';' '\n' | sort | xargs)" "0 0, program 1 0, program 2 1, program 2" "and where they are followed"
+is "$("$REGTRACE" skel stats -format json again.run | sed -n 's/^ *"program": \([0-9]*\),$/\1/p' | xargs)" "0 1 2 2" "as skel stats has them"
+is "$(grep -c program text)" 0 "where there is one, none is named"
+
 # Several at once: the same bytes.
 for format in text lackey count binary; do
     "$REGTRACE" skel replay -jobs 1 -format $format many >one
