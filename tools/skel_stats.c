@@ -54,6 +54,21 @@ static void print(const struct stats *s)
         stats_print_text(s);
 }
 
+static void tell_incomplete(const struct stats *s)
+{
+    size_t all = 0, incomplete = 0;
+    for (size_t k = 0; k < s->folder->count; k++)
+        for (size_t n = 0; s->lanes[k] != NULL && n < s->lanes[k]->stream_count; n++, all++)
+            incomplete += stats_is_incomplete(&s->lanes[k]->streams[n]);
+    if (incomplete > 0)
+        message_warning("skel",
+                        "%zu of %zu stream%s %s incomplete: what is missing there is missing in "
+                        "these statistics (regtrace skel replay -format count %s says which, and "
+                        "why)",
+                        incomplete, all, all == 1 ? "" : "s", incomplete == 1 ? "is" : "are",
+                        s->wishes->path);
+}
+
 static bool analyse(struct stats *s)
 {
     const struct skel_use use = {
@@ -103,8 +118,10 @@ int skel_stats(const struct skel_wishes *w)
         code = skel_folder_lacks(&f);
     if (code == TOOL_OK) {
         good = analyse(&s);
-        if (good)
+        if (good) {
             print(&s);
+            tell_incomplete(&s);
+        }
     }
     free_all(&s);
     skel_folder_close(&f);

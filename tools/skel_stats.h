@@ -23,6 +23,7 @@ struct stats_sums {
 struct stats_stream {
     struct accesses_whose whose;
     unsigned program; /* of the process */
+    uint32_t end;     /* as records say: of the last stretch, or of one that has lost something */
     struct stats_sums sums;
     struct skel_footprint footprint;
 };
@@ -116,6 +117,10 @@ void stats_print_json(const struct stats *s);
 void stats_print_csv(const struct stats *s);
 /* Of a scope; "(unknown)". */
 const char *stats_function_name(const struct stats *s, const struct stats_scope *x);
+/* How a stream has ended, in a word. */
+const char *stats_end_word(const struct stats_stream *t);
+/* Is something missing of it? */
+bool stats_is_incomplete(const struct stats_stream *t);
 /* Without its folders. */
 const char *stats_base_name(const char *path);
 /* How many of reuse[] there are up to the last that is not 0. */

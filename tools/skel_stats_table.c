@@ -137,6 +137,7 @@ static void write_streams(struct json *j, const struct stats *s)
             json_uint(j, "thread", t->whose.thread);
             json_int(j, "window", t->whose.window);
             json_uint(j, "signal", t->whose.signal);
+            json_text(j, "end", stats_end_word(t));
             write_sums(j, &t->sums, &t->footprint);
             json_object_end(j);
         }
@@ -211,7 +212,7 @@ static void put_strides(const struct stats_scope *x)
 static void put_scope(const struct stats *s, const struct stats_scope *x)
 {
     const struct rt_accesses_loop *l = loop_of(s, x);
-    (void)printf("%s,,,,,,,", kinds[x->kind]);
+    (void)printf("%s,,,,,,,,", kinds[x->kind]);
     put_text(image_of(s, x));
     put_text(x->kind != STATS_TOTAL ? stats_function_name(s, x) : NULL);
     if (l != NULL)
@@ -239,8 +240,9 @@ static void put_streams(const struct stats *s)
     for (size_t k = 0; k < s->folder->count; k++)
         for (size_t n = 0; s->lanes[k] != NULL && n < s->lanes[k]->stream_count; n++) {
             const struct stats_stream *t = &s->lanes[k]->streams[n];
-            (void)printf("stream,%d,%u,%u,%u,%d,%u,,,,,,,,,,,", t->whose.rank, t->whose.pid,
-                         t->program, t->whose.thread, t->whose.window, t->whose.signal);
+            (void)printf("stream,%d,%u,%u,%u,%d,%u,%s,,,,,,,,,,,", t->whose.rank, t->whose.pid,
+                         t->program, t->whose.thread, t->whose.window, t->whose.signal,
+                         stats_end_word(t));
             put_sums(&t->sums, &t->footprint);
             put_strides(&none);
             put_reuse(&t->sums);
@@ -249,9 +251,10 @@ static void put_streams(const struct stats *s)
 
 void stats_print_csv(const struct stats *s)
 {
-    (void)printf("scope,rank,pid,program,thread,window,signal,image,function,loop,counter,depth,"
-                 "address,line,kind,bytes,expression,accesses,loads,stores,footprint_bytes,"
-                 "footprint_lines,footprint_pages,strides,");
+    (void)printf(
+        "scope,rank,pid,program,thread,window,signal,end,image,function,loop,counter,depth,"
+        "address,line,kind,bytes,expression,accesses,loads,stores,footprint_bytes,"
+        "footprint_lines,footprint_pages,strides,");
     for (unsigned k = 1; k <= STATS_STRIDES; k++)
         (void)printf("stride_%u,stride_%u_times,", k, k);
     (void)printf("cold");

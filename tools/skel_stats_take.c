@@ -258,11 +258,19 @@ static bool begin(void *context, const struct accesses_whose *whose)
     return skel_reuse_begin(&l->reuse, l->grain) || no_memory();
 }
 
+/* Behind a jump the next stretch goes on, and nothing is lost; what else has ended one stays. */
+static uint32_t end_of_both(uint32_t before, uint32_t now)
+{
+    bool lost = before != MEMORY_CLOSED && before != MEMORY_JUMPED;
+    return lost && (now == MEMORY_CLOSED || now == MEMORY_JUMPED) ? before : now;
+}
+
 static bool end(void *context, uint64_t functions, uint32_t how)
 {
-    (void)context;
+    const struct stats_lane *l = context;
+    struct stats_stream *t = &l->streams[l->stream_count - 1];
     (void)functions;
-    (void)how;
+    t->end = end_of_both(t->end, how);
     return true;
 }
 

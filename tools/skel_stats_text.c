@@ -192,10 +192,43 @@ static void print_functions(const struct stats *s)
 
 /* --- streams ----------------------------------------------------------------------------------------------------------- */
 
+struct end {
+    const char *word, *text;
+};
+
+static const struct end *end_of(const struct stats_stream *t)
+{
+    static const struct end unknown = {"unknown", "for a reason that this regtrace does not know"};
+    static const struct end ends[] = {
+        [MEMORY_CLOSED] = {"closed", ""},
+        [MEMORY_JUMPED] = {"jumped", "left by a jump or an exception before its window's end"},
+        [MEMORY_NO_ROOM] = {"no_room", "cut off, its file could not grow"},
+        [MEMORY_AMID] = {"amid", "cut off within a function, whose last accesses are missing"},
+        [ACCESSES_MISSING] = {"missing", "functions were not recorded from a place in them on"},
+        [ACCESSES_OPEN] = {"open", "cut off, the thread or process ended in its window, or the "
+                                   "file could not be written; its last accesses are missing"},
+    };
+    const struct end *e = t->end < sizeof ends / sizeof *ends ? &ends[t->end] : &unknown;
+    return e->word != NULL ? e : &unknown;
+}
+
+const char *stats_end_word(const struct stats_stream *t)
+{
+    return end_of(t)->word;
+}
+
+/* A handler that is left by siglongjmp(3) has done all that it does. */
+bool stats_is_incomplete(const struct stats_stream *t)
+{
+    return t->end != MEMORY_CLOSED && (t->end != MEMORY_JUMPED || t->whose.signal == 0);
+}
+
 static void print_stream(const struct stats_stream *t)
 {
     (void)printf("    rank %d, pid %u, thread %u, window %d", t->whose.rank, t->whose.pid,
                  t->whose.thread, t->whose.window);
+    if (t->program != 0)
+        (void)printf(", program %u", t->program);
     if (t->whose.signal != 0)
         (void)printf(", handlers of signal %u", t->whose.signal);
     (void)printf(": ");
@@ -204,6 +237,8 @@ static void print_stream(const struct stats_stream *t)
     print_footprint(&t->footprint);
     (void)printf("\n        ");
     print_reuse(&t->sums);
+    if (t->end != MEMORY_CLOSED)
+        (void)printf("        %s: %s\n", end_of(t)->word, end_of(t)->text);
 }
 
 static void print_streams(const struct stats *s)

@@ -40,6 +40,7 @@ class Sums:
             assert abs(s["percent"] - 100 * s["times"] / row["strides"]) < 1e-6
 
 
+ENDS = {"left by a jump or an exception": "jumped", "its file could not grow": "no_room", "cut off within a function": "amid", "cut off: the thread or process": "open"}
 total, accesses, streams = Sums(), collections.defaultdict(Sums), {}
 functions, loops = collections.defaultdict(Sums), collections.defaultdict(Sums)
 where = {}
@@ -51,6 +52,7 @@ for a in j["accesses"]:
         head = parents[head]
     where[int(a["address"], 16)] = (a["function"], chain)
 whose = None
+ends = {}
 for record in open(text):
     m = re.match(r"# rank (-?\d+), pid (\d+), thread (\d+), window (\d+)(?:,.*handler of signal (\d+))?", record)
     if m:
@@ -59,6 +61,12 @@ for record in open(text):
             stack, last = [], {}
         whose, process = new, new[:2]
         stream = streams.setdefault(whose, Sums())
+        # Behind a jump recording goes on; what is lost is not found again.
+        end = next((word for said, word in ENDS.items() if said in record), "closed")
+        if end not in ("closed", "jumped") or ends.get(whose, "closed") in ("closed", "jumped"):
+            ends[whose] = end
+    if "a function was not recorded" in record and ends[whose] == "closed":
+        ends[whose] = "missing"
     if record[0] == "#":
         continue
     pc, kind, size, address = record.split()
@@ -88,6 +96,7 @@ assert len(j["streams"]) == len(streams)
 for s in j["streams"]:
     key = tuple(s[k] for k in ("rank", "pid", "thread", "window", "signal"))
     streams[key].check(s, key)
+    assert s["end"] == ends[key], (key, s["end"], ends[key])
 assert len(j["accesses"]) == len(accesses)
 for a in j["accesses"]:
     key = int(a["address"], 16), a["kind"], a["bytes"]
@@ -101,7 +110,7 @@ for x in j["loops"]:
 
 # The table.
 rows = list(csv.DictReader(open(table)))
-columns = ("scope rank pid program thread window signal image function loop counter depth address line kind bytes expression accesses loads stores footprint_bytes "
+columns = ("scope rank pid program thread window signal end image function loop counter depth address line kind bytes expression accesses loads stores footprint_bytes "
            "footprint_lines footprint_pages strides stride_1 stride_1_times stride_2 stride_2_times stride_3 stride_3_times cold").split()
 columns += ["reuse_%d" % (2 ** n // 2) for n in range(34)]
 assert list(rows[0]) == columns, list(rows[0])
