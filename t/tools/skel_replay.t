@@ -126,7 +126,9 @@ run 20 "$REGTRACE" skel replay -rank 7 run
 is "$status" 1 "a rank that there is not"
 like "$err" 'nothing was recorded in run.* of these ranks and threads' "is said"
 for format in text count binary hdf5; do
-    run 20 "$REGTRACE" skel replay -window 99998-99999 -format $format $([ $format = hdf5 ] && echo -output none.h5) run
+    named=()
+    [ $format != hdf5 ] || named=(-output none.h5)
+    run 20 "$REGTRACE" skel replay -window 99998-99999 -format $format "${named[@]}" run
     is "$status $(grep -c 'windows 99998 to 99999 .*-format count run names what was' <<<"$err")" "1 1" "windows that there are not: $format"
 done
 ok "$([ ! -e none.h5 ]; echo $?)" "no file is made of them"
