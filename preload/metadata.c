@@ -133,10 +133,19 @@ uint32_t metadata_room(void)
     return room < (1u << 30) ? (uint32_t)room : 1u << 30;
 }
 
+/* Without %f: libquadmath has functions of its own for that (register_printf_modifier), where probes may stand while signals are blocked. */
+static void put_cost(const struct stream *s)
+{
+    char text[48];
+    unsigned long long thousandths = (unsigned long long)(1000 * recorder_measure_cost() + 0.5);
+    (void)snprintf(text, sizeof text, "%llu.%03llu", thousandths / 1000, thousandths % 1000);
+    (void)stream_meta_put(s, "event_cost_ticks", text);
+}
+
 void metadata_write(const struct stream *s)
 {
     const struct identity *id = &process.id;
-    char key[64], text[64];
+    char key[64];
     (void)stream_meta_put(s, "version", PACKAGE_VERSION);
     (void)stream_meta_put(s, "host", id->host);
     (void)stream_meta_put(s, "boot_id", id->boot_id);
@@ -149,8 +158,7 @@ void metadata_write(const struct stream *s)
     (void)stream_meta_put(s, "dir", process.dir);
     (void)stream_meta_put(s, "stream", process.stream_path);
     put_number(s, "ctl.signal", (unsigned long long)process.internal_signal);
-    (void)snprintf(text, sizeof text, "%.3f", recorder_measure_cost());
-    (void)stream_meta_put(s, "event_cost_ticks", text);
+    put_cost(s);
     (void)stream_meta_put(s, "clock_source",
                           clock_source == CLOCK_SOURCE_TSC      ? "tsc"
                           : clock_source == CLOCK_SOURCE_CNTVCT ? "cntvct"
