@@ -27,6 +27,8 @@ bool cache_path_of(const struct cache *c, const struct image *m, const char *key
     uint64_t hash = cache_hash(CACHE_HASH ^ ISA_PLAN_VERSION, key, bytes);
     if (c->folder[0] == '\0' || m->build_id_bytes == 0)
         return false;
+    /* Names may have been stripped: that keeps the build id. */
+    hash = cache_hash(hash, &m->bytes, sizeof m->bytes);
     build_id_text(m, id);
     int n = snprintf(path, PATH_MAX, "%s/%s-%016" PRIx64 ".%s", c->folder, id, hash, kind);
     return n > 0 && n < PATH_MAX;

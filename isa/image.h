@@ -134,8 +134,6 @@ enum name_match { NAME_NO, NAME_RAW, NAME_BARE, NAME_QUALIFIED, NAME_FULL };
  * functions (foo.cold, foo.part.0) do not. */
 enum name_match image_name_match(const struct image_symbol *s, const char *wanted);
 
-/* The name of the function that a compiler has made this clone of, to be freed; NULL: a part of a function, no memory. */
-char *image_name_proper(const char *name) RT_MUST_CHECK;
 /* Demangled, to be freed; the name itself where it is none of C++. NULL: no memory. */
 char *image_name_demangle(const char *name) RT_MUST_CHECK;
 /* "a::b<int>::f(int) const" becomes "f", or with qualified "a::b::f"; in place. */
@@ -146,7 +144,8 @@ size_t image_pointers_from(const struct image *m, uint64_t value);
 size_t image_symbols_from(const struct image *m, uint64_t address);
 /* A function of that address has a name, its own and no stub's. */
 bool image_has_name(const struct image *m, uint64_t address);
-/* By one of its names: without a version; of C++ whole, without arguments, bare. */
+/* By one of its names: as it is, or without what a compiler has put behind a dot; without a version; of C++ whole, without arguments, bare. What is
+ * split off for being cold is no function. */
 bool image_name_fits(const regex_t *regex, const char *name);
 
 struct near_names;

@@ -123,12 +123,6 @@ static size_t clone_of(const char *name)
     return n;
 }
 
-char *image_name_proper(const char *name)
-{
-    size_t n = clone_of(name);
-    return n != 0 ? strndup(name, n) : NULL;
-}
-
 static bool is_name(const char *name, size_t n, const char *wanted)
 {
     return strlen(wanted) == n && memcmp(name, wanted, n) == 0;
@@ -234,13 +228,23 @@ static bool plain_fits(const regex_t *regex, const char *mangled)
     return yes;
 }
 
-bool image_name_fits(const regex_t *regex, const char *name)
+static bool proper_fits(const regex_t *regex, const char *name, size_t n)
 {
-    char *proper = image_name_proper(name);
+    char *proper = strndup(name, n);
     bool yes = proper != NULL && (regexec(regex, proper, 0, NULL, 0) == 0 ||
                                   (strncmp(proper, "_Z", 2) == 0 && plain_fits(regex, proper)));
     free(proper);
     return yes;
+}
+
+/* foo.part.0, foo.7 (a function within another one) and foo.avx2 are called as others are: by these names, or by foo. */
+bool image_name_fits(const regex_t *regex, const char *name)
+{
+    if (name[0] == '\0' || strstr(name, ".cold") != NULL)
+        return false;
+    size_t n = clone_of(name);
+    return proper_fits(regex, name, n != 0 ? n : 1 + strcspn(name + 1, ".")) ||
+           proper_fits(regex, name, strlen(name));
 }
 
 size_t image_symbols_from(const struct image *m, uint64_t address)
