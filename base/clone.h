@@ -4,7 +4,9 @@
  *
  * A late one begins in mid-function, behind a call that may open a window, or anywhere, and is for what has been entered before.
  *
- * A file of clones is this header, functions, late ones, fixups, places, code; in the machine's own byte order. Addresses are those of the image's file.
+ * Where an alarm stands in mid-function clones leave for the function itself, and behind the alarm one goes on in the clone of that site.
+ *
+ * A file of clones is this header, functions, late ones, those of sites, fixups, places, code; in the machine's own byte order. Addresses are those of the image's file.
  * Code runs wherever it is put, at most 2 GiB from the image, when its fixups are done.
  *
  * What is not in it is asked for as a program runs (regtrace-skel --serve): an answer is such a file with one late clone. */
@@ -15,13 +17,15 @@
 #include <stdint.h>
 
 #define CLONE_PATTERN_ROOM 1024u
+#define CLONE_SITES_MAX 256u
 #define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 13
+#define CLONES_VERSION 14
 
 struct clones_head {
     char magic[8];
     uint32_t version, function_count, late_count;
     uint32_t number_count; /* of skeletons: some have no clone */
+    uint32_t site_count, zero;
     uint64_t fixup_count, place_count, code_bytes;
 };
 
@@ -30,7 +34,7 @@ struct clone_function {
     uint64_t address; /* of late ones, that behind the call */
     uint64_t
         code; /* offset of its clone; threads come to late ones CLONE_LATE_BEGIN further, as if from the call */
-    uint32_t bytes;  /* of that */
+    uint32_t bytes;  /* of that; 0: of a site that there can be none of */
     uint32_t number; /* its skeleton's */
     uint32_t
         direct; /* offset, in its code, of where direct calls of other clones come to; 0: there are none */
@@ -89,7 +93,7 @@ enum clone_place_flag {
 };
 
 enum clone_question_kind {
-    CLONE_ASK_IMAGE, /* no answer: of image number `image` that path and these functions are meant from now on */
+    CLONE_ASK_IMAGE, /* no answer: of image number `image` that path and these functions are meant from now on, and alarms stand at these sites */
     CLONE_ASK_FILE, /* no answer: skeletons are added to the file of that path, which is made when there is one */
     CLONE_ASK_BEHIND, /* a clone of what stands behind the call that returns to that address */
     CLONE_ASK_AT,     /* of what stands there, wherever one comes from */
@@ -101,9 +105,10 @@ struct clone_question {
     uint64_t address; /* of the image's file */
     uint32_t
         number; /* of its skeleton, in recordings; the skeleton has been written when the answer comes */
-    uint32_t zero;
+    uint32_t site_count;
     char path[4096];
     char functions[CLONE_PATTERN_ROOM]; /* an extended regular expression for their names */
+    uint64_t sites[CLONE_SITES_MAX];    /* of the image's file */
 };
 
 struct clone_answer {

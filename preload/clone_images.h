@@ -46,6 +46,8 @@ struct clones_image {
     size_t skeleton_bytes;
     char name[24];
     char *path, *functions_meant;
+    uint64_t sites[CLONE_SITES_MAX]; /* of alarms, in the file */
+    uint32_t site_count;
     struct late_clones late;
 };
 

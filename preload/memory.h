@@ -28,8 +28,12 @@ struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at);
 /* The program has called one of this library's functions, where the frame pointer is kept: `frame` is its frame. */
 struct memory_interrupted memory_call(void *frame);
 struct memory_interrupted memory_interrupt_by(void *context);
+/* It is about to go on where this context has it, in no handler. */
+struct memory_interrupted memory_stand(void *context);
 void memory_interrupt_over(struct memory_interrupted before);
 
+/* What stands there is meant, and has no clone: it is missing, and the recording says so. Clones are between functions, as tokens are. */
+void memory_missing(uintptr_t at);
 /* What the handler of SIGTRAP does first: true, it was a step of ours. */
 bool memory_stepped(const siginfo_t *info, void *context);
 /* What our handler of any signal does first: true, it is dealt with. */

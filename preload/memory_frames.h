@@ -52,9 +52,6 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6]);
 /* A late clone leaves for CLONE_TARGET: whoever called is entered. */
 void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6]);
 
-/* What stands there is meant, and has no clone: it is missing, and the recording says so. Clones are between functions, as tokens are. */
-void memory_missing(uintptr_t at);
-
 /* The register that holds the pointer in a store of a clone's (isa/skel/emit.c, lanes.c): behind prefixes and opcode stands ModRM, behind that
  * SIB. Intel's manual, volume 2. */
 unsigned memory_store_base(const uint8_t *code);

@@ -32,6 +32,15 @@ struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
     return before;
 }
 
+struct memory_interrupted memory_stand(void *context)
+{
+    const ucontext_t *uc = context;
+    struct memory_interrupted before = memory_interrupt((uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+                                                        (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+    memory_where.context = context;
+    return before;
+}
+
 /* The caller's frame pointer, and where to return to. */
 struct memory_interrupted memory_call(void *frame)
 {

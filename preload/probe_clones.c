@@ -77,6 +77,26 @@ const uint8_t *probe_clone_of(uintptr_t function)
     return f != NULL ? m->code + f->code : NULL;
 }
 
+static const struct clone_function *site_of(const struct clones_image *m, uintptr_t site)
+{
+    return m != NULL ? find(m->functions + m->head->function_count + m->head->late_count,
+                            m->head->site_count, site - m->bias)
+                     : NULL;
+}
+
+const uint8_t *probe_clone_from(uintptr_t at)
+{
+    const struct clones_image *m = clones_image_of(at);
+    const struct clone_function *f = site_of(m, at);
+    return f != NULL && f->bytes != 0 ? m->code + f->code : probe_clone_of(at);
+}
+
+bool probe_clone_misses(uintptr_t site)
+{
+    const struct clone_function *f = site_of(clones_image_of(site), site);
+    return f != NULL && f->bytes == 0;
+}
+
 static GENERAL uint64_t late_key(uint64_t address, enum clone_question_kind kind)
 {
     return address << 2 | (uint64_t)kind;
@@ -229,9 +249,11 @@ bool probe_clone_dispatch(uint8_t *at, const uint8_t *clone, bool call)
 
 #else
 
-int probe_clones_make(const struct probe_image *image, struct rt_error *e)
+int probe_clones_make(const struct probe_image *image, const struct probe_sites *alarms,
+                      struct rt_error *e)
 {
     (void)image;
+    (void)alarms;
     rt_error_set(e, "clones are for x86-64 alone");
     return -ENOTSUP;
 }
@@ -263,6 +285,17 @@ const uint8_t *probe_clone_of(uintptr_t function)
 {
     (void)function;
     return NULL;
+}
+
+const uint8_t *probe_clone_from(uintptr_t at)
+{
+    return probe_clone_of(at);
+}
+
+bool probe_clone_misses(uintptr_t site)
+{
+    (void)site;
+    return false;
 }
 
 uintptr_t probe_clone_stands_for(uintptr_t at)

@@ -14,8 +14,9 @@ extern __thread uint64_t clone_slots[CLONE_SLOTS]
 bool probe_clones_wanted(void);
 /* Functions of that image that are meant, as one expression; false: none. */
 bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PATTERN_ROOM]);
-/* Makes those of an image that has such, near it. Not from handlers; one at a time. 0, or -errno with the text. */
-RT_MUST_CHECK int probe_clones_make(const struct probe_image *image, struct rt_error *e);
+/* Makes those of an image that has such, near it, and those of sites where alarms stand. Not from handlers; one at a time. 0, or -errno with the text. */
+RT_MUST_CHECK int probe_clones_make(const struct probe_image *image,
+                                    const struct probe_sites *alarms, struct rt_error *e);
 /* Once their places are in force, and before threads come there: calls of functions at which no alarm stands lead from clone to clone, not by the
  * entry. */
 void probe_clones_link(void);
@@ -30,6 +31,10 @@ void probe_clones_forked(void);
 
 /* That of a function that begins there; NULL: it has none. */
 const uint8_t *probe_clone_of(uintptr_t function);
+/* Or of the site of an alarm in mid-function. */
+const uint8_t *probe_clone_from(uintptr_t at);
+/* Is the function that this site is in meant, and not recorded from there on? */
+bool probe_clone_misses(uintptr_t site);
 /* Is this in a clone? */
 bool probe_clones_have(uintptr_t at);
 /* Where the function itself would go on, of an address that a call in a clone returns to; 0: it is none. */

@@ -126,6 +126,8 @@ static bool tell_image(struct clones_image *m, int ms)
     telling.image = (uint32_t)(m - clones_images);
     (void)snprintf(telling.path, sizeof telling.path, "%s", m->path);
     (void)snprintf(telling.functions, sizeof telling.functions, "%s", m->functions_meant);
+    telling.site_count = m->site_count;
+    memcpy(telling.sites, m->sites, sizeof telling.sites);
     m->late.told = helper_put(&helper, &telling, sizeof telling, ms) == 0;
     return m->late.told;
 }

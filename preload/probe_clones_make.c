@@ -95,10 +95,22 @@ static size_t add_names(const char **arguments, size_t n, const char *option,
     return n;
 }
 
-/* 1: no function is wanted. */
-static int ask(const struct probe_image *image, const char *functions, int file, int skeleton,
-               struct rt_error *e)
+static size_t add_sites(const char **arguments, size_t n, const struct clones_image *m,
+                        char room[CLONE_SITES_MAX][20])
 {
+    for (uint32_t i = 0; i < m->site_count; i++) {
+        (void)snprintf(room[i], sizeof room[i], "%" PRIx64, m->sites[i]);
+        arguments[n++] = "--site";
+        arguments[n++] = room[i];
+    }
+    return n;
+}
+
+/* 1: no function is wanted. */
+static int ask(const struct probe_image *image, const struct clones_image *m, int file,
+               int skeleton, struct rt_error *e)
+{
+    static char sites[CLONE_SITES_MAX][20];
     char program[PATH_MAX], to[64], source[64];
     size_t length = 0;
     if (!process_find_program("regtrace-skel", program)) {
@@ -107,15 +119,24 @@ static int ask(const struct probe_image *image, const char *functions, int file,
     }
     (void)snprintf(to, sizeof to, "/proc/%d/fd/%d", (int)getpid(), file);
     (void)snprintf(source, sizeof source, "/proc/%d/fd/%d", (int)getpid(), skeleton);
-    const char *arguments[10 + 4 * OPENERS_MAX + 3] = {
-        program,    "--function", functions,    "--plan", process.options.text[OPT_memory_plan],
-        "--clones", to,           "--skeleton", source,   "--kept"};
+    const char *arguments[10 + 4 * OPENERS_MAX + 2 * CLONE_SITES_MAX + 3] = {
+        program,
+        "--function",
+        m->functions_meant,
+        "--plan",
+        process.options.text[OPT_memory_plan],
+        "--clones",
+        to,
+        "--skeleton",
+        source,
+        "--kept"};
     size_t n = 10;
     n = add_names(arguments, n, "--opens", probe_clones_openers);
     size_t openers = n;
     n = add_names(arguments, n, "--awaits", probe_clones_awaited);
     if (openers - 10 == 2 * OPENERS_MAX || n - openers == 2 * OPENERS_MAX)
         arguments[n++] = "--tokens"; /* there may be more */
+    n = add_sites(arguments, n, m, sites);
     arguments[n++] = image->path;
     char *said = mmap(NULL, SAID, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (said == MAP_FAILED) {
@@ -137,11 +158,11 @@ static bool is_whole(const void *file, size_t bytes)
     if (bytes < sizeof *h || memcmp(h->magic, CLONES_MAGIC, sizeof CLONES_MAGIC) != 0 ||
         h->version != CLONES_VERSION)
         return false;
-    return bytes ==
-           sizeof *h +
-               ((uint64_t)h->function_count + h->late_count) * sizeof(struct clone_function) +
-               h->fixup_count * sizeof(struct clone_fixup) +
-               h->place_count * sizeof(struct clone_place) + h->code_bytes;
+    return bytes == sizeof *h +
+                        ((uint64_t)h->function_count + h->late_count + h->site_count) *
+                            sizeof(struct clone_function) +
+                        h->fixup_count * sizeof(struct clone_fixup) +
+                        h->place_count * sizeof(struct clone_place) + h->code_bytes;
 }
 
 bool clones_parse(const void *file, size_t bytes, struct clones_image *out)
@@ -150,8 +171,8 @@ bool clones_parse(const void *file, size_t bytes, struct clones_image *out)
         return false;
     out->head = file;
     out->functions = (const void *)(out->head + 1);
-    out->fixups =
-        (const void *)(out->functions + out->head->function_count + out->head->late_count);
+    out->fixups = (const void *)(out->functions + out->head->function_count +
+                                 out->head->late_count + out->head->site_count);
     out->places = (const void *)(out->fixups + out->head->fixup_count);
     out->file_code = (const void *)(out->places + out->head->place_count);
     return true;
@@ -252,9 +273,12 @@ bool clones_settle(const struct clones_image *m, const struct clones_image *file
 static void tell_unwinders(const struct clones_image *m)
 {
     size_t p = 0;
-    for (uint32_t k = 0; k < m->head->function_count + m->head->late_count; k++) {
+    for (uint32_t k = 0; k < m->head->function_count + m->head->late_count + m->head->site_count;
+         k++) {
         const struct clone_function *f = &m->functions[k];
         uintptr_t code = (uintptr_t)m->code;
+        if (f->bytes == 0)
+            continue;
         probe_unwind_begin(code + f->code, m->places[p].address + m->bias, false);
         for (; p < m->head->place_count && m->places[p].code < f->code + f->bytes; p++)
             if (m->places[p].code > f->code)
@@ -347,7 +371,7 @@ static int make(const struct probe_image *image, struct clones_image *m, struct 
     if (rc != 0)
         rt_error_set(e, "no memory file can be made: %s", strerror(errno));
     else
-        rc = ask(image, m->functions_meant, file, skeleton, e);
+        rc = ask(image, m, file, skeleton, e);
     if (rc == 0)
         rc = take(file, skeleton, m, e);
     if (file >= 0)
@@ -357,7 +381,42 @@ static int make(const struct probe_image *image, struct clones_image *m, struct 
     return rc;
 }
 
-int probe_clones_make(const struct probe_image *image, struct rt_error *e)
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool has_site(const struct clones_image *m, uint64_t address)
+{
+    uint32_t i = 0;
+    while (i < m->site_count && m->sites[i] != address)
+        i++;
+    return i < m->site_count;
+}
+
+static int take_sites(struct clones_image *m, const struct probe_sites *alarms, struct rt_error *e)
+{
+    for (size_t i = 0; i < alarms->count; i++) {
+        const struct probe_site *s = &alarms->rows[i];
+        uintptr_t at = s->at - s->behind;
+        if (!probe_is_place(s) || at < m->from || at >= m->to || has_site(m, at - m->bias))
+            continue;
+        if (m->site_count == CLONE_SITES_MAX) {
+            rt_error_set(e,
+                         "alarms stand at more than %u places of %s: with memory traces "
+                         "(REGTRACE_MEMORY) name fewer",
+                         CLONE_SITES_MAX, m->path);
+            return -E2BIG;
+        }
+        m->sites[m->site_count++] = at - m->bias;
+    }
+    qsort(m->sites, m->site_count, sizeof *m->sites, by_number);
+    return 0;
+}
+
+int probe_clones_make(const struct probe_image *image, const struct probe_sites *alarms,
+                      struct rt_error *e)
 {
     static char functions[CLONE_PATTERN_ROOM];
     uint32_t n = atomic_load(&clones_image_count);
@@ -373,7 +432,8 @@ int probe_clones_make(const struct probe_image *image, struct rt_error *e)
                                .bias = image->bias,
                                .path = strdup(image->path),
                                .functions_meant = strdup(functions)};
-    int rc = clones_late_prepare(e);
+    int rc = take_sites(m, alarms, e);
+    rc = rc != 0 ? rc : clones_late_prepare(e);
     rc = rc != 0 ? rc : make(image, m, e);
     if (rc != 0) /* none is wanted of it: whoever looks for its places says so */
         return rc < 0 ? rc : 0;

@@ -281,6 +281,8 @@ static void choose_way(struct way *w, const struct probe_site *first, unsigned r
     w->fast = taken && same ? fast_of(w, first, of) : 0;
     if (!taken || (w->fast == 0 && (w->exit != NULL || of != 0)))
         w->counts = 0;
+    if (probe_clone_misses(first->at - first->behind))
+        w->fast = w->counts = 0; /* whoever comes is to say so */
 }
 
 static uint32_t number_of(const struct way *w, const struct probe_site *first)
@@ -341,7 +343,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     bool call = (first->flags & ISA_SITE_CALL) != 0;
     if (first[rows - 1].alarm == PROBE_CLONED) {
         on -= probe_clone_dispatch_bytes(call);
-        if (!probe_clone_dispatch(on, probe_clone_of(first->at - first->behind), call))
+        if (!probe_clone_dispatch(on, probe_clone_from(first->at - first->behind), call))
             return NULL;
         if (--rows == 0)
             return put_dispatch_alone(first, on, copy);
@@ -408,7 +410,8 @@ void probe_jumped(struct registers *r)
     c.stack = (uintptr_t)(r + 1) + 128 + ((c.place.flags & ISA_SITE_CALL) != 0 ? 8 : 0);
     unsigned own = counting_own_begin_if(true);
     c.may_trap = (mask & sys_signal_bit(SIGTRAP)) == 0;
-    struct memory_interrupted before = memory_enter(c.stack, at);
+    struct memory_interrupted before =
+        probe_is_entry(&c) ? memory_enter(c.stack, at) : memory_interrupt(c.stack, at);
     run_here(&c);
     memory_interrupt_over(before);
     counting_own_end(own);

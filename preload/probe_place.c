@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Plans put into the memory of this process: copies of instructions near their image, and the first bytes of sites. */
+#include "preload/probe_clones.h"
 #include "preload/probe_sites.h"
 #include "preload/probe_unwind.h"
 
@@ -239,6 +240,12 @@ static bool jump_there(struct probe_site *first, size_t count, const struct prob
     return true;
 }
 
+/* last: of a place's rows. */
+static bool has_clone(const struct probe_site *last)
+{
+    return last->alarm == PROBE_CLONED || probe_clone_misses(last->at - last->behind);
+}
+
 void probe_choose(struct probe_site *rows, size_t count, bool alone)
 {
     uintptr_t covered = 0;
@@ -250,8 +257,9 @@ void probe_choose(struct probe_site *rows, size_t count, bool alone)
         if (with == j || rows[i].at < covered ||
             (j < count && rows[j].at < rows[i].at + rows[with].room))
             continue;
-        /* Those of functions come and go with windows, whoever runs then. */
-        if (jump_there(&rows[i], j - i, &rows[with], alone && probe_is_of_alarms(&rows[i])))
+        /* Those of functions come and go with windows, whoever runs then; and threads that leave clones may go on amid what is displaced. */
+        if (jump_there(&rows[i], j - i, &rows[with],
+                       alone && probe_is_of_alarms(&rows[i]) && !has_clone(&rows[j - 1])))
             covered = rows[i].at + rows[i].jumped;
     }
 }

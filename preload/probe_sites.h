@@ -69,6 +69,9 @@ struct probe_sites {
     struct probe_group groups[PROBE_GROUPS];
 };
 
+/* An alarm that names a place, not a function. */
+bool probe_is_place(const struct probe_site *s);
+
 /* Rows of one place stand together: is it the first of its own? */
 static inline bool probe_is_first(const struct probe_site *rows, size_t i)
 {
@@ -200,6 +203,8 @@ struct probe_coming {
         may_trap; /* SIGTRAP is not blocked: threads of glibc's own timers, masks of a ucontext_t */
     int due; /* of its counted alarms, whose count has come to zero by this coming; those before it have been counted; -1: none */
 };
+/* Is a function entered there, so that where it returns to lies on top of the stack? */
+bool probe_is_entry(const struct probe_coming *c);
 /* Fires what stands there. Of struct probe_coming. */
 void probe_fire(void *coming);
 

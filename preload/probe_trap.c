@@ -77,6 +77,17 @@ static bool says_it(const struct ctl_alarm *a, const struct probe_coming *c)
     return (uint32_t)c->rax == a->number && (uint32_t)c->rbx == a->second;
 }
 
+bool probe_is_entry(const struct probe_coming *c)
+{
+    uintptr_t at = c->place.at;
+    bool site = probe_clone_of(at - c->place.behind) == NULL;
+    for (const struct probe_site *s = c->first;
+         s != NULL && s < c->all->rows + c->all->count && s->at == at; s++)
+        if (!probe_is_place(s) && !(site && s->alarm == PROBE_CLONED))
+            return true;
+    return c->first == NULL;
+}
+
 void probe_fire(void *p)
 {
     const struct probe_coming *c = p;
@@ -110,6 +121,8 @@ void probe_fire(void *p)
         probe_exits_entered(at, c->stack, seen);
     if (entered)
         probe_functions_entered(at - c->place.behind, c->stack, c->may_trap);
+    if (probe_clone_misses(at - c->place.behind))
+        memory_missing(at - c->place.behind);
     const struct stream_header *h = recorder_stream.header;
     if (h != NULL && atomic_load_explicit(&h->status_armed, memory_order_relaxed) == 0)
         probes_rest(); /* again: a thread was not known yet */
@@ -121,11 +134,14 @@ static void go_on(const struct probe_site *s, ucontext_t *uc)
 {
     greg_t *r = uc->uc_mcontext.gregs;
     const uint8_t *copy = s->jumped != 0 ? s->block + PROBE_BLOCK_BYTES : s->copy;
-    const uint8_t *clone = clone_slots[CLONE_ENTER] != 0 ? probe_clone_of(s->at - s->behind) : NULL;
-    if (s->copy == NULL)
-        return; /* the program's own int3: it stands behind it already */
+    const uint8_t *clone =
+        clone_slots[CLONE_ENTER] != 0 ? probe_clone_from(s->at - s->behind) : NULL;
     if (clone != NULL) {
         r[REG_RIP] = (greg_t)(uintptr_t)clone;
+        return;
+    }
+    if (s->copy == NULL) { /* the program's own int3 is skipped */
+        r[REG_RIP] = (greg_t)s->at + 1;
         return;
     }
     if ((s->flags & ISA_SITE_CALL) != 0) {
@@ -180,6 +196,14 @@ void probes_unblocked(void)
     (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
 }
 
+static struct memory_interrupted come(const struct probe_coming *c, ucontext_t *uc)
+{
+    if (probe_is_entry(c))
+        return memory_enter(c->stack, (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+    uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(c->place.at - c->place.behind); /* until go_on() */
+    return memory_stand(uc);
+}
+
 void probes_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
@@ -201,8 +225,7 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
     }
     if (process.traced && processes_vfork_depth == 0 && recorder_self.in_toolkit == 0) {
         unsigned own = counting_own_begin_if(true);
-        struct memory_interrupted before =
-            memory_enter(c.stack, (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+        struct memory_interrupted before = come(&c, uc);
         run_with_room(context, probe_fire, &c);
         memory_interrupt_over(before);
         counting_own_end(own);

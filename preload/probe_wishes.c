@@ -29,6 +29,11 @@ static bool is_function_type(unsigned type)
     return type == CTL_ENTER_FUNC || type == CTL_EXIT_FUNC;
 }
 
+bool probe_is_place(const struct probe_site *s)
+{
+    return probe_is_alarm(s) && is_place_type(ctl_config_alarm(process.config, s->alarm)->type);
+}
+
 unsigned probe_count_alarms(bool places)
 {
     unsigned n = 0;

@@ -109,7 +109,8 @@ static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e
     return rc;
 }
 
-static int find_kind(struct inquiry *q, const struct probe_image *images, unsigned n,
+/* cloned: of functions with clones, or all others. */
+static int find_kind(struct inquiry *q, const struct probe_image *images, unsigned n, bool cloned,
                      struct probe_sites *to, struct rt_error *e)
 {
     char text[PROBE_REQUEST_ROOM];
@@ -117,7 +118,8 @@ static int find_kind(struct inquiry *q, const struct probe_image *images, unsign
     for (unsigned i = 0; i < n; i++)
         for (unsigned k = 0; k < probe_wish_count && rc == 0; k++) {
             struct probe_wish *w = &probe_wishes[k];
-            if (w->kept != q->kept || !probe_write_request(w, &images[i], text))
+            if (w->kept != q->kept || (w->rows[0] == PROBE_CLONED) != cloned ||
+                !probe_write_request(w, &images[i], text))
                 continue;
             if (images[i].no_int3 && w->kept) {
                 note_masked(w, &images[i]);
@@ -131,14 +133,14 @@ static int find_kind(struct inquiry *q, const struct probe_image *images, unsign
     return rc != 0 ? rc : inquire(q, to, e);
 }
 
-static int find_in(const struct probe_image *images, unsigned n, struct probe_sites *to,
-                   struct rt_error *e)
+static int find_in(const struct probe_image *images, unsigned n, bool cloned,
+                   struct probe_sites *to, struct rt_error *e)
 {
     struct inquiry *q = calloc(1, sizeof *q);
-    int rc = q == NULL ? -ENOMEM : find_kind(q, images, n, to, e);
+    int rc = q == NULL ? -ENOMEM : find_kind(q, images, n, cloned, to, e);
     if (rc == 0) {
         q->kept = true;
-        rc = find_kind(q, images, n, to, e);
+        rc = find_kind(q, images, n, cloned, to, e);
     }
     free(q);
     return rc;
@@ -220,13 +222,47 @@ static void say_unresolved(bool instrumented)
         process_warn(text);
 }
 
-static int make_clones(const struct probe_image *images, long n, struct rt_error *e)
+static bool has_cloned(const struct probe_sites *s, size_t from, uintptr_t at)
+{
+    for (size_t i = from; i < s->count; i++)
+        if (s->rows[i].at == at)
+            return true;
+    return false;
+}
+
+/* Behind alarms in mid-function one goes on in the clone of that site. */
+static int add_sites(struct probe_sites *to, struct rt_error *e)
+{
+    size_t count = to->count;
+    for (size_t i = 0; i < count; i++) {
+        struct probe_site s = to->rows[i];
+        uintptr_t at = s.at - s.behind;
+        if (!probe_is_place(&s) || probe_clone_of(at) != NULL || probe_clone_from(at) == NULL ||
+            has_cloned(to, count, s.at))
+            continue;
+        struct probe_site *more = realloc(to->rows, (to->count + 1) * sizeof *more);
+        if (more == NULL) {
+            rt_error_set(e, "no memory for the sites of alarms");
+            return -ENOMEM;
+        }
+        s.alarm = PROBE_CLONED;
+        to->rows = more;
+        to->rows[to->count++] = s;
+    }
+    return 0;
+}
+
+/* They know where alarms stand, which have been found before. */
+static int make_clones(const struct probe_image *images, long n, struct probe_sites *found,
+                       struct rt_error *e)
 {
     int rc = 0;
-    for (long i = 0; i < n && rc == 0 && probe_clones_wanted(); i++)
+    for (long i = 0; i < n && rc == 0; i++)
         if (!images[i].no_int3)
-            rc = probe_clones_make(&images[i], e);
-    return rc;
+            rc = probe_clones_make(&images[i], found, e);
+    if (rc == 0)
+        rc = add_sites(found, e);
+    return rc != 0 ? rc : find_in(images, (unsigned)n, true, found, e);
 }
 
 /* In all images that have not been looked at. */
@@ -234,9 +270,9 @@ static int find_all(struct probe_sites *found, bool *instrumented, struct rt_err
 {
     struct probe_image *images;
     long n = probe_images(&images);
-    int rc = make_clones(images, n, e);
-    if (rc == 0)
-        rc = n > 0 ? find_in(images, (unsigned)n, found, e) : (int)n;
+    int rc = n > 0 ? find_in(images, (unsigned)n, false, found, e) : (int)n;
+    if (rc == 0 && n > 0 && probe_clones_wanted())
+        rc = make_clones(images, n, found, e);
     if (n < 0)
         rt_error_set(e, "no memory for a list of what is loaded");
     for (long i = 0; i < n; i++)
@@ -272,10 +308,10 @@ int probes_prepare(struct rt_error *e)
     bool instrumented = false;
     if (cloned && strlen(process.options.text[OPT_memory]) >= CLONE_PATTERN_ROOM - 64)
         return refuse(e, what, "take shorter expressions: less than 960 bytes in all");
-    if (cloned && (recorded || places != 0 || ctl_config_uses(process.config, CTL_EXIT_FUNC)))
+    if (cloned && (recorded || ctl_config_uses(process.config, CTL_EXIT_FUNC)))
         return refuse(e, what,
-                      "cannot be combined with -functions, nor with exit_func and with alarms that "
-                      "name places within functions, in this build: enter_func is legal");
+                      "cannot be combined with -functions, nor with exit_func, in this build: "
+                      "enter_func, and alarms that name places, are legal");
     if ((places != 0 || recorded || cloned) && process.steps)
         return refuse(e, what,
                       "cannot be combined with counting by steps (REGTRACE_PMU=step, the token "

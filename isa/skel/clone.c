@@ -146,8 +146,9 @@ static void put_missing(struct cloner *c, uint64_t place)
 {
     enum { BYTES = 1 + 8 };
     const struct code_range *r = code_range_of(c->f->code, place);
-    if (r == NULL || r->start == place || graph_symbol_at(c->f->code->image, place) != NULL)
-        return;
+    if (r == NULL || r->start == place || graph_symbol_at(c->f->code->image, place) != NULL ||
+        (c->f->sites != NULL && code_has(c->f->sites, place)))
+        return; /* behind an alarm it goes on in another clone */
     bool spill;
     unsigned s = cloner_take_register(c, UINT16_MAX, 0, &spill);
     unsigned t = cloner_take_register(c, UINT16_MAX, (uint16_t)(1u << s), &spill);
@@ -319,18 +320,28 @@ static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
     cloner_flush(c, live);
 }
 
+/* Where the function may be gone on with instead: not where an alarm would fire once more. */
+static void stands_for(struct cloner *c, uint64_t at)
+{
+    bool fires = c->f->watched && at == c->f->start;
+    emit_stands_for(c->e, at, fires ? 0 : CLONE_PLACE_SAME);
+}
+
 static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_t next)
 {
     struct function *f = c->f;
     const struct block *b = &f->blocks[block];
     c->labels[block] = 1 + c->e->bytes;
-    emit_stands_for(c->e, b->start, CLONE_PLACE_SAME);
+    if (b->leaves != 0)
+        emit_stands_for(c->e, b->start, CLONE_PLACE_SAME);
+    else
+        stands_for(c, b->start);
     put_entry(c, block, number);
     for (uint32_t at = b->first; at < b->first + b->count && c->reason == NULL; at++) {
         const struct instruction *i = &f->instructions[at];
         bool last = at + 1 == b->first + b->count;
         size_t before = c->e->bytes;
-        emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
+        stands_for(c, i->at);
         MEMBERS_EACH (&c->accesses, block, n) {
             const struct access *a = &f->accesses[*n];
             if (a->at == at && a->recorded)
@@ -343,7 +354,7 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
             add_arguments(c, block, at, true, live_before(&c->live, block, at));
         cloner_flush(c, live_before(&c->live, block, at));
         if (c->e->bytes != before)
-            emit_stands_for(c->e, i->at, CLONE_PLACE_SAME);
+            stands_for(c, i->at);
         put_instruction(c, i, last, b->end, b->wild);
         /* Branches and jumps through tables are made by cloner_end(). */
         bool waits = last && (b->end == END_BRANCH || b->end == END_TABLE);

@@ -20,15 +20,23 @@ const char *clones_make(struct clones *c, struct function *f, uint32_t number,
     return reason;
 }
 
-void clones_add(struct clones *c, const struct clone_part *part, bool late)
+uint64_t clones_count(const struct clones *c)
 {
-    uint64_t n = c->function_count + c->late_count;
+    uint64_t n = 0;
+    for (unsigned k = 0; k < CLONES_KINDS; k++)
+        n += c->counts[k];
+    return n;
+}
+
+void clones_add(struct clones *c, const struct clone_part *part, enum clones_kind kind)
+{
+    uint64_t n = clones_count(c);
     if (n == c->room) {
         c->room = 2 * c->room + 64;
         c->parts = emit_more(c->parts, c->room * sizeof *c->parts);
     }
     c->parts[n] = *part;
-    (*(late ? &c->late_count : &c->function_count))++;
+    c->counts[kind]++;
 }
 
 /* --- the file ----------------------------------------------------------------------------------------------------------- */
@@ -64,12 +72,12 @@ static int by_address(const void *key, const void *function)
 /* False: a function that is called has no clone where it can be called. */
 static bool link_calls(const struct clones *c, struct whole *w)
 {
-    for (uint64_t n = 0; n < c->function_count + c->late_count; n++) {
+    for (uint64_t n = 0; n < clones_count(c); n++) {
         const struct clone_part *p = &c->parts[n];
         for (size_t k = p->calls; k < p->calls + p->call_count; k++) {
             const struct emit_call *call = &c->e.calls[k];
-            const struct clone_function *to =
-                bsearch(&call->target, w->functions, c->function_count, sizeof *to, by_address);
+            const struct clone_function *to = bsearch(
+                &call->target, w->functions, c->counts[CLONES_FUNCTIONS], sizeof *to, by_address);
             if (to == NULL || to->direct == 0)
                 return false;
             emit_link(&w->e, call->at - p->f.code + w->functions[n].code, to->code + to->direct);
@@ -86,15 +94,16 @@ static bool put(FILE *out, const void *bytes, size_t size, size_t count)
 static int put_whole(const struct clones *c, const struct whole *w, FILE *out)
 {
     struct clones_head head = {.version = CLONES_VERSION,
-                               .function_count = (uint32_t)c->function_count,
-                               .late_count = (uint32_t)c->late_count,
+                               .function_count = (uint32_t)c->counts[CLONES_FUNCTIONS],
+                               .late_count = (uint32_t)c->counts[CLONES_LATE],
+                               .site_count = (uint32_t)c->counts[CLONES_SITES],
                                .number_count = c->number,
                                .fixup_count = w->e.fixup_count,
                                .place_count = w->e.place_count,
                                .code_bytes = w->e.bytes};
     memcpy(head.magic, CLONES_MAGIC, sizeof head.magic);
     bool good = put(out, &head, sizeof head, 1) &&
-                put(out, w->functions, sizeof *w->functions, c->function_count + c->late_count) &&
+                put(out, w->functions, sizeof *w->functions, clones_count(c)) &&
                 put(out, w->e.fixups, sizeof *w->e.fixups, w->e.fixup_count) &&
                 put(out, w->e.places, sizeof *w->e.places, w->e.place_count) &&
                 put(out, w->e.code, 1, w->e.bytes);
@@ -103,7 +112,7 @@ static int put_whole(const struct clones *c, const struct whole *w, FILE *out)
 
 int clones_put(const struct clones *c, FILE *out)
 {
-    uint64_t count = c->function_count + c->late_count;
+    uint64_t count = clones_count(c);
     struct whole w = {.functions = emit_more(NULL, (count + 1) * sizeof *w.functions)};
     w.e.fixups = emit_more(NULL, (c->e.fixup_count + 1) * sizeof *w.e.fixups);
     w.e.places = emit_more(NULL, (c->e.place_count + 1) * sizeof *w.e.places);

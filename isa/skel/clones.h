@@ -12,18 +12,23 @@ struct clone_part {
     size_t fixups, fixup_count, places, place_count, calls, call_count;
 };
 
+enum clones_kind { CLONES_FUNCTIONS, CLONES_LATE, CLONES_SITES, CLONES_KINDS };
+
 struct clones {
     struct emit e; /* in the order in which clones were made; some have been made again */
     struct clone_part *parts;
-    uint64_t function_count, late_count, room; /* late ones last */
-    uint32_t number;                           /* of skeletons: as in skel_source */
+    uint64_t counts[CLONES_KINDS], room; /* in this order */
+    uint32_t number;                     /* of skeletons: as in skel_source */
 };
+
+/* Of all kinds. */
+uint64_t clones_count(const struct clones *c);
 
 /* That of an analysed function, which is in no file yet. NULL, or why it has none. */
 const char *clones_make(struct clones *c, struct function *f, uint32_t number,
                         struct clone_part *out);
-/* Into the file, behind the others: functions by address, then late ones. */
-void clones_add(struct clones *c, const struct clone_part *part, bool late);
+/* Into the file, behind the others: functions by address, then late ones, then those of sites. */
+void clones_add(struct clones *c, const struct clone_part *part, enum clones_kind kind);
 /* 0, or -errno. */
 RT_MUST_CHECK int clones_put(const struct clones *c, FILE *out);
 RT_MUST_CHECK int clones_write(const struct clones *c, const char *path);

@@ -41,6 +41,11 @@ static struct direct *find(const struct directs *d, uint64_t start)
     return n < count && d->list[n].start == start ? &d->list[n] : NULL;
 }
 
+bool direct_knows(const struct directs *d, uint64_t start)
+{
+    return find(d, start) != NULL;
+}
+
 bool direct_is(const struct directs *d, uint64_t start)
 {
     const struct direct *x = find(d, start);

@@ -47,6 +47,8 @@ void direct_pass(struct directs *d, struct function *f);
 bool direct_has(const struct function *f);
 /* Is it a call of such a function? */
 bool direct_calls(const struct function *f, const struct instruction *i);
+/* Is it one of the functions, called directly or not? */
+bool direct_knows(const struct directs *d, uint64_t start);
 /* Is the function left there, by a jump to such a function? */
 bool direct_leaves(const struct function *f, uint32_t block, uint64_t *target);
 

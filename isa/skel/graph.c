@@ -24,6 +24,7 @@ struct building {
     size_t todo_count, todo_room;
     uint64_t *leaders;
     size_t leader_count;
+    uint32_t back; /* the block that leaves for the function's start; 0: there is none */
 };
 
 static void refuse(struct function *f, const char *reason, uint64_t at)
@@ -194,6 +195,8 @@ static bool wants_its_caller(const struct function *f, const struct instruction 
 /* What a clone cannot do in the function's place. */
 static bool must_leave(const struct function *f, const struct instruction *i)
 {
+    if (f->sites != NULL && code_has(f->sites, i->at) && !(f->watched && i->at == f->start))
+        return true;
     enum { INT3 = 0xcc, INT = 0xcd, INT1 = 0xf1, STD = 0xfd, XBEGIN = 0xc7 };
     bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT &&
                  i->form.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
@@ -327,6 +330,25 @@ static uint64_t span_of(const struct jump_target *t, size_t n)
     return high - low;
 }
 
+/* A way out of the function, taken by a branch; a block without instructions. */
+static uint32_t exit_block(struct function *f, uint64_t target)
+{
+    uint32_t n = graph_add_block(f);
+    f->blocks[n].start = f->blocks[n].leaves = target;
+    f->blocks[n].end = END_TAIL;
+    return n;
+}
+
+/* Where one goes within the function: to its start by the alarm that stands there. */
+static uint32_t way_to(struct building *b, uint64_t target)
+{
+    if (!b->f->watched || target != b->f->start)
+        return block_at(b, target);
+    if (b->back == 0)
+        b->back = exit_block(b->f, target);
+    return b->back;
+}
+
 static void end_table(struct building *b, uint32_t block, const struct instruction *i)
 {
     struct function *f = b->f;
@@ -346,42 +368,33 @@ static void end_table(struct building *b, uint32_t block, const struct instructi
     f->blocks[block].wild = wild;
     f->blocks[block].end = n != 0 ? END_TABLE : END_TAIL;
     for (size_t k = 0; k < n; k++)
-        add_successor(f, block, block_at(b, t[k].target));
-}
-
-/* A way out of the function, taken by a branch; a block without instructions. */
-static uint32_t exit_block(struct function *f, uint64_t target)
-{
-    uint32_t n = graph_add_block(f);
-    f->blocks[n].start = f->blocks[n].leaves = target;
-    f->blocks[n].end = END_TAIL;
-    return n;
+        add_successor(f, block, way_to(b, t[k].target));
 }
 
 static void end_block(struct building *b, uint32_t block, const struct instruction *last)
 {
     struct function *f = b->f;
-    uint32_t taken = block_at(b, last->target), next = block_at(b, last->next);
     switch ((enum flow)last->form.flow) {
     case FLOW_BRANCH:
         f->blocks[block].end = END_BRANCH;
-        if (!is_inside(b, last->target))
-            taken = exit_block(f, last->target);
-        add_successor(f, block, taken);
-        add_successor(f, block, next);
+        add_successor(f, block,
+                      is_inside(b, last->target) ? way_to(b, last->target)
+                                                 : exit_block(f, last->target));
+        add_successor(f, block, way_to(b, last->next));
         break;
     case FLOW_JUMP:
         f->blocks[block].end = is_inside(b, last->target) ? END_JUMP : END_TAIL;
         if (f->blocks[block].end == END_JUMP)
-            add_successor(f, block, taken);
+            add_successor(f, block, way_to(b, last->target));
         break;
     case FLOW_JUMP_POINTER: end_table(b, block, last); break;
     case FLOW_RETURN: f->blocks[block].end = END_RETURN; break;
     case FLOW_END: f->blocks[block].end = END_NORETURN; break;
     default:
-        f->blocks[block].end = next != 0 && falls_through(f, last) ? END_FALL : END_NORETURN;
+        f->blocks[block].end =
+            block_at(b, last->next) != 0 && falls_through(f, last) ? END_FALL : END_NORETURN;
         if (f->blocks[block].end == END_FALL)
-            add_successor(f, block, next);
+            add_successor(f, block, way_to(b, last->next));
         break;
     }
 }

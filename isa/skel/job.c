@@ -62,6 +62,7 @@ static int make(struct job *j, size_t n, bool direct)
     char unnamed[32];
     struct function f = {.code = j->o.code,
                          .claims = &j->o.claims,
+                         .sites = &j->o.sites,
                          .directs = &j->directs,
                          .arena = &j->arena,
                          .name = opened_name(&j->o, p->start, unnamed),
@@ -69,6 +70,7 @@ static int make(struct job *j, size_t n, bool direct)
                          .plan = j->plan,
                          .start = p->start,
                          .end = p->end,
+                         .watched = p->watched,
                          .direct = direct,
                          .passed = direct_passed(&j->directs, p->start)};
     f.passed_itself = f.passed;
@@ -150,8 +152,10 @@ static int list_functions(struct job *j)
         const struct code_range *r = &j->o.code->ranges[k];
         if (!is_wanted(j, r))
             continue;
-        j->parts[j->wanted++] = (struct job_part){.start = r->start, .end = r->end};
-        if (!direct_add(&j->directs, r->start, !tokens && !is_awaited(j, r->start)))
+        bool watched = is_awaited(j, r->start) || opened_watches(&j->o, r->start);
+        j->parts[j->wanted++] =
+            (struct job_part){.start = r->start, .end = r->end, .watched = watched};
+        if (!direct_add(&j->directs, r->start, !tokens && !watched))
             return -ENOMEM;
     }
     return 0;
@@ -242,32 +246,82 @@ static void put(struct job *j, size_t n)
     if (p->reason != NULL && j->skeleton_path != NULL)
         (void)printf("none\t%s\t%s\n", opened_name(&j->o, p->start, unnamed), p->reason);
     if (p->reason == NULL && j->clones_path != NULL)
-        clones_add(&j->clones, &p->clone, false);
+        clones_add(&j->clones, &p->clone, CLONES_FUNCTIONS);
+}
+
+/* False: it has no clone. */
+static bool put_late(struct job *j, struct function *f, enum clones_kind kind)
+{
+    struct clone_part clone;
+    struct skel_source source = {.out = j->skeleton, .number = j->clones.number};
+    struct direct calls = {0};
+    if (f->reason == NULL && j->skeleton != NULL && direct_note(&j->directs, &calls, f, true)) {
+        put_called(j, j->skeleton, source.number, &calls);
+        skel_source_function(&source, f);
+    }
+    bool good = f->reason == NULL && clones_make(&j->clones, f, j->clones.number++, &clone) == NULL;
+    if (good)
+        clones_add(&j->clones, &clone, kind);
+    arena_empty(&j->arena);
+    return good;
 }
 
 /* Where it has none, windows that open there begin with what is entered next. */
 static void analyse_late(struct job *j)
 {
     struct late_list late;
+    char name[512];
+    struct function f;
+    j->o.directs = &j->directs;
     if (j->openers.count == 0 || late_find(j->o.code, &j->openers, &late) != 0)
         return;
-    j->o.directs = &j->directs;
     for (size_t k = 0; k < late.count; k++) {
-        struct function f;
-        struct clone_part clone;
-        char name[512];
         opened_late(&j->o, &j->arena, late.list[k].call, late.list[k].next, name, &f);
-        struct skel_source source = {.out = j->skeleton, .number = j->clones.number};
-        struct direct calls = {0};
-        if (f.reason == NULL && j->skeleton != NULL && direct_note(&j->directs, &calls, &f, true)) {
-            put_called(j, j->skeleton, source.number, &calls);
-            skel_source_function(&source, &f);
-        }
-        if (f.reason == NULL && clones_make(&j->clones, &f, j->clones.number++, &clone) == NULL)
-            clones_add(&j->clones, &clone, true);
-        arena_empty(&j->arena);
+        (void)put_late(j, &f, CLONES_LATE);
     }
     free(late.list);
+}
+
+/* Code between stubs of the PLT is part of them. */
+static bool is_stub(const struct job *j, uint64_t at)
+{
+    const struct image *m = j->o.image;
+    const struct code_range *r = code_range_of(j->o.code, at);
+    for (size_t k = r != NULL ? image_symbols_from(m, r->start) : m->symbol_count;
+         k < m->symbol_count && m->symbols[k].address < r->end; k++)
+        if (m->symbols[k].origin == IMAGE_PLT)
+            return true;
+    return false;
+}
+
+/* False: there is nothing there that is meant. */
+static bool make_site(struct job *j, uint64_t at, enum skel_plan plan, bool *made)
+{
+    char name[512];
+    struct function f;
+    j->o.plan = plan;
+    opened_site(&j->o, &j->arena, at, name, &f);
+    bool meant = f.reason == NULL || f.reason_at != 0;
+    *made = put_late(j, &f, CLONES_SITES);
+    return meant;
+}
+
+/* What no plan can compute addresses of in mid-function has them recorded, each. */
+static void analyse_sites(struct job *j)
+{
+    for (size_t k = 0; k < j->o.sites.count && j->clones_path != NULL; k++) {
+        const struct clone_part none = {.f = {.address = j->o.sites.at[k]}};
+        bool made = false;
+        if (direct_knows(&j->directs, none.f.address) || is_stub(j, none.f.address) ||
+            !make_site(j, none.f.address, j->plan, &made) ||
+            (!made && !make_site(j, none.f.address, PLAN_ADDRESSES, &made)))
+            continue;
+        if (made)
+            j->clones.parts[clones_count(&j->clones) - 1].f.address = none.f.address;
+        else
+            clones_add(&j->clones, &none, CLONES_SITES);
+    }
+    j->o.plan = j->plan;
 }
 
 int job_analyse(struct job *j)
@@ -280,8 +334,10 @@ int job_analyse(struct job *j)
         rc = -ENOMEM;
     for (size_t n = 0; n < j->wanted && rc == 0; n++)
         put(j, n);
-    if (rc == 0)
+    if (rc == 0) {
         analyse_late(j);
+        analyse_sites(j);
+    }
     return rc;
 }
 

@@ -13,6 +13,7 @@ struct job_part {
     uint64_t start, end;
     const char *reason; /* why it is not analysed, or has no clone; NULL */
     uint64_t reason_at;
+    bool watched;  /* an alarm stands where it is entered */
     bool numbered; /* it has been analysed */
     bool later;    /* it is made behind the others, and has a number whatever comes of it */
     uint32_t number;
@@ -36,8 +37,9 @@ struct job {
     bool tokens;    /* no function is called directly */
     const char *path, *clones_path, *skeleton_path;
     struct late_names openers,
-        awaited;    /* functions at whose entry somebody waits are entered there */
-    FILE *skeleton; /* NULL: none is wanted */
+        awaited;            /* functions at whose entry somebody waits are entered there */
+    struct addresses sites; /* in mid-function or at its begin */
+    FILE *skeleton;         /* NULL: none is wanted */
     struct clones clones;
     struct skel_counts counts;
     uint64_t wanted;

@@ -19,7 +19,7 @@
 static const char usage[] =
     "Usage: regtrace-skel [--function REGEX] [--plan skeleton|registers|addresses] "
     "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]... "
-    "[--awaits NAME]... [--tokens] [--spoil] [--kept]] IMAGE\n" PLAY_USAGE
+    "[--awaits NAME]... [--site ADDRESS]... [--tokens] [--spoil] [--kept]] IMAGE\n" PLAY_USAGE
     "       regtrace-skel [--plan PLAN] --serve\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
@@ -64,11 +64,11 @@ static int finish(struct job *j)
         (void)fprintf(stderr, "regtrace-skel: %s cannot be written\n", j->clones_path);
         return 1;
     }
-    for (uint64_t n = 0; n < j->clones.function_count + j->clones.late_count; n++)
+    for (uint64_t n = 0; n < clones_count(&j->clones); n++)
         bytes += j->clones.parts[n].f.bytes;
     if (j->clones_path != NULL)
         (void)printf("%" PRIu64 " clones, %" PRIu64 " late ones, of %" PRIu64 " bytes; ",
-                     j->clones.function_count, j->clones.late_count, bytes);
+                     j->clones.counts[CLONES_FUNCTIONS], j->clones.counts[CLONES_LATE], bytes);
     if (j->dot || j->source)
         return 0;
     (void)printf("%" PRIu64 " functions, %" PRIu64 " analysed (%.1f %%), %" PRIu64 " bytes; ",
@@ -105,6 +105,8 @@ static void *analyse_image(void *p)
     if (rc != 0)
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
     j->o.plan = j->plan;
+    j->o.sites = j->sites;
+    code_sort(&j->o.sites);
     j->code = rc == 0 ? open_skeleton(j) : rc == -EINVAL ? 2 : 1;
     if (j->code == 0 && job_analyse(j) != 0) {
         (void)fprintf(stderr, "regtrace-skel: no memory left\n");
@@ -143,6 +145,7 @@ static bool take_option(struct job *j, struct play *play, int option)
     case 'k': j->skeleton_path = optarg; return true;
     case 'o': take_name(&j->openers, optarg); return true;
     case 'a': take_name(&j->awaited, optarg); return true;
+    case 'i': return code_append(&j->sites, strtoull(optarg, NULL, 16));
     case 't': j->tokens = true; return true;
     case 'P': return j->clones.e.spoils = true;
     case 'c': j->source = true; return true;
@@ -164,6 +167,7 @@ int main(int argc, char **argv)
                                             {"serve", no_argument, NULL, 'S'},
                                             {"plan", required_argument, NULL, 'p'},
                                             {"awaits", required_argument, NULL, 'a'},
+                                            {"site", required_argument, NULL, 'i'},
                                             {"tokens", no_argument, NULL, 't'},
                                             {"kept", no_argument, NULL, 'K'},
                                             {"spoil", no_argument, NULL, 'P'},

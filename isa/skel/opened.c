@@ -33,6 +33,7 @@ int opened_open(struct opened *o, const char *path, const char *pattern, struct 
 void opened_close(struct opened *o)
 {
     free(o->claims.at);
+    free(o->sites.at);
     if (o->code != NULL)
         code_close(o->code);
     if (o->image != NULL)
@@ -75,21 +76,28 @@ static bool wants_whole(const struct opened *o, const char *name, uint64_t start
     return image_name_fits(&o->pattern, whole);
 }
 
-void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uint64_t start,
-                 char name[512], struct function *out)
+bool opened_watches(const struct opened *o, uint64_t start)
 {
-    const struct code_range *r = code_range_of(o->code, call != 0 ? call : start);
+    enum { FURTHEST = 16 }; /* a probe behind endbr64 */
+    size_t k = code_above(&o->sites, start - 1);
+    return k < o->sites.count && o->sites.at[k] <= start + FURTHEST;
+}
+
+static void analyse(const struct opened *o, struct arena *arena, const struct function *late,
+                    char name[512], struct function *out)
+{
+    uint64_t start = late->start;
+    const struct code_range *r = code_range_of(o->code, late->call != 0 ? late->call : start);
     char unnamed[32];
-    *out = (struct function){.code = o->code,
-                             .claims = &o->claims,
-                             .directs = o->directs,
-                             .arena = arena,
-                             .name = name,
-                             .cloned = true,
-                             .plan = o->plan,
-                             .late = true,
-                             .call = call,
-                             .start = start};
+    *out = *late;
+    out->code = o->code;
+    out->claims = &o->claims;
+    out->sites = &o->sites;
+    out->directs = o->directs;
+    out->arena = arena;
+    out->name = name;
+    out->cloned = out->late = true;
+    out->plan = o->plan;
     if (r == NULL || start >= r->end) {
         out->reason = "it belongs to no function";
         return;
@@ -99,6 +107,26 @@ void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uin
     out->end = r->end;
     if (!wants_whole(o, of, r->start))
         out->reason = "its function is not meant";
+    else if (!out->watched && code_has(&o->sites, start))
+        out->reason = "an alarm is to fire first";
     else
         skel_analyse(out);
+}
+
+void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uint64_t start,
+                 char name[512], struct function *out)
+{
+    const struct function late = {.call = call, .start = start};
+    analyse(o, arena, &late, name, out);
+}
+
+/* An int3 of the program's is skipped. */
+void opened_site(const struct opened *o, struct arena *arena, uint64_t site, char name[512],
+                 struct function *out)
+{
+    enum { INT3 = 0xcc };
+    struct instruction i;
+    bool skipped = code_decode(o->code, site, &i) && i.form.length == 1 && i.bytes[0] == INT3;
+    const struct function late = {.start = skipped ? i.next : site, .watched = !skipped};
+    analyse(o, arena, &late, name, out);
 }

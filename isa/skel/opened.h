@@ -15,6 +15,7 @@ struct opened {
     bool has_pattern;
     enum skel_plan plan;           /* of late ones; whoever opens it sets it */
     const struct directs *directs; /* as well; NULL: none */
+    struct addresses sites;        /* where alarms stand, sorted; whoever opens it fills them in */
 };
 
 /* pattern: an extended regular expression; NULL: all. 0, or -errno with the text: -EINVAL where that is none. Needs the stack that analyses do. */
@@ -30,5 +31,10 @@ const char *opened_name(const struct opened *o, uint64_t start, char unnamed[32]
  * its function is meant and there is something: else `reason` says why not, without `reason_at`. `name` has room for its name. */
 void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uint64_t start,
                  char name[512], struct function *out);
+/* One for that site, behind its alarm: for the function's clone, which leaves there, and for what a window that it opens finds there. Likewise. */
+void opened_site(const struct opened *o, struct arena *arena, uint64_t site, char name[512],
+                 struct function *out);
+/* Does an alarm stand where that function is entered? */
+bool opened_watches(const struct opened *o, uint64_t start);
 
 #endif

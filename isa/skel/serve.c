@@ -20,6 +20,7 @@ enum { MOST_BYTES = 15 }; /* of an instruction */
 
 struct served {
     char *path, *functions;
+    struct addresses sites;
     struct opened o;
     bool open, failed;
 };
@@ -57,8 +58,12 @@ static void take_image(struct server *s, const struct clone_question *q)
         opened_close(&m->o);
     free(m->path);
     free(m->functions);
+    free(m->sites.at);
     *m = (struct served){.path = strndup(q->path, sizeof q->path - 1),
                          .functions = strndup(q->functions, sizeof q->functions - 1)};
+    for (uint32_t k = 0; k < q->site_count && k < CLONE_SITES_MAX; k++)
+        m->failed = !code_append(&m->sites, q->sites[k]) || m->failed;
+    code_sort(&m->sites);
 }
 
 static void take_file(struct server *s, const struct clone_question *q)
@@ -76,6 +81,10 @@ static bool open_image(struct served *m)
     struct rt_error e = {{0}};
     if (!m->open && !m->failed && m->path != NULL && m->functions != NULL)
         m->open = opened_open(&m->o, m->path, m->functions, &e) == 0;
+    if (m->open && m->sites.at != NULL) {
+        m->o.sites = m->sites;
+        m->sites = (struct addresses){.at = NULL};
+    }
     m->failed = !m->open;
     return m->open;
 }
@@ -173,7 +182,7 @@ static void make(struct server *s, const struct clone_question *q, struct made *
 static char *put(struct made *k, size_t *bytes)
 {
     char *file = NULL;
-    clones_add(&k->clones, &k->part, true);
+    clones_add(&k->clones, &k->part, CLONES_LATE);
     FILE *out = open_memstream(&file, bytes);
     if (out != NULL && (clones_put(&k->clones, out) != 0) + (fclose(out) != 0) != 0) {
         free(file);

@@ -229,6 +229,7 @@ struct function {
     const struct code *code;
     const struct addresses
         *claims; /* skel_find_claims(); NULL: parts are known by their names alone */
+    const struct addresses *sites; /* a clone leaves there, for an alarm; NULL: nowhere */
     const struct directs *directs; /* functions that are called directly (direct.h); NULL: none */
     struct arena *arena;
     const char *name;
@@ -238,8 +239,10 @@ struct function {
     uint16_t passed_itself; /* those that it hands to itself */
     bool cloned;            /* for a clone: it ends where that cannot go on, or must ask where */
     uint8_t plan;           /* enum skel_plan */
-    bool late;          /* it begins in mid-function: for what has been entered before (late.h) */
-    uint64_t call;      /* 0; else behind that call */
+    bool late;     /* it begins in mid-function: for what has been entered before (late.h) */
+    uint64_t call; /* 0; else behind that call */
+    bool
+        watched; /* an alarm stands at its begin: it has fired when one is entered there, and does whenever one comes back */
     const char *reason; /* why it cannot be analysed, or NULL */
     uint64_t reason_at;
 
