@@ -196,5 +196,12 @@ int main(int argc, char **argv)
         return in_thread(play_all, &play) != 0 ? ACCESSES_FAILED : play.code;
     }
     j.path = argv[optind];
-    return in_thread(analyse_image, &j) != 0 ? 1 : j.code;
+    if (in_thread(analyse_image, &j) != 0)
+        return 1;
+    if ((fflush(stdout) != 0 || ferror(stdout) != 0) && errno != EPIPE && j.code == 0) {
+        (void)fprintf(stderr, "regtrace-skel: the output could not be written: %s\n",
+                      strerror(errno));
+        return 1;
+    }
+    return j.code;
 }
