@@ -211,6 +211,13 @@ void cloner_put_jump(struct cloner *c, const struct instruction *i, enum clone_f
     put_hooked(c, hook, t);
 }
 
+/* In the function's own code, where none begins. */
+static bool is_within(const struct function *f, uint64_t target)
+{
+    const struct code_range *r = code_range_of(f->code, target);
+    return r != NULL && r == code_range_of(f->code, f->start) && target != r->start;
+}
+
 static void put_instruction(struct cloner *c, const struct instruction *i, bool last, unsigned end,
                             bool wild)
 {
@@ -220,6 +227,8 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
             put_own_address(c, i->next);
             return;
         }
+        if (is_within(c->f, i->target))
+            put_missing(c, i->target);
         emit_byte(c->e, 0xe8);
         if (direct_calls(c->f, i))
             emit_call(c->e, i->target);

@@ -192,6 +192,21 @@ static bool wants_its_caller(const struct function *f, const struct instruction 
     return false;
 }
 
+/* What is called throws away, or writes over, where it would return to: `1: mov %rax, (%rsp); ret` in place of a jump through rax. */
+static bool goes_elsewhere(const struct function *f, const struct instruction *call)
+{
+    enum { REX_W = 0x48, REX_R = 4, MOV = 0x89, LEA = 0x8d, ADD = 0x83, SIB_RSP = 0x24 };
+    struct instruction i;
+    if (call->form.flow != FLOW_CALL || call->target == call->next ||
+        !code_decode(f->code, call->target, &i) || i.form.length < 4 ||
+        (i.bytes[0] & ~REX_R) != REX_W)
+        return false;
+    const uint8_t *b = i.bytes + 1;
+    return (b[0] == MOV && (b[1] & 0xc7) == 0x04 && b[2] == SIB_RSP) || /* mov %r, (%rsp) */
+           (b[0] == LEA && b[1] == 0x64 && b[2] == SIB_RSP && b[3] == 8) ||
+           (b[0] == ADD && b[1] == 0xc4 && b[2] == 8);
+}
+
 /* What a clone cannot do in the function's place. */
 static bool must_leave(const struct function *f, const struct instruction *i)
 {
@@ -209,7 +224,7 @@ static bool must_leave(const struct function *f, const struct instruction *i)
     if (i->form.flow == FLOW_NEXT &&
         (i->form.imm_relative || (i->form.relative && i->form.address_width != 64)))
         return true;
-    return wants_its_caller(f, i);
+    return wants_its_caller(f, i) || goes_elsewhere(f, i);
 }
 
 /* From a leader on, up to what has been seen. */
