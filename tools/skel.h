@@ -70,14 +70,26 @@ void skel_folder_close(struct skel_folder *f);
 
 /* --- skel_run.c ----------------------------------------------------------------------------------------------------- */
 
-/* Runs a program, its first word, to its end. folder: for its temporary files, noted by output_note(). Its exit status, -1 where it did not end by itself. */
-int skel_run(const char *const *words, const char *folder);
+/* Why programs did not do what they were to. */
+struct skel_ended {
+    bool lacks; /* one cannot be run at all */
+    bool full;  /* they say that a device has no space left */
+    bool said;  /* there is no more to say: a message has been */
+};
+/* Where that device is. */
+#define SKEL_TMPDIR " (the variable TMPDIR names another folder for temporary files)"
+/* Runs a program, its first word, to its end. folder: for its temporary files, noted by output_note(). False: it has failed; what it says has been
+ * passed on. */
+bool skel_run(const char *const *words, const char *folder, struct skel_ended *ended);
+/* Several, so many at once; the first that fails is the last that is started. */
+bool skel_run_all(const char *const *const *list, size_t count, size_t jobs, const char *folder,
+                  struct skel_ended *ended);
 /* What a program writes. */
 struct skel_reader {
     FILE *file; /* NULL: nothing */
     int pid;
 };
-/* False, and a message; skel_read_end() in any case: as skel_run(). */
+/* False, and a message; skel_read_end() in any case: its exit status, -1 where it did not end by itself. */
 bool skel_read_begin(struct skel_reader *r, const char *const *words);
 int skel_read_end(struct skel_reader *r);
 

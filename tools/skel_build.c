@@ -3,7 +3,7 @@
 #include "tools/skel_build.h"
 
 #include "tools/skel.h"
-#include "tools/skel_kept.h"
+#include "tools/skel_compile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Numbers of functions in recordings: more are not looked for, and replay says so. */
-#define FUNCTIONS_MOST (1u << 22)
 #define SOON (UINT64_C(8) << 20) /* bytes of a recording */
 enum { PIECE = 1 << 20 };
 
@@ -49,18 +47,13 @@ void skel_builds_close(struct skel_builds *b)
 /* --- which functions ---------------------------------------------------------------------------------------------------- */
 
 struct selection {
-    uint8_t bits[FUNCTIONS_MOST / 8];
+    uint8_t how[SKEL_FUNCTIONS_MOST]; /* tools/skel_compile.h */
     uint8_t piece[PIECE];
 };
 
-static void select_one(struct selection *s, uint32_t n)
+static void select_entered(struct selection *s, uint32_t n)
 {
-    s->bits[n / 8] |= (uint8_t)(1u << n % 8);
-}
-
-static bool is_selected(const struct selection *s, uint32_t n)
-{
-    return (s->bits[n / 8] >> n % 8 & 1) != 0;
+    s->how[n] = s->how[n] == 0 ? SKEL_ENTERED : s->how[n] < UINT8_MAX ? s->how[n] + 1 : UINT8_MAX;
 }
 
 /* What may be numbers of functions that are entered (isa/skel/stream.h: a token, and 4 bytes), from `first` on, in a part of a file: more than
@@ -82,7 +75,7 @@ static void note_entered(struct selection *s, const char *path, uint32_t first, 
             uint32_t n;
             memcpy(&n, ++at, sizeof n);
             if (n - first < count)
-                select_one(s, n - first);
+                select_entered(s, n - first);
         }
         /* An entry may go on in the next piece. */
         have = at != NULL ? (size_t)(end - at) : 0;
@@ -101,76 +94,27 @@ static void note_all(const struct skel_builds *b, const char *name, struct selec
         for (uint32_t k = 0; k < h->image_count; k++)
             if (strcmp(h->images[k].skeleton, name) == 0)
                 note_entered(s, b->list[i]->path, h->images[k].first,
-                             h->images[k].count < FUNCTIONS_MOST ? h->images[k].count
-                                                                 : FUNCTIONS_MOST,
+                             h->images[k].count < SKEL_FUNCTIONS_MOST ? h->images[k].count
+                                                                      : SKEL_FUNCTIONS_MOST,
                              0, UINT64_MAX);
         if (strcmp(h->late, name) == 0)
-            note_entered(s, b->list[i]->path, 0, FUNCTIONS_MOST, 0, UINT64_MAX);
+            note_entered(s, b->list[i]->path, 0, SKEL_FUNCTIONS_MOST, 0, UINT64_MAX);
     }
-}
-
-/* Who calls whom directly, as the skeleton's text says (isa/skel/job.c). */
-struct calls {
-    uint32_t (*list)[2];
-    size_t count, room;
-};
-
-static bool add_call(struct calls *c, uint32_t from, uint32_t to)
-{
-    if (c->count == c->room) {
-        size_t room = 2 * c->room + 1024;
-        uint32_t(*more)[2] = realloc(c->list, room * sizeof *more);
-        if (more == NULL)
-            return false;
-        c->list = more;
-        c->room = room;
-    }
-    c->list[c->count][0] = from;
-    c->list[c->count++][1] = to;
-    return true;
-}
-
-static bool read_calls(struct calls *c, const char *source)
-{
-    FILE *in = fopen(source, "re");
-    char *line = NULL;
-    size_t room = 0;
-    bool good = in != NULL;
-    while (good && getline(&line, &room, in) > 0) {
-        uint32_t from;
-        int at = 0;
-        if (line[0] != '/' || sscanf(line, "/* %" SCNu32 " calls%n", &from, &at) < 1 || at == 0)
-            continue;
-        for (char *p = line + at, *end; good; p = end) {
-            unsigned long to = strtoul(p, &end, 10);
-            if (end == p || from >= FUNCTIONS_MOST || to >= FUNCTIONS_MOST)
-                break;
-            good = add_call(c, from, (uint32_t)to);
-        }
-    }
-    free(line);
-    if (in != NULL)
-        (void)fclose(in);
-    return good;
 }
 
 /* Whoever is called directly is entered by no token. */
-static bool note_called(const char *source, struct selection *s)
+static void note_called(const struct skel_text *t, struct selection *s)
 {
-    struct calls c = {0};
-    bool good = read_calls(&c, source);
-    for (bool changed = good; changed;) {
+    for (bool changed = true; changed;) {
         changed = false;
-        for (size_t k = 0; k < c.count; k++) {
-            uint32_t to = c.list[k][1];
-            if (!is_selected(s, c.list[k][0]) || is_selected(s, to))
+        for (size_t k = 0; k < t->call_count; k++) {
+            uint32_t to = t->calls[k][1];
+            if (s->how[t->calls[k][0]] == 0 || s->how[to] != 0)
                 continue;
-            select_one(s, to);
+            s->how[to] = SKEL_CALLED;
             changed = true;
         }
     }
-    free(c.list);
-    return good;
 }
 
 /* False: it cannot be written. */
@@ -183,12 +127,12 @@ static bool write_selection(const struct selection *s, bool counts, const char *
     (void)fputs(counts ? "#define SKELETON_COUNTS\n#define SKELETON_SOME\n"
                        : "#define SKELETON_SOME\n",
                 file);
-    for (uint32_t n = 0; n < FUNCTIONS_MOST; n++)
-        out->count += is_selected(s, n);
+    for (uint32_t n = 0; n < SKEL_FUNCTIONS_MOST; n++)
+        out->count += s->how[n] != 0;
     out->functions = malloc((out->count + 1) * sizeof *out->functions);
     out->count = 0;
-    for (uint32_t n = 0; n < FUNCTIONS_MOST && out->functions != NULL; n++)
-        if (is_selected(s, n)) {
+    for (uint32_t n = 0; n < SKEL_FUNCTIONS_MOST && out->functions != NULL; n++)
+        if (s->how[n] != 0) {
             (void)fprintf(file, "#define SKELETON_%" PRIu32 "\n", n);
             out->functions[out->count++] = n;
         }
@@ -198,97 +142,45 @@ static bool write_selection(const struct selection *s, bool counts, const char *
 
 /* --- compiling ------------------------------------------------------------------------------------------------------------ */
 
-/* Late skeletons grow while the program runs, a function at a time, of which the last may not be whole. The same file, or a copy of what is. */
-static bool whole_part(const struct skel_builds *b, const char *source, char part[PATH_MAX + 64])
+/* Late skeletons grow while the program runs, a function at a time, of which the last may not be whole: a copy of what is. */
+static bool write_part(const struct skel_text *t, const char *path)
 {
-    static const char last[] = "\n#endif\n";
-    FILE *in = fopen(source, "re"), *out = NULL;
-    char *text = NULL;
-    size_t room = 0;
-    (void)snprintf(part, PATH_MAX + 64, "%s", source);
-    /* No byte of it is 0. */
-    ssize_t n = in != NULL ? getdelim(&text, &room, '\0', in) : -1;
-    if (in != NULL)
-        (void)fclose(in);
-    char *end = NULL;
-    for (char *p = n > 0 ? text : NULL; p != NULL && (p = strstr(p, last)) != NULL; p++)
-        end = p + sizeof last - 1;
-    bool good = n > 0;
-    if (good && end != text + n) {
-        (void)snprintf(part, PATH_MAX + 64, "%s/part.c", b->temporary);
-        out = fopen(part, "we");
-        good = out != NULL && fwrite(text, 1, end != NULL ? (size_t)(end - text) : 0, out) ==
-                                  (end != NULL ? (size_t)(end - text) : 0);
-        good = out != NULL && fclose(out) == 0 && good;
-    }
-    free(text);
-    return good;
+    FILE *out = fopen(path, "we");
+    bool good = out != NULL && fwrite(t->text, 1, t->bytes, out) == t->bytes;
+    return out != NULL && fclose(out) == 0 && good;
 }
 
-enum { COMPILER_WORDS = 16, OWN_WORDS = 10 };
-
-/* CC: a program and options, as make has it; how many words. text: what they are in. */
-static unsigned compiler_words(char text[PATH_MAX], const char **words)
+static bool compile_text(struct skel_builds *b, const struct skel_text *t, struct selection *s,
+                         const char *source, struct skel_built *out)
 {
-    const char *wanted = getenv("CC");
-    unsigned n = 0;
-    (void)snprintf(text, PATH_MAX, "%s", wanted != NULL ? wanted : "");
-    if (strchr(text, '/') != NULL && access(text, X_OK) == 0) { /* blanks may be in its path */
-        words[0] = text;
-        return 1;
-    }
-    for (char *rest, *word = strtok_r(text, " \t", &rest); word != NULL && n < COMPILER_WORDS;
-         word = strtok_r(NULL, " \t", &rest))
-        words[n++] = word;
-    if (n == 0)
-        words[n++] = "cc";
-    return n;
-}
-
-/* Or what was kept of that before. */
-static bool run_compiler(const struct skel_builds *b, const char *some, const char *source,
-                         const char *out)
-{
-    static const char *const how[] = {"-O2", "-w", "-shared", "-fPIC"};
-    char text[PATH_MAX];
-    const char *words[COMPILER_WORDS + OWN_WORDS];
-    unsigned n = compiler_words(text, words);
-    for (unsigned k = 0; k < sizeof how / sizeof *how; k++)
-        words[n++] = how[k];
-    words[n] = NULL;
-    struct skel_kept kept;
-    bool keeps = b->keeps && skel_kept_key(&kept, b->folder, words, some, source);
-    if (keeps && skel_kept_get(&kept, out))
-        return true;
-    const char *const rest[] = {"-o", out, "-include", some, source, NULL};
-    memcpy(words + n, rest, sizeof rest);
-    if (skel_run(words, b->temporary) == 0) {
-        if (keeps)
-            skel_kept_put(&kept, out);
-        return true;
-    }
-    message_error("skel", "%s cannot be compiled by %s (the variable CC names another C compiler)",
-                  source, words[0]);
-    return false;
-}
-
-static bool compile(const struct skel_builds *b, struct selection *s, struct skel_built *out)
-{
-    char source[PATH_MAX + 64], part[PATH_MAX + 64], some[PATH_MAX + 32];
-    (void)snprintf(source, sizeof source, "%s/%s", b->folder, out->name);
+    char part[PATH_MAX + 32], some[PATH_MAX + 32];
     (void)snprintf(out->path, sizeof out->path, "%s/%zu.so", b->temporary, b->built_count);
     (void)snprintf(some, sizeof some, "%s/some.h", b->temporary);
-    if (access(source, R_OK) != 0 || !whole_part(b, source, part))
-        return failed("no skeleton:", source);
-    bool written = note_called(part, s) && write_selection(s, b->counts, some, out);
-    bool good = written && (out->count == 0 || run_compiler(b, some, part, out->path));
+    (void)snprintf(part, sizeof part, "%s/part.c", b->temporary);
+    note_called(t, s);
+    bool written = write_selection(s, b->counts, some, out) && (!t->cut || write_part(t, part));
+    bool good = written && (out->count == 0 ||
+                            skel_compile(b, t, s->how, some, t->cut ? part : source, out->path));
     if (!written)
-        (void)failed("cannot be written:", some);
+        (void)failed("cannot be written:", b->temporary);
     (void)unlink(some);
-    if (strcmp(part, source) != 0)
+    if (t->cut)
         (void)unlink(part);
     if (out->count == 0)
         out->path[0] = '\0';
+    return good;
+}
+
+static bool compile(struct skel_builds *b, struct selection *s, struct skel_built *out)
+{
+    char source[PATH_MAX + 64];
+    struct skel_text t;
+    (void)snprintf(source, sizeof source, "%s/%s", b->folder, out->name);
+    bool good = skel_text_read(&t, source);
+    if (!good)
+        (void)failed("no skeleton:", source);
+    good = good && compile_text(b, &t, s, source, out);
+    skel_text_free(&t);
     return good;
 }
 
@@ -304,13 +196,9 @@ static const char *add(struct skel_builds *b, const char *name, struct selection
         return failed("no memory for", name), NULL;
     }
     (void)snprintf(built->name, sizeof built->name, "%s", name);
-    if (s != NULL && !compile(b, s, built)) {
-        free(built->functions);
-        free(built);
-        return NULL;
-    }
+    built->failed = b->hopeless || !compile(b, s, built);
     b->built[b->built_count++] = built;
-    return built->path;
+    return built->failed ? NULL : built->path;
 }
 
 const char *skel_build(struct skel_builds *b, const struct skel_recording *r, int image)
@@ -319,7 +207,7 @@ const char *skel_build(struct skel_builds *b, const struct skel_recording *r, in
     char late[PATH_MAX + 64];
     for (size_t i = 0; i < b->built_count; i++)
         if (strcmp(b->built[i]->name, name) == 0)
-            return b->built[i]->path;
+            return b->built[i]->failed ? NULL : b->built[i]->path;
     (void)snprintf(late, sizeof late, "%s/%s", b->folder, name);
     if (image < 0 && access(late, F_OK) != 0)
         return "";
@@ -352,22 +240,21 @@ const char *skel_build_more(struct skel_builds *b, const struct skel_recording *
     bool late = k == h->image_count;
     const char *name = late ? h->late : h->images[k].skeleton;
     uint32_t first = late ? 0 : h->images[k].first,
-             count =
-                 late || h->images[k].count > FUNCTIONS_MOST ? FUNCTIONS_MOST : h->images[k].count;
+             count = late || h->images[k].count > SKEL_FUNCTIONS_MOST ? SKEL_FUNCTIONS_MOST
+                                                                      : h->images[k].count;
     *image = late ? -1 : (int)k;
     for (size_t i = 0; i < b->built_count; i++)
         if (strcmp(b->built[i]->name, name) == 0 && has(b->built[i], number - first))
-            return b->built[i]->path;
+            return b->built[i]->failed ? NULL : b->built[i]->path;
     struct selection *s = number - first < count ? calloc(1, sizeof *s) : NULL;
     if (s == NULL)
         return NULL;
-    select_one(s, number - first);
+    select_entered(s, number - first);
     note_entered(s, r->path, first, count, MEMORY_LOG + from, MEMORY_LOG + from + SOON);
     note_entered(s, r->path, first, count, MEMORY_PAGE, MEMORY_LOG); /* the log's last bytes */
     for (size_t i = 0; i < b->built_count; i++)
         for (size_t n = 0; strcmp(b->built[i]->name, name) == 0 && n < b->built[i]->count; n++)
-            s->bits[b->built[i]->functions[n] / 8] &=
-                (uint8_t) ~(1u << b->built[i]->functions[n] % 8);
+            s->how[b->built[i]->functions[n]] = 0;
     const char *path = add(b, name, s);
     free(s);
     return path;

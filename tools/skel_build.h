@@ -23,6 +23,7 @@ struct skel_built {
     char path[PATH_MAX + 32];                         /* "": nothing is entered */
     uint32_t *functions;                              /* those that were selected, by number */
     size_t count;
+    bool failed; /* and a message has said so */
 };
 
 struct skel_builds {
@@ -32,6 +33,8 @@ struct skel_builds {
     char temporary[PATH_MAX]; /* a folder of ours */
     bool counts;              /* they count what they read (isa/skel/prelude.c); false as opened */
     bool keeps;               /* what is compiled is kept (skel_kept.h); false as opened */
+    size_t jobs;              /* compilers at once; 0 as opened */
+    bool hopeless;            /* nothing can be compiled, as a message has said */
     struct skel_built **built;
     size_t built_count;
 };
@@ -39,7 +42,7 @@ struct skel_builds {
 /* False, with a message: no folder can be made. */
 bool skel_builds_open(struct skel_builds *b, const char *folder);
 /* The compiled skeleton's path, which stays theirs: that of image number `image` of this recording, or the late ones (-1), with what has been
- * entered in all recordings; "": nothing of it was. NULL: it cannot be compiled; a message says why. */
+ * entered in all recordings; "": nothing of it was. NULL: it cannot be compiled; a message says why, once. */
 const char *skel_build(struct skel_builds *b, const struct skel_recording *r, int image);
 /* One that has that function of the recording, and those that may be entered soon behind that offset of its log. *image: as above. NULL: no
  * skeleton has it, or a message. */

@@ -202,6 +202,7 @@ int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w)
     output_hold_signals();
     f->is_open = skel_builds_open(&f->builds, f->folder);
     f->builds.keeps = !w->follow; /* what it compiles then depends on the moment */
+    f->builds.jobs = skel_jobs(w, 256);
     f->slot = f->is_open ? output_note(f->builds.temporary) : -1;
     output_release_signals();
     return f->is_open ? TOOL_OK : TOOL_FAILURE;

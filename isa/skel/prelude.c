@@ -8,7 +8,20 @@ const char *const skel_prelude[] = {
     "typedef unsigned char u8;",
     "typedef unsigned short u16;",
     "typedef unsigned u32;",
+    "/* Cut into units (tools/skel_compile.c): they call each other's functions; the first has "
+    "what the host looks for. SKELETON_LIGHT: compiled quickly, "
+    "not to be quick. */",
+    "#ifdef SKELETON_UNIT",
+    "#define INNER __attribute__((visibility(\"hidden\")))",
+    "#else",
+    "#define INNER static",
+    "#define SKELETON_UNIT 0",
+    "#endif",
+    "#ifdef SKELETON_LIGHT",
+    "#define SLOW",
+    "#else",
     "#define SLOW __attribute__((optimize(\"O1\")))",
+    "#endif",
     "struct skeleton_access { u64 pc, address, what; /* bytes, and above 32 bits of them the kind "
     "*/ "
     "};",
@@ -34,6 +47,7 @@ const char *const skel_prelude[] = {
     "#define ENTRY(number, address, name, image) static const struct skeleton_function e_##number "
     "__attribute__((used, aligned(8), section(\"skeleton_table\"))) = {address, f_##number, name, "
     "number, image};",
+    "#if SKELETON_UNIT == 0",
     "extern const struct skeleton_function __start_skeleton_table[] __attribute__((weak, "
     "visibility(\"hidden\"))), __stop_skeleton_table[] __attribute__((weak, "
     "visibility(\"hidden\")));",
@@ -42,6 +56,7 @@ const char *const skel_prelude[] = {
     "    *count = (unsigned)(__stop_skeleton_table - __start_skeleton_table);",
     "    return __start_skeleton_table;",
     "}",
+    "#endif",
     "/* Loops by their heads' addresses, of which parent is another (-1: none); the loop that an "
     "access's instruction is in. */",
     "struct skeleton_loop { u64 head; int parent; unsigned depth; };",
@@ -52,6 +67,7 @@ const char *const skel_prelude[] = {
     "__attribute__((used, aligned(8), section(\"skeleton_shape_table\"))) = {number, loops, "
     "places, "
     "l_##number, p_##number};",
+    "#if SKELETON_UNIT == 0",
     "extern const struct skeleton_shape __start_skeleton_shape_table[] __attribute__((weak, "
     "visibility(\"hidden\"))), __stop_skeleton_shape_table[] __attribute__((weak, "
     "visibility(\"hidden\")));",
@@ -60,10 +76,12 @@ const char *const skel_prelude[] = {
     "    *count = (unsigned)(__stop_skeleton_shape_table - __start_skeleton_shape_table);",
     "    return __start_skeleton_shape_table;",
     "}",
+    "#endif",
     "/* What loops' counters are called, and accesses of places, in the order of the shape. */",
     "struct skeleton_text { unsigned number; const char *const *counters, *const *accesses; };",
     "#define TEXT(number) static const struct skeleton_text x_##number __attribute__((used, "
     "aligned(8), section(\"skeleton_text_table\"))) = {number, c_##number, a_##number};",
+    "#if SKELETON_UNIT == 0",
     "extern const struct skeleton_text __start_skeleton_text_table[] __attribute__((weak, "
     "visibility(\"hidden\"))), __stop_skeleton_text_table[] __attribute__((weak, "
     "visibility(\"hidden\")));",
@@ -72,6 +90,7 @@ const char *const skel_prelude[] = {
     "    *count = (unsigned)(__stop_skeleton_text_table - __start_skeleton_text_table);",
     "    return __start_skeleton_text_table;",
     "}",
+    "#endif",
     "/* Functions have what is read and written next for themselves, and hand it over to whom they "
     "call. */",
     "#define BEGIN() const u8 *in = s->in; struct skeleton_access *out = s->out",
@@ -150,6 +169,44 @@ const char *const skel_prelude[] = {
     "kind, "
     "bytes, how, count, index_bytes, index_width, scale, mask_bytes, mask_width, place); TAKE(); } "
     "while (0)",
+    "/* The same in a tenth of a compiler's time: calls, and nothing in variables of one's own. */",
+    "#ifdef SKELETON_LIGHT",
+    "#define LIGHT __attribute__((noinline, optimize(\"O2\")))",
+    "LIGHT static int skeleton_turn(struct skeleton *s)",
+    "{",
+    "    return s->in == s->in_end && s->turn(s) != 0;",
+    "}",
+    "LIGHT static u64 skeleton_read(struct skeleton *s, unsigned bytes)",
+    "{",
+    "    u64 read = 0;",
+    "    if ((u64)(s->in_end - s->in) < bytes)",
+    "        s->more(s, bytes);",
+    "    __builtin_memcpy(&read, s->in, bytes);",
+    "    s->in += bytes;",
+    "    return read;",
+    "}",
+    "LIGHT static void skeleton_put(struct skeleton *s, u64 pc, u64 what, u64 address)",
+    "{",
+    "    if (s->out == s->out_end)",
+    "        s->flush(s);",
+    "    *s->out++ = (struct skeleton_access){pc, address, what};",
+    "}",
+    "#undef BEGIN",
+    "#undef GIVE",
+    "#undef TAKE",
+    "#undef READ",
+    "#undef ROOM",
+    "#undef OUT",
+    "#undef TURN",
+    "#define BEGIN() (void)0",
+    "#define GIVE() (void)0",
+    "#define TAKE() (void)0",
+    "#define READ(bytes) skeleton_read(s, bytes)",
+    "#define ROOM(count) (void)0",
+    "#define OUT(pc, kind, bytes, address) skeleton_put(s, image + (pc), (bytes) | (u64)(kind) << "
+    "32, address)",
+    "#define TURN() do { if (skeleton_turn(s) != 0) return 1; } while (0)",
+    "#endif",
     "static inline u64 zx(unsigned bits, u64 x)",
     "{",
     "    return bits >= 64 ? x : x & ((1ull << bits) - 1);",

@@ -108,12 +108,11 @@ static void put_inner_name(const struct skel_source *s, const struct function *f
 static void declare(struct writer *w, uint64_t start)
 {
     uint16_t passed = direct_passed(w->f->directs, start);
-    (void)fprintf(w->out, "static int d_0x%" PRIx64, start);
+    (void)fprintf(w->out, "INNER int d_0x%" PRIx64, start);
     put_parameters(w->out, passed);
     (void)fputs(";\n", w->out);
     if (passed != 0)
-        (void)fprintf(w->out, "static int t_0x%" PRIx64 "(struct skeleton *s, u64 stack);\n",
-                      start);
+        (void)fprintf(w->out, "INNER int t_0x%" PRIx64 "(struct skeleton *s, u64 stack);\n", start);
 }
 
 static int by_number(const void *a, const void *b)
@@ -152,7 +151,7 @@ static uint32_t entry_value(const struct function *f, unsigned variable)
 static void put_jumped(const struct skel_source *s, const struct function *f)
 {
     (void)fprintf(s->out,
-                  "static int t_0x%" PRIx64 "(struct skeleton *s, u64 stack)\n{\n    return ",
+                  "INNER int t_0x%" PRIx64 "(struct skeleton *s, u64 stack)\n{\n    return ",
                   f->start);
     put_inner_name(s, f);
     (void)fputs("(s, stack", s->out);
@@ -204,7 +203,8 @@ void skel_source_function(struct skel_source *s, struct function *f)
                   s->number);
     declare_called(&w);
     /* gcc -O2 takes minutes for some of these, -O1 seconds: loops that are entered anywhere, whose blocks all lead to each other. */
-    (void)fprintf(s->out, "%sstatic int ", graph_edges(f) > MANY_EDGES ? "SLOW " : "");
+    (void)fprintf(s->out, "%s%s int ", graph_edges(f) > MANY_EDGES ? "SLOW " : "",
+                  direct_has(f) ? "INNER" : "static");
     put_inner_name(s, f);
     put_parameters(s->out, f->passed);
     (void)fputs("\n{\n", s->out);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Of a skeleton's source: its functions' addresses; of those that are called directly the registers that callers know, as bits.
 /^\/\* [0-9]+ calls / { for (i = 4; i < NF; i++) called[$i] = 1 }
-/^static int d_0x.*\)$/ {
+/^INNER int d_0x.*\)$/ {
     name = substr($3, 5); sub(/\(.*/, "", name); bits = 0
     for (i = 9; i <= NF; i += 2) { r = $i; gsub(/[^0-9]/, "", r); bits += 2 ^ r }
     passed[name] = bits
