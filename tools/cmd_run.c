@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -75,17 +76,22 @@ static int set_row(struct run *r, bool *seen, const struct option_row *row, cons
     return TOOL_OK;
 }
 
-/* Options that are about what -values captures. As variables they may stand for later runs. */
+/* Options that are about what another records. As variables they may stand for later runs. */
 static bool makes_sense(const struct run *r, const bool *seen)
 {
-    static const enum option_index of_values[] = {OPT_values_sample, OPT_values_follow,
-                                                  OPT_vcontext};
-    if (r->options.text[OPT_values][0] != '\0')
-        return true;
-    for (size_t i = 0; i < sizeof of_values / sizeof *of_values; i++)
-        if (seen[of_values[i]]) {
-            message_error("run", "-%s has no effect without -values PLUGIN, which captures values",
-                          option_table[of_values[i]].option);
+    static const struct {
+        enum option_index option, of;
+        const char *needs;
+    } rules[] = {
+        {OPT_values_sample, OPT_values, "-values PLUGIN, which captures values"},
+        {OPT_values_follow, OPT_values, "-values PLUGIN, which captures values"},
+        {OPT_vcontext, OPT_values, "-values PLUGIN, which captures values"},
+        {OPT_memory_plan, OPT_memory, "-memory REGEX, which records memory accesses"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (seen[rules[i].option] && r->options.text[rules[i].of][0] == '\0') {
+            message_error("run", "-%s has no effect without %s",
+                          option_table[rules[i].option].option, rules[i].needs);
             return false;
         }
     return true;
@@ -306,8 +312,9 @@ static int start(struct run *r, char **command, bool traced)
                           : r->launcher == LAUNCHER_NONE ? r->program.name
                                                          : NULL;
     if (traced)
-        run_print_end(r->folder, &r->options, r->chains, program, status < 0 || r->folder_is_new,
-                      r->quiet);
+        run_print_end(r->folder, &r->options, r->chains, program,
+                      status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                      status < 0 || r->folder_is_new, r->quiet);
     if (status < 0) {
         message_error("run", "%s could not be started: %s", r->program.path, strerror(-status));
         return TOOL_USAGE;

@@ -101,8 +101,8 @@ _Noreturn void child_end_as(int status);
 
 /* `program`: base name of what was to be traced, NULL where a launcher starts what we could not find.
  * Wait (up to -exit-wait) for writers that still close files, then print the folder and the log's lines; where nothing was
- * recorded, why that can be, by the options and the number of chains that they made. */
+ * recorded, why that can be, by the options, the number of chains that they made, and the program's exit code (-1: it has none). */
 void run_print_end(const char *folder, const struct options *o, unsigned chains,
-                   const char *program, bool remove_if_empty, bool quiet);
+                   const char *program, int exit_code, bool remove_if_empty, bool quiet);
 
 #endif

@@ -120,7 +120,9 @@ static const struct option_row *leaves_out(const struct options *o, const char *
     return NULL;
 }
 
-static void print_nothing(const struct options *o, unsigned chains, const char *program)
+/* exit_code: the program's, or what the library leaves with that has refused an option or a chain, and has said so. */
+static void print_nothing(const struct options *o, unsigned chains, const char *program,
+                          int exit_code)
 {
     const struct option_row *row = leaves_out(o, program);
     if (row != NULL)
@@ -131,8 +133,11 @@ static void print_nothing(const struct options *o, unsigned chains, const char *
                       row->option, o->text[row - option_table], program);
     else
         (void)fprintf(stderr,
-                      "regtrace: nothing was recorded: %sno traced program ran (regtrace doctor "
+                      "regtrace: nothing was recorded: %s%sno traced program ran (regtrace doctor "
                       "PROGRAM says whether it can be)\n",
+                      exit_code == TOOL_USAGE
+                          ? "the program was not started, if a line above says so; else "
+                          : "",
                       nothing_reason(o, chains));
 }
 
@@ -144,7 +149,7 @@ static bool has_accesses(const char *folder)
 }
 
 void run_print_end(const char *folder, const struct options *o, unsigned chains,
-                   const char *program, bool remove_if_empty, bool quiet)
+                   const char *program, int exit_code, bool remove_if_empty, bool quiet)
 {
     uint64_t wait_seconds = o->number[OPT_exit_wait];
     unsigned living, files = wait_for_writers(folder, wait_seconds, &living);
@@ -173,6 +178,6 @@ void run_print_end(const char *folder, const struct options *o, unsigned chains,
                       folder);
         print_command("skel replay", folder);
     } else {
-        print_nothing(o, chains, program);
+        print_nothing(o, chains, program, exit_code);
     }
 }

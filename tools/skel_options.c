@@ -98,9 +98,10 @@ static int take_page(struct skel_wishes *w, const char *v, struct rt_error *e)
 
 static int take_jobs(struct skel_wishes *w, const char *v, struct rt_error *e)
 {
-    return argument_number(v, 1, JOBS_MOST, &w->jobs) == 0
-               ? 0
-               : wrong(e, "jobs", v, "a number of processes from 1 on is legal");
+    if (argument_number(v, 1, JOBS_MOST, &w->jobs) == 0)
+        return 0;
+    rt_error_set(e, "-jobs is \"%s\": a number of processes from 1 to %d is legal", v, JOBS_MOST);
+    return -EINVAL;
 }
 
 static int take_output(struct skel_wishes *w, const char *v, struct rt_error *e)

@@ -268,6 +268,20 @@ for option in '-vcontext caller' '-values-follow 8' '-values-sample cpu:1ms'; do
     like "$err" "^regtrace run: -${option:1:5}.* has no effect without -values" 'is told'
 done
 
+run 60 "$REGTRACE" run -memory-plan addresses -- ./nap
+is "$status" 2 '-memory-plan without -memory'
+like "$err" '^regtrace run: -memory-plan has no effect without -memory' 'is told'
+run 60 env REGTRACE_MEMORY_PLAN=addresses "$REGTRACE" run -- true
+is "$status" 0 'as a variable it may stand'
+# What the library refuses: no reason is made up for why nothing was recorded.
+if [ "$(uname -m)" = x86_64 ]; then
+    run 60 "$REGTRACE" run -o "$T/refused" -memory . -control start:exit_func:main -- ./nap
+    is "$status" 2 'a chain that memory traces cannot have'
+    like "$err" 'nothing was recorded: the program was not started, if a line above says so; else ' 'that is why nothing was recorded'
+else
+    skip 'a chain that memory traces cannot have' 'they are for x86-64'
+fi
+
 # A program that is over before its writer has begun: its file is there when the command is.
 mkdir -p "$T/slow" && cat >"$T/slow/slow.c" <<'END'
 #include <time.h>

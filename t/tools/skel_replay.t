@@ -232,7 +232,8 @@ wrong() {
     ok $? "$name" || diag "status $status: $err"
 }
 wrong "a format that there is not" '-format is "xml": text, lackey, count' replay -format xml run
-wrong "no processes" '-jobs is "0": a number of processes from 1 on' replay -jobs 0 run
+wrong "no processes" '-jobs is "0": a number of processes from 1 to 4096 is legal' replay -jobs 0 run
+wrong "too many processes" '-jobs is "99999": a number of processes from 1 to 4096 is legal' replay -jobs 99999 run
 wrong "jobs of an analysis" '-jobs is not for skel analyze: it is for skel replay' analyze -jobs 2 ./program
 wrong "a thread that is no number" '-thread is "main"' replay -thread main run
 done_testing
