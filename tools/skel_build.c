@@ -28,7 +28,9 @@ bool skel_builds_open(struct skel_builds *b, const char *folder)
     int n = snprintf(b->temporary, sizeof b->temporary, "%s/regtrace-skel-XXXXXX",
                      temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp");
     if (n >= (int)sizeof b->temporary || mkdtemp(b->temporary) == NULL)
-        return failed("no folder for compiled skeletons:", b->temporary);
+        return message_error("skel", "no folder for compiled skeletons: %s: %s%s", b->temporary,
+                             strerror(errno), SKEL_TMPDIR),
+               false;
     return true;
 }
 
@@ -150,6 +152,17 @@ static bool write_part(const struct skel_text *t, const char *path)
     return out != NULL && fclose(out) == 0 && good;
 }
 
+/* Of an image it is whole before anything is recorded, and has whom it calls. */
+static bool is_whole(const struct skel_text *t, const struct selection *s)
+{
+    size_t called = 0, have = 0;
+    for (uint32_t n = 0; n < SKEL_FUNCTIONS_MOST; n++)
+        called += s->how[n] == SKEL_CALLED;
+    for (size_t k = 0; k < t->count; k++)
+        have += s->how[t->functions[k].number] == SKEL_CALLED;
+    return !t->cut && have == called;
+}
+
 static bool compile_text(struct skel_builds *b, const struct skel_text *t, struct selection *s,
                          const char *source, struct skel_built *out)
 {
@@ -158,11 +171,19 @@ static bool compile_text(struct skel_builds *b, const struct skel_text *t, struc
     (void)snprintf(some, sizeof some, "%s/some.h", b->temporary);
     (void)snprintf(part, sizeof part, "%s/part.c", b->temporary);
     note_called(t, s);
+    if (strstr(out->name, ".late.") == NULL && !is_whole(t, s)) {
+        message_error("skel", "the skeleton %s is damaged or incomplete", source);
+        out->path[0] = '\0';
+        return false;
+    }
     bool written = write_selection(s, b->counts, some, out) && (!t->cut || write_part(t, part));
     bool good = written && (out->count == 0 ||
                             skel_compile(b, t, s->how, some, t->cut ? part : source, out->path));
-    if (!written)
-        (void)failed("cannot be written:", b->temporary);
+    if (!written) {
+        b->hopeless = errno == ENOSPC;
+        message_error("skel", "cannot be written: %s: %s%s", b->temporary, strerror(errno),
+                      b->hopeless ? SKEL_TMPDIR : "");
+    }
     (void)unlink(some);
     if (t->cut)
         (void)unlink(part);

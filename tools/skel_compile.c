@@ -164,9 +164,11 @@ static unsigned write_units(const struct skel_builds *b, const struct compiler *
         (void)snprintf(u->source, sizeof u->source, "%s/unit%u.c", b->temporary, n);
         (void)snprintf(u->object, sizeof u->object, "%s/unit%u.o", b->temporary, n);
         if (!write_unit(u->source, t, c, first, last, n, b->counts)) {
-            message_error("skel", "cannot be written: %s: %s%s", u->source, strerror(errno),
-                          errno == ENOSPC ? SKEL_TMPDIR : "");
+            int why = errno;
+            message_error("skel", "cannot be written: %s: %s%s", u->source, strerror(why),
+                          why == ENOSPC ? SKEL_TMPDIR : "");
             (void)unlink(u->source);
+            errno = why;
             return 0;
         }
         set_words(u, compiler, fast);
@@ -206,7 +208,8 @@ static bool several_units(const struct skel_builds *b, const struct compiler *c,
     unsigned count = units != NULL && list != NULL ? write_units(b, c, t, cut, units) : 0;
     for (unsigned k = 0; k < count; k++)
         list[k] = units[k].words;
-    ended->said = units == NULL || list == NULL || count > 0 ? ended->said : true;
+    ended->said = units != NULL && list != NULL && count == 0;
+    ended->full = ended->said && errno == ENOSPC;
     bool good = count > 0 && skel_run_all(list, count, b->jobs, b->temporary, ended) &&
                 link_units(b, c, units, count, out, ended);
     for (size_t k = 0; k < most && units != NULL && units[k].source[0] != '\0'; k++) {
@@ -253,10 +256,10 @@ bool skel_compile(struct skel_builds *b, const struct skel_text *t, const uint8_
             skel_kept_put(&kept, out);
     }
     free(cut.list);
+    b->hopeless = !good && (ended.full || ended.lacks);
     if (good || ended.said)
         return good;
     message_error("skel", "%s cannot be compiled by %s%s", source, c.words[0],
                   ended.full ? SKEL_TMPDIR : " (the variable CC names another C compiler)");
-    b->hopeless = ended.full || ended.lacks;
     return false;
 }

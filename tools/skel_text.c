@@ -86,8 +86,9 @@ static bool scan(struct skel_text *t, size_t length)
             inside = false;
         }
     }
-    t->head = t->count > 0 ? t->head : length;
-    t->cut = t->bytes != length;
+    t->bytes = t->count > 0 || inside ? t->bytes : length;
+    t->head = t->count > 0 ? t->head : t->bytes;
+    t->cut = t->bytes != length || length == 0 || t->text[length - 1] != '\n';
     return good;
 }
 
@@ -100,8 +101,9 @@ bool skel_text_read(struct skel_text *t, const char *path)
         return false;
     /* No byte of it is 0. */
     ssize_t n = getdelim(&t->text, &room, '\0', in);
+    bool good = ferror(in) == 0 && t->text != NULL;
     (void)fclose(in);
-    return n > 0 && scan(t, (size_t)n);
+    return good && scan(t, n > 0 ? (size_t)n : 0);
 }
 
 void skel_text_free(struct skel_text *t)
