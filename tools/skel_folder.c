@@ -17,17 +17,22 @@ static int failed(const char *what, const char *path)
     return TOOL_FAILURE;
 }
 
-/* Of a file beside it. */
+/* Of a file beside it. What is said of that file has its name. */
 static bool is_name(const char *name, size_t room)
 {
-    return memchr(name, 0, room) != NULL && strchr(name, '/') == NULL && name[0] != '.' &&
-           name[0] != '\0';
+    if (memchr(name, 0, room) == NULL || name[0] == '.' || name[0] == '\0')
+        return false;
+    while (*name > ' ' && *name < 0x7f && *name != '/')
+        name++;
+    return *name == '\0';
 }
 
 static bool read_head(const char *path, struct memory_head *head)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool good = fd >= 0 && read(fd, head, sizeof *head) == (ssize_t)sizeof *head &&
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody may ever write to a FIFO */
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                read(fd, head, sizeof *head) == (ssize_t)sizeof *head &&
                 memcmp(head->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) == 0 &&
                 head->image_count <= MEMORY_IMAGES && is_name(head->late, sizeof head->late);
     for (uint32_t i = 0; good && i < head->image_count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Programs that `regtrace skel` runs to their end: compilers, and regtrace-skel where it says what a skeleton has. */
-#include "base/sys.h"
+#include "tools/json.h"
 #include "tools/output.h"
 #include "tools/skel.h"
 
@@ -60,15 +60,20 @@ static void wait_for_end(pid_t pid)
         continue;
 }
 
+/* Compilers quote what they read, which may be damaged. Closes it. */
 static void tell(int said, struct skel_ended *ended)
 {
-    char text[4096];
-    ssize_t n;
-    while ((n = read(said, text, sizeof text - 1)) > 0) {
-        text[n] = '\0';
-        ended->full = ended->full || strstr(text, "No space left on device") != NULL;
-        (void)sys_write_all(STDERR_FILENO, text, (size_t)n);
+    char *line = NULL;
+    size_t room = 0;
+    FILE *in = lseek(said, 0, SEEK_SET) == 0 ? fdopen(said, "r") : NULL;
+    while (in != NULL && getline(&line, &room, in) > 0) {
+        ended->full = ended->full || strstr(line, "No space left on device") != NULL;
+        line[strcspn(line, "\n")] = '\0';
+        text_write_plain(stderr, line);
+        (void)fputc('\n', stderr);
     }
+    free(line);
+    (void)(in != NULL ? fclose(in) : close(said));
 }
 
 /* The exit status of the first that has failed, or 0. Those that run then end by themselves. */
@@ -117,9 +122,9 @@ bool skel_run_all(const char *const *const *list, size_t count, size_t jobs, con
     output_note_group(0);
     int status = wait_for(pid);
     ended->lacks = status == CANNOT_RUN;
-    if (said >= 0 && status != 0 && lseek(said, 0, SEEK_SET) == 0)
+    if (said >= 0 && status != 0)
         tell(said, ended);
-    if (said >= 0)
+    else if (said >= 0)
         (void)close(said);
     return status == 0;
 }

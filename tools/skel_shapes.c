@@ -3,6 +3,7 @@
 #include "tools/skel_shapes.h"
 
 #include "tools/addresses.h"
+#include "tools/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -254,6 +255,20 @@ static bool take_line(struct reading *r, char *line)
     return strncmp(line, "place ", 6) == 0 && take_place(r, line + 6);
 }
 
+static void say_not_understood(const struct reading *r, const char *line)
+{
+    char *plain = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&plain, &n);
+    if (out != NULL) {
+        text_write_plain(out, line);
+        (void)fclose(out);
+    }
+    message_error("skel", "the loops of %s are not known: \"%s\" was not understood", r->skeleton,
+                  plain != NULL ? plain : "");
+    free(plain);
+}
+
 static bool read_one(struct reading *r, const char *path)
 {
     const char *const words[] = {r->folder->program, "--shapes", path, NULL};
@@ -263,8 +278,7 @@ static bool read_one(struct reading *r, const char *path)
     bool good = skel_read_begin(&in, words);
     while (good && getline(&line, &room, in.file) > 0)
         if (!take_line(r, line)) {
-            message_error("skel", "the loops of %s are not known: \"%s\" was not understood",
-                          r->skeleton, line);
+            say_not_understood(r, line);
             good = false;
         }
     free(line);

@@ -36,6 +36,28 @@ done
 awk '/^\/\* [0-9]+ calls / { caller = 1 } { print } caller && /^#endif/ { exit }' whole >"$skeleton"
 trouble "a skeleton that lacks who is called" 1 "the skeleton $skeleton is damaged or incomplete"
 cp whole "$skeleton"
+
+# What is no file, and names that are none.
+cp -r run other && mkfifo other/memory/98-0.0.rec
+run 20 "$REGTRACE" skel replay other
+is "$status" 1 "a FIFO among recordings"
+like "$err" 'other/memory/98-0.0.rec is no recording of memory accesses, or damaged' "is told"
+rm -r other && cp -r run other && rm other/memory/*.c && mkfifo "other/memory/$(basename "$skeleton")"
+run 20 "$REGTRACE" skel replay other
+is "$status" 1 "a FIFO as a skeleton"
+like "$err" '^regtrace skel: no skeleton: other/memory/' "is told"
+rm -r other && cp -r run other && name=$(basename "$skeleton")
+for rec in other/memory/*.rec; do
+    at=$(grep -obUaF "$name" "$rec" | head -n 1 | cut -d : -f 1)
+    printf '\352\033' | dd of="$rec" bs=1 seek="$at" conv=notrunc status=none
+done
+run 20 "$REGTRACE" skel replay other
+is "$status $(LC_ALL=C grep -c '[^ -~]' <<<"$err")" "1 0" "a skeleton's name of bytes that are none"
+like "$err" 'is no recording of memory accesses, or damaged' "is told"
+awk '!done && /^    OUT\(/ { printf "    \352\033 oops \001;\n"; done = 1 } { print }' whole >"$skeleton"
+run 20 "$REGTRACE" skel replay run
+is "$status $(LC_ALL=C grep -c '[^ -~]' <<<"$err")" "1 0" "what compilers quote of a damaged skeleton"
+cp whole "$skeleton"
 "$REGTRACE" skel replay run >text 2>said
 is "$? $(cat said)" "0 " "the whole one is replayed"
 is "$(ls -A tmp)" "" "nothing is left behind"
