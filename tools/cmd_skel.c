@@ -137,8 +137,8 @@ static int skel_main(int argc, char **argv)
 
 static const struct command_option skel_options[] = {
     {"function", "REGEX", "functions whose names an extended regular expression matches", 'f'},
-    {"plan", "NAME", "what would be recorded by regtrace run -memory-plan NAME (default skeleton)",
-     'p'},
+    {"plan", "skeleton|registers|addresses",
+     "what would be recorded by regtrace run with this -memory-plan (default skeleton)", 'p'},
     {"summary", NULL, "counts alone, and why functions cannot be analysed", 's'},
     {"dot", NULL, "graphs for dot(1): loops as boxes, recorded outcomes red", 0},
     {"rank", "LIST", "replay, stats: of these ranks (0-3,8)", 'r'},
