@@ -95,8 +95,11 @@ static int run_some(const char *const *const *list, size_t count, size_t jobs)
             failed = pid > 0 ? failed : CANNOT_RUN;
             continue;
         }
-        if (waitpid(-1, &status, 0) < 0)
-            continue;
+        if (waitpid(-1, &status, 0) < 0) {
+            if (errno == EINTR)
+                continue;
+            return CANNOT_RUN;
+        }
         running--;
         if (failed == 0 && status != 0)
             failed = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
