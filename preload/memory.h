@@ -34,6 +34,8 @@ void memory_interrupt_over(struct memory_interrupted before);
 
 /* What stands there is meant, and has no clone: it is missing, and the recording says so. Clones are between functions, as tokens are. */
 void memory_missing(uintptr_t at);
+/* Likewise, where a clone may have left: whoever called is entered. */
+void memory_misses(uintptr_t at);
 /* What the handler of SIGTRAP does first: true, it was a step of ours. */
 bool memory_stepped(const siginfo_t *info, void *context);
 /* What our handler of any signal does first: true, it is dealt with. */

@@ -313,6 +313,15 @@ void memory_enter_late(const struct memory_interrupted *i)
     redirect_callers(&w);
 }
 
+void memory_misses(uintptr_t at)
+{
+    uint64_t mask = sys_block_signals();
+    memory_missing(at);
+    if (clone_slots[CLONE_ENTER] != 0)
+        memory_enter_late(&memory_where);
+    sys_restore_signals(mask);
+}
+
 /* --- hooks ---------------------------------------------------------------------------------------------------------- */
 
 static void enter_leaving(uintptr_t *stack, const uintptr_t kept[6])

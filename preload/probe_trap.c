@@ -122,7 +122,7 @@ void probe_fire(void *p)
     if (entered)
         probe_functions_entered(at - c->place.behind, c->stack, c->may_trap);
     if (probe_clone_misses(at - c->place.behind))
-        memory_missing(at - c->place.behind);
+        memory_misses(at - c->place.behind);
     const struct stream_header *h = recorder_stream.header;
     if (h != NULL && atomic_load_explicit(&h->status_armed, memory_order_relaxed) == 0)
         probes_rest(); /* again: a thread was not known yet */

@@ -146,9 +146,8 @@ static void put_missing(struct cloner *c, uint64_t place)
 {
     enum { BYTES = 1 + 8 };
     const struct code_range *r = code_range_of(c->f->code, place);
-    if (r == NULL || r->start == place || graph_symbol_at(c->f->code->image, place) != NULL ||
-        (c->f->sites != NULL && code_has(c->f->sites, place)))
-        return; /* behind an alarm it goes on in another clone */
+    if (r == NULL || r->start == place || graph_symbol_at(c->f->code->image, place) != NULL)
+        return;
     bool spill;
     unsigned s = cloner_take_register(c, UINT16_MAX, 0, &spill);
     unsigned t = cloner_take_register(c, UINT16_MAX, (uint16_t)(1u << s), &spill);
@@ -178,6 +177,11 @@ static void put_tail(struct cloner *c, uint64_t target)
 void cloner_leave(struct cloner *c, uint64_t target)
 {
     const struct code_range *r = code_range_of(c->f->code, target);
+    if (c->f->sites != NULL && code_has(c->f->sites, target)) {
+        emit_byte(c->e, 0xe9); /* behind the alarm it goes on in another clone */
+        emit_fixup(c->e, CLONE_FUNCTION, target, 0);
+        return;
+    }
     if (c->f->late && (r == NULL || r->start != target)) {
         bool spill;
         put_missing(c, target);

@@ -73,6 +73,22 @@ __asm__(".text\n.globl again\n.type again, @function\nagain:\n\tincl again_turns
         "$" AGAIN_COUNT ", again_turns(%rip)\n\tjb again\n\tmovl again_turns(%rip), %eax\n\tret\n"
         ".size again, . - again\n.local again_turns\n.comm again_turns, 4, 4\n");
 
+/* Code that no copy may have: behind its alarm it is missing, and its caller is not. */
+KEEP static int backwards(int n)
+{
+    data[8] = n;
+    __asm__ volatile(".globl mark_std\nmark_std:\n\tstd\n\tcld");
+    data[9] = n;
+    return sum(2);
+}
+
+KEEP static int around(int n)
+{
+    int s = backwards(n);
+    data[10] = s;
+    return s;
+}
+
 static int count;
 
 KEEP static void *all(void *unused)
@@ -87,7 +103,7 @@ int main(int argc, char **argv)
     pthread_t threads[16];
     int n = argc > 2 ? atoi(argv[2]) : 0;
     count = argc > 1 ? atoi(argv[1]) : 5;
-    printf("%ld %d\n", (long)all(NULL), again());
+    printf("%ld %d %d\n", (long)all(NULL), again(), around(3));
     for (int i = 0; i < n; i++)
         pthread_create(&threads[i], NULL, all, NULL);
     for (int i = 0; i < n; i++)

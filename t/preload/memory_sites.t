@@ -82,6 +82,14 @@ for of in enter_func:again address:again; do
     traced "stop:$of:count99999999" ./marks 5
     is "$(reached) $(awk '$2 ~ /[MRW]/ && $3 == 4 { n[$1 " " $2]++ } END { for (k in n) if (n[k] == 64) same++; print same + 0 }' replayed)" "64 2" "$of: each turn of its loop is an entry, and is recorded"
 done
+# writes ELEMENT: how often the replay writes to that one of data.
+writes() { awk -v a="$(printf %x $((0x$(nm marks | awk '$3 == "data" { print $1 }') + 0x555555554000 + 4 * $1)))" '$2 == "W" && $4 == a { n++ } END { print n + 0 }' replayed; }
+for chain in 'start:enter_func:around;stop:address:mark_std:count99999999' 'start:address:mark_std'; do
+    traced "$chain" ./marks 5
+    is "$status $(cat out err said)" "0 $(./marks 5)" "$chain: prints what it prints without"
+    is "$(writes 9) $(writes 10)" "0 1" "$chain: what no copy may have is missing, and the caller is not"
+    like "$(cat replayed)" "^# 1 times a function was not recorded from a place in it on: the first is 0x$(printf %x $((0x$(nm marks | awk '$3 == "mark_std" { print $1 }') + 0x555555554000)))\$" "$chain: that is said"
+done
 for of in isa_category:COND_BR isa_category:PUSH isa_category:CALL isa_category:BINARY; do
     memory=none_at_all traced "start:timeout:300us,stop:timeout:300us,repeat:100000;stop:$of:count99999999" ./marks 2000
     alone=$(reached)
