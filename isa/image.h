@@ -144,6 +144,8 @@ size_t image_pointers_from(const struct image *m, uint64_t value);
 size_t image_symbols_from(const struct image *m, uint64_t address);
 /* A function of that address has a name, its own and no stub's. */
 bool image_has_name(const struct image *m, uint64_t address);
+/* Stubs that lead to other images are no functions, nor what they have in common: is code of that range such? */
+bool image_has_stubs(const struct image *m, uint64_t from, uint64_t to);
 /* By one of its names: as it is, or without what a compiler has put behind a dot; without a version; of C++ whole, without arguments, bare. What is
  * split off for being cold is no function. */
 bool image_name_fits(const regex_t *regex, const char *name);

@@ -261,3 +261,9 @@ bool image_has_name(const struct image *m, uint64_t address)
             return true;
     return false;
 }
+
+bool image_has_stubs(const struct image *m, uint64_t from, uint64_t to)
+{
+    size_t k = image_symbols_from(m, from);
+    return k < m->symbol_count && m->symbols[k].address < to && m->symbols[k].origin == IMAGE_PLT;
+}

@@ -49,14 +49,6 @@ void pattern_enters(struct plan *p, const struct request *q)
         (void)plan_say(p, "no function has a name that it matches");
 }
 
-/* Stubs that lead to other images are no functions, nor what they have in common. */
-static bool has_stubs(const struct image *m, const struct code_range *r)
-{
-    size_t k = image_symbols_from(m, r->start);
-    return k < m->symbol_count && m->symbols[k].address < r->end &&
-           m->symbols[k].origin == IMAGE_PLT;
-}
-
 /* Whatever has no name is called by its address. */
 void pattern_starts(struct plan *p, const struct request *q)
 {
@@ -67,7 +59,8 @@ void pattern_starts(struct plan *p, const struct request *q)
         uint64_t start = r->start;
         (void)snprintf(unnamed, sizeof unnamed, "0x%" PRIx64, start);
         if (code_is_sure(p->code, start) && !image_has_name(p->code->image, start) &&
-            !has_stubs(p->code->image, r) && regexec(&q->regex, unnamed, 0, NULL, 0) == 0)
+            !image_has_stubs(p->code->image, r->start, r->end) &&
+            regexec(&q->regex, unnamed, 0, NULL, 0) == 0)
             plan_add_site(p, start, 0);
     }
 }

@@ -282,16 +282,10 @@ static void analyse_late(struct job *j)
     free(late.list);
 }
 
-/* Code between stubs of the PLT is part of them. */
 static bool is_stub(const struct job *j, uint64_t at)
 {
-    const struct image *m = j->o.image;
     const struct code_range *r = code_range_of(j->o.code, at);
-    for (size_t k = r != NULL ? image_symbols_from(m, r->start) : m->symbol_count;
-         k < m->symbol_count && m->symbols[k].address < r->end; k++)
-        if (m->symbols[k].origin == IMAGE_PLT)
-            return true;
-    return false;
+    return r != NULL && image_has_stubs(j->o.image, r->start, r->end);
 }
 
 /* False: there is nothing there that is meant. */
