@@ -2,10 +2,10 @@
  * The recordings of a run, in the order in which they are replayed, and what they are replayed by. */
 #include "tools/output.h"
 #include "tools/skel.h"
+#include "tools/skel_text.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,10 +29,8 @@ static bool is_name(const char *name, size_t room)
 
 static bool read_head(const char *path, struct memory_head *head)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody may ever write to a FIFO */
-    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                read(fd, head, sizeof *head) == (ssize_t)sizeof *head &&
+    int fd = skel_open_regular(path);
+    bool good = fd >= 0 && read(fd, head, sizeof *head) == (ssize_t)sizeof *head &&
                 memcmp(head->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) == 0 &&
                 head->image_count <= MEMORY_IMAGES && is_name(head->late, sizeof head->late);
     for (uint32_t i = 0; good && i < head->image_count; i++)

@@ -96,16 +96,23 @@ static bool scan(struct skel_text *t, size_t length)
     return good;
 }
 
-static FILE *open_file(const char *path)
+int skel_open_regular(const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody may ever write to a FIFO */
-    bool regular = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    FILE *in = regular ? fdopen(fd, "r") : NULL;
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    (void)close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+static FILE *open_file(const char *path)
+{
+    int fd = skel_open_regular(path);
+    FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (fd >= 0 && in == NULL)
         (void)close(fd);
-    if (fd >= 0 && !regular)
-        errno = EINVAL;
     return in;
 }
 

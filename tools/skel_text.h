@@ -27,6 +27,8 @@ struct skel_text {
     size_t call_count, call_room;
 };
 
+/* A file of a run's folder, to be read. -1, with errno: it cannot be, or is no file (EINVAL). */
+int skel_open_regular(const char *path);
 /* False, with errno: it cannot be read. To be freed in any case. */
 bool skel_text_read(struct skel_text *t, const char *path);
 void skel_text_free(struct skel_text *t);
