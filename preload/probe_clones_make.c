@@ -381,12 +381,6 @@ static int make(const struct probe_image *image, struct clones_image *m, struct 
     return rc;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static bool has_site(const struct clones_image *m, uint64_t address)
 {
     uint32_t i = 0;
@@ -411,7 +405,6 @@ static int take_sites(struct clones_image *m, const struct probe_sites *alarms, 
         }
         m->sites[m->site_count++] = at - m->bias;
     }
-    qsort(m->sites, m->site_count, sizeof *m->sites, by_number);
     return 0;
 }
 

@@ -4,7 +4,6 @@
 # function's. A program that was stripped is not taken for the one that was not. Retpolines: what cannot be recorded is said.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
-kernels=$REGTRACE_SOURCE/t/kernels
 export XDG_CACHE_HOME=$T/cache
 
 for flags in 'gcc -O0' 'gcc -O2' 'gcc -O3' 'clang -O2'; do
