@@ -44,6 +44,9 @@ rt_streams=$(mktemp -d /dev/shm/regtrace-test.XXXXXX 2>/dev/null) || rt_streams=
 export REGTRACE_SHM=$rt_streams
 leaves_streams=0 # a test that kills writers sets 1
 rt_count=0 rt_failed=0 rt_planned='' rt_finished=0 rt_pids=()
+# Limits in seconds below end a test that hangs. They are no part of a verdict, so a busy machine gets
+# this many times as much.
+rt_patience=${REGTRACE_TEST_PATIENCE:-10}
 
 rt_cleanup() {
     local rc=$?
@@ -133,7 +136,7 @@ skip_all() {
 done_testing() {
     local i=0
     if [ "$leaves_streams" = 0 ]; then
-        while [ -n "$(ls -A "$rt_streams" 2>/dev/null)" ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done
+        while [ -n "$(ls -A "$rt_streams" 2>/dev/null)" ] && [ $i -lt $((100 * rt_patience)) ]; do sleep 0.1; i=$((i + 1)); done
         if [ -n "$(ls -A "$rt_streams" 2>/dev/null)" ]; then
             ok 1 "no stream is left in memory"
             diag "$(date +%T; ls -l --time-style=full-iso "$rt_streams")"
@@ -151,10 +154,12 @@ done_testing() {
     exit 1
 }
 
-# run_with_limit SECONDS COMMAND...: the command's own exit status, or 124 where it took longer (then it is killed).
-# In the foreground, so that the command keeps this shell's session and its terminal signals.
+# run_with_limit SECONDS COMMAND...: the command's own exit status, or 124 where it hangs (then it is
+# killed). In the foreground, so that the command keeps this shell's session and its terminal signals.
 run_with_limit() {
-    timeout --foreground -k 5 "$@"
+    local limit=$(($1 * rt_patience))
+    shift
+    timeout --foreground -k 5 "$limit" "$@"
 }
 
 # run SECONDS COMMAND...: sets out, err and status. The command may be a function of the test.
@@ -177,7 +182,7 @@ kill_at_end() { rt_pids+=("$1"); }
 
 # wait_for SECONDS COMMAND...: until the command succeeds; 1 where it never did.
 wait_for() {
-    local end=$((SECONDS + $1))
+    local end=$((SECONDS + $1 * rt_patience))
     shift
     until "$@" >/dev/null 2>&1; do
         [ $SECONDS -lt $end ] || return 1

@@ -41,7 +41,7 @@ like "$out" '^ok 1 - one # SKIP no such thing$' "a skip shows its reason"
 run 20 script 'skip_all "nothing here"'
 is "$out/$status" '1..0 # SKIP nothing here/0' "skip_all skips the file"
 
-run 20 script 'run_with_limit 1 sleep 30; is $? 124 limited; done_testing'
+run 20 script 'rt_patience=1; run_with_limit 1 sleep 30; is $? 124 limited; done_testing'
 is "$status" 0 "run_with_limit ends what takes too long"
 run 20 script 'run 5 sh -c "echo o; echo e >&2; exit 7"; is "$out/$err/$status" o/e/7 captured; done_testing'
 is "$status" 0 "run captures output, errors and status"
@@ -53,7 +53,7 @@ ok_run "the scratch folder is removed" test ! -e "$folder"
 ok_run "the folder of streams is removed" test ! -e "$shm"
 kill -0 "$pid" 2>/dev/null
 isnt $? 0 "kill_at_end ends the process"
-run 120 script 'touch "$REGTRACE_SHM/left"; ok 0 x; done_testing'
+run 120 script 'rt_patience=1; touch "$REGTRACE_SHM/left"; ok 0 x; done_testing'
 is "$status" 1 "a stream left behind fails the test"
 run 20 script 'leaves_streams=1; touch "$REGTRACE_SHM/left"; ok 0 x; done_testing'
 is "$status" 0 "unless the test says that it leaves some"

@@ -28,7 +28,7 @@ often=task-clock:100000
 
 # sample CLASS PLUGIN NAME...: runs until each instruction was captured often enough; $listing.
 sample() {
-    local kind=$1 plugin=$2 runs=() n=0 got=0 seconds=0.1 until=$((SECONDS + ${REGTRACE_TEST_LIMIT:-240}))
+    local kind=$1 plugin=$2 runs=() n=0 got=0 seconds=0.1 until=$((SECONDS + ${REGTRACE_TEST_LIMIT:-240} * rt_patience))
     shift 2
     listing=$T/$kind.json
     while [ "$got" -lt "$samples" ] && [ $SECONDS -lt $until ]; do
