@@ -161,15 +161,35 @@ run 30 "$REGTRACE" run -o "$T/mine" -- sh -c true
 ok $? 'a folder with something in it is never removed'
 
 # --- processes that outlive their launcher, as ranks do where one of them aborts --------------------------------
-printf '#include <unistd.h>\nint main(void) { usleep(3000000); return 0; }\n' >lasts.c
+cat >lasts.c <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+/* Lasts until the file $UNTIL exists, else a second. */
+int main(void)
+{
+    const char *until = getenv("UNTIL");
+    usleep(until == NULL ? 1000000 : 0);
+    while (until != NULL && access(until, F_OK) != 0)
+        usleep(10000);
+    return 0;
+}
+END
 cc -o lasts lasts.c
 cat >hold.sh <<'END'
-# Let the writer that is at work in folder $1 rest for 4 s, before it has made its file, while its process runs on and ends.
-./lasts >/dev/null 2>&1 &
+# Stops the writer of folder $1 before it has made its file. The process ends after this launcher, and
+# the writer goes on after the process.
+rm -f over
+UNTIL=over ./lasts >/dev/null 2>&1 &
+lasts=$!
 until [ "$(cat "$1"/.regtrace/*.entry 2>/dev/null | grep -cE '^state=(waiting|open)')" = 1 ]; do sleep 0.01; done
 writer=$(grep -lE '^state=(waiting|open)' "$1"/.regtrace/*.entry | xargs sed -n 's/^writer_pid=//p')
 kill -STOP "$writer"
-(sleep 4; kill -CONT "$writer") >/dev/null 2>&1 &
+(
+    while kill -0 $$; do sleep 0.05; done
+    touch over
+    while readlink /proc/$lasts/exe; do sleep 0.05; done
+    kill -CONT "$writer"
+) >/dev/null 2>&1 &
 sleep 1 # by then the process has recorded something
 END
 run 60 "$REGTRACE" run -o "$T/outlives" -exit-wait 60 -include lasts -control start:timeout:10ms -- sh hold.sh "$T/outlives"

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows whose accesses are replayed: skel_program THREADS WINDOWS [SECONDS [TURNS]]. Each thread, in each of its windows, so many times: a sweep over a
- * matrix in rows and in columns, sums in place, and a walk through a list whose order is no order; in the second half of the windows a sum backwards too. SECONDS: pauses between these, so long in all. */
+ * Windows whose accesses are replayed: skel_program THREADS WINDOWS [SECONDS [TURNS]].
+ * Each thread does TURNS turns of work in each of its windows: a sweep over a matrix by rows and by
+ * columns, sums in place, and a walk through a list in scattered order. The second half of the windows
+ * adds a sum backwards. SECONDS is the sum of the pauses between the turns.
+ * Where the environment has HOLD=FILE, each thread stops at half of its work until FILE exists. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define APART __attribute__((noinline, noclone))
 
@@ -21,6 +25,7 @@ struct part {
     struct node nodes[NODES];
     uint64_t sums[NODES];
     unsigned windows, turns, pause_us;
+    const char *hold;
 };
 
 APART void open_window(void)
@@ -86,6 +91,12 @@ APART double work(struct part *p, unsigned window)
     return sum;
 }
 
+static void pause_for(unsigned us)
+{
+    (void)nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000},
+                    NULL);
+}
+
 static void *run_part(void *argument)
 {
     struct part *p = argument;
@@ -95,9 +106,10 @@ static void *run_part(void *argument)
         for (unsigned t = 0; t < p->turns; t++) {
             sum += work(p, w);
             if (p->pause_us > 0)
-                (void)nanosleep(&(struct timespec){.tv_sec = p->pause_us / 1000000,
-                                                   .tv_nsec = p->pause_us % 1000000 * 1000},
-                                NULL);
+                pause_for(p->pause_us);
+            while (p->hold != NULL && w * p->turns + t == p->windows * p->turns / 2 &&
+                   access(p->hold, F_OK) != 0)
+                pause_for(1000);
         }
         close_window();
     }
@@ -115,6 +127,7 @@ int main(int argc, char **argv)
     for (unsigned t = 0; t < threads && t < MOST; t++) {
         parts[t].windows = windows;
         parts[t].turns = turns;
+        parts[t].hold = getenv("HOLD");
         parts[t].pause_us = (unsigned)(1e6 * seconds / windows / turns);
         for (unsigned n = 0; n < NODES; n++)
             parts[t].nodes[n] = (struct node){&parts[t].nodes[(n * 7 + 3) % NODES], n};

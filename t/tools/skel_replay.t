@@ -111,12 +111,14 @@ ok_run "also for a reader that is late" cmp one several
 is "$? $(grep -c 'No space' said)" "1 1" "a full disk ends all of them, and is said once"
 "$REGTRACE" skel replay -jobs 8 many | { sleep 1; head -c 100 >/dev/null; }
 is "${PIPESTATUS[0]}" 141 "a reader that leaves ends all of them"
-"$REGTRACE" skel replay -jobs 8 many > >(exec sleep 20) 2>/dev/null &
+mkfifo unread && exec 9<>unread # a reader that never reads
+"$REGTRACE" skel replay -jobs 8 many >unread 2>/dev/null &
 started=$!
 wait_for 20 sh -c "ls -A '$TMPDIR' | grep -q ." && sleep 0.5
 kill -TERM $started
 wait $started
 is $? 143 "a signal ends it"
+exec 9<&-
 is "$(wait_for 10 sh -c "! ls -A '$TMPDIR' | grep -q ." && echo gone)" gone "and leaves nothing behind"
 
 # Parts of it.
