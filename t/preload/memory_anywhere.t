@@ -62,12 +62,24 @@ wait_for 20 sleeps
 is $? 0 "a program that waits"
 is "$(helpers called)" 0 "has none where windows open by functions alone"
 kill -TERM "$(cat called.pid)"
-sleep 0.5
+# cpu: nanoseconds of processor time that the program has used. send SIGNAL: until the program has
+# received it and has worked for 1 ms after that, however busy the machine is.
+cpu() { cut -d' ' -f1 "/proc/$pid/schedstat"; }
+none_pending() { ! grep -qE '^(SigPnd|ShdPnd):.*[1-9a-f]' "/proc/$pid/status"; }
+worked() { [ "$(cpu)" -ge $((sent + 1000000)) ]; }
+soon() { # wait_for without its pauses: windows stay short
+    local n
+    for ((n = 0; n < 100000; n++)); do "$@" 2>/dev/null && return; done
+}
+send() {
+    kill "$1" "$pid"
+    soon none_pending
+    sent=$(cpu)
+    soon worked
+}
 for _ in 1 2 3; do
-    kill -USR1 "$pid"
-    sleep 0.02
-    kill -USR2 "$pid"
-    sleep 0.02
+    send -USR1
+    send -USR2
 done
 kill -TERM "$pid"
 wait $runner
