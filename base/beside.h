@@ -3,11 +3,20 @@
 #ifndef REGTRACE_BASE_BESIDE_H
 #define REGTRACE_BASE_BESIDE_H
 
+#include "base/error.h"
+
 #include <limits.h>
 #include <stdbool.h>
 
 /* The program of that name beside the library (a resolved path), or in the libexec folder that belongs to it; in build trees
  * too. False: path is where it should be. */
 bool beside_library(const char *library, const char *name, char path[PATH_MAX]);
+
+/* The writer: `wanted` (REGTRACE_WRITER), or if that is "" the one beside the library. 0, or -errno with the reason and the remedy. */
+RT_MUST_CHECK int beside_writer(const char *library, const char *wanted, char path[PATH_MAX],
+                                struct rt_error *e);
+
+/* Can streams be made in this folder (REGTRACE_SHM)? 0, or -errno with the reason and the remedy. */
+RT_MUST_CHECK int beside_streams(const char *folder, struct rt_error *e);
 
 #endif

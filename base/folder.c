@@ -155,7 +155,7 @@ static int look_at_place(const char *path, const char *run)
     return errno == ENOENT && strcmp(folder, run) == 0 ? 0 : -errno;
 }
 
-int folder_check_file(const char *path, const char *run, const char *option, struct rt_error *e)
+int folder_check_log(const char *path, const char *run, struct rt_error *e)
 {
     int rc = 0;
     /* A pipe that nobody reads must not hold the program here. */
@@ -165,7 +165,9 @@ int folder_check_file(const char *path, const char *run, const char *option, str
     else
         (void)close(fd);
     if (rc != 0)
-        rt_error_set(e, "%s: %.1000s cannot be written: %s; name a file in a folder that exists",
-                     option, path, strerror(-rc));
+        rt_error_set(e,
+                     "REGTRACE_CONTROLLER_LOG (option -controller-log): %.1000s cannot be written: "
+                     "%s; name a file in a folder that exists",
+                     path, strerror(-rc));
     return rc;
 }

@@ -54,10 +54,9 @@ const char *identity_base_name(const char *path);
 /* "regtrace-PROGRAM-JOB", the folder's name where none was asked for. */
 void identity_folder_name(const struct identity *id, char out[256]);
 
-/* Can lines be appended to this file later? Makes nothing, since a process with nothing to say leaves no file; a file in `run`, the
- * folder of the run, may be there before that folder is. 0 or -errno with the reason; `option` is named in it. */
-RT_MUST_CHECK int folder_check_file(const char *path, const char *run, const char *option,
-                                    struct rt_error *e);
+/* Can lines be appended to the file of -controller-log later? Makes nothing, since a process with nothing to say leaves no file. A
+ * file in `run`, the folder of the run, may be named before that folder exists. 0 or -errno with the reason. */
+RT_MUST_CHECK int folder_check_log(const char *path, const char *run, struct rt_error *e);
 
 /* The folder of the run: `wanted`, or regtrace-PROGRAM-JOB; an existing folder of another job gets -2, -3 ... .
  * Created (with its .regtrace subfolder, which names the job) if needed, atomically, so that all ranks of a job agree. The absolute

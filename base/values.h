@@ -13,6 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Why values cannot be captured; `regtrace run` and the library say it alike. */
+#define VALUES_REFUSED "REGTRACE_VALUES (option -values)" /* before a text of regtrace-vprofiler */
+#define VALUES_MISSING                                                                             \
+    VALUES_REFUSED " needs regtrace-vprofiler, which is not installed: it is built on x86-64 "     \
+                   "where the disassembler Zydis is there (libzydis-dev)"
+#define VALUES_CRASHED "regtrace-vprofiler cannot be started, or crashes"
+
 #define VALUES_MOST 7u         /* values of one instruction (seed 002) */
 #define VALUES_FOLLOW_MOST 64u /* instructions followed from one sample on */
 #define VALUES_CODE 15u        /* bytes of an instruction */

@@ -289,7 +289,7 @@ int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const 
 }
 
 int ctl_builder_add_options(struct ctl_builder *builder, const struct options *o,
-                            const char *control_name, struct rt_error *err)
+                            struct rt_error *err)
 {
     int rc = 0;
     builder->no_events = o->text[OPT_events][0] == '\0';
@@ -302,7 +302,7 @@ int ctl_builder_add_options(struct ctl_builder *builder, const struct options *o
     ctl_builder_set_default_start(builder,
                                   o->number[OPT_default_start] != 0 && o->number[OPT_count] == 0);
     if (o->text[OPT_control][0] != '\0')
-        rc = ctl_builder_add_list(builder, o->text[OPT_control], control_name, err);
+        rc = ctl_builder_add_list(builder, o->text[OPT_control], "-control, REGTRACE_CONTROL", err);
     if (rc == 0 && o->text[OPT_control_file][0] != '\0')
         rc = ctl_builder_add_file(builder, o->text[OPT_control_file], err);
     for (int i = 0; rc == 0 && i < OPTION_COUNT; i++)

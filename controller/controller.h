@@ -212,21 +212,6 @@ int ctl_builder_add_list(struct ctl_builder *builder, const char *text, const ch
 /* A chain a line, '#' begins a comment line: -control-file. */
 int ctl_builder_add_file(struct ctl_builder *builder, const char *path,
                          struct rt_error *err) RT_MUST_CHECK;
-/* The same for a text in memory; `path` is for messages only. */
-int ctl_builder_add_file_text(struct ctl_builder *builder, const char *path, const char *text,
-                              struct rt_error *err) RT_MUST_CHECK;
-
-/* Regions files and what becomes of a line (`text` NULL: read the file `path`):
- * PinPoints  tid,id,start,end  -> start:icount:START:tidT,stop:icount:END-START:tidT, with what was asked for around it:
- *            warmup-start:icount:...,prolog-start:icount:W,start:icount:P,epilog-start:icount:END-START,epilog-stop:icount:E
- * LoopPoint  each end its own chain, since the counts are absolute:
- *            start:address:IMAGE+OFF:countS:global:bcast and stop:address:IMAGE+OFF:countE:global:bcast (a thread-id instead
- *            of "global": :tidT in place of :global:bcast); warmup:ID lines give warmup-start and warmup-stop
- * intervals  start,duration (DynamoRIO; over all threads) -> start:icount:GAP:global:bcast,stop:icount:D:global:bcast, each
- *            waiting for the one before it */
-enum ctl_regions_format { CTL_REGIONS_PINPOINTS, CTL_REGIONS_LOOPPOINT, CTL_REGIONS_INTERVALS };
-int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format format,
-                            const char *path, const char *text, struct rt_error *err) RT_MUST_CHECK;
 
 /* An option of the controller by the name it has in base/options.def ('-', '_' and U+2013 are the
  * same, leading dashes are skipped): control, control-file, controller-default-start, regions:warmup,
@@ -237,20 +222,26 @@ int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format
 int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const char *value,
                            struct rt_error *err) RT_MUST_CHECK;
 
-/* 0 turns the default start off (-controller-default-start, REGTRACE_DEFAULT_START). On when not
- * called. */
-void ctl_builder_set_default_start(struct ctl_builder *builder, bool on);
-
-/* All that the options of a run say: the default start, `control` (named `control_name` in messages), the control file, then
- * what regions files and legacy options say. */
-int ctl_builder_add_options(struct ctl_builder *builder, const struct options *o,
-                            const char *control_name, struct rt_error *err) RT_MUST_CHECK;
-
 /* Checks what concerns all chains together (waitfor, uniform, capabilities), warns, makes the
  * config. The builder can be freed afterwards; the config is the caller's. `capabilities` NULL:
  * everything is available. */
 int ctl_builder_finish(struct ctl_builder *builder, const struct ctl_capabilities *capabilities,
                        struct ctl_config **config, struct rt_error *err) RT_MUST_CHECK;
+
+/* How the caller looks at what this machine can do. */
+struct ctl_machine {
+    /* Fills in why it cannot; `needed`: something is counted, so it is worth a process to find out. */
+    void (*look)(void *context, bool needed, struct ctl_capabilities *out);
+    /* Did the last look() find something that counts instructions? */
+    bool (*counts)(void *context);
+    void *context;
+};
+
+/* The chains that the options of a run make, checked. machine NULL: the language alone. 0 and *config, which is the caller's, or
+ * -errno with the text and *config NULL. */
+int ctl_config_of_options(const struct options *o, const struct ctl_machine *machine,
+                          ctl_warning_function *warn, void *warn_context,
+                          struct ctl_config **config, struct rt_error *err) RT_MUST_CHECK;
 
 /* Says in words what the chains will do (for --explain). In explain.c, which libregtrace.so does
  * not link. Returns 0 or -EIO if the stream has an error. */

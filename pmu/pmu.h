@@ -10,6 +10,7 @@
 #define REGTRACE_PMU_PMU_H
 
 #include "base/error.h"
+#include "base/options.h"
 #include "pmu/step.h"
 
 #include <limits.h>
@@ -294,5 +295,33 @@ RT_MUST_CHECK int pmu_counters_begin(struct pmu_counters *c, const struct pmu_co
 void pmu_counters_read(const struct pmu_counters *c, struct pmu_reading out[PMU_COUNTERS]);
 /* Also in the child of fork, where they still count the parent. */
 void pmu_counters_end(struct pmu_counters *c);
+
+/* --- what the options of a run ask for ------------------------------------------------------------------------
+ *
+ * Each function returns 0, or -errno with a text that is complete. Before main, or in tools. one_window: no chain, so the whole
+ * run is one window. */
+
+/* What counts instructions, and why not. Zero before pmu_wanted_choose(). */
+struct pmu_wanted {
+    const struct pmu_backend *backend; /* NULL: none */
+    const char *no_count;              /* why icount is not available; NULL: it is */
+    const char *no_exact;              /* likewise for the token exact */
+    struct rt_error why;
+};
+
+/* counter, needed: as pmu_choose() has them. */
+void pmu_wanted_choose(struct pmu_wanted *w, const char *counter, bool needed);
+/* Can a counting run (-count) count? Looks for a back end where none was chosen yet. */
+RT_MUST_CHECK int pmu_wanted_count(struct pmu_wanted *w, const struct options *o,
+                                   const char *counter, struct rt_error *e);
+RT_MUST_CHECK int pmu_wanted_sample(const struct options *o, bool one_window,
+                                    struct pmu_sample_spec *spec, struct rt_error *e);
+/* When values are captured: as asked for, else the best that this machine has (cycles as DCPI, the kernel's timer for events, a
+ * timer on CPU time). */
+RT_MUST_CHECK int pmu_wanted_values(const struct options *o, bool one_window,
+                                    struct pmu_sample_spec *spec, struct rt_error *e);
+RT_MUST_CHECK int pmu_wanted_counters(const struct options *o, const struct pmu_backend *backend,
+                                      const struct pmu_sample_spec *sampled,
+                                      struct pmu_counter_set *set, struct rt_error *e);
 
 #endif

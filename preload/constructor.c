@@ -175,23 +175,31 @@ static bool find_events_program(char path[PATH_MAX])
     return process_find_program("regtrace-events", path);
 }
 
-/* What this build has triggers for. The rest is refused with the reason, before main. needed: counting, as far as is known. */
-static const struct ctl_capabilities *capabilities(bool needed)
+static struct pmu_wanted counter;
+
+static void look_at_machine(void *context, bool needed, struct ctl_capabilities *out)
 {
-    static struct rt_error why;
-    static struct ctl_capabilities caps;
-    caps = ctl_capabilities_of_build();
-    if (pmu_choose(wanted_counter(), needed, &process.pmu, &why) != 0)
-        caps.unavailable_reason[CTL_ICOUNT] = why.text;
-    else if (process.pmu == NULL)
-        caps.unavailable_reason[CTL_ICOUNT] = "REGTRACE_PMU is none";
-    caps.exact_reason = pmu_exact_reason(process.pmu);
-    return &caps;
+    (void)context;
+    pmu_wanted_choose(&counter, wanted_counter(), needed);
+    out->unavailable_reason[CTL_ICOUNT] = counter.no_count;
+    out->exact_reason = counter.no_exact;
 }
 
-static bool counter_is_open(void)
+static bool machine_counts(void *context)
 {
-    return strcmp(process.options.text[OPT_pmu], "auto") == 0;
+    (void)context;
+    return counter.backend != NULL;
+}
+
+static int read_chains(struct rt_error *e)
+{
+    static const struct ctl_machine machine = {look_at_machine, machine_counts, NULL};
+    int rc =
+        ctl_config_of_options(&process.options, &machine, chain_warning, NULL, &process.config, e);
+    process.pmu = counter.backend;
+    if (rc == 0)
+        ctl_config_set_rank(process.config, (uint32_t)(process.id.rank > 0 ? process.id.rank : 0));
+    return rc;
 }
 
 /* PAPI is asked only where there is something to count: programs without pay nothing for it. */
@@ -199,27 +207,6 @@ static bool counts_for_sure(void)
 {
     return ctl_config_uses(process.config, CTL_ICOUNT) ||
            ctl_config_uses(process.config, CTL_UNIFORM) || process.options.number[OPT_count] != 0;
-}
-
-static int read_chains(struct rt_error *e)
-{
-    struct ctl_builder *b = ctl_builder_create(chain_warning, NULL);
-    if (b == NULL) {
-        rt_error_set(e, "no memory for the control chains");
-        return -ENOMEM;
-    }
-    int rc = ctl_builder_add_options(b, &process.options, "REGTRACE_CONTROL", e);
-    if (rc == 0) {
-        rc = ctl_builder_finish(b, capabilities(false), &process.config, e);
-        if (rc != 0 && process.pmu == NULL && counter_is_open())
-            rc = ctl_builder_finish(b, capabilities(true), &process.config, e);
-    }
-    ctl_builder_free(b);
-    if (rc == 0 && process.pmu != NULL && counter_is_open() && counts_for_sure())
-        (void)capabilities(true);
-    if (rc == 0)
-        ctl_config_set_rank(process.config, (uint32_t)(process.id.rank > 0 ? process.id.rank : 0));
-    return rc;
 }
 
 /* Some thread is or may be stepped by the trap flag: every thread is counted where a counter was chosen, alarm or not. */
@@ -233,20 +220,11 @@ static bool wants_steps(void)
     return process.pmu->steps;
 }
 
-/* A counting run that cannot count is refused, as an icount is. */
 static int check_count(struct rt_error *e)
 {
-    struct rt_error why = {{0}};
-    if (process.options.number[OPT_count] == 0 || process.pmu != NULL)
-        return 0;
-    const char *wanted = process.options.text[OPT_pmu];
-    if (pmu_choose(wanted, true, &process.pmu, &why) == 0) {
-        if (process.pmu != NULL)
-            return 0;
-        rt_error_set(&why, "REGTRACE_PMU is %s", wanted);
-    }
-    rt_error_set(e, "a counting run (REGTRACE_COUNT) is not possible: %s", why.text);
-    return -EINVAL;
+    int rc = pmu_wanted_count(&counter, &process.options, wanted_counter(), e);
+    process.pmu = counter.backend;
+    return rc;
 }
 
 static int make_automaton(struct rt_error *e)
@@ -306,7 +284,8 @@ static bool set_up(void)
         rc = counters_prepare(&e);
     if (rc == 0)
         rc = check_count(&e);
-    process.steps = wants_steps();
+    if (rc == 0) /* a refused chain leaves no configuration to look at */
+        process.steps = wants_steps();
     if (rc == 0)
         rc = probes_prepare(&e);
     if (rc == 0)
@@ -344,6 +323,11 @@ static void decide_folder(void)
                      here[0] != '\0' ? "/" : "", asked);
     if (n >= (int)sizeof process.wanted_dir)
         process.wanted_dir[0] = '\0';
+}
+
+bool process_is_one_window(void)
+{
+    return ctl_config_chain_count(process.config) == 0 && ctl_config_default_start(process.config);
 }
 
 bool process_is_idle(void)

@@ -26,16 +26,7 @@ static void map_own_code(void)
 
 int counters_prepare(struct rt_error *e)
 {
-    int rc = pmu_counters_parse(process.options.text[OPT_events], &set, e);
-    if (rc == 0)
-        rc = pmu_counters_probe(&set, process.pmu, sampling_spec(), e);
-    if (rc == 0 && set.count == 0 && process.options.number[OPT_events_mpi] != 0) {
-        rt_error_set(e, "REGTRACE_EVENTS_MPI (option -events-mpi) needs events to count: give "
-                        "REGTRACE_EVENTS (-events) too");
-        rc = -EINVAL;
-    }
-    if (rc != 0)
-        set.count = 0;
+    int rc = pmu_wanted_counters(&process.options, process.pmu, sampling_spec(), &set, e);
     if (set.count != 0)
         map_own_code();
     return rc;

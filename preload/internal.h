@@ -117,6 +117,7 @@ extern _Atomic uint32_t process_start_state;
 
 /* Nothing can ever be recorded but by our named calls: no chain, no default start. _now: nor was it asked by them. */
 bool process_is_idle(void);
+bool process_is_one_window(void); /* no chain: the whole run is recorded */
 bool process_is_idle_now(void);
 /* Something is about to be recorded after all: the process is idle no more. */
 void process_force(void);

@@ -7,6 +7,7 @@
 #include "preload/probes.h"
 #include "preload/sampling.h"
 
+#include "base/beside.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
@@ -103,7 +104,11 @@ static int make_stream(struct rt_error *e)
             break;
     }
     process.stream_path[0] = '\0';
-    rt_error_prefix(e, "no recording (REGTRACE_SHM names another memory file system)");
+    struct rt_error folder;
+    if (beside_streams(process.options.text[OPT_shm], &folder) != 0)
+        *e = folder; /* as regtrace run has it */
+    else
+        rt_error_prefix(e, "no recording (REGTRACE_SHM names another memory file system)");
     return rc;
 }
 

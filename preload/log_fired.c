@@ -21,7 +21,7 @@ int controller_log_prepare(struct rt_error *e)
     const char *path = process.options.text[OPT_controller_log];
     if (path[0] == '\0')
         return 0;
-    int rc = folder_check_file(path, process.options.text[OPT_dir], "REGTRACE_CONTROLLER_LOG", e);
+    int rc = folder_check_log(path, process.options.text[OPT_dir], e);
     if (rc != 0)
         return rc;
     bool whole = path[0] == '/' || getcwd(here, sizeof here) == NULL;

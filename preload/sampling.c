@@ -39,17 +39,7 @@ const struct pmu_sample_spec *sampling_spec(void)
 
 int sampling_prepare(struct rt_error *e)
 {
-    int rc = pmu_sample_parse(process.options.text[OPT_sample], &spec, e);
-    if (rc == 0)
-        rc = pmu_sample_probe(&spec,
-                              ctl_config_chain_count(process.config) == 0 &&
-                                  ctl_config_default_start(process.config),
-                              e);
-    if (rc != 0) {
-        spec.period = 0;
-        rt_error_prefix(e, "REGTRACE_SAMPLE (option -sample)");
-    }
-    return rc;
+    return pmu_wanted_sample(&process.options, process_is_one_window(), &spec, e);
 }
 
 static void make_sampler(struct preload_thread *pt, enum sample_kind kind, uint32_t kernel_tid)

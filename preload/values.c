@@ -42,6 +42,8 @@ int values_context(void)
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+extern char **environ;
+
 #define PERIOD_SPREAD 30u /* per mille to either side: DCPI has 60 to 64 thousand cycles */
 
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -66,28 +68,6 @@ static void read_context(void)
     for (int i = 0; i < 16; i++)
         if (strcmp(text, register_names[i]) == 0)
             context_wanted = i;
-}
-
-/* What was asked for; else the best that this machine has: cycles as DCPI, the kernel's timer for events, a timer on CPU time. */
-static int choose_spec(struct pmu_sample_spec *out, struct rt_error *e)
-{
-    static const char *const best[] = {"cycles:62000", "task-clock:1000000", "cpu:1ms"};
-    bool one_window =
-        ctl_config_chain_count(process.config) == 0 && ctl_config_default_start(process.config);
-    const char *asked = process.options.text[OPT_values_sample];
-    int rc = -EINVAL;
-    for (size_t i = 0; rc != 0 && i < sizeof best / sizeof *best; i++) {
-        const char *text = asked[0] != '\0' ? asked : best[i];
-        rc = pmu_sample_parse(text, out, e);
-        if (rc == 0)
-            rc = pmu_sample_probe(out, one_window, e);
-        if (asked[0] != '\0')
-            break;
-    }
-    if (rc != 0)
-        rt_error_prefix(e, "REGTRACE_VALUES_SAMPLE (option -values-sample)");
-    out->spread = PERIOD_SPREAD;
-    return rc;
 }
 
 static ptrdiff_t find_rseq(void)
@@ -116,7 +96,8 @@ int values_prepare(struct rt_error *e)
     if (process.options.text[OPT_values][0] == '\0')
         return 0;
     read_context();
-    int rc = choose_spec(&wanted, e);
+    int rc = pmu_wanted_values(&process.options, process_is_one_window(), &wanted, e);
+    wanted.spread = PERIOD_SPREAD;
     if (rc == 0 && process.steps) {
         rt_error_set(e, "values (REGTRACE_VALUES) and single steps (REGTRACE_PMU=step, exact "
                         "alarms) both need the trap flag: choose one of them");
@@ -124,7 +105,13 @@ int values_prepare(struct rt_error *e)
     }
     if (rc != 0)
         return rc;
-    if (begin(&why) != 0) {
+    rc = begin(&why);
+    /* Not in a traced program's child: it may have another folder, in which a relative path names nothing. */
+    if (rc == -EINVAL && identity_env(environ, "REGTRACE_PARENT") == NULL) {
+        *e = why;
+        return rc;
+    }
+    if (rc != 0) {
         char text[sizeof why.text + 64];
         (void)snprintf(text, sizeof text, "no values are captured: %s", why.text);
         process_warn(text);

@@ -81,26 +81,30 @@ static void take_reason(int said, struct rt_error *e)
     ssize_t n = said >= 0 ? pread(said, text, sizeof text - 1, 0) : 0;
     text[n > 0 ? n : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
-    rt_error_set(e, "%s", text[0] != '\0' ? text : "it has ended without a word");
+    rt_error_set(e, VALUES_REFUSED ": %s", text[0] != '\0' ? text : VALUES_CRASHED);
 }
 
 int values_ask_begin(const char *wanted, struct rt_error *e)
 {
     struct values_question nop = {.address = NOP_ADDRESS, .bytes = {NOP}, .count = 1};
     struct values_answer answer;
-    int rc = helper_find(&helper, "regtrace-vprofiler", e);
-    if (rc != 0)
-        return rc;
+    if (helper_find(&helper, "regtrace-vprofiler", e) != 0) {
+        rt_error_set(e, VALUES_MISSING);
+        return -EINVAL;
+    }
     arguments[2] = wanted;
     helper.arguments = arguments;
     int said = memfd_create("regtrace-vprofiler", MFD_CLOEXEC);
-    rc = start(said);
-    if (rc != 0)
+    int rc = start(said);
+    if (rc != 0) {
         rt_error_set(e, "%s cannot be started: %s", helper.program, strerror(-rc));
-    else if ((rc = exchange(&nop, &answer, BEGIN_MS)) == -EAGAIN)
+        rc = -EAGAIN;
+    } else if ((rc = exchange(&nop, &answer, BEGIN_MS)) == -EAGAIN) {
         rt_error_set(e, "%s does not answer", helper.program);
-    else if (rc != 0)
+    } else if (rc != 0) {
         take_reason(said, e);
+        rc = -EINVAL;
+    }
     if (said >= 0)
         (void)sys_call6(SYS_close, said, 0, 0, 0, 0, 0);
     if (rc != 0)

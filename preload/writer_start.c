@@ -92,25 +92,21 @@ static long writer_process(void *context)
     return apart_exec(fds, 4, l->program, l->arguments, l->environment);
 }
 
+static bool find_library(char path[PATH_MAX])
+{
+    Dl_info info;
+    return dladdr((const void *)&process_start_writer, &info) != 0 && info.dli_fname != NULL &&
+           realpath(info.dli_fname, path) != NULL;
+}
+
 bool process_find_program(const char *name, char path[PATH_MAX])
 {
     char library[PATH_MAX];
-    Dl_info info;
-    return dladdr((const void *)&process_start_writer, &info) != 0 && info.dli_fname != NULL &&
-           realpath(info.dli_fname, library) != NULL && beside_library(library, name, path);
-}
-
-static bool find_writer(char path[PATH_MAX])
-{
-    const char *asked = process.options.text[OPT_writer];
-    if (asked[0] == '\0')
-        return process_find_program("regtrace-writer", path);
-    (void)snprintf(path, PATH_MAX, "%s", asked);
-    return access(path, X_OK) == 0;
+    return find_library(library) && beside_library(library, name, path);
 }
 
 static char writer_path[PATH_MAX];
-static bool writer_found;
+static struct rt_error writer_missing; /* the text is empty where it is there */
 
 /* The writer's environment: the program's, without LD_PRELOAD. As of the start: later a handler may find the program
  * amid setenv(), which has freed the list that environ still points to. */
@@ -118,8 +114,12 @@ static char *writer_environment[ENVIRONMENT_MAX + 1];
 
 void process_find_writer(void)
 {
+    char library[PATH_MAX];
     apart_environment(environ, writer_environment, ENVIRONMENT_MAX);
-    writer_found = find_writer(writer_path);
+    if (!find_library(library))
+        (void)snprintf(library, sizeof library, "libregtrace.so");
+    if (beside_writer(library, process.options.text[OPT_writer], writer_path, &writer_missing) != 0)
+        writer_path[0] = '\0';
 }
 
 void writer_limits(char *text, size_t room)
@@ -141,11 +141,8 @@ bool process_start_writer(void)
     if (process.writer_started)
         return true;
     char dir[PATH_MAX], *path = writer_path;
-    if (!writer_found) {
-        log_detail(LOG_ERROR,
-                   "nothing is recorded: no writer program (REGTRACE_WRITER names it; make install "
-                   "puts it beside the library)",
-                   path);
+    if (path[0] == '\0') {
+        log_detail(LOG_ERROR, "nothing is recorded", writer_missing.text);
         return false;
     }
     (void)snprintf(dir, sizeof dir, "%s", process.dir);

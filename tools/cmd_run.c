@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace run`: check everything, give the program its environment, start it, end as it ended. */
+#include "base/beside.h"
 #include "controller/controller.h"
 #include "pmu/pmu.h"
 #include "tools/run.h"
@@ -162,15 +163,11 @@ static int check_streams(const struct run *r, struct rt_error *e)
 {
     const char *shm = r->options.text[OPT_shm];
     struct statvfs v;
-    if (statvfs(shm, &v) != 0 || access(shm, W_OK | X_OK) != 0) {
-        int rc = -errno;
-        rt_error_set(e,
-                     "the folder for streams %s (option -shm) cannot be used: %s; name a memory "
-                     "file system, for "
-                     "example -shm /tmp",
-                     shm, strerror(-rc));
+    int rc = beside_streams(shm, e);
+    if (rc != 0)
         return rc;
-    }
+    if (statvfs(shm, &v) != 0)
+        return 0;
     unsigned ranks = r->launcher != LAUNCHER_NONE ? launcher_ranks(r->count, r->words) : 1;
     uint64_t room = (uint64_t)v.f_bavail * v.f_frsize,
              need = r->options.number[OPT_buffer] * (ranks > 0 ? ranks : 1);
@@ -223,8 +220,7 @@ static int check_all(struct run *r, struct rt_error *e)
     if (rc == 0)
         rc = run_check_count(&r->options, e);
     if (rc == 0 && r->options.text[OPT_controller_log][0] != '\0')
-        rc = folder_check_file(r->options.text[OPT_controller_log], r->options.text[OPT_dir],
-                               "-controller-log", e);
+        rc = folder_check_log(r->options.text[OPT_controller_log], r->options.text[OPT_dir], e);
     if (rc == 0)
         rc = installed_library(r->library, e);
     if (rc == 0)

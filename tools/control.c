@@ -4,7 +4,6 @@
 #include "pmu/pmu.h"
 #include "tools/run.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define SAID_KEPT 16
@@ -33,72 +32,41 @@ bool run_has_said(const char *line)
     return false;
 }
 
-static const struct pmu_backend *chosen;
+static struct pmu_wanted counter;
 
-static const struct ctl_capabilities *build_capabilities(const struct options *o, bool needed)
+static void look_at_machine(void *context, bool needed, struct ctl_capabilities *out)
 {
-    static struct rt_error why;
-    static struct ctl_capabilities capabilities;
-    capabilities = ctl_capabilities_of_build();
-    if (pmu_choose(o->text[OPT_pmu], needed, &chosen, &why) != 0)
-        capabilities.unavailable_reason[CTL_ICOUNT] = why.text;
-    else if (chosen == NULL)
-        capabilities.unavailable_reason[CTL_ICOUNT] = "-pmu is none";
-    capabilities.exact_reason = pmu_exact_reason(chosen);
-    return &capabilities;
+    const struct options *o = context;
+    pmu_wanted_choose(&counter, o->text[OPT_pmu], needed);
+    out->unavailable_reason[CTL_ICOUNT] = counter.no_count;
+    out->exact_reason = counter.no_exact;
+}
+
+static bool machine_counts(void *context)
+{
+    (void)context;
+    return counter.backend != NULL;
 }
 
 int run_check_count(const struct options *o, struct rt_error *e)
 {
-    struct rt_error why = {{0}};
-    if (o->number[OPT_count] == 0)
-        return 0;
-    if (pmu_choose(o->text[OPT_pmu], true, &chosen, &why) == 0 && chosen != NULL)
-        return 0;
-    rt_error_set(e, "a counting run (-count) is not possible: %s",
-                 why.text[0] != '\0' ? why.text : "-pmu is none");
-    return -EINVAL;
+    return pmu_wanted_count(&counter, o, o->text[OPT_pmu], e);
 }
 
 int run_parse_chains(const struct options *o, bool only_language, bool quiet,
                      struct ctl_config **config, struct rt_error *e)
 {
-    struct ctl_builder *b = ctl_builder_create(quiet ? NULL : print_warning, NULL);
-    if (b == NULL) {
-        rt_error_set(e, "no memory for the control chains");
-        return -ENOMEM;
-    }
-    int rc = ctl_builder_add_options(b, o, "-control", e);
-    /* As the library does it: preload/constructor.c. */
-    bool choice = !only_language && strcmp(o->text[OPT_pmu], "auto") == 0;
-    if (rc == 0) {
-        rc = ctl_builder_finish(b, only_language ? NULL : build_capabilities(o, false), config, e);
-        if (rc != 0 && choice && chosen == NULL)
-            rc = ctl_builder_finish(b, build_capabilities(o, true), config, e);
-    }
-    ctl_builder_free(b);
-    if (rc == 0 && choice && chosen != NULL &&
-        (ctl_config_uses(*config, CTL_ICOUNT) || ctl_config_uses(*config, CTL_UNIFORM)))
-        (void)build_capabilities(o, true);
-    return rc;
+    const struct ctl_machine machine = {look_at_machine, machine_counts, (void *)(uintptr_t)o};
+    return ctl_config_of_options(o, only_language ? NULL : &machine, quiet ? NULL : print_warning,
+                                 NULL, config, e);
 }
 
 int run_check_counters(const struct options *o, bool one_window, struct rt_error *e)
 {
     struct pmu_sample_spec spec;
-    int rc = pmu_sample_parse(o->text[OPT_sample], &spec, e);
-    if (rc == 0)
-        rc = pmu_sample_probe(&spec, one_window, e);
-    if (rc != 0)
-        rt_error_prefix(e, "REGTRACE_SAMPLE (option -sample)");
     struct pmu_counter_set set;
-    if (rc == 0)
-        rc = pmu_counters_parse(o->text[OPT_events], &set, e);
-    if (rc == 0 && set.count == 0 && o->number[OPT_events_mpi] != 0) {
-        rt_error_set(e, "-events-mpi needs events to count: give -events too");
-        rc = -EINVAL;
-    }
-    return rc != 0 ? rc : pmu_counters_probe(&set, chosen, &spec, e);
+    int rc = pmu_wanted_sample(o, one_window, &spec, e);
+    return rc != 0 ? rc : pmu_wanted_counters(o, counter.backend, &spec, &set, e);
 }
 
 const char *run_event_codes(const struct identity *id)

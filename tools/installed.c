@@ -96,18 +96,9 @@ bool installed_events(char out[PATH_MAX])
 int installed_writer(char out[PATH_MAX], const char *library, const char *wanted,
                      struct rt_error *e)
 {
-    if (wanted != NULL && wanted[0] != '\0') {
-        if (access(wanted, X_OK) == 0 && realpath(wanted, out) != NULL)
-            return 0;
-        rt_error_set(e, "REGTRACE_WRITER (option -writer) names %s, which cannot be run: %s",
-                     wanted, strerror(errno));
-        return -ENOENT;
-    }
-    if (beside(library, "regtrace-writer", out))
-        return 0;
-    rt_error_set(e,
-                 "regtrace-writer was not found beside %s; install it in ../bin from there or name "
-                 "it with -writer",
-                 library);
-    return -ENOENT;
+    char path[PATH_MAX];
+    int rc = beside_writer(library, wanted != NULL ? wanted : "", path, e);
+    if (rc == 0 && realpath(path, out) == NULL)
+        (void)snprintf(out, PATH_MAX, "%s", path);
+    return rc;
 }

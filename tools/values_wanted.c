@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What -values asks for, looked at before the program starts. */
 #include "base/beside.h"
+#include "base/values.h"
 #include "pmu/pmu.h"
 #include "tools/run.h"
 
@@ -52,29 +53,22 @@ static int check_plugin(const char *program, const char *plugin, struct rt_error
         ;
     if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
-    rt_error_set(e, "-values: %s",
-                 line[0] != '\0' ? line : "regtrace-vprofiler cannot be started, or crashes");
+    rt_error_set(e, VALUES_REFUSED ": %s", line[0] != '\0' ? line : VALUES_CRASHED);
     return -EINVAL;
 }
 
 int run_check_values(const struct options *o, bool one_window, const char *library,
                      struct rt_error *e)
 {
-    const char *sample = o->text[OPT_values_sample];
     struct pmu_sample_spec spec;
     char program[PATH_MAX];
     if (o->text[OPT_values][0] == '\0')
         return 0;
-    int rc = sample[0] != '\0' ? pmu_sample_parse(sample, &spec, e) : 0;
-    if (rc == 0 && sample[0] != '\0')
-        rc = pmu_sample_probe(&spec, one_window, e);
-    if (rc != 0) {
-        rt_error_prefix(e, "REGTRACE_VALUES_SAMPLE (option -values-sample)");
+    int rc = pmu_wanted_values(o, one_window, &spec, e);
+    if (rc != 0)
         return rc;
-    }
     if (!beside_library(library, "regtrace-vprofiler", program)) {
-        rt_error_set(e, "-values needs regtrace-vprofiler, which is not installed: it is built on "
-                        "x86-64 where the disassembler Zydis is there (libzydis-dev)");
+        rt_error_set(e, VALUES_MISSING);
         return -ENOENT;
     }
     return check_plugin(program, o->text[OPT_values], e);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/controller.h"
+#include "controller/language.h"
 
 /* Warnings, one a line. */
 struct warnings {

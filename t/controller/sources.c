@@ -367,7 +367,7 @@ static void check_useless(void)
         struct ctl_config *config = NULL;
         struct ctl_builder *builder = ctl_builder_create(warnings_collect, &warnings);
         int status = options_read(&o, (char *const *)rows[i].variables, &err, NULL, NULL);
-        status |= ctl_builder_add_options(builder, &o, "REGTRACE_CONTROL", &err);
+        status |= ctl_builder_add_options(builder, &o, &err);
         status |= ctl_builder_finish(builder, NULL, &config, &err);
         bool right = rows[i].words == NULL
                          ? warnings.count == 0

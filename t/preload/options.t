@@ -140,7 +140,7 @@ like "$report" 'stop:interactive: nobody asked by regtrace ctl' 'one that nobody
 like "$report" 'precond:signal:URG: the signal did not come' 'and one whose signal did not come'
 traced nowhere REGTRACE_CONTROL='start:signal:USR1' REGTRACE_CONTROLLER_LOG="$T/no/such/fired" ./p
 is "$status $out" '2 ' 'a REGTRACE_CONTROLLER_LOG that cannot be written: the program is not started'
-like "$err" 'REGTRACE_CONTROLLER_LOG: .*/no/such/fired cannot be written: No such file or directory' 'with the reason'
+like "$err" 'REGTRACE_CONTROLLER_LOG .option -controller-log.: .*/no/such/fired cannot be written: No such file or directory' 'with the reason'
 traced nothing REGTRACE_CONTROL='start:signal:URG' REGTRACE_CONTROLLER_LOG="$T/unborn" ./p
 [ ! -e "$T/unborn" ]
 ok $? 'nothing fired: no file of it'

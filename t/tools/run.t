@@ -57,7 +57,7 @@ got=$("$REGTRACE" run -quiet -o rel -control-file chains -control stop:timeout:9
 like "$got" 'chains' 'a control file that is not there is refused'
 for bad in "$T/nowhere/log" "$T/" /dev/null/log; do
     run 30 "$REGTRACE" run -o "$T/refused" -controller-log "$bad" -control start:signal:USR1 -- touch "$T/started"
-    like "$status $err" "^2 .*-controller-log: $bad cannot be written: [A-Z]" "-controller-log $bad is refused"
+    like "$status $err" "^2 .*-controller-log\): $bad cannot be written: [A-Z]" "-controller-log $bad is refused"
 done
 [ ! -e "$T/started" ] && [ ! -e "$T/refused" ]
 ok $? 'before the program, and before its folder is made'

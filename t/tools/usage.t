@@ -41,7 +41,7 @@ wrong 'run: a wrong flag' 'option -mpi\) is "yes": 0 or 1' run -mpi yes -- "${ap
 wrong 'run: an empty value' 'has an empty value' run -compress= -- "${app[@]}"
 wrong 'run: a wrong chain' 'addres.*address' run -control start:addres:foo -- "${app[@]}"
 wrong 'run: a chain that this build cannot serve' 'icount is not available' run -pmu none -control start:icount:100 -- "${app[@]}"
-wrong 'run: a counting run without a counter' 'a counting run .-count. is not possible: -pmu is none' run -count -pmu none -- "${app[@]}"
+wrong 'run: a counting run without a counter' 'a counting run .REGTRACE_COUNT, option -count. is not possible: REGTRACE_PMU .option -pmu. is none' run -count -pmu none -- "${app[@]}"
 wrong 'run: a control file that is not there' 'nosuchfile' run -control-file nosuchfile -- "${app[@]}"
 wrong 'run: a program that is not in PATH' 'in no folder of PATH' run -- no-such-program-anywhere
 wrong 'run: a program that is not there' 'cannot be found' run -- ./no-such-program

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The chains of a run, from all its options. `regtrace run` and the library share it, so both refuse in the same words. */
+#include <errno.h>
+#include <string.h>
+
+#include "controller/language.h"
+
+/* Back ends that count are looked for in earnest only where something counts: it may cost a process. */
+static bool counts_for_sure(const struct ctl_config *config, const struct options *o)
+{
+    return ctl_config_uses(config, CTL_ICOUNT) || ctl_config_uses(config, CTL_UNIFORM) ||
+           o->number[OPT_count] != 0;
+}
+
+static int finish(struct ctl_builder *builder, const struct ctl_machine *machine, bool needed,
+                  struct ctl_config **config, struct rt_error *err)
+{
+    struct ctl_capabilities capabilities = ctl_capabilities_of_build();
+    if (machine == NULL)
+        return ctl_builder_finish(builder, NULL, config, err);
+    machine->look(machine->context, needed, &capabilities);
+    return ctl_builder_finish(builder, &capabilities, config, err);
+}
+
+int ctl_config_of_options(const struct options *o, const struct ctl_machine *machine,
+                          ctl_warning_function *warn, void *warn_context,
+                          struct ctl_config **config, struct rt_error *err)
+{
+    struct ctl_builder *builder = ctl_builder_create(warn, warn_context);
+    *config = NULL;
+    if (builder == NULL) {
+        rt_error_set(err, "no memory for the control chains");
+        return -ENOMEM;
+    }
+    bool open = machine != NULL && strcmp(o->text[OPT_pmu], "auto") == 0;
+    int rc = ctl_builder_add_options(builder, o, err);
+    if (rc == 0) {
+        rc = finish(builder, machine, false, config, err);
+        if (rc != 0 && open && !machine->counts(machine->context))
+            rc = finish(builder, machine, true, config, err);
+    }
+    ctl_builder_free(builder);
+    if (rc == 0 && open && machine->counts(machine->context) && counts_for_sure(*config, o)) {
+        struct ctl_capabilities unused = ctl_capabilities_of_build();
+        machine->look(machine->context, true, &unused);
+    }
+    return rc;
+}

@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What `regtrace run` refuses, the preloaded library refuses alone, before main and in the same words. What the program must not pay
+# for (no writer, no folder for streams) stands in the log in the same words.
+. "$(dirname "$0")/../lib.sh"
+cd "$T" || exit 99
+
+printf '#include <regtrace.h>\nint main(void) { regtrace_region_begin("r"); regtrace_region_end("r"); return 7; }\n' >p.c
+cc -I"$REGTRACE_SOURCE/share/include" -o p p.c || exit 99
+cat >app <<'END'
+#!/bin/bash
+echo >"$T/started"
+exec "$T/p"
+END
+chmod +x app
+export T
+printf 'start:icount:5\nstart:sginal:USR1\n' >"$T/chains"
+printf 'no plug-in\n' >"$T/plugin.so"
+ranks=; for ((i = 0; i < 300; i++)); do ranks+="start:pcontrol:level=$i;"; done
+
+# text: what stderr says, without who says it, and without the line that only the library has.
+text() { sed -e 's/^regtrace run: //' -e 's/^regtrace: //' -e '/^the program was not started/d' <<<"$1"; }
+
+# both OPTION VALUE...: the options of regtrace run, and the same as variables.
+both() {
+    local options=() variables=()
+    while [ $# -gt 0 ]; do
+        options+=("-$1")
+        [ "$1" = count ] || options+=("$2") # a switch
+        variables+=("REGTRACE_$(tr a-z- A-Z_ <<<"$1")=$2")
+        shift 2
+    done
+    rm -f "$T/started"
+    run 60 "$REGTRACE" run -o "$T/run" "${options[@]}" -- "$T/app"
+    by_run="$status $(text "$err")" printed=$out
+    run 60 env REGTRACE_DIR="$T/run" "${variables[@]}" LD_PRELOAD="$LIBREGTRACE" "$T/p"
+    by_library="$status $(text "$err")"
+}
+
+# refused NAME ERE OPTION VALUE...
+refused() {
+    local name=$1 pattern=$2
+    shift 2
+    both "$@"
+    is "$by_library" "$by_run" "$name: the same words and code by both"
+    like "$by_library" "^2 .*$pattern" "$name: refused with the reason"
+    [ ! -e "$T/started" ] && [ ! -e "$T/run" ] && [ -z "$out$printed" ]
+    ok $? "$name: the program has not run"
+}
+
+refused 'an unknown alarm' "unknown alarm type 'sginal'" control start:sginal:USR1
+refused 'a chain that waits for none' "waitfor of an unknown chain 'nosuch'" control start:timeout:5,waitfor:nosuch
+refused 'the same with steps' "waitfor of an unknown chain 'nosuch'" pmu step control start:timeout:5,waitfor:nosuch
+refused 'a circle with steps' 'the chain waits for itself' pmu step control start:timeout:5,name:a,waitfor:a
+refused 'two uniforms with steps' 'a second uniform' pmu step control 'uniform:100:10:2;uniform:50:10:2'
+refused 'too many alarms with steps' 'at most 256' pmu step control "$ranks"
+refused 'a wrong control file' "unknown alarm type 'sginal'" control-file "$T/chains"
+refused 'no control file' 'nosuchfile' control-file "$T/nosuchfile"
+refused 'icount without a counter' 'icount is not available: REGTRACE_PMU .option -pmu. is none' pmu none control start:icount:100
+refused 'a legacy option without a counter' 'icount is not available' pmu none skip 100
+refused 'a counting run without a counter' 'a counting run .* is not possible: REGTRACE_PMU .option -pmu. is none' pmu none count 1
+refused 'an unknown counter' 'REGTRACE_PMU .option -pmu. is "abacus"' pmu abacus
+refused 'samples of nothing' 'REGTRACE_SAMPLE .option -sample.' sample nosuch:10
+refused 'samples too often' 'REGTRACE_SAMPLE .option -sample.' sample cpu:1ns
+refused 'samples in gaps that cannot be' 'REGTRACE_SAMPLE .option -sample.' sample cpu:10ms:gaps
+refused 'an unknown event' 'nosuch' events nosuch
+refused 'too many events' 'REGTRACE_EVENTS|events' events page-faults,page-faults,page-faults,page-faults,page-faults,page-faults,page-faults,page-faults,page-faults
+refused 'events in MPI calls without events' 'REGTRACE_EVENTS_MPI .option -events-mpi. needs events' events-mpi 1
+refused 'a log that cannot be written' 'REGTRACE_CONTROLLER_LOG .option -controller-log.: .* cannot be written' control start:signal:USR1 controller-log "$T/no/such/log"
+refused 'no expression' 'no extended regular expression' exclude 'a('
+refused 'a wrong number' 'REGTRACE_COMPRESS .option -compress. is "10"' compress 10
+refused 'a wrong choice' 'REGTRACE_FULL .option -full. is "often"' full often
+refused 'a wrong flag' '0 or 1' mpi yes
+if [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ]; then
+    refused 'values at no moment' 'REGTRACE_VALUES_SAMPLE .option -values-sample.' values vp-addr values-sample nosuch:1
+    refused 'no plug-in of values' 'REGTRACE_VALUES .option -values.: ' values "$T/nosuch.so"
+    refused 'a plug-in that is none' 'REGTRACE_VALUES .option -values.: ' values "$T/plugin.so"
+else
+    skip 'plug-ins of values' 'built without Zydis'
+fi
+
+# What ends the recording alone.
+for missing in "writer $T/nosuch-writer" "shm $T/nosuch-shm"; do
+    # shellcheck disable=SC2086  # option and value
+    both $missing
+    like "$by_run" '^2 .*cannot be (run|used)' "${missing%% *}: refused by regtrace run"
+    [ ! -e "$T/started" ]
+    ok $? "${missing%% *}: which has not started the program"
+    is "$by_library" '7 ' "${missing%% *}: the program runs with the library alone"
+    is "$(sed 's/.*error: nothing is recorded[^:]*: //' "$T/run/regtrace.log" 2>/dev/null)" "${by_run#2 }" "${missing%% *}: the log has the same words"
+    rm -rf "$T/run"
+done
+done_testing
