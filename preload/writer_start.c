@@ -221,6 +221,8 @@ void process_wait_for_writer(void)
     uint64_t limit = clock_monotonic_ns() + process.options.number[OPT_exit_wait] * 1000000000u;
     long nap = 200000;
     while (clock_monotonic_ns() < limit) {
+        bool alive =
+            writer_is_alive(); /* before its state: that of one that has ended is its last */
         uint32_t w = atomic_load(&h->writer_state);
         if (w == WRITER_CLOSED)
             return;
@@ -230,8 +232,8 @@ void process_wait_for_writer(void)
                                     "either: is the disk full?");
             return;
         }
-        if (!writer_is_alive()) {
-            report_dead_writer(atomic_load(&h->writer_state));
+        if (!alive) {
+            report_dead_writer(w);
             return;
         }
         recorder_wake_writer();

@@ -201,7 +201,7 @@ static void make_map(struct rt_rank *r)
     r->map = clock_map_make(&a, &b, r->raw.nominal_ns_per_tick);
 }
 
-int rt_rank_open_file(struct rt_rank **rank, const char *path, struct rt_error *e)
+static int open_once(struct rt_rank **rank, const char *path, struct rt_error *e)
 {
     *rank = NULL;
     struct rt_rank *r = calloc(1, sizeof *r);
@@ -226,6 +226,16 @@ int rt_rank_open_file(struct rt_rank **rank, const char *path, struct rt_error *
     make_map(r);
     *rank = r;
     return 0;
+}
+
+int rt_rank_open_file(struct rt_rank **rank, const char *path, struct rt_error *e)
+{
+    int rc = open_once(rank, path, e);
+    if (rc != 0 || (*rank)->info.state != RT_FILE_ABANDONED)
+        return rc;
+    /* Its writer may have closed the file and ended since it was read. What the file says now, it says for good. */
+    rt_rank_close(*rank);
+    return open_once(rank, path, e);
 }
 
 void rt_rank_release(struct rt_rank *r)

@@ -237,12 +237,14 @@ static bool image_was_replaced(const struct session *s)
 
 static enum ending ending_now(const struct session *s)
 {
+    bool gone =
+        owner_is_gone(&s->owner); /* before its state: that of one that is gone is its last */
     uint32_t state = atomic_load(&header(s)->state);
     if (state == STREAM_FINISHED)
         return ENDING_FINISHED;
     if (state == STREAM_EMPTY)
         return ENDING_EMPTY;
-    if (owner_is_gone(&s->owner))
+    if (gone)
         return state == STREAM_EXECED ? ENDING_EXEC : ENDING_KILLED;
     if (state == STREAM_EXECED && image_was_replaced(s))
         return ENDING_EXEC;
