@@ -4,6 +4,7 @@
 #include "writer/writer.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 struct tally {
     unsigned done, live, failed, incomplete, damaged, missing;
@@ -56,6 +57,23 @@ static void print_one(void *context, const struct rt_recovered *r)
     }
 }
 
+static void print_nothing(const char *dir)
+{
+    struct rt_run *run;
+    const char *shm = getenv("REGTRACE_SHM");
+    bool named = shm != NULL && shm[0] != '\0';
+    if (rt_run_open(&run, dir, &(struct rt_error){{0}}) == 0) {
+        rt_run_close(run);
+        (void)printf("nothing to recover in %s: every file is closed, and readable to its end\n",
+                     dir);
+        return;
+    }
+    (void)printf("nothing was found of %s: it has no file, and no stream of it is in /dev/shm%s%s. "
+                 "If it recorded something, its streams are on another node (run recover there), "
+                 "in another folder (name it in REGTRACE_SHM), or gone with a reboot\n",
+                 dir, named ? " or " : "", named ? shm : "");
+}
+
 static int recover_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_recover, .count = argc, .words = argv, .next = 1};
@@ -72,8 +90,7 @@ static int recover_main(int argc, char **argv)
     if (rc != 0 && e.text[0] != '\0')
         message_error("recover", "%s", e.text);
     if (rc == 0 && t.done + t.live + t.missing == 0)
-        (void)printf("nothing to recover in %s: every file is closed, and readable to its end\n",
-                     dir);
+        print_nothing(dir);
     return output_finish("recover", rc != 0 || t.failed > 0 ? TOOL_FAILURE : TOOL_OK);
 }
 
@@ -89,7 +106,10 @@ const struct command command_recover = {
         "and puts a complete file in its place; the old one stays until then. Then "
         "regtrace.h5 is built anew. Files "
         "of living writers and closed ones are left alone; closed ones are read as a whole, "
-        "and named if they are damaged: then only a copy of them helps. Streams do not survive a "
+        "and named if they are damaged: then only a copy of them helps. Streams are looked for "
+        "in /dev/shm, in the folder that REGTRACE_SHM names, and where other processes of the run "
+        "have theirs; what a process recorded whose writer was killed while it started is found "
+        "there too. They do not survive a "
         "reboot of their node and are "
         "to be drained on the node that they are on; what is missing is said. Run this "
         "instead of h5clear, "

@@ -473,21 +473,13 @@ int claim_each(const char *dir, void (*visit)(void *context, const struct claim 
     return 0;
 }
 
-int claim_writer_lives(const struct claim *c, const char *host, const char *boot_id)
+int claim_reload(struct claim *c)
 {
-    if (strcmp(c->boot_id, boot_id) != 0)
-        return strcmp(c->host, host) == 0 ? 0 : -1; /* rebooted, or another node */
-    uint64_t start = identity_start_time(c->writer_pid);
-    return start != 0 && start == c->writer_start_time;
-}
-
-void claim_this_host(char host[65], char boot_id[40])
-{
-    host[0] = '\0';
-    if (gethostname(host, 65) != 0)
-        (void)snprintf(host, 65, "unknown");
-    host[64] = '\0';
-    if (read_text("/proc/sys/kernel/random/boot_id", boot_id, 40) != 0)
-        boot_id[0] = '\0';
-    boot_id[strcspn(boot_id, "\n")] = '\0';
+    struct claim now = {.rank = -1, .size = -1};
+    memcpy(now.dir, c->dir, sizeof now.dir);
+    memcpy(now.key, c->key, sizeof now.key);
+    int rc = get_entry(&now);
+    if (rc == 0)
+        *c = now;
+    return rc;
 }

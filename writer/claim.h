@@ -78,6 +78,9 @@ void claim_withdraw(struct claim *c);
 RT_MUST_CHECK int claim_each(const char *dir, void (*visit)(void *context, const struct claim *c),
                              void *context);
 
+/* Read the entry again, whose writer may have written it since. 0 or -errno (-ENOENT: withdrawn); *c stays as it is then. */
+RT_MUST_CHECK int claim_reload(struct claim *c);
+
 /* Is the writer that made this entry alive? 1 yes, 0 no, -1 unknown: another host. The others: of this host. */
 int claim_writer_lives(const struct claim *c, const char *host, const char *boot_id);
 

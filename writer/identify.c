@@ -55,6 +55,22 @@ void identify_stream(struct stream_facts *f, const struct drain *d)
     find_path(f, d->stream->fd);
 }
 
+void identify_claim(struct claim *c, const struct stream_facts *f, const struct stream *s,
+                    const char *dir)
+{
+    struct stream_header *h = s->header;
+    *c = (struct claim){.rank = atomic_load(&h->rank),
+                        .size = atomic_load(&h->size),
+                        .pid = h->pid,
+                        .pid_start_time = h->pid_start_time,
+                        .mpi = atomic_load(&h->mpi_state) != 0,
+                        .child = (h->flags & STREAM_FLAG_CHILD) != 0};
+    claim_this_host(c->host, c->boot_id);
+    memcpy(c->program, f->program, sizeof c->program);
+    memcpy(c->stream, f->stream_path, sizeof c->stream);
+    (void)snprintf(c->dir, sizeof c->dir, "%s", dir);
+}
+
 void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,
                    const struct stream *s)
 {

@@ -3,6 +3,7 @@
 #ifndef REGTRACE_WRITER_IDENTIFY_H
 #define REGTRACE_WRITER_IDENTIFY_H
 
+#include "writer/claim.h"
 #include "writer/drain.h"
 
 #include <limits.h>
@@ -18,6 +19,10 @@ struct stream_facts {
 
 /* Read the metadata and the name behind the stream's descriptor. */
 void identify_stream(struct stream_facts *f, const struct drain *d);
+
+/* The entry of the process whose stream that is, on this host, in the run's folder `dir`: no file, no writer, CLAIM_WAITING. */
+void identify_claim(struct claim *c, const struct stream_facts *f, const struct stream *s,
+                    const char *dir);
 
 /* The attributes as of now; texts point into *f. The writer is this process. */
 void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,

@@ -7,6 +7,7 @@
 #include "writer/old_threads.h"
 #include "writer/old_values.h"
 #include "writer/reader.h"
+#include "writer/recover_list.h"
 #include "writer/verify.h"
 
 #include "base/identity.h"
@@ -27,9 +28,7 @@ struct recovery {
     const char *dir;
     const struct rt_recover_listener *listener;
     char host[65], boot_id[40];
-    struct claim *claims;
-    size_t claim_count, claim_room;
-    int rc;
+    struct recover_list list;
 };
 
 /* One abandoned process: its old file, its stream, or both. */
@@ -46,22 +45,6 @@ struct patient {
     struct rt_recovered *result;
     const struct rt_recover_listener *listener;
 };
-
-static void collect(void *context, const struct claim *c)
-{
-    struct recovery *r = context;
-    if (r->claim_count == r->claim_room) {
-        size_t room = 2 * r->claim_room + 64;
-        struct claim *grown = realloc(r->claims, room * sizeof *grown);
-        if (grown == NULL) {
-            r->rc = -ENOMEM;
-            return;
-        }
-        r->claims = grown;
-        r->claim_room = room;
-    }
-    r->claims[r->claim_count++] = *c;
-}
 
 /* The stream belongs to that very process of this boot, and nobody drains it. */
 static bool open_stream(struct patient *p, const char *path, struct rt_error *e)
@@ -410,18 +393,18 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
 }
 
 /* Is there something to do for this entry? */
-static bool needs_recovery(const struct recovery *r, const struct claim *c,
-                           struct rt_recovered *result)
+static bool needs_recovery(const struct recovery *r, struct claim *c, struct rt_recovered *result)
 {
+    int lives = claim_writer_lives(c, r->host, r->boot_id);
+    /* It may have closed its file since the entry was read; what a dead one's entry says now, it says for good. */
+    if (lives == 0 && claim_reload(c) == -ENOENT)
+        return false; /* nothing was recorded */
     (void)snprintf(result->file, sizeof result->file, "%s", c->file);
     if (c->state == CLAIM_CLOSED || c->state == CLAIM_RECOVERED) {
         verify_file(r->dir, c->file, c, r->listener, result);
         return false;
     }
-    if (c->state == CLAIM_FAILED)
-        return true;
-    int lives = claim_writer_lives(c, r->host, r->boot_id);
-    if (lives == 0)
+    if (c->state == CLAIM_FAILED || lives == 0)
         return true;
     result->result = RT_RECOVER_LIVE;
     if (lives < 0)
@@ -431,30 +414,12 @@ static bool needs_recovery(const struct recovery *r, const struct claim *c,
     return false;
 }
 
-/* Copied files may have come without .regtrace/: then there is nobody to ask, and files are only looked at. */
-static int collect_claims(struct recovery *r, struct rt_error *e)
+static void tell_alive(const struct recovery *r, uint32_t pid)
 {
-    struct stat st;
-    struct rt_run *run;
-    int rc = stat(r->dir, &st) != 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
-    if (rc != 0) {
-        rt_error_set(e, "cannot read \"%s\": %s%s", r->dir, strerror(-rc),
-                     rc == -ENOTDIR ? "; name the folder of the run" : "");
-        return rc;
-    }
-    rc = claim_each(r->dir, collect, r);
-    rc = rc != 0 ? rc : r->rc;
-    if (rc == -ENOENT && rt_run_open(&run, r->dir, &(struct rt_error){{0}}) == 0) {
-        rt_run_close(run);
-        return 0;
-    }
-    if (rc == -ENOENT)
-        rt_error_set(
-            e, "%s is not the folder of a run: it has neither a .regtrace folder nor rank files",
-            r->dir);
-    else if (rc != 0)
-        rt_error_set(e, "cannot read %s/.regtrace: %s", r->dir, strerror(-rc));
-    return rc;
+    struct rt_recovered result = {.result = RT_RECOVER_LIVE};
+    (void)snprintf(result.file, sizeof result.file, "process %" PRIu32 ", without a file yet", pid);
+    if (r->listener->report != NULL)
+        r->listener->report(r->listener->context, &result);
 }
 
 int rt_recover_dir(const char *dir, const struct rt_recover_listener *listener, struct rt_error *e)
@@ -462,26 +427,33 @@ int rt_recover_dir(const char *dir, const struct rt_recover_listener *listener, 
     struct recovery r = {.dir = dir, .listener = listener};
     claim_this_host(r.host, r.boot_id);
     schema_quiet_hdf5();
-    int rc = collect_claims(&r, e);
+    int rc = recover_list_make(&r.list, dir, e);
     if (rc != 0) {
-        free(r.claims);
+        recover_list_free(&r.list);
         return rc;
     }
     bool failed = false;
-    for (size_t i = 0; i < r.claim_count; i++) {
+    for (size_t i = 0; i < r.list.alive_count; i++)
+        tell_alive(&r, r.list.alive[i]);
+    for (size_t i = 0; i < r.list.count; i++) {
+        struct claim *c = &r.list.claims[i];
         struct rt_recovered result = {.result = RT_RECOVER_DONE};
-        if (needs_recovery(&r, &r.claims[i], &result)) {
-            leftover_remove(dir, r.claims[i].pid, strcmp(r.claims[i].host, r.host) == 0);
-            if (!recover_one(&r, &r.claims[i], &result))
+        if (needs_recovery(&r, c, &result)) {
+            leftover_remove(dir, c->pid, strcmp(c->host, r.host) == 0);
+            if (!recover_one(&r, c, &result))
                 continue;
-        } else if (result.result == RT_RECOVER_DONE || r.claims[i].file[0] == '\0')
-            continue; /* complete, or a living process that has recorded nothing yet */
+        } else if (result.result == RT_RECOVER_DONE)
+            continue; /* complete */
+        else if (c->file[0] == '\0') {
+            tell_alive(&r, c->pid);
+            continue;
+        }
         failed |= result.result == RT_RECOVER_FAILED || result.result == RT_RECOVER_DAMAGED;
         if (listener->report != NULL)
             listener->report(listener->context, &result);
     }
-    failed |= verify_others(dir, r.claims, r.claim_count, listener);
-    free(r.claims);
+    failed |= verify_others(dir, r.list.claims, r.list.count, listener);
+    recover_list_free(&r.list);
     rc = rt_index_build(dir, e);
     if (rc == -ENOENT && !failed)
         rc = 0; /* nothing was recorded at all */

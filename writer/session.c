@@ -393,19 +393,9 @@ static int end_session(struct session *s, enum ending ending)
 static void prepare_claim(struct session *s)
 {
     struct claim *c = &s->claim;
-    struct stream_header *h = header(s);
-    *c = (struct claim){.rank = atomic_load(&h->rank),
-                        .size = atomic_load(&h->size),
-                        .pid = h->pid,
-                        .pid_start_time = h->pid_start_time,
-                        .writer_pid = (uint32_t)getpid(),
-                        .writer_start_time = identity_start_time((uint32_t)getpid()),
-                        .mpi = atomic_load(&h->mpi_state) != 0,
-                        .child = (h->flags & STREAM_FLAG_CHILD) != 0};
-    claim_this_host(c->host, c->boot_id);
-    memcpy(c->program, s->facts.program, sizeof c->program);
-    memcpy(c->stream, s->facts.stream_path, sizeof c->stream);
-    (void)snprintf(c->dir, sizeof c->dir, "%s", s->dir);
+    identify_claim(c, &s->facts, &s->stream, s->dir);
+    c->writer_pid = (uint32_t)getpid();
+    c->writer_start_time = identity_start_time(c->writer_pid);
 }
 
 static void log_warning(void *context, const char *key, const char *value)

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A process and its writer are killed while the writer starts: recover finds the stream, and says another thing where one lives.
+. "$(dirname "$0")/../lib.sh"
+cd "$T" || exit 99
+
+cat >p.c <<'END'
+#include <regtrace.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 25; i++) {
+        regtrace_region_begin("r");
+        regtrace_region_end("r");
+    }
+    puts("recorded");
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o p p.c || exit 99
+# A writer that starts for as long as the test wants. It says who it is and waits for a child, which has the stream open too.
+mkfifo never
+cat >writer <<END
+#!/bin/bash
+echo \$\$ >"$T/writer.pid.tmp"
+mv "$T/writer.pid.tmp" "$T/writer.pid"
+cat "$T/never"
+exec "$REGTRACE_WRITER_PROGRAM" "\$@"
+END
+chmod +x writer
+
+# begin DIR [VAR=VALUE]...: a process that has recorded, and its writer that has not begun.
+begin() {
+    rm -f writer.pid said
+    env "${@:2}" REGTRACE_WRITER="$T/writer" REGTRACE_DIR="$T/$1" LD_PRELOAD="$LIBREGTRACE" ./p >said &
+    program=$!
+    kill_at_end $program
+    wait_for 60 test -s said -a -s writer.pid
+    writer=$(cat writer.pid)
+    kill_at_end "$writer"
+}
+# end: the process, which its writer would notice, then that; both are gone.
+end() {
+    kill -STOP "$writer"
+    kill -KILL $program "$writer"
+    wait $program 2>/dev/null
+    wait_for 60 gone "$writer"
+    # Its child lives on, and is no writer.
+}
+gone() { ! grep -q '^State:[[:space:]]*[^ZX]' "/proc/$1/status" 2>/dev/null; }
+
+begin run
+run 60 "$REGTRACE" recover run
+is "$status $out" "0 process $program, without a file yet: left alone, its writer is alive" 'a writer that starts is left alone, and said to be alive'
+end
+like "$(ls "$REGTRACE_SHM")" '^regtrace-' 'both killed: the stream stays'
+run 60 "$REGTRACE" recover run
+is "$status" 0 'recover ends well' || diag "$err"
+like "$out" '^rank-00000\.h5: recovered, 0 events from the file and [1-9][0-9]* from the stream$' 'it finds the stream'
+is "$("$REGTRACE" dump run | grep -c 'region begins.*"r"')" 25 'with every event'
+is "$(ls "$REGTRACE_SHM")" '' 'nothing stays in memory'
+ok_run 'the file is whole' "$REGTRACE" check run
+run 60 "$REGTRACE" recover run
+like "$out" 'nothing to recover in run: every file is closed' 'a second time there is nothing to do'
+
+# Streams in a folder that recover does not know.
+mkdir "$T/shm"
+begin elsewhere REGTRACE_SHM="$T/shm"
+end
+run 60 "$REGTRACE" recover elsewhere
+is "$status" 0 'streams elsewhere: recover ends'
+like "$out" 'nothing was found of elsewhere: .*REGTRACE_SHM' 'and says what it has not found, and what may help'
+run 60 env REGTRACE_SHM="$T/shm" "$REGTRACE" recover elsewhere
+like "$out" 'rank-00000.h5: recovered' 'which does'
+is "$(ls "$T/shm")" '' 'nothing stays there either'
+
+# The stream of another run is not this one's.
+begin one
+end
+mkdir -p other/.regtrace
+run 60 "$REGTRACE" recover other
+like "$out" 'nothing was found of other' 'what is of another run is left alone'
+like "$(ls "$REGTRACE_SHM")" '^regtrace-' 'and stays'
+run 60 "$REGTRACE" recover one
+like "$out" 'rank-00000.h5: recovered' 'until its own is recovered'
+: >never & # the children of the writers end
+wait
+done_testing
