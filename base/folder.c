@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The folder of a run: made once per job, by whichever process comes first, atomically. */
 #include "base/identity.h"
+#include "base/sys.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define JOB_FILE "/.regtrace/job"
@@ -35,41 +41,106 @@ static enum folder_state folder_look(const char *path, const char *job)
     return strcmp(found, job) == 0 ? FOLDER_OURS : FOLDER_OTHER;
 }
 
+bool identity_folder_is_of(const char *path, const char *job)
+{
+    return folder_look(path, job) == FOLDER_OURS;
+}
+
+#define MAKING ".tmp-" /* NAME.tmp-HOST-PID: a folder that is being made */
+
+/* Of a folder that was not renamed: all that we put into it. */
+static void remove_temporary(const char *temporary)
+{
+    char name[2 * PATH_MAX + 64];
+    (void)snprintf(name, sizeof name, "%s" JOB_FILE, temporary);
+    (void)unlink(name);
+    (void)snprintf(name, sizeof name, "%s/.regtrace", temporary);
+    (void)rmdir(name);
+    (void)rmdir(temporary);
+}
+
+static int write_job_file(const char *temporary, const struct identity *id, bool kept)
+{
+    char name[PATH_MAX + 128], line[160];
+    (void)snprintf(name, sizeof name, "%s/.regtrace", temporary);
+    if (mkdir(name, 0777) != 0)
+        return -errno;
+    (void)snprintf(name, sizeof name, "%s" JOB_FILE, temporary);
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    int n = snprintf(line, sizeof line, "%s\n%s", id->job, kept ? KEPT : ""), rc = 0;
+    if (write(fd, line, (size_t)n) != n)
+        rc = errno != 0 ? -errno : -EIO;
+    (void)close(fd);
+    return rc;
+}
+
 /* A folder under a temporary name with the job file inside, then renamed: whoever sees the final name sees
  * the job file. rename() on a non-empty folder fails, on an empty one it replaces it: a folder that the
  * user made beforehand is used. */
 static int folder_create(const char *path, const struct identity *id)
 {
-    char temporary[PATH_MAX + 64], name[PATH_MAX + 128];
+    char temporary[PATH_MAX + 64];
     struct stat st;
     bool kept = stat(path, &st) == 0;
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp-%s-%u", path, id->host, id->pid);
-    if (mkdir(temporary, 0777) != 0)
-        return -errno;
-    int rc = 0;
-    (void)snprintf(name, sizeof name, "%s/.regtrace", temporary);
-    if (mkdir(name, 0777) != 0)
-        rc = -errno;
-    (void)snprintf(name, sizeof name, "%s" JOB_FILE, temporary);
-    int fd = rc == 0 ? open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
-    if (rc == 0 && fd < 0)
-        rc = -errno;
-    if (fd >= 0) {
-        char line[160];
-        int n = snprintf(line, sizeof line, "%s\n%s", id->job, kept ? KEPT : "");
-        if (write(fd, line, (size_t)n) != n)
-            rc = errno != 0 ? -errno : -EIO;
-        (void)close(fd);
+    (void)snprintf(temporary, sizeof temporary, "%s" MAKING "%s-%u", path, id->host, id->pid);
+    int rc = mkdir(temporary, 0777) != 0 ? -errno : 0;
+    if (rc == -EEXIST) { /* a process that had this pid before was killed here */
+        remove_temporary(temporary);
+        rc = mkdir(temporary, 0777) != 0 ? -errno : 0;
     }
+    if (rc != 0)
+        return rc;
+    rc = write_job_file(temporary, id, kept);
     if (rc == 0 && rename(temporary, path) != 0)
         rc = -errno;
-    if (rc != 0) {
-        (void)unlink(name);
-        (void)snprintf(name, sizeof name, "%s/.regtrace", temporary);
-        (void)rmdir(name);
-        (void)rmdir(temporary);
-    }
+    if (rc != 0)
+        remove_temporary(temporary);
     return rc;
+}
+
+/* A process of this host that was killed while it made a folder beside this one. */
+static bool is_stale(const char *parent, const char *name, const struct identity *id)
+{
+    enum {
+        OLD_S = 60
+    }; /* another container may have this host's name, and processes that we do not see */
+    char path[2 * PATH_MAX];
+    struct stat st;
+    const char *tail = strstr(name, MAKING), *dash = strrchr(name, '-');
+    size_t host = strlen(id->host);
+    if (tail == NULL || strncmp(tail + sizeof MAKING - 1, id->host, host) != 0 ||
+        tail + sizeof MAKING - 1 + host != dash)
+        return false;
+    long pid = strtol(dash + 1, NULL, 10);
+    (void)snprintf(path, sizeof path, "%s/%s", parent, name);
+    return pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH && lstat(path, &st) == 0 &&
+           S_ISDIR(st.st_mode) && st.st_uid == id->uid && time(NULL) - st.st_mtime > OLD_S;
+}
+
+/* Removes what such processes left of folders with the name that was asked for, and its numbers. By system calls: opendir() allocates,
+ * and the traced program may be anywhere. */
+static void remove_stale(const char *base, const struct identity *id)
+{
+    char parent[PATH_MAX], path[2 * PATH_MAX], buffer[4096] __attribute__((aligned(16)));
+    const char *slash = strrchr(base, '/');
+    size_t n = strlen(slash + 1);
+    (void)snprintf(parent, sizeof parent, "%.*s", slash == base ? 1 : (int)(slash - base), base);
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long got;
+    while (fd >= 0 &&
+           (got = sys_call6(SYS_getdents64, fd, (long)buffer, sizeof buffer, 0, 0, 0)) > 0)
+        for (long at = 0; at < got;) {
+            const struct dirent64 *d = (const void *)(buffer + at);
+            at += d->d_reclen;
+            if (strncmp(d->d_name, slash + 1, n) != 0 || !is_stale(parent, d->d_name, id))
+                continue;
+            (void)snprintf(path, sizeof path, "%s/%s", parent, d->d_name);
+            remove_temporary(path);
+        }
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 static int absolute(const char *name, char out[PATH_MAX], struct rt_error *e)
@@ -127,8 +198,10 @@ int identity_make_folder(const struct identity *id, const char *wanted, char *ou
             if (state == FOLDER_OURS)
                 return 0;
             rc = state == FOLDER_NOT_ONE ? -ENOTDIR : folder_create(out, id);
-            if (rc == 0)
+            if (rc == 0) {
+                remove_stale(base, id);
                 return 0;
+            }
             if (rc != -ENOTEMPTY && rc != -EEXIST)
                 return report(out, rc, e);
             if (folder_look(out, id->job) == FOLDER_OTHER)

@@ -14,6 +14,8 @@ struct identity {
     int32_t local_rank, local_size; /* on this node; -1 unknown */
     bool launched;                  /* some launcher's variables are there */
     const char *rank_variable;      /* which one gave the rank, NULL = none */
+    uint32_t
+        world; /* 1: the job's first MPI world; more: which one MPI_Comm_spawn made (Open MPI); 0 unknown */
     uint32_t pid, parent_pid, uid;
     uint64_t pid_start_time; /* clock ticks since boot, field 22 of /proc/PID/stat */
     char host[65];
@@ -63,6 +65,9 @@ RT_MUST_CHECK int folder_check_log(const char *path, const char *run, struct rt_
  * path goes to out[PATH_MAX]. -errno with the reason: read-only folder, no permission, name in use by a file. */
 RT_MUST_CHECK int identity_make_folder(const struct identity *id, const char *wanted, char *out,
                                        struct rt_error *e);
+
+/* Has the folder been made for this job? */
+bool identity_folder_is_of(const char *path, const char *job);
 
 /* getenv over an envp. NULL if not there. */
 const char *identity_env(char *const *envp, const char *name);

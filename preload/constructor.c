@@ -36,79 +36,13 @@ __attribute__((weak)) int signals_install(void)
     return -ENOSYS;
 }
 
-/* Programs that mpirun -x LD_PRELOAD reaches on the way to the application. */
-static bool is_plumbing(const char *name)
-{
-    static const char *const names[] = {"sh",
-                                        "bash",
-                                        "dash",
-                                        "zsh",
-                                        "ksh",
-                                        "csh",
-                                        "tcsh",
-                                        "fish",
-                                        "busybox",
-                                        "env",
-                                        "nice",
-                                        "nohup",
-                                        "numactl",
-                                        "taskset",
-                                        "time",
-                                        "timeout",
-                                        "setsid",
-                                        "stdbuf",
-                                        "chrt",
-                                        "ionice",
-                                        "xargs",
-                                        "ssh",
-                                        "rsh",
-                                        "srun",
-                                        "sbatch",
-                                        "salloc",
-                                        "slurmstepd",
-                                        "mpirun",
-                                        "mpiexec",
-                                        "mpirun.openmpi",
-                                        "mpiexec.openmpi",
-                                        "mpirun.mpich",
-                                        "mpiexec.mpich",
-                                        "mpiexec.hydra",
-                                        "hydra_pmi_proxy",
-                                        "hydra_bstrap_proxy",
-                                        "orterun",
-                                        "orted",
-                                        "prterun",
-                                        "prted",
-                                        "prte",
-                                        "palsd",
-                                        "gdb",
-                                        "lldb",
-                                        "perf",
-                                        "strace",
-                                        "ltrace",
-                                        "ldd",
-                                        "ld-linux-x86-64.so.2",
-                                        "ld-linux-aarch64.so.1",
-                                        "regtrace",
-                                        "regtrace-events",
-                                        "regtrace-writer",
-                                        "valgrind",
-                                        "valgrind.bin",
-                                        "memcheck-amd64-linux",
-                                        NULL};
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return strncmp(name, "lt-regtrace", 11) == 0;
-}
-
 static bool program_is_wanted(struct rt_error *e, bool *failed)
 {
     const char *include = process.options.text[OPT_include],
                *exclude = process.options.text[OPT_exclude];
     const char *name = process.id.program;
     int left_out = exclude[0] != '\0' ? option_matches(exclude, name) : 0;
-    int asked_for = include[0] != '\0' ? option_matches(include, name) : !is_plumbing(name);
+    int asked_for = include[0] != '\0' ? option_matches(include, name) : !plumbing_is(&process.id);
     *failed = left_out < 0 || asked_for < 0;
     if (*failed)
         rt_error_set(e, "REGTRACE_INCLUDE, REGTRACE_EXCLUDE: no memory to compare %s with them",
@@ -265,8 +199,10 @@ static bool set_up(void)
     bool failed = false;
     identity_read(&process.id, environ, identity_env(environ, "REGTRACE_RUN"));
     process.pid = process.id.pid;
-    if (is_plumbing(process.id.program) && identity_env(environ, "REGTRACE_INCLUDE") == NULL)
+    if (plumbing_is(&process.id) && identity_env(environ, "REGTRACE_INCLUDE") == NULL) {
+        plumbing_note(&process.id);
         return false;
+    }
     int rc = options_read(&process.options, environ, &e,
                           identity_speaks(&process.id) ? unknown_variable : NULL, NULL);
     if (rc == 0 && !program_is_wanted(&e, &failed)) {

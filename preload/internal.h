@@ -165,6 +165,11 @@ void mpi_glue_tell(struct recorder_thread *t);
 void metadata_write(const struct stream *s);
 uint32_t metadata_room(void); /* bytes of the stream's metadata area */
 
+/* Shells, launchers, and the system's own programs that start others, are not traced. plumbing_note() says so of the latter in the
+ * log of the run, once a program, where the folder of the run is there. Before main. */
+bool plumbing_is(const struct identity *id);
+void plumbing_note(const struct identity *id);
+
 /* Callbacks of the automaton. */
 void windows_fired(void *context, const struct ctl_fired *fired);
 uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming);

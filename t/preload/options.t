@@ -75,6 +75,20 @@ traced wrong REGTRACE_INCLUDE='a(' ./p
 is "$status $out" '2 ' 'an expression that is none is refused'
 like "$err" 'REGTRACE_INCLUDE .*is "a\(", which is no extended regular expression: .*[a-z]' 'with the reason'
 
+# Programs on the way to the application: the system's, not a user's of the same name.
+for name in timeout time env perf; do
+    cp p "$name"
+    traced "user.$name" "./$name"
+    is "$status $(regions)" '9 one two three' "a user's program called $name is traced"
+done
+for ((i = 0; i < 2; i++)); do
+    run 60 "$REGTRACE" run -o way -run-id way -- env timeout 50 ./p
+done
+is "$status $out" '9 handled 2' "the system's env and timeout are not"
+is "$(sed -n 's/.* note: \(.*\) was not traced.*/\1/p' way/regtrace.log | sort)" \
+    "$(readlink -f "$(type -P env)" "$(type -P timeout)" | sort)" 'the log of the run says so, once for each'
+is "$("$REGTRACE" dump way 2>/dev/null | grep -c 'region="two"')" 4 'what they start is recorded' || "$REGTRACE" dump way | head
+
 # Which processes.
 traced followed ./p fork
 is "$status $(regions | tr ' ' '\n' | sort | xargs)" '9 forked one one three three two two' 'children are followed, and what they exec'

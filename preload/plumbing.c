@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Programs that `mpirun -x LD_PRELOAD` reaches on the way to the application: they are not traced. */
+#include "preload/internal.h"
+
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Shells, launchers and our own: nobody calls an application so, and they are installed anywhere. */
+static const char *const anywhere[] = {"sh",
+                                       "bash",
+                                       "dash",
+                                       "zsh",
+                                       "ksh",
+                                       "csh",
+                                       "tcsh",
+                                       "fish",
+                                       "busybox",
+                                       "srun",
+                                       "sbatch",
+                                       "salloc",
+                                       "slurmstepd",
+                                       "mpirun",
+                                       "mpiexec",
+                                       "mpirun.openmpi",
+                                       "mpiexec.openmpi",
+                                       "mpirun.mpich",
+                                       "mpiexec.mpich",
+                                       "mpiexec.hydra",
+                                       "hydra_pmi_proxy",
+                                       "hydra_bstrap_proxy",
+                                       "orterun",
+                                       "orted",
+                                       "prterun",
+                                       "prted",
+                                       "prte",
+                                       "palsd",
+                                       "ld-linux-x86-64.so.2",
+                                       "ld-linux-aarch64.so.1",
+                                       "regtrace",
+                                       "regtrace-events",
+                                       "regtrace-writer",
+                                       "valgrind",
+                                       "valgrind.bin",
+                                       "memcheck-amd64-linux",
+                                       NULL};
+
+/* A user's program may be called so too: left out where it is the system's. */
+static const char *const of_system[] = {
+    "env",    "nice",   "nohup", "numactl", "taskset", "time", "timeout",
+    "setsid", "stdbuf", "chrt",  "ionice",  "xargs",   "ssh",  "rsh",
+    "gdb",    "lldb",   "perf",  "strace",  "ltrace",  "ldd",  NULL};
+
+static bool is_in(const char *const *names, const char *name)
+{
+    for (; *names != NULL; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
+}
+
+/* The executable's path is resolved. Distributions without /usr have a store of their own. */
+static bool is_in_system_folder(const char *executable)
+{
+    static const char *const folders[] = {"/usr/",  "/bin/",       "/sbin/",      "/lib/",
+                                          "/snap/", "/nix/store/", "/gnu/store/", NULL};
+    static const char *const local[] = {"/usr/local/", "/usr/home/", "/usr/src/", NULL};
+    bool found = false;
+    for (const char *const *f = folders; *f != NULL; f++)
+        found |= strncmp(executable, *f, strlen(*f)) == 0;
+    for (const char *const *f = local; *f != NULL; f++)
+        found &= strncmp(executable, *f, strlen(*f)) != 0;
+    return found;
+}
+
+/* Once a run and program. */
+static bool is_first(const char *dir, const char *name)
+{
+    char path[PATH_MAX + 128];
+    (void)snprintf(path, sizeof path, "%s/.regtrace/left.%s", dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
+bool plumbing_is(const struct identity *id)
+{
+    return is_in(anywhere, id->program) || strncmp(id->program, "lt-regtrace", 11) == 0 ||
+           (is_in(of_system, id->program) && is_in_system_folder(id->executable));
+}
+
+/* The folder of the run is there where `regtrace run`, or a traced process, has made it. */
+void plumbing_note(const struct identity *id)
+{
+    const char *parent = identity_env(environ, "REGTRACE_PARENT"),
+               *wanted = identity_env(environ, "REGTRACE_DIR"),
+               *dir = parent != NULL && parent[0] == '/' ? parent : wanted;
+    char text[PATH_MAX + 256];
+    if (!is_in(of_system, id->program) || dir == NULL || strlen(dir) >= PATH_MAX ||
+        (dir == wanted && !identity_folder_is_of(dir, id->job)) || !is_first(dir, id->program))
+        return;
+    log_set_folder(dir, id->rank, id->pid);
+    (void)snprintf(text, sizeof text,
+                   "%s was not traced, as the system's program of that name; what it starts is. "
+                   "REGTRACE_INCLUDE (option -include) names programs that are",
+                   id->executable);
+    log_line(LOG_NOTE, text);
+}
