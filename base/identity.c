@@ -171,18 +171,41 @@ static void make_file_name(char *s)
             *s = '_';
 }
 
+/* Open MPI 4 numbers the jobs of one mpirun: family << 16 | job, of which the first is 1 and each MPI_Comm_spawn makes another. A
+ * spawned world knows its parent's port, and belongs into the run of the first. PRRTE (Open MPI 5) has FAMILY@JOB. */
+static bool job_of_family(struct identity *id, char *const *envp, const char *pmix)
+{
+    enum { JOB_BITS = 16, JOBS = 1 << JOB_BITS };
+    char *end;
+    bool spawned = identity_env(envp, "OMPI_PARENT_PORT") != NULL;
+    const char *at = strrchr(pmix, '@');
+    if (at != NULL && strncmp(pmix, "prterun-", 8) == 0) {
+        id->world = (uint32_t)strtoul(at + 1, NULL, 10);
+        (void)snprintf(id->job, sizeof id->job, "%.*s_1", (int)(at - pmix), pmix);
+        return true;
+    }
+    unsigned long long number = strtoull(pmix, &end, 10);
+    if (*end != '\0' || number < JOBS || identity_env(envp, "OMPI_COMM_WORLD_RANK") == NULL)
+        return false;
+    id->world = spawned ? (uint32_t)(number % JOBS) : 1;
+    number = spawned ? number / JOBS * JOBS + 1 : number;
+    (void)snprintf(id->job, sizeof id->job, "%llu", number);
+    return true;
+}
+
 static void read_job(struct identity *id, char *const *envp, const char *run_id)
 {
     const char *slurm = identity_env(envp, "SLURM_JOB_ID"),
                *step = identity_env(envp, "SLURM_STEP_ID");
     const char *pmix = identity_env(envp, "PMIX_NAMESPACE");
+    bool family = pmix != NULL && job_of_family(id, envp, pmix);
     if (run_id != NULL && run_id[0] != '\0')
         (void)snprintf(id->job, sizeof id->job, "%s", run_id);
     else if (slurm != NULL && step != NULL)
         (void)snprintf(id->job, sizeof id->job, "%s.%s", slurm, step);
-    else if (pmix != NULL && pmix[0] != '\0')
+    else if (!family && pmix != NULL && pmix[0] != '\0')
         (void)snprintf(id->job, sizeof id->job, "%s", pmix);
-    else
+    else if (!family)
         job_of_launcher(id);
     make_file_name(id->job);
 }

@@ -150,6 +150,8 @@ void metadata_write(const struct stream *s)
     (void)stream_meta_put(s, "host", id->host);
     (void)stream_meta_put(s, "boot_id", id->boot_id);
     (void)stream_meta_put(s, "job", id->job);
+    if (id->world != 0)
+        put_number(s, "world", id->world);
     (void)stream_meta_put(s, "program", id->program);
     (void)stream_meta_put(s, "executable", id->executable);
     put_arguments(s);

@@ -189,6 +189,9 @@ struct report_spread {
 bool report_spread_of(const struct report *r, int f, struct report_spread *out);
 
 const char *report_window_reason(uint8_t reason);
+/* The rank of a process, with its MPI world and its pid where those are needed to tell it from others. */
+void report_rank_name(char out[48], const struct report_rank *k);
+
 const char *report_file_state(const struct report_rank *rank);
 /* Events of a file that its writer left, which nobody sees until `regtrace recover`: a row before them is torn. */
 uint64_t report_left_out(const struct report_rank *k);

@@ -23,12 +23,21 @@ static int by_instructions(const void *a, const void *b)
     return x->rank->info.rank < y->rank->info.rank ? -1 : x->rank->info.rank > y->rank->info.rank;
 }
 
+void report_rank_name(char out[48], const struct report_rank *k)
+{
+    if (k->info.is_main || k->error != NULL)
+        (void)snprintf(out, 48, "%" PRId32, k->info.rank);
+    else if (k->info.world > 1)
+        (void)snprintf(out, 48, "%" PRId32 " (world %" PRIu32 ", pid %" PRIu32 ")", k->info.rank,
+                       k->info.world, k->info.pid);
+    else
+        (void)snprintf(out, 48, "%" PRId32 " (pid %" PRIu32 ")", k->info.rank, k->info.pid);
+}
+
 static void print_rank_name(FILE *out, const struct report_rank *k)
 {
-    char name[32];
-    (void)snprintf(name, sizeof name,
-                   k->info.is_main ? "%" PRId32 : "%" PRId32 " (pid %" PRIu32 ")", k->info.rank,
-                   k->info.pid);
+    char name[48];
+    report_rank_name(name, k);
     (void)fprintf(out, "  %-16s", name);
 }
 

@@ -147,6 +147,7 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
         return;
     }
     json_bool(j, "main", k->info.is_main);
+    json_uint(j, "world", k->info.world);
     json_bool(j, "confirmed", k->info.confirmed);
     json_int(j, "size", k->info.size);
     json_text(j, "host", k->host);

@@ -208,18 +208,10 @@ static void print_functions(FILE *out, const struct report *r, size_t top)
     print_spread(out, "all of MPI (outermost calls)", &all, all.total_ns);
 }
 
-static void rank_name(char out[48], const struct report_rank *k)
-{
-    if (k->info.is_main || k->error != NULL)
-        (void)snprintf(out, 48, "%" PRId32, k->info.rank);
-    else
-        (void)snprintf(out, 48, "%" PRId32 " (pid %" PRIu32 ")", k->info.rank, k->info.pid);
-}
-
 static void print_rank(FILE *out, const struct report_rank *k)
 {
     char name[48], window[24], mpi[24], bytes[24], received[24], lost[32];
-    rank_name(name, k);
+    report_rank_name(name, k);
     if (k->error != NULL) {
         (void)fprintf(out, "  %-16s not readable: %s\n", name, k->error);
         return;

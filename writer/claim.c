@@ -70,11 +70,11 @@ static int put_entry(const struct claim *c)
     const struct claim_summary *y = &c->summary;
     (void)snprintf(text, sizeof text,
                    "file=%s\nhost=%s\nboot_id=%s\nprogram=%s\nstream=%s\nrank=%d\nsize=%d\nmpi=%d\n"
-                   "child=%d\npid=%u\npid_start_time=%" PRIu64
+                   "child=%d\nworld=%u\npid=%u\npid_start_time=%" PRIu64
                    "\nwriter_pid=%u\nwriter_start_time=%" PRIu64 "\nstate=%s\nevents=%" PRIu64 "\n",
                    c->file, c->host, c->boot_id, c->program, c->stream, c->rank, c->size, c->mpi,
-                   c->child, c->pid, c->pid_start_time, c->writer_pid, c->writer_start_time,
-                   state_names[c->state], c->events);
+                   c->child, c->world, c->pid, c->pid_start_time, c->writer_pid,
+                   c->writer_start_time, state_names[c->state], c->events);
     size_t n = strlen(text);
     if (y->file_bytes != 0)
         (void)snprintf(
@@ -135,6 +135,8 @@ static void take_field(struct claim *c, const char *key, const char *value)
         c->mpi = value[0] == '1';
     else if (IS("child"))
         c->child = value[0] == '1';
+    else if (IS("world"))
+        c->world = (uint32_t)strtoul(value, NULL, 10);
     else if (IS("pid"))
         c->pid = (uint32_t)strtoul(value, NULL, 10);
     else if (IS("pid_start_time"))
@@ -331,12 +333,13 @@ static int take_locked(struct claim *c)
     if (strcmp(wanted, c->file) == 0)
         return put_entry(c);
     struct claim holder;
-    int rc = holder_of(c, wanted, &holder);
+    bool spawned = c->world > 1;
+    int rc = spawned ? 0 : holder_of(c, wanted, &holder);
     if (rc == -ENOENT)
         return hold(c, wanted);
     if (rc != 0)
         return rc;
-    if (comes_before(c, &holder)) {
+    if (!spawned && comes_before(c, &holder)) {
         rc = spare_name(&holder, spare);
         if (rc == 0)
             rc = hold(&holder, spare);

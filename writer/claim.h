@@ -28,6 +28,8 @@ struct claim {
     int32_t rank, size;
     bool mpi;   /* it called MPI_Init */
     bool child; /* a traced process forked or started it */
+    uint32_t
+        world; /* 2 and more: MPI_Comm_spawn made its world, whose ranks are not those of the run */
     uint32_t pid, writer_pid;
     uint64_t pid_start_time, writer_start_time;
     enum claim_state state;

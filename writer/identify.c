@@ -28,6 +28,8 @@ static void visit(void *context, const char *key, const char *value)
         f->deflate = (unsigned)strtoul(value, NULL, 10);
     else if (strcmp(key, "option.max_size") == 0)
         f->max_bytes = strtoull(value, NULL, 10);
+    else if (strcmp(key, "world") == 0)
+        f->world = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(key, "ctl.signal") == 0)
         f->signal_number = (int)strtol(value, NULL, 10);
 }
@@ -64,6 +66,7 @@ void identify_claim(struct claim *c, const struct stream_facts *f, const struct 
                         .pid = h->pid,
                         .pid_start_time = h->pid_start_time,
                         .mpi = atomic_load(&h->mpi_state) != 0,
+                        .world = f->world,
                         .child = (h->flags & STREAM_FLAG_CHILD) != 0};
     claim_this_host(c->host, c->boot_id);
     memcpy(c->program, f->program, sizeof c->program);

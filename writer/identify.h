@@ -15,6 +15,7 @@ struct stream_facts {
     unsigned deflate;
     uint64_t max_bytes; /* 0 = no limit */
     int signal_number;  /* 0 = none */
+    uint32_t world;     /* as struct identity has it */
 };
 
 /* Read the metadata and the name behind the stream's descriptor. */

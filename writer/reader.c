@@ -123,6 +123,7 @@ static void fill_info(struct rt_rank *r)
 {
     const struct reader_info *i = &r->raw;
     const char *file = identity_base_name(r->path);
+    const char *world = rt_rank_metadata(r, "world");
     int consumed = 0, rank = 0;
     bool is_main = sscanf(file, "rank-%d.h5%n", &rank, &consumed) == 1 && consumed > 0 &&
                    file[consumed] == '\0';
@@ -132,6 +133,7 @@ static void fill_info(struct rt_rank *r)
         .size = i->size,
         .confirmed = i->confirmed != 0,
         .is_main = is_main,
+        .world = world != NULL ? (uint32_t)strtoul(world, NULL, 10) : 0,
         .pid = i->pid,
         .state = state_of(i),
         .host = i->host,

@@ -213,6 +213,7 @@ struct rt_rank_info {
     int32_t rank, size; /* -1 unknown */
     bool confirmed;     /* by MPI itself */
     bool is_main;       /* owns "rank-NNNNN.h5", that is not a further process of the rank */
+    uint32_t world;     /* 2 and more: MPI_Comm_spawn made its MPI world; 0 unknown */
     uint32_t pid;
     enum rt_file_state state;
     const char *host, *program,

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -144,13 +145,28 @@ static void test_options(void)
 
 static void test_identity(void)
 {
-    struct identity id;
+    struct identity id, other;
     char *open_mpi[] = {(char *)"OMPI_COMM_WORLD_RANK=3", (char *)"OMPI_COMM_WORLD_SIZE=8",
                         (char *)"SLURM_PROCID=0", (char *)"PMIX_NAMESPACE=77/1", NULL};
     identity_read(&id, open_mpi, "");
     is_int(id.rank, 3, "rank from Open MPI's variables, not the batch system's");
     is_int(id.size, 8, "size too");
     is_str(id.job, "77_1", "job from PMIx, fit for a file name");
+    char *first[] = {(char *)"OMPI_COMM_WORLD_RANK=0", (char *)"PMIX_NAMESPACE=1013186561", NULL};
+    identity_read(&id, first, "");
+    is_str(id.job, "1013186561", "the job of an mpirun of Open MPI");
+    is_int((int)id.world, 1, "and its first world");
+    char *third[] = {(char *)"OMPI_COMM_WORLD_RANK=0", (char *)"PMIX_NAMESPACE=1013186563",
+                     (char *)"OMPI_PARENT_PORT=1013186562.0:7", NULL};
+    identity_read(&id, third, "");
+    is_str(id.job, "1013186561", "a world that a spawned one has spawned is of the same job");
+    is_int((int)id.world, 3, "as its third world");
+    char *spawned[] = {(char *)"PMIX_RANK=0", (char *)"PMIX_NAMESPACE=prterun-h-7@2", NULL};
+    char *spawning[] = {(char *)"PMIX_RANK=0", (char *)"PMIX_NAMESPACE=prterun-h-7@1", NULL};
+    identity_read(&other, spawned, "");
+    identity_read(&id, spawning, "");
+    is_str(other.job, id.job, "so it is with prterun");
+    is_int((int)other.world, 2, "whose second world that is");
     char *hydra[] = {(char *)"PMI_RANK=1", (char *)"PMI_SIZE=2", NULL};
     identity_read(&id, hydra, "mine");
     is_int(id.rank, 1, "rank from hydra's variables");
@@ -160,6 +176,40 @@ static void test_identity(void)
     ok(!id.launched && id.rank == 0 && id.size == 1, "no launcher: rank 0 of 1");
     ok(id.pid_start_time != 0 && id.program[0] != '\0',
        "pid's start time and the program are known");
+}
+
+/* A folder that a process was making, `seconds` ago. */
+static void make_temporary(const char *base, const char *name, pid_t pid, int seconds, char *out)
+{
+    const struct timespec then[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = time(NULL) - seconds}};
+    (void)snprintf(out, 128, "%s/%s.tmp-h-%d", base, name, (int)pid);
+    ok(mkdir(out, 0777) == 0 && utimensat(AT_FDCWD, out, then, 0) == 0, "%s is there", name);
+}
+
+static void test_stale(const struct identity *id, const char *base)
+{
+    char dead[128], late[128], live[128], own[128], foreign[128], wanted[64], out[PATH_MAX];
+    struct rt_error e = {{0}};
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    (void)waitpid(gone, NULL, 0);
+    make_temporary(base, "made-38", gone, 3600, dead);
+    make_temporary(base, "made-39", gone, 0, late);
+    make_temporary(base, "made-40", getppid(), 3600, live);
+    make_temporary(base, "made", getpid(), 0, own);
+    make_temporary(base, "other", gone, 3600, foreign);
+    (void)snprintf(wanted, sizeof wanted, "%s/made", base);
+    is_int(identity_make_folder(id, wanted, out, &e), 0, "a folder is made beside what was left");
+    is_str(out, wanted, "under its name, though a process of this pid had begun it before");
+    ok(access(dead, F_OK) != 0, "what a dead process left of such a folder is removed");
+    ok(access(late, F_OK) == 0, "not at once: it may live in another container");
+    ok(access(live, F_OK) == 0, "a living one's stays");
+    ok(access(own, F_OK) != 0, "nothing stays of its own");
+    ok(access(foreign, F_OK) == 0, "that of another name stays");
+    (void)rmdir(late);
+    (void)rmdir(live);
+    (void)rmdir(foreign);
 }
 
 static void test_folders(void)
@@ -186,6 +236,7 @@ static void test_folders(void)
     (void)snprintf(wanted, sizeof wanted, "%s/file", base);
     (void)close(open(wanted, O_CREAT | O_WRONLY, 0600));
     is_int(identity_make_folder(&id, wanted, out, &e), -ENOTDIR, "a file of that name is an error");
+    test_stale(&id, base);
     enum { CHILDREN = 32 };
     (void)snprintf(wanted, sizeof wanted, "%s/race", base);
     for (int i = 0; i < CHILDREN; i++)

@@ -37,4 +37,69 @@ for file in "${files[@]}"; do
 done
 is "$(tr ' ' '\n' <<<"$counts" | sort -n | xargs)" '11 11 21 21' 'every call of both worlds is in a file of its own' || diag "$counts"
 ok_run 'the files hold' "$REGTRACE" check "$T/run"
+
+# Many jobs, some of them spawned by spawned ones or by MPI_Comm_spawn_multiple, and more ranks than the first world has: without
+# `regtrace run` too, all of them are of one run.
+cat >many.c <<'END'
+#include <mpi.h>
+#include <stdlib.h>
+static void join(MPI_Comm *other)
+{
+    MPI_Barrier(*other);
+    MPI_Comm_disconnect(other);
+}
+int main(int argc, char **argv)
+{
+    char *nested[] = {"nested", NULL}, *plain[] = {"plain", NULL}, *programs[] = {argv[0], argv[0]};
+    char **arguments[] = {plain, plain};
+    MPI_Comm parent, other;
+    MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL) {
+        for (int i = 0; i < 3; i++) {
+            MPI_Comm_spawn(argv[0], plain, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other, MPI_ERRCODES_IGNORE);
+            join(&other);
+        }
+        MPI_Comm_spawn(argv[0], nested, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other, MPI_ERRCODES_IGNORE);
+        join(&other);
+        MPI_Comm_spawn_multiple(2, programs, arguments, (int[]){1, 2}, infos, 0, MPI_COMM_SELF, &other, MPI_ERRCODES_IGNORE);
+        join(&other);
+    } else {
+        if (argv[1][0] == 'n') {
+            MPI_Comm_spawn(argv[0], plain, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other, MPI_ERRCODES_IGNORE);
+            join(&other);
+        }
+        join(&parent);
+    }
+    MPI_Finalize();
+    return 0;
+}
+END
+mpicc.openmpi -o many many.c 2>/dev/null
+mkdir jobs
+run 120 mpirun_for openmpi 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/jobs/run" ./many
+is "$status" 0 'many jobs end well' || diag "$err"
+wait_for 30 test -e jobs/run/regtrace.h5
+is "$(ls jobs)" run 'one folder for all of them, and nothing left beside it'
+files() { (cd jobs/run && printf '%s\n' rank-*.h5); }
+is "$(files | wc -l)" 9 'a file for each of 9 processes'
+is "$(files | grep -cE '^rank-[0-9]+\.h5$')" 1 'the plain name is the first world'\''s alone'
+is "$(files | grep -cE '^rank-0000[012]\.[0-9]+\.[0-9]+\.h5$')" 8 'the others carry their process'
+worlds=$("$REGTRACE" report --json jobs/run | grep -oE '"world": [0-9]+' | grep -oE '[0-9]+$' | sort -n | xargs)
+is "$worlds" '1 2 3 4 5 6 7 7 7' 'each knows its world'
+like "$("$REGTRACE" report jobs/run)" '^ +2 \(world 7, pid [0-9]+\)' 'the report tells them apart'
+ok_run 'their files hold' "$REGTRACE" check jobs/run
+ok_run 'they can be shown by Paraver' "$REGTRACE" prv -o jobs/prv jobs/run
+like "$(cat jobs/prv/*.row jobs/prv.row 2>/dev/null)" '^rank 2 \(world 7, pid [0-9]+\)$' 'with their worlds'
+ok_run 'and exported' "$REGTRACE" export --chrome jobs/json jobs/run
+like "$(cat jobs/json)" 'rank 2 of world 7' 'with them too'
+if [ "$PYTHON" != no ]; then
+    is "$(PYTHONPATH="$REGTRACE_SOURCE/share/python" "$PYTHON" -c '
+import regtrace, sys
+ranks = regtrace.open(sys.argv[1]).ranks
+print(*sorted(ranks["world"]), len(ranks[["rank", "process"]].drop_duplicates()))' jobs/run 2>&1 | tail -n 1)" '1 2 3 4 5 6 7 7 7 9' 'Python has a row for each, with its world'
+else
+    skip 'Python' 'no h5py'
+fi
 done_testing

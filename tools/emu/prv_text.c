@@ -162,6 +162,14 @@ static void print_nodes(FILE *f, const struct replay *r)
     (void)fputc('\n', f);
 }
 
+static void print_task(FILE *f, const struct rt_rank_info *info, uint32_t pid)
+{
+    char world[32] = "";
+    if (info->world > 1) /* of another MPI world */
+        (void)snprintf(world, sizeof world, "world %" PRIu32 ", ", info->world);
+    (void)fprintf(f, "rank %" PRId32 " (%spid %" PRIu32 ")\n", info->rank, world, pid);
+}
+
 static void print_tasks(FILE *f, const struct replay *r)
 {
     uint32_t n;
@@ -169,8 +177,7 @@ static void print_tasks(FILE *f, const struct replay *r)
     (void)fprintf(f, "LEVEL TASK SIZE %" PRIu32 "\n", replay_file_count(r));
     for (uint32_t i = 0; i < n; i++)
         if (i == 0 || t[i].file != t[i - 1].file)
-            (void)fprintf(f, "rank %" PRId32 " (pid %" PRIu32 ")\n", rt_rank_info(t[i].rank)->rank,
-                          t[i].pid);
+            print_task(f, rt_rank_info(t[i].rank), t[i].pid);
     (void)fputc('\n', f);
 }
 
@@ -181,8 +188,11 @@ static void print_threads(FILE *f, const struct replay *r)
     (void)fprintf(f, "LEVEL THREAD SIZE %" PRIu32 "\n", n);
     for (uint32_t i = 0; i < n; i++) {
         const struct rt_rank_info *info = rt_rank_info(t[i].rank);
-        char text[400], process[32] = "";
-        if (!info->is_main) /* another process of the rank */
+        char text[400], process[64] = "";
+        if (info->world > 1) /* of another MPI world */
+            (void)snprintf(process, sizeof process, " (world %" PRIu32 ", pid %" PRIu32 ")",
+                           info->world, t[i].pid);
+        else if (!info->is_main) /* another process of the rank */
             (void)snprintf(process, sizeof process, " (pid %" PRIu32 ")", t[i].pid);
         (void)snprintf(text, sizeof text, "%" PRId32 ".%" PRId32 "%s%s%s", info->rank, t[i].number,
                        process, t[i].name[0] != '\0' ? " " : "", t[i].name);

@@ -100,6 +100,9 @@ void export_process_title(const struct export *x, uint32_t process, char out[160
     const struct rt_rank_info *info = rt_rank_info(x->processes[process].rank);
     if (info->is_main)
         (void)snprintf(out, 160, "rank %" PRId32, info->rank);
+    else if (info->world > 1)
+        (void)snprintf(out, 160, "rank %" PRId32 " of world %" PRIu32 ", process %" PRIu32,
+                       info->rank, info->world, info->pid);
     else
         (void)snprintf(out, 160, "rank %" PRId32 ", process %" PRIu32, info->rank, info->pid);
 }

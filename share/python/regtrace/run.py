@@ -74,6 +74,7 @@ class Run:
             "process": f.process,
             "file": f.name,
             "size": f.size,
+            "world": int(f.attributes.get("world", 0)),
             "confirmed": bool(f.attributes.get("confirmed", 0)),
             "host": f.attributes.get("host", ""),
             "pid": f.pid,
