@@ -19,8 +19,8 @@
 struct return_place {
     _Atomic uintptr_t at; /* 0: free */
     _Atomic(const uint8_t *) copy;
-    uint8_t bytes[16]; /* what stood there */
-    uint8_t displaced, flags;
+    uint8_t bytes[16];        /* what stood there */
+    uint8_t displaced, flags; /* ISA_SITE_OWN: the program's own int3 is there, and no copy */
 };
 
 static struct return_place places[PLACES];
@@ -48,11 +48,19 @@ static struct return_place *look_up(uintptr_t at)
     }
 }
 
+/* Returns true where an int3 at `at` brings threads to us; *copy is NULL for the program's own. */
+static bool is_watched(const struct return_place *p, uintptr_t at, const uint8_t **copy)
+{
+    bool there = atomic_load_explicit(&p->at, memory_order_acquire) == at;
+    *copy = atomic_load_explicit(&p->copy, memory_order_acquire);
+    return there && (*copy != NULL || (p->flags & ISA_SITE_OWN) != 0);
+}
+
 bool probe_return_at(uintptr_t at, struct probe_site *site)
 {
     const struct return_place *p = look_up(at);
-    const uint8_t *copy = atomic_load_explicit(&p->copy, memory_order_acquire);
-    if (atomic_load_explicit(&p->at, memory_order_relaxed) != at || copy == NULL)
+    const uint8_t *copy;
+    if (!is_watched(p, at, &copy))
         return false;
     *site =
         (struct probe_site){.at = at, .copy = copy, .displaced = p->displaced, .flags = p->flags};
@@ -183,8 +191,25 @@ static bool make(struct return_place *p, uintptr_t at, unsigned readable)
             to = NULL;
     }
     probe_answer_free(&answer);
+    if (to == NULL)
+        p->displaced = sizeof p->bytes;
     atomic_store_explicit(&p->copy, to, memory_order_release);
     return to != NULL;
+}
+
+/* Nothing is written where the program has an int3 of its own. */
+static bool prepare(struct return_place *p, uintptr_t at, unsigned readable)
+{
+    bool own = p->bytes[0] == PROBE_INT3;
+    p->flags = 0;
+    p->displaced = sizeof p->bytes; /* where there is no copy: the same bytes are the same answer */
+    if (!follows_call(at) || !is_code(at))
+        return false;
+    if (!own)
+        return make(p, at, readable);
+    p->flags = ISA_SITE_OWN;
+    p->displaced = 1;
+    return true;
 }
 
 static bool patch(uintptr_t at)
@@ -196,15 +221,13 @@ static bool patch(uintptr_t at)
         return false;
     bool known = atomic_load(&p->at) == at && memcmp(p->bytes, bytes, p->displaced) == 0;
     if (known && atomic_load(&p->copy) == NULL)
-        return false; /* asked before */
+        return (p->flags & ISA_SITE_OWN) != 0; /* asked before */
     if (!known) {
         if (atomic_load(&p->at) == 0 && place_count++ >= PLACES / 2)
             return false;
         atomic_store_explicit(&p->copy, NULL, memory_order_release);
         memcpy(p->bytes, bytes, sizeof bytes);
-        bool made = follows_call(at) && is_code(at) && make(p, at, n);
-        if (!made)
-            p->displaced = sizeof bytes; /* the same bytes there are the same answer */
+        bool made = prepare(p, at, n);
         atomic_store_explicit(&p->at, at, memory_order_release);
         if (!made)
             return false;
@@ -220,11 +243,10 @@ bool probe_return_ensure(uintptr_t at)
     if (s == NULL && (behind = probe_sites_find(all, at + ENDBR64)) != NULL &&
         behind->behind == ENDBR64)
         s = behind;
-    if (at == 0 || (s != NULL && (s->jumped != 0 || s->copy != NULL)))
+    if (at == 0 || s != NULL)
         return at != 0; /* a place anyway */
-    const struct return_place *p = look_up(at);
-    if (atomic_load_explicit(&p->at, memory_order_acquire) == at &&
-        atomic_load_explicit(&p->copy, memory_order_acquire) != NULL && byte_now(at) == PROBE_INT3)
+    const uint8_t *copy;
+    if (is_watched(look_up(at), at, &copy) && byte_now(at) == PROBE_INT3)
         return true;
     struct probe_locked locked = probe_lock(&changing);
     bool done = patch(at);

@@ -10,8 +10,8 @@
 /* One place. Those of one address stand together, by alarm. */
 struct probe_site {
     uintptr_t at; /* of the byte that is patched */
-    const uint8_t *
-        copy; /* the instruction, made to run there; NULL: the program's own int3, which is not executed */
+    const uint8_t
+        *copy; /* the instruction, made to run there; NULL: the program's own int3, left alone */
     uint16_t alarm;       /* or PROBE_EXITED, PROBE_ENTERED, PROBE_RETURNED, PROBE_CLONED */
     uint8_t displaced;    /* bytes of the instruction */
     uint8_t flags;        /* ISA_SITE_* */
@@ -234,7 +234,8 @@ bool probe_group_is_in(int group);
 
 /* --- places that functions return to: probe_returns.c ----------------------------------------------------------------- */
 
-/* An int3 is there from now on, or was. False: it cannot be had. From handlers. */
+/* An int3 is there from now on, or was; one of the program's own will do. False: it cannot be had.
+ * From handlers. */
 bool probe_return_ensure(uintptr_t at);
 /* The place as a site without an alarm; false: it is none. */
 bool probe_return_at(uintptr_t at, struct probe_site *site);

@@ -133,15 +133,15 @@ void probe_fire(void *p)
 static void go_on(const struct probe_site *s, ucontext_t *uc)
 {
     greg_t *r = uc->uc_mcontext.gregs;
+    if (s->copy == NULL) { /* the program's own int3 */
+        r[REG_RIP] = (greg_t)s->at + 1;
+        return;
+    }
     const uint8_t *copy = s->jumped != 0 ? s->block + PROBE_BLOCK_BYTES : s->copy;
     const uint8_t *clone =
         clone_slots[CLONE_ENTER] != 0 ? probe_clone_from(s->at - s->behind) : NULL;
     if (clone != NULL) {
         r[REG_RIP] = (greg_t)(uintptr_t)clone;
-        return;
-    }
-    if (s->copy == NULL) { /* the program's own int3 is skipped */
-        r[REG_RIP] = (greg_t)s->at + 1;
         return;
     }
     if ((s->flags & ISA_SITE_CALL) != 0) {
@@ -185,6 +185,19 @@ static bool find_place(struct probe_coming *c, int code, const greg_t *r)
     return true;
 }
 
+/* An int3 of the program's own reaches the program, whatever fires there. Where an int3 alarm stands
+ * it is not executed. */
+static bool is_programs(const struct probe_coming *c)
+{
+    const struct probe_site *s = c->first;
+    if (c->place.copy != NULL)
+        return false;
+    for (; s != NULL && s < c->all->rows + c->all->count && s->at == c->place.at; s++)
+        if (probe_is_alarm(s) && ctl_config_alarm(process.config, s->alarm)->type == CTL_INT3)
+            return false;
+    return true;
+}
+
 /* SIGTRAP sent to a thread that has blocked it, as it thinks. */
 static __thread bool withheld;
 
@@ -194,6 +207,19 @@ void probes_unblocked(void)
         return;
     withheld = false;
     (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
+}
+
+/* Gives the program a SIGTRAP that is not ours. Where the program blocks it, one that was sent
+ * waits, and one that an instruction raised kills. */
+static void hand_on(int signo, siginfo_t *info, void *context)
+{
+    bool blocked = (signals_hidden & TRAP_BIT) != 0;
+    if (blocked && info->si_code <= 0)
+        withheld = true;
+    else if (blocked)
+        signals_default_action(signo, info, context);
+    else
+        signals_hand_on(signo, info, context);
 }
 
 static struct memory_interrupted come(const struct probe_coming *c, ucontext_t *uc)
@@ -216,10 +242,7 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
     if (!find_place(&c, info->si_code, uc->uc_mcontext.gregs)) {
         if (go_on_inside(c.all, info->si_code, uc->uc_mcontext.gregs))
             return;
-        bool sent_while_blocked = info->si_code <= 0 && (signals_hidden & TRAP_BIT) != 0;
-        withheld = withheld || sent_while_blocked;
-        if (!sent_while_blocked)
-            signals_hand_on(signo, info, context);
+        hand_on(signo, info, context);
         errno = keep;
         return;
     }
@@ -231,6 +254,8 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
         counting_own_end(own);
     }
     go_on(&c.place, context);
+    if (is_programs(&c))
+        hand_on(signo, info, context);
     errno = keep;
 }
 
