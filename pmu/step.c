@@ -5,13 +5,13 @@
  * emulated, or executed elsewhere (step_x86_64.S). With the flag set SIGTRAP must never be blocked, which would kill:
  * rt_sigprocmask is emulated on the saved mask. */
 #include "pmu/internal.h"
+#include "pmu/step_decode.h"
 
 #include "base/sys.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 
 #define TRAP_FLAG 0x100u
@@ -19,6 +19,7 @@
 #define POPF_SETS UINT64_C(0x244cd5) /* what popf changes in user mode, but for the trap flag */
 #define SLOT_BYTES 8u
 #define SLOT_SYSCALL 40u
+#define SLOT_INT_80 41u
 #define TRAP_BIT sys_signal_bit(SIGTRAP)
 #define NEVER_BLOCKED (TRAP_BIT | sys_signal_bit(SIGKILL) | sys_signal_bit(SIGSTOP))
 
@@ -48,112 +49,15 @@ static bool is_slot(uintptr_t ip)
     return ip >= (uintptr_t)pmu_step_slots && ip < (uintptr_t)pmu_step_slots_end;
 }
 
-/* --- registers and memory of the interrupted code ------------------------------------------------------------------ */
-
-static uintptr_t reg(const ucontext_t *uc, int r)
-{
-    return (uintptr_t)uc->uc_mcontext.gregs[r];
-}
-
-static void set_reg(ucontext_t *uc, int r, uint64_t value)
-{
-    uc->uc_mcontext.gregs[r] = (greg_t)value;
-}
-
 static bool flag_is_set(const ucontext_t *uc)
 {
-    return (reg(uc, REG_EFL) & TRAP_FLAG) != 0;
+    return (step_reg(uc, REG_EFL) & TRAP_FLAG) != 0;
 }
 
 static void set_flag(ucontext_t *uc, bool on)
 {
-    uint64_t flags = reg(uc, REG_EFL) & ~(uint64_t)TRAP_FLAG;
-    set_reg(uc, REG_EFL, on ? flags | TRAP_FLAG : flags);
-}
-
-/* By the kernel: a pointer of the program's may be wrong, and is its own fault then. */
-static bool copy(long call, uintptr_t there, void *here, size_t n)
-{
-    struct iovec ours = {.iov_base = here, .iov_len = n};
-    struct iovec theirs = {.iov_base = (void *)there, .iov_len = n}; /* NOLINT: the program's */
-    return sys_call6(call, sys_getpid(), (long)&ours, 1, (long)&theirs, 1, 0) == (long)n;
-}
-
-static bool page_is_known(struct pmu_step *s, uintptr_t page)
-{
-    uintptr_t *known = &s->pages[page % PMU_STEP_PAGES];
-    char byte;
-    if (*known == page + 1)
-        return true;
-    if (!copy(SYS_process_vm_readv, page * 4096, &byte, 1))
-        return false;
-    *known = page + 1;
-    return true;
-}
-
-/* --- what comes next ----------------------------------------------------------------------------------------------- */
-
-enum kind { PLAIN, SYSTEM_CALL, INT_80, PUSHF, POPF, STRING };
-
-struct instruction {
-    enum kind kind;
-    uint8_t length;
-    unsigned slot;
-    bool narrow; /* an operand size prefix */
-};
-
-static bool byte_at(struct pmu_step *s, uintptr_t at, unsigned char *byte)
-{
-    if (!page_is_known(s, at / 4096))
-        return false;
-    *byte = *(const unsigned char *)at; /* NOLINT: the program's text */
-    return true;
-}
-
-/* Slot of a string instruction: 20 for each of rep and repne, 4 for each operation. NO_SLOT: step it where it is. */
-#define NO_SLOT 99u
-static unsigned string_slot(unsigned char op, unsigned char rep, bool narrow, bool wide, bool other)
-{
-    unsigned row = op < 0xa6 ? 0 : op < 0xa8 ? 1 : op < 0xac ? 2 : op < 0xae ? 3 : 4;
-    unsigned size = (op & 1) == 0 ? 0 : wide ? 3 : narrow ? 1 : 2;
-    return other ? NO_SLOT : (rep == 0xf2 ? 20u : 0u) + 4 * row + size;
-}
-
-static struct instruction decode(struct pmu_step *s, uintptr_t ip)
-{
-    struct instruction i = {.kind = PLAIN};
-    unsigned char op, second, rep = 0, rex = 0;
-    bool other = false; /* an address size or segment prefix */
-    uintptr_t at = ip;
-    for (;; at++) {
-        if (!byte_at(s, at, &op) || at - ip > 14)
-            return i;
-        if (op == 0xf2 || op == 0xf3)
-            rep = op;
-        else if (op == 0x66)
-            i.narrow = true;
-        else if (op == 0x67 || op == 0x2e || op == 0x36 || op == 0x3e || op == 0x26 || op == 0x64 ||
-                 op == 0x65)
-            other = true;
-        else if ((op & 0xf0) == 0x40)
-            rex = op;
-        else
-            break;
-    }
-    i.length = (uint8_t)(at - ip + 1);
-    if (op == 0x9c || op == 0x9d) {
-        i.kind = op == 0x9c ? PUSHF : POPF;
-    } else if (rep != 0 && ((op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf))) {
-        i.kind = STRING;
-        i.slot = string_slot(op, rep, i.narrow, (rex & 8) != 0, other);
-    } else if ((op == 0x0f || op == 0xcd) && byte_at(s, at + 1, &second)) {
-        i.length++;
-        if (op == 0x0f && second == 0x05)
-            i.kind = SYSTEM_CALL;
-        else if (op == 0xcd && second == 0x80)
-            i.kind = INT_80;
-    }
-    return i;
+    uint64_t flags = step_reg(uc, REG_EFL) & ~(uint64_t)TRAP_FLAG;
+    step_set_reg(uc, REG_EFL, on ? flags | TRAP_FLAG : flags);
 }
 
 /* Whose is the instruction at ip? */
@@ -175,7 +79,7 @@ static void place(struct pmu_step *s, uintptr_t ip, uintptr_t sp)
 
 static void skip(ucontext_t *uc, unsigned length)
 {
-    set_reg(uc, REG_RIP, reg(uc, REG_RIP) + length);
+    step_set_reg(uc, REG_RIP, step_reg(uc, REG_RIP) + length);
 }
 
 static long new_mask(struct pmu_step *s, ucontext_t *uc)
@@ -183,12 +87,12 @@ static long new_mask(struct pmu_step *s, ucontext_t *uc)
     uint64_t mask, set, shown;
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
     shown = mask | (s->blocked ? TRAP_BIT : 0);
-    if (reg(uc, REG_R10) != sizeof mask)
+    if (step_reg(uc, REG_R10) != sizeof mask)
         return -EINVAL;
-    if (reg(uc, REG_RSI) != 0) {
-        if (!copy(SYS_process_vm_readv, reg(uc, REG_RSI), &set, sizeof set))
+    if (step_reg(uc, REG_RSI) != 0) {
+        if (!step_copy(SYS_process_vm_readv, step_reg(uc, REG_RSI), &set, sizeof set))
             return -EFAULT;
-        switch ((int)reg(uc, REG_RDI)) {
+        switch ((int)step_reg(uc, REG_RDI)) {
         case SIG_BLOCK: mask = shown | set; break;
         case SIG_UNBLOCK: mask = shown & ~set; break;
         case SIG_SETMASK: mask = set; break;
@@ -198,18 +102,18 @@ static long new_mask(struct pmu_step *s, ucontext_t *uc)
         mask &= ~NEVER_BLOCKED;
         memcpy(&uc->uc_sigmask, &mask, sizeof mask);
     }
-    if (reg(uc, REG_RDX) != 0 &&
-        !copy(SYS_process_vm_writev, reg(uc, REG_RDX), &shown, sizeof shown))
+    if (step_reg(uc, REG_RDX) != 0 &&
+        !step_copy(SYS_process_vm_writev, step_reg(uc, REG_RDX), &shown, sizeof shown))
         return -EFAULT;
     return 0;
 }
 
 static void emulate_mask(struct pmu_step *s, ucontext_t *uc)
 {
-    set_reg(uc, REG_RAX, (uint64_t)new_mask(s, uc));
+    step_set_reg(uc, REG_RAX, (uint64_t)new_mask(s, uc));
     skip(uc, 2);
-    set_reg(uc, REG_RCX, reg(uc, REG_RIP));
-    set_reg(uc, REG_R11, reg(uc, REG_EFL) & ~(uint64_t)(TRAP_FLAG | RESUME_FLAG));
+    step_set_reg(uc, REG_RCX, step_reg(uc, REG_RIP));
+    step_set_reg(uc, REG_R11, step_reg(uc, REG_EFL) & ~(uint64_t)(TRAP_FLAG | RESUME_FLAG));
     if (s->withheld && !s->blocked) {
         s->withheld = false;
         (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
@@ -217,57 +121,103 @@ static void emulate_mask(struct pmu_step *s, ucontext_t *uc)
 }
 
 /* False: it is to fault by itself. */
-static bool emulate_flags(ucontext_t *uc, const struct instruction *i)
+static bool emulate_flags(ucontext_t *uc, const struct step_instruction *i)
 {
-    uint64_t flags = reg(uc, REG_EFL), value = 0;
+    uint64_t flags = step_reg(uc, REG_EFL), value = 0;
     size_t n = i->narrow ? 2 : 8;
-    if (i->kind == PUSHF) {
+    if (i->kind == STEP_PUSHF) {
         value = flags & ~(uint64_t)(TRAP_FLAG | RESUME_FLAG);
-        if (!copy(SYS_process_vm_writev, reg(uc, REG_RSP) - n, &value, n))
+        if (!step_copy(SYS_process_vm_writev, step_reg(uc, REG_RSP) - n, &value, n))
             return false;
-        set_reg(uc, REG_RSP, reg(uc, REG_RSP) - n);
+        step_set_reg(uc, REG_RSP, step_reg(uc, REG_RSP) - n);
     } else {
-        if (!copy(SYS_process_vm_readv, reg(uc, REG_RSP), &value, n))
+        if (!step_copy(SYS_process_vm_readv, step_reg(uc, REG_RSP), &value, n))
             return false;
         uint64_t sets = i->narrow ? POPF_SETS & 0xffff : POPF_SETS;
-        set_reg(uc, REG_EFL, (flags & ~sets) | (value & sets));
-        set_reg(uc, REG_RSP, reg(uc, REG_RSP) + n);
+        step_set_reg(uc, REG_EFL, (flags & ~sets) | (value & sets));
+        step_set_reg(uc, REG_RSP, step_reg(uc, REG_RSP) + n);
     }
     skip(uc, i->length);
     return true;
 }
 
-static void use_slot(struct pmu_step *s, ucontext_t *uc, const struct instruction *i)
+static void use_slot(struct pmu_step *s, ucontext_t *uc, const struct step_instruction *i)
 {
     s->slot = (uintptr_t)pmu_step_slots + SLOT_BYTES * i->slot;
     s->length = i->length;
-    set_reg(uc, REG_RIP, s->slot);
+    step_set_reg(uc, REG_RIP, s->slot);
     set_flag(uc, false);
 }
 
-/* True: emulated. The trap comes after the instruction that follows, and so must not be where somebody waits for it, nor
- * may that instruction be one to look at. A call that makes a child which shares our memory is executed where it is. */
-static bool before_call(struct pmu_step *s, ucontext_t *uc, struct instruction *i)
+/* May the call make a child, or does it end a handler? Those are executed where they are. */
+static bool is_special(const struct step_instruction *i, uint64_t call)
 {
-    uint64_t call = reg(uc, REG_RAX);
-    if (call == SYS_rt_sigprocmask && i->kind == SYSTEM_CALL) {
+    enum { IA32_FORK = 2, IA32_SIGRETURN = 119, IA32_CLONE, IA32_RT_SIGRETURN = 173 };
+    enum { IA32_VFORK = 190, IA32_CLONE3 = 435 };
+    if (i->kind == STEP_INT_80)
+        return call == IA32_FORK || call == IA32_SIGRETURN || call == IA32_CLONE ||
+               call == IA32_RT_SIGRETURN || call == IA32_VFORK || call == IA32_CLONE3;
+    return call == SYS_clone || call == SYS_clone3 || call == SYS_vfork || call == SYS_fork ||
+           call == SYS_rt_sigreturn;
+}
+
+/* Returns true where it was emulated. The trap comes after the instruction behind the call: nobody
+ * must wait for a count between them, and that instruction must neither be one to look at nor use
+ * r11, which has our flag by then. */
+static bool before_call(struct pmu_step *s, ucontext_t *uc, struct step_instruction *i)
+{
+    uint64_t call = step_reg(uc, REG_RAX);
+    bool fast = i->kind == STEP_SYSCALL;
+    if (call == SYS_rt_sigprocmask && fast) {
         emulate_mask(s, uc);
         return true;
     }
-    if (call == SYS_munmap || call == SYS_mprotect || call == SYS_mremap || call == SYS_mmap)
+    if (!fast || call == SYS_munmap || call == SYS_mprotect || call == SYS_mremap ||
+        call == SYS_mmap)
         memset(s->pages, 0, sizeof s->pages);
     s->under_way = 2;
-    if (i->kind != SYSTEM_CALL)
-        return false;
-    if (call == SYS_clone || call == SYS_clone3 || call == SYS_vfork || call == SYS_fork) {
-        s->cloning = true;
+    if (is_special(i, call)) {
+        s->cloning = !fast || call != SYS_rt_sigreturn;
         return false;
     }
-    bool look = decode(s, s->at + i->length).kind != PLAIN;
-    if (call != SYS_rt_sigreturn && s->counts && (look || s->wake - s->count == 1)) {
-        i->slot = SLOT_SYSCALL;
+    struct step_instruction next = step_decode(s, s->at + i->length);
+    bool look = next.kind != STEP_PLAIN || (fast && next.wide_set);
+    if (s->counts && (look || s->wake - s->count == 1)) {
+        i->slot = fast ? SLOT_SYSCALL : SLOT_INT_80;
         s->under_way = 1;
         use_slot(s, uc, i);
+    }
+    return false;
+}
+
+/* Returns true where it was emulated: it loads what is there, as every program that uses it does.
+ * Else it traps together with the instruction behind it. */
+static bool load_ss(struct pmu_step *s, ucontext_t *uc, struct step_instruction *i)
+{
+    uint16_t selector;
+    if (step_new_ss(s, uc, i, &selector) && selector == step_reg(uc, REG_CSGSFS) >> 48) {
+        skip(uc, i->length);
+        return true;
+    }
+    s->under_way = 2;
+    return false;
+}
+
+/* Returns true where the instruction was emulated. Our own text has none of these but calls. */
+static bool before(struct pmu_step *s, ucontext_t *uc, struct step_instruction *i)
+{
+    if (i->kind == STEP_SYSCALL || i->kind == STEP_INT_80)
+        return before_call(s, uc, i);
+    if (i->kind == STEP_PLAIN || is_own(s->at))
+        return false;
+    if (i->kind == STEP_PUSHF || i->kind == STEP_POPF)
+        return emulate_flags(uc, i);
+    if (i->kind == STEP_MOV_SS)
+        return load_ss(s, uc, i);
+    if (i->kind == STEP_STRING) {
+        s->repeats = i->slot == STEP_NO_SLOT;
+        if (!s->repeats)
+            use_slot(s, uc, i);
     }
     return false;
 }
@@ -276,9 +226,9 @@ static bool before_call(struct pmu_step *s, ucontext_t *uc, struct instruction *
 static enum pmu_trap look(struct pmu_step *s, ucontext_t *uc)
 {
     for (;; s->count += s->counts) {
-        place(s, reg(uc, REG_RIP), reg(uc, REG_RSP));
-        s->at = reg(uc, REG_RIP);
-        s->flags = reg(uc, REG_EFL);
+        place(s, step_reg(uc, REG_RIP), step_reg(uc, REG_RSP));
+        s->at = step_reg(uc, REG_RIP);
+        s->flags = step_reg(uc, REG_EFL);
         s->slot = 0;
         s->repeats = false;
         s->under_way = 1;
@@ -288,20 +238,10 @@ static enum pmu_trap look(struct pmu_step *s, ucontext_t *uc)
             return PMU_TRAP_DUE;
         }
         set_flag(uc, true);
-        struct instruction i = decode(s, s->at);
+        struct step_instruction i = step_decode(s, s->at);
         s->length = i.length;
-        bool own = is_own(s->at);
-        if (i.kind == SYSTEM_CALL || i.kind == INT_80) {
-            if (before_call(s, uc, &i))
-                continue;
-        } else if ((i.kind == PUSHF || i.kind == POPF) && !own) {
-            if (emulate_flags(uc, &i))
-                continue;
-        } else if (i.kind == STRING && !own) {
-            s->repeats = i.slot == NO_SLOT;
-            if (!s->repeats)
-                use_slot(s, uc, &i);
-        }
+        if (before(s, uc, &i))
+            continue;
         return PMU_TRAP_DONE;
     }
 }
@@ -311,11 +251,11 @@ static enum pmu_trap look(struct pmu_step *s, ucontext_t *uc)
 /* From the slot back to where the program thinks it is. True: it was executed. */
 static bool leave_slot(struct pmu_step *s, ucontext_t *uc)
 {
-    bool done = reg(uc, REG_RIP) > s->slot;
-    set_reg(uc, REG_RIP, done ? s->at + s->length : s->at);
+    bool done = step_reg(uc, REG_RIP) > s->slot;
+    step_set_reg(uc, REG_RIP, done ? s->at + s->length : s->at);
     if (s->slot == (uintptr_t)pmu_step_slots + SLOT_BYTES * SLOT_SYSCALL &&
-        reg(uc, REG_RCX) == s->slot + 2) {
-        set_reg(uc, REG_RCX, s->at + s->length);
+        step_reg(uc, REG_RCX) == s->slot + 2) {
+        step_set_reg(uc, REG_RCX, s->at + s->length);
         done = true;
     }
     s->slot = 0;
@@ -326,9 +266,9 @@ static bool leave_slot(struct pmu_step *s, ucontext_t *uc)
 /* The kernel leaves the flags, ours included, in r11. */
 static void clean_r11(const struct pmu_step *s, ucontext_t *uc)
 {
-    uint64_t r11 = reg(uc, REG_R11);
+    uint64_t r11 = step_reg(uc, REG_R11);
     if (s->under_way == 2 && ((r11 ^ s->flags) & ~(uint64_t)RESUME_FLAG) == 0)
-        set_reg(uc, REG_R11, r11 & ~(uint64_t)TRAP_FLAG);
+        step_set_reg(uc, REG_R11, r11 & ~(uint64_t)TRAP_FLAG);
 }
 
 /* The cause is read from DR6, which hypervisors lose now and then: a step that nobody knows the cause of comes as TRAP_BRKPT, as
@@ -338,7 +278,7 @@ static bool is_step(const struct pmu_step *s, const siginfo_t *info, const ucont
     uint8_t first = 0;
     if (info->si_code != TRAP_BRKPT || !s->on || !flag_is_set(uc))
         return info->si_code == TRAP_TRACE;
-    if (reg(uc, REG_RIP) == s->at + 1)
+    if (step_reg(uc, REG_RIP) == s->at + 1)
         (void)sys_read_self(s->at, &first, 1);
     return first != 0xf1;
 }
@@ -347,7 +287,7 @@ enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *c
 {
     struct pmu_step *s = &t->step;
     ucontext_t *uc = context;
-    uintptr_t ip = reg(uc, REG_RIP);
+    uintptr_t ip = step_reg(uc, REG_RIP);
     if (s->on && s->slot != 0 && info->si_code == SI_KERNEL && is_slot(ip)) {
         (void)leave_slot(s, uc);
         s->count += s->counts;
@@ -370,7 +310,7 @@ enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *c
     if (s->counts && !(s->repeats && ip == s->at))
         s->count += s->under_way;
     if (s->counts && ip >= entries_from && ip < entries_to && s->count < s->wake) {
-        place(s, ip, reg(uc, REG_RSP)); /* the program calls us, or returns into us */
+        place(s, ip, step_reg(uc, REG_RSP)); /* the program calls us, or returns into us */
         s->entered = true;
         set_flag(uc, false);
         return PMU_TRAP_DONE;
@@ -399,11 +339,11 @@ struct pmu_inside pmu_step_settle(struct pmu_thread *t, void *context)
 {
     struct pmu_step *s = &t->step;
     ucontext_t *uc = context;
-    if (s->on && s->slot != 0 && is_slot(reg(uc, REG_RIP))) {
+    if (s->on && s->slot != 0 && is_slot(step_reg(uc, REG_RIP))) {
         s->count += leave_slot(s, uc) && s->counts;
     } else if (s->on && flag_is_set(uc) && s->counts) {
-        uintptr_t ip = reg(uc, REG_RIP), behind = s->at + s->length;
-        bool called = s->under_way == 2 && (ip == behind || reg(uc, REG_RCX) == behind);
+        uintptr_t ip = step_reg(uc, REG_RIP), behind = s->at + s->length;
+        bool called = s->under_way == 2 && (ip == behind || step_reg(uc, REG_RCX) == behind);
         bool broke = s->under_way == 1 && ip == s->at + 1 && s->length <= 1; /* int3 */
         clean_r11(s, uc);
         s->count += called || broke;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Instructions that are executed here in place of where they stand, without the trap flag, with a breakpoint behind each: the
- * string instructions with a repeat prefix, which would trap at every iteration, and syscall, which makes one trap together
- * with what follows it. pmu/step.c numbers the slots of eight bytes. */
+ * string instructions with a repeat prefix, which would trap at every iteration, and syscall and
+ * int $0x80, which make one trap together with what follows. pmu/step.c numbers the slots of eight
+ * bytes. */
     .text
     .balign 8
     .globl pmu_step_slots
@@ -29,6 +30,7 @@ pmu_step_slots:
     strings 0xf3
     strings 0xf2
     slot 0x0f, 0x05
+    slot 0xcd, 0x80
     .balign 8, 0xcc
     .globl pmu_step_slots_end
     .hidden pmu_step_slots_end

@@ -14,10 +14,12 @@ __asm__(".globl _start\n"
         "je calls\n\t"                /* 6 */
         "cmpb $'k', %al\n\t"          /* 7 */
         "je ended\n\t"                /* 8 */
-        "leaq buffer(%rip), %rdi\n\t" /* 9 */
-        "movl $4096, %ecx\n\t"        /* 10 */
-        "rep stosb\n\t"               /* 11, once */
-        "jmp end\n"                   /* 12 */
+        "cmpb $'m', %al\n\t"          /* 9 */
+        "je segments\n\t"             /* 10 */
+        "leaq buffer(%rip), %rdi\n\t" /* 11 */
+        "movl $4096, %ecx\n\t"        /* 12 */
+        "rep stosb\n\t"               /* 13, once */
+        "jmp end\n"                   /* 14 */
         "loop:\n\t"
         "movl $1000, %ecx\n"
         "1: decl %ecx\n\t"
@@ -31,6 +33,18 @@ __asm__(".globl _start\n"
         "decl %ebx\n\t"
         "jnz 2b\n"
         "jmp end\n"
+        "segments:\n\t"
+        "movl %ss, %ebx\n\t"       /* 11 */
+        "movw %bx, buffer(%rip)\n" /* 12 */
+        "movl $3, %edx\n"          /* 13 */
+        "3: movl %ebx, %ss\n\t"    /* 3 times 7 */
+        "nop\n\t"
+        "movw buffer(%rip), %ss\n\t"
+        "movl $39, %eax\n\t"
+        "int $0x80\n\t" /* mkdir(NULL): EFAULT */
+        "decl %edx\n\t"
+        "jnz 3b\n\t"
+        "jmp end\n" /* 35 */
         "ended:\n\t"
         "movl $39, %eax\n\t"
         "syscall\n\t"

@@ -7,13 +7,16 @@
  * FILE gets a line "count P.T N" for each thread that has ended, P numbering processes and T the threads of one, both in
  * order of creation, and for each -p a line "at P.T N IMAGE+0xOFFSET 0xADDRESS": where the thread stood when it had
  * executed N (-e: at every multiple of N, for all threads); addresses are those of a run without randomisation.
- * A REP instruction counts once, as does a system call; the stop at a handler's first instruction is none. A forked child's
+ * A REP instruction counts once, as does a system call; so does mov to ss, which makes no stop of its
+ * own; the stop at a handler's first instruction is none. A forked child's
  * count goes on from its parent's.
  *
  * -r: before each counted instruction from FROM to below TO, "regs 0xADDRESS RAX RCX RDX RBX RSP RBP RSI RDI R8 ... R15".
  * -x leaves out the instructions in images of that base name, and those called from there until the call
  * returns (by stack pointer), but for what is called back in the program itself and in images named by -k. A handler in such an
  * image is left out until its rt_sigreturn, or until a jump leaves its stack frame. With -x a thread's count begins when it first comes out of such an image. */
+#include "t/oracle/text.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -40,12 +43,12 @@ struct frame {
 struct task {
     pid_t tid, tgid;
     int process, thread, frames;
-    bool started, begun, stepping; /* begun: counts; stepping: an instruction is under way */
-    bool early;                    /* stopped before its parent's event */
-    bool free;                     /* runs to the breakpoint */
-    bool loading;                  /* runs to the first system call of what is left out */
-    bool child_of_ours;            /* made before anything counted, by what is left out */
-    uint64_t count, ip, sp;
+    bool started, begun, stepping;  /* begun: counts; stepping: an instruction is under way */
+    bool early;                     /* stopped before its parent's event */
+    bool free;                      /* runs to the breakpoint */
+    bool loading;                   /* runs to the first system call of what is left out */
+    bool child_of_ours;             /* made before anything counted, by what is left out */
+    uint64_t count, ip, sp, behind; /* behind: of a mov to ss under way, or 0 */
     struct frame frame[FRAMES];
 };
 
@@ -226,17 +229,18 @@ static void say_point(const struct task *t)
 /* A string instruction with a repeat prefix that has more to do stays where it is. */
 static bool is_repeating(const struct task *t, uint64_t ip)
 {
-    if (ip != t->ip)
-        return false;
-    long word = ptrace(PTRACE_PEEKTEXT, t->tid, (void *)ip, NULL);
-    for (int i = 0; i < 4; i++) {
-        unsigned char byte = (unsigned char)(word >> (8 * i));
-        if (byte == 0xf2 || byte == 0xf3)
-            return true;
-        if (byte != 0x66 && byte != 0x67)
-            return false;
-    }
-    return false;
+    return ip == t->ip && text_has_repeat(t->tid, ip);
+}
+
+/* What was under way made no stop of its own: the one that comes is the next instruction's. */
+static void pass_first(struct task *t)
+{
+    if (t->behind == 0 || !t->stepping || !counts(t))
+        return;
+    t->count++;
+    t->ip = t->behind;
+    if (t->begun)
+        say_point(t);
 }
 
 /* rt_sigreturn has been executed: the handler that it ends is over. */
@@ -253,15 +257,8 @@ static void handler_returned(struct task *t)
 
 static void say_registers(const struct user_regs_struct *r)
 {
-    const unsigned long long all[16] = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp,
-                                        r->rsi, r->rdi, r->r8,  r->r9,  r->r10, r->r11,
-                                        r->r12, r->r13, r->r14, r->r15};
-    if (r->rip < shown_from || r->rip >= shown_to)
-        return;
-    fprintf(out, "regs 0x%llx", (unsigned long long)r->rip);
-    for (int i = 0; i < 16; i++)
-        fprintf(out, " %llx", all[i]);
-    fputc('\n', out);
+    if (r->rip >= shown_from && r->rip < shown_to)
+        text_say_registers(out, r);
 }
 
 static bool is_sigreturn(const struct task *t, const struct user_regs_struct *r)
@@ -275,6 +272,8 @@ static void stepped(struct task *t, bool instruction)
     struct user_regs_struct r;
     if (ptrace(PTRACE_GETREGS, t->tid, NULL, &r) != 0)
         return;
+    if (instruction)
+        pass_first(t);
     if (t->stepping && instruction && !is_repeating(t, r.rip) && counts(t)) {
         t->count++;
         place(t, r.rip, r.rsp);
@@ -292,6 +291,7 @@ static void stepped(struct task *t, bool instruction)
             say_point(t);
     }
     t->stepping = true;
+    t->behind = text_behind_mov_ss(t->tid, r.rip);
     if (counts(t))
         say_registers(&r);
     if (is_sigreturn(t, &r))

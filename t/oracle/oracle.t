@@ -15,7 +15,10 @@ count() {
 count l 2008 "a loop"
 like "$(cat "$T/out")" '^at 0\.0 5 hand\+0x[0-9a-f]+ 0x[0-9a-f]+$' "where it stood after the fifth is said"
 count s 25 "system calls, each once"
-count r 14 "a repeated string instruction, once"
+count r 16 "a repeated string instruction, once"
+count m 37 "loads of ss, each with the instruction behind it, and system calls by int"
+run 60 "$oracle" -e 1 -o "$T/out" "$hand" m
+is "$(grep -c '^at' "$T/out")" 37 "each is a place of its own"
 run 60 "$oracle" -e 1000 -o "$T/out" "$hand" l
 is "$(grep -c '^at 0.0 [12]000 ' "$T/out")" 2 "-e prints each thousandth"
 run 60 "$oracle" -o "$T/out" "$hand" k
@@ -30,7 +33,7 @@ if [ -x "$REGTRACE_BUILD/t/oracle/accesses" ]; then
     is "$(grep -c '' "$T/out")" 4099 "a line for each access, and the steps"
     is "$(cut -d' ' -f1,3,4 "$T/out" | sort | uniq -c | tr -s ' ' | paste -sd,)" " 1 0 R 1, 1 0 R 8, 4096 0 W 1, 1 steps" "of these kinds"
     is "$(awk '$3 == "W" { print $5 }' "$T/out" | cmp - <(seq $((0x$(label buffer))) $((0x$(label buffer) + 4095)) | awk '{ printf "%x\n", $1 }') && echo same)" same "at these addresses"
-    like "$(tail -1 "$T/out")" '^steps 4107$' "each repetition is a step"
+    like "$(tail -1 "$T/out")" '^steps 4109$' "each repetition is a step"
     accesses s calls
     is "$(cat "$T/out")" "steps 17" "the window begins where it is to"
 else

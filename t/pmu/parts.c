@@ -161,6 +161,66 @@ static int flags(void)
     return wrong != 0;
 }
 
+/* The instruction behind a load of ss makes the trap of both. */
+static int segments(void)
+{
+    uint64_t pushed, r11;
+    uint32_t ss;
+    __asm__ volatile("movl %%ss, %0" : "=r"(ss));
+    for (int i = 0; i < 20; i++) {
+        static uint16_t memory[4];
+        memory[2] = (uint16_t)ss;
+        uint64_t two = 2, n = sizeof bytes;
+        char *to = bytes;
+        (void)syscall(SYS_getpid); /* so that this function uses no red zone */
+        __asm__ volatile("movl %0, %%ss\n\tnop\n\tmovl %0, %%ss\n\tmovl %0, %%ss\n\tnop" ::"r"(ss));
+        __asm__ volatile("movl %1, %%ss\n\tpushfq\n\tpopq %0" : "=r"(pushed) : "r"(ss) : "memory");
+        wrong += (int)(pushed >> 8 & 1);
+        __asm__ volatile("movw %1, %%ss\n\tpushfq\n\tpopq %0\n\tmovw (%2,%3,2), %%ss\n\tnop"
+                         : "=&r"(pushed)
+                         : "m"(memory[2]), "r"(memory), "r"(two)
+                         : "memory");
+        wrong += (int)(pushed >> 8 & 1);
+        __asm__ volatile("movl %1, %%r12d\n\tmovl %%r12d, %%ss\n\tsyscall\n\tmovq %%r11, %0"
+                         : "=r"(r11)
+                         : "r"(ss), "a"(SYS_getpid)
+                         : "rcx", "r11", "r12", "memory");
+        wrong += (int)(r11 >> 8 & 1);
+        __asm__ volatile("pushfq\n\tmovl %0, %%ss\n\tpopfq" ::"r"(ss) : "memory", "cc");
+        __asm__ volatile("movl %2, %%ss\n\trep stosb"
+                         : "+D"(to), "+c"(n)
+                         : "r"(ss), "a"(1)
+                         : "memory");
+        wrong += n != 0;
+    }
+    return wrong != 0;
+}
+
+/* r11 has the flags directly behind syscall; and the other way into the kernel. */
+static int entries(void)
+{
+    uint64_t r11, other, pushed;
+    for (int i = 0; i < 20; i++) {
+        __asm__ volatile("syscall\n\tmovq %%r11, %0"
+                         : "=r"(r11)
+                         : "a"(SYS_getpid)
+                         : "rcx", "r11", "memory");
+        wrong += (int)(r11 >> 8 & 1);
+        __asm__ volatile("syscall\n\tpushq %%r11\n\tpopq %0"
+                         : "=r"(other)
+                         : "a"(SYS_getppid)
+                         : "rcx", "r11", "memory");
+        wrong += (int)(other >> 8 & 1);
+        long pid = 20; /* getpid(), there */
+        __asm__ volatile("int $0x80\n\tpushfq\n\tpopq %1\n\tnop"
+                         : "+a"(pid), "=r"(pushed)::"memory", "cc");
+        wrong += (int)(pushed >> 8 & 1) + (pid != getpid());
+        pid = 20;
+        __asm__ volatile("int $0x80\n\tnop\n\tint $0x80\n\tnop" : "+a"(pid)::"memory", "cc");
+    }
+    return wrong != 0;
+}
+
 static void on_trap(int signo, siginfo_t *info, void *context)
 {
     (void)signo;
@@ -229,9 +289,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } parts[] = {{"loop", loop},   {"calls", calls},     {"signals", signals}, {"threads", threads},
-                 {"forks", forks}, {"masked", masked},   {"repeats", repeats}, {"flags", flags},
-                 {"long", longer}, {"spawned", spawned}, {"traps", traps}};
+    } parts[] = {{"loop", loop},       {"calls", calls}, {"signals", signals},
+                 {"threads", threads}, {"forks", forks}, {"masked", masked},
+                 {"repeats", repeats}, {"flags", flags}, {"long", longer},
+                 {"spawned", spawned}, {"traps", traps}, {"segments", segments},
+                 {"entries", entries}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && argc > 1; i++)
         if (is(argv[1], parts[i].name))
             return parts[i].run();

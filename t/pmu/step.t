@@ -11,7 +11,7 @@ if [ ! -x "$parts" ]; then
 fi
 
 # The program goes on as before: its own handlers of SIGTRAP, masks, flags, children.
-for part in loop calls signals threads forks masked repeats flags traps spawned; do
+for part in loop calls signals threads forks masked repeats flags segments entries traps spawned; do
     run 120 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$part" REGTRACE_PMU=step \
         REGTRACE_CONTROL='start:icount:500,stop:icount:900' "$parts" $part
     is "$status" 0 "$part: the program sees nothing of the steps"
@@ -63,6 +63,8 @@ same signals 0.0 0 twice=1
 same masked 0.0 0
 same repeats 0.0 0
 same flags 0.0 0 every=5
+same segments 0.0 0 every=1 points=200
+same entries 0.0 0 every=1 points=200
 same threads 0.2 2 twice=1
 same threads 0.3 3
 same forks 0.0 0
