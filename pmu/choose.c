@@ -74,6 +74,18 @@ int pmu_choose(const char *wanted, bool needed, const struct pmu_backend **backe
     return rc;
 }
 
+int pmu_check_steps(bool stepped, bool memory, bool values, struct rt_error *err)
+{
+    if (!stepped || (!memory && !values))
+        return 0;
+    rt_error_set(
+        err,
+        "%s cannot be combined with counting by steps (REGTRACE_PMU=step, the token exact): "
+        "both need the trap flag, so choose one of them",
+        memory ? "memory traces (REGTRACE_MEMORY)" : "values (REGTRACE_VALUES)");
+    return -EINVAL;
+}
+
 const char *pmu_exact_reason(const struct pmu_backend *backend)
 {
 #if defined(__x86_64__)

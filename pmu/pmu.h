@@ -67,6 +67,9 @@ int pmu_choose(const char *wanted, bool needed, const struct pmu_backend **backe
                struct rt_error *err) RT_MUST_CHECK;
 /* What it counts, in words: "PAPI: arm_ac57::INST_RETIRED (type 4 config 0x8)". */
 void pmu_describe(const struct pmu_backend *backend, char *out, size_t room);
+/* What cannot be recorded where threads are stepped: by the back end, or for an `exact` alarm. 0, or
+ * -EINVAL with the remedy. */
+RT_MUST_CHECK int pmu_check_steps(bool stepped, bool memory, bool values, struct rt_error *err);
 /* NULL where `exact` works with this back end, else why not. */
 const char *pmu_exact_reason(const struct pmu_backend *backend);
 
@@ -104,8 +107,25 @@ bool pmu_thread_overflowed(struct pmu_thread *t);
 enum pmu_trap {
     PMU_TRAP_FOREIGN, /* not of stepping */
     PMU_TRAP_DONE,
-    PMU_TRAP_DUE /* the count to interrupt at is reached; call pmu_step_resume() when that is dealt with */
+    /* Call pmu_step_go_on() when these are dealt with. */
+    PMU_TRAP_DUE,  /* the count to interrupt at is reached */
+    PMU_TRAP_PLACE /* the next instruction is at one of pmu_step_places() */
 };
+
+/* Places of the program where the caller has written an int3. The instruction that stood there is
+ * executed in a copy elsewhere, and counts as the original; what the copy has behind it does not.
+ * Called in handlers. */
+struct pmu_places {
+    bool (*is_there)(uintptr_t at);
+    void (*go_on)(void *context); /* to the copy, from a place */
+    bool (*is_copy)(uintptr_t at);
+    /* Signals that the program has blocked in the calling thread, and that are kept out of its mask
+     * for the places' sake; and what to call when it no longer blocks some. */
+    uint64_t *(*hidden)(void);
+    void (*unblocked)(void);
+};
+/* Before any thread is stepped. */
+void pmu_step_places(struct pmu_places places);
 
 /* Where our text is: nothing in there is counted. */
 void pmu_step_own_text(uintptr_t from, uintptr_t to);
@@ -135,8 +155,14 @@ enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *c
 struct pmu_inside pmu_step_settle(struct pmu_thread *t, void *context);
 /* Last in a handler, with SIGTRAP blocked: the interrupted code goes on being stepped. Never PMU_TRAP_FOREIGN. */
 enum pmu_trap pmu_step_resume(struct pmu_thread *t, void *context, struct pmu_inside inside);
-/* After PMU_TRAP_DUE of a SIGTRAP, in its place. */
+/* After PMU_TRAP_DUE and PMU_TRAP_PLACE, again and again. */
 enum pmu_trap pmu_step_go_on(struct pmu_thread *t, void *context);
+/* Is the interrupted code being stepped? */
+bool pmu_step_is_on(const struct pmu_thread *t, const void *context);
+/* A place's int3 has trapped in spite of stepping; the thread stands at it now. */
+enum pmu_trap pmu_step_at_place(struct pmu_thread *t, void *context);
+/* An int3 of the program's own has trapped, which counts and does nothing. */
+enum pmu_trap pmu_step_over_int3(struct pmu_thread *t, void *context);
 /* A SIGTRAP that is not of stepping: is the program to have it now? Else it gets it when it no longer blocks it. */
 bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info);
 

@@ -14,14 +14,12 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-#define TRAP_FLAG 0x100u
 #define RESUME_FLAG 0x10000u
 #define POPF_SETS UINT64_C(0x244cd5) /* what popf changes in user mode, but for the trap flag */
 #define SLOT_BYTES 8u
 #define SLOT_SYSCALL 40u
 #define SLOT_INT_80 41u
-#define TRAP_BIT sys_signal_bit(SIGTRAP)
-#define NEVER_BLOCKED (TRAP_BIT | sys_signal_bit(SIGKILL) | sys_signal_bit(SIGSTOP))
+#define NEVER_BLOCKED (STEP_TRAP_BIT | sys_signal_bit(SIGKILL) | sys_signal_bit(SIGSTOP))
 
 extern const unsigned char pmu_step_slots[], pmu_step_slots_end[];
 
@@ -39,6 +37,23 @@ void pmu_step_entries(uintptr_t from, uintptr_t to)
     entries_to = to;
 }
 
+static struct pmu_places places;
+
+void pmu_step_places(struct pmu_places p)
+{
+    places = p;
+}
+
+static bool is_place(uintptr_t ip)
+{
+    return places.is_there != NULL && places.is_there(ip);
+}
+
+static bool is_copy(uintptr_t ip)
+{
+    return places.is_copy != NULL && places.is_copy(ip);
+}
+
 static bool is_own(uintptr_t ip)
 {
     return ip >= own_from && ip < own_to;
@@ -51,13 +66,13 @@ static bool is_slot(uintptr_t ip)
 
 static bool flag_is_set(const ucontext_t *uc)
 {
-    return (step_reg(uc, REG_EFL) & TRAP_FLAG) != 0;
+    return (step_reg(uc, REG_EFL) & STEP_TRAP_FLAG) != 0;
 }
 
 static void set_flag(ucontext_t *uc, bool on)
 {
-    uint64_t flags = step_reg(uc, REG_EFL) & ~(uint64_t)TRAP_FLAG;
-    step_set_reg(uc, REG_EFL, on ? flags | TRAP_FLAG : flags);
+    uint64_t flags = step_reg(uc, REG_EFL) & ~(uint64_t)STEP_TRAP_FLAG;
+    step_set_reg(uc, REG_EFL, on ? flags | STEP_TRAP_FLAG : flags);
 }
 
 /* Whose is the instruction at ip? */
@@ -82,11 +97,33 @@ static void skip(ucontext_t *uc, unsigned length)
     step_set_reg(uc, REG_RIP, step_reg(uc, REG_RIP) + length);
 }
 
+/* Where the program's blocking of SIGTRAP is kept: with us, but for calls of the program where the
+ * caller of pmu_step_places() keeps it, too. */
+static uint64_t *hidden_mask(const struct pmu_step *s)
+{
+    return places.hidden != NULL && s->counts ? places.hidden() : NULL;
+}
+
+static void set_blocked(struct pmu_step *s, bool blocked)
+{
+    uint64_t *hidden = hidden_mask(s);
+    if (hidden == NULL) {
+        s->blocked = blocked;
+        return;
+    }
+    bool before = (*hidden & STEP_TRAP_BIT) != 0;
+    *hidden = (*hidden & ~STEP_TRAP_BIT) | (blocked ? STEP_TRAP_BIT : 0);
+    if (before && !blocked)
+        places.unblocked();
+}
+
 static long new_mask(struct pmu_step *s, ucontext_t *uc)
 {
     uint64_t mask, set, shown;
+    const uint64_t *hidden = hidden_mask(s);
+    bool blocked = hidden != NULL ? (*hidden & STEP_TRAP_BIT) != 0 : s->blocked;
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
-    shown = mask | (s->blocked ? TRAP_BIT : 0);
+    shown = mask | (blocked ? STEP_TRAP_BIT : 0);
     if (step_reg(uc, REG_R10) != sizeof mask)
         return -EINVAL;
     if (step_reg(uc, REG_RSI) != 0) {
@@ -98,7 +135,7 @@ static long new_mask(struct pmu_step *s, ucontext_t *uc)
         case SIG_SETMASK: mask = set; break;
         default: return -EINVAL;
         }
-        s->blocked = (mask & TRAP_BIT) != 0;
+        set_blocked(s, (mask & STEP_TRAP_BIT) != 0);
         mask &= ~NEVER_BLOCKED;
         memcpy(&uc->uc_sigmask, &mask, sizeof mask);
     }
@@ -113,7 +150,7 @@ static void emulate_mask(struct pmu_step *s, ucontext_t *uc)
     step_set_reg(uc, REG_RAX, (uint64_t)new_mask(s, uc));
     skip(uc, 2);
     step_set_reg(uc, REG_RCX, step_reg(uc, REG_RIP));
-    step_set_reg(uc, REG_R11, step_reg(uc, REG_EFL) & ~(uint64_t)(TRAP_FLAG | RESUME_FLAG));
+    step_set_reg(uc, REG_R11, step_reg(uc, REG_EFL) & ~(uint64_t)(STEP_TRAP_FLAG | RESUME_FLAG));
     if (s->withheld && !s->blocked) {
         s->withheld = false;
         (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
@@ -126,7 +163,7 @@ static bool emulate_flags(ucontext_t *uc, const struct step_instruction *i)
     uint64_t flags = step_reg(uc, REG_EFL), value = 0;
     size_t n = i->narrow ? 2 : 8;
     if (i->kind == STEP_PUSHF) {
-        value = flags & ~(uint64_t)(TRAP_FLAG | RESUME_FLAG);
+        value = flags & ~(uint64_t)(STEP_TRAP_FLAG | RESUME_FLAG);
         if (!step_copy(SYS_process_vm_writev, step_reg(uc, REG_RSP) - n, &value, n))
             return false;
         step_set_reg(uc, REG_RSP, step_reg(uc, REG_RSP) - n);
@@ -175,13 +212,14 @@ static bool before_call(struct pmu_step *s, ucontext_t *uc, struct step_instruct
     if (!fast || call == SYS_munmap || call == SYS_mprotect || call == SYS_mremap ||
         call == SYS_mmap)
         memset(s->pages, 0, sizeof s->pages);
-    s->under_way = 2;
+    bool copied = is_copy(s->at); /* what is behind it is no instruction of the program's */
+    s->under_way = copied ? 1 : 2;
     if (is_special(i, call)) {
         s->cloning = !fast || call != SYS_rt_sigreturn;
         return false;
     }
     struct step_instruction next = step_decode(s, s->at + i->length);
-    bool look = next.kind != STEP_PLAIN || (fast && next.wide_set);
+    bool look = copied || next.kind != STEP_PLAIN || (fast && next.wide_set);
     if (s->counts && (look || s->wake - s->count == 1)) {
         i->slot = fast ? SLOT_SYSCALL : SLOT_INT_80;
         s->under_way = 1;
@@ -222,27 +260,72 @@ static bool before(struct pmu_step *s, ucontext_t *uc, struct step_instruction *
     return false;
 }
 
+/* The next instruction. The first one of a copy stands for the original; jumps behind it are followed. */
+static struct step_instruction leave_copy(struct pmu_step *s, ucontext_t *uc)
+{
+    struct step_instruction i = step_decode(s, step_reg(uc, REG_RIP));
+    while (i.jumps && is_copy(step_reg(uc, REG_RIP))) {
+        step_set_reg(uc, REG_RIP, step_jump_target(step_reg(uc, REG_RIP)));
+        i = step_decode(s, step_reg(uc, REG_RIP));
+    }
+    return i;
+}
+
+static struct step_instruction next_of(struct pmu_step *s, ucontext_t *uc)
+{
+    struct step_instruction i = leave_copy(s, uc);
+    place(s, step_reg(uc, REG_RIP), step_reg(uc, REG_RSP));
+    s->at = step_reg(uc, REG_RIP);
+    s->flags = step_reg(uc, REG_EFL);
+    s->slot = 0;
+    s->repeats = false;
+    s->under_way = 1;
+    return i;
+}
+
+/* From a place to its copy. Returns true where that is a jump, which is then executed. */
+static bool enter_copy(struct pmu_step *s, ucontext_t *uc, struct step_instruction *i)
+{
+    s->passed = 0;
+    places.go_on(uc);
+    s->at = step_reg(uc, REG_RIP);
+    *i = step_decode(s, s->at);
+    if (i->jumps)
+        step_set_reg(uc, REG_RIP, step_jump_target(s->at));
+    return i->jumps;
+}
+
+/* Its alarms have fired, and it is not stepped from here on. */
+static void leave_place(struct pmu_step *s, ucontext_t *uc)
+{
+    if (s->passed != 0 && s->passed == step_reg(uc, REG_RIP))
+        places.go_on(uc);
+    s->passed = 0;
+}
+
 /* Bring everything into shape for the next instruction. */
 static enum pmu_trap look(struct pmu_step *s, ucontext_t *uc)
 {
     for (;; s->count += s->counts) {
-        place(s, step_reg(uc, REG_RIP), step_reg(uc, REG_RSP));
-        s->at = step_reg(uc, REG_RIP);
-        s->flags = step_reg(uc, REG_EFL);
-        s->slot = 0;
-        s->repeats = false;
-        s->under_way = 1;
+        struct step_instruction i = next_of(s, uc);
         if (s->count >= s->wake) {
             s->wake = PMU_NEVER;
             s->handling = true;
             return PMU_TRAP_DUE;
         }
         set_flag(uc, true);
-        struct step_instruction i = step_decode(s, s->at);
+        if (i.kind == STEP_INT3 && is_place(s->at)) {
+            if (s->passed != s->at) {
+                s->passed = s->at;
+                s->handling = true;
+                return PMU_TRAP_PLACE;
+            }
+            if (enter_copy(s, uc, &i))
+                continue;
+        }
         s->length = i.length;
-        if (before(s, uc, &i))
-            continue;
-        return PMU_TRAP_DONE;
+        if (!before(s, uc, &i))
+            return PMU_TRAP_DONE;
     }
 }
 
@@ -268,7 +351,7 @@ static void clean_r11(const struct pmu_step *s, ucontext_t *uc)
 {
     uint64_t r11 = step_reg(uc, REG_R11);
     if (s->under_way == 2 && ((r11 ^ s->flags) & ~(uint64_t)RESUME_FLAG) == 0)
-        step_set_reg(uc, REG_R11, r11 & ~(uint64_t)TRAP_FLAG);
+        step_set_reg(uc, REG_R11, r11 & ~(uint64_t)STEP_TRAP_FLAG);
 }
 
 /* The cause is read from DR6, which hypervisors lose now and then: a step that nobody knows the cause of comes as TRAP_BRKPT, as
@@ -323,8 +406,37 @@ enum pmu_trap pmu_step_go_on(struct pmu_thread *t, void *context)
     t->step.handling = false;
     if (t->step.on)
         return look(&t->step, context);
+    leave_place(&t->step, context);
     set_flag(context, false);
     return PMU_TRAP_DONE;
+}
+
+/* The system call before what has trapped made no trap of its own. */
+static bool has_called(const struct pmu_step *s, const ucontext_t *uc)
+{
+    uintptr_t behind = s->at + s->length;
+    return s->under_way == 2 &&
+           (step_reg(uc, REG_RIP) == behind || step_reg(uc, REG_RCX) == behind);
+}
+
+bool pmu_step_is_on(const struct pmu_thread *t, const void *context)
+{
+    return t->step.on && flag_is_set(context);
+}
+
+enum pmu_trap pmu_step_at_place(struct pmu_thread *t, void *context)
+{
+    struct pmu_step *s = &t->step;
+    clean_r11(s, context);
+    s->count += has_called(s, context) && s->counts;
+    return look(s, context);
+}
+
+enum pmu_trap pmu_step_over_int3(struct pmu_thread *t, void *context)
+{
+    t->step.handling = false;
+    t->step.count += t->step.counts;
+    return look(&t->step, context);
 }
 
 bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info)
@@ -342,12 +454,13 @@ struct pmu_inside pmu_step_settle(struct pmu_thread *t, void *context)
     if (s->on && s->slot != 0 && is_slot(step_reg(uc, REG_RIP))) {
         s->count += leave_slot(s, uc) && s->counts;
     } else if (s->on && flag_is_set(uc) && s->counts) {
-        uintptr_t ip = step_reg(uc, REG_RIP), behind = s->at + s->length;
-        bool called = s->under_way == 2 && (ip == behind || step_reg(uc, REG_RCX) == behind);
+        uintptr_t ip = step_reg(uc, REG_RIP);
         bool broke = s->under_way == 1 && ip == s->at + 1 && s->length <= 1; /* int3 */
         clean_r11(s, uc);
-        s->count += called || broke;
+        s->count += has_called(s, uc) || broke;
     }
+    if (s->on && flag_is_set(uc))
+        (void)leave_copy(s, uc);
     struct pmu_inside inside = {.bound = s->bound,
                                 .on = s->on && !flag_is_set(uc),
                                 .handling = s->handling,
@@ -368,69 +481,10 @@ enum pmu_trap pmu_step_resume(struct pmu_thread *t, void *context, struct pmu_in
     s->entered = inside.entered;
     if (!s->on)
         set_flag(context, false);
-    if (!s->on || inside.on) /* it was stopped before, and is to stay so */
+    if (!s->on || inside.on) { /* it was stopped before, and is to stay so */
+        leave_place(s, context);
         return PMU_TRAP_DONE;
+    }
     (void)sigdelset(&((ucontext_t *)context)->uc_sigmask, SIGTRAP);
     return look(s, context);
-}
-
-/* --- on and off ---------------------------------------------------------------------------------------------------- */
-
-void pmu_go(struct pmu_thread *t)
-{
-    uint64_t trap = TRAP_BIT;
-    if (!t->step.on || t->step.handling)
-        return;
-    t->step.counts = false;
-    t->step.under_way = 1;
-    t->step.slot = 0;
-    (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, 0, sizeof trap, 0, 0);
-    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\t"
-                     "pushfq\n\t"
-                     "orl $0x100, (%%rsp)\n\t"
-                     "popfq\n\t"
-                     "leaq 128(%%rsp), %%rsp" ::
-                         : "memory", "cc");
-}
-
-bool pmu_stop(struct pmu_thread *t)
-{
-    struct pmu_step *s = &t->step;
-    uint64_t flags;
-    if (!s->on)
-        return false;
-    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\t"
-                     "pushfq\n\t"
-                     "movq (%%rsp), %0\n\t"
-                     "andl $~0x100, (%%rsp)\n\t"
-                     "popfq\n\t"
-                     "leaq 128(%%rsp), %%rsp"
-                     : "=&r"(flags)
-                     :
-                     : "memory", "cc");
-    bool stepped = s->entered || (flags & TRAP_FLAG) != 0;
-    s->entered = false;
-    return stepped;
-}
-
-struct pmu_inside pmu_program_begin(struct pmu_thread *t)
-{
-    struct pmu_step *s = &t->step;
-    bool stepped = pmu_stop(t);
-    struct pmu_inside inside = {.bound = s->bound, .on = stepped, .handling = s->handling};
-    s->handling = false;
-    s->bound = 0;
-    s->program = true;
-    pmu_go(t);
-    return inside;
-}
-
-void pmu_program_end(struct pmu_thread *t, struct pmu_inside inside)
-{
-    (void)pmu_stop(t);
-    t->step.bound = inside.bound;
-    t->step.program = false;
-    t->step.handling = inside.handling;
-    if (inside.on)
-        pmu_go(t);
 }

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+enum { JMP_32 = 0xe9, JMP_8 = 0xeb };
+
 bool step_copy(long call, uintptr_t there, void *here, size_t n)
 {
     struct iovec ours = {.iov_base = here, .iov_len = n};
@@ -86,6 +88,7 @@ struct step_instruction step_decode(struct pmu_step *s, uintptr_t ip)
     }
     i.length = (uint8_t)(at - ip + 1);
     /* A REX prefix that extends a register; VEX, EVEX, XOP: any may. */
+    i.jumps = op == JMP_32 || op == JMP_8;
     i.wide_set = (i.rex & 7) != 0 || op == 0xc4 || op == 0xc5 || op == 0x62 || op == 0x8f;
     if (op == 0x9c || op == 0x9d) {
         i.kind = op == 0x9c ? STEP_PUSHF : STEP_POPF;
@@ -99,6 +102,16 @@ struct step_instruction step_decode(struct pmu_step *s, uintptr_t ip)
         i.kind = kind_of_two(op, i.modrm);
     }
     return i;
+}
+
+uintptr_t step_jump_target(uintptr_t ip)
+{
+    const unsigned char *p = (const unsigned char *)ip; /* NOLINT: code */
+    int32_t distance;
+    if (p[0] == JMP_8)
+        return ip + 2 + (uintptr_t)(intptr_t)(int8_t)p[1];
+    memcpy(&distance, p + 1, sizeof distance);
+    return ip + 5 + (uintptr_t)(intptr_t)distance;
 }
 
 /* Numbers of registers in instructions. */

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <ucontext.h>
 
+#define STEP_TRAP_FLAG 0x100u
+#define STEP_TRAP_BIT sys_signal_bit(SIGTRAP)
+
 enum step_kind {
     STEP_PLAIN,
     STEP_SYSCALL,
@@ -31,6 +34,7 @@ struct step_instruction {
     bool narrow;    /* an operand size prefix */
     bool elsewhere; /* an address size or segment prefix */
     bool wide_set;  /* may name r8 to r15 */
+    bool jumps;     /* always, to step_jump_target() */
 };
 
 /* The instruction at ip; STEP_PLAIN where it cannot be read. */
@@ -38,6 +42,9 @@ struct step_instruction step_decode(struct pmu_step *s, uintptr_t ip);
 /* The selector that a STEP_MOV_SS loads, and its length. Returns false where that is not known. */
 bool step_new_ss(struct pmu_step *s, const ucontext_t *uc, struct step_instruction *i,
                  uint16_t *selector);
+
+/* Where the jump at ip, which can be read, leads. */
+uintptr_t step_jump_target(uintptr_t ip);
 
 /* Copies n bytes between `here` and the program's memory by process_vm_readv or process_vm_writev.
  * Returns false where the program's pointer is wrong. */

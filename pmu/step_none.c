@@ -37,6 +37,21 @@ enum pmu_trap pmu_step_resume(UNUSED struct pmu_thread *t, UNUSED void *context,
 {
     return PMU_TRAP_DONE;
 }
+void pmu_step_places(UNUSED struct pmu_places places)
+{
+}
+bool pmu_step_is_on(UNUSED const struct pmu_thread *t, UNUSED const void *context)
+{
+    return false;
+}
+enum pmu_trap pmu_step_at_place(UNUSED struct pmu_thread *t, UNUSED void *context)
+{
+    return PMU_TRAP_DONE;
+}
+enum pmu_trap pmu_step_over_int3(UNUSED struct pmu_thread *t, UNUSED void *context)
+{
+    return PMU_TRAP_DONE;
+}
 enum pmu_trap pmu_step_go_on(UNUSED struct pmu_thread *t, UNUSED void *context)
 {
     return PMU_TRAP_DONE;

@@ -223,6 +223,9 @@ static bool set_up(void)
     if (rc == 0) /* a refused chain leaves no configuration to look at */
         process.steps = wants_steps();
     if (rc == 0)
+        rc = pmu_check_steps(process.steps, process.options.text[OPT_memory][0] != '\0',
+                             process.options.text[OPT_values][0] != '\0', &e);
+    if (rc == 0)
         rc = probes_prepare(&e);
     if (rc == 0)
         rc = controller_log_prepare(&e);
@@ -344,12 +347,14 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     process.traced = true;
     if (process_wants_early_start())
         (void)thread_self();
+    unsigned own = counting_own_begin_if(false); /* places are many: not step by step */
     counting_measure_own();
     if (images)
         triggers_images_at_start();
     probes_begin();
     errno = keep;
     process.activated = true;
+    counting_own_end(own);
     struct preload_thread *counted = thread_count_from_here();
     if (counted != NULL)
         pmu_go(&counted->counting.counter);

@@ -6,6 +6,7 @@
  * somebody defines it: for profilers, and that is what we are. At the first such call of a dlopen all its images
  * are mapped and relocated, and none of their constructors has run. What was linked without crti.o is noticed
  * at the next image's start or dlclose; dlmopen's namespaces, which hold a C library of their own, are not seen. */
+#include "preload/counting.h"
 #include "preload/images.h"
 #include "preload/interpose.h"
 #include "preload/probes.h"
@@ -130,9 +131,11 @@ static void notice_images(void)
     int keep = errno;
     if (!noticing())
         return;
+    unsigned own = counting_own_begin();
     struct sys_cancel was = sys_cancel_off(); /* symbols are read from files */
     images_look(true);
     sys_cancel_on(was);
+    counting_own_end(own);
     errno = keep;
 }
 
@@ -147,6 +150,8 @@ PRELOAD_EXPORT int dlclose(void *handle)
 {
     int rc = NEXT(dlclose)(handle);
     notice_images();
+    unsigned own = counting_own_begin();
     probes_images_gone();
+    counting_own_end(own);
     return rc;
 }

@@ -164,6 +164,34 @@ static bool place_one(const struct probe_image *image, const struct isa_plan *p,
     return true;
 }
 
+/* All that have been placed, for ever. */
+struct placed {
+    uintptr_t at;
+    size_t bytes;
+    const struct placed *next;
+};
+static _Atomic(const struct placed *) all_placed;
+
+bool probe_place_is_copy(uintptr_t at)
+{
+    const struct placed *p = atomic_load_explicit(&all_placed, memory_order_acquire);
+    for (; p != NULL; p = p->next)
+        if (at - p->at < p->bytes)
+            return true;
+    return false;
+}
+
+/* One at a time. */
+static bool note_placed(const uint8_t *code, size_t bytes)
+{
+    struct placed *p = malloc(sizeof *p);
+    if (p == NULL)
+        return false;
+    *p = (struct placed){(uintptr_t)code, bytes, atomic_load(&all_placed)};
+    atomic_store_explicit(&all_placed, p, memory_order_release);
+    return true;
+}
+
 int probe_place(const struct probe_image *image, const struct isa_plan *plan,
                 const uint16_t *alarms, unsigned alarm_count, struct probe_sites *to,
                 uint64_t *refused, struct rt_error *e)
@@ -203,7 +231,7 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan,
         return -errno;
     }
     struct area *areas = realloc(unsealed, (unsealed_count + 1) * sizeof *areas);
-    if (areas == NULL) {
+    if (areas == NULL || !note_placed(code, bytes)) {
         rt_error_set(e, "no memory for %zu probes", n);
         return -ENOMEM;
     }

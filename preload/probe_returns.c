@@ -29,7 +29,7 @@ static struct area {
     uint8_t *base;
     size_t used;
 } areas[AREAS];
-static unsigned area_count;
+static _Atomic unsigned area_count;
 static struct probe_lock changing;
 
 static unsigned slot_of(uintptr_t at)
@@ -65,6 +65,15 @@ bool probe_return_at(uintptr_t at, struct probe_site *site)
     *site =
         (struct probe_site){.at = at, .copy = copy, .displaced = p->displaced, .flags = p->flags};
     return true;
+}
+
+bool probe_return_is_copy(uintptr_t at)
+{
+    unsigned n = atomic_load_explicit(&area_count, memory_order_acquire);
+    for (unsigned i = 0; i < n; i++)
+        if (at - (uintptr_t)areas[i].base < AREA_BYTES)
+            return true;
+    return false;
 }
 
 void probe_returns_forked(void)
@@ -170,7 +179,8 @@ static uint8_t *room_near(uintptr_t at, size_t bytes)
     if (p == MAP_FAILED)
         return NULL;
     (void)mprotect(p, AREA_BYTES, PROT_READ | PROT_EXEC);
-    areas[area_count++] = (struct area){.base = p, .used = bytes};
+    areas[area_count] = (struct area){.base = p, .used = bytes};
+    atomic_fetch_add(&area_count, 1);
     return p;
 }
 

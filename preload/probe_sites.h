@@ -166,6 +166,8 @@ void probe_thread_never_came(void);
 void probe_thread_comes(void);
 void probe_thread_goes(void);
 void probe_threads_forked(void);
+/* Is that in a copy that probe_place() has placed? In handlers. */
+bool probe_place_is_copy(uintptr_t at);
 /* What has been placed may be executed from here on, and no longer be written. */
 void probe_seal(void);
 /* Places have code for jumps. */
@@ -239,6 +241,8 @@ bool probe_group_is_in(int group);
 bool probe_return_ensure(uintptr_t at);
 /* The place as a site without an alarm; false: it is none. */
 bool probe_return_at(uintptr_t at, struct probe_site *site);
+/* Is that in the copy of such a place's instruction? */
+bool probe_return_is_copy(uintptr_t at);
 void probe_returns_forked(void);
 /* The int3s are gone until they are ensured again. */
 void probe_returns_rest(void);

@@ -133,10 +133,6 @@ void probe_fire(void *p)
 static void go_on(const struct probe_site *s, ucontext_t *uc)
 {
     greg_t *r = uc->uc_mcontext.gregs;
-    if (s->copy == NULL) { /* the program's own int3 */
-        r[REG_RIP] = (greg_t)s->at + 1;
-        return;
-    }
     const uint8_t *copy = s->jumped != 0 ? s->block + PROBE_BLOCK_BYTES : s->copy;
     const uint8_t *clone =
         clone_slots[CLONE_ENTER] != 0 ? probe_clone_from(s->at - s->behind) : NULL;
@@ -168,16 +164,9 @@ static bool go_on_inside(const struct probe_sites *all, int code, greg_t *r)
     return false;
 }
 
-/* Where the thread is; false: at no place of ours. */
-static bool find_place(struct probe_coming *c, int code, const greg_t *r)
+/* Returns false where there is no place. */
+static bool find_place(struct probe_coming *c, uintptr_t at)
 {
-    uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
-    if (code != SI_KERNEL)
-        return false;
-    c->rax = (uint64_t)r[REG_RAX];
-    c->rbx = (uint64_t)r[REG_RBX];
-    c->rcx = (uint64_t)r[REG_RCX];
-    c->stack = (uintptr_t)r[REG_RSP];
     c->first = probe_sites_find(c->all, at);
     if (c->first == NULL)
         return probe_return_at(at, &c->place);
@@ -198,6 +187,14 @@ static bool is_programs(const struct probe_coming *c)
     return true;
 }
 
+enum probe_kind probes_at(uintptr_t at)
+{
+    struct probe_coming c = {.all = probe_sites_now()};
+    if (!find_place(&c, at))
+        return PROBE_NOWHERE;
+    return c.place.copy != NULL ? PROBE_PATCHED : is_programs(&c) ? PROBE_PROGRAMS : PROBE_TAKEN;
+}
+
 /* SIGTRAP sent to a thread that has blocked it, as it thinks. */
 static __thread bool withheld;
 
@@ -211,7 +208,7 @@ void probes_unblocked(void)
 
 /* Gives the program a SIGTRAP that is not ours. Where the program blocks it, one that was sent
  * waits, and one that an instruction raised kills. */
-static void hand_on(int signo, siginfo_t *info, void *context)
+void probes_hand_on(int signo, siginfo_t *info, void *context)
 {
     bool blocked = (signals_hidden & TRAP_BIT) != 0;
     if (blocked && info->si_code <= 0)
@@ -224,42 +221,105 @@ static void hand_on(int signo, siginfo_t *info, void *context)
 
 static struct memory_interrupted come(const struct probe_coming *c, ucontext_t *uc)
 {
+    greg_t *r = uc->uc_mcontext.gregs;
     if (probe_is_entry(c))
-        return memory_enter(c->stack, (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
-    uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(c->place.at - c->place.behind); /* until go_on() */
+        return memory_enter(c->stack, (uintptr_t)r[REG_RIP]);
+    r[REG_RIP] = (greg_t)(c->place.at - c->place.behind);
     return memory_stand(uc);
+}
+
+void probes_come(void *context)
+{
+    ucontext_t *uc = context;
+    greg_t *r = uc->uc_mcontext.gregs;
+    uintptr_t at = (uintptr_t)r[REG_RIP];
+    struct probe_coming c = {.all = probe_sites_now(),
+                             .due = -1,
+                             .may_trap = true,
+                             .rax = (uint64_t)r[REG_RAX],
+                             .rbx = (uint64_t)r[REG_RBX],
+                             .rcx = (uint64_t)r[REG_RCX],
+                             .stack = (uintptr_t)r[REG_RSP]};
+    if (!process.traced || processes_vfork_depth != 0 || recorder_self.in_toolkit != 0 ||
+        !find_place(&c, at))
+        return;
+    unsigned own = counting_own_begin_if(true);
+    struct memory_interrupted before = come(&c, uc);
+    run_with_room(context, probe_fire, &c);
+    memory_interrupt_over(before);
+    counting_own_end(own);
+    r[REG_RIP] = (greg_t)at;
+}
+
+/* Where the place is being made anew it traps again. */
+void probes_go_on(void *context)
+{
+    ucontext_t *uc = context;
+    struct probe_coming c = {.all = probe_sites_now()};
+    if (find_place(&c, (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]) && c.place.copy != NULL)
+        go_on(&c.place, uc);
+}
+
+bool probes_is_copy(uintptr_t at)
+{
+    return probe_place_is_copy(at) || probe_return_is_copy(at);
 }
 
 void probes_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
-    struct probe_coming c = {.all = probe_sites_now(), .due = -1, .may_trap = true};
-    ucontext_t *uc = context;
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
     if (memory_stepped(info, context) || values_trapped(info, context)) {
         errno = keep;
         return;
     }
-    if (!find_place(&c, info->si_code, uc->uc_mcontext.gregs)) {
-        if (go_on_inside(c.all, info->si_code, uc->uc_mcontext.gregs))
-            return;
-        hand_on(signo, info, context);
+    enum probe_kind kind = info->si_code == SI_KERNEL ? probes_at(at) : PROBE_NOWHERE;
+    if (kind == PROBE_NOWHERE) {
+        if (!go_on_inside(probe_sites_now(), info->si_code, r))
+            probes_hand_on(signo, info, context);
         errno = keep;
         return;
     }
-    if (process.traced && processes_vfork_depth == 0 && recorder_self.in_toolkit == 0) {
-        unsigned own = counting_own_begin_if(true);
-        struct memory_interrupted before = come(&c, uc);
-        run_with_room(context, probe_fire, &c);
-        memory_interrupt_over(before);
-        counting_own_end(own);
-    }
-    go_on(&c.place, context);
-    if (is_programs(&c))
-        hand_on(signo, info, context);
+    r[REG_RIP] = (greg_t)at;
+    probes_come(context);
+    if (kind == PROBE_PATCHED)
+        probes_go_on(context);
+    else
+        r[REG_RIP] = (greg_t)at + 1;
+    if (kind == PROBE_PROGRAMS)
+        probes_hand_on(signo, info, context);
     errno = keep;
 }
 
 #else
+
+enum probe_kind probes_at(uintptr_t at)
+{
+    (void)at;
+    return PROBE_NOWHERE;
+}
+
+void probes_come(void *context)
+{
+    (void)context;
+}
+
+void probes_go_on(void *context)
+{
+    (void)context;
+}
+
+bool probes_is_copy(uintptr_t at)
+{
+    (void)at;
+    return false;
+}
+
+void probes_hand_on(int signo, siginfo_t *info, void *context)
+{
+    signals_hand_on(signo, info, context);
+}
 
 void probes_trapped(int signo, siginfo_t *info, void *context)
 {

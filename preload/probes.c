@@ -312,10 +312,6 @@ int probes_prepare(struct rt_error *e)
         return refuse(e, what,
                       "cannot be combined with -functions, nor with exit_func, in this build: "
                       "enter_func, and alarms that name places, are legal");
-    if ((places != 0 || recorded || cloned) && process.steps)
-        return refuse(e, what,
-                      "cannot be combined with counting by steps (REGTRACE_PMU=step, the token "
-                      "exact) in this build");
     if ((places != 0 || recorded || cloned) && translated)
         return refuse(e, what, "do not work under valgrind, which runs a translation of it");
 #if !defined(__x86_64__)
@@ -324,10 +320,11 @@ int probes_prepare(struct rt_error *e)
 #endif
     /* Functions of programs that were compiled for it are known without. */
     if (places == 0 && !recorded && !cloned &&
-        (functions == 0 || process.steps || !probe_can_ask(path) || translated))
+        (functions == 0 || !probe_can_ask(path) || translated))
         return 0;
     struct probe_sites found = {0};
-    probe_may_jump = probe_jump_prepare();
+    /* A stepped thread would execute the jumps' code, which is not the program's. */
+    probe_may_jump = !process.steps && probe_jump_prepare();
     probe_poke_prepare();
     int rc = probe_make_wishes(e);
     if (rc == 0)

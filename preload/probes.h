@@ -53,4 +53,23 @@ void probe_functions_jumped(uintptr_t from, uintptr_t to);
 /* The handler of SIGTRAP where probes are on: see signals_trap_action(). */
 void probes_trapped(int signo, siginfo_t *info, void *context);
 
+/* --- for stepped threads (stepping.c) -------------------------------------------------------------- */
+
+enum probe_kind {
+    PROBE_NOWHERE,  /* no place */
+    PROBE_PATCHED,  /* an int3 of ours; the instruction has a copy */
+    PROBE_PROGRAMS, /* an int3 of the program's own, which it is to have */
+    PROBE_TAKEN     /* one that an int3 alarm takes: it is not executed */
+};
+/* What is at that address. */
+enum probe_kind probes_at(uintptr_t at);
+/* The thread stands at a place: what is there fires. In handlers. */
+void probes_come(void *context);
+/* It goes on in the copy of the instruction. */
+void probes_go_on(void *context);
+/* Is that in a copy of an instruction? */
+bool probes_is_copy(uintptr_t at);
+/* Gives the program a SIGTRAP that is not ours. */
+void probes_hand_on(int signo, siginfo_t *info, void *context);
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "preload/images.h"
 #include "preload/interpose.h"
+#include "preload/probes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,6 +18,16 @@
 extern const char __start_regtrace_entries[] __attribute__((visibility("hidden")));
 extern const char __stop_regtrace_entries[] __attribute__((visibility("hidden")));
 
+static bool is_patched(uintptr_t at)
+{
+    return probes_at(at) == PROBE_PATCHED;
+}
+
+static uint64_t *hidden_mask(void)
+{
+    return &signals_hidden;
+}
+
 void counting_prepare(void)
 {
     uintptr_t from, to;
@@ -24,6 +35,12 @@ void counting_prepare(void)
         return;
     if (images_own_code(&from, &to))
         pmu_step_own_text(from, to);
+    if (process.probes)
+        pmu_step_places((struct pmu_places){.is_there = is_patched,
+                                            .go_on = probes_go_on,
+                                            .is_copy = probes_is_copy,
+                                            .hidden = hidden_mask,
+                                            .unblocked = probes_unblocked});
     pmu_step_entries((uintptr_t)__start_regtrace_entries, (uintptr_t)__stop_regtrace_entries);
 }
 
@@ -134,8 +151,78 @@ static void due(void *context)
 
 static void go_on(struct pmu_thread *c, enum pmu_trap r, void *context)
 {
-    for (; r == PMU_TRAP_DUE; r = pmu_step_go_on(c, context))
-        run_with_room(context, due, context);
+    for (; r == PMU_TRAP_DUE || r == PMU_TRAP_PLACE; r = pmu_step_go_on(c, context)) {
+        if (r == PMU_TRAP_DUE)
+            run_with_room(context, due, context);
+        else
+            probes_come(context);
+    }
+}
+
+/* A child on our memory, made by a call that nobody has seen: nothing is counted or fired for it. */
+static bool is_of_another(const struct pmu_thread *c)
+{
+    return c->step.on && c->step.kernel_tid != (uint32_t)sys_gettid() && !recorder_was_forked();
+}
+
+static void set_ip(void *context, uintptr_t ip)
+{
+#if defined(__x86_64__)
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] = (greg_t)ip;
+#else
+    ((ucontext_t *)context)->uc_mcontext.pc = ip;
+#endif
+}
+
+/* A thread that is not being stepped now; what fires may begin to step it. */
+static void come_unstepped(struct pmu_thread *c, enum probe_kind kind, void *context)
+{
+    uintptr_t at = signals_ip_of(context);
+    struct pmu_inside inside = counting_handler_begin(context);
+    probes_come(context);
+    if (kind != PROBE_PATCHED)
+        set_ip(context, at + 1);
+    else if (recorder_self.window_state == NULL || processes_vfork_depth != 0)
+        probes_go_on(context);
+    else
+        c->step.passed = at;
+    counting_handler_end(context, inside);
+}
+
+static void come_stepped(struct pmu_thread *c, enum probe_kind kind, void *context)
+{
+    uintptr_t at = signals_ip_of(context);
+    bool handling = c->step.handling;
+    if (kind == PROBE_PATCHED) {
+        go_on(c, pmu_step_at_place(c, context), context);
+        return;
+    }
+    c->step.handling = true;
+    probes_come(context);
+    c->step.handling = handling;
+    set_ip(context, at + 1);
+    if (kind == PROBE_TAKEN)
+        go_on(c, pmu_step_over_int3(c, context), context);
+}
+
+/* An int3 has trapped. Returns false where it is not at a place, or the program is to have it. */
+static bool came(struct pmu_thread *c, const siginfo_t *info, void *context)
+{
+    uintptr_t at = signals_ip_of(context) - 1;
+    enum probe_kind kind =
+        process.probes && info->si_code == SI_KERNEL ? probes_at(at) : PROBE_NOWHERE;
+    if (kind == PROBE_NOWHERE)
+        return false;
+    set_ip(context, at);
+    if (is_of_another(c) && kind == PROBE_PATCHED)
+        probes_go_on(context);
+    else if (is_of_another(c))
+        set_ip(context, at + 1);
+    else if (pmu_step_is_on(c, context))
+        come_stepped(c, kind, context);
+    else
+        come_unstepped(c, kind, context);
+    return kind != PROBE_PROGRAMS;
 }
 
 void counting_trapped(int signo, siginfo_t *info, void *context)
@@ -150,12 +237,10 @@ void counting_trapped(int signo, siginfo_t *info, void *context)
         pt->automaton != NULL && is_behind(pt))
         c->step.wake = c->step.count;
     enum pmu_trap r = pmu_step_trap(c, info, context);
-    if (r == PMU_TRAP_FOREIGN) {
-        if (pmu_step_lets_through(c, info))
-            signals_hand_on(signo, info, context);
-    } else {
+    if (r != PMU_TRAP_FOREIGN)
         go_on(c, r, context);
-    }
+    else if (!came(c, info, context) && pmu_step_lets_through(c, info))
+        probes_hand_on(signo, info, context);
     errno = keep;
 }
 

@@ -98,11 +98,6 @@ int values_prepare(struct rt_error *e)
     read_context();
     int rc = pmu_wanted_values(&process.options, process_is_one_window(), &wanted, e);
     wanted.spread = PERIOD_SPREAD;
-    if (rc == 0 && process.steps) {
-        rt_error_set(e, "values (REGTRACE_VALUES) and single steps (REGTRACE_PMU=step, exact "
-                        "alarms) both need the trap flag: choose one of them");
-        rc = -EINVAL;
-    }
     if (rc != 0)
         return rc;
     rc = begin(&why);

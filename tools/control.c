@@ -53,12 +53,28 @@ int run_check_count(const struct options *o, struct rt_error *e)
     return pmu_wanted_count(&counter, o, o->text[OPT_pmu], e);
 }
 
+/* As the library does it: preload/constructor.c. */
+static int check_steps(const struct options *o, const struct ctl_config *config, struct rt_error *e)
+{
+    bool exact = false;
+    for (unsigned i = 0; i < ctl_config_alarm_count(config); i++)
+        exact = exact || ctl_config_alarm(config, i)->exact;
+    return pmu_check_steps(counter.backend != NULL && (counter.backend->steps || exact),
+                           o->text[OPT_memory][0] != '\0', o->text[OPT_values][0] != '\0', e);
+}
+
 int run_parse_chains(const struct options *o, bool only_language, bool quiet,
                      struct ctl_config **config, struct rt_error *e)
 {
     const struct ctl_machine machine = {look_at_machine, machine_counts, (void *)(uintptr_t)o};
-    return ctl_config_of_options(o, only_language ? NULL : &machine, quiet ? NULL : print_warning,
-                                 NULL, config, e);
+    int rc = ctl_config_of_options(o, only_language ? NULL : &machine,
+                                   quiet ? NULL : print_warning, NULL, config, e);
+    if (rc == 0 && !only_language) {
+        rc = check_steps(o, *config, e);
+        if (rc != 0)
+            ctl_config_free(*config);
+    }
+    return rc;
 }
 
 int run_check_counters(const struct options *o, bool one_window, struct rt_error *e)

@@ -5,7 +5,9 @@
 Runs a part of t/pmu/parts under the oracle, and again with icount alarms at some of the counts that the oracle reports.
 Each alarm must fire at that very count, and where the oracle stood. TASK is the oracle's name of the thread, TID ours.
 late=SEED:MAX: with the tests' counter and `exact`. from=N: counts above N alone. every=N: the oracle's distance.
-points=N: how many alarms. twice=1: the same lines again in a second run."""
+points=N: how many alarms. twice=1: the same lines again in a second run.
+with=CHAINS: beside these, whose alarms name places: no count may change.
+places=ALARM: it fires each time that the oracle stands at one of its places, and at that count."""
 import os
 import random
 import re
@@ -42,31 +44,53 @@ def ask_oracle(build, part, task, every, folder):
     return rows
 
 
-def run_stepped(build, part, tid, counts, late, folder):
-    """requested -> {(reached, address)} of one run: parent and child may both come there."""
+def chain_of(counts, tid, late):
     token = ":exact" if late else ""
     chain, before = [], 0
     for n in counts:
         chain.append(f"precond:icount:{n - before}:tid{tid}{token}")
         before = n
+    return ",".join(chain) + f",start:icount:1:tid{tid}"
+
+
+def run_stepped(build, part, chains, late, folder):
+    """The lines of the controller's log."""
     log = os.path.join(folder, "fired")
     if os.path.exists(log):
         os.remove(log)
     env = environment(os.path.join(folder, "run"), LD_PRELOAD=build + "/.libs/libregtrace.so",
-                      REGTRACE_CONTROL=",".join(chain) + f",start:icount:1:tid{tid}",
+                      REGTRACE_CONTROL=chains,
                       REGTRACE_CONTROLLER_LOG=log, REGTRACE_PMU="step", REGTRACE_INCLUDE="^parts$")
     if late:
         env["T_REGTRACE_LATE"] = late
     r = subprocess.run(["setarch", "-R", build + "/t/pmu/parts", part], env=env, check=False, timeout=300)
     if r.returncode != 0:
         sys.exit(f"the program ended with {r.returncode}")
-    fired = {}
     with open(log, encoding="ascii") as f:
-        for line in f:
-            m = re.search(r"event precond .*icount (\d+) requested (\d+) ip (0x[0-9a-f]+)", line)
-            if m:
-                fired.setdefault(int(m[2]), set()).add((int(m[1]), m[3]))
+        return f.readlines()
+
+
+def fired_at_counts(lines):
+    """requested -> {(reached, address)}: parent and child may both come there."""
+    fired = {}
+    for line in lines:
+        m = re.search(r"event precond .*icount (\d+) requested (\d+) ip (0x[0-9a-f]+)", line)
+        if m:
+            fired.setdefault(int(m[2]), set()).add((int(m[1]), m[3]))
     return fired
+
+
+def check_places(rows, lines):
+    """Each of the alarm's places at each count that the oracle has for it, and nowhere else."""
+    pattern = re.compile(r"event threadid .*icount (\d+) requested - ip (0x[0-9a-f]+)")
+    found = [m for m in map(pattern.search, lines) if m]
+    fired = [(int(m[1]), m[2]) for m in found if rows[0][0] <= int(m[1]) <= rows[-1][0]]
+    places = {address for _, address in fired}
+    expected = [(count, address) for count, address, _ in rows if address in places]
+    print(f"{len(places)} places, {len(fired)} times, {len(expected)} expected")
+    for count, address in sorted(set(fired) ^ set(expected))[:5]:
+        print(f"at {count}: {address}, by {'us' if (count, address) in fired else 'the oracle'} alone")
+    return len(places) < 2 or sorted(fired) != sorted(expected)
 
 
 def main():
@@ -76,12 +100,19 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         rows = ask_oracle(build, part, task, int(option.get("every", "7")), folder)
         rows = [r for r in rows if r[0] > int(option.get("from", "0"))]
+        if "places" in option:
+            chains = f"threadid:{option['places']}:tid{tid},repeat"
+            sys.exit(check_places(rows, run_stepped(build, part, chains, late, folder)))
         random.seed(int(option.get("seed", "1")))
         rows = sorted(random.sample(rows, min(int(option.get("points", "60")), len(rows))))
         if len(rows) < 5:
             sys.exit(f"the oracle names {len(rows)} places only")
-        fired = run_stepped(build, part, tid, [r[0] for r in rows], late, folder)
-        again = run_stepped(build, part, tid, [r[0] for r in rows], late, folder) if option.get("twice") else fired
+        others = [c for c in option.get("with", "").split(";") if c]
+        chains = ";".join([chain_of([r[0] for r in rows], tid, late)] + others)
+        fired = fired_at_counts(run_stepped(build, part, chains, late, folder))
+        again = fired
+        if option.get("twice"):
+            again = fired_at_counts(run_stepped(build, part, chains, late, folder))
     wrong = 0
     for count, address, image in rows:
         got = fired.get(count, set())

@@ -24,13 +24,4 @@ rm -f "$T/log"
 run 60 "$REGTRACE" run -quiet -o "$T/warm-run" -regions:warmup 400 -regions:prolog 100 -regions:epilog 50 -regions:in "$T/counts" -- "$parts" calls
 is "$(fired)" 'warmup-start:1500=1500 prolog-start:1900=1900 start:2000=2000 epilog-start:3000=3000 epilog-stop:3050=3050 warmup-start:4500=4500 prolog-start:4900=4900 start:5000=5000 epilog-start:5500=5500 epilog-stop:5550=5550' \
     "with warm-up, prolog and epilog"
-
-cat >"$T/places" <<'EOF'
-comment,thread-id,region-id,start-pc,start-image-name,start-image-offset,start-pc-count,end-pc,end-image-name,end-image-offset,end-pc-count,end-pc-relative-count,region-length,region-weight,region-multiplier,region-type
-cluster 0,global,1,0x401000,parts,0x1000,5,0x401010,parts,0x1010,6000000000,4,1000,0.5,2.0,simulation
-EOF
-run 60 "$REGTRACE" run -quiet -o "$T/places-run" -pcregions:in "$T/places" -- "$parts" calls
-is "$status|$out" '2|' "a file of program counters is refused, the program does not run"
-like "$err" 'alarms that name places of the program cannot be combined with counting by steps' "with the reason"
-ok_run "and leaves no folder" test ! -e "$T/places-run"
 done_testing

@@ -62,9 +62,12 @@ is "$status" 0 "a file of program counters: the program runs" || diag "$err"
 is "$(sed -n 's/.* event \([a-z]*\) .*/\1/p' "$T/log" | paste -sd' ')" 'start stop' "its region opens and closes"
 like "$("$REGTRACE" report "$T/regions-run")" 'region 1 weight 0.5' "the window knows its region"
 
-run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU=step REGTRACE_CONTROL=start:address:at_nop "$P" nop 1
-is "$status|$out" '2|' "beside counting by steps it is refused"
-like "$err" 'cannot be combined with counting by steps' "with the reason"
+rm -f "$T/log"
+run 60 "$REGTRACE" run -quiet -pmu step -o "$T/regions-stepped" -controller-log "$T/log" \
+    -pcregions:in "$T/regions" -- "$P" nop 10
+is "$status" 0 "the same where instructions are counted by steps" || diag "$err"
+is "$(sed -n 's/.* event \([a-z]*\) .*/\1/p' "$T/log" | paste -sd' ')" 'start stop' \
+    "its region opens and closes"
 run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:address:at_nop,stop:address:itexd REGTRACE_DIR="$T/nap" "$P" nop 1
 is "$status" 0 "a place that is nowhere: the program runs"
 like "$err" "stop:address:itexd: no function 'itexd'; nearest are itext" "and the nearest names are said"
