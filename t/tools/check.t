@@ -37,6 +37,9 @@ while read -r mutation rule words; do
         diag "status $status" "$out" "$err"
     fi
     unlike "$out" '^rank-00000' "$mutation: nothing is said of the other file"
+    run 60 "$REGTRACE" report "$T/bad"
+    [ "$status" -le 1 ]
+    ok $? "$mutation: report reads it or refuses it" || diag "status $status" "$err"
 done <<'END'
 ordinals ordinals
 no-stop windows
