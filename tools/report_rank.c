@@ -84,6 +84,8 @@ static int copy_tables(struct report_rank *out, const struct rt_rank *rank,
 static void copy_losses(struct report_rank *out, const struct rt_rank *rank)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
+    /* Its stream may hold what no writer has stored: regtrace recover finds out. */
+    out->lost_unknown = rt_rank_info(rank)->state == RT_FILE_ABANDONED;
     for (size_t i = 0; i < t->loss_count; i++) {
         const struct rt_loss *l = &t->losses[i];
         if (l->kind > RT_LOSS_STORAGE)

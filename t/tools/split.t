@@ -237,6 +237,9 @@ wait $pid 2>/dev/null
 run 60 "$REGTRACE" split --wait 1 live
 is "$status" 1 'a file that its writer left'
 like "$err" 'rank-00000.h5 was left by its writer; .regtrace recover. finishes it' 'is not split either'
+like "$("$REGTRACE" report --wait 1 live)" 'recorded, 0 lost and an unknown number more$' 'report does not say that nothing is lost'
+like "$("$REGTRACE" report --wait 1 --json live)" '"lost_unknown": true' 'nor in JSON'
 "$REGTRACE" recover live >/dev/null
+like "$("$REGTRACE" report live)" 'recorded, 0 lost$' 'before it is recovered'
 split_is_right 'recovered' "$T/live"
 done_testing
