@@ -90,7 +90,18 @@ opens-inside windows inside window
 closes-other windows closes window 0, open is 1
 events-cut index
 windows-cut index
+skipped ordinals no window has ordinal
+skipped-more-killed ordinals no window has ordinal
 END
+
+# A thread takes an ordinal before it records its window: SIGKILL may come in between.
+rm -rf "$T/bad" && cp -r "$T/good" "$T/bad"
+ok_run 'one that a killed thread took is missing' "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" skipped-killed
+for span in '' '--window 0-9'; do
+    # shellcheck disable=SC2086  # words
+    run 60 "$REGTRACE" check $span "$T/bad"
+    is "$status" 0 "which is no violation${span:+ ($span)}" || diag "$out"
+done
 
 # Of a span, only what is in it: the mutation is in window 0.
 for mutation in no-stop stop-before-start wrong-open-row; do

@@ -54,7 +54,29 @@ def recode(f, at, name, label):
     field(f, "events", int(at), "code", int(code))
 
 
+def skip_ordinals(f, n):
+    """The last window gets an ordinal that is n higher, everywhere."""
+    last = len(f["windows"]) - 1
+    old = int(f["windows"][last]["ordinal"])
+    field(f, "windows", last, "ordinal", old + n)
+    events = f["events"][:]
+    for name in ("open_row", "close_row"):
+        events["a"][int(f["windows"][last][name])] += n
+    events["window"][events["window"] == old] = old + n
+    f["events"][:] = events
+
+
+def killed(f):
+    """As if the process was killed at the end: no thread ended before it did."""
+    for i in range(len(f["threads"])):
+        field(f, "threads", i, "ended", 0)
+    f.attrs.modify("end_reason", np.array(b"killed", dtype=f.attrs.get_id("end_reason").dtype))
+
+
 MUTATIONS = {
+    "skipped": lambda f: skip_ordinals(f, 1),
+    "skipped-killed": lambda f: (skip_ordinals(f, 1), killed(f)),
+    "skipped-more-killed": lambda f: (skip_ordinals(f, 1 + len(f["threads"])), killed(f)),
     "ordinals": lambda f: field(f, "windows", 1, "ordinal", 77),
     "no-stop": lambda f: field(f, "windows", 0, "close_row", 2**64 - 1),
     "open-reason": lambda f: field(f, "windows", 0, "reason", 255),
