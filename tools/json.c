@@ -23,6 +23,17 @@ size_t text_character(const unsigned char *p)
     return n;
 }
 
+/* XML refuses U+FFFE and U+FFFF, cairo also their like in the other planes and U+FDD0 to U+FDEF. */
+size_t text_drawable(const unsigned char *p)
+{
+    size_t n = text_character(p);
+    uint32_t c = n == 3 ? (p[0] & 15u) << 12 : n == 4 ? (p[0] & 7u) << 18 | (p[1] & 63u) << 12 : 0;
+    if (n >= 3)
+        c |= (p[n - 2] & 63u) << 6 | (p[n - 1] & 63u);
+    bool none = *p < ' ' || (c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef);
+    return none ? 0 : n;
+}
+
 void text_write_plain(FILE *out, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p != 0;) {

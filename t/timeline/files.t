@@ -147,10 +147,15 @@ ok $? "which makes one" || diag "$err"
 # Names that are not UTF-8, and places that are none.
 cat >latin.c <<'C'
 #include <regtrace.h>
+#include <unistd.h>
 int main(void)
 {
-    regtrace_region_begin("caf\351 <&>");
-    regtrace_region_end("caf\351 <&>");
+    static const char *const names[] = {"caf\351 <&>", "a[b[0]]>c", "\357\277\276 \357\277\277"};
+    for (int i = 0; i < 3; i++) {
+        regtrace_region_begin(names[i]);
+        usleep(1000);
+        regtrace_region_end(names[i]);
+    }
     return 0;
 }
 C
@@ -158,6 +163,7 @@ cc -I"$REGTRACE_SOURCE/share/include" -o latin latin.c || exit 99
 run 60 "$REGTRACE" run -quiet -o latin.run -- ./latin
 ok_run "a picture of names in another encoding" "$REGTRACE" timeline --svg latin.svg latin.run
 is "$("$PYTHON_ANY" -c 'import xml.dom.minidom as m; print(m.parse("latin.svg").documentElement.tagName)' 2>&1)" svg "is XML"
+like "$(cat latin.svg)" 'a\[b\[0\]\]&gt;c' "with a name that holds ]]>"
 if compgen -G '/usr/lib/*/libcairo.so.2' >/dev/null || compgen -G '/usr/lib64/libcairo.so.2' >/dev/null; then
     ok_run "and is drawn as PNG" "$REGTRACE" timeline --png latin.png latin.run
 else

@@ -78,10 +78,10 @@ static void clean(char out[256], const char *text)
 {
     size_t n = 0;
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0' && n < 250;) {
-        size_t length = text_character(p);
-        if (length == 0 || *p < ' ')
+        size_t length = text_drawable(p);
+        if (length == 0)
             out[n++] = '?';
-        for (size_t i = 0; i < length && *p >= ' '; i++)
+        for (size_t i = 0; i < length; i++)
             out[n++] = (char)p[i];
         p += length > 0 ? length : 1;
     }

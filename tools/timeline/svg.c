@@ -9,12 +9,14 @@
 static void put_text(FILE *out, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0';) {
-        size_t n = text_character(p);
+        size_t n = text_drawable(p);
         if (*p == '<')
             (void)fputs("&lt;", out);
+        else if (*p == '>') /* XML takes no ]]> in text */
+            (void)fputs("&gt;", out);
         else if (*p == '&')
             (void)fputs("&amp;", out);
-        else if (n == 0 || *p < ' ')
+        else if (n == 0)
             (void)fputc('?', out);
         else
             (void)fwrite(p, 1, n, out);
