@@ -11,6 +11,7 @@
 #ifdef HAVE_LIBDW
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <sys/stat.h>
 
 struct hot_symbols {
     Dwfl *dwfl;
@@ -33,6 +34,15 @@ static bool is_other(Dwfl_Module *module, const char *build_id)
     return build_id[0] != '\0' && strcmp(text, build_id) != 0;
 }
 
+/* libdwfl opens whatever is there, and would wait for the other end of a FIFO. */
+static int look_at(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || access(path, R_OK) != 0)
+        return -errno;
+    return S_ISREG(st.st_mode) ? 0 : -ENOEXEC;
+}
+
 struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int *problem)
 {
     static char *debuginfo_path;
@@ -42,8 +52,8 @@ struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int
         .section_address = dwfl_offline_section_address,
         .debuginfo_path = &debuginfo_path,
     };
-    struct hot_symbols *s = path[0] == '/' ? calloc(1, sizeof *s) : NULL;
-    *problem = path[0] == '/' && access(path, R_OK) != 0 ? -errno : 0;
+    *problem = path[0] == '/' ? look_at(path) : 0;
+    struct hot_symbols *s = path[0] == '/' && *problem == 0 ? calloc(1, sizeof *s) : NULL;
     if (s == NULL)
         return NULL;
     s->dwfl = dwfl_begin(&callbacks);

@@ -13,4 +13,34 @@ ok_run 'a good run to damage' "$REGTRACE" check "$T/good"
 "$PYTHON" "$here/damage_rounds.py" "$REGTRACE" "$T/good" "$T/bad" "${REGTRACE_TEST_ROUNDS:-40}" >"$T/damage.out" 2>&1
 ok $? 'no damage brings the tools down'
 sed 's/^/# /' "$T/damage.out"
+
+# A FIFO where an image was: to open it would wait for ever.
+cat >named.c <<'C'
+#include <time.h>
+__attribute__((noinline)) void spins(void)
+{
+    for (volatile int i = 0; i < 1000000; i++)
+        ;
+}
+int main(void)
+{
+    for (clock_t end = clock() + CLOCKS_PER_SEC / 10; clock() < end;)
+        spins();
+    return 0;
+}
+C
+cc -g -o named named.c || exit 99
+ok_run 'a run with samples' "$REGTRACE" run -quiet -sample cpu:1ms -sample-depth 8 -o named.run -- ./named
+like "$("$REGTRACE" report --hot named.run)" 'named +spins' 'whose functions have names'
+rm named
+mkfifo named
+for words in 'report --hot' 'export --csv named.csv' 'timeline -o named.html' 'prv -o named.prv'; do
+    # shellcheck disable=SC2086  # words
+    run 60 "$REGTRACE" $words named.run
+    is "$status" 0 "a FIFO in place of the program: regtrace $words" || diag "$err"
+done
+like "$("$REGTRACE" report --hot named.run)" 'No names in .*/named: no ELF file' 'with the reason'
+run 60 env PYTHONPATH="$REGTRACE_SOURCE/share/python" PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -c 'from regtrace import symbols; import sys
+print(symbols.Symbols(sys.argv[1], "").name(0))' "$T/named"
+is "$status $out" '0 None' 'and regtrace.symbols' || diag "$err"
 done_testing

@@ -3,6 +3,7 @@
 
 import ctypes
 import mmap
+import os
 
 import numpy as np
 
@@ -61,6 +62,8 @@ class Symbols:
         names = [path] + ([f"{_DEBUG}/{build_id[:2]}/{build_id[2:]}.debug"] if build_id else [])
         for name in names if path.startswith("/") else []:
             try:
+                if not os.path.isfile(name):  # to open a FIFO would wait for its other end
+                    continue
                 with open(name, "rb") as f:
                     data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
                 sections = _sections(data)
