@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reading regtrace.h5 back, for whoever compares it with the rank files. In a child: see reader_child.c. */
-#include "writer/schema.h"
+#include "writer/reader.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,6 +120,11 @@ int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_ind
     *rows = NULL;
     if (snprintf(path, sizeof path, "%s/regtrace.h5", dir) >= (int)sizeof path)
         return -ENAMETOOLONG;
+    struct stat st = {.st_size = 0};
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        rt_error_set(e, "%s is not a file; remove it, `regtrace report` builds it anew", path);
+        return -EBADMSG;
+    }
     if (access(path, R_OK) != 0 || pipe(ends) != 0) {
         int rc = -errno;
         rt_error_set(e, "%s: %s", path, strerror(-rc));
@@ -129,6 +135,7 @@ int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_ind
     if (child == 0) {
         (void)close(ends[0]);
         (void)alarm(60);
+        reader_child_bound((uint64_t)st.st_size);
         _exit(serve(ends[1], path) ? 0 : 1);
     }
     (void)close(ends[1]);

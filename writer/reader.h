@@ -42,7 +42,7 @@ struct reader_info {
     char stream[1024];
 };
 
-/* How long the parent waits for one answer; a damaged file can send HDF5 round in circles. */
+/* How long the parent waits for one answer, where the child sleeps or its processor is taken. */
 extern int reader_patience_ms;
 
 /* To a child that reads one file. */
@@ -63,6 +63,10 @@ RT_MUST_CHECK int reader_link_take(struct reader_link *l, struct reader_message 
 /* Rows of the file that there are; *got: how many, READER_SHARED at most. */
 RT_MUST_CHECK int reader_link_read(struct reader_link *l, uint64_t first, size_t count,
                                    struct rt_event *out, size_t *got, struct rt_error *e);
+
+/* In a child that reads a file of that many bytes: SIGPROF ends it if HDF5 takes more processor time
+ * from now on than any whole file of that size needs. A damaged file can send HDF5 round in circles. */
+void reader_child_bound(uint64_t file_bytes);
 
 /* In the child: never returns. */
 _Noreturn void reader_child_run(int fd, struct rt_event *shared, const char *path);

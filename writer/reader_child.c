@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -370,6 +371,22 @@ static void serve(struct child *c, const struct reader_request *r)
         send_message(c->fd, READER_ROWS, 0, &count, sizeof count);
 }
 
+#define BOUND_SECONDS 2 /* for a small file: it takes milliseconds */
+#define BOUND_RATE                                                                                 \
+    (UINT64_C(4) << 20) /* bytes of file a second: several times slower than any disk */
+
+void reader_child_bound(uint64_t file_bytes)
+{
+    uint64_t seconds = BOUND_SECONDS + file_bytes / BOUND_RATE;
+    struct itimerval bound = {.it_value.tv_sec = (time_t)seconds};
+    sigset_t one;
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, SIGPROF);
+    (void)signal(SIGPROF, SIG_DFL);
+    (void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+    (void)setitimer(ITIMER_PROF, &bound, NULL);
+}
+
 static void be_harmless(int fd)
 {
     struct rlimit none = {0, 0};
@@ -392,8 +409,11 @@ void reader_child_run(int fd, struct rt_event *shared, const char *path)
     struct reader_info info;
     void *tables[SENT] = {0};
     uint64_t rows[SENT] = {0};
+    struct stat st = {.st_size = 0};
     int rc = 0;
     be_harmless(fd);
+    (void)stat(path, &st); /* what is wrong with it open_file() says */
+    reader_child_bound((uint64_t)st.st_size);
     for (int i = 0; i < ATTEMPTS; i++) {
         rc = load(&c, &info, tables, rows);
         if (rc == 0 || !c.live)
@@ -416,7 +436,9 @@ void reader_child_run(int fd, struct rt_event *shared, const char *path)
     send_message(fd, READER_READY, 0, NULL, 0);
     c.chunks = c.live ? NULL : chunks_open(c.events);
     struct reader_request request;
-    while (recv(fd, &request, sizeof request, MSG_WAITALL) == (ssize_t)sizeof request)
+    while (recv(fd, &request, sizeof request, MSG_WAITALL) == (ssize_t)sizeof request) {
+        reader_child_bound(READER_SHARED * sizeof *shared);
         serve(&c, &request);
+    }
     _exit(0);
 }

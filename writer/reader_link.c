@@ -19,17 +19,25 @@
 
 int reader_patience_ms = 30000;
 
+/* Its wait status. SIGKILL does not replace the signal that a child is ending by already. */
+static int end_child(struct reader_link *l)
+{
+    int status = 0;
+    if (l->child > 0) {
+        (void)kill(l->child, SIGKILL);
+        while (waitpid(l->child, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    l->child = -1;
+    return status;
+}
+
 void reader_link_stop(struct reader_link *l)
 {
     if (l->fd >= 0)
         (void)close(l->fd);
     l->fd = -1;
-    if (l->child > 0) {
-        (void)kill(l->child, SIGKILL);
-        while (waitpid(l->child, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-    l->child = -1;
+    (void)end_child(l);
     if (l->shared != NULL)
         (void)munmap((void *)(uintptr_t)l->shared, SHARED_BYTES);
     l->shared = NULL;
@@ -46,6 +54,14 @@ static int gone(struct reader_link *l, const char *how, struct rt_error *e)
     return -EBADMSG;
 }
 
+/* The child has closed its end. */
+static int ended(struct reader_link *l, struct rt_error *e)
+{
+    int status = end_child(l);
+    bool bound = WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
+    return gone(l, bound ? "does not come to an end" : "crashes the HDF5 library", e);
+}
+
 static int take(struct reader_link *l, void *to, uint64_t n, struct rt_error *e)
 {
     char *at = to;
@@ -60,7 +76,7 @@ static int take(struct reader_link *l, void *to, uint64_t n, struct rt_error *e)
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return gone(l, "crashes the HDF5 library", e);
+            return ended(l, e);
         at += got;
         n -= (uint64_t)got;
     }
@@ -140,7 +156,7 @@ int reader_link_read(struct reader_link *l, uint64_t first, size_t count, struct
     uint64_t rows = 0;
     *got = 0;
     if (l->fd < 0 || send(l->fd, &request, sizeof request, MSG_NOSIGNAL) != (ssize_t)sizeof request)
-        return gone(l, "crashes the HDF5 library", e);
+        return ended(l, e);
     int rc = reader_link_take(l, &m, &payload, e);
     if (rc != 0)
         return rc;

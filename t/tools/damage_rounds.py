@@ -7,6 +7,7 @@ usage: damage_rounds.py REGTRACE GOOD_DIR SCRATCH ROUNDS; prints TAP. Rounds use
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -90,6 +91,26 @@ def foreign(regtrace, good, scratch):
     ok((why := try_all(regtrace, scratch, True)) is None, "a pipe in place of a file", why)
 
 
+def circle(regtrace, good, scratch):
+    """An object of size 0 in the global heap: HDF5 1.10 goes round in circles. In processor time, whatever else runs here."""
+    fresh(good, scratch)
+    name = os.path.join(scratch, "regtrace.h5")
+    with open(name, "rb") as f:
+        data = bytearray(f.read())
+    at = data.index(b"GCOL") + 16  # behind the heap's own header
+    data[at : at + 16] = bytes(16)
+    overwrite(name, data)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    why = try_all(regtrace, scratch, False)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    ok(why is None, "a regtrace.h5 that has no end", why)
+    ok(used < 30, "which takes no minute a tool", f"{used} s")
+    fresh(good, scratch)
+    os.remove(name)
+    os.mkfifo(name)
+    ok((why := try_all(regtrace, scratch, False)) is None, "a pipe in place of regtrace.h5", why)
+
+
 def truncated(regtrace, good, scratch):
     name = os.path.join(scratch, "rank-00000.h5")
     size = os.path.getsize(os.path.join(good, "rank-00000.h5"))
@@ -125,6 +146,7 @@ def main():
     fresh(good, scratch)
     ok((why := try_all(regtrace, scratch, False)) is None, "a good run", why)
     foreign(regtrace, good, scratch)
+    circle(regtrace, good, scratch)
     truncated(regtrace, good, scratch)
     flipped(regtrace, good, scratch, rounds)
     print(f"1..{count}")
