@@ -20,18 +20,76 @@ static void look_library(struct finding *f)
         finding_set(f, FINDING_BROKEN, "%.800s", e.text);
 }
 
-/* `true` with the library and two variables: its status, and its first line. False: there is no library. */
-static bool try_true(const char *first, const char *second, int *status, char *out, size_t room)
+static void remove_tree(const char *dir)
 {
-    char path[PATH_MAX], preload[PATH_MAX + 16];
-    struct rt_error e = {{0}};
-    if (installed_library(path, &e) != 0)
-        return false;
-    (void)snprintf(preload, sizeof preload, "LD_PRELOAD=%s", path);
-    const char *const variables[] = {preload, first, second, NULL};
+    DIR *d = opendir(dir);
+    for (struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;) {
+        char path[PATH_MAX];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            snprintf(path, sizeof path, "%s/%s", dir, entry->d_name) >= (int)sizeof path)
+            continue;
+        if (unlink(path) != 0 && (errno == EISDIR || errno == EPERM))
+            remove_tree(path);
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    (void)rmdir(dir);
+}
+
+/* A folder for a recording of `true`, beside nothing of the user's, and the variables that lead there. */
+struct scratch {
+    char base[2048], folder[2080];
+    char preload[PATH_MAX + 16], variable[2112];
+};
+
+static int scratch_begin(struct scratch *s, struct rt_error *e)
+{
+    const char *tmp = getenv("TMPDIR");
+    char library[PATH_MAX];
+    (void)snprintf(s->base, sizeof s->base, "%.2000s/regtrace-doctor-XXXXXX",
+                   tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
+    int rc = installed_library(library, e);
+    if (rc == 0 && mkdtemp(s->base) == NULL) {
+        rc = -errno;
+        rt_error_set(e, "%s: %s (TMPDIR names another place)", s->base, strerror(-rc));
+    }
+    (void)snprintf(s->folder, sizeof s->folder, "%s/trial", s->base);
+    (void)snprintf(s->variable, sizeof s->variable, "REGTRACE_DIR=%s", s->folder);
+    (void)snprintf(s->preload, sizeof s->preload, "LD_PRELOAD=%s", library);
+    return rc;
+}
+
+/* `true` with the library and up to three variables more: its status, and its first line. */
+static int scratch_run(const struct scratch *s, const char *const more[3], char *out, size_t room)
+{
+    const char *const variables[] = {s->preload,
+                                     s->variable,
+                                     "REGTRACE_RUN=doctor",
+                                     "REGTRACE_INCLUDE=",
+                                     "REGTRACE_EXCLUDE=",
+                                     more[0],
+                                     more[1],
+                                     more[2],
+                                     NULL};
     char *const argv[] = {(char *)(uintptr_t) "true", NULL};
-    *status = doctor_run(argv, variables, out, room);
+    int status = doctor_run(argv, variables, out, room);
     out[strcspn(out, "\n")] = '\0';
+    return status;
+}
+
+/* `true` with two variables. False: it was not tried, and the finding has the reason. */
+static bool try_true(struct finding *f, enum finding_level level, const char *first,
+                     const char *second, int *status, char *out, size_t room)
+{
+    static struct scratch s;
+    const char *const more[3] = {first, second, NULL};
+    struct rt_error e = {{0}};
+    if (scratch_begin(&s, &e) != 0) {
+        finding_set(f, level, "not tried: %.700s", e.text);
+        return false;
+    }
+    *status = scratch_run(&s, more, out, room);
+    remove_tree(s.base);
     return true;
 }
 
@@ -39,9 +97,10 @@ static void look_loader(struct finding *f)
 {
     char out[400];
     int rc;
-    if (!try_true("REGTRACE_DEFAULT_START=0", "REGTRACE_CONTROL=", &rc, out, sizeof out))
-        finding_set(f, FINDING_BROKEN, "not tried: there is no library");
-    else if (rc != 0)
+    if (!try_true(f, FINDING_BROKEN, "REGTRACE_DEFAULT_START=0", "REGTRACE_CONTROL=", &rc, out,
+                  sizeof out))
+        return;
+    if (rc != 0)
         finding_set(f, FINDING_BROKEN, "true with the library preloaded ended with %d: %s", rc,
                     out[0] != '\0' ? out : "no message");
     else if (strstr(out, "cannot be preloaded") != NULL)
@@ -60,10 +119,10 @@ static void look_probes(struct finding *f)
 #if defined(__x86_64__)
     char out[800];
     int rc;
-    if (!try_true("REGTRACE_CONTROL=start:address:main:count1000000", "REGTRACE_PMU=none", &rc, out,
-                  sizeof out))
-        finding_set(f, FINDING_NOTE, "not tried: there is no library");
-    else if (rc == 0 && out[0] == '\0')
+    if (!try_true(f, FINDING_NOTE, "REGTRACE_CONTROL=start:address:main:count1000000",
+                  "REGTRACE_PMU=none", &rc, out, sizeof out))
+        return;
+    if (rc == 0 && out[0] == '\0')
         finding_set(f, FINDING_OK, "alarms that name places and functions of a program work");
     else
         finding_set(f, FINDING_NOTE, "alarms that name places of a program: %s (status %d)",
@@ -82,22 +141,6 @@ static void look_writer(struct finding *f)
         finding_set(f, FINDING_OK, "%.800s", path);
     else
         finding_set(f, FINDING_BROKEN, "%.800s", e.text);
-}
-
-static void remove_tree(const char *dir)
-{
-    DIR *d = opendir(dir);
-    for (struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;) {
-        char path[PATH_MAX];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            snprintf(path, sizeof path, "%s/%s", dir, entry->d_name) >= (int)sizeof path)
-            continue;
-        if (unlink(path) != 0 && (errno == EISDIR || errno == EPERM))
-            remove_tree(path);
-    }
-    if (d != NULL)
-        (void)closedir(d);
-    (void)rmdir(dir);
 }
 
 /* What the recording of the trial holds. A window of the default start is in it, opened and closed. */
@@ -123,37 +166,22 @@ static void judge_recording(struct finding *f, const char *dir)
 
 static void look_trial(struct finding *f)
 {
-    const char *tmp = getenv("TMPDIR");
-    char base[PATH_MAX], library[PATH_MAX], out[400];
-    char preload[PATH_MAX + 16], folder[PATH_MAX + 32], log[PATH_MAX + 32];
+    static struct scratch s;
+    /* A chain of its own, so that the recording is kept though the program does nothing. */
+    static const char *const more[3] = {"REGTRACE_CONTROL=stop:signal:USR1",
+                                        "REGTRACE_DEFAULT_START=1", NULL};
+    char out[400];
     struct rt_error e = {{0}};
-    (void)snprintf(base, sizeof base, "%.2000s/regtrace-doctor-XXXXXX",
-                   tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
-    if (installed_library(library, &e) != 0 || mkdtemp(base) == NULL) {
-        finding_set(f, FINDING_BROKEN, "not tried: %.700s",
-                    e.text[0] != '\0' ? e.text : strerror(errno));
+    if (scratch_begin(&s, &e) != 0) {
+        finding_set(f, FINDING_BROKEN, "not tried: %.700s", e.text);
         return;
     }
-    (void)snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
-    (void)snprintf(folder, sizeof folder, "REGTRACE_DIR=%s/trial", base);
-    (void)snprintf(log, sizeof log, "%s/trial", base);
-    /* A chain of its own, so that the recording is kept though the program does nothing. */
-    const char *const variables[] = {preload,
-                                     folder,
-                                     "REGTRACE_RUN=doctor",
-                                     "REGTRACE_CONTROL=stop:signal:USR1",
-                                     "REGTRACE_DEFAULT_START=1",
-                                     "REGTRACE_INCLUDE=",
-                                     "REGTRACE_EXCLUDE=",
-                                     NULL};
-    char *const argv[] = {(char *)(uintptr_t) "true", NULL};
-    int rc = doctor_run(argv, variables, out, sizeof out);
-    out[strcspn(out, "\n")] = '\0';
+    int rc = scratch_run(&s, more, out, sizeof out);
     if (rc != 0)
         finding_set(f, FINDING_BROKEN, "a traced program ended with %d: %s", rc, out);
     else
-        judge_recording(f, log);
-    remove_tree(base);
+        judge_recording(f, s.folder);
+    remove_tree(s.base);
 }
 
 static void look_mpi_libraries(struct finding *f)

@@ -101,5 +101,6 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=40m none small 2>/dev/null; then
 else
     skip 'little memory for streams' 'needs root and mount'
 fi
+is "$(compgen -G 'regtrace-*')" '' 'nothing is left in the current folder'
 is "$(ls -A "$TMPDIR")" "" 'the trials leave nothing behind'
 done_testing
