@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 struct wishes {
@@ -185,6 +186,28 @@ static int make_pictures(struct wishes *w, struct replay *r, struct target targe
     return code;
 }
 
+/* -output x.svg and -output x.png are pictures as well as -svg and -png. */
+static bool take_ending(struct wishes *w)
+{
+    const char *dot = w->replay.out != NULL ? strrchr(w->replay.out, '.') : NULL;
+    const char **picture = dot == NULL                    ? NULL
+                           : strcasecmp(dot, ".svg") == 0 ? &w->svg
+                           : strcasecmp(dot, ".png") == 0 ? &w->png
+                                                          : NULL;
+    if (picture == NULL)
+        return true;
+    if (*picture != NULL) {
+        message_error("timeline",
+                      "-output %s and -%s %s are two pictures of one kind: leave one out, or name "
+                      "the page FILE.html",
+                      w->replay.out, picture == &w->svg ? "svg" : "png", *picture);
+        return false;
+    }
+    *picture = w->replay.out;
+    w->replay.out = NULL;
+    return true;
+}
+
 static int timeline_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_timeline, .count = argc, .words = argv, .next = 1};
@@ -198,6 +221,8 @@ static int timeline_main(int argc, char **argv)
                         .options = {.to = INT64_MAX, .most = 4194304}};
     if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.replay.path, &code))
         return parts_end(code);
+    if (!take_ending(&w))
+        return parts_end(TOOL_USAGE);
     if (w.svg != NULL && w.png != NULL && strcmp(w.svg, w.png) == 0) {
         message_error("timeline", "-svg and -png name the same file");
         return parts_end(TOOL_USAGE);
@@ -235,7 +260,7 @@ static int timeline_main(int argc, char **argv)
 static const struct command_option timeline_options[] = {
     {"output", "FILE",
      "the new page (default: the run's name with .html behind it; none where -svg or -png alone is "
-     "given)",
+     "given); a FILE that ends in .svg or .png is a picture",
      'o'},
     {"svg", "FILE", "a picture for papers, as SVG", 0},
     {"png", "FILE", "a picture as PNG, by libcairo, which must be installed (Debian: libcairo2)",

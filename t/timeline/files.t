@@ -20,6 +20,9 @@ like "$err" 'run.html is there already.*-output FILE' "which says what to do"
 run 60 "$REGTRACE" timeline -o again.html --svg one.svg run
 cmp -s run.html again.html
 ok $? "the same run gives the same page"
+run 60 "$REGTRACE" timeline -o three.svg run
+cmp -s one.svg three.svg
+ok $? "-o with a name that ends in .svg makes the picture"
 run 60 "$REGTRACE" timeline --svg two.svg run
 cmp -s one.svg two.svg
 ok $? "and the same picture"
@@ -103,6 +106,8 @@ if [ "$status" = 0 ]; then
     is "$(head -c 8 one.png | od -An -tx1 | tr -d ' ')" 89504e470d0a1a0a "a PNG"
     [ "$(stat -c %s one.png)" -gt 5000 ]
     ok $? "which has something in it"
+    "$REGTRACE" timeline -o three.PNG run >/dev/null && cmp -s one.png three.PNG
+    ok $? "-o with a name that ends in .PNG makes the same"
 else
     like "$err" 'libcairo2.*-svg' "without libcairo it says so"
     [ ! -e one.png ]
