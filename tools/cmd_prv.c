@@ -69,10 +69,10 @@ static int prv_main(int argc, char **argv)
     w = (struct replay_wishes){.command = "prv", .wait = 10};
     if (!arguments_one_folder(&a, replay_take_option, &w, "DIR", &w.path, &code))
         return parts_end(code);
-    code = replay_begin(&w, w.out, "-prv", &run, &replay);
+    code = replay_begin(&w, w.out, "/prv", &run, &replay);
     if (code != TOOL_OK)
         return parts_end(code);
-    output_name(out, w.out, rt_run_dir(run), "-prv");
+    output_name(out, w.out, rt_run_dir(run), "/prv");
     code = write_prv(&w, replay, out);
     replay_close(replay);
     rt_run_close(run);
@@ -80,7 +80,7 @@ static int prv_main(int argc, char **argv)
 }
 
 static const struct command_option prv_options[] = {
-    {"output", "DIR", "the new folder (default: the run's name with -prv behind it)", 'o'},
+    {"output", "DIR", "the new folder (default: prv in the run's folder)", 'o'},
 #include "tools/replayed.def"
     {NULL, NULL, NULL, 0},
 };
@@ -106,7 +106,7 @@ const struct command command_prv = {
         "The folder has another name, DIR.unfinished-PID, until it is whole. The same run gives "
         "the same files, byte by byte." PARTS_DESCRIPTION,
     .options = prv_options,
-    .examples = "regtrace prv trace && wxparaver trace-prv/thread.prv\n"
+    .examples = "regtrace prv trace && wxparaver trace/prv/thread.prv\n"
                 "regtrace prv --policy salvage -o crashed-prv crashed",
     .exits =
         "0 fine, 1 the run is not whole or something could not be right, or a file could not be "

@@ -16,17 +16,20 @@ run 60 "$REGTRACE" run -quiet -o "$T/run" -- "$T/shown" regions "$T/log"
 is "$status" 0 'a program with regions and marks'
 run 60 "$REGTRACE" prv "$T/run"
 is "$status" 0 'a trace of it' || diag "$err"
-whole "$T/run-prv" 'regions'
-prv "$T/run-prv" thread 311 2>"$T/err" | sed 's/^0 //; s/^0$/-/' >"$T/got"
+whole "$T/run/prv" 'regions'
+prv "$T/run/prv" thread 311 2>"$T/err" | sed 's/^0 //; s/^0$/-/' >"$T/got"
 cmp -s "$T/got" "$T/log"
 ok $? 'each region is there, in order' || diag "$(cat "$T/err"; diff "$T/got" "$T/log" | head -5)"
-is "$(prv "$T/run-prv" thread 103 | sed -n 1,3p | tr '\n' ',')" '0 warm,0 41,0 42,' 'marks with their labels'
-like "$(cat "$T/run-prv/thread.pcf")" 'temperature' 'and their title'
-[ "$(ls "$T/run-prv/cfg" | wc -l)" -ge 8 ]
+is "$(prv "$T/run/prv" thread 103 | sed -n 1,3p | tr '\n' ',')" '0 warm,0 41,0 42,' 'marks with their labels'
+like "$(cat "$T/run/prv/thread.pcf")" 'temperature' 'and their title'
+[ "$(ls "$T/run/prv/cfg" | wc -l)" -ge 8 ]
 ok $? 'and a view of each channel'
 run 60 "$REGTRACE" prv -o "$T/again" "$T/run"
-diff -r "$T/run-prv" "$T/again" >/dev/null
+diff -r "$T/run/prv" "$T/again" >/dev/null
 ok $? 'another time it is the same, byte by byte'
+cd "$T" || exit 99
+for run in run*; do "$REGTRACE" check "$run"; done >"$T/check" 2>&1
+ok $? 'nothing that looks like another run is put beside the run' || diag "$(cat "$T/check")"
 run 60 "$REGTRACE" prv -policy lint -cpu observed -o "$T/observed" "$T/run"
 is "$status" 0 'lint finds nothing; processors as observed' || diag "$err"
 whole "$T/observed" 'observed'
@@ -39,13 +42,13 @@ for policy in strict lint; do
     like "$err" '    so window 0 of thread 0 was never closed' 'and what follows from it'
     like "$err" '-policy salvage' 'and the remedy'
 done
-[ ! -e "$T/killed-prv" ]
+[ ! -e "$T/killed/prv" ]
 ok $? 'and makes no folder'
 run 60 "$REGTRACE" prv -policy salvage "$T/killed"
 is "$status" 0 'salvage takes it' || diag "$err"
-whole "$T/killed-prv" 'salvage'
-is "$(prv "$T/killed-prv" thread 311 | tail -1)" '0 0' 'its thread is over at the end'
-is "$(prv "$T/killed-prv" thread 311 | tail -2 | head -1)" '0 never ends' 'in the region that it was in'
+whole "$T/killed/prv" 'salvage'
+is "$(prv "$T/killed/prv" thread 311 | tail -1)" '0 0' 'its thread is over at the end'
+is "$(prv "$T/killed/prv" thread 311 | tail -2 | head -1)" '0 never ends' 'in the region that it was in'
 
 # A thread that is still there when its process ends in order.
 cc -O1 -I"$REGTRACE_SOURCE/share/include" -pthread -x c -o "$T/outlived" - <<'C' || exit 99
@@ -78,7 +81,7 @@ is "$(grep -o '"closed_by": "[a-z ]*"' <<<"$out" | sort | tr '\n' ',')" '"closed
 is "$(PYTHONPATH=$REGTRACE_SOURCE/share/python "$PYTHON" -c 'import sys, regtrace; print(sorted(regtrace.open(sys.argv[1]).windows()["closed_by"]))' "$T/outlived.run")" "['end of program', 'exited with the process']" 'in Python likewise'
 run 60 "$REGTRACE" prv "$T/outlived.run"
 is "$status" 0 'and its run is whole' || diag "$err"
-whole "$T/outlived.run-prv" 'a thread that ends with its process'
+whole "$T/outlived.run/prv" 'a thread that ends with its process'
 
 # What the recorder never does: a function is left that was not entered.
 mkdir -p "$T/wrong"
@@ -95,7 +98,7 @@ is "$(prv "$T/salvaged" thread 320 | tr '\n' ',')" '0 0,0 0x1000,0 Unknown,0 0x3
 
 run 60 "$REGTRACE" prv "$T/run"
 is "$status" 1 'a folder that is there is left alone'
-like "$err" 'run-prv is there already: -force replaces it; -output DIR' 'with the remedy'
+like "$err" 'run/prv is there already: -force replaces it; -output DIR' 'with the remedy'
 run 60 "$REGTRACE" prv -rank 7 -o "$T/none" "$T/run"
 is "$status" 1 'a rank that is not there'
 like "$err" 'none of the ranks asked for' 'is said'
@@ -110,23 +113,23 @@ for mpi in openmpi mpich; do
         skip "messages with $mpi" "no $mpi, or no compiler for it"
         continue
     fi
-    rm -rf "$T/run" "$T/run-prv" "$T"/log.*
+    rm -rf "$T/run" "$T/run/prv" "$T"/log.*
     run 100 "$REGTRACE" run -quiet -o "$T/run" -- "mpirun.$mpi" -np 4 "$T/exchange" "$T"
     run 60 "$REGTRACE" prv "$T/run"
     is "$status" 0 "$mpi: a trace of four ranks that exchange messages" || diag "$err"
-    whole "$T/run-prv" "$mpi"
-    prv "$T/run-prv" thread messages | sort >"$T/got"
+    whole "$T/run/prv" "$mpi"
+    prv "$T/run/prv" thread messages | sort >"$T/got"
     sort "$T"/log.* >"$T/want"
     is "$(comm -13 "$T/want" "$T/got" | head -3)" '' "$mpi: no line of communication is invented"
     is "$(comm -23 "$T/want" "$T/got" | awk '$6 < 100' | head -3)" '' "$mpi: all of one thread are there"
     is "$(sed -n 's/.* \([0-9]*\) messages$/\1/p' <<<"$out")" "$(wc -l <"$T/got")" "$mpi: as many as it said"
-    like "$(prv "$T/run-prv" thread calls "$T/run" 2>&1)" '^0 True' "$mpi: states and calls are those of /events"
+    like "$(prv "$T/run/prv" thread calls "$T/run" 2>&1)" '^0 True' "$mpi: states and calls are those of /events"
     "mpicc.$mpi" -O1 -DWITH_MPI -I"$REGTRACE_SOURCE/share/include" -o "$T/late" "$REGTRACE_SOURCE/t/emu/shown.c" || exit 99
-    rm -rf "$T/run" "$T/run-prv"
+    rm -rf "$T/run" "$T/run/prv"
     run 100 "$REGTRACE" run -quiet -o "$T/run" -- "mpirun.$mpi" -np 2 "$T/late" late "$T/log"
     run 60 "$REGTRACE" prv "$T/run"
     like "$out" ' 1 messages' "$mpi: a message that is received long after it was sent" || diag "$err"
-    whole "$T/run-prv" "$mpi, a late message"
-    is "$(prv "$T/run-prv" thread check | cut -d' ' -f3)" 1 "$mpi: is in its place"
+    whole "$T/run/prv" "$mpi, a late message"
+    is "$(prv "$T/run/prv" thread check | cut -d' ' -f3)" 1 "$mpi: is in its place"
 done
 done_testing
