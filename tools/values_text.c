@@ -170,6 +170,18 @@ static uint64_t samples_of_all(const struct values_profile *p)
     return all;
 }
 
+/* Why a list is empty, as far as it is known. */
+static void print_none(FILE *out, const char *what, const struct values_profile *p)
+{
+    (void)fprintf(out, "\nNo %s%s.\n", what,
+                  p->samples == 0
+                      ? ": no sample was taken (a shorter period: regtrace run -values-sample)"
+                  : p->captured == 0
+                      ? ": the instructions that samples came to have nothing that the plug-in "
+                        "captures (more are followed with regtrace run -values-follow 8)"
+                      : "");
+}
+
 static void print_instructions(FILE *out, struct values_profile *p, const struct values_wishes *w,
                                struct values_format *f)
 {
@@ -189,15 +201,10 @@ static void print_instructions(FILE *out, struct values_profile *p, const struct
         last = function;
         print_item(out, p, sorted[i], w, f);
     }
-    if (count == 0)
-        (void)fprintf(out, "\n%s.\n",
-                      w->invariant       ? "No instruction has the same value nearly always"
-                      : p->samples == 0  ? "No instruction to list: no sample was taken (a shorter "
-                                           "period: regtrace run -values-sample)"
-                      : p->captured == 0 ? "No instruction to list: those that samples came to "
-                                           "have nothing that the plug-in captures (more are "
-                                           "followed with regtrace run -values-follow 8)"
-                                         : "No instruction to list");
+    if (count == 0 && w->invariant)
+        (void)fputs("\nNo instruction has the same value nearly always.\n", out);
+    else if (count == 0)
+        print_none(out, "instruction to list", p);
     free(sorted);
 }
 
@@ -267,7 +274,7 @@ static void print_arguments(FILE *out, struct values_profile *p, const struct va
     struct values_format plain = {0};
     uint32_t last = UINT32_MAX;
     if (p->argument_count == 0)
-        (void)fputs("\nNo arguments: the plug-in vp-args captures them (-values vp-args).\n", out);
+        print_none(out, "arguments to list", p);
     for (size_t i = 0; i < p->argument_count; i++) {
         const struct values_argument *a = &p->arguments[i];
         if (!values_is_wanted(w, p, a->function))

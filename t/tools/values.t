@@ -133,6 +133,9 @@ run 60 "$REGTRACE" values -rank 7 plain
 is "$status" 1 'a rank that is not there'
 like "$err" 'plain has no rank of those that -rank names' 'is not taken for a run without values'
 emit addresses vp-addr plain 100
+emit fewer each args 0
+run 60 "$REGTRACE" values -args fewer
+like "$out" 'No arguments to list: no sample was taken .a shorter period' 'no arguments: the reason is that of this run'
 run 60 "$REGTRACE" values -args addresses
 is "$status" 1 'arguments of a run that has none'
 like "$err" 'has values of vp-addr: -args lists what vp-args captures' 'are not made up'
