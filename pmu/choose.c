@@ -30,7 +30,7 @@ static int choose_late(const char *wanted, struct rt_error *err)
 /* papi, else perf. Both are counted by the kernel: papi fails alone where PAPI does not know the processor or is not there. */
 static int choose_auto(bool needed, const struct pmu_backend **backend, struct rt_error *err)
 {
-    struct rt_error papi = {{0}};
+    struct rt_error papi = {{0}}, steps = {{0}};
     int rc = needed ? pmu_papi.probe(&papi) : -ENOENT;
     *backend = rc == 0 ? &pmu_papi : NULL;
     if (rc == 0)
@@ -41,6 +41,12 @@ static int choose_auto(bool needed, const struct pmu_backend **backend, struct r
         rt_error_prefix(&papi, "; by PAPI");
         size_t n = strlen(err->text);
         (void)snprintf(err->text + n, sizeof err->text - n, "%s", papi.text);
+    }
+    if (rc != 0 && needed && pmu_step.probe(&steps) == 0) {
+        size_t n = strlen(err->text);
+        (void)snprintf(err->text + n, sizeof err->text - n,
+                       "; REGTRACE_PMU=step (option -pmu step) counts without one, exactly, by "
+                       "single steps that make the program some 10,000 times slower");
     }
     return rc;
 }

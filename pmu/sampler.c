@@ -64,7 +64,8 @@ static int read_period(const char *text, const char *from, size_t bytes,
     if (at == from || unit == 0)
         return bad(err, text,
                    spec->by_time ? "a period of CPU time is a number and ns, us, ms or s"
-                                 : "a period is a number, with an optional K, M or G");
+                                 : "the period of an event is how many of it, with an optional "
+                                   "K, M or G; only cpu takes a time");
     if (__builtin_mul_overflow(n, unit, &n) || n > (UINT64_C(1) << 62) ||
         (spec->by_time && n > LONGEST_NS))
         return bad(err, text, "the period is too large");
@@ -111,9 +112,8 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
     struct pmu_sample_spec read;
     *spec = (struct pmu_sample_spec){0};
     int rc = pmu_sample_read(text, &read, err);
-    if (rc != 0)
-        return rc;
-    if (read.period != 0 && !read.by_time) {
+    /* Whether there is such an event comes before what its period is. */
+    if (read.name_bytes != 0 && !read.by_time) {
         if (!pmu_event_find(text, read.name_bytes, &event, &why)) {
             rt_error_prefix(&why, "there is no such event here");
             return bad(err, text, why.text);
@@ -123,6 +123,8 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
                          event.name, event.meaning);
             return bad(err, text, why.text);
         }
+        if (rc != 0)
+            return rc;
         read.code = event.code[0];
         read.is_clock =
             read.code.type == PERF_TYPE_SOFTWARE && (read.code.config == PERF_COUNT_SW_TASK_CLOCK ||
@@ -131,6 +133,8 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
             return bad(err, text, "the period is below 10000, in ns: the kernel has none shorter");
         pmu_event_describe(&event, read.meaning, sizeof read.meaning);
     }
+    if (rc != 0)
+        return rc;
     /* Not of a clock: Linux 6.16 and 6.17 hang when it is to stop by itself. */
     read.halts = read.period != 0 && !read.by_time && !read.is_clock && read.period < OFTEN;
     *spec = read;

@@ -166,7 +166,7 @@ wrong cpu:1us 'below 10us'
 wrong cpu:99999999999999999999s 'too large'
 wrong bogus:100 'no such event'
 wrong page-faults:0 'the period is 0'
-wrong page-faults:1ms 'a number, with an optional K, M or G'
+wrong page-faults:1ms 'how many of it, with an optional K, M or G'
 run 30 env REGTRACE_SAMPLE=cpu:1ms REGTRACE_SAMPLE_DEPTH=65 LD_PRELOAD="$LIBREGTRACE" "$P" work 1
 like "$err" 'REGTRACE_SAMPLE_DEPTH .*is "65": 0 to 64 frames are legal' "too deep is refused"
 run 30 "$REGTRACE" run -o "$T/wrong" -sample bogus:1 -- "$P" work 1
