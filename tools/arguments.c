@@ -128,6 +128,14 @@ static enum argument_kind take_value(struct arguments *a, const char *name, cons
         message_error(a->command->name, "the option -%s needs a value: -%s %s", name, name, needs);
         return ARGUMENT_WRONG;
     }
+    if (strcmp(a->words[a->next], "--") == 0) {
+        message_error(
+            a->command->name,
+            "the option -%s needs a value in front of \"--\", which ends the options: -%s "
+            "%s",
+            name, name, needs);
+        return ARGUMENT_WRONG;
+    }
     a->value = a->words[a->next++];
     return kind;
 }

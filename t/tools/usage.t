@@ -31,6 +31,15 @@ wrong 'run: an option like none: nothing is guessed' 'no option -bogus \(regtrac
 wrong 'run: the nearest option is named' 'no option -contrl; the nearest legal one is -control ' run -contrl x -- "${app[@]}"
 wrong 'run: two dashes' 'no option -buffr; the nearest legal one is -buffer' run --buffr 4M -- "${app[@]}"
 wrong 'run: a value is missing' 'the option -control needs a value: -control CHAIN' run -control
+wrong 'run: -- is no value' 'the option -memory needs a value in front of "--", which ends the options: -memory REGEX' run -memory -- "${app[@]}"
+wrong 'run: nor that of -functions' 'the option -functions needs a value in front of "--"' run -functions -- "${app[@]}"
+wrong 'report: nor that of any option' 'the option -rank needs a value in front of "--"' report -rank -- x
+wrong 'run: no counter, and what counts without one' 'icount is not available: .*; REGTRACE_PMU=step .option -pmu step. counts without one' \
+    run -pmu auto -control start:icount:100 -- "${app[@]}"
+wrong 'run: an event that is none' '"foo:10ms": there is no such event here' run -sample foo:10ms -- "${app[@]}"
+wrong 'run: an event that takes no time' '"page-faults:10ms": the period of an event is how many of it, .*; only cpu takes a time' \
+    run -sample page-faults:10ms -- "${app[@]}"
+wrong 'timeline: two pictures of one kind' '-output x.svg and -svg y.svg are two pictures of one kind' timeline -o x.svg -svg y.svg x
 wrong 'run: a switch with a value' 'takes no value' run --explain=yes
 wrong 'run: no program' 'no program is named' run -o "$T/x"
 wrong 'run: a wrong number' 'option -compress\) is "ten": legal is 0-9' run -compress ten -- "${app[@]}"
