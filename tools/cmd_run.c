@@ -27,6 +27,8 @@ struct run {
     struct identity id;
     char library[PATH_MAX], writer[PATH_MAX], folder[PATH_MAX];
     bool folder_is_new;
+    char taken
+        [PATH_MAX]; /* an earlier run's folder that -o names, so that `folder` is another; "" */
 };
 
 static bool is_path(const struct option_row *row, const char *value)
@@ -197,7 +199,17 @@ static int make_folder(struct run *r, struct rt_error *e)
     int rc = identity_make_folder(&r->id, r->options.text[OPT_dir], r->folder, e);
     if (rc != 0)
         return rc;
-    r->folder_is_new = !existed;
+    (void)snprintf(r->taken, sizeof r->taken, "%s", r->options.text[OPT_dir]);
+    for (size_t n = strlen(r->taken); n > 1 && r->taken[n - 1] == '/'; n--)
+        r->taken[n - 1] = '\0';
+    if (!existed || strcmp(r->folder, r->taken) == 0)
+        r->taken[0] = '\0';
+    r->folder_is_new = !existed || r->taken[0] != '\0';
+    if (r->taken[0] != '\0' && !r->quiet)
+        message_warning("run",
+                        "%s is an earlier run's and is left as it is: this run goes to %s (remove "
+                        "the earlier one, or name another folder with -o, to choose)",
+                        r->taken, r->folder);
     if (setenv("REGTRACE_RUN", r->id.job, 1) != 0 || setenv("REGTRACE_DIR", r->folder, 1) != 0) {
         rt_error_set(e, "no memory for the environment");
         return -ENOMEM;
@@ -307,10 +319,19 @@ static int start(struct run *r, char **command, bool traced)
     const char *program = r->has_target                  ? r->target.name
                           : r->launcher == LAUNCHER_NONE ? r->program.name
                                                          : NULL;
+    const struct run_end end = {
+        .options = &r->options,
+        .folder = r->folder,
+        .taken = r->taken[0] != '\0' ? r->taken : NULL,
+        .program = program,
+        .launcher = r->launcher != LAUNCHER_NONE ? r->words[0] : NULL,
+        .chains = r->chains,
+        .status = status,
+        .remove_if_empty = status < 0 || r->folder_is_new,
+        .quiet = r->quiet,
+    };
     if (traced)
-        run_print_end(r->folder, &r->options, r->chains, program,
-                      status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                      status < 0 || r->folder_is_new, r->quiet);
+        run_print_end(&end);
     if (status < 0) {
         message_error("run", "%s could not be started: %s", r->program.path, strerror(-status));
         return TOOL_USAGE;
@@ -372,7 +393,8 @@ const struct command command_run = {
         "the room "
         "for streams and the output folder, then starts the program with libregtrace.so preloaded "
         "and "
-        "REGTRACE_ variables set. What LD_PRELOAD held already stays behind ours. Nothing of the "
+        "REGTRACE_ variables set. A folder of an earlier run stays as it is: DIR-2 is taken then, "
+        "and two lines say so. What LD_PRELOAD held already stays behind ours. Nothing of the "
         "program "
         "has run when an error is reported.\n\n"
         "The program may be a launcher: with mpirun of Open MPI the variables are passed on by -x, "

@@ -99,10 +99,20 @@ _Noreturn void child_end_as(int status);
 
 /* --- run_end.c ------------------------------------------------------------------------------------------------ */
 
-/* `program`: base name of what was to be traced, NULL where a launcher starts what we could not find.
- * Wait (up to -exit-wait) for writers that still close files, then print the folder and the log's lines; where nothing was
- * recorded, why that can be, by the options, the number of chains that they made, and the program's exit code (-1: it has none). */
-void run_print_end(const char *folder, const struct options *o, unsigned chains,
-                   const char *program, int exit_code, bool remove_if_empty, bool quiet);
+/* How a run ended. Texts are the caller's. */
+struct run_end {
+    const struct options *options;
+    const char *folder;   /* of the run */
+    const char *taken;    /* asked for, and an earlier run's; NULL: `folder` is as asked */
+    const char *program;  /* base name of what was to be traced; NULL: not known */
+    const char *launcher; /* the word that starts ranks, NULL: none */
+    unsigned chains;      /* that the options made */
+    int status;           /* of waitpid(), negative: it was not started */
+    bool remove_if_empty, quiet;
+};
+
+/* Wait (up to -exit-wait) for writers that still close files, then print the folder and the log's lines; where nothing was
+ * recorded, why that can be. */
+void run_print_end(const struct run_end *end);
 
 #endif

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,11 +121,29 @@ static const struct option_row *leaves_out(const struct options *o, const char *
     return NULL;
 }
 
-/* exit_code: the program's, or what the library leaves with that has refused an option or a chain, and has said so. */
-static void print_nothing(const struct options *o, unsigned chains, const char *program,
-                          int exit_code)
+/* A launcher that fails has said why, and then the rest does not matter. Returns `out`, "" where it did not. */
+static const char *launcher_end(const struct run_end *end, char out[512])
 {
+    bool signalled = WIFSIGNALED(end->status);
+    out[0] = '\0';
+    if (end->launcher != NULL && end->status > 0)
+        (void)snprintf(out, 512,
+                       "%.300s ended with %s %d; if it could not start the ranks, its own message "
+                       "above says why. If it did: ",
+                       end->launcher, signalled ? "signal" : "status",
+                       signalled ? WTERMSIG(end->status) : WEXITSTATUS(end->status));
+    return out;
+}
+
+/* The status may be that of the library, which has refused an option or a chain, and has said so. */
+static void print_nothing(const struct run_end *end)
+{
+    const struct options *o = end->options;
+    const char *program = end->program;
+    bool refused =
+        end->status >= 0 && WIFEXITED(end->status) && WEXITSTATUS(end->status) == TOOL_USAGE;
     const struct option_row *row = leaves_out(o, program);
+    char launcher[512];
     if (row != NULL)
         (void)fprintf(stderr,
                       "regtrace: nothing was recorded: -%s \"%s\" leaves %s out (it is compared "
@@ -133,12 +152,11 @@ static void print_nothing(const struct options *o, unsigned chains, const char *
                       row->option, o->text[row - option_table], program);
     else
         (void)fprintf(stderr,
-                      "regtrace: nothing was recorded: %s%sno traced program ran (regtrace doctor "
-                      "PROGRAM says whether it can be)\n",
-                      exit_code == TOOL_USAGE
-                          ? "the program was not started, if a line above says so; else "
-                          : "",
-                      nothing_reason(o, chains));
+                      "regtrace: nothing was recorded: %s%s%sno traced program ran (regtrace "
+                      "doctor PROGRAM says whether it can be)\n",
+                      launcher_end(end, launcher),
+                      refused ? "the program was not started, if a line above says so; else " : "",
+                      nothing_reason(o, end->chains));
 }
 
 static bool has_accesses(const char *folder)
@@ -148,17 +166,26 @@ static bool has_accesses(const char *folder)
     return n > 0 && n < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-void run_print_end(const char *folder, const struct options *o, unsigned chains,
-                   const char *program, int exit_code, bool remove_if_empty, bool quiet)
+/* Where the run is, when it is not where it was asked for. */
+static void print_taken(const struct run_end *end)
 {
-    uint64_t wait_seconds = o->number[OPT_exit_wait];
-    unsigned living, files = wait_for_writers(folder, wait_seconds, &living);
-    unsigned lines = quiet ? 0 : print_log(folder);
-    if (files == 0 && lines == 0 && living == 0 && remove_if_empty)
+    if (end->taken != NULL)
+        (void)fprintf(stderr, "regtrace: %s is an earlier run's and was left as it is\n",
+                      end->taken);
+}
+
+void run_print_end(const struct run_end *end)
+{
+    const char *folder = end->folder;
+    const struct options *o = end->options;
+    unsigned living, files = wait_for_writers(folder, o->number[OPT_exit_wait], &living);
+    unsigned lines = end->quiet ? 0 : print_log(folder);
+    if (files == 0 && lines == 0 && living == 0 && end->remove_if_empty)
         (void)rt_run_remove_empty(folder);
-    if (quiet)
+    if (end->quiet)
         return;
     if (files > 0) {
+        print_taken(end);
         (void)fprintf(stderr, "regtrace: %u process%s recorded in %s\n", files,
                       files == 1 ? "" : "es", folder);
         print_command("report", folder);
@@ -172,12 +199,13 @@ void run_print_end(const char *folder, const struct options *o, unsigned chains,
                       "%u (regtrace ctl %s status asks them)\n",
                       living, folder);
     } else if (has_accesses(folder)) {
+        print_taken(end);
         (void)fprintf(stderr,
                       "regtrace: there is no file of events in %s, but memory accesses, as far as "
                       "they could be written\n",
                       folder);
         print_command("skel replay", folder);
     } else {
-        print_nothing(o, chains, program, exit_code);
+        print_nothing(end);
     }
 }

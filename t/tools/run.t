@@ -302,6 +302,38 @@ else
     skip 'a chain that memory traces cannot have' 'they are for x86-64'
 fi
 
+# A folder that is an earlier run's.
+cat >regions.c <<'END'
+#include <regtrace.h>
+int main(void)
+{
+    regtrace_region_begin("r");
+    regtrace_region_end("r");
+    return 0;
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o regions regions.c || exit 99
+run 60 "$REGTRACE" run -o "$T/earlier" -- ./regions
+unlike "$err" 'earlier run' 'a folder that was not there'
+run 60 "$REGTRACE" run -o "$T/earlier/" -- ./regions
+like "$err" "^regtrace run: warning: $T/earlier is an earlier run's and is left as it is: this run goes to $T/earlier-2 " 'one that is there: said at the start'
+like "$err" "^regtrace: $T/earlier is an earlier run's and was left as it is" 'and at the end'
+like "$err" "see it with: regtrace report $T/earlier-2\$" 'with the right command'
+mkdir "$T/empty"
+run 60 "$REGTRACE" run -o "$T/empty/" -- ./regions
+unlike "$err" 'earlier run' 'an empty folder is taken'
+like "$err" "recorded in $T/empty\$" 'as it is'
+
+# A launcher that fails: its own message, its status, and that it was it.
+for mpi in $(mpis); do
+    run 60 "$REGTRACE" run -o "$T/refused" -- mpirun.$mpi -np 2 "$T/nowhere/app"
+    isnt "$status" 0 "mpirun.$mpi without its program"
+    like "$err" "nowhere/app" 'says so itself'
+    like "$err" "nothing was recorded: mpirun.$mpi ended with status $status; if it could not start the ranks, its own message above" 'and that it failed'
+done
+run 60 "$REGTRACE" run -o "$T/refused" -- sh -c 'exit 3'
+unlike "$err" 'could not start the ranks' 'another program is no launcher'
+
 # A program that is over before its writer has begun: its file is there when the command is.
 mkdir -p "$T/slow" && cat >"$T/slow/slow.c" <<'END'
 #include <time.h>
