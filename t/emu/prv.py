@@ -82,7 +82,7 @@ class Trace:
     def lines(self):
         """(kind, row, time, rest) of all lines, which must be in the order of time."""
         self.known = {t: i for i, t in enumerate(self.threads)}
-        last, ends = 0, {}
+        last, ends, states = 0, {}, {}
         for line in self.file:
             f = [int(x) for x in line.split(":")]
             kind, row, time = f[0], self.row(f[1:5]), f[5]
@@ -93,7 +93,9 @@ class Trace:
                 end, state = f[6:]
                 if time < ends.get(row, 0) or end <= time or end > self.duration or state not in self.states:
                     fail(f"state {line!r}")
-                ends[row] = end
+                if time == ends.get(row) and state == states[row]:
+                    fail(f"state {line!r} goes on with the one before it: two lines where one says it")
+                ends[row], states[row] = end, state
             elif kind == 2:
                 pairs = f[6:]
                 if len(pairs) % 2 or not pairs or any(t not in self.types for t in pairs[::2]):

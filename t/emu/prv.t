@@ -30,6 +30,23 @@ ok $? 'another time it is the same, byte by byte'
 cd "$T" || exit 99
 for run in run*; do "$REGTRACE" check "$run"; done >"$T/check" 2>&1
 ok $? 'nothing that looks like another run is put beside the run' || diag "$(cat "$T/check")"
+# A state that goes on for longer than what is in memory at once.
+cc -O2 -I"$REGTRACE_SOURCE/share/include" -x c -o "$T/much" - <<'C' || exit 99
+#include <regtrace.h>
+int main(void)
+{
+    for (int i = 0; i < 300000; i++) {
+        regtrace_region_begin("inner");
+        regtrace_region_end("inner");
+    }
+    return 0;
+}
+C
+"$REGTRACE" run -quiet -o "$T/much.run" -- "$T/much" && run 60 "$REGTRACE" prv "$T/much.run"
+is "$status" 0 'a run of 600,000 events in one state' || diag "$err"
+whole "$T/much.run/prv" 'much'
+is "$(grep -c '^1:.*:1$' "$T/much.run/prv/thread.prv")" 1 'has one line for it'
+
 run 60 "$REGTRACE" prv -policy lint -cpu observed -o "$T/observed" "$T/run"
 is "$status" 0 'lint finds nothing; processors as observed' || diag "$err"
 whole "$T/observed" 'observed'

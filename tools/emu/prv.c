@@ -53,13 +53,34 @@ static inline void put_event(struct prv *p, struct side *s, const struct taped *
     s->n = (size_t)(at - s->buffer);
 }
 
+/* The end of a state whose line was written before it was known. */
+static void put_end(struct side *s, const struct taped *t)
+{
+    char text[END_DIGITS + 1];
+    uint64_t at = s->ends[t->row];
+    if (t->end == TAPE_OPEN || at == NO_END)
+        return;
+    s->ends[t->row] = NO_END;
+    (void)snprintf(text, sizeof text, "%0*" PRId64, END_DIGITS, t->end);
+    if (at >= s->written)
+        memcpy(s->buffer + (at - s->written), text, END_DIGITS);
+    else if (s->error == 0 && pwrite(s->fd, text, END_DIGITS, (off_t)at) != END_DIGITS)
+        s->error = errno != 0 ? errno : EIO;
+}
+
 static inline void put_state(struct prv *p, struct side *s, const struct taped *t)
 {
     if (t->end == t->time || t->value == 0 /* nothing is there */)
         return;
     char *at = time_text(&p->clock, begin_line(s, '1', t->row), t->time);
     *at = ':';
-    at = time_text(&p->clock, at + 1, t->end);
+    if (t->end == TAPE_OPEN) {
+        s->ends[t->row] = s->written + (uint64_t)(at + 1 - s->buffer);
+        memset(at + 1, '0', END_DIGITS);
+        at += 1 + END_DIGITS;
+    } else {
+        at = time_text(&p->clock, at + 1, t->end);
+    }
     *at = ':';
     at = number(at + 1, (uint64_t)t->value);
     s->n = (size_t)(at - s->buffer);
@@ -147,6 +168,7 @@ static int close_side(struct side *s, struct rt_error *e)
     free(s->buffer);
     free((void *)s->prefix);
     free(s->prefix_length);
+    free(s->ends);
     share_close(s->share);
     return rc;
 }
@@ -236,6 +258,10 @@ static void take(void *context, const struct taped *t, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || t[i].time != t[i - 1].time)
             put_messages(p, t[i].time + origin);
+        if (t[i].carried) {
+            put_end(&p->sides[t[i].processor], &t[i]);
+            continue;
+        }
         if (p->sides[0].share != NULL) {
             if (++p->taken > BLOCK && t[i].time != p->time)
                 next_block(p);
@@ -286,9 +312,17 @@ static int open_all(struct prv *p, struct rt_error *e)
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < 2; i++)
         rc = prv_prefixes(p->replay, i == 1, &p->sides[i].prefix, &p->sides[i].prefix_length, e);
+    for (unsigned i = 0; rc == 0 && i < 2; i++) {
+        uint32_t rows = i == 1 ? processors : threads;
+        p->sides[i].ends = malloc((rows + 1u) * sizeof *p->sides[i].ends);
+        if (p->sides[i].ends == NULL)
+            rc = -ENOMEM;
+        else
+            memset(p->sides[i].ends, 0xff, (rows + 1u) * sizeof *p->sides[i].ends);
+    }
     p->tape = tape_open(threads, processors, take, p);
     p->types = calloc(replay_channel_count(p->replay), sizeof *p->types);
-    if (rc == 0 && (p->tape == NULL || p->types == NULL)) {
+    if (rc == -ENOMEM || (rc == 0 && (p->tape == NULL || p->types == NULL))) {
         rt_error_set(e, "no memory");
         rc = -ENOMEM;
     }

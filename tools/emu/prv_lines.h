@@ -31,7 +31,11 @@ struct side {
     uint32_t row;
     int64_t time;
     uint64_t lines;
+    uint64_t *ends; /* by row: where the end goes of a state that goes on; NO_END */
 };
+#define NO_END UINT64_MAX
+/* Digits of an end that is written later. */
+#define END_DIGITS 20
 
 /* Numbers as digits that are written several times. */
 struct digits {

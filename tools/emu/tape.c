@@ -43,11 +43,13 @@ static size_t *open_of(const struct tape *t, const struct taped *r)
     return &t->open[r->processor ? t->threads + r->row : r->row];
 }
 
-/* The state of that row goes on in a record behind those that are handed on. */
+/* The state of that row goes on: a record behind those that are handed on will have its end. */
 static struct taped carry_on(struct tape *t, const size_t *open, int64_t time)
 {
     struct taped *was = &t->records[*open], next = *was;
-    was->end = next.time = next.end = time > was->time ? time : was->time;
+    next.time = next.end = time > was->time ? time : was->time;
+    next.carried = true;
+    was->end = TAPE_OPEN;
     return next;
 }
 

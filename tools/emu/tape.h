@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What channels showed, put into the order of time, and states with their ends, which are known later. Handed on in pieces: a state that
- * goes on longer than a piece is handed on as several, each beginning where the one before ends.
+ * goes on longer than a piece is handed on with the end TAPE_OPEN, and once more, as `carried`, when its end is known.
  *
  * Memory: 8 MiB, or 256 bytes a row where that is more. */
 #ifndef REGTRACE_TOOLS_EMU_TAPE_H
@@ -14,12 +14,14 @@
 
 struct taped {
     int64_t time, value;
-    int64_t end; /* of a state; TAPE_EVENT: it is none */
+    int64_t end; /* of a state; TAPE_EVENT: it is none; TAPE_OPEN: it comes later */
     uint32_t row;
     uint16_t channel;
     bool processor;
+    bool carried; /* only the end is new; TAPE_OPEN: nothing is */
 };
 #define TAPE_EVENT (-1)
+#define TAPE_OPEN (-2)
 
 /* tape.c's own, but for tape_put(). */
 struct tape {
@@ -52,7 +54,7 @@ static inline void tape_put(struct tape *t, bool processor, uint32_t row, uint16
     else
         at = tape_place(t, time);
     t->records[at] =
-        (struct taped){time, value, state ? time : TAPE_EVENT, row, channel, processor};
+        (struct taped){time, value, state ? time : TAPE_EVENT, row, channel, processor, false};
     if (!state)
         return;
     size_t *open = &t->open[processor ? t->threads + row : row];
