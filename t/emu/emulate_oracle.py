@@ -25,6 +25,8 @@ OPEN, CLOSE = code("RW["), code("RW]")
 FUNCTION_ENTER, FUNCTION_LEAVE = code("FEe"), code("FLl")
 PUSH, POP, SET = code("KM["), code("KM]"), code("KM=")
 BEGIN, END = code("GR["), code("GR]")
+NOT_RECORDED = 888888888
+WINDOWED = ("mpi.function", "func.name")  # outside of windows they show that
 problems = []
 
 
@@ -60,9 +62,9 @@ def texts(f):
 class Shown:
     """Changes of one row: (time, state), the first of them at 0."""
 
-    def __init__(self, known):
-        self.rows = [(0, 0)] if known else []
-        self.now = 0
+    def __init__(self, known, first=0):
+        self.rows = [(0, first)] if known else []
+        self.now = first
 
     def show(self, time, state):
         if state != self.now:
@@ -72,7 +74,8 @@ class Shown:
 
 def follow(rows, ns, name_of, strings, marks):
     """What one thread shows: {channel: changes}."""
-    shown = {n: Shown(True) for n in ("mpi.function", "func.name", "region.window", "ovni.state")}
+    shown = {n: Shown(True, NOT_RECORDED if n in WINDOWED else 0) for n in (*WINDOWED, "region.window", "ovni.state")}
+    inside = False
     shown["region.name"] = Shown(False)
     calls, functions, regions, stacks = [], [], [], {}
     for i, r in enumerate(rows):
@@ -91,8 +94,10 @@ def follow(rows, ns, name_of, strings, marks):
             del functions[-1:]
         elif c == OPEN:
             shown["region.window"].show(t, (a & 0xFFFFFFFF) + 1)
+            inside = True
         elif c == CLOSE:
             shown["region.window"].show(t, 0)
+            inside = False
             calls, functions, regions = [], [], []
             stacks = {k: [] if marks.get(k) == "stack" else v for k, v in stacks.items()}
         elif c == BEGIN:
@@ -108,8 +113,9 @@ def follow(rows, ns, name_of, strings, marks):
             elif stack:
                 stack.pop()
         last = i + 1 == len(rows)
-        shown["mpi.function"].show(t, calls[-1] if calls and not last else 0)
-        shown["func.name"].show(t, functions[-1] if functions and not last else 0)
+        none = 0 if inside and not last else NOT_RECORDED
+        shown["mpi.function"].show(t, calls[-1] if calls and not last else none)
+        shown["func.name"].show(t, functions[-1] if functions and not last else none)
         shown["region.name"].show(t, regions[-1] if regions and not last else 0)
         for k, stack in stacks.items():
             one = shown.setdefault(f"region.mark.{k}", Shown(False))
@@ -153,8 +159,8 @@ def compare_threads(want, f, labels):
         for number, key in enumerate(keys):
             mine = [(int(r["time"]), int(r["state"])) for r in got[got["row"] == number]]
             if channel in ("func.name", "region.name"):
-                mine = [(t, labels.get((channel, s), s) if s else 0) for t, s in mine]
-            should = rows.get(key, [(0, 0)] if not channel.startswith(("region.mark", "region.name")) else [])
+                mine = [(t, labels.get((channel, s), s) if s not in (0, NOT_RECORDED) else s) for t, s in mine]
+            should = rows.get(key, [(0, NOT_RECORDED if channel in WINDOWED else 0)] if not channel.startswith(("region.mark", "region.name")) else [])
             check(mine == should, f"{channel} of rank {key[0]} thread {key[1]}: {mine[:8]} ... is not {should[:8]} ...")
             compared += len(should)
     return compared
@@ -169,7 +175,7 @@ def seen_at(f, channel, row, moments):
 
 
 def compare_processors(f):
-    """0 where nobody runs, what the thread shows where one does, 777 where several do."""
+    """0 where nobody runs (or that nothing is recorded), what the thread shows where one does, 777 where several do."""
     threads, compared = len(f["rows/thread"]), 0
     for channel in ("mpi.function", "func.name", "region.window"):
         rows = f["channels/cpu"][channel][:]
@@ -180,7 +186,7 @@ def compare_processors(f):
             there = np.array([(seen_at(f, "ovni.state", t, moments) == 1) & (seen_at(f, "ovni.cpu", t, moments) == cpu + 1)
                               for t in range(threads)])  # fmt: skip
             values = np.array([seen_at(f, channel, t, moments) for t in range(threads)])
-            should = np.where(there.sum(axis=0) > 1, 777, np.where(there.sum(axis=0) == 0, 0, (values * there).sum(axis=0)))
+            should = np.where(there.sum(axis=0) > 1, 777, np.where(there.sum(axis=0) == 0, NOT_RECORDED if channel in WINDOWED else 0, (values * there).sum(axis=0)))
             got = mine["state"][np.maximum(np.searchsorted(mine["time"], moments, "right") - 1, 0)]
             wrong = np.flatnonzero(got != should)
             check(len(wrong) == 0, f"{channel} of processor {cpu}: " + " ".join(f"{got[i]} not {should[i]} at {moments[i]}" for i in wrong[:4]))
@@ -192,6 +198,9 @@ def main(run, channels, program):
     with h5py.File(channels) as f:
         labels = {(r["channel"].decode(), int(r["value"])): r["text"].decode() for r in f["labels"][:]}
         marks = {int(n[12:]): f["channels/thread"][n].attrs["kind"].decode() for n in f["channels/thread"] if n.startswith("region.mark.")}
+        for channel in WINDOWED:
+            check(labels.get((channel, NOT_RECORDED)) == "Not recorded", f"{channel} has no label of what is not recorded")
+            check(labels.get((channel, 666)) == "Unknown" and labels.get((channel, 777)) == "Several threads", f"{channel}: labels of 666 and 777")
         want, events, origin = expect(run, program, marks)
         check(set(want) <= set(f["channels/thread"]), f"channels that are not there: {set(want) - set(f['channels/thread'])}")
         check({n for n in f["channels/thread"] if n.startswith("region.mark")} <= set(want), "marks that nobody made")

@@ -6,6 +6,7 @@ import sys
 import h5py
 
 UNKNOWN = 666
+OUTSIDE = 888888888  # of windows: not recorded
 CALL = 7 + 1  # functions are shown from 1 on
 
 with h5py.File(f"{sys.argv[1]}/rank-00000.h5", "r") as f:
@@ -32,9 +33,11 @@ closes = [at("EV_WINDOW_CLOSE", i) for i in range(2)]
 (a, b), (c, d) = gaps
 WANT = {
     # Functions are numbered as they come: 1, and behind the gap 2. What is below the latter is not known, and shown as 0 (nothing).
-    "func.name": [(enters[0], 1), (a, UNKNOWN), (enters[1], 2), (leaves[1], 0), (c, UNKNOWN), (closes[1], 0)],
+    "func.name": [(0, OUTSIDE), (opens[0], 0), (enters[0], 1), (a, UNKNOWN), (enters[1], 2), (leaves[1], 0), (closes[0], OUTSIDE),
+                  (opens[1], 0), (c, UNKNOWN), (closes[1], OUTSIDE)],
     # The leave of what was entered in the gap says that nothing is open now.
-    "mpi.function": [(calls[0], CALL), (a, UNKNOWN), (calls[1], 0), (c, UNKNOWN), (calls[2], CALL), (calls[3], 0)],
+    "mpi.function": [(0, OUTSIDE), (opens[0], 0), (calls[0], CALL), (a, UNKNOWN), (calls[1], 0), (closes[0], OUTSIDE), (opens[1], 0),
+                     (c, UNKNOWN), (calls[2], CALL), (calls[3], 0), (closes[1], OUTSIDE)],
     # 14: not recorded, 1: running; 0: unknown.
     "mpi.activity": [(opens[0], 1), (calls[0], "call"), (a, 14), (b, 0), (calls[1], 1), (closes[0], 14), (opens[1], 1), (c, 14), (d, 0),
                      (calls[2], "call"), (calls[3], 1), (closes[1], 14)],

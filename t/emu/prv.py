@@ -153,7 +153,7 @@ def calls(trace, run):
         if kind == 1 and rest[1] not in (1, 14):
             length[row] = length.get(row, 0) + rest[0] - time
         if kind == 2:
-            entered[row] = entered.get(row, 0) + sum(t == 25 and v != 0 for t, v in zip(rest[::2], rest[1::2]))
+            entered[row] = entered.get(row, 0) + sum(t == 25 and v not in (0, 888888888) for t, v in zip(rest[::2], rest[1::2]))
     first = 0
     for path in sorted(glob.glob(f"{run}/rank-*.h5")):
         with h5py.File(path, "r") as f:

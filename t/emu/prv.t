@@ -111,7 +111,7 @@ run 60 "$REGTRACE" prv -policy salvage -o "$T/salvaged" "$T/wrong"
 is "$status" 1 'salvage goes on, and says so by its status'
 like "$err" '1 events could not be right; what they leave unknown is marked' 'and in words'
 whole "$T/salvaged" 'what is wrong'
-is "$(prv "$T/salvaged" thread 320 | tr '\n' ',')" '0 0,0 0x1000,0 Unknown,0 0x3000,0 0,' 'it is marked, until it is known again'
+is "$(prv "$T/salvaged" thread 320 | tr '\n' ',')" '0 Not recorded,0 0,0 0x1000,0 Unknown,0 0x3000,0 0,0 Not recorded,' 'it is marked, until it is known again'
 
 run 60 "$REGTRACE" prv "$T/run"
 is "$status" 1 'a folder that is there is left alone'

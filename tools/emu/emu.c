@@ -1,53 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Channels of threads, those of processors that follow them, and what is told of both. */
-#include "tools/emu/emu.h"
+#include "tools/emu/cells.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NOTHING = -1 /* told so far */ };
-
-struct cell {
-    int64_t value;  /* of a stack: the top, or 0; of a punctual one: the event to be told, or 0 */
-    int64_t shown;  /* told last */
-    int64_t *stack; /* EMU_STACK_MAX values, from the first push on */
-    uint32_t depth;
-    bool dirty, spoiled;
-};
-
-struct thread {
-    enum emu_state state;
-    int32_t processor;
-    uint32_t tracked; /* a bit for each emu_track that holds now */
-};
-
-/* Threads of which something holds, and all their numbers by exclusive or: the number, where it is one. */
-struct group {
-    uint32_t count, numbers;
-};
-
-struct processor {
-    struct group running, active;
-};
-
-/* Cells by row and channel; those to be told in the order in which they were changed. */
-struct emu {
-    const struct emu_channel *channels;
-    uint32_t channel_count, thread_count, processor_count;
-    struct emu_output output;
-    struct thread *threads;
-    struct processor *processors;
-    struct cell *cells; /* of threads, then of processors */
-    bool *awake;        /* by channel: there is something to tell */
-    struct place {
-        struct cell *cell;
-        uint32_t row, channel;
-    } * dirty;
-    uint32_t dirty_count;
-};
 
 /* --- rows and cells ------------------------------------------------------------------------------------------------------ */
 
@@ -359,7 +318,7 @@ int emu_pop(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, str
         return -EINVAL;
     }
     c->depth--;
-    c->value = c->depth != 0 ? c->stack[c->depth - 1] : 0;
+    c->value = c->depth != 0 ? c->stack[c->depth - 1] : c->rest;
     c->spoiled = false;
     touch_thread(m, c, thread, channel);
     return 0;
@@ -381,11 +340,21 @@ int emu_event(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, s
     return 0;
 }
 
+void emu_rest(struct emu *m, uint32_t thread, uint32_t channel, int64_t value)
+{
+    struct cell *c = cell_of(m, thread, channel);
+    c->rest = value;
+    if (c->depth != 0 || c->value == value)
+        return;
+    c->value = value;
+    touch_thread(m, c, thread, channel);
+}
+
 void emu_clear(struct emu *m, uint32_t thread, uint32_t channel, bool spoiled)
 {
     struct cell *c = cell_of(m, thread, channel);
     c->depth = 0;
-    c->value = 0;
+    c->value = c->rest;
     c->spoiled = spoiled && m->channels[channel].kind != EMU_PUNCTUAL;
     touch_thread(m, c, thread, channel);
 }

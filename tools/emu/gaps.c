@@ -113,7 +113,7 @@ int replay_gap_begins(struct replay *r, const struct replay_gap *g, struct rt_er
 int replay_gap_ends(struct replay *r, const struct emu_record *rec, struct rt_error *e)
 {
     struct replay_row *row = &r->rows[rec->stream];
-    row->in_window = rec->event.window >= 0;
+    replay_recorded(r, rec->stream, rec->event.window >= 0);
     row->window = rec->event.window;
     int rc = emu_set(r->emu, rec->stream, CHANNEL_REGION_WINDOW, (int64_t)row->window + 1, e);
     return rc == 0 ? lose(r, rec->stream, ROW_BEHIND_GAP, e) : rc;

@@ -99,6 +99,22 @@ static void keep_label(void *context, int64_t value, const char *text)
     l->text = copy;
 }
 
+/* A number may be 666 or 777 like any other: the states of that name are where values have texts, and none has them itself. */
+static void label_channel(struct h5 *h, uint32_t channel)
+{
+    size_t first = h->label_count;
+    bool bad = true, several = true;
+    replay_labels(h->replay, channel, keep_label, h);
+    for (size_t i = first; i < h->label_count; i++) {
+        bad = bad && h->labels[i].value != EMU_BAD;
+        several = several && h->labels[i].value != EMU_TOO_MANY_THREADS;
+    }
+    if (bad && h->label_count != first)
+        keep_label(h, EMU_BAD, "Unknown");
+    if (several && h->label_count != first)
+        keep_label(h, EMU_TOO_MANY_THREADS, "Several threads");
+}
+
 static void describe_channels(struct h5 *h)
 {
     static const char *const kinds[] = {
@@ -112,7 +128,7 @@ static void describe_channels(struct h5 *h)
                                       {c.is_used && c.on_thread, c.is_used && c.on_processor}};
         h->labelled = h->names[k];
         if (c.is_used)
-            replay_labels(h->replay, k, keep_label, h);
+            label_channel(h, k);
         h->found->channels += c.is_used;
     }
 }

@@ -57,6 +57,11 @@ static const struct group groups[] = {
 #undef EVENT
 };
 
+bool model_is_unrecorded(const struct model_channel *c)
+{
+    return c->channel.kind == EMU_STACK && c->labels != NULL && c->labels->unrecorded != NULL;
+}
+
 void models_channels(struct model_channel *out)
 {
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
@@ -76,6 +81,8 @@ void models_channels(struct model_channel *out)
             }
             c->channel.name = c->name;
             c->channel.title = c->title;
+            if (model_is_unrecorded(c))
+                c->channel.bad = EMU_NOT_RECORDED;
         }
     }
 }

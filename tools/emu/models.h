@@ -25,6 +25,8 @@ enum channel_number {
 struct labels {
     int64_t last;
     int64_t (*known)(const struct replay *r, uint32_t channel);
+    /* Of stacks: what is in windows alone shows EMU_NOT_RECORDED outside of them, and this is what it means; NULL: it shows 0. */
+    const char *unrecorded;
     const char *(*text)(const struct replay *r, uint32_t channel, int64_t value, char room[64]);
 };
 
@@ -58,6 +60,8 @@ struct model_channel {
     const struct labels *labels;
     char name[24], title[128];
 };
+/* Does it show EMU_NOT_RECORDED outside of windows? */
+bool model_is_unrecorded(const struct model_channel *c);
 /* All CHANNEL_COUNT of them. */
 void models_channels(struct model_channel *out);
 
@@ -152,6 +156,8 @@ static inline const struct rt_rank *replay_rank_of(const struct replay *r,
 }
 /* Stacks of a thread are empty: its window is over. spoiled: nobody says what is on them, nor how it goes on. */
 void replay_settle(struct replay *r, uint32_t stream, bool spoiled);
+/* Its window begins or is over: channels show EMU_NOT_RECORDED outside of them. */
+void replay_recorded(struct replay *r, uint32_t stream, bool recorded);
 /* The processor row where a thread is. */
 RT_MUST_CHECK int replay_moves(struct replay *r, uint32_t stream, int32_t processor,
                                struct rt_error *e);

@@ -55,6 +55,7 @@ static int begins(struct replay *r, uint32_t stream, struct rt_error *e)
         rc = emu_set(r->emu, stream, CHANNEL_OVNI_PID, t->pid, e);
     if (rc == 0)
         rc = emu_set(r->emu, stream, CHANNEL_OVNI_TID, t->tid, e);
+    replay_recorded(r, stream, false);
     return rc == 0 ? mpi_show(r, stream, e) : rc;
 }
 
@@ -64,6 +65,14 @@ static void clear(struct replay *r, uint32_t stream, uint32_t channel, bool spoi
         r->rows[stream].calls = 0;
     if (channel != CHANNEL_NONE)
         emu_clear(r->emu, stream, channel, spoiled);
+}
+
+void replay_recorded(struct replay *r, uint32_t stream, bool recorded)
+{
+    r->rows[stream].in_window = recorded;
+    for (uint32_t k = 0; k < CHANNEL_COUNT; k++)
+        if (model_is_unrecorded(&r->channels[k]))
+            emu_rest(r->emu, stream, k, recorded ? 0 : EMU_NOT_RECORDED);
 }
 
 void replay_settle(struct replay *r, uint32_t stream, bool spoiled)
@@ -166,7 +175,8 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     struct replay *r = context;
     r->told[channel] = true;
     if (!r->used[channel])
-        r->used[channel] = value != 0 && value != EMU_BAD && value != EMU_TOO_MANY_THREADS;
+        r->used[channel] = value != 0 && value != EMU_BAD && value != EMU_TOO_MANY_THREADS &&
+                           value != EMU_NOT_RECORDED;
     r->sink->shows(r->sink->context, processor, row, channel, time < 0 ? 0 : time, value);
 }
 
@@ -389,4 +399,6 @@ void replay_labels(const struct replay *r, uint32_t channel,
         if (text != NULL)
             label(context, mark ? r->mark_labels[c->index][v].value : v, text);
     }
+    if (model_is_unrecorded(c))
+        label(context, EMU_NOT_RECORDED, c->labels->unrecorded);
 }

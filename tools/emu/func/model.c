@@ -25,4 +25,5 @@ static const char *function_text(const struct replay *r, uint32_t channel, int64
     return emu_functions_name(r->functions, value);
 }
 
-const struct labels labels_of_functions = {.known = last_function, .text = function_text};
+const struct labels labels_of_functions = {
+    .known = last_function, .unrecorded = "Not recorded", .text = function_text};

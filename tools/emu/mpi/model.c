@@ -193,7 +193,8 @@ static const char *function_text(const struct replay *r, uint32_t channel, int64
     return value == 0 ? "Outside MPI" : event_mpi_name((uint32_t)value - 1);
 }
 
-const struct labels labels_of_mpi = {.known = last_function, .text = function_text};
+const struct labels labels_of_mpi = {
+    .known = last_function, .unrecorded = "Not recorded", .text = function_text};
 
 static const char *activity_text(const struct replay *r, uint32_t channel, int64_t value,
                                  char room[64])

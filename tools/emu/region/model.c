@@ -21,7 +21,7 @@ int region_window_opens(struct replay *r, const struct emu_record *rec, int64_t 
 {
     (void)value;
     struct replay_row *row = &r->rows[rec->stream];
-    row->in_window = true;
+    replay_recorded(r, rec->stream, true);
     row->window = (int32_t)(uint32_t)rec->event.a;
     row->has_lost = false;
     row->activity = ROW_KNOWN; /* calls that are open then are told */
@@ -45,7 +45,7 @@ int region_window_closes(struct replay *r, const struct emu_record *rec, int64_t
 {
     (void)value;
     int rc = check_left(r, rec->stream, e);
-    r->rows[rec->stream].in_window = false;
+    replay_recorded(r, rec->stream, false);
     r->rows[rec->stream].has_lost = false;
     r->rows[rec->stream].activity = ROW_KNOWN;
     replay_settle(r, rec->stream, false);
