@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace split`: each window of each rank as a rank file of its own, a folder for each window. */
 #include "tools/report.h"
+#include "tools/split.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +21,9 @@ struct tally {
     bool *made;         /* by ordinal: its folder is there */
     size_t room;
     uint64_t files, windows, events, outside, unknown;
+    uint32_t *pids; /* of the processes whose files were split */
+    size_t pid_count;
+    uint64_t recordings; /* of memory accesses */
     bool any_rank, failed;
 };
 
@@ -121,6 +125,18 @@ static bool is_complete(const char *file, const struct rt_rank *rank)
     return state == RT_FILE_CLOSED || state == RT_FILE_RECOVERED;
 }
 
+static bool note_process(struct tally *t, uint32_t pid)
+{
+    uint32_t *more = realloc(t->pids, (t->pid_count + 1) * sizeof *more);
+    if (more == NULL) {
+        message_error("split", "no memory");
+        return false;
+    }
+    t->pids = more;
+    t->pids[t->pid_count++] = pid;
+    return true;
+}
+
 static bool split_file(struct tally *t, const struct wishes *w, const struct rt_run *run, size_t i)
 {
     struct rt_rank *rank = NULL;
@@ -134,7 +150,7 @@ static bool split_file(struct tally *t, const struct wishes *w, const struct rt_
     if (rank_list_has(&w->ranks, rt_rank_info(rank)->rank)) {
         t->any_rank = true;
         if (is_complete(rt_run_file(run, i), rank))
-            good = split_rank(t, w, rank);
+            good = split_rank(t, w, rank) && note_process(t, rt_rank_info(rank)->pid);
         else
             t->failed = true;
     }
@@ -161,6 +177,22 @@ static void build_indexes(struct tally *t)
     progress_end(&p);
 }
 
+static bool carry_memory(struct tally *t, const struct rt_run *run)
+{
+    struct rt_error e = {{0}};
+    struct split_memory m = {.dir = rt_run_dir(run),
+                             .out = t->out,
+                             .pids = t->pids,
+                             .pid_count = t->pid_count,
+                             .made = t->made,
+                             .room = t->room};
+    int rc = split_memory(&m, &e);
+    if (rc != 0)
+        message_error("split", "%s", e.text);
+    t->recordings = m.files;
+    return rc == 0;
+}
+
 static int say_result(const struct tally *t, const struct wishes *w, const struct rt_run *run)
 {
     char span[48];
@@ -180,6 +212,9 @@ static int say_result(const struct tally *t, const struct wishes *w, const struc
         (void)printf("%s: %" PRIu64 " files of %" PRIu64 " windows, %" PRIu64 " events; %" PRIu64
                      " events lie outside of windows\n",
                      t->out, t->files, t->windows, t->events, t->outside);
+    if (t->recordings > 0)
+        (void)printf("%" PRIu64 " files of memory accesses (regtrace skel replay)\n",
+                     t->recordings);
     if (t->unknown > 0)
         message_warning("split",
                         "%" PRIu64 " events belong to windows whose opening was lost: they are in "
@@ -196,10 +231,11 @@ static int split_run(const struct wishes *w, const struct rt_run *run)
         return TOOL_FAILURE;
     for (size_t i = 0; i < rt_run_count(run) && good; i++)
         good = split_file(&t, w, run, i);
-    t.failed |= !good;
+    t.failed |= !good || !carry_memory(&t, run);
     build_indexes(&t);
     (void)rmdir(t.out); /* only where nothing came of it */
     free(t.made);
+    free(t.pids);
     return say_result(&t, w, run);
 }
 
@@ -243,7 +279,10 @@ const struct command command_split = {
         "those in the window; its recorder's own time and its interrupted system calls, which are "
         "known for its whole life only, are 0. The start, or alarm, that opened the window is "
         "there too; other events outside of windows are in none of the files, and their number is "
-        "said.",
+        "said.\n\n"
+        "Memory accesses (-memory) come along, those of each window in its folder: regtrace skel "
+        "takes it as it takes a run's. Values (-values) are kept for whole processes: each file "
+        "has all of those of its process.",
     .options = split_options,
     .examples = "regtrace split trace\n"
                 "regtrace split --window 3 -o third trace && regtrace report third/window-00003",

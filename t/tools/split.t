@@ -242,4 +242,72 @@ like "$("$REGTRACE" report --wait 1 --json live)" '"lost_unknown": true' 'nor in
 "$REGTRACE" recover live >/dev/null
 like "$("$REGTRACE" report live)" 'recorded, 0 lost$' 'before it is recovered'
 split_is_right 'recovered' "$T/live"
+
+# Memory accesses come along: each window replays as it does in the run. One has handlers, one is larger than the buffer of a
+# recording and is killed in its last window.
+cat >traced.c <<'END'
+#include <regtrace.h>
+#include <signal.h>
+#include <string.h>
+static volatile unsigned room[65536];
+static volatile long hits[8];
+static void handler(int s)
+{
+    for (int i = 0; i < 8; i++)
+        hits[i] += s;
+}
+__attribute__((noinline)) unsigned wander(unsigned n, unsigned x)
+{
+    for (unsigned i = 0; i < n; i++) {
+        x = x * 1664525u + 1013904223u;
+        room[x >> 16] ^= x;
+        if (room[x & 65535] & 1)
+            x += 3;
+    }
+    return x;
+}
+int main(int argc, char **argv)
+{
+    int killed = argc > 1 && strcmp(argv[1], "killed") == 0;
+    unsigned x = 7;
+    signal(SIGUSR1, handler);
+    for (int w = 0; w < 3; w++) {
+        regtrace_start(1);
+        for (int i = 0; i < 3; i++) {
+            x = wander(killed ? 100000 : 500, x);
+            raise(SIGUSR1);
+        }
+        if (killed && w == 2)
+            raise(SIGKILL);
+        regtrace_stop(1);
+    }
+    return 0;
+}
+END
+cc -g -O1 -I"$REGTRACE_SOURCE/share/include" -o traced traced.c || exit 99
+if [ "$(uname -m)" = x86_64 ] && REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet -memory . -o memory-plain -- ./traced 2>traced.err; then
+    REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet -memory . -o memory-killed -- ./traced killed 2>/dev/null
+    for how in plain killed; do
+        run 60 "$REGTRACE" split memory-$how
+        is "$status" 0 "memory accesses, $how: split" || diag "$err"
+        like "$out" '^6 files of memory accesses' 'and says that there are some'
+        for w in 0 1 2; do
+            "$REGTRACE" skel replay -window $w memory-$how >whole.out 2>&1
+            "$REGTRACE" skel replay "memory-$how-windows/window-0000$w" >part.out 2>&1
+            [ "$(wc -l <part.out)" -gt 1000 ] && cmp whole.out part.out
+            ok $? "$how: window $w replays to the same accesses" || diag "$(head -3 part.out)"
+        done
+    done
+    run 60 "$REGTRACE" split --window 1 -o only memory-plain
+    is "$(find only -path '*memory/*.rec' | wc -l) $(find only -name memory)" '2 only/window-00001/memory' 'of one window: those of that window alone'
+    plain=$(find memory-plain/memory -name '*.0.rec')
+    truncate -s 2000000 "$plain"
+    "$PYTHON" -c 'import sys
+with open(sys.argv[1], "r+b") as f:
+    f.seek(4096); f.write(b"damage")' "$plain"
+    run 60 "$REGTRACE" split -o broken memory-plain
+    like "$status $err" '^1 .*memory-plain/memory/.*rec is damaged: a stretch is missing' 'a damaged recording is named'
+else
+    skip 'memory accesses' "$(cat traced.err)"
+fi
 done_testing
