@@ -171,6 +171,7 @@ int values_collect(struct values_profile *p, const struct rt_rank *rank, bool ar
         return 0;
     }
     p->ranks++;
+    p->of_more |= rt_rank_metadata(rank, "split.window") != NULL;
     add_totals(p, rank);
     int rc = addresses_begin_rank(&p->at, rank);
     size_t from = 0;

@@ -125,6 +125,7 @@ void values_print_json(FILE *out, struct values_profile *p, const struct values_
     json_text(&j, "plugin", p->plugin);
     json_uint(&j, "processes", p->ranks);
     json_uint(&j, "open_files", p->open_files);
+    json_bool(&j, "of_whole_processes", p->of_more);
     json_uint(&j, "samples", p->samples);
     json_uint(&j, "captured", p->captured);
     json_object_begin(&j, "without_values");

@@ -336,6 +336,8 @@ void values_print_text(FILE *out, struct values_profile *p, const struct values_
     text_write_plain(out, p->plugin);
     (void)fprintf(out, ": %" PRIu64 " samples, %" PRIu64 " captured instructions, %" PRIu64 " %s\n",
                   p->samples, p->captured, p->ranks, p->ranks == 1 ? "process" : "processes");
+    if (p->of_more)
+        (void)fputs("  of whole processes: values are not known by window\n", out);
     values_print_counters(out, "", p);
     print_lacks(out, p);
     addresses_print_lacks(out, &p->at);

@@ -306,6 +306,31 @@ static int copy_known(struct split *s)
     return rc;
 }
 
+/* Values are kept by instruction, for the whole life of the process, and go with each of its windows. The records
+ * that they came in are none of the window's events. */
+static int copy_values(struct split *s)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(s->rank);
+    struct table *to = s->file.tables;
+    const char *plugin = rt_rank_metadata(s->rank, "values");
+    int rc = 0;
+    if (plugin == NULL || plugin[0] == '\0')
+        return 0; /* the file has no tables of them */
+    if (t->value_instruction_count > 0)
+        rc = table_append(&to[SCHEMA_VALUE_INSTRUCTIONS], t->value_instructions,
+                          t->value_instruction_count);
+    if (rc == 0 && t->value_hot_count > 0)
+        rc = table_append(&to[SCHEMA_VALUE_HOT], t->value_hot, t->value_hot_count);
+    for (size_t i = 0; i < t->value_thread_count && rc == 0; i++) {
+        struct rt_value_thread row = t->value_threads[i];
+        row.records = 0;
+        rc = table_append(&to[SCHEMA_VALUE_THREADS], &row, 1);
+    }
+    for (int i = SCHEMA_VALUE_INSTRUCTIONS; i <= SCHEMA_VALUE_THREADS && rc == 0; i++)
+        rc = table_flush(&to[i]);
+    return rc;
+}
+
 static bool is_truncated(const struct split *s, int32_t thread)
 {
     for (size_t i = 0; i < s->window_count; i++)
@@ -398,6 +423,8 @@ static char *metadata_of(const struct split *s, size_t *bytes)
 static int fill(struct split *s, struct rt_error *e)
 {
     int rc = copy_known(s);
+    if (rc == 0)
+        rc = copy_values(s);
     if (rc == 0)
         rc = copy_events(s, e);
     if (rc == 0)

@@ -310,4 +310,46 @@ with open(sys.argv[1], "r+b") as f:
 else
     skip 'memory accesses' "$(cat traced.err)"
 fi
+
+# Values are not known by window: each file has those of the process, and says so.
+cat >spins.c <<'END'
+#include <regtrace.h>
+#include <time.h>
+static volatile long room[64];
+int main(void)
+{
+    for (int w = 0; w < 2; w++) {
+        regtrace_start(1);
+        for (clock_t end = clock() + CLOCKS_PER_SEC / 5; clock() < end;)
+            for (int i = 0; i < 10000; i++)
+                room[i % 64] += i;
+        regtrace_stop(1);
+    }
+    return 0;
+}
+END
+cc -g -O1 -I"$REGTRACE_SOURCE/share/include" -o spins spins.c || exit 99
+if REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet -values vp-addr -values-sample cpu:1ms -o values.run -- ./spins 2>spins.err; then
+    run 60 "$REGTRACE" split values.run
+    is "$status" 0 'values: split' || diag "$err"
+    "$PYTHON" - <<'END'
+import h5py
+with h5py.File("values.run/rank-00000.h5") as whole:
+    assert len(whole["value_instructions"]) > 0
+    for w in 0, 1:
+        with h5py.File(f"values.run-windows/window-0000{w}/rank-00000.h5") as part:
+            for name in "value_instructions", "value_hot":
+                assert (whole[name][:] == part[name][:]).all(), name
+            assert list(whole["value_threads"]["samples"]) == list(part["value_threads"]["samples"])
+END
+    ok $? 'each file has those of the process'
+    run 60 "$REGTRACE" values values.run-windows/window-00001
+    like "$out" '^  of whole processes: values are not known by window' 'which regtrace values says'
+    "$REGTRACE" values values.run | grep -A3 'captured [0-9]* times' >whole.out
+    grep -A3 'captured [0-9]* times' <<<"$out" | cmp - whole.out
+    ok $? 'and it lists the same'
+    ok_run 'and check has nothing against them' "$REGTRACE" check values.run-windows/window-00001
+else
+    skip 'values' "$(cat spins.err)"
+fi
 done_testing
