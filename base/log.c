@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,6 +53,65 @@ void log_set_folder(const char *dir, int rank, uint32_t pid)
     }
 }
 
+/* One line in memory that processes share. */
+struct kept_line {
+    _Atomic uint32_t state; /* 0 free, 1 being written or read, 2 there */
+    uint32_t bytes;
+    char text[504];
+};
+enum { KEPT_LINES = 8 };
+static struct kept_line *kept;
+
+void log_share(void)
+{
+    long at = sys_call6(SYS_mmap, 0, KEPT_LINES * sizeof *kept, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (kept == NULL && at > 0)
+        kept = (struct kept_line *)at; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static void keep_line(const char *line, size_t n)
+{
+    for (int k = 0; kept != NULL && k < KEPT_LINES; k++) {
+        struct kept_line *l = &kept[k];
+        uint32_t none = 0;
+        if (!atomic_compare_exchange_strong(&l->state, &none, 1))
+            continue;
+        l->bytes = (uint32_t)(n < sizeof l->text ? n : sizeof l->text);
+        for (uint32_t i = 0; i < l->bytes; i++)
+            l->text[i] = line[i];
+        l->text[l->bytes - 1] = '\n';
+        atomic_store_explicit(&l->state, 2, memory_order_release);
+        return;
+    }
+}
+
+/* Returns true where all of it is in the log. */
+static bool append(const char *line, size_t n)
+{
+    long fd = -1;
+    if (log_path[0] != '\0')
+        fd = sys_call6(SYS_openat, AT_FDCWD, (long)log_path,
+                       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666, 0, 0);
+    if (fd < 0)
+        return false;
+    int rc = sys_write_all((int)fd, line, n);
+    (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+    return rc == 0;
+}
+
+void log_take_shared(void)
+{
+    for (int k = 0; kept != NULL && k < KEPT_LINES; k++) {
+        struct kept_line *l = &kept[k];
+        uint32_t there = 2;
+        if (!atomic_compare_exchange_strong(&l->state, &there, 1))
+            continue;
+        bool good = l->bytes > 0 && l->bytes <= sizeof l->text && append(l->text, l->bytes);
+        atomic_store_explicit(&l->state, good ? 0 : 2, memory_order_release);
+    }
+}
+
 void log_detail(enum log_level level, const char *text, const char *detail)
 {
     static const char *const words[] = {" error: ", " warning: ", " note: "};
@@ -68,19 +128,10 @@ void log_detail(enum log_level level, const char *text, const char *detail)
     }
     line[n++] = '\n';
     struct sys_file_guard guard = sys_file_guard_begin();
-    long fd = -1;
-    if (log_path[0] != '\0')
-        fd = sys_call6(SYS_openat, AT_FDCWD, (long)log_path,
-                       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666, 0, 0);
-    if (fd >= 0) {
-        int rc = sys_write_all((int)fd, line + PREFIX, n - PREFIX);
-        (void)sys_call6(SYS_close, fd, 0, 0, 0, 0, 0);
-        if (rc == 0) {
-            sys_file_guard_end(&guard);
-            return;
-        }
-    }
-    if (level != LOG_NOTE && atomic_exchange(&stderr_used, 1) == 0)
+    bool written = append(line + PREFIX, n - PREFIX);
+    if (!written && level != LOG_NOTE)
+        keep_line(line + PREFIX, n - PREFIX);
+    if (!written && level != LOG_NOTE && atomic_exchange(&stderr_used, 1) == 0)
         (void)sys_write_all(2, line, n);
     sys_file_guard_end(&guard);
 }
@@ -95,7 +146,7 @@ bool log_has_lines(void)
     if (log_path[0] == '\0')
         return false;
     char byte;
-    long fd = sys_call6(SYS_openat, AT_FDCWD, (long)log_path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long fd = sys_call6(SYS_openat, AT_FDCWD, (long)log_path, O_RDWR | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
         return false;
     bool any = sys_call6(SYS_read, fd, (long)&byte, 1, 0, 0, 0) == 1;

@@ -21,7 +21,14 @@ void log_line(enum log_level level, const char *text);
 /* The same with one %s-free piece behind: "text: detail" and a number when has_number. */
 void log_detail(enum log_level level, const char *text, const char *detail);
 
-/* Does the folder's log hold anything? (A full disk may have kept the writer's last words out of it.) */
+/* Does the folder's log hold anything, and may this process write there? (Else the writer's last words may be missing.) */
 bool log_has_lines(void);
+
+/* Lines that the log's file does not take are kept in memory that this process shares with those that it forks, beside
+ * stderr: a child may not reach the folder any more (chroot, another user). Where there is no memory they are not. */
+void log_share(void);
+
+/* Lines that are kept go to the log, where this process can write there. */
+void log_take_shared(void);
 
 #endif

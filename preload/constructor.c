@@ -344,6 +344,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     bool images = ctl_config_uses(process.config, CTL_IMAGE_LOAD);
     probes_thread_made();
     probes_thread_begins();
+    log_share();
     process.traced = true;
     if (process_wants_early_start())
         (void)thread_self();

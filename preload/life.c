@@ -472,6 +472,7 @@ void process_finish(unsigned reason, bool wait)
     struct sys_cancel cancel = sys_cancel_off();
     if (wait)
         process_wait_for_writer();
+    log_take_shared(); /* of children that could not write there */
     t->in_toolkit--;
     sys_cancel_on(cancel);
     errno = keep;

@@ -229,7 +229,7 @@ void process_wait_for_writer(void)
         if (w == WRITER_FAILED) {
             if (!log_has_lines())
                 log_line(LOG_ERROR, "recording has ended early, and the log could not be written "
-                                    "either: is the disk full?");
+                                    "either: is the disk full, or is this another user by now?");
             return;
         }
         if (!alive) {
