@@ -67,8 +67,8 @@ int run_parse_chains(const struct options *o, bool only_language, bool quiet,
                      struct ctl_config **config, struct rt_error *e)
 {
     const struct ctl_machine machine = {look_at_machine, machine_counts, (void *)(uintptr_t)o};
-    int rc = ctl_config_of_options(o, only_language ? NULL : &machine,
-                                   quiet ? NULL : print_warning, NULL, config, e);
+    int rc = ctl_config_of_options(o, only_language ? NULL : &machine, quiet ? NULL : print_warning,
+                                   NULL, config, e);
     if (rc == 0 && !only_language) {
         rc = check_steps(o, *config, e);
         if (rc != 0)
