@@ -106,14 +106,20 @@ struct stream_string {
  * and interrupts the process; the process takes them in order, adds one to requests_served, and when it has done what was
  * asked it stores `result`, which names the request, so that none takes an older one's for its own. */
 #define STREAM_REQUESTS 256u
+enum stream_request_kind {
+    STREAM_REQUEST_FIRE = 1,  /* the interactive alarms */
+    STREAM_REQUEST_OPEN = 2,  /* a window: for all threads, or for `tid` */
+    STREAM_REQUEST_CLOSE = 3, /* likewise */
+};
 struct stream_request {
-    uint32_t kind;           /* 1 fire the interactive alarm */
+    uint32_t kind;           /* enum stream_request_kind */
     int32_t tid;             /* -1 any: the main thread */
     _Atomic uint64_t result; /* stream_result(); 0 none yet */
 };
 
 /* number: what requests_made was with it. Of the interactive alarms: those of this rank, those that were armed in the thread,
- * and those that fired (the others count). More than 255 are 255. */
+ * and those that fired (the others count). More than 255 are 255. Of open and close: alarms 1, or 0 where the thread records
+ * nothing, fired 1 where that changed something. */
 static inline uint64_t stream_result(uint32_t number, unsigned alarms, unsigned armed,
                                      unsigned fired)
 {

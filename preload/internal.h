@@ -193,6 +193,19 @@ void process_adopt_regions(struct preload_thread *pt);
 /* After a failed exec: the window that the exec closed goes on as a new one. */
 void windows_reopen(struct recorder_thread *t, struct preload_thread *pt);
 
+/* Alarms of one type, in index order. */
+struct alarm_list {
+    unsigned count;
+    uint16_t alarm[CTL_SAME_TYPE_MAX]; /* more are refused before main */
+};
+/* Fills *list with the alarms of that type that this rank can reach. */
+void alarms_collect(const struct ctl_config *config, enum ctl_type type, struct alarm_list *list);
+/* The interactive alarms, which `regtrace ctl` fires: requests.c. */
+void requests_prepare(const struct ctl_config *config);
+
+/* Would a start (stop) for this thread, or with bcast for all, open (close) anything? */
+bool windows_would_change(struct recorder_thread *t, bool open, bool bcast);
+
 /* Match tables: alarms by type, made once from the config. */
 void triggers_prepare(const struct ctl_config *config);
 /* image_load alarms for what is loaded before main. */

@@ -18,21 +18,15 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define LIST_MAX CTL_SAME_TYPE_MAX /* more are refused before main */
+#define LIST_MAX CTL_SAME_TYPE_MAX
 #define TEXT_MAX 1024
 
-/* Alarms of one type, in index order. */
-struct alarm_list {
-    unsigned count;
-    uint16_t alarm[LIST_MAX];
-};
-
-static struct alarm_list pcontrols, signals, interactives, images;
+static struct alarm_list pcontrols, signals, images;
 static uint64_t signal_set; /* bit n - 1: an alarm names signal n */
 static bool pcontrol_wants_text;
 static enum { PRESET_NONE, PRESET_STD, PRESET_IPM, PRESET_APS, PRESET_MPIP } preset;
 
-static void collect(const struct ctl_config *config, enum ctl_type type, struct alarm_list *list)
+void alarms_collect(const struct ctl_config *config, enum ctl_type type, struct alarm_list *list)
 {
     for (unsigned i = 0; i < ctl_config_alarm_count(config) && list->count < LIST_MAX; i++)
         if (ctl_config_alarm(config, i)->type == type && ctl_config_alarm_reachable(config, i))
@@ -42,10 +36,10 @@ static void collect(const struct ctl_config *config, enum ctl_type type, struct 
 void triggers_prepare(const struct ctl_config *config)
 {
     static const char *const presets[] = {"", "std", "ipm", "aps", "mpip"};
-    collect(config, CTL_PCONTROL, &pcontrols);
-    collect(config, CTL_SIGNAL, &signals);
-    collect(config, CTL_INTERACTIVE, &interactives);
-    collect(config, CTL_IMAGE_LOAD, &images);
+    alarms_collect(config, CTL_PCONTROL, &pcontrols);
+    alarms_collect(config, CTL_SIGNAL, &signals);
+    requests_prepare(config);
+    alarms_collect(config, CTL_IMAGE_LOAD, &images);
     for (unsigned i = 0; i < signals.count; i++) {
         uint64_t n = ctl_config_alarm(config, signals.alarm[i])->number;
         if (n >= 1 && n <= 64)
@@ -360,65 +354,6 @@ void triggers_images_at_start(void)
     bool first = true;
     if (process.traced && recorder_self.in_toolkit == 0)
         (void)dl_iterate_phdr(visit_start_image, &first);
-}
-
-static unsigned armed_interactives(const struct preload_thread *pt, uint32_t tid)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < interactives.count; i++) {
-        const struct ctl_alarm *a = ctl_config_alarm(process.config, interactives.alarm[i]);
-        n += ctl_thread_armed(pt->automaton, a->chain) == interactives.alarm[i] &&
-             (a->tid == CTL_ANY_TID || a->tid == tid);
-    }
-    return n;
-}
-
-/* The answer is there before the program may end by what was fired. */
-static void serve_request(struct stream_header *h, uint32_t number)
-{
-    struct preload_thread *pt = thread_self();
-    unsigned armed = 0, fired = 0;
-    bool can = pt != NULL && pt->automaton != NULL && interactives.count != 0;
-    if (can) {
-        struct ctl_moment m = moment_now(0);
-        ctl_sync(pt->automaton, &m);
-        armed = armed_interactives(pt, recorder_self.tid);
-        uint32_t before = pt->asked;
-        ctl_hit(pt->automaton, interactives.alarm, interactives.count, &m);
-        fired = pt->asked - before;
-    }
-    atomic_store(&h->requests[(number - 1) % STREAM_REQUESTS].result,
-                 stream_result(number, interactives.count, armed, fired));
-    sys_futex_wake(&h->requests_served, 1);
-    if (can)
-        triggers_after_hit(pt);
-}
-
-/* Requests of `regtrace ctl`, in order; one that names another thread is passed on to it. */
-void trigger_requests(void)
-{
-    if (!process.traced || !recorder_is_on())
-        return;
-    struct stream_header *h = recorder_stream.header;
-    struct recorder_thread *t = &recorder_self;
-    for (;;) {
-        uint32_t served = atomic_load(&h->requests_served);
-        if (served == atomic_load(&h->requests_made))
-            return;
-        struct stream_request r = h->requests[served % STREAM_REQUESTS];
-        if (r.tid >= 0 && (uint32_t)r.tid != t->tid) {
-            for (uint32_t i = 0; i < atomic_load(&h->thread_count) && i < h->thread_capacity; i++) {
-                struct stream_thread *row = &stream_threads(&recorder_stream)[i];
-                if (row->tid == (uint32_t)r.tid && atomic_load(&row->state) == THREAD_LIVE) {
-                    process_interrupt_thread(row->kernel_tid, INTERRUPT_REQUEST);
-                    return; /* that thread serves it, and what stands behind it */
-                }
-            }
-        }
-        if (!atomic_compare_exchange_strong(&h->requests_served, &served, served + 1))
-            continue;
-        serve_request(h, served + 1);
-    }
 }
 
 /* The system call that our signal broke off with EINTR, if any: the kernel has set the result and the instruction

@@ -11,18 +11,10 @@
 #include "preload/memory.h"
 #include "preload/probes.h"
 #include "preload/sampling.h"
+#include "preload/windows.h"
 
 #include "base/sys.h"
 #include "mpi/mpi.h"
-
-#define NO_ALARM 0xffffu
-
-struct edge {
-    uint64_t clock;
-    uint64_t requested, actual;
-    uint16_t alarm;
-    uint8_t kind, reason;
-};
 
 /* Shared by all threads, under `lock` (signals blocked by whoever holds it). */
 static struct {
@@ -34,7 +26,8 @@ static struct {
         bcast_ordinal; /* taken by the first thread that opens its row, -1 until then: ordinals stay dense */
     uint32_t left; /* threads that ended their part of it by themselves and do not record */
     uint32_t closes;
-    struct edge opened, closed;
+    _Atomic bool alone; /* a thread has opened a window of its own since the last broadcast close */
+    struct window_edge opened, closed;
 } windows = {.bcast_ordinal = -1};
 
 static void lock_windows(void)
@@ -51,6 +44,13 @@ static void unlock_windows(void)
 static int32_t next_ordinal(void)
 {
     return (int32_t)atomic_fetch_add(&recorder_stream.header->windows_opened, 1);
+}
+
+/* Under the lock. Threads that have yet to follow the last broadcast close do not count. */
+static bool anything_is_open(void)
+{
+    return windows.bcast_open || (atomic_load(&windows.alone) &&
+                                  atomic_load(&recorder_stream.header->recording_threads) != 0);
 }
 
 /* Under the lock. */
@@ -88,7 +88,7 @@ static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt,
 }
 
 static void open_window(struct recorder_thread *t, struct preload_thread *pt, int32_t ordinal,
-                        bool bcast, bool firing, const struct edge *e)
+                        bool bcast, bool firing, const struct window_edge *e)
 {
     sampling_ready(t, pt);
     counters_ready(pt);
@@ -103,6 +103,8 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
                         firing ? e->actual : counting_known(pt),
                         (uint64_t)e->alarm | (uint64_t)e->kind << 16};
     pt->kind = e->kind;
+    if (!bcast)
+        atomic_store(&windows.alone, true);
     recorder_set_window(t, ordinal, 1);
     (void)recorder_emit_long(t, EV_WINDOW_OPEN, a, late, more, 1);
     atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
@@ -117,7 +119,7 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
 }
 
 static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
-                         const struct edge *e)
+                         const struct window_edge *e)
 {
     memory_closes(t);
     counters_closed(t, pt);
@@ -159,15 +161,14 @@ static void forget_leaving(struct preload_thread *pt)
     unlock_windows();
 }
 
-/* Signals are blocked. Bring this thread up to the broadcast edges that have been. */
-static void follow(struct recorder_thread *t, struct preload_thread *pt)
+void windows_follow(struct recorder_thread *t, struct preload_thread *pt)
 {
     lock_windows();
     bool close = windows.closes != pt->closes_seen;
     bool open =
         windows.bcast_open && pt->bcast_seen != windows.bcast_number && !ctl_is_helper(t->tid);
     bool join = open && (!t->recording || close);
-    struct edge closed = windows.closed, opened = windows.opened;
+    struct window_edge closed = windows.closed, opened = windows.opened;
     int32_t ordinal = join ? broadcast_ordinal() : -1;
     pt->closes_seen = windows.closes;
     if (open)
@@ -197,7 +198,7 @@ uint32_t windows_sync(struct recorder_thread *t)
     }
     t->epoch = epoch;
     uint64_t mask = sys_block_signals();
-    follow(t, pt);
+    windows_follow(t, pt);
     sys_restore_signals(mask);
     return t->recording;
 }
@@ -213,7 +214,7 @@ static void bump_epoch(struct recorder_thread *t)
 }
 
 static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt,
-                            const struct edge *e, bool by_default)
+                            const struct window_edge *e, bool by_default)
 {
     lock_windows();
     if (by_default && windows.default_closed) {
@@ -244,12 +245,13 @@ static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt
 }
 
 static bool stop_broadcast(struct recorder_thread *t, struct preload_thread *pt,
-                           const struct edge *e)
+                           const struct window_edge *e)
 {
     lock_windows();
-    bool any = windows.bcast_open || atomic_load(&recorder_stream.header->recording_threads) != 0;
+    bool any = anything_is_open();
     if (any) {
         windows.bcast_open = false;
+        atomic_store(&windows.alone, false);
         windows.default_closed = true;
         windows.closes++;
         windows.closed = *e;
@@ -264,15 +266,14 @@ static bool stop_broadcast(struct recorder_thread *t, struct preload_thread *pt,
     return true;
 }
 
-/* One edge on the calling thread; true if it changed something, false = ignored. */
-static bool apply_edge(struct recorder_thread *t, struct preload_thread *pt, bool start, bool bcast,
-                       bool by_default, const struct edge *e)
+bool windows_apply(struct recorder_thread *t, struct preload_thread *pt, bool start, bool bcast,
+                   bool by_default, const struct window_edge *e)
 {
     if (start) {
         if (t->recording && !bcast && pt->kind == e->kind)
             return false;
         if (t->recording && pt->kind != e->kind) {
-            struct edge before = *e;
+            struct window_edge before = *e;
             if (bcast)
                 (void)stop_broadcast(t, pt, &before);
             else
@@ -295,120 +296,19 @@ static bool apply_edge(struct recorder_thread *t, struct preload_thread *pt, boo
     return true;
 }
 
-static int window_kind(uint8_t event, bool *start)
-{
-    switch (event) {
-    case CTL_START: *start = true; return WINDOW_REGION;
-    case CTL_STOP: *start = false; return WINDOW_REGION;
-    case CTL_WARMUP_START: *start = true; return WINDOW_WARMUP;
-    case CTL_WARMUP_STOP: *start = false; return WINDOW_WARMUP;
-    case CTL_PROLOG_START: *start = true; return WINDOW_PROLOG;
-    case CTL_PROLOG_STOP: *start = false; return WINDOW_PROLOG;
-    case CTL_EPILOG_START: *start = true; return WINDOW_EPILOG;
-    case CTL_EPILOG_STOP: *start = false; return WINDOW_EPILOG;
-    default: return -1;
-    }
-}
-
-static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, bool ignored, bool api)
-{
-    uint64_t flags = (uint64_t)f->bcast | (uint64_t)f->late << 1 | (uint64_t)f->precond << 2 |
-                     (uint64_t)ignored << 3 | (uint64_t)f->default_start << 4 | (uint64_t)api << 5;
-    uint64_t a =
-        (uint64_t)f->event | (uint64_t)f->alarm << 8 | (uint64_t)f->tid << 24 | flags << 56;
-    uint64_t more[3] = {f->requested, f->moment.icount, f->phase != 0 ? f->phase : f->pass};
-    (void)recorder_emit_long(t, EV_FIRED, a, f->moment.ip, more, 1);
-    struct stream_header *h = recorder_stream.header;
-    atomic_fetch_add_explicit(&h->fired_total, 1, memory_order_relaxed);
-    if (ignored)
-        atomic_fetch_add_explicit(&h->ignored_total, 1, memory_order_relaxed);
-}
-
-/* Would this edge change nothing? Asked before the event is recorded, so that its record says so. An edge of another thread may come
- * before ours is made: apply_edge() decides anew, under the lock, and what was recorded is what held when it was asked. */
-static bool would_ignore(const struct recorder_thread *t, const struct preload_thread *pt,
-                         bool start, bool bcast, uint8_t kind)
+bool windows_would_ignore(const struct recorder_thread *t, const struct preload_thread *pt,
+                          bool start, bool bcast, uint8_t kind)
 {
     lock_windows();
-    bool open = windows.bcast_open, left = windows.left != 0;
+    bool open = windows.bcast_open, left = windows.left != 0, any = anything_is_open();
     unlock_windows();
     if (start)
         return t->recording && pt->kind == kind && (!bcast || (open && !left));
     if (kind != WINDOW_REGION && (!t->recording || pt->kind != kind))
         return true;
     if (bcast)
-        return !open && atomic_load(&recorder_stream.header->recording_threads) == 0;
+        return !any;
     return !t->recording;
-}
-
-static void mark_event(struct recorder_thread *t, const struct ctl_fired *f)
-{
-    uint32_t code = f->event == CTL_THREADID      ? EV_THREADID
-                    : f->event == CTL_STATS_EMIT  ? EV_STATS_EMIT
-                    : f->event == CTL_STATS_RESET ? EV_STATS_RESET
-                                                  : EV_STATS_EMIT_RESET;
-    if (code == EV_THREADID)
-        (void)recorder_emit(t, code, f->alarm, f->tid);
-    else
-        counters_stats(t, code, f->alarm, f->tid);
-}
-
-static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt,
-                            const struct ctl_fired *fired, bool api)
-{
-    struct ctl_fired known = *fired, *f = &known;
-    bool start = false;
-    if (pt->counting.late) /* counts from somewhere on the thread's way are shown to nobody */
-        f->requested = f->moment.icount = CTL_UNKNOWN;
-    int kind = f->precond ? -1 : window_kind(f->event, &start);
-    bool bcast = f->bcast || f->default_start;
-    follow(t, pt);
-    t->epoch = atomic_load_explicit(&recorder_epoch, memory_order_acquire);
-    struct edge e = {.clock = clock_ticks(),
-                     .requested = f->requested,
-                     .actual = f->moment.icount,
-                     .alarm = f->alarm,
-                     .kind = (uint8_t)(kind < 0 ? 0 : kind),
-                     .reason = api ? CLOSE_API : CLOSE_ALARM};
-    bool ignored = kind >= 0 && !f->default_start && would_ignore(t, pt, start, bcast, e.kind);
-    affinity_tell_first(t, pt);
-    emit_fired(t, f, ignored, api);
-    controller_log_fired(f, ignored);
-    if (kind < 0 && !f->precond)
-        mark_event(t, f);
-    if (kind >= 0 && !ignored && !(f->default_start && t->recording))
-        (void)apply_edge(t, pt, start, bcast, f->default_start, &e);
-}
-
-void windows_fired(void *context, const struct ctl_fired *f)
-{
-    (void)context;
-    struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
-    if (pt == NULL || !recorder_is_on())
-        return;
-    pt->fired = true;
-    if (f->alarm != CTL_NO_ALARM)
-        pt->asked += ctl_config_alarm(process.config, f->alarm)->type == CTL_INTERACTIVE;
-    fired_on_thread(t, pt, f, false);
-}
-
-void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip)
-{
-    process_force();
-    struct preload_thread *pt = thread_self();
-    if (pt == NULL || !recorder_is_on())
-        return;
-    struct ctl_fired f = {.alarm = NO_ALARM,
-                          .chain = NO_ALARM,
-                          .event = open ? CTL_START : CTL_STOP,
-                          .bcast = bcast,
-                          .tid = t->tid,
-                          .requested = CTL_UNKNOWN,
-                          .moment = moment_now(ip)};
-    uint64_t mask = sys_block_signals();
-    fired_on_thread(t, pt, &f, true);
-    sys_restore_signals(mask);
 }
 
 void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t icount)
@@ -422,12 +322,12 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t i
         sys_restore_signals(blocked);
         return;
     }
-    struct edge e = {.clock = clock_ticks(),
-                     .requested = CTL_UNKNOWN,
-                     .actual = icount,
-                     .alarm = NO_ALARM,
-                     .kind = pt->kind,
-                     .reason = (uint8_t)reason};
+    struct window_edge e = {.clock = clock_ticks(),
+                            .requested = CTL_UNKNOWN,
+                            .actual = icount,
+                            .alarm = CTL_NO_ALARM,
+                            .kind = pt->kind,
+                            .reason = (uint8_t)reason};
     uint64_t mask = sys_block_signals();
     close_window(t, pt, true, &e);
     sys_restore_signals(mask);
@@ -435,7 +335,7 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t i
 
 /* What the thread that forked was in: the child's other threads may be first to open windows there. */
 static struct {
-    struct edge opened;
+    struct window_edge opened;
     bool shared;
 } before_fork;
 
@@ -450,13 +350,14 @@ void windows_forked(struct preload_thread *pt, bool again)
     windows.left = 0;
     windows.bcast_number = 0;
     windows.bcast_open = false;
+    atomic_store(&windows.alone, false);
     if (pt != NULL)
         pt->closes_seen = pt->bcast_seen = pt->left_number = 0;
 }
 
 void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
 {
-    struct edge e = before_fork.opened;
+    struct window_edge e = before_fork.opened;
     e.clock = clock_ticks();
     e.kind = pt->kind;
     if (!pt->was_recording)
@@ -473,11 +374,11 @@ void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
 
 void windows_reopen(struct recorder_thread *t, struct preload_thread *pt)
 {
-    struct edge e = {.clock = clock_ticks(),
-                     .requested = CTL_UNKNOWN,
-                     .actual = counting_known(pt),
-                     .alarm = NO_ALARM,
-                     .kind = pt->kind};
+    struct window_edge e = {.clock = clock_ticks(),
+                            .requested = CTL_UNKNOWN,
+                            .actual = counting_known(pt),
+                            .alarm = CTL_NO_ALARM,
+                            .kind = pt->kind};
     pt->was_recording = false;
     if (!t->recording)
         open_window(t, pt, next_ordinal(), false, true, &e);

@@ -1,46 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace ctl`: asks the writers of a running program to fire the interactive alarm, or for their status.
- *
- * The protocol is writer/control.h's: DIR/ctl/NAME.path names host and socket of a writer; other nodes are
- * reached by DIR/ctl/NAME.request and NAME.answer in the shared folder. */
-#include "base/clock.h"
-#include "tools/tools.h"
+ * `regtrace ctl`: asks the writers of a running program to fire the interactive alarm, to open or close windows, or for
+ * their status. tools/ctl.h has the transport. */
+#include "tools/ctl.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/utsname.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TARGETS 4096
-#define NAME_ROOM 64
-#define ANSWER_ROOM 1024
-
-struct target {
-    char name[NAME_ROOM]; /* rank-NNNNN.PID */
-    int32_t rank;
-    uint32_t pid;
-    char host[80], socket[PATH_MAX];
-    int fd; /* -1: by files */
-    bool asked, answered, ok;
-    char answer[ANSWER_ROOM];
-};
 
 struct wishes {
-    const char *dir, *verb;
-    bool json, has_tid;
-    uint64_t tid, wait;
+    const char *dir;
+    struct ctl_question question;
+    bool json;
     struct rank_list ranks;
 };
 
-static bool read_path_file(const char *dir, struct target *t)
+static bool read_path_file(const char *dir, struct ctl_target *t)
 {
     char path[PATH_MAX + 80];
     (void)snprintf(path, sizeof path, "%s/ctl/%s.path", dir, t->name);
@@ -56,11 +35,11 @@ static bool read_path_file(const char *dir, struct target *t)
 
 static int by_rank(const void *a, const void *b)
 {
-    const struct target *x = a, *y = b;
+    const struct ctl_target *x = a, *y = b;
     return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static int find_targets(const struct wishes *w, struct target **out, size_t *count)
+static int find_targets(const struct wishes *w, struct ctl_target **out, size_t *count)
 {
     char path[PATH_MAX];
     *count = 0;
@@ -73,7 +52,7 @@ static int find_targets(const struct wishes *w, struct target **out, size_t *cou
     if (d == NULL)
         return -errno;
     for (struct dirent *entry; (entry = readdir(d)) != NULL && *count < TARGETS;) {
-        struct target t = {.fd = -1};
+        struct ctl_target t = {.fd = -1};
         const char *dot = strrchr(entry->d_name, '.');
         int rank;
         unsigned pid;
@@ -92,120 +71,10 @@ static int find_targets(const struct wishes *w, struct target **out, size_t *cou
     return 0;
 }
 
-static bool ask_by_socket(struct target *t, const char *request)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(t->socket) >= sizeof address.sun_path)
-        return false;
-    memcpy(address.sun_path, t->socket, strlen(t->socket) + 1);
-    t->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct timeval patience = {.tv_sec = 5};
-    if (t->fd < 0)
-        return false;
-    (void)setsockopt(t->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (connect(t->fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        send(t->fd, request, strlen(request), MSG_NOSIGNAL) == (ssize_t)strlen(request))
-        return true;
-    (void)snprintf(t->answer, sizeof t->answer, "%s: %s", t->socket, strerror(errno));
-    (void)close(t->fd);
-    t->fd = -1;
-    return false;
-}
-
-/* One request file a rank at a time: link() refuses while another client's waits there. */
-static bool ask_by_file(const char *dir, struct target *t, const char *request)
-{
-    char temporary[PATH_MAX + 160], path[PATH_MAX + 160];
-    (void)snprintf(temporary, sizeof temporary, "%s/ctl/%s.ask-%ld", dir, t->name, (long)getpid());
-    (void)snprintf(path, sizeof path, "%s/ctl/%s.answer", dir, t->name);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof path, "%s/ctl/%s.request", dir, t->name);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool good = fd >= 0 && write(fd, request, strlen(request)) == (ssize_t)strlen(request);
-    if (fd >= 0)
-        good &= close(fd) == 0;
-    good = good && link(temporary, path) == 0;
-    if (!good)
-        (void)snprintf(t->answer, sizeof t->answer, "%.400s: %s", path, strerror(errno));
-    (void)unlink(temporary);
-    return good;
-}
-
-static bool take_by_socket(struct target *t, uint64_t limit)
-{
-    size_t used = 0;
-    while (used + 1 < sizeof t->answer) {
-        uint64_t now = clock_monotonic_ns();
-        uint64_t left = now < limit ? limit - now : 1000;
-        struct timeval patience = {.tv_sec = (time_t)(left / 1000000000u),
-                                   .tv_usec = (suseconds_t)(left % 1000000000u / 1000) + 1};
-        (void)setsockopt(t->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        ssize_t n = recv(t->fd, t->answer + used, sizeof t->answer - 1 - used, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-    }
-    t->answer[used] = '\0';
-    (void)close(t->fd);
-    t->fd = -1;
-    return used > 0;
-}
-
-static bool take_by_file(const char *dir, struct target *t, uint64_t limit)
-{
-    char path[PATH_MAX + 160];
-    (void)snprintf(path, sizeof path, "%s/ctl/%s.answer", dir, t->name);
-    do {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd >= 0 ? read(fd, t->answer, sizeof t->answer - 1) : -1;
-        if (fd >= 0)
-            (void)close(fd);
-        if (n > 0) {
-            t->answer[n] = '\0';
-            (void)unlink(path);
-            return true;
-        }
-        (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    } while (clock_monotonic_ns() < limit);
-    (void)snprintf(path, sizeof path, "%s/ctl/%s.request", dir, t->name);
-    (void)unlink(path);
-    return false;
-}
-
-static void ask_all(const struct wishes *w, struct target *t, size_t count)
-{
-    struct utsname u;
-    char request[64];
-    bool have_host = uname(&u) == 0;
-    if (w->has_tid)
-        (void)snprintf(request, sizeof request, "%s tid %llu\n", w->verb,
-                       (unsigned long long)w->tid);
-    else
-        (void)snprintf(request, sizeof request, "%s\n", w->verb);
-    for (size_t i = 0; i < count; i++)
-        t[i].asked = have_host && strcmp(u.nodename, t[i].host) == 0
-                         ? ask_by_socket(&t[i], request)
-                         : ask_by_file(w->dir, &t[i], request);
-    uint64_t limit = clock_monotonic_ns() + w->wait * 1000000000u;
-    for (size_t i = 0; i < count; i++) {
-        if (!t[i].asked)
-            continue;
-        t[i].answered =
-            t[i].fd >= 0 ? take_by_socket(&t[i], limit) : take_by_file(w->dir, &t[i], limit);
-        t[i].answer[strcspn(t[i].answer, "\n")] = '\0';
-        t[i].ok = t[i].answered && strncmp(t[i].answer, "{\"ok\":true", 10) == 0;
-        if (!t[i].answered)
-            (void)snprintf(t[i].answer, sizeof t[i].answer, "no answer within %llu s",
-                           (unsigned long long)w->wait);
-    }
-}
-
 /* {"ok":true,"rank":0,...} as words: the writer's own answers are flat, and no text in them holds a quote. */
-static void print_words(const struct target *t)
+static void print_words(const struct ctl_target *t)
 {
-    char text[ANSWER_ROOM];
+    char text[CTL_ANSWER_ROOM];
     size_t n = 0;
     bool quoted = false;
     for (const char *p = t->answer; *p != '\0' && n + 1 < sizeof text; p++) {
@@ -218,7 +87,31 @@ static void print_words(const struct target *t)
     (void)printf("rank %d pid %u:%s%s\n", t->rank, t->pid, words[0] == ' ' ? "" : " ", words);
 }
 
-static int print_answers(const struct wishes *w, const struct target *t, size_t count)
+/* Who has not done it, and what the user can do. */
+static void print_failures(const struct wishes *w, const struct ctl_target *t, size_t count,
+                           size_t failed)
+{
+    char list[256] = "";
+    size_t used = 0;
+    int32_t last = -1;
+    for (size_t i = 0; i < count && used < sizeof list; i++) {
+        if (t[i].ok || t[i].rank == last)
+            continue;
+        last = t[i].rank;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used != 0 ? "," : "",
+                                 t[i].rank);
+    }
+    if (used >= sizeof list) /* cut: the lines above name all of them */
+        *strrchr(list, ',') = '\0';
+    message_error("ctl", "%zu of %zu processes did not %s (rank %s)%s", failed, count,
+                  w->question.verb, list,
+                  strcmp(w->question.verb, "status") == 0 ? ""
+                  : strcmp(w->question.verb, "fire") == 0
+                      ? "; `open` or `close` brings all of them into the same state"
+                      : "; it does no harm to ask again");
+}
+
+static int print_answers(const struct wishes *w, const struct ctl_target *t, size_t count)
 {
     size_t good = 0;
     for (size_t i = 0; i < count; i++) {
@@ -231,6 +124,8 @@ static int print_answers(const struct wishes *w, const struct target *t, size_t 
         else
             print_words(&t[i]);
     }
+    if (good != count && count > 1)
+        print_failures(w, t, count, count - good);
     return output_finish("ctl", good == count ? TOOL_OK : TOOL_FAILURE);
 }
 
@@ -247,12 +142,12 @@ static int take_option(struct wishes *w, const struct arguments *a)
             return TOOL_OK;
         message_error("ctl", "-rank: %s", e.text);
     } else if (strcmp(name, "tid") == 0) {
-        w->has_tid = true;
-        if (argument_number(a->value, 0, INT32_MAX, &w->tid) == 0)
+        w->question.has_tid = true;
+        if (argument_number(a->value, 0, INT32_MAX, &w->question.tid) == 0)
             return TOOL_OK;
         message_error("ctl", "-tid is \"%s\": the number of a thread is legal, from 0", a->value);
     } else {
-        if (argument_number(a->value, 1, 3600, &w->wait) == 0)
+        if (argument_number(a->value, 1, 3600, &w->question.wait_s) == 0)
             return TOOL_OK;
         message_error("ctl", "-wait is \"%s\": seconds from 1 to 3600 are legal", a->value);
     }
@@ -262,7 +157,7 @@ static int take_option(struct wishes *w, const struct arguments *a)
 static int read_wishes(struct wishes *w, int argc, char **argv)
 {
     struct arguments a = {.command = &command_ctl, .count = argc, .words = argv, .next = 1};
-    *w = (struct wishes){.wait = 10};
+    *w = (struct wishes){.question.wait_s = 10};
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
             return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
@@ -270,25 +165,27 @@ static int read_wishes(struct wishes *w, int argc, char **argv)
             return TOOL_USAGE;
         if (kind == ARGUMENT_WORD && w->dir == NULL)
             w->dir = a.value;
-        else if (kind == ARGUMENT_WORD && w->verb == NULL)
-            w->verb = a.value;
+        else if (kind == ARGUMENT_WORD && w->question.verb == NULL)
+            w->question.verb = a.value;
         else if (kind == ARGUMENT_WORD) {
-            message_error("ctl", "\"%s\" is one word too many: regtrace ctl DIR fire|status",
+            message_error("ctl",
+                          "\"%s\" is one word too many: regtrace ctl DIR fire|open|close|status",
                           a.value);
             return TOOL_USAGE;
         }
     }
-    if (w->dir == NULL || w->verb == NULL) {
-        message_error("ctl", "%s: regtrace ctl DIR fire|status",
+    if (w->dir == NULL || w->question.verb == NULL) {
+        message_error("ctl", "%s: regtrace ctl DIR fire|open|close|status",
                       w->dir == NULL ? "no folder is named" : "what is to be done");
         return TOOL_USAGE;
     }
-    if (strcmp(w->verb, "fire") != 0 && strcmp(w->verb, "status") != 0) {
-        message_error("ctl", "\"%s\" is no request; legal are fire and status", w->verb);
+    if (!ctl_verb_is_legal(w->question.verb)) {
+        message_error("ctl", "\"%s\" is no request; legal are fire, open, close and status",
+                      w->question.verb);
         return TOOL_USAGE;
     }
-    if (w->has_tid && strcmp(w->verb, "fire") != 0) {
-        message_error("ctl", "-tid goes with fire alone");
+    if (w->question.has_tid && strcmp(w->question.verb, "status") == 0) {
+        message_error("ctl", "-tid goes with fire, open and close, not with status");
         return TOOL_USAGE;
     }
     return -1;
@@ -297,7 +194,7 @@ static int read_wishes(struct wishes *w, int argc, char **argv)
 static int ctl_main(int argc, char **argv)
 {
     struct wishes w;
-    struct target *targets = NULL;
+    struct ctl_target *targets = NULL;
     size_t count = 0;
     int code = read_wishes(&w, argc, argv);
     if (code >= 0)
@@ -315,7 +212,7 @@ static int ctl_main(int argc, char **argv)
             w.dir, there && w.ranks.count > 0 ? " among the ranks asked for" : "");
         code = TOOL_FAILURE;
     } else {
-        ask_all(&w, targets, count);
+        ctl_ask(w.dir, &w.question, targets, count);
         code = print_answers(&w, targets, count);
     }
     free(targets);
@@ -324,7 +221,8 @@ static int ctl_main(int argc, char **argv)
 
 static const struct command_option ctl_options[] = {
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
-    {"tid", "T", "with fire: in this thread (our number; default: the main thread)", 't'},
+    {"tid", "T", "fire, open, close: for this thread alone (our number; 0 is the main thread)",
+     't'},
     {"json", NULL, "the answers as JSON, one object a line", 0},
     {"wait", "SECONDS", "how long to wait for answers (default 10)", 0},
     {NULL, NULL, NULL, 0},
@@ -332,25 +230,35 @@ static const struct command_option ctl_options[] = {
 
 const struct command command_ctl = {
     .name = "ctl",
-    .summary = "fire the interactive alarm in a running program, or ask how it is doing",
-    .synopsis = "[--rank LIST] [--tid T] [--json] [--wait SECONDS] DIR fire|status",
-    .description = "DIR is the folder of a run that is going on. fire makes one firing of the "
-                   "alarm \"interactive\" in each "
-                   "rank asked for and returns when the ranks have done it: one request, one "
-                   "event of each alarm that waits for it in that thread. fired says how many "
-                   "alarms fired, counted how many have count and are still to fire. Where no "
-                   "alarm waits, since the chain is over or has none of type interactive, that "
-                   "is an error: a chain that is to fire more than once has \",repeat\". "
-                   "status prints "
-                   "what each rank's writer knows: chains still armed, threads that record, "
-                   "windows, events stored and dropped.\n\n"
-                   "The writer of each process listens on a Unix socket that only its user may "
-                   "open; ranks on other nodes are "
-                   "reached through request files in DIR/ctl.",
+    .summary = "open and close windows of a running program, fire its interactive alarms, or ask "
+               "how it is doing",
+    .synopsis = "[--rank LIST] [--tid T] [--json] [--wait SECONDS] DIR fire|open|close|status",
+    .description =
+        "DIR is the folder of a run that is going on. Each request returns when all ranks asked "
+        "for have done it.\n\n"
+        "open opens a window for every thread of a rank; threads that have a window open stay in "
+        "it. close closes every window of a rank. Both work with any chains, and do nothing where "
+        "the windows are so already: they can be repeated without harm. If an interactive alarm "
+        "of the main thread waits to start (stop) a window, open (close) fires it first, so that "
+        "its chain goes on. With --tid, open and close are for that thread alone.\n\n"
+        "fire makes one firing of the alarm \"interactive\" in each rank: one request, one event "
+        "of each alarm that waits for it in the main thread, or in thread T. fired says how many "
+        "alarms fired, counted how many have count and are still to fire. Where no alarm waits, "
+        "since the chain is over or has none of type interactive, that is an error: a chain that "
+        "is to fire more than once has \",repeat\".\n\n"
+        "status prints what each rank's writer knows: chains still armed, threads that record, "
+        "windows, events stored and dropped.\n\n"
+        "A rank that does not answer is asked again until --wait is over. It does what it is "
+        "asked once, however often it was asked. Ranks that did not answer are named, with the "
+        "reason.\n\n"
+        "The writer of each process listens on a Unix socket that only its user may open; ranks "
+        "on other nodes are reached through request files in DIR/ctl.",
     .options = ctl_options,
     .examples =
-        "regtrace run -o trace -control start:interactive:bcast,stop:interactive:bcast -- ./app &\n"
-        "regtrace ctl trace fire\nregtrace ctl trace status --rank 0",
+        "regtrace run -o trace -control start:interactive:bcast,stop:interactive:bcast,repeat -- "
+        "./app &\n"
+        "regtrace ctl trace open\nregtrace ctl trace close\nregtrace ctl trace fire\n"
+        "regtrace ctl trace status --rank 0",
     .exits = "0 every process asked has answered that it did it, 1 otherwise (with fire also where "
              "no alarm waited in one of them), 2 wrong usage.",
     .main = ctl_main,

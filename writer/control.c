@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +14,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define ANSWER_WITHIN_NS 5000000000u
+#define LINE_WITHIN_NS 60000000000u
+#define LINE_SOON_MS 10
+#define REMIND_NS 500000000u
 
 static int listen_at(const char *path)
 {
@@ -30,7 +33,7 @@ static int listen_at(const char *path)
     mode_t old = umask(0177);
     int bad = bind(fd, (struct sockaddr *)&address, sizeof address);
     (void)umask(old);
-    if (bad != 0 || listen(fd, 16) != 0) {
+    if (bad != 0 || listen(fd, CONTROL_CLIENTS) != 0) {
         (void)close(fd);
         return -1;
     }
@@ -84,6 +87,9 @@ static void remove_file(const char *base, const char *suffix)
 
 static void leave_folder(struct control *c)
 {
+    for (int i = 0; i < CONTROL_CLIENTS; i++)
+        if (c->clients[i].used)
+            (void)close(c->clients[i].fd);
     if (c->listener >= 0) {
         (void)close(c->listener);
         (void)unlink(c->socket_path);
@@ -98,21 +104,32 @@ static void leave_folder(struct control *c)
     *slash = '/';
 }
 
-static void answer(struct control *c, int fd, const char *text)
+static void answer(struct control *c, const struct control_request *r, const char *text)
 {
-    if (fd < 0) {
-        write_file(c->base, ".answer", text);
+    char suffix[40] = ".answer";
+    if (r->fd >= 0) {
+        (void)!send(r->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)close(r->fd);
         return;
     }
-    (void)!send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)close(fd);
+    if (r->id != 0)
+        (void)snprintf(suffix, sizeof suffix, ".answer-%" PRIx64, r->id);
+    write_file(c->base, suffix, text);
 }
 
-static void answer_error(struct control *c, int fd, const char *why)
+static void answer_error(struct control *c, const struct control_request *r, const char *why)
 {
-    char text[320];
+    char text[CONTROL_ANSWER];
     (void)snprintf(text, sizeof text, "{\"ok\":false,\"error\":\"%s\"}\n", why);
-    answer(c, fd, text);
+    answer(c, r, text);
+}
+
+/* The same request, asked again, may still succeed. */
+static void answer_again(struct control *c, const struct control_request *r, const char *why)
+{
+    char text[CONTROL_ANSWER];
+    (void)snprintf(text, sizeof text, "{\"ok\":false,\"again\":true,\"error\":\"%s\"}\n", why);
+    answer(c, r, text);
 }
 
 /* The kernel's id of one of our tids, 0 if there is no such thread alive. */
@@ -136,7 +153,8 @@ static uint64_t sum_dropped(const struct stream *s)
     return sum;
 }
 
-static void serve_status(struct control *c, const struct stream *s, int fd, uint64_t events)
+static void serve_status(struct control *c, const struct stream *s, const struct control_request *r,
+                         uint64_t events)
 {
     struct stream_header *h = s->header;
     char text[512];
@@ -150,78 +168,160 @@ static void serve_status(struct control *c, const struct stream *s, int fd, uint
                    atomic_load(&h->thread_count), atomic_load(&h->windows_opened),
                    atomic_load(&h->fired_total), atomic_load(&h->ignored_total), events,
                    sum_dropped(s), atomic_load(&h->writer_state));
-    answer(c, fd, text);
+    answer(c, r, text);
 }
 
-static void serve_fire(struct control *c, const struct stream *s, int fd, const char *rest)
+/* The thread that a request is sent to; 0: there is none. */
+static pid_t target_of(const struct control *c, const struct stream *s,
+                       const struct control_request *r)
+{
+    return r->tid < 0 ? (pid_t)c->pid : kernel_tid(s, r->tid);
+}
+
+/* Our signal makes the thread look at its requests; one signal too many does nothing. */
+static void interrupt(const struct control *c, pid_t thread)
+{
+    if (thread > 0)
+        (void)syscall(SYS_tgkill, (pid_t)c->pid, thread, c->signal_number);
+}
+
+static void wait_for_process(struct control_pending *p, const struct control_request *r,
+                             uint32_t target)
+{
+    uint64_t now = clock_monotonic_ns();
+    *p = (struct control_pending){.request = *r,
+                                  .used = true,
+                                  .target = target,
+                                  .deadline_ns = now + ANSWER_WITHIN_NS,
+                                  .signal_ns = now};
+}
+
+static struct control_known *find_known(struct control *c, uint64_t id)
+{
+    for (unsigned i = 0; i < CONTROL_KNOWN && id != 0; i++)
+        if (c->known[i].id == id)
+            return &c->known[i];
+    return NULL;
+}
+
+static void know(struct control *c, uint64_t id, uint32_t target)
+{
+    if (id != 0)
+        c->known[c->next_known++ % CONTROL_KNOWN] =
+            (struct control_known){.id = id, .target = target};
+}
+
+static void serve_windows(struct control *c, const struct stream *s,
+                          const struct control_request *r)
 {
     struct stream_header *h = s->header;
-    int32_t tid = -1;
-    pid_t target = (pid_t)c->pid;
-    char *end = NULL;
-    if (strncmp(rest, " tid ", 5) == 0) {
-        long n = strtol(rest + 5, &end, 10);
-        target = *end != '\0' || n < 0 || n > INT_MAX ? 0 : kernel_tid(s, n);
-        tid = (int32_t)n;
-    } else if (*rest != '\0') {
-        answer_error(c, fd, "the request is: fire, fire tid N, or status");
-        return;
-    }
     struct control_pending *free_place = NULL;
     for (int i = 0; i < CONTROL_PENDING && free_place == NULL; i++)
         if (!c->pending[i].used)
             free_place = &c->pending[i];
+    const struct control_known *known = find_known(c, r->id);
+    pid_t target = target_of(c, s, r);
     uint32_t made = atomic_load(&h->requests_made);
-    if (c->signal_number <= 0)
-        answer_error(c, fd, "this process reserved no signal for requests");
-    else if (target == 0)
-        answer_error(c, fd, "no such thread");
-    else if (free_place == NULL || made - atomic_load(&h->requests_served) >= STREAM_REQUESTS)
-        answer_error(c, fd, "too many requests wait already");
+    bool full = made - atomic_load(&h->requests_served) >= STREAM_REQUESTS;
+    if (known != NULL && known->answer[0] != '\0')
+        answer(c, r, known->answer);
+    else if (c->signal_number <= 0)
+        answer_error(c, r, "this process reserved no signal for requests");
+    else if (target == 0 && known == NULL)
+        answer_error(c, r, "no such thread");
+    else if (free_place == NULL || (full && known == NULL))
+        answer_again(c, r, "too many requests wait already; this one was not taken");
+    else if (known != NULL)
+        wait_for_process(free_place, r, known->target);
     else {
-        struct stream_request *r = &h->requests[made % STREAM_REQUESTS];
-        r->kind = 1;
-        r->tid = tid;
-        atomic_store(&r->result, 0);
+        struct stream_request *request = &h->requests[made % STREAM_REQUESTS];
+        request->kind = r->kind;
+        request->tid = r->tid;
+        atomic_store(&request->result, 0);
         atomic_store(&h->requests_made, made + 1);
-        (void)syscall(SYS_tgkill, (pid_t)c->pid, target, c->signal_number);
-        *free_place =
-            (struct control_pending){.fd = fd,
-                                     .used = true,
-                                     .target = made + 1,
-                                     .tid = tid,
-                                     .deadline_ns = clock_monotonic_ns() + ANSWER_WITHIN_NS};
+        interrupt(c, target);
+        know(c, r->id, made + 1);
+        wait_for_process(free_place, r, made + 1);
     }
+}
+
+/* False: the line is no request. */
+static bool read_request(char *line, struct control_request *r)
+{
+    static const char *const verbs[] = {[CONTROL_FIRE] = "fire",
+                                        [CONTROL_OPEN] = "open",
+                                        [CONTROL_CLOSE] = "close",
+                                        [CONTROL_STATUS] = "status"};
+    char *rest = NULL, *end;
+    const char *word = strtok_r(line, " \r\n", &rest);
+    for (unsigned i = CONTROL_FIRE; i <= CONTROL_STATUS && word != NULL; i++)
+        if (strcmp(word, verbs[i]) == 0)
+            r->kind = (enum control_kind)i;
+    while (r->kind != 0 && (word = strtok_r(NULL, " \r\n", &rest)) != NULL) {
+        const char *value = strtok_r(NULL, " \r\n", &rest);
+        bool tid = strcmp(word, "tid") == 0;
+        if (value == NULL || (!tid && strcmp(word, "id") != 0))
+            return false;
+        errno = 0;
+        unsigned long long n = strtoull(value, &end, tid ? 10 : 16);
+        if (*end != '\0' || errno != 0 || *value == '-' || (tid && n > INT_MAX))
+            return false;
+        if (tid)
+            r->tid = (int32_t)n;
+        else
+            r->id = n;
+    }
+    return r->kind != 0;
 }
 
 static void serve_line(struct control *c, const struct stream *s, int fd, char *line,
                        uint64_t events)
 {
-    line[strcspn(line, "\r\n")] = '\0';
-    if (strcmp(line, "status") == 0)
-        serve_status(c, s, fd, events);
-    else if (strncmp(line, "fire", 4) == 0)
-        serve_fire(c, s, fd, line + 4);
+    struct control_request r = {.tid = -1, .fd = fd};
+    if (!read_request(line, &r))
+        answer_error(c, &r, "the request is: fire, open, close or status, then tid N, then id ID");
+    else if (r.kind == CONTROL_STATUS)
+        serve_status(c, s, &r, events);
     else
-        answer_error(c, fd, "the request is: fire, fire tid N, or status");
+        serve_windows(c, s, &r);
+}
+
+/* What the client has sent so far. On a busy machine the line comes long after the connection. */
+static void serve_client(struct control *c, const struct stream *s, struct control_client *client,
+                         uint64_t events)
+{
+    ssize_t n;
+    do {
+        n = recv(client->fd, client->line + client->bytes, sizeof client->line - 1 - client->bytes,
+                 MSG_DONTWAIT);
+        client->bytes += n > 0 ? (unsigned)n : 0;
+        client->line[client->bytes] = '\0';
+    } while ((n < 0 && errno == EINTR) || (n > 0 && strchr(client->line, '\n') == NULL &&
+                                           client->bytes + 1 < sizeof client->line));
+    bool waits = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    if (waits && clock_monotonic_ns() < client->deadline_ns)
+        return;
+    client->used = false;
+    if (strchr(client->line, '\n') != NULL)
+        serve_line(c, s, client->fd, client->line, events);
+    else
+        (void)close(client->fd);
 }
 
 static void serve_socket(struct control *c, const struct stream *s, uint64_t events)
 {
-    for (int i = 0; i < 16 && c->listener >= 0; i++) {
-        int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0)
-            return;
-        struct timeval patience = {.tv_usec = 200000};
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        char line[128];
-        ssize_t n = recv(fd, line, sizeof line - 1, 0);
-        if (n <= 0) {
-            (void)close(fd);
-            continue;
+    for (int i = 0; i < CONTROL_CLIENTS && c->listener >= 0; i++) {
+        struct control_client *client = &c->clients[i];
+        if (!client->used) {
+            *client = (struct control_client){
+                .fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+            client->used = client->fd >= 0;
+            client->deadline_ns = clock_monotonic_ns() + LINE_WITHIN_NS;
+            if (client->used) /* most send at once */
+                (void)poll(&(struct pollfd){.fd = client->fd, .events = POLLIN}, 1, LINE_SOON_MS);
         }
-        line[n] = '\0';
-        serve_line(c, s, fd, line, events);
+        if (client->used)
+            serve_client(c, s, client, events);
     }
 }
 
@@ -241,28 +341,63 @@ static void serve_file(struct control *c, const struct stream *s, uint64_t event
     serve_line(c, s, -1, line, events);
 }
 
-/* What a request did, as the process says. It did nothing where no alarm waited for it: an error. */
-static void answer_result(struct control *c, int fd, uint64_t result, int32_t tid)
+/* What a fire request did, as the process says. It did nothing where no alarm waited for it: an error. */
+static void write_fired(char text[CONTROL_ANSWER], uint64_t result, int32_t tid)
 {
     unsigned alarms = result >> 16 & 255, armed = result >> 8 & 255, fired = result & 255;
-    char text[256], thread[48] = "the main thread (with -tid T in another)";
+    char thread[48] = "the main thread (with -tid T in another)";
     if (tid >= 0)
         (void)snprintf(thread, sizeof thread, "thread %d", tid);
-    if (alarms == 0) {
-        answer_error(c, fd,
-                     "nothing fired: the chains of this rank have no interactive alarm; a chain "
-                     "such as start:interactive must stand in -control");
-    } else if (fired == 0 && armed == 0) {
-        (void)snprintf(text, sizeof text,
-                       "nothing fired: no interactive alarm waits in %s now; a chain is over once "
-                       "it has fired unless it has ,repeat",
+    if (alarms == 0)
+        (void)snprintf(text, CONTROL_ANSWER, "{\"ok\":false,\"error\":\"%s\"}\n",
+                       "nothing fired: the chains of this rank have no interactive alarm; a chain "
+                       "such as start:interactive must stand in -control; open and close need "
+                       "none");
+    else if (fired == 0 && armed == 0)
+        (void)snprintf(text, CONTROL_ANSWER,
+                       "{\"ok\":false,\"error\":\"nothing fired: no interactive alarm waits in %s "
+                       "now; a chain is over once it has fired unless it has ,repeat\"}\n",
                        thread);
-        answer_error(c, fd, text);
-    } else {
-        (void)snprintf(text, sizeof text, "{\"ok\":true,\"fired\":%u,\"counted\":%u}\n", fired,
+    else
+        (void)snprintf(text, CONTROL_ANSWER, "{\"ok\":true,\"fired\":%u,\"counted\":%u}\n", fired,
                        armed > fired ? armed - fired : 0);
-        answer(c, fd, text);
-    }
+}
+
+static void write_result(char text[CONTROL_ANSWER], const struct control_request *r,
+                         uint64_t result)
+{
+    const char *was = r->kind == CONTROL_OPEN ? "open" : "closed";
+    const char *is = r->kind == CONTROL_OPEN ? "opened" : "closed";
+    bool changed = (result & 255) != 0;
+    if (r->kind == CONTROL_FIRE)
+        write_fired(text, result, r->tid);
+    else if ((result >> 16 & 255) == 0)
+        (void)snprintf(text, CONTROL_ANSWER, "{\"ok\":false,\"error\":\"%s\"}\n",
+                       "the thread that was asked records nothing any more");
+    else
+        (void)snprintf(text, CONTROL_ANSWER, "{\"ok\":true,\"window\":\"%s%s\"}\n",
+                       changed ? "" : "was ", changed ? is : was);
+}
+
+static void answer_result(struct control *c, const struct control_request *r, uint64_t result)
+{
+    char text[CONTROL_ANSWER];
+    write_result(text, r, result);
+    struct control_known *known = find_known(c, r->id);
+    if (known != NULL)
+        memcpy(known->answer, text, sizeof text);
+    answer(c, r, text);
+}
+
+/* The signal that announced a request may be lost: the queue of signals was full, or recording had not begun. */
+static void remind(const struct control *c, const struct stream *s, struct control_pending *p,
+                   uint64_t now)
+{
+    if (now - p->signal_ns < REMIND_NS ||
+        (int32_t)(atomic_load(&s->header->requests_served) - p->target) >= 0)
+        return;
+    p->signal_ns = now;
+    interrupt(c, target_of(c, s, &p->request));
 }
 
 /* over: the process has ended, so nobody serves what is left. */
@@ -275,16 +410,18 @@ static void serve_pending(struct control *c, const struct stream *s, bool over)
             continue;
         const struct stream_request *r = &s->header->requests[(p->target - 1) % STREAM_REQUESTS];
         uint64_t result = atomic_load(&r->result);
-        if (result >> 32 == p->target)
-            answer_result(c, p->fd, result, p->tid);
-        else if (over)
-            answer_error(c, p->fd, "the process has ended without serving the request");
-        else if (now > p->deadline_ns)
-            answer_error(c, p->fd,
-                         "the process did not answer within 5 s; the request stays queued");
-        else
-            continue;
         p->used = false;
+        if (result >> 32 == p->target)
+            answer_result(c, &p->request, result);
+        else if (over)
+            answer_error(c, &p->request, "the process has ended without serving the request");
+        else if (now > p->deadline_ns)
+            answer_again(c, &p->request,
+                         "the process did not answer within 5 s; the request stays queued");
+        else {
+            p->used = true;
+            remind(c, s, p, now);
+        }
     }
 }
 

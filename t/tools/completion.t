@@ -93,7 +93,7 @@ is "$(offered regtrace skel analyze -plan '' | sort | xargs)" 'addresses registe
 is "$(offered regtrace skel replay -format '' | sort | xargs)" 'binary count hdf5 lackey text' 'formats of accesses'
 is "$(offered regtrace skel stats --format = | sort | xargs)" 'csv json text' 'formats of statistics'
 like "$(offered regtrace run -- ba)" '^bash$' 'which is a command'
-is "$(offered regtrace ctl folder '' | sort | tr '\n' ' ')" 'fire status ' 'requests of ctl, behind the folder'
+is "$(offered regtrace ctl folder '' | sort | tr '\n' ' ')" 'close fire open status ' 'requests of ctl, behind the folder'
 is "$(offered regtrace help rep)" 'report' 'subcommands behind help'
 is "$(offered regtrace nonsense - 2>&1)" '' 'nothing, and no noise, for a subcommand that is none'
 done_testing

@@ -90,9 +90,9 @@ wrong 'plan: no length' '-length is missing: .* -length 10M' plan -windows 5 x
 wrong 'plan: an empty output' '-output is empty' plan -windows 5 -length 1M -o '' x
 wrong 'dump: a wrong thread' '-thread is "main"' dump -thread main x
 wrong 'ctl: no folder' 'no folder is named' ctl
-wrong 'ctl: no request' 'fire\|status' ctl x
+wrong 'ctl: no request' 'fire\|open\|close\|status' ctl x
 wrong 'ctl: a wrong request' '"explode" is no request' ctl x explode
-wrong 'ctl: a thread with status' 'goes with fire alone' ctl x status -tid 1
+wrong 'ctl: a thread with status' 'not with status' ctl x status -tid 1
 wrong 'version: an argument' 'takes no argument' version 1
 wrong 'help: of nothing' 'no subcommand "nothing"' help nothing
 [ ! -e "$started" ]

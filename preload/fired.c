@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A fired alarm, or a named call: its event, and the edge of a window that it makes. */
+#include "preload/affinity.h"
+#include "preload/counters.h"
+#include "preload/windows.h"
+
+#include "base/sys.h"
+
+static int window_kind(uint8_t event, bool *start)
+{
+    switch (event) {
+    case CTL_START: *start = true; return WINDOW_REGION;
+    case CTL_STOP: *start = false; return WINDOW_REGION;
+    case CTL_WARMUP_START: *start = true; return WINDOW_WARMUP;
+    case CTL_WARMUP_STOP: *start = false; return WINDOW_WARMUP;
+    case CTL_PROLOG_START: *start = true; return WINDOW_PROLOG;
+    case CTL_PROLOG_STOP: *start = false; return WINDOW_PROLOG;
+    case CTL_EPILOG_START: *start = true; return WINDOW_EPILOG;
+    case CTL_EPILOG_STOP: *start = false; return WINDOW_EPILOG;
+    default: return -1;
+    }
+}
+
+static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, bool ignored, bool api)
+{
+    uint64_t flags = (uint64_t)f->bcast | (uint64_t)f->late << 1 | (uint64_t)f->precond << 2 |
+                     (uint64_t)ignored << 3 | (uint64_t)f->default_start << 4 | (uint64_t)api << 5;
+    uint64_t a =
+        (uint64_t)f->event | (uint64_t)f->alarm << 8 | (uint64_t)f->tid << 24 | flags << 56;
+    uint64_t more[3] = {f->requested, f->moment.icount, f->phase != 0 ? f->phase : f->pass};
+    (void)recorder_emit_long(t, EV_FIRED, a, f->moment.ip, more, 1);
+    struct stream_header *h = recorder_stream.header;
+    atomic_fetch_add_explicit(&h->fired_total, 1, memory_order_relaxed);
+    if (ignored)
+        atomic_fetch_add_explicit(&h->ignored_total, 1, memory_order_relaxed);
+}
+
+static void mark_event(struct recorder_thread *t, const struct ctl_fired *f)
+{
+    uint32_t code = f->event == CTL_THREADID      ? EV_THREADID
+                    : f->event == CTL_STATS_EMIT  ? EV_STATS_EMIT
+                    : f->event == CTL_STATS_RESET ? EV_STATS_RESET
+                                                  : EV_STATS_EMIT_RESET;
+    if (code == EV_THREADID)
+        (void)recorder_emit(t, code, f->alarm, f->tid);
+    else
+        counters_stats(t, code, f->alarm, f->tid);
+}
+
+static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt,
+                            const struct ctl_fired *fired, bool api)
+{
+    struct ctl_fired known = *fired, *f = &known;
+    bool start = false;
+    if (pt->counting.late) /* counts from somewhere on the thread's way are shown to nobody */
+        f->requested = f->moment.icount = CTL_UNKNOWN;
+    int kind = f->precond ? -1 : window_kind(f->event, &start);
+    bool bcast = f->bcast || f->default_start;
+    windows_follow(t, pt);
+    t->epoch = atomic_load_explicit(&recorder_epoch, memory_order_acquire);
+    struct window_edge e = {.clock = clock_ticks(),
+                            .requested = f->requested,
+                            .actual = f->moment.icount,
+                            .alarm = f->alarm,
+                            .kind = (uint8_t)(kind < 0 ? 0 : kind),
+                            .reason = api ? CLOSE_API : CLOSE_ALARM};
+    bool ignored =
+        kind >= 0 && !f->default_start && windows_would_ignore(t, pt, start, bcast, e.kind);
+    affinity_tell_first(t, pt);
+    emit_fired(t, f, ignored, api);
+    controller_log_fired(f, ignored);
+    if (kind < 0 && !f->precond)
+        mark_event(t, f);
+    if (kind >= 0 && !ignored && !(f->default_start && t->recording))
+        (void)windows_apply(t, pt, start, bcast, f->default_start, &e);
+}
+
+void windows_fired(void *context, const struct ctl_fired *f)
+{
+    (void)context;
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    if (pt == NULL || !recorder_is_on())
+        return;
+    pt->fired = true;
+    if (f->alarm != CTL_NO_ALARM)
+        pt->asked += ctl_config_alarm(process.config, f->alarm)->type == CTL_INTERACTIVE;
+    fired_on_thread(t, pt, f, false);
+}
+
+bool windows_would_change(struct recorder_thread *t, bool open, bool bcast)
+{
+    (void)recorder_active(t); /* follows what other threads have opened and closed */
+    struct preload_thread *pt = t->window_state;
+    return pt != NULL && recorder_is_on() &&
+           !windows_would_ignore(t, pt, open, bcast, WINDOW_REGION);
+}
+
+void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip)
+{
+    process_force();
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL || !recorder_is_on())
+        return;
+    struct ctl_fired f = {.alarm = CTL_NO_ALARM,
+                          .chain = CTL_NO_ALARM,
+                          .event = open ? CTL_START : CTL_STOP,
+                          .bcast = bcast,
+                          .tid = t->tid,
+                          .requested = CTL_UNKNOWN,
+                          .moment = moment_now(ip)};
+    uint64_t mask = sys_block_signals();
+    fired_on_thread(t, pt, &f, true);
+    sys_restore_signals(mask);
+}
