@@ -2,6 +2,7 @@
  * What the chains will do, in words: `regtrace run --explain`. Not linked into libregtrace.so. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "controller/language.h"
 
@@ -92,8 +93,11 @@ static void say_what(FILE *out, const struct ctl_alarm *alarm)
     case CTL_PCONTROL:
         if (alarm->value_kind == CTL_VALUE_LEVEL)
             fprintf(out, "it calls MPI_Pcontrol with level %" PRId64, (int64_t)alarm->number);
+        else if (strncmp(alarm->value, "end=", 4) == 0)
+            fprintf(out, "it ends the region \"%s\"", alarm->value + 4);
         else
-            fprintf(out, "it calls MPI_Pcontrol with the text \"%s\"", alarm->value);
+            fprintf(out, "it calls MPI_Pcontrol with the text \"%s\", or begins that region",
+                    alarm->value);
         break;
     case CTL_ENTER_FUNC:
         fprintf(out, "it enters the function %s%s", alarm->value,

@@ -9,6 +9,23 @@
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
+/* The events of regtrace.h are those of the control language. */
+_Static_assert(REGTRACE_EVENT_START == (int)CTL_START, "start");
+_Static_assert(REGTRACE_EVENT_STOP == (int)CTL_STOP, "stop");
+_Static_assert(REGTRACE_EVENT_PRECOND == (int)CTL_PRECOND, "precond");
+_Static_assert(REGTRACE_EVENT_THREADID == (int)CTL_THREADID, "threadid");
+_Static_assert(REGTRACE_EVENT_WARMUP_START == (int)CTL_WARMUP_START, "warmup-start");
+_Static_assert(REGTRACE_EVENT_EPILOG_STOP == (int)CTL_EPILOG_STOP, "epilog-stop");
+_Static_assert(REGTRACE_EVENT_STATS_EMIT_RESET == (int)CTL_STATS_EMIT_RESET, "stats-emit-reset");
+_Static_assert(REGTRACE_EVENT_STATS_EMIT_RESET + 1 == (int)CTL_EVENT_COUNT, "all events");
+
+/* Ours of the calling thread, which is attached by that if it was not; UINT32_MAX where nothing is recorded. */
+static uint32_t own_tid(void)
+{
+    process_force();
+    return thread_self() != NULL ? recorder_self.tid : UINT32_MAX;
+}
+
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_start(int bcast)
 {
     const unsigned own = counting_own_enter();
@@ -27,6 +44,19 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_stop(int bcast)
     counting_own_leave(own);
 }
 
+RECORDER_ENTRY PRELOAD_EXPORT void regtrace_fire(int event, int thread, int bcast)
+{
+    const unsigned own = counting_own_enter();
+    struct memory_interrupted before = memory_call(__builtin_frame_address(0));
+    bool known = event >= 0 && event < CTL_EVENT_COUNT;
+    if (process.traced && known && (thread < 0 || (uint32_t)thread == own_tid()))
+        windows_fire(&recorder_self, (unsigned)event, bcast != 0, CALLER);
+    else if (process.traced && known)
+        requests_fire((uint32_t)thread, (enum ctl_event)event, bcast != 0, CALLER);
+    memory_interrupt_over(before);
+    counting_own_leave(own);
+}
+
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_begin(const char *name)
 {
     const unsigned own = counting_own_enter();
@@ -39,7 +69,9 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_begin(const char *name)
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_end(const char *name)
 {
     const unsigned own = counting_own_enter();
-    region_end(name);
+    struct memory_interrupted before = memory_call(__builtin_frame_address(0));
+    region_end(name, CALLER);
+    memory_interrupt_over(before);
     counting_own_leave(own);
 }
 

@@ -96,7 +96,7 @@ bool windows_would_change(struct recorder_thread *t, bool open, bool bcast)
            !windows_would_ignore(t, pt, open, bcast, WINDOW_REGION);
 }
 
-void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip)
+void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr_t ip)
 {
     process_force();
     struct preload_thread *pt = thread_self();
@@ -104,7 +104,7 @@ void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip
         return;
     struct ctl_fired f = {.alarm = CTL_NO_ALARM,
                           .chain = CTL_NO_ALARM,
-                          .event = open ? CTL_START : CTL_STOP,
+                          .event = (uint8_t)event,
                           .bcast = bcast,
                           .tid = t->tid,
                           .requested = CTL_UNKNOWN,
@@ -112,4 +112,10 @@ void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip
     uint64_t mask = sys_block_signals();
     fired_on_thread(t, pt, &f, true);
     sys_restore_signals(mask);
+}
+                          .precond = event == CTL_PRECOND,
+
+void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip)
+{
+    windows_fire(t, open ? CTL_START : CTL_STOP, bcast, ip);
 }

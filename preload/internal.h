@@ -202,6 +202,8 @@ struct alarm_list {
 void alarms_collect(const struct ctl_config *config, enum ctl_type type, struct alarm_list *list);
 /* The interactive alarms, which `regtrace ctl` fires: requests.c. */
 void requests_prepare(const struct ctl_config *config);
+/* regtrace_fire() for another thread: it fires the event when our signal reaches it. */
+void requests_fire(uint32_t tid, enum ctl_event event, bool bcast, uintptr_t ip);
 
 /* Would a start (stop) for this thread, or with bcast for all, open (close) anything? */
 bool windows_would_change(struct recorder_thread *t, bool open, bool bcast);
@@ -222,7 +224,7 @@ static inline bool text_is_readable(struct preload_thread *pt, const char *text)
            text_look(pt, text);
 }
 void region_begin(const char *name, uintptr_t ip);
-void region_end(const char *name);
+void region_end(const char *name, uintptr_t ip);
 /* Names to addresses for enter_func, exit_func over the images loaded now; again after each dlopen. */
 void functions_resolve(void);
 bool functions_wanted(void);

@@ -116,6 +116,8 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t i
 
 /* Start or stop by our own header or by a preset: like a fired alarm without a chain. */
 void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip);
+/* Any event of the control language likewise: an enum ctl_event. */
+void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr_t ip);
 
 /* function(argument), on a stack of ours where the signal's alternate stack is too small for what we do. context: the
  * handler's. own_stack.c */

@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests of `regtrace ctl` that the writer has put into the stream: fire the interactive alarms, open or close windows. */
+ * Requests of `regtrace ctl` that the writer has put into the stream: fire the interactive alarms, open or close windows.
+ * Events that regtrace_fire() asks of another thread. */
 #include "preload/internal.h"
 
+#include "base/log.h"
 #include "base/sys.h"
+
+#define FIRES 64u
+
+/* Of regtrace_fire(), for that thread. */
+struct asked_fire {
+    _Atomic uint32_t state; /* FREE, TAKEN: being written or read, READY */
+    uint32_t tid;
+    enum ctl_event event;
+    bool bcast;
+    uintptr_t ip;
+};
+enum { FREE, TAKEN, READY };
+static struct asked_fire fires[FIRES];
 
 static struct alarm_list interactives;
 
@@ -77,6 +92,59 @@ static void serve(struct stream_header *h, const struct stream_request *r, uint3
         triggers_after_hit(pt);
 }
 
+static bool move(struct asked_fire *f, uint32_t from, uint32_t to)
+{
+    return atomic_load_explicit(&f->state, memory_order_relaxed) == from &&
+           atomic_compare_exchange_strong(&f->state, &from, to);
+}
+
+static uint32_t live_thread(uint32_t tid)
+{
+    const struct stream_header *h = recorder_stream.header;
+    for (uint32_t i = 0; i < atomic_load(&h->thread_count) && i < h->thread_capacity; i++) {
+        const struct stream_thread *row = &stream_threads(&recorder_stream)[i];
+        if (row->tid == tid && atomic_load(&row->state) == THREAD_LIVE)
+            return row->kernel_tid;
+    }
+    return 0;
+}
+
+void requests_fire(uint32_t tid, enum ctl_event event, bool bcast, uintptr_t ip)
+{
+    static _Atomic bool told;
+    uint32_t thread = recorder_is_on() ? live_thread(tid) : 0, i = 0;
+    while (thread != 0 && i < FIRES && !move(&fires[i], FREE, TAKEN))
+        i++;
+    if (thread != 0 && i < FIRES) {
+        struct asked_fire *f = &fires[i];
+        f->tid = tid;
+        f->event = event;
+        f->bcast = bcast;
+        f->ip = ip;
+        atomic_store(&f->state, READY);
+        process_interrupt_thread(thread, INTERRUPT_REQUEST);
+    } else if (recorder_is_on() && !atomic_exchange(&told, true)) {
+        log_line(LOG_WARNING, "regtrace_fire: no such thread records, or too many events wait for "
+                              "their threads; such events are left out");
+    }
+}
+
+/* Those that other threads have asked of this one. */
+static void serve_fires(struct recorder_thread *t)
+{
+    for (uint32_t i = 0; i < FIRES; i++) {
+        struct asked_fire *f = &fires[i];
+        if (f->tid != t->tid || !move(f, READY, TAKEN))
+            continue;
+        const struct asked_fire mine = {
+            .tid = f->tid, .event = f->event, .bcast = f->bcast, .ip = f->ip};
+        bool ours = mine.tid == t->tid;
+        atomic_store(&f->state, ours ? FREE : READY);
+        if (ours)
+            windows_fire(t, mine.event, mine.bcast, mine.ip);
+    }
+}
+
 /* Requests are served in order. One that names another thread is passed on to it. */
 void trigger_requests(void)
 {
@@ -84,18 +152,17 @@ void trigger_requests(void)
         return;
     struct stream_header *h = recorder_stream.header;
     struct recorder_thread *t = &recorder_self;
+    serve_fires(t);
     for (;;) {
         uint32_t served = atomic_load(&h->requests_served);
         if (served == atomic_load(&h->requests_made))
             return;
         struct stream_request r = h->requests[served % STREAM_REQUESTS];
         if (r.tid >= 0 && (uint32_t)r.tid != t->tid) {
-            for (uint32_t i = 0; i < atomic_load(&h->thread_count) && i < h->thread_capacity; i++) {
-                struct stream_thread *row = &stream_threads(&recorder_stream)[i];
-                if (row->tid == (uint32_t)r.tid && atomic_load(&row->state) == THREAD_LIVE) {
-                    process_interrupt_thread(row->kernel_tid, INTERRUPT_REQUEST);
-                    return; /* that thread serves it, and what stands behind it */
-                }
+            uint32_t thread = live_thread((uint32_t)r.tid);
+            if (thread != 0) {
+                process_interrupt_thread(thread, INTERRUPT_REQUEST);
+                return; /* that thread serves it, and what stands behind it */
             }
         }
         if (!atomic_compare_exchange_strong(&h->requests_served, &served, served + 1))

@@ -124,6 +124,21 @@ static bool level_matches(const struct ctl_alarm *a, int level)
     return a->value_kind == CTL_VALUE_LEVEL && (int64_t)a->number == level;
 }
 
+/* The end of a region is the text "end=NAME". */
+static void hit_region_end(struct preload_thread *pt, const char *name, uintptr_t ip)
+{
+    static const char end[] = "end=";
+    uint16_t match[LIST_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < pcontrols.count; i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, pcontrols.alarm[i]);
+        if (a->value_kind == CTL_VALUE_STRING && strncmp(a->value, end, sizeof end - 1) == 0 &&
+            strcmp(a->value + sizeof end - 1, name) == 0)
+            match[n++] = pcontrols.alarm[i];
+    }
+    hit(pt, match, n, ip);
+}
+
 /* All pcontrol alarms that this call matches; text NULL: it has none, or none that can be read. */
 static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, const char *text,
                          uintptr_t ip)
@@ -190,7 +205,7 @@ void region_begin(const char *name, uintptr_t ip)
         (void)recorder_emit(t, EV_REGION_BEGIN, id, 0);
 }
 
-void region_end(const char *name)
+void region_end(const char *name, uintptr_t ip)
 {
     struct recorder_thread *t = &recorder_self;
     if (!process.traced || t->in_toolkit || name == NULL)
@@ -203,6 +218,7 @@ void region_end(const char *name)
         pt->region_depth--;
     if (wanted)
         (void)recorder_emit(t, EV_REGION_END, stream_string_id(&recorder_stream, name), 0);
+    hit_region_end(pt, name, ip);
 }
 
 static void number_text(char text[16], unsigned value)
@@ -235,14 +251,14 @@ static void apply_preset(struct recorder_thread *t, int level, const char *text,
         if (level == 1 && text != NULL)
             region_begin(text, ip);
         else if (level == -1 && text != NULL)
-            region_end(text);
+            region_end(text, ip);
         break;
     case PRESET_APS:
         number_text(name, (unsigned)(level < 0 ? -level : level));
         if (level >= 5)
             region_begin(name, ip);
         else if (level <= -5)
-            region_end(name);
+            region_end(name, ip);
         break;
     case PRESET_NONE: break;
     }
@@ -261,7 +277,7 @@ void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
     char text[TEXT_MAX];
     bool has_text = pcontrol_wants_text && !fortran && second != 0 &&
                     mpi_read_string(second, text, sizeof text) > 0;
-    bool region_preset = preset == PRESET_IPM && has_text && level == 1;
+    bool region_preset = preset == PRESET_IPM && has_text && (level == 1 || level == -1);
     bool before = recorder_active(t);
     uint32_t id = has_text ? stream_string_id(&recorder_stream, text) : 0;
     if (before)

@@ -3,7 +3,7 @@
 !!
 !!     use regtrace
 !!     call regtrace_region_begin('solve')        ! fires pcontrol:solve and, in windows, pushes a region
-!!     call regtrace_region_end('solve')
+!!     call regtrace_region_end('solve')          ! pops it and fires pcontrol:end=solve
 !!     call regtrace_start(.true.)                ! a window for every thread; without an argument: this one's
 !!     call regtrace_mark_set(1, 42)
 !!
@@ -17,12 +17,20 @@ module regtrace
   implicit none
   private
 
-  public :: regtrace_start, regtrace_stop, regtrace_region_begin, regtrace_region_end
+  public :: regtrace_start, regtrace_stop, regtrace_fire, regtrace_region_begin, regtrace_region_end
   public :: regtrace_mark_type, regtrace_mark_label, regtrace_mark_push, regtrace_mark_pop, regtrace_mark_set
   public :: regtrace_is_loaded
 
   !> Flags of regtrace_mark_type.
   integer, parameter, public :: REGTRACE_MARK_SINGLE = 0, REGTRACE_MARK_STACK = 1
+
+  !> Events and the thread of regtrace_fire.
+  integer, parameter, public :: REGTRACE_THIS_THREAD = -1
+  integer, parameter, public :: REGTRACE_EVENT_START = 0, REGTRACE_EVENT_STOP = 1, REGTRACE_EVENT_PRECOND = 2, &
+      REGTRACE_EVENT_THREADID = 3, REGTRACE_EVENT_WARMUP_START = 4, REGTRACE_EVENT_WARMUP_STOP = 5, &
+      REGTRACE_EVENT_PROLOG_START = 6, REGTRACE_EVENT_PROLOG_STOP = 7, REGTRACE_EVENT_EPILOG_START = 8, &
+      REGTRACE_EVENT_EPILOG_STOP = 9, REGTRACE_EVENT_STATS_EMIT = 10, REGTRACE_EVENT_STATS_RESET = 11, &
+      REGTRACE_EVENT_STATS_EMIT_RESET = 12
 
   interface regtrace_mark_label
     module procedure mark_label_32, mark_label_64
@@ -41,6 +49,10 @@ module regtrace
     subroutine edge_call(bcast) bind(C)
       import :: c_int
       integer(c_int), value :: bcast
+    end subroutine
+    subroutine fire_call(event, thread, bcast) bind(C)
+      import :: c_int
+      integer(c_int), value :: event, thread, bcast
     end subroutine
     subroutine region_call(name) bind(C)
       import :: c_char
@@ -77,10 +89,10 @@ module regtrace
   ! A weak symbol is nothing Fortran knows, so the functions are looked up by name, all at the first call. Threads that
   ! come here at the same time write the same values.
   integer, parameter :: START = 1, STOP_ = 2, REGION_BEGIN = 3, REGION_END = 4, MARK_TYPE = 5, MARK_LABEL = 6, &
-      MARK_PUSH = 7, MARK_POP = 8, MARK_SET = 9
-  character(len=12), parameter :: names(9) = [character(len=12) :: 'start', 'stop', 'region_begin', 'region_end', &
-      'mark_type', 'mark_label', 'mark_push', 'mark_pop', 'mark_set']
-  type(c_funptr), save :: functions(9) = c_null_funptr
+      MARK_PUSH = 7, MARK_POP = 8, MARK_SET = 9, FIRE = 10
+  character(len=12), parameter :: names(10) = [character(len=12) :: 'start', 'stop', 'region_begin', 'region_end', &
+      'mark_type', 'mark_label', 'mark_push', 'mark_pop', 'mark_set', 'fire']
+  type(c_funptr), save :: functions(10) = c_null_funptr
   logical, save, volatile :: looked = .false.
 
 contains
@@ -124,6 +136,23 @@ contains
   subroutine regtrace_stop(bcast)
     logical, intent(in), optional :: bcast
     call edge(STOP_, bcast)
+  end subroutine
+
+  !> Fire an event of the control language in a thread; with bcast for every thread of the process.
+  subroutine regtrace_fire(event, thread, bcast)
+    integer, intent(in) :: event
+    integer, intent(in), optional :: thread
+    logical, intent(in), optional :: bcast
+    procedure(fire_call), pointer :: f
+    integer :: target
+    logical :: everywhere
+    if (.not. found(FIRE)) return
+    target = REGTRACE_THIS_THREAD
+    if (present(thread)) target = thread
+    everywhere = .false.
+    if (present(bcast)) everywhere = bcast
+    call c_f_procpointer(functions(FIRE), f)
+    call f(int(event, c_int), int(target, c_int), merge(1_c_int, 0_c_int, everywhere))
   end subroutine
 
   subroutine region(which, name)

@@ -18,8 +18,30 @@ extern "C" {
 extern void regtrace_start(int bcast) __attribute__((weak));
 extern void regtrace_stop(int bcast) __attribute__((weak));
 
+/* Fire an event of the control language, as if an alarm of that thread had fired. thread: its number (0 is the main
+ * thread), or REGTRACE_THIS_THREAD. Another thread fires it when a signal of ours reaches it; one that does not run, or
+ * records nothing, is left out with a line in regtrace.log. bcast != 0: the event is for every thread of the process.
+ * regtrace_start(B) is regtrace_fire(REGTRACE_EVENT_START, REGTRACE_THIS_THREAD, B). */
+#define REGTRACE_THIS_THREAD (-1)
+#define REGTRACE_EVENT_START 0
+#define REGTRACE_EVENT_STOP 1
+#define REGTRACE_EVENT_PRECOND 2
+#define REGTRACE_EVENT_THREADID 3
+#define REGTRACE_EVENT_WARMUP_START 4
+#define REGTRACE_EVENT_WARMUP_STOP 5
+#define REGTRACE_EVENT_PROLOG_START 6
+#define REGTRACE_EVENT_PROLOG_STOP 7
+#define REGTRACE_EVENT_EPILOG_START 8
+#define REGTRACE_EVENT_EPILOG_STOP 9
+#define REGTRACE_EVENT_STATS_EMIT 10
+#define REGTRACE_EVENT_STATS_RESET 11
+#define REGTRACE_EVENT_STATS_EMIT_RESET 12
+extern void regtrace_fire(int event, int thread, int bcast) __attribute__((weak));
+
 /* Begin (end) a named region: begin fires the alarm `pcontrol:NAME` and, in windows, pushes NAME on the
- * thread's region channel; end pops it. NAME: NUL-terminated, at most 1023 bytes, copied. */
+ * thread's region channel; end pops it and fires the alarm `pcontrol:end=NAME`. So the chain
+ * `start:pcontrol:NAME,stop:pcontrol:end=NAME,repeat` makes each region a window, its begin and end in it.
+ * NAME: NUL-terminated, at most 1023 bytes, copied. */
 extern void regtrace_region_begin(const char *name) __attribute__((weak));
 extern void regtrace_region_end(const char *name) __attribute__((weak));
 
@@ -63,6 +85,8 @@ extern void regtrace_mark_set(int type, long value) __attribute__((weak));
     }
 REGTRACE_GUARD(regtrace_guard_start, regtrace_start, (int bcast), (bcast))
 REGTRACE_GUARD(regtrace_guard_stop, regtrace_stop, (int bcast), (bcast))
+REGTRACE_GUARD(regtrace_guard_fire, regtrace_fire, (int event, int thread, int bcast),
+               (event, thread, bcast))
 REGTRACE_GUARD(regtrace_guard_region_begin, regtrace_region_begin, (const char *name), (name))
 REGTRACE_GUARD(regtrace_guard_region_end, regtrace_region_end, (const char *name), (name))
 REGTRACE_GUARD(regtrace_guard_mark_type, regtrace_mark_type,
@@ -77,6 +101,7 @@ REGTRACE_GUARD(regtrace_guard_mark_set, regtrace_mark_set, (int type, long value
 
 #define regtrace_start(bcast) regtrace_guard_start(bcast)
 #define regtrace_stop(bcast) regtrace_guard_stop(bcast)
+#define regtrace_fire(event, thread, bcast) regtrace_guard_fire(event, thread, bcast)
 #define regtrace_region_begin(name) regtrace_guard_region_begin(name)
 #define regtrace_region_end(name) regtrace_guard_region_end(name)
 #define regtrace_mark_type(type, flags, title) regtrace_guard_mark_type(type, flags, title)

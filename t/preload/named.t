@@ -164,4 +164,83 @@ is "$(names worker)" 'worker in 0 of 1;worker in 0 of 1;worker in 0 of 1;worker 
 trace unreadable 'names that cannot be read'
 is "$(names unreadable)" 'xxxxx in 0 of 0;xxxxx in 0 of 0;xxxxx in 0 of 0;' 'are left out, readable ones beside the end of memory are not'
 is "$(grep -c 'not in readable memory' "$T/unreadable/regtrace.log")" 1 'and told once'
+# The end of a region fires as well as its begin: each region is a window, with both of its ends in it.
+cat >ends.c <<'END'
+#include <regtrace.h>
+int main(void)
+{
+    for (int i = 0; i < 3; i++) {
+        regtrace_region_begin("outer");
+        regtrace_region_begin("solve");
+        regtrace_mark_set(1, i + 1);
+        regtrace_region_end("solve");
+        regtrace_mark_set(1, 9);
+        regtrace_region_end("outer");
+    }
+    regtrace_region_end("solve"); /* of none that was begun: nothing is open, and nothing changes */
+    return 0;
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o ends ends.c || exit 99
+run 60 env REGTRACE_DIR="$T/ends.run" REGTRACE_CONTROL='start:pcontrol:solve,stop:pcontrol:end=solve,repeat' LD_PRELOAD="$LIBREGTRACE" ./ends
+wait_for 20 test -e "$T/ends.run/regtrace.h5"
+ok_run 'regions as windows: the invariants hold' "$REGTRACE" check "$T/ends.run"
+is "$(rows ends.run)" '0 0 0 1 alarm; 1 0 0 1 alarm; 2 0 0 1 alarm; ' 'each is a window'
+is "$("$REGTRACE" dump "$T/ends.run" | sed -n 's/.* \(EV_[A-Z_]*\) .*value=\([0-9]*\).*/\2/p; s/.*EV_REGION_\([A-Z]*\) .*region="\(.*\)".*/\1 \2/p' | xargs)" \
+    "$(for i in 1 2 3; do echo "BEGIN outer BEGIN solve $i END solve END outer"; done | xargs)" 'with both ends of it, and no more'
+run 60 "$REGTRACE" run --explain -control start:pcontrol:solve,stop:pcontrol:end=solve -- ./ends
+like "$out" 'it ends the region "solve"' 'explained in words'
+
+# Any event, in any thread: another thread fires it by itself, for itself or for all.
+cat >fires.c <<'END'
+#include <pthread.h>
+#include <regtrace.h>
+#include <unistd.h>
+static volatile int ready, seen, step;
+static void *other(void *unused)
+{
+    regtrace_mark_type(1, 0, "step"); /* it is known by its number */
+    regtrace_fire(REGTRACE_EVENT_STOP, REGTRACE_THIS_THREAD, 0); /* ignored */
+    ready = 1;
+    while (step == 0)
+        usleep(1000);
+    return unused;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, other, NULL);
+    while (!ready)
+        usleep(1000);
+    regtrace_fire(REGTRACE_EVENT_WARMUP_START, REGTRACE_THIS_THREAD, 0);
+    regtrace_fire(REGTRACE_EVENT_WARMUP_STOP, 0, 0);
+    regtrace_fire(REGTRACE_EVENT_START, 1, 0);
+    regtrace_fire(REGTRACE_EVENT_STATS_EMIT, 1, 0);
+    regtrace_fire(REGTRACE_EVENT_THREADID, 1, 0);
+    regtrace_fire(REGTRACE_EVENT_STOP, 1, 0);
+    regtrace_fire(REGTRACE_EVENT_START, 99, 0);
+    regtrace_fire(-1, 0, 0);
+    regtrace_fire(13, 0, 0);
+    while (access(FIRED, F_OK) != 0)
+        usleep(1000);
+    step = 1;
+    pthread_join(t, NULL);
+    return 0;
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -DFIRED="\"$T/fired\"" -o fires fires.c -pthread || exit 99
+REGTRACE_DIR=$T/fires.run REGTRACE_DEFAULT_START=0 LD_PRELOAD=$LIBREGTRACE ./fires &
+pid=$!
+kill_at_end $pid
+wait_for 60 bash -c "'$REGTRACE' ctl '$T/fires.run' status | grep -q ' fired=7 '"
+ok $? 'seven events have been fired'
+touch "$T/fired"
+wait $pid
+is $? 0 'the program ends as it would'
+wait_for 20 test -e "$T/fires.run/regtrace.h5"
+ok_run 'the invariants hold' "$REGTRACE" check "$T/fires.run"
+is "$("$REGTRACE" dump "$T/fires.run" | sed -n 's/^ *[0-9.]* *[0-9]* *\([0-9]*\) .* EV_FIRED .*event="\([a-z-]*\)".*/\1 \2/p' | sort -s -n | xargs)" \
+    '0 warmup-start 0 warmup-stop 1 stop 1 start 1 stats-emit 1 threadid 1 stop' 'each in its thread, and in order'
+is "$(rows fires.run)" '0 0 0 1 API; 1 1 0 1 API; ' 'they open and close windows there'
+is "$(grep -c 'regtrace_fire: no such thread' "$T/fires.run/regtrace.log")" 1 'a thread that is not there is told'
 done_testing

@@ -116,6 +116,14 @@ END
     is "$windows" '0 0 alarm' "$mpi: ipm: a region that begins fires pcontrol:NAME"
     is "$(of EV_REGION_BEGIN region)" 'in deep ' "$mpi: ipm: (1, name) begins a region"
     is "$(of EV_REGION_END region)" 'deep in ' "$mpi: ipm: (-1, name) ends it"
+    traced ipm_ends REGTRACE_PCONTROL=ipm REGTRACE_CONTROL=start:pcontrol:in,stop:pcontrol:end=in,repeat \
+        "./levels.$mpi" 1=out -1=out -1=in 1=in 1=deep -1=deep -1=in 1=in -1=in -1=in
+    is "$windows" '0 0 alarm; 1 0 alarm' "$mpi: ipm: a region that ends fires pcontrol:end=NAME, and nothing else"
+    is "$(of EV_REGION_BEGIN region)/$(of EV_REGION_END region)" 'in deep in /deep in in ' "$mpi: ipm: both ends of the region are in its window"
+    traced aps_ends REGTRACE_PCONTROL=aps REGTRACE_CONTROL=start:pcontrol:7,stop:pcontrol:end=7,repeat "./levels.$mpi" 5 7 -7 -5 7 -7 6
+    is "$windows" '0 0 alarm; 1 0 alarm' "$mpi: aps: likewise"
+    traced ipm REGTRACE_PCONTROL=ipm REGTRACE_CONTROL=start:pcontrol:in,stop:pcontrol:last,repeat \
+        "./levels.$mpi" 1=out -1=out 1=in 1=deep -1=deep 0=note -1=in 2=no 1=last
     like "$events" 'EV_MPI_PCONTROL .*level=0 name="note"' "$mpi: ipm: (0, name) is a mark"
     traced aps REGTRACE_PCONTROL=aps REGTRACE_CONTROL=start:pcontrol:5,stop:pcontrol:12,repeat "./levels.$mpi" 4 5 7 -7 -4 -5 6 12
     is "$windows" '0 0 alarm' "$mpi: aps: a region that begins fires pcontrol:N"

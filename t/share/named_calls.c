@@ -17,6 +17,8 @@ int main(void)
     regtrace_stop(0);
     regtrace_start(1);
     regtrace_stop(1);
+    regtrace_fire(REGTRACE_EVENT_WARMUP_START, 3, 1);
+    regtrace_fire(REGTRACE_EVENT_STATS_EMIT, REGTRACE_THIS_THREAD, 0);
     puts("done");
     return 0;
 }

@@ -16,5 +16,7 @@ program named_calls
   call regtrace_stop()
   call regtrace_start(.true.)
   call regtrace_stop(.true.)
+  call regtrace_fire(REGTRACE_EVENT_WARMUP_START, 3, .true.)
+  call regtrace_fire(REGTRACE_EVENT_STATS_EMIT)
   print '(a)', 'done'
 end program named_calls

@@ -16,7 +16,9 @@ set 8 5000000000
 end solve.
 stop 0
 start 1
-stop 1'
+stop 1
+fire 4 3 1
+fire 10 -1 0'
 
 # The stand-in is loaded like the library.
 gcc -shared -fPIC -I"$include" -o "$T/log.so" "$here/named_calls_log.c" || exit 99

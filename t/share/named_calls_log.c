@@ -15,6 +15,11 @@ void regtrace_stop(int bcast)
     fprintf(stderr, "stop %d\n", bcast);
 }
 
+void regtrace_fire(int event, int thread, int bcast)
+{
+    fprintf(stderr, "fire %d %d %d\n", event, thread, bcast);
+}
+
 void regtrace_region_begin(const char *name)
 {
     fprintf(stderr, "begin %s.\n", name);
