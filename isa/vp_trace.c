@@ -57,9 +57,6 @@ static int check_value(trace_value_t value)
 static int add_value(trace_vlist_t *vlist, trace_value_t value)
 {
     int rc = check_value(value);
-    for (unsigned i = 0; i < vlist->count; i++)
-        if (vlist->values[i] == value)
-            return 0;
     if (rc == 0 && vlist->count >= VALUES_MOST)
         rc = -ENOSPC;
     if (rc == 0)
@@ -86,7 +83,16 @@ static int fail(trace_vlist_table_t *table, int rc, trace_value_t value)
     return rc;
 }
 
-/* Adds all of it, unless there is something wrong with it. */
+static unsigned count_of(const trace_vlist_t *vlist, unsigned count, trace_value_t value)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < count; i++)
+        n += vlist->values[i] == value;
+    return n;
+}
+
+/* Adds all of it, unless there is something wrong with it. What other lists have asked for already is not asked for again, so
+ * a value stands there as often as in the list that has it most often. */
 static int merge(trace_vlist_table_t *table, trace_opcode_t opc, unsigned func,
                  const trace_vlist_t *vlist)
 {
@@ -95,7 +101,8 @@ static int merge(trace_vlist_table_t *table, trace_opcode_t opc, unsigned func,
         return fail(table, vlist->fault.error, vlist->fault.value);
     to->is_recorded = 1;
     for (unsigned i = 0; i < vlist->count; i++)
-        if (add_value(to, vlist->values[i]) != 0)
+        if (count_of(to, to->count, vlist->values[i]) < count_of(vlist, i + 1, vlist->values[i]) &&
+            add_value(to, vlist->values[i]) != 0)
             return fail(table, to->fault.error, to->fault.value);
     return 0;
 }

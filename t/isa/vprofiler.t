@@ -94,6 +94,7 @@ captures registers "$add" "general:0,0,8,0 general:15,0,8,0 general:16,0,8,0 vec
 captures registers "$load" "-"
 captures two "$add" "general:0,0,8,0 general:1,0,8,0 general:0,0,8,0"
 captures two "$add_memory" "stored:0,0,8,0 general:1,0,8,0 general:0,0,8,0"
+captures same "$add" "$(printf 'general:0,0,8,0 %.0s' 1 2 3 4 5 6 7 | sed 's/ $//')"
 captures basic "$load" ""
 captures basic "$add" "-"
 captures none "$add" "-"
@@ -214,6 +215,7 @@ refused() {
 }
 VP_SPEC=latency refused 'load latency \(TRACE_LATENCY\) is not to be had: it needs a record of the PMU'
 VP_SPEC=eight refused 'prof_init asks for more than 7 values of one instruction'
+VP_SPEC=equal refused 'prof_init asks for more than 7 values of one instruction'
 VP_SPEC=wrong refused 'prof_init asks for a value \(0x21100\) or opcode that there is not'
 VP_SPEC=opcode refused 'prof_init asks for a value \(0x0\) or opcode that there is not'
 VP_IN=prof_init VP_DO=null refused 'prof_init has given no specification'

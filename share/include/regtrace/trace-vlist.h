@@ -25,10 +25,11 @@ void trace_vlist_table_init(trace_vlist_table_t *table);
 /* A record without values: address, instruction, contexts. */
 void trace_vlist_init(trace_vlist_t *vlist);
 
-/* One value more, unless it is there. 0 or -errno: -ENOTSUP is one that is not to be had, -ENOSPC more than 7, -EINVAL no value. */
+/* One value more; one that is there already is recorded twice. 0 or -errno: -ENOTSUP is one that is not to be had, -ENOSPC more than 7, -EINVAL no value. */
 int trace_add_value_to_vlist(trace_vlist_t *vlist, trace_value_t value);
 
-/* The vlist's values are added to that opcode's, of all functions. 0 or -errno, as above. */
+/* The vlist's values are added to that opcode's, of all functions; those that another vlist has added are not added again.
+ * 0 or -errno, as above. */
 int trace_add_vlist_by_opc(trace_vlist_table_t *table, trace_opcode_t opc,
                            const trace_vlist_t *vlist);
 
