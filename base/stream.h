@@ -181,7 +181,8 @@ struct stream_header {
     _Atomic uint32_t recording_threads;
     _Atomic uint64_t fired_total;
     _Atomic uint64_t ignored_total;
-    uint64_t pad[8];
+    _Atomic uint64_t ended; /* ticks, when the process ended in order or went to exec */
+    uint64_t pad[7];
 };
 
 #define STREAM_FLAG_DROP 1u      /* REGTRACE_FULL=drop */

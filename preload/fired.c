@@ -21,17 +21,24 @@ static int window_kind(uint8_t event, bool *start)
     }
 }
 
-static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, bool ignored, bool api)
+/* How one fired alarm is recorded. */
+struct recorded {
+    bool ignored, api;
+    bool closes; /* the windows of all threads: those that wait may never follow */
+};
+
+static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, struct recorded how)
 {
     uint64_t flags = (uint64_t)f->bcast | (uint64_t)f->late << 1 | (uint64_t)f->precond << 2 |
-                     (uint64_t)ignored << 3 | (uint64_t)f->default_start << 4 | (uint64_t)api << 5;
+                     (uint64_t)how.ignored << 3 | (uint64_t)f->default_start << 4 |
+                     (uint64_t)how.api << 5 | (uint64_t)how.closes << 6;
     uint64_t a =
         (uint64_t)f->event | (uint64_t)f->alarm << 8 | (uint64_t)f->tid << 24 | flags << 56;
     uint64_t more[3] = {f->requested, f->moment.icount, f->phase != 0 ? f->phase : f->pass};
     (void)recorder_emit_long(t, EV_FIRED, a, f->moment.ip, more, 1);
     struct stream_header *h = recorder_stream.header;
     atomic_fetch_add_explicit(&h->fired_total, 1, memory_order_relaxed);
-    if (ignored)
+    if (how.ignored)
         atomic_fetch_add_explicit(&h->ignored_total, 1, memory_order_relaxed);
 }
 
@@ -66,8 +73,10 @@ static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt
                             .reason = api ? CLOSE_API : CLOSE_ALARM};
     bool ignored =
         kind >= 0 && !f->default_start && windows_would_ignore(t, pt, start, bcast, e.kind);
+    bool closes = kind >= 0 && !ignored && bcast && !f->default_start &&
+                  (!start || (t->recording && pt->kind != e.kind));
     affinity_tell_first(t, pt);
-    emit_fired(t, f, ignored, api);
+    emit_fired(t, f, (struct recorded){ignored, api, closes});
     controller_log_fired(f, ignored);
     if (kind < 0 && !f->precond)
         mark_event(t, f);
@@ -106,6 +115,7 @@ void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr
                           .chain = CTL_NO_ALARM,
                           .event = (uint8_t)event,
                           .bcast = bcast,
+                          .precond = event == CTL_PRECOND,
                           .tid = t->tid,
                           .requested = CTL_UNKNOWN,
                           .moment = moment_now(ip)};
@@ -113,7 +123,6 @@ void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr
     fired_on_thread(t, pt, &f, true);
     sys_restore_signals(mask);
 }
-                          .precond = event == CTL_PRECOND,
 
 void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip)
 {

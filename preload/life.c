@@ -454,6 +454,7 @@ void process_finish(unsigned reason, bool wait)
     struct preload_thread *pt = t->window_state;
     /* What we do from here on is not the program's. */
     windows_close_thread(t, reason, totals_note(t, pt));
+    atomic_store(&recorder_stream.header->ended, clock_ticks());
     if (pt != NULL)
         timers_thread_end(pt);
     totals_finish();

@@ -131,9 +131,9 @@ static void describe_fired(struct described *d, const struct rt_rank *rank,
             add_text(d, "alarm_text", text);
     }
     add_uint(d, "tid", (ev->a >> 24) & 0xffffffffu);
-    static const char *const names[] = {"bcast",   "late",          "precond",
-                                        "ignored", "default_start", "api"};
-    for (unsigned i = 0; i < 6; i++)
+    static const char *const names[] = {"bcast",         "late", "precond", "ignored",
+                                        "default_start", "api",  "closes"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if ((flags >> i & 1) != 0)
             add_uint(d, names[i], 1);
     add(d, "ip", FIELD_CODE, ev->b);

@@ -77,7 +77,7 @@ static void add_window(struct sums *s, const struct report_window *w)
     double values[ESTIMATES];
     values_of(w, values);
     bool needs_count = s->method != METHOD_MULTIPLIER;
-    if (!w->has_stop || w->row.truncated || (needs_count && !(values[0] > 0))) {
+    if (!w->has_stop || w->row.truncated == RT_END_CUT || (needs_count && !(values[0] > 0))) {
         s->unfinished++;
         return;
     }

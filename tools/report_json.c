@@ -74,7 +74,7 @@ static void write_window(struct json *j, const struct report *r, const struct re
     json_text(j, "closed_by", report_window_reason(w->row.reason));
     json_bool(j, "bcast", w->row.bcast != 0);
     json_bool(j, "firing", w->row.firing != 0);
-    json_bool(j, "truncated", w->row.truncated != 0);
+    json_bool(j, "truncated", w->row.truncated == RT_END_CUT);
     json_bool(j, "main", k->info.is_main);
     json_uint(j, "pid", k->info.pid);
     json_object_end(j);

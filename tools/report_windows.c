@@ -62,8 +62,8 @@ static void print_window(FILE *out, const struct report_rank *k, const struct re
         out, "  %5" PRId32 " %6" PRId32 " %7" PRId32 " %-7s %14.6f %11s %10s  %s -> %s%s%s%s\n",
         k->info.rank, w->row.thread, w->row.ordinal, report_window_kind(w->row.kind),
         (double)w->start_ns / 1e6, length, icount, opened, closed,
-        w->row.truncated ? " (truncated)" : "", w->row.bcast && !w->row.firing ? " (bcast)" : "",
-        region);
+        w->row.truncated == RT_END_CUT ? " (truncated)" : "",
+        w->row.bcast && !w->row.firing ? " (bcast)" : "", region);
 }
 
 static struct window_group *group_of(struct window_group **groups, size_t *n,
@@ -89,7 +89,7 @@ static void add_window(struct window_group *g, const struct report_window *w)
     if (w->start_ns > g->last_ns)
         g->last_ns = w->start_ns;
     g->firing += w->row.firing != 0;
-    g->truncated += w->row.truncated != 0;
+    g->truncated += w->row.truncated == RT_END_CUT;
     g->late += w->row.start_late != 0 || w->row.stop_late != 0;
     if (!w->has_stop) {
         g->open++;

@@ -8,6 +8,9 @@
 
 #define ALARM_NONE 0xffffu
 
+/* Of struct rt_fired's flags. */
+enum { FIRED_API = 32, FIRED_CLOSES = 64 };
+
 static int32_t alarm_number(uint64_t v)
 {
     return v == ALARM_NONE ? RT_NO_ALARM : (int32_t)v;
@@ -31,6 +34,23 @@ int drain_add_loss(struct drain *d, enum rt_loss_kind kind, int32_t thread, uint
     return table_append(&d->file->tables[SCHEMA_LOSSES], &row, 1);
 }
 
+int drain_note_close(struct drain *d, const struct rt_fired *f)
+{
+    if ((f->flags & FIRED_CLOSES) == 0)
+        return 0;
+    if (d->close_count == d->close_room) {
+        size_t room = 2 * d->close_room + 16;
+        struct broadcast_close *grown = realloc(d->closes, room * sizeof *grown);
+        if (grown == NULL)
+            return -ENOMEM;
+        d->closes = grown;
+        d->close_room = room;
+    }
+    d->closes[d->close_count++] = (struct broadcast_close){
+        .clock = f->clock, .alarm = f->alarm, .api = (f->flags & FIRED_API) != 0};
+    return 0;
+}
+
 static int add_fired(struct drain *d, const struct rt_event *e, const struct event_slot *more,
                      uint64_t row)
 {
@@ -48,7 +68,8 @@ static int add_fired(struct drain *d, const struct rt_event *e, const struct eve
         .pass = more != NULL ? more->b : 0,
     };
     f.chain = chain_of(d, f.alarm);
-    return table_append(&d->file->tables[SCHEMA_FIRED], &f, 1);
+    int rc = drain_note_close(d, &f);
+    return rc != 0 ? rc : table_append(&d->file->tables[SCHEMA_FIRED], &f, 1);
 }
 
 static struct open_window *find_open(struct drain *d, int32_t thread, int32_t ordinal)
@@ -196,7 +217,7 @@ int drain_close_windows_at(struct drain *d, uint64_t clock)
     for (size_t i = 0; i < d->open_count; i++) {
         struct rt_window *w = &d->open[i].w;
         w->stop_clock = clock > w->start_clock ? clock : w->start_clock;
-        w->truncated = 1;
+        w->truncated = RT_END_CUT;
         w->reason = RT_WINDOW_KILLED;
         int rc = table_update(&d->file->tables[SCHEMA_WINDOWS], d->open[i].row, w);
         if (rc != 0)
@@ -205,12 +226,44 @@ int drain_close_windows_at(struct drain *d, uint64_t clock)
     return 0;
 }
 
-/* The process is gone: what is still open ended with it, at the last clock its thread recorded; or where the file was full. */
+/* The first broadcast stop after that one opened; NULL: there was none. */
+static const struct broadcast_close *close_of(const struct drain *d, const struct rt_window *w)
+{
+    const struct broadcast_close *first = NULL;
+    uint64_t opened = w->start_clock - w->start_late; /* the edge that it follows */
+    for (size_t i = 0; i < d->close_count; i++)
+        if (d->closes[i].clock > opened && (first == NULL || d->closes[i].clock < first->clock))
+            first = &d->closes[i];
+    return first;
+}
+
+/* The thread of this window has recorded no end: it waited, or the process was killed. `last`: its last clock in the file. */
+static void end_unrecorded(const struct drain *d, struct rt_window *w, uint64_t last)
+{
+    uint32_t state = atomic_load(&d->stream->header->state);
+    uint64_t ended = atomic_load(&d->stream->header->ended);
+    bool in_order = state == STREAM_FINISHED || state == STREAM_EXECED;
+    const struct broadcast_close *close = d->discard ? NULL : close_of(d, w);
+    uint64_t stop = last;
+    w->truncated = RT_END_UNRECORDED;
+    if (close != NULL) {
+        stop = close->clock;
+        w->stop_alarm = close->alarm;
+        w->reason = close->api ? RT_WINDOW_API : RT_WINDOW_ALARM;
+    } else if (in_order && !d->discard) {
+        stop = ended;
+        w->reason = RT_WINDOW_EXITED;
+    } else {
+        w->truncated = RT_END_CUT;
+        w->reason = d->discard ? RT_WINDOW_LIMIT : RT_WINDOW_KILLED;
+    }
+    w->stop_clock = stop > last ? stop : last;
+}
+
+/* The process is gone, and what is still open has no end among the events. */
 int drain_close_windows(struct drain *d)
 {
     int rc = 0;
-    uint32_t state = atomic_load(&d->stream->header->state);
-    bool in_order = state == STREAM_FINISHED || state == STREAM_EXECED;
     for (size_t i = 0; i < d->open_count && rc == 0; i++) {
         struct rt_window *w = &d->open[i].w;
         uint64_t last = w->start_clock;
@@ -218,9 +271,7 @@ int drain_close_windows(struct drain *d)
             if (d->threads[t].seen && (int32_t)drain_thread_row(d, t)->tid == w->thread &&
                 d->threads[t].last_clock > last)
                 last = d->threads[t].last_clock;
-        w->stop_clock = last;
-        w->truncated = 1;
-        w->reason = d->discard ? RT_WINDOW_LIMIT : in_order ? RT_WINDOW_EXITED : RT_WINDOW_KILLED;
+        end_unrecorded(d, w, last);
         rc = table_update(&d->file->tables[SCHEMA_WINDOWS], d->open[i].row, w);
     }
     d->open_count = 0;

@@ -35,6 +35,13 @@ struct open_window {
     struct rt_window w;
 };
 
+/* A fired alarm, or a named call, that closed the windows of all threads. */
+struct broadcast_close {
+    uint64_t clock;
+    int32_t alarm; /* RT_NO_ALARM: a named call */
+    bool api;
+};
+
 /* What the windows that a chain opens stand for. */
 struct drain_region {
     uint32_t name; /* string id, 0 = none */
@@ -55,6 +62,8 @@ struct drain {
     struct drain_chunk *chunks;
     struct open_window *open;
     size_t open_count, open_room;
+    struct broadcast_close *closes; /* as they came: threads interleave */
+    size_t close_count, close_room;
     int32_t *alarm_chain; /* chain of alarm i */
     size_t alarm_count;
     struct drain_region *regions; /* by chain */
@@ -116,6 +125,8 @@ RT_MUST_CHECK int drain_end(struct drain *d);
 RT_MUST_CHECK int drain_copy_tables(struct drain *d);
 
 /* For recover: a window that was open when the old file ended. */
+/* A row of /fired that a file already has: windows of waiting threads end where it closed all. */
+RT_MUST_CHECK int drain_note_close(struct drain *d, const struct rt_fired *f);
 RT_MUST_CHECK int drain_resume_window(struct drain *d, const struct rt_window *w, uint64_t row);
 
 /* windows.c: what an event means beside its row. `more`: the continuation slots that were there. */

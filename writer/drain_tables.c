@@ -92,6 +92,7 @@ void drain_free(struct drain *d)
     free(d->threads);
     free(d->chunks);
     free(d->open);
+    free(d->closes);
     free(d->alarm_chain);
     free(d->regions);
     free(d->string_done);

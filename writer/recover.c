@@ -111,6 +111,8 @@ static int copy_tables(struct patient *p)
     int rc = copy_strings(p);
     if (rc == 0 && p->rows.fired > 0)
         rc = table_append(&to[SCHEMA_FIRED], t->fired, p->rows.fired);
+    for (uint64_t i = 0; i < p->rows.fired && rc == 0; i++)
+        rc = drain_note_close(&p->drain, &t->fired[i]);
     if (rc == 0)
         rc = copy_windows(p, t);
     if (rc == 0 && t->comm_count > 0)

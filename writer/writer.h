@@ -41,7 +41,8 @@ struct rt_fired {
     int32_t alarm;  /* index into /alarms, RT_NO_ALARM */
     int32_t chain;  /* -1 */
     uint32_t event; /* enum of controller/, as the recorder got it */
-    uint32_t flags; /* 1 bcast, 2 late, 4 precond, 8 ignored, 16 default start, 32 api */
+    uint32_t
+        flags; /* 1 bcast, 2 late, 4 precond, 8 ignored, 16 default start, 32 api, 64 closes all */
     int32_t window; /* in force when it fired */
     uint64_t ip;
     int64_t requested, actual; /* absolute icounts of the thread, RT_NULL */
@@ -56,10 +57,20 @@ enum rt_window_reason {
     RT_WINDOW_EXEC = 4,
     RT_WINDOW_API = 5,
     RT_WINDOW_EXITED =
-        252, /* of a thread that was there when its process ended in order (or went on as another program): `truncated` is set */
-    RT_WINDOW_LIMIT = 253,  /* the file had reached its size limit: `truncated` is set */
-    RT_WINDOW_KILLED = 254, /* the process ended with the window open: `truncated` is set */
+        252, /* of a thread that was there when its process ended in order (or went on as another program) */
+    RT_WINDOW_LIMIT = 253,  /* the file had reached its size limit: RT_END_CUT */
+    RT_WINDOW_KILLED = 254, /* the process was killed with the window open: RT_END_CUT */
     RT_WINDOW_OPEN = 255,   /* still open */
+};
+
+/* `truncated` of a window: all but the first have no close_row. */
+enum rt_window_end {
+    RT_END_RECORDED = 0,
+    RT_END_CUT = 1, /* stop_clock is the last clock of the thread that is in the file */
+    /* The thread waited, and never came back to record it. The window ended with a broadcast stop (which stop_alarm and
+     * reason name), or with the process: stop_clock is that moment. Earlier versions wrote RT_END_CUT with
+     * RT_WINDOW_EXITED. */
+    RT_END_UNRECORDED = 2,
 };
 
 /* /windows: one thread's part of one window. Appended when it opens, overwritten in place when it closes. */
@@ -74,8 +85,7 @@ struct rt_window {
     uint16_t kind;                   /* 0 region of interest, 1 warm-up, 2 prolog, 3 epilog */
     uint8_t bcast, firing;           /* firing: this thread's alarm opened it */
     uint8_t reason;                  /* enum rt_window_reason */
-    uint8_t
-        truncated; /* ended with the process, without an event: stop_clock is the last clock seen */
+    uint8_t truncated;               /* enum rt_window_end */
     uint16_t pad;
     uint32_t region; /* string id of its region's id in a regions file, 0 = none */
     uint32_t pad2;

@@ -19,7 +19,7 @@ KINDS = ["region", "warm-up", "prolog", "epilog"]
 REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "exec", 5: "API", 252: "exited with the process", 253: "size limit", 254: "killed"}
 CONTROL_EVENTS = ["start", "stop", "precond", "threadid", "warmup-start", "warmup-stop", "prolog-start", "prolog-stop",
                   "epilog-start", "epilog-stop", "stats-emit", "stats-reset", "stats-emit-reset"]
-FIRED_FLAGS = ["bcast", "late", "precond", "ignored", "default_start", "api"]
+FIRED_FLAGS = ["bcast", "late", "precond", "ignored", "default_start", "api", "closes"]
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 count = 0
@@ -187,7 +187,7 @@ def check_windows(ranks, report, origin):
         chain = chain and w["chain_text"] == (k.chains[int(row["chain"])] if int(row["chain"]) >= 0 else None)
         words = (w["kind"], w["opened_by"], w["closed_by"]) == (
             KINDS[int(row["kind"])], opener(k, row), REASONS.get(int(row["reason"])))
-        marks = all(w[n] == bool(row[n]) for n in ("bcast", "firing", "truncated"))
+        marks = all(w[n] == bool(row[n]) for n in ("bcast", "firing")) and w["truncated"] == (int(row["truncated"]) == 1)
         if not (icounts and alarms and times and chain and words and marks):
             wrong.append((key, icounts, alarms, times, chain, words, marks))
     ok(not wrong, "windows: icounts, alarms, chains, times, kinds, reasons and marks", str(wrong[:3]))

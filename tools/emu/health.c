@@ -68,7 +68,7 @@ static void look_at(struct causes *c)
             add(c, "%s: %" PRIu64 " (thread %" PRId32 ")", loss_text(t->losses[i].kind),
                 t->losses[i].count, t->losses[i].thread);
     for (size_t i = 0; i < t->window_count; i++)
-        if ((t->windows[i].truncated && t->windows[i].reason != RT_WINDOW_EXITED) ||
+        if ((t->windows[i].truncated == RT_END_CUT && t->windows[i].reason != RT_WINDOW_EXITED) ||
             t->windows[i].reason == RT_WINDOW_OPEN)
             add(c,
                 "window %" PRId32 " of thread %" PRId32

@@ -15,7 +15,7 @@ REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "e
 LOSSES = {1: "dropped", 2: "incomplete", 3: "unthreaded", 4: "strings", 5: "chunks", 6: "stream_gone", 7: "storage"}
 CONTROL_EVENTS = ["start", "stop", "precond", "threadid", "warmup-start", "warmup-stop", "prolog-start", "prolog-stop",
                   "epilog-start", "epilog-stop", "stats-emit", "stats-reset", "stats-emit-reset"]  # fmt: skip
-FIRED_FLAGS = {"bcast": 1, "late": 2, "precond": 4, "ignored": 8, "default_start": 16, "api": 32}
+FIRED_FLAGS = {"bcast": 1, "late": 2, "precond": 4, "ignored": 8, "default_start": 16, "api": 32, "closes": 64}
 
 
 def nullable(values, missing, dtype="Int64"):
@@ -160,7 +160,7 @@ def windows(file):
         "closed_by": [REASONS.get(int(r), f"reason {r}") for r in rows["reason"]],
         "bcast": rows["bcast"] != 0,
         "firing": rows["firing"] != 0,
-        "truncated": rows["truncated"] != 0,
+        "truncated": rows["truncated"] == 1,  # 2: it ended in order, its thread waited
         "start_late_ns": file.clock.span_ns(rows["start_late"]),
         "stop_late_ns": file.clock.span_ns(rows["stop_late"]),
     }
