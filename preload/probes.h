@@ -42,7 +42,7 @@ void probe_exits_jumped(uintptr_t from, uintptr_t to);
 
 /* REGTRACE_FUNCTIONS names functions. */
 bool probe_functions_wanted(void);
-/* A thread's window has opened (nothing else is recorded in it yet), or closes. */
+/* A thread's window is about to open, or has closed: functions get their probes, or lose them after the last window. */
 void probe_window_opened(void);
 void probe_window_closed(void);
 /* Functions that are active, as the window opens or closes. */

@@ -87,11 +87,24 @@ static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt,
         (void)recorder_emit(t, EV_REGION_END | cut, pt->regions[i], 0);
 }
 
+/* Writing probes takes milliseconds where there are thousands. That is our time, outside the window. */
+static void probes_change(struct recorder_thread *t, bool in)
+{
+    uint64_t began = clock_ticks();
+    if (in)
+        probe_window_opened();
+    else
+        probe_window_closed();
+    if (t->row != NULL)
+        t->row->own_ticks += clock_ticks() - began;
+}
+
 static void open_window(struct recorder_thread *t, struct preload_thread *pt, int32_t ordinal,
                         bool bcast, bool firing, const struct window_edge *e)
 {
     sampling_ready(t, pt);
     counters_ready(pt);
+    probes_change(t, true);
     uint64_t now = clock_ticks();
     /* A thread that began in a window which was open by then is late from its own begin. One that we have not seen begin
      * was there before anything was recorded: its row's `started` is when it was first seen. */
@@ -112,7 +125,6 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     images_record(t);
     pt->function_unseen = pt->function_depth > THREAD_FUNCTION_DEPTH ? pt->function_depth : 0;
     emit_cut(t, pt, true);
-    probe_window_opened();
     sampling_opened(t, pt);
     counters_opened(t, pt);
     memory_opened(t);
@@ -134,7 +146,7 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);
     recorder_set_window(t, STREAM_NO_WINDOW, 0);
     atomic_fetch_sub_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
-    probe_window_closed();
+    probes_change(t, false);
     sampling_gap(t, pt);
 }
 

@@ -304,10 +304,10 @@ static void print_overhead(FILE *out, const struct report *r)
                     "whole threads\n",
                     out);
     else
-        (void)fprintf(
-            out,
-            "  slow path   %11s  measured (windows, chunks, strings, start and end of threads)\n",
-            report_time_text(b, own_ns));
+        (void)fprintf(out,
+                      "  slow path   %11s  measured (probes at the edges of windows, chunks, "
+                      "strings, start and end of threads)\n",
+                      report_time_text(b, own_ns));
     (void)fprintf(out, "  waiting     %11s  measured, %" PRIu64 " waits for the writer\n",
                   report_time_text(c, wait_ns), waits);
     if (interrupted > 0)
