@@ -4,11 +4,16 @@
 
 #include "base/sys.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool is_ours(const struct stat *st)
@@ -51,6 +56,54 @@ uint64_t cache_hash(uint64_t hash, const void *bytes, size_t n)
     for (size_t i = 0; i < n; i++)
         hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(1099511628211);
     return hash;
+}
+
+bool cache_path_for(const struct cache *c, const char *id, uint64_t image_bytes, unsigned version,
+                    const void *key, size_t n, const char *kind, char path[PATH_MAX])
+{
+    uint64_t hash = cache_hash(CACHE_HASH ^ version, key, n);
+    if (c->folder[0] == '\0' || id[0] == '\0')
+        return false;
+    /* Names may have been stripped: that keeps the build id. */
+    hash = cache_hash(hash, &image_bytes, sizeof image_bytes);
+    int length = snprintf(path, PATH_MAX, "%s/%s-%016" PRIx64 ".%s", c->folder, id, hash, kind);
+    return length > 0 && length < PATH_MAX;
+}
+
+void cache_id_of(const struct stat *st, char id[CACHE_ID_ROOM])
+{
+    uint64_t words[] = {st->st_dev,
+                        st->st_ino,
+                        (uint64_t)st->st_mtim.tv_sec,
+                        (uint64_t)st->st_mtim.tv_nsec,
+                        (uint64_t)st->st_ctim.tv_sec,
+                        (uint64_t)st->st_ctim.tv_nsec};
+    (void)snprintf(id, CACHE_ID_ROOM, "file-%016" PRIx64,
+                   cache_hash(CACHE_HASH, words, sizeof words));
+}
+
+/* One byte of a file for each path: record locks are the process's own, and go with it. */
+int cache_claim(const struct cache *c, const char *path)
+{
+    enum { FIRST_NS = 1000000, MOST_NS = 16000000 };
+    int64_t left = INT64_C(10000000000);
+    char name[PATH_MAX];
+    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    l.l_start = (off_t)(cache_hash(CACHE_HASH, path, strlen(path)) >> 2);
+    int n = snprintf(name, sizeof name, "%s/claims", c->folder);
+    int fd = c->folder[0] != '\0' && n > 0 && n < PATH_MAX
+                 ? open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
+                 : -1;
+    for (int64_t ns = FIRST_NS; fd >= 0 && fcntl(fd, F_SETLK, &l) != 0; left -= ns) {
+        if ((errno != EAGAIN && errno != EACCES) || left <= 0) {
+            (void)close(fd);
+            return -1;
+        }
+        struct timespec t = {.tv_nsec = ns};
+        (void)sys_call6(SYS_nanosleep, (long)&t, 0, 0, 0, 0, 0);
+        ns = 2 * ns < MOST_NS ? 2 * ns : MOST_NS;
+    }
+    return fd;
 }
 
 const void *cache_map(const char *path, size_t *bytes)

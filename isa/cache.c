@@ -6,16 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void build_id_text(const struct image *m, char text[65])
+static void id_text(const struct image *m, char text[65])
 {
-    text[0] = '\0';
+    (void)snprintf(text, 65, "%s", m->file_id);
     for (unsigned i = 0; i < m->build_id_bytes; i++)
         (void)snprintf(text + (size_t)2 * i, 3, "%02x", m->build_id[i]);
 }
@@ -24,14 +23,10 @@ bool cache_path_of(const struct cache *c, const struct image *m, const char *key
                    const char *kind, char path[PATH_MAX])
 {
     char id[65];
-    uint64_t hash = cache_hash(CACHE_HASH ^ ISA_PLAN_VERSION, key, bytes);
-    if (c->folder[0] == '\0' || m->build_id_bytes == 0)
-        return false;
-    /* Names may have been stripped: that keeps the build id. */
-    hash = cache_hash(hash, &m->bytes, sizeof m->bytes);
-    build_id_text(m, id);
-    int n = snprintf(path, PATH_MAX, "%s/%s-%016" PRIx64 ".%s", c->folder, id, hash, kind);
-    return n > 0 && n < PATH_MAX;
+    if (c->folder[0] == '\0')
+        return false; /* of an instruction there is no image either */
+    id_text(m, id);
+    return cache_path_for(c, id, m->bytes, ISA_PLAN_VERSION, key, bytes, kind, path);
 }
 
 bool cache_path(const struct cache *c, const struct image *m, const char *request,
@@ -54,9 +49,9 @@ bool cache_has(const char *path, const struct image *m, const char *request)
 void cache_lock(struct cache *c, const struct image *m)
 {
     char id[65], path[PATH_MAX];
-    if (c->folder[0] == '\0' || m->build_id_bytes == 0)
+    if (c->folder[0] == '\0')
         return;
-    build_id_text(m, id);
+    id_text(m, id);
     (void)snprintf(path, sizeof path, "%s/%s.lock", c->folder, id);
     c->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     /* Where file systems know no locks, each makes its own. */

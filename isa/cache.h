@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plans kept in a folder, by build id and request; and clones (isa/skel/kept.h). */
+ * Plans kept in a folder, by the build id, or else the file, and the request; and clones
+ * (isa/skel/kept.h). */
 #ifndef REGTRACE_ISA_CACHE_H
 #define REGTRACE_ISA_CACHE_H
 
@@ -8,7 +9,7 @@
 
 #include <limits.h>
 
-/* Where the plan of that image and request is kept. False: nowhere (no cache, or the image has no build id). */
+/* Where the plan of that image and request is kept. False: there is no cache. */
 bool cache_path(const struct cache *c, const struct image *m, const char *request,
                 char path[PATH_MAX]);
 /* ... and what of another kind is kept, by all that it depends on: `kind` is how the file's name ends. */

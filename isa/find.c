@@ -85,8 +85,10 @@ bool request_is_elsewhere(const struct request *q, const struct image *m)
 {
     bool exits = q->kind == REQUEST_EXITS;
     bool named = q->kind == REQUEST_ENTER || q->kind == REQUEST_RETS || q->kind == REQUEST_SYMBOL;
-    if (!exits && (!named || strcmp(q->name, "main") == 0))
+    if (!exits && !named)
         return false;
+    if (strcmp(q->name, "main") == 0 && m->entry != 0 && !exits)
+        return false; /* what a program starts is found without its name */
     for (size_t i = 0; i < m->symbol_count; i++)
         if (image_name_match(&m->symbols[i], q->name) != NAME_NO)
             return false;

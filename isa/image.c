@@ -58,6 +58,7 @@ static int map_file(struct image *m, struct rt_error *e)
     }
     m->file = bytes;
     m->bytes = (size_t)st.st_size;
+    cache_id_of(&st, m->file_id);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #ifndef REGTRACE_ISA_IMAGE_H
 #define REGTRACE_ISA_IMAGE_H
 
+#include "base/cache.h"
 #include "base/error.h"
 
 #include <elf.h>
@@ -67,7 +68,8 @@ struct image {
         base; /* lowest address of a segment, rounded down to a page: what "image+offset" adds to */
     uint64_t entry;
     uint8_t build_id[32];
-    unsigned build_id_bytes; /* 0: none */
+    unsigned build_id_bytes;     /* 0: none */
+    char file_id[CACHE_ID_ROOM]; /* tells files without a build id apart */
     struct image_segment *segments;
     size_t segment_count;
     uint64_t relro,

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define ISA_PLAN_MAGIC "rtsites"
-#define ISA_PLAN_VERSION 2
+#define ISA_PLAN_VERSION 3
 
 struct isa_table {
     uint64_t offset, count; /* in the file; of entries */
@@ -76,6 +76,55 @@ struct isa_fixup {
 struct isa_step {
     uint8_t from, to;
 };
+
+static inline bool isa_table_lies_in(const struct isa_table *t, size_t size, size_t n)
+{
+    return t->offset <= n && (t->offset & 7) == 0 && t->count <= (n - t->offset) / size;
+}
+
+static inline bool isa_copy_lies_in(const struct isa_plan *h, const struct isa_copy *c)
+{
+    return (uint64_t)c->code + c->bytes <= h->code.count &&
+           (uint64_t)c->fixups + c->fixup_count <= h->fixups.count &&
+           (uint64_t)c->steps + c->step_count <= h->steps.count;
+}
+
+/* These bytes, aligned to 8, as a plan; NULL where they are no whole plan of this version for that
+ * request (NULL: for any, or none). What a file holds is not trusted: nothing in a plan leads out
+ * of it. */
+static inline const struct isa_plan *isa_plan_read(const void *bytes, size_t n, const char *request)
+{
+    const struct isa_plan *h = (const struct isa_plan *)bytes;
+    if (n < sizeof *h || memcmp(h->magic, ISA_PLAN_MAGIC, sizeof h->magic) != 0 ||
+        h->version != ISA_PLAN_VERSION || h->header_bytes != sizeof *h || h->bytes != n ||
+        !isa_table_lies_in(&h->sites, sizeof(struct isa_site), n) ||
+        !isa_table_lies_in(&h->fixups, sizeof(struct isa_fixup), n) ||
+        !isa_table_lies_in(&h->steps, sizeof(struct isa_step), n) ||
+        !isa_table_lies_in(&h->code, 1, n) || !isa_table_lies_in(&h->text, 1, n) ||
+        (request != NULL && h->text.count == 0))
+        return NULL;
+    const char *text = (const char *)bytes + h->text.offset;
+    if ((h->text.count != 0 && text[h->text.count - 1] != '\0') ||
+        (request != NULL && strcmp(text, request) != 0))
+        return NULL;
+    const struct isa_site *s = (const struct isa_site *)((const char *)bytes + h->sites.offset);
+    for (uint64_t i = 0; i < h->sites.count; i++)
+        if (!isa_copy_lies_in(h, &s[i].one) || !isa_copy_lies_in(h, &s[i].jump) ||
+            (s[i].reason != 0 && s[i].reason >= h->text.count) ||
+            (uint64_t)s[i].bytes + s[i].one.displaced > h->code.count ||
+            (uint64_t)s[i].bytes + s[i].jump.displaced > h->code.count)
+            return NULL;
+    return h;
+}
+
+/* The remark behind `last` (NULL: the first one) of what is to be said about the request; NULL: no
+ * more. */
+static inline const char *isa_plan_remark(const struct isa_plan *h, const char *last)
+{
+    const char *text = (const char *)h + h->text.offset;
+    const char *next = (last != NULL ? last : text) + strlen(last != NULL ? last : text) + 1;
+    return next < text + h->text.count ? next : NULL;
+}
 
 /* Write the distance for a copy that will run at `address`. False: out of reach. */
 static inline bool isa_fixup_apply(const struct isa_fixup *f, uint8_t *code, uint64_t address,

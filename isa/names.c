@@ -2,6 +2,7 @@
  * What a function may be called by whoever asks for it. */
 #include "isa/image.h"
 
+#include "base/name.h"
 #include "base/nearest.h"
 
 #include <ctype.h>
@@ -139,14 +140,13 @@ static bool version_matches(const struct image_symbol *s, const char *wanted, co
 /* The last word of a wanted name stands in the mangled one as it is, unless it is an operator. */
 static bool may_match(const char *mangled, const char *wanted)
 {
-    size_t end = strcspn(wanted, "(<"), begin = end;
+    const char *last;
     char word[128];
-    while (begin > 0 && (isalnum((unsigned char)wanted[begin - 1]) || wanted[begin - 1] == '_'))
-        begin--;
-    if (strstr(wanted, "operator") != NULL || begin == end || end - begin >= sizeof word)
+    size_t n = name_last_word(wanted, &last);
+    if (n == 0 || n >= sizeof word)
         return true;
-    memcpy(word, wanted + begin, end - begin);
-    word[end - begin] = '\0';
+    memcpy(word, last, n);
+    word[n] = '\0';
     return strstr(mangled, word) != NULL;
 }
 

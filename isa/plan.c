@@ -99,42 +99,9 @@ uint8_t *plan_bytes(const struct plan *p, size_t *n)
     return out;
 }
 
-static bool lies_in(const struct isa_table *t, size_t size, size_t n)
-{
-    return t->offset <= n && (t->offset & 7) == 0 && t->count <= (n - t->offset) / size;
-}
-
-static bool copy_lies_in(const struct isa_plan *h, const struct isa_copy *c)
-{
-    return (uint64_t)c->code + c->bytes <= h->code.count &&
-           (uint64_t)c->fixups + c->fixup_count <= h->fixups.count &&
-           (uint64_t)c->steps + c->step_count <= h->steps.count;
-}
-
 bool plan_is_whole(const uint8_t *bytes, size_t n, const struct image *m, const char *request)
 {
-    struct isa_plan h;
-    if (n < sizeof h)
-        return false;
-    memcpy(&h, bytes, sizeof h);
-    if (memcmp(h.magic, ISA_PLAN_MAGIC, sizeof h.magic) != 0 || h.version != ISA_PLAN_VERSION ||
-        h.header_bytes != sizeof h || h.bytes != n || h.build_id_bytes != m->build_id_bytes ||
-        memcmp(h.build_id, m->build_id, sizeof h.build_id) != 0 || h.base != m->base ||
-        !lies_in(&h.sites, sizeof(struct isa_site), n) ||
-        !lies_in(&h.fixups, sizeof(struct isa_fixup), n) ||
-        !lies_in(&h.steps, sizeof(struct isa_step), n) || !lies_in(&h.code, 1, n) ||
-        !lies_in(&h.text, 1, n) || h.text.count == 0)
-        return false;
-    const char *text = (const char *)bytes + h.text.offset;
-    if (text[h.text.count - 1] != '\0' || strcmp(text, request) != 0)
-        return false;
-    for (uint64_t i = 0; i < h.sites.count; i++) {
-        struct isa_site s;
-        memcpy(&s, bytes + h.sites.offset + i * sizeof s, sizeof s);
-        if (!copy_lies_in(&h, &s.one) || !copy_lies_in(&h, &s.jump) || s.reason >= h.text.count ||
-            (uint64_t)s.bytes + s.one.displaced > h.code.count ||
-            (uint64_t)s.bytes + s.jump.displaced > h.code.count)
-            return false;
-    }
-    return true;
+    const struct isa_plan *h = isa_plan_read(bytes, n, request);
+    return h != NULL && h->build_id_bytes == m->build_id_bytes && h->base == m->base &&
+           memcmp(h->build_id, m->build_id, sizeof h->build_id) == 0;
 }

@@ -108,7 +108,7 @@ void functions_resolve(void)
              ctl_config_uses(process.config, CTL_EXIT_FUNC);
     events_wanted = process.options.number[OPT_functions] == OPTION_FUNCTIONS_COMPILED;
     if (wanted)
-        symbols_each_function(found_function, NULL);
+        symbols_each_instrumented(found_function, NULL);
 }
 
 static struct named_function *look_up(uintptr_t address)

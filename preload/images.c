@@ -77,6 +77,84 @@ void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT])
     }
 }
 
+/* What the dynamic table says, as addresses in this process; 0 or NULL: not there. */
+struct dynamic {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *hash, *gnu_hash;
+    const ElfW(Rela) * tables[2]; /* of relocations */
+    size_t bytes[2];
+};
+
+static struct dynamic read_dynamic(const ElfW(Dyn) * d, uintptr_t bias)
+{
+    struct dynamic out = {0};
+    for (; d->d_tag != DT_NULL; d++) {
+        /* The dynamic linker has added the bias to most of them. */
+        uintptr_t at = d->d_un.d_ptr + (d->d_un.d_ptr < bias ? bias : 0);
+        switch (d->d_tag) {
+        case DT_SYMTAB: out.symbols = (const ElfW(Sym) *)at; break;    /* NOLINT */
+        case DT_STRTAB: out.strings = (const char *)at; break;         /* NOLINT */
+        case DT_HASH: out.hash = (const uint32_t *)at; break;          /* NOLINT */
+        case DT_GNU_HASH: out.gnu_hash = (const uint32_t *)at; break;  /* NOLINT */
+        case DT_JMPREL: out.tables[0] = (const ElfW(Rela) *)at; break; /* NOLINT */
+        case DT_RELA: out.tables[1] = (const ElfW(Rela) *)at; break;   /* NOLINT */
+        case DT_PLTRELSZ: out.bytes[0] = d->d_un.d_val; break;
+        case DT_RELASZ: out.bytes[1] = d->d_un.d_val; break;
+        default: break;
+        }
+    }
+    return out;
+}
+
+/* Symbols up to this index include all that the image takes from others: they stand before its own,
+ * which DT_GNU_HASH counts from. * An image without its own has an empty hash that counts from 1:
+ * its relocations name the symbols that it takes. */
+static size_t imported_end(const struct dynamic *d)
+{
+    size_t end = 0;
+    if (d->hash != NULL)
+        return d->hash[1];
+    if (d->gnu_hash == NULL)
+        return 0;
+    const uint32_t *buckets = d->gnu_hash + 4 + (size_t)2 * d->gnu_hash[2];
+    for (uint32_t i = 0; i < d->gnu_hash[0]; i++)
+        if (buckets[i] != 0)
+            return d->gnu_hash[1];
+    for (unsigned k = 0; k < 2; k++)
+        for (size_t i = 0; d->tables[k] != NULL && i < d->bytes[k] / sizeof(ElfW(Rela)); i++) {
+            size_t index = ELF64_R_SYM(d->tables[k][i].r_info);
+            end = index >= end ? index + 1 : end;
+        }
+    return end;
+}
+
+static bool imports(const struct dynamic *d, const char *name)
+{
+    if (d->symbols == NULL || d->strings == NULL)
+        return false;
+    for (size_t i = 1, end = imported_end(d); i < end; i++)
+        if (d->symbols[i].st_shndx == SHN_UNDEF &&
+            strcmp(d->strings + d->symbols[i].st_name, name) == 0)
+            return true;
+    return false;
+}
+
+bool image_is_instrumented(const struct dl_phdr_info *info)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_DYNAMIC)
+            continue;
+        struct dynamic d =
+            read_dynamic((const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr), /* NOLINT */
+                         info->dlpi_addr);
+        if (imports(&d, "__cyg_profile_func_enter"))
+            return true;
+    }
+    return false;
+}
+
 static void record_one(struct recorder_thread *t, const char *path, uintptr_t base,
                        const char *build_id)
 {

@@ -18,28 +18,12 @@
 #define ANSWER_ROOM ((size_t)256 << 20)
 #define ANSWER_ROOM_LEAST ((size_t)1 << 20)
 
-/* Tables lie inside; what is in them is regtrace-sites' own, which has looked at what it keeps. */
-static bool table_fits(const struct isa_plan *p, const struct isa_table *t, size_t size)
-{
-    return t->offset <= p->bytes && t->count <= (p->bytes - t->offset) / size;
-}
-
-static bool is_plan(const struct isa_plan *p, size_t bytes)
-{
-    return bytes >= sizeof *p && memcmp(p->magic, ISA_PLAN_MAGIC, sizeof ISA_PLAN_MAGIC) == 0 &&
-           p->version == ISA_PLAN_VERSION && p->bytes == bytes &&
-           table_fits(p, &p->sites, sizeof(struct isa_site)) && table_fits(p, &p->code, 1) &&
-           table_fits(p, &p->fixups, sizeof(struct isa_fixup)) &&
-           table_fits(p, &p->steps, sizeof(struct isa_step)) && table_fits(p, &p->text, 1);
-}
-
 static void take_plan(struct probe_answer *a, const void *bytes, size_t n)
 {
-    if (is_plan(bytes, n)) {
-        a->plan = bytes;
-        a->bytes = n;
+    a->plan = isa_plan_read(bytes, n, NULL);
+    a->bytes = n;
+    if (a->plan != NULL)
         return;
-    }
     (void)munmap((void *)(uintptr_t)bytes, n);
     (void)snprintf(a->reason, sizeof a->reason, "regtrace-sites is of another version");
 }
@@ -80,7 +64,7 @@ static const char *field(const char *line, const char *end, unsigned n)
 }
 
 /* One line; what follows it belongs to it where a plan comes inline. Behind it all. */
-static char *take_line(char *line, char *end, struct probe_answer *answers, unsigned count,
+static char *take_line(char *line, char *end, struct probe_answer *const *answers, unsigned count,
                        unsigned *next)
 {
     char *stop = memchr(line, '\n', (size_t)(end - line));
@@ -93,7 +77,7 @@ static char *take_line(char *line, char *end, struct probe_answer *answers, unsi
     if (first ? *next == count : *next == 0)
         return stop + 1;
     *next += first;
-    struct probe_answer *a = &answers[*next - 1];
+    struct probe_answer *a = answers[*next - 1];
     if (plan && field(line, stop, 5)[0] == '=') {
         size_t n = strtoull(field(line, stop, 5) + 1, NULL, 10);
         if (n >= (size_t)(end - stop))
@@ -118,7 +102,7 @@ bool probe_can_ask(char path[PATH_MAX])
 #endif
 }
 
-static int ask(bool kept, const struct probe_question *questions, unsigned count, char *out,
+static int ask(bool kept, const struct probe_question *const *questions, unsigned count, char *out,
                size_t room, size_t *length, struct rt_error *e)
 {
     static const char *arguments[3 * QUESTIONS_MAX + 3];
@@ -135,12 +119,12 @@ static int ask(bool kept, const struct probe_question *questions, unsigned count
     if (!kept)
         arguments[n++] = "--no-cache";
     for (unsigned i = 0; i < count; i++) {
-        if (i == 0 || questions[i].image != questions[i - 1].image) {
+        if (i == 0 || questions[i]->image != questions[i - 1]->image) {
             if (i != 0)
                 arguments[n++] = "--";
-            arguments[n++] = questions[i].image->path;
+            arguments[n++] = questions[i]->image->path;
         }
-        arguments[n++] = questions[i].request;
+        arguments[n++] = questions[i]->request;
     }
     arguments[n] = NULL;
     return ask_program(path, arguments, environ, out, room, length, e);
@@ -176,18 +160,15 @@ int probe_ask_instruction(uintptr_t at, const uint8_t *bytes, unsigned n,
     int rc =
         ask_program_with(sites_path, arguments, sites_environment, out, sizeof out, &length, e);
     for (char *line = out, *end = out + length; rc == 0 && line < end;)
-        line = take_line(line, end, answer, 1, &next);
+        line = take_line(line, end, &answer, 1, &next);
     return rc == 0 && (answer->plan == NULL || answer->plan->sites.count != 1) ? -EINVAL : rc;
 }
 
-int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
-              struct probe_answer *answers, struct rt_error *e)
+/* Those that have no answer yet, at once. */
+static int ask_rest(bool kept, const struct probe_question *const *questions,
+                    struct probe_answer *const *answers, unsigned count, struct rt_error *e)
 {
     size_t length = 0;
-    if (count > QUESTIONS_MAX) {
-        rt_error_set(e, "too much is asked of regtrace-sites at once");
-        return -E2BIG;
-    }
     size_t room = 2 * ANSWER_ROOM;
     char *out = MAP_FAILED;
     while (out == MAP_FAILED && (room /= 2) >= ANSWER_ROOM_LEAST)
@@ -197,7 +178,6 @@ int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
         rt_error_set(e, "no memory for the answers of regtrace-sites");
         return -ENOMEM;
     }
-    memset(answers, 0, count * sizeof *answers);
     int rc = ask(kept, questions, count, out, room, &length, e);
     unsigned next = 0;
     for (char *line = out, *end = out + length; rc == 0 && line < end;)
@@ -207,6 +187,44 @@ int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
         rt_error_set(e, "regtrace-sites has not answered all of what it was asked");
         rc = -EPROTO;
     }
+    return rc;
+}
+
+/* Drops the questions whose answers the cache has; returns the number of the rest. */
+static unsigned find_kept(const struct probe_question **questions, struct probe_answer **answers,
+                          unsigned count)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (!probe_kept_find(questions[i], answers[i])) {
+            questions[n] = questions[i];
+            answers[n++] = answers[i];
+        }
+    return n;
+}
+
+int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
+              struct probe_answer *answers, struct rt_error *e)
+{
+    static const struct probe_question *rest[QUESTIONS_MAX];
+    static struct probe_answer *to[QUESTIONS_MAX];
+    if (count > QUESTIONS_MAX) {
+        rt_error_set(e, "too much is asked of regtrace-sites at once");
+        return -E2BIG;
+    }
+    memset(answers, 0, count * sizeof *answers);
+    for (unsigned i = 0; i < count; i++) {
+        rest[i] = &questions[i];
+        to[i] = &answers[i];
+    }
+    unsigned n = kept ? find_kept(rest, to, count) : count;
+    if (n != 0 && kept) {
+        probe_kept_claim(
+            &questions[0]); /* the same for all that ask this, however far another is */
+        n = find_kept(rest, to, n);
+    }
+    int rc = n != 0 ? ask_rest(kept, rest, to, n, e) : 0;
+    probe_kept_release();
     return rc;
 }
 

@@ -2,13 +2,16 @@
  * The images of this process, as probes see them. */
 #include "preload/probe_sites.h"
 
+#include "base/cache.h"
 #include "base/identity.h"
+#include "preload/images.h"
 
 #include <errno.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define KNOWN_MAX 4096u
 
@@ -33,41 +36,6 @@ static struct known *find_known(uintptr_t bias, uintptr_t from)
         if (known[i].bias == bias && known[i].from == from)
             return &known[i];
     return NULL;
-}
-
-/* Symbols that are taken from elsewhere stand before those that can be found here, which DT_GNU_HASH counts from. */
-static bool imports(const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic, const char *name)
-{
-    const ElfW(Sym) *symbols = NULL;
-    const char *strings = NULL;
-    const uint32_t *hash = NULL;
-    uintptr_t bias = info->dlpi_addr;
-    for (; dynamic->d_tag != DT_NULL; dynamic++) {
-        uintptr_t at = dynamic->d_un.d_ptr + (dynamic->d_un.d_ptr < bias ? bias : 0);
-        if (dynamic->d_tag == DT_SYMTAB)
-            symbols = (const ElfW(Sym) *)at; /* NOLINT: the dynamic linker's word */
-        else if (dynamic->d_tag == DT_STRTAB)
-            strings = (const char *)at; /* NOLINT */
-        else if (dynamic->d_tag == DT_GNU_HASH)
-            hash = (const uint32_t *)at; /* NOLINT */
-    }
-    for (uint32_t i = 1; symbols != NULL && strings != NULL && hash != NULL && i < hash[1]; i++)
-        if (symbols[i].st_shndx == SHN_UNDEF && strcmp(strings + symbols[i].st_name, name) == 0)
-            return true;
-    return false;
-}
-
-/* Its functions say themselves when they are entered: compiled with -finstrument-functions. */
-static bool is_instrumented(const struct dl_phdr_info *info)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type == PT_DYNAMIC &&
-            imports(info, (const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr), /* NOLINT */
-                    "__cyg_profile_func_enter"))
-            return true;
-    }
-    return false;
 }
 
 /* It runs with all signals blocked at times, and an int3 would kill then: the C library and the dynamic linker, and what comes
@@ -99,6 +67,18 @@ static void extent(const struct dl_phdr_info *info, uintptr_t *from, uintptr_t *
     }
 }
 
+/* As the cache of plans knows it. */
+static void identify(struct probe_image *m, const struct dl_phdr_info *info)
+{
+    struct stat st;
+    if (stat(m->path, &st) != 0)
+        return;
+    m->bytes = (uint64_t)st.st_size;
+    image_build_id(info, m->id);
+    if (m->id[0] == '\0')
+        cache_id_of(&st, m->id);
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
@@ -122,8 +102,9 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
                               .to = to,
                               .is_program = program,
                               .no_int3 = runs_masked(path),
-                              .instrumented = is_instrumented(info)};
+                              .instrumented = image_is_instrumented(info)};
     (void)snprintf(m->path, sizeof m->path, "%s", path);
+    identify(m, info);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/sys.h"
 #include "isa/isa.h"
+#include "preload/images.h"
 #include "preload/internal.h"
 
 /* One place. Those of one address stand together, by alarm. */
@@ -94,6 +95,8 @@ struct probe_image {
     bool no_int3; /* runs with SIGTRAP blocked at times: the C library, the dynamic linker */
     bool
         instrumented; /* -finstrument-functions: enters of its functions are known without probes */
+    char id[IMAGE_ID_TEXT]; /* its build id, else by cache_id_of(); "": its file is not there */
+    uint64_t bytes;         /* of its file */
     char path[PATH_MAX];
 };
 
@@ -102,6 +105,27 @@ struct probe_image {
 long probe_images(struct probe_image **images);
 /* Images that are gone are forgotten: another may come to lie there. False: nothing has gone since the last call. One at a time. */
 bool probe_images_forget(void);
+
+/* The string tables of an image's file, where they are all that can name its functions. */
+struct probe_strings {
+    const char *text;
+    size_t bytes;
+};
+
+struct probe_names {
+    const char *file;
+    size_t bytes, searched;
+    struct probe_strings tables[4];
+    unsigned count;
+    bool elsewhere; /* names may be in a debug file, or the file cannot be read */
+};
+
+/* Maps the file; probe_names_close() unmaps it. */
+void probe_names_open(struct probe_names *n, const struct probe_image *m);
+/* False: no function of the image has that name, by any of the rules of isa/image.h, nor does it
+ * call one. */
+bool probe_names_may_have(struct probe_names *n, const char *name);
+void probe_names_close(struct probe_names *n);
 
 /* Those of a table, which is complete but for them. False: no memory. */
 bool probe_make_groups(struct probe_sites *s);
@@ -118,6 +142,13 @@ struct probe_question {
     const struct probe_image *image;
     char *request;
 };
+
+/* The user's cache, in the constructor. Takes an answer from there: false where it is not there. */
+void probe_kept_prepare(void);
+bool probe_kept_find(const struct probe_question *q, struct probe_answer *a);
+/* Waits until no other process asks the same (base/cache.h). Release in any case. */
+void probe_kept_claim(const struct probe_question *q);
+void probe_kept_release(void);
 
 /* An answer for each question, of 1000 at most. kept: plans are kept in the user's cache. 0, or -errno with the text where nothing
  * could be asked. */

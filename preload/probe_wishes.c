@@ -150,7 +150,7 @@ static int make_patterns(struct rt_error *e)
             break;
         for (unsigned i = 0; i < 2; i++)
             probe_wishes[probe_wish_count++] =
-                (struct probe_wish){.rows = &rows[i], .row_count = 1, .pattern = p, .kept = true};
+                (struct probe_wish){.rows = &rows[i], .row_count = 1, .pattern = p, .scans = true};
     }
     return 0;
 }
@@ -161,7 +161,7 @@ static void add_clones(void)
     static struct probe_pattern pattern; /* all of them: each image has its own */
     if (probe_clones_wanted())
         probe_wishes[probe_wish_count++] =
-            (struct probe_wish){.rows = &row, .row_count = 1, .pattern = &pattern, .kept = true};
+            (struct probe_wish){.rows = &row, .row_count = 1, .pattern = &pattern, .scans = true};
 }
 
 static bool write_for_clones(const struct probe_image *image, char text[PROBE_REQUEST_ROOM])
@@ -224,6 +224,18 @@ bool probe_write_request(const struct probe_wish *w, const struct probe_image *i
                               : write_for_alarm(first_alarm(w), image, text);
 }
 
+const char *probe_wish_name(const struct probe_wish *w, const struct probe_image *image)
+{
+    const struct ctl_alarm *a = w->pattern == NULL ? first_alarm(w->of != NULL ? w->of : w) : NULL;
+    /* What the program does not have is reported with its nearest names; its main is found without.
+     * */
+    if (a == NULL || image->is_program)
+        return NULL;
+    bool place = a->type == CTL_ADDRESS && a->value_kind != CTL_VALUE_ABSOLUTE &&
+                 !(a->value_kind == CTL_VALUE_NAME_OFFSET && is_image(image, a->value));
+    return place || is_function_type(a->type) ? a->value : NULL;
+}
+
 bool probe_wish_is_function(const struct probe_wish *w)
 {
     return w->pattern == NULL && w->of == NULL && is_function_type(first_alarm(w)->type);
@@ -266,7 +278,8 @@ int probe_make_wishes(struct rt_error *e)
             probe_wishes[probe_wish_count++] = (struct probe_wish){
                 .rows = &wished[i],
                 .one_image = a->type == CTL_ADDRESS,
-                .kept = a->type != CTL_ADDRESS && !is_function_type(a->type),
+                .scans = a->type != CTL_ADDRESS && !is_function_type(a->type),
+                .unkept = a->type == CTL_ADDRESS && a->value_kind == CTL_VALUE_ABSOLUTE,
             };
         probe_wishes[probe_wish_count - 1].row_count++;
     }

@@ -109,27 +109,42 @@ static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e
     return rc;
 }
 
-/* cloned: of functions with clones, or all others. */
+/* Does this image have to be asked about it, and is it of this inquiry? cloned: of functions with
+ * clones, or all others. */
+static bool concerns(const struct inquiry *q, struct probe_wish *w, const struct probe_image *image,
+                     bool cloned, struct probe_names *names, char text[PROBE_REQUEST_ROOM])
+{
+    if (w->unkept == q->kept || (w->rows[0] == PROBE_CLONED) != cloned ||
+        !probe_write_request(w, image, text))
+        return false;
+    if (image->no_int3 && w->scans) {
+        note_masked(w, image);
+        return false;
+    }
+    const char *name = probe_wish_name(w, image);
+    if (name != NULL && names->file == NULL)
+        probe_names_open(names, image);
+    return name == NULL || probe_names_may_have(names, name);
+}
+
 static int find_kind(struct inquiry *q, const struct probe_image *images, unsigned n, bool cloned,
                      struct probe_sites *to, struct rt_error *e)
 {
     char text[PROBE_REQUEST_ROOM];
     int rc = 0;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
+        struct probe_names names = {.file = NULL};
         for (unsigned k = 0; k < probe_wish_count && rc == 0; k++) {
             struct probe_wish *w = &probe_wishes[k];
-            if (w->kept != q->kept || (w->rows[0] == PROBE_CLONED) != cloned ||
-                !probe_write_request(w, &images[i], text))
+            if (!concerns(q, w, &images[i], cloned, &names, text))
                 continue;
-            if (images[i].no_int3 && w->kept) {
-                note_masked(w, &images[i]);
-                continue;
-            }
             q->wish[q->count] = w;
             q->question[q->count++] = (struct probe_question){&images[i], strdup(text)};
             if (q->count == QUESTIONS)
                 rc = inquire(q, to, e);
         }
+        probe_names_close(&names);
+    }
     return rc != 0 ? rc : inquire(q, to, e);
 }
 
@@ -184,7 +199,7 @@ static bool is_missing(const struct probe_wish *w, bool instrumented)
 {
     if (w->pattern != NULL || w->of != NULL)
         return !w->found && (w->rows[0] == PROBE_ENTERED || w->rows[0] == PROBE_CLONED);
-    return !w->found && !w->kept && !(probe_wish_is_function(w) && instrumented);
+    return !w->found && !w->scans && !(probe_wish_is_function(w) && instrumented);
 }
 
 /* Warnings alone: the same chains are for every program of a job, and each is to run. */
@@ -326,6 +341,7 @@ int probes_prepare(struct rt_error *e)
     /* A stepped thread would execute the jumps' code, which is not the program's. */
     probe_may_jump = !process.steps && probe_jump_prepare();
     probe_poke_prepare();
+    probe_kept_prepare();
     int rc = probe_make_wishes(e);
     if (rc == 0)
         rc = find_all(&found, &instrumented, e);

@@ -2,6 +2,8 @@
  * Walks the symbol tables of the loaded ELF images by mapping their files. */
 #include "preload/symbols.h"
 
+#include "preload/images.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -120,13 +122,14 @@ static int visit_image(struct dl_phdr_info *info, size_t size, void *ctx)
         self[n > 0 ? n : 0] = '\0';
         path = self;
     }
-    if (path[0] != '/' || strstr(path, "libregtrace.so") != NULL)
+    if (path[0] != '/' || !image_is_instrumented(info))
         return 0;
     visit_file(ctx, path, info->dlpi_addr);
     return 0;
 }
 
-void symbols_each_function(void (*visit)(void *ctx, const char *name, uintptr_t address), void *ctx)
+void symbols_each_instrumented(void (*visit)(void *ctx, const char *name, uintptr_t address),
+                               void *ctx)
 {
     struct walk w = {visit, ctx};
     (void)dl_iterate_phdr(visit_image, &w);

@@ -5,10 +5,12 @@
 
 #include <stdint.h>
 
-/* Visit every function symbol (.symtab, else .dynsym) of every loaded image but our own: plain name, or for C++ the
- * demangled qualified name without parameters where the mangling is a simple nested name (else as mangled).
- * Not signal-safe (opens files); allocates nothing. Images that cannot be read are passed over. */
-void symbols_each_function(void (*visit)(void *ctx, const char *name, uintptr_t address),
-                           void *ctx);
+/* Visits every function symbol (.symtab, else .dynsym) of every loaded image that was compiled with
+ * -finstrument-functions: plain name, or for C++ the demangled qualified name without parameters
+ * where the mangling is a simple nested name (else as mangled). Other images cost one look at the
+ * symbols that they import. Not signal-safe (opens files). Allocates nothing. Passes over images
+ * that it cannot read. */
+void symbols_each_instrumented(void (*visit)(void *ctx, const char *name, uintptr_t address),
+                               void *ctx);
 
 #endif
