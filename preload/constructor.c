@@ -10,6 +10,7 @@
 #include "preload/values.h"
 
 #include "base/log.h"
+#include "base/sanitizer.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
 
@@ -193,6 +194,18 @@ static void refuse(const struct rt_error *e)
     (void)sys_call6(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 }
 
+/* The runtime of a sanitizer that we do not work with is there. */
+static int check_sanitizers(struct rt_error *e)
+{
+    for (const struct sanitizer *s = sanitizers_refused; s->symbol != NULL; s++)
+        if (dlsym(RTLD_DEFAULT, s->symbol) != NULL) {
+            rt_error_set(e, SANITIZER_REFUSED, s->name, s->option, s->option);
+            return -ENOTSUP;
+        }
+    (void)dlerror(); /* the program asks for its own errors alone */
+    return 0;
+}
+
 static bool set_up(void)
 {
     struct rt_error e = {{0}};
@@ -212,6 +225,8 @@ static bool set_up(void)
     }
     pmu_names_prepare(find_events_program, environ);
     pmu_names_take(identity_env(environ, PMU_NAMES_VARIABLE), process.id.boot_id);
+    if (rc == 0)
+        rc = check_sanitizers(&e);
     if (rc == 0)
         rc = read_chains(&e);
     if (rc == 0)

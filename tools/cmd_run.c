@@ -246,15 +246,20 @@ static int check_all(struct run *r, struct rt_error *e)
     return rc;
 }
 
-/* LD_PRELOAD with ours in front of what was there; ld.so takes spaces and colons as separators. */
-static char *preload_value(const char *library)
+/* LD_PRELOAD with ours in front of what was there, and a sanitizer's runtime in front of it all,
+ * which ends the program otherwise; ld.so takes spaces and colons as separators. */
+static char *preload_value(const char *library, const char *runtime)
 {
     const char *old = getenv("LD_PRELOAD");
     char *out = NULL;
-    bool there = old != NULL && old[0] != '\0';
-    if (there && strstr(old, library) != NULL)
-        return strdup(old);
-    return asprintf(&out, "%s%s%s", library, there ? ":" : "", there ? old : "") >= 0 ? out : NULL;
+    if (old == NULL)
+        old = "";
+    bool first = runtime[0] != '\0' && strstr(old, runtime) == NULL,
+         ours = strstr(old, library) == NULL;
+    return asprintf(&out, "%s%s%s%s%s", first ? runtime : "", first && (ours || *old) ? ":" : "",
+                    ours ? library : "", ours && *old ? ":" : "", old) >= 0
+               ? out
+               : NULL;
 }
 
 static const char *const *exported_names(void)
@@ -272,7 +277,8 @@ static const char *const *exported_names(void)
 /* The environment of the traced program; the words of the command are completed for launchers that need it. */
 static int prepare_command(struct run *r, char ***command)
 {
-    char *preload = preload_value(r->library);
+    const char *runtime = r->has_target ? r->target.runtime : r->program.runtime;
+    char *preload = preload_value(r->library, runtime);
     const char *const *names = NULL;
     const char *codes = run_event_codes(&r->id);
     if (codes != NULL && setenv(PMU_NAMES_VARIABLE, codes, 1) != 0)
@@ -281,7 +287,8 @@ static int prepare_command(struct run *r, char ***command)
     if (preload != NULL)
         names = exported_names();
     *command = r->words;
-    if (names != NULL && r->launcher == LAUNCHER_OPENMPI)
+    if (names != NULL &&
+        (r->launcher == LAUNCHER_OPENMPI || (r->launcher == LAUNCHER_HYDRA && runtime[0] != '\0')))
         *command = launcher_command(r->launcher, r->count, r->words, preload, names);
     else if (names != NULL && setenv("LD_PRELOAD", preload, 1) != 0)
         *command = NULL;
@@ -394,9 +401,10 @@ const struct command command_run = {
         "for streams and the output folder, then starts the program with libregtrace.so preloaded "
         "and "
         "REGTRACE_ variables set. A folder of an earlier run stays as it is: DIR-2 is taken then, "
-        "and two lines say so. What LD_PRELOAD held already stays behind ours. Nothing of the "
-        "program "
-        "has run when an error is reported.\n\n"
+        "and two lines say so. What LD_PRELOAD held already stays behind ours. The runtime of "
+        "AddressSanitizer comes first where the program needs it. Programs built with "
+        "-fsanitize=thread or memory are refused. Nothing of the program has run when an error is "
+        "reported.\n\n"
         "The program may be a launcher: with mpirun of Open MPI the variables are passed on by -x, "
         "those of "
         "MPICH (hydra) and srun pass the environment on themselves. Under a launcher, as in mpirun "

@@ -225,11 +225,19 @@ char **launcher_command(enum launcher_kind kind, int count, char **words, const 
         contexts += strcmp(words[i], ":") == 0;
     while (names[exports] != NULL)
         exports++;
-    char **out = calloc((size_t)count + 1 + contexts * 2 * (exports + 1), sizeof *out);
+    char **out = calloc((size_t)count + 4 + contexts * 2 * (exports + 1), sizeof *out);
     if (out == NULL)
         return NULL;
     size_t n = 0;
     char *assignment = NULL;
+    if (kind == LAUNCHER_HYDRA) {
+        out[n++] = words[0];
+        out[n++] = (char *)(uintptr_t) "-genv";
+        out[n++] = (char *)(uintptr_t) "LD_PRELOAD";
+        out[n++] = strdup(preload);
+        memcpy(out + n, words + 1, (size_t)(count - 1) * sizeof *out);
+        return out;
+    }
     if (kind == LAUNCHER_OPENMPI && !merge_preload(count, words, preload))
         assignment = assign_preload(preload, "");
     for (int i = 0; i < count; i++) {

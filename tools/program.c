@@ -220,5 +220,6 @@ int program_look(struct program *p, const char *word, struct rt_error *e)
     if (rc != 0)
         return rc;
     (void)snprintf(p->name, sizeof p->name, "%.63s", identity_base_name(p->executable));
-    return program_check_elf(p->executable, e);
+    rc = program_check_elf(p->executable, e);
+    return rc == 0 ? program_look_sanitizer(p->executable, p->runtime, e) : rc;
 }

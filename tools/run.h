@@ -18,6 +18,8 @@ struct program {
     char executable
         [PATH_MAX]; /* what /proc/PID/exe will say: links resolved, the interpreter of a script */
     char name[64];  /* base name of `executable` */
+    char runtime[PATH_MAX]; /* library that must stand before libregtrace.so in LD_PRELOAD: that of
+                               AddressSanitizer, where the program needs it; "": none */
 };
 
 /* Find `word` as execvp would and look at it. 0, or -errno with the reason and the remedy: not there, not
@@ -27,6 +29,15 @@ RT_MUST_CHECK int program_look(struct program *p, const char *word, struct rt_er
 
 /* The same for one ELF file: can libregtrace.so be preloaded into it? */
 RT_MUST_CHECK int program_check_elf(const char *path, struct rt_error *e);
+
+/* --- sanitized.c: programs that were compiled with -fsanitize=
+ * -------------------------------------------- */
+
+/* Sets `runtime` as struct program has it. 0, or -ENOEXEC with the reason and the remedy where the
+ * program is of a sanitizer that does not work together with the library. What cannot be read is
+ * passed over. */
+RT_MUST_CHECK int program_look_sanitizer(const char *path, char runtime[PATH_MAX],
+                                         struct rt_error *e);
 
 /* --- launcher.c ---------------------------------------------------------------------------------------- */
 
@@ -42,7 +53,9 @@ int launcher_find_program(enum launcher_kind kind, int count, char *const *words
 unsigned launcher_ranks(int count, char *const *words);
 
 /* The command with what makes ranks see our environment: under Open MPI -x pairs behind the launcher's name and
- * behind each ":". `names`: variables that are set, NULL-terminated. malloc'ed, kept until exec. */
+ * behind each ":"; under Hydra LD_PRELOAD alone, by -genv, so that the launcher itself does not
+ * load a sanitizer's runtime.
+ * `names`: variables that are set, NULL-terminated. malloc'ed, kept until exec. */
 char **launcher_command(enum launcher_kind kind, int count, char **words, const char *preload,
                         const char *const *names);
 

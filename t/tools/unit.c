@@ -178,7 +178,9 @@ static void test_launchers(void)
     free(command);
     command = launcher_command(LAUNCHER_HYDRA, 8, plain, "/l.so", names);
     text = joined(command);
-    is_str(text, "mpirun|-np|2|./a|:|-np|1|./b|", "hydra: the environment is inherited");
+    is_str(text, "mpirun|-genv|LD_PRELOAD|/l.so|-np|2|./a|:|-np|1|./b|",
+           "hydra: LD_PRELOAD for the ranks alone, all else is inherited");
+    free(command[3]);
     free(text);
     free(command);
 }
