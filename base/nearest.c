@@ -2,33 +2,38 @@
  * Which names are most like a misspelt one. */
 #include "base/nearest.h"
 
+#include "base/distance.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST = 95 };
+/* A shorter name that the wanted one begins with is likely by chance. */
+enum { PREFIX_LEAST = 4, CLASS = 1000 };
 
-/* Levenshtein's distance, letters of either case being the same. */
-static unsigned distance(const char *a, const char *b)
+static void fold(const char *text, char out[TEXT_DISTANCE_MAX + 1])
 {
-    unsigned row[LONGEST + 1];
-    size_t n = strnlen(b, LONGEST);
-    for (size_t j = 0; j <= n; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 1; a[i - 1] != '\0' && i <= LONGEST; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= n; j++) {
-            bool same = toupper((unsigned char)a[i - 1]) == toupper((unsigned char)b[j - 1]);
-            unsigned best = diagonal + !same;
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[n];
+    size_t n = 0;
+    for (; n < TEXT_DISTANCE_MAX && text[n] != '\0'; n++)
+        out[n] = (char)tolower((unsigned char)text[n]);
+    out[n] = '\0';
+}
+
+/* Names that begin with the wanted one or that it begins with come first, then those that contain
+ * it, then all others; of each by edit distance. Letters of either case are the same. */
+static unsigned distance(const char *wanted, const char *name)
+{
+    char w[TEXT_DISTANCE_MAX + 1], n[TEXT_DISTANCE_MAX + 1];
+    fold(wanted, w);
+    fold(name, n);
+    unsigned d = text_distance(w, n);
+    size_t wanted_length = strlen(w), length = strlen(n);
+    if (wanted_length != 0 && strncmp(n, w, wanted_length) == 0)
+        return d;
+    if (length >= PREFIX_LEAST && strncmp(n, w, length) == 0)
+        return d;
+    return d + (wanted_length != 0 && strstr(n, w) != NULL ? CLASS : 2 * CLASS);
 }
 
 void near_names_look(struct near_names *n, const char *name)

@@ -5,7 +5,9 @@
 
 #include <stddef.h>
 
-/* Of many names those that are most like one, at most three: near_names_text() gives "; nearest are A, B, C" or "". */
+/* Of many names those that are most like one, at most three: near_names_text() gives "; nearest are
+ * A, B, C" or "". Names that begin alike are nearer than names that contain it, and those are
+ * nearer than all others. */
 struct near_names {
     const char *wanted;
     struct near_name {

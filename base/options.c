@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reading and checking of REGTRACE_ variables by the table. */
 #include "base/options.h"
+
+#include "base/distance.h"
 #include "base/values.h"
 
 #include <errno.h>
@@ -32,35 +34,12 @@ const struct option_row *option_find(const char *name)
     return NULL;
 }
 
-static unsigned edit_distance(const char *a, const char *b)
-{
-    enum { MAX = 48 };
-    unsigned row[MAX + 1];
-    size_t n = strnlen(b, MAX);
-    for (size_t j = 0; j <= n; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 0; a[i] != '\0' && i < MAX; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i + 1;
-        for (size_t j = 0; j < n; j++) {
-            unsigned best = diagonal + (a[i] != b[j]);
-            if (row[j + 1] + 1 < best)
-                best = row[j + 1] + 1;
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            diagonal = row[j + 1];
-            row[j + 1] = best;
-        }
-    }
-    return row[n];
-}
-
 static const struct option_row *nearest(const char *name, bool by_variable)
 {
     const struct option_row *best = option_table;
     unsigned least = ~0u;
     for (const struct option_row *r = option_table; r->field != NULL; r++) {
-        unsigned d = edit_distance(name, by_variable ? r->variable : r->option);
+        unsigned d = text_distance(name, by_variable ? r->variable : r->option);
         if (d < least) {
             least = d;
             best = r;

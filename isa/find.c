@@ -39,6 +39,12 @@ static void say_no_such_name(struct plan *p, const struct request *q, bool calle
         (void)plan_say(p, "'%s' is called here, but is in another image", q->name);
         return;
     }
+    unsigned places = image_name_inlined(p->code->image, q->name, text, 300);
+    if (places != 0) {
+        (void)plan_say(p, "'%s' was inlined at %u place%s and has no entry; use instead: %s",
+                       q->name, places, places == 1 ? "" : "s", text);
+        return;
+    }
     image_name_nearest(p->code->image, q->kind == REQUEST_SYMBOL, &near);
     near_names_text(&near, text, sizeof text);
     (void)plan_say(p, "no function '%s'%s", q->name, text);

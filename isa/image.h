@@ -152,6 +152,11 @@ bool image_has_stubs(const struct image *m, uint64_t from, uint64_t to);
  * split off for being cold is no function. */
 bool image_name_fits(const regex_t *regex, const char *name);
 
+/* Functions of that name that have no code of their own, but were inlined: the number of places, by
+ * DWARF; 0 without it. Writes "FILE:LINE address:IMAGE+0xOFFSET, ..." of the calls that they
+ * replace, as many as there is room for. */
+unsigned image_name_inlined(const struct image *m, const char *wanted, char *out, size_t room);
+
 struct near_names;
 /* Functions whose bare names are most like the wanted one; labels: names without a type as well, that stand in code. */
 void image_name_nearest(const struct image *m, bool labels, struct near_names *near);

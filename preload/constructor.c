@@ -68,7 +68,7 @@ static void unknown_variable(void *ctx, const char *name, const char *nearest)
     say("warning: ", text);
 }
 
-static char warnings[WARNINGS_KEPT][512];
+static char warnings[WARNINGS_KEPT][640];
 static unsigned warning_count;
 
 /* Kept for the log of the run, where one process of it writes them: all have the same chains. */

@@ -35,8 +35,8 @@ const struct probe_sites *probe_sites_now(void)
 
 static void warn(const struct probe_wish *w, const char *what, const char *where)
 {
-    char text[512];
-    (void)snprintf(text, sizeof text, "%.150s: %.250s%.100s", probe_wish_text(w), what, where);
+    char text[640];
+    (void)snprintf(text, sizeof text, "%.150s: %.380s%.100s", probe_wish_text(w), what, where);
     process_warn(text);
 }
 

@@ -40,29 +40,6 @@ static const struct command_option *find_option(const struct command *c, const c
     return NULL;
 }
 
-unsigned text_distance(const char *a, const char *b)
-{
-    enum { MOST = 48 };
-    unsigned row[MOST + 1];
-    size_t n = strnlen(b, MOST);
-    for (size_t j = 0; j <= n; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 0; i < MOST && a[i] != '\0'; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i + 1;
-        for (size_t j = 0; j < n; j++) {
-            unsigned best = diagonal + (a[i] != b[j]);
-            if (row[j + 1] + 1 < best)
-                best = row[j + 1] + 1;
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            diagonal = row[j + 1];
-            row[j + 1] = best;
-        }
-    }
-    return row[n];
-}
-
 bool text_is_near(const char *name, const char *nearest)
 {
     size_t length = strlen(name);

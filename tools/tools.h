@@ -6,6 +6,7 @@
 #ifndef REGTRACE_TOOLS_TOOLS_H
 #define REGTRACE_TOOLS_TOOLS_H
 
+#include "base/distance.h"
 #include "base/error.h"
 #include "base/options.h"
 
@@ -82,9 +83,6 @@ const char *command_nearest_option(const struct command *c, const char *name);
 
 /* Is `nearest` so like `name` that it may have been meant? */
 bool text_is_near(const char *name, const char *nearest);
-
-/* Edit distance (Levenshtein), both cut at 48 characters. */
-unsigned text_distance(const char *a, const char *b);
 
 /* A whole decimal number in [least, most]; 0 or -EINVAL. */
 RT_MUST_CHECK int argument_number(const char *text, uint64_t least, uint64_t most, uint64_t *out);

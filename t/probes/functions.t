@@ -52,4 +52,35 @@ for alarm in enter_func:malloc address:rand; do
     is "$status|$out" "0|10" "$alarm: the program runs"
     like "$err" "$alarm: (libc.so.6|ld-linux[^ ]*) has it, which runs with SIGTRAP blocked at times: places there are left alone" "and it is said"
 done
+
+# A function that was inlined has no entry: DWARF says where it went, and these places can be used.
+# inlined PROGRAM NAME: what is said of it.
+inlined() {
+    run 60 env REGTRACE_DIR="$T/inlined-run" REGTRACE_CONTROL="start:enter_func:\"$2\"" LD_PRELOAD="$LIBREGTRACE" "$1"
+    is "$status|$out" "0|139" "$(basename "$1"), $2: the program runs"
+    rm -rf "$T/inlined-run"
+}
+for compiler in g++ clang++; do
+    I=$T/inlined_$compiler
+    if ! "$compiler" -O2 -g -o "$I" "$REGTRACE_SOURCE/t/probes/inlined.cc" 2>/dev/null; then
+        skip "$compiler: where a function was inlined" "there is no $compiler here"
+        continue
+    fi
+    for name in AdvanceTime grids::Grid::AdvanceTime; do
+        inlined "$I" "$name"
+        like "$err" "'$name' was inlined at 2 places and has no entry; use instead: inlined.cc:" "that it was inlined is said"
+    done
+    said=$err
+    for place in 10:3 100:1; do
+        line=$(grep -n "AdvanceTime(${place%:*})" "$REGTRACE_SOURCE/t/probes/inlined.cc" | cut -d: -f1)
+        alarm=$(grep -oE "inlined.cc:$line address:[^ ,]*" <<<"$said")
+        rm -f "$T/log"
+        run 60 env REGTRACE_DIR="$T/inlined-run" REGTRACE_CONTROL="precond:${alarm#* },repeat" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$I"
+        rm -rf "$T/inlined-run"
+        is "$status $(grep -c ' event precond ' "$T/log")" "0 ${place#*:}" "$compiler: ${alarm:-no alarm} fires as often as that line runs" || diag "$err"
+    done
+done
+c++ -O2 -g0 -o "$T/bare" "$REGTRACE_SOURCE/t/probes/inlined.cc" || exit 99
+inlined "$T/bare" AdvanceTime
+like "$err" "no function 'AdvanceTime'; nearest are AdvanceTimeStep, GridAdvanceTime, AdvanceTip" "without DWARF: names that begin so are nearest, then those that contain it"
 done_testing
