@@ -87,7 +87,7 @@ int cache_claim(const struct cache *c, const char *path)
 {
     enum { FIRST_NS = 1000000, MOST_NS = 16000000 };
     int64_t left = INT64_C(10000000000);
-    char name[PATH_MAX];
+    static char name[PATH_MAX]; /* one at a time; the stack is the program's */
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
     l.l_start = (off_t)(cache_hash(CACHE_HASH, path, strlen(path)) >> 2);
     int n = snprintf(name, sizeof name, "%s/claims", c->folder);

@@ -17,7 +17,10 @@ void probe_kept_prepare(void)
     cache_open(&cache, NULL);
 }
 
-static bool path_of(const struct probe_question *q, char path[PATH_MAX])
+/* One question at a time is looked up; the stack is the program's. */
+static char path[PATH_MAX];
+
+static bool find_path(const struct probe_question *q)
 {
     return cache_path_for(&cache, q->image->id, q->image->bytes, ISA_PLAN_VERSION, q->request,
                           strlen(q->request), "sites", path);
@@ -25,9 +28,8 @@ static bool path_of(const struct probe_question *q, char path[PATH_MAX])
 
 bool probe_kept_find(const struct probe_question *q, struct probe_answer *a)
 {
-    char path[PATH_MAX];
     size_t n;
-    const void *bytes = path_of(q, path) ? cache_map(path, &n) : NULL;
+    const void *bytes = find_path(q) ? cache_map(path, &n) : NULL;
     if (bytes == NULL)
         return false;
     a->plan = isa_plan_read(bytes, n, q->request);
@@ -41,8 +43,7 @@ bool probe_kept_find(const struct probe_question *q, struct probe_answer *a)
 
 void probe_kept_claim(const struct probe_question *q)
 {
-    char path[PATH_MAX];
-    if (path_of(q, path))
+    if (find_path(q))
         claim = cache_claim(&cache, path);
 }
 

@@ -47,7 +47,7 @@ static const char *section_name(const struct probe_names *n, const ElfW(Shdr) * 
 
 static bool exists(const char *folder, const char *path, int length, const char *name)
 {
-    char text[PATH_MAX];
+    static char text[PATH_MAX]; /* one at a time; the stack is the program's */
     int n = snprintf(text, sizeof text, "%s%.*s/%s", folder, length, path, name);
     return n > 0 && n < (int)sizeof text && access(text, F_OK) == 0;
 }
