@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The pieces of wrappers that follow from a function's arguments and roles, for generate.py."""
+import re
+
+from function_list import HANDLE, WIDE
+
+
+class Body:
+    """The pieces of one function's recorded path, for C or Fortran arguments."""
+
+    def __init__(self, function, fortran):
+        self.f = function
+        self.fortran = "true" if fortran else "false"
+        self.descriptor = "descriptor" if fortran else "false"
+        self.passed = {}
+        self.before, self.begun, self.after = [], [], []
+
+    def word(self, name):
+        return f"a{self.f.index[name]}"
+
+    def kind(self, name):
+        return self.f.arguments[self.f.index[name]][1]
+
+    def number(self, name):
+        read = "mpi_wide_argument" if self.kind(name) in WIDE else "mpi_int_argument"
+        return f"{read}({self.word(name)}, {self.fortran})"
+
+    def count(self, name):
+        value = self.number(name)
+        return value if self.kind(name) in WIDE else f"(mpi_word)(int64_t)(int){value}"
+
+    def handle(self, name):
+        if name.startswith("*"):
+            name = name[1:]
+            kind = HANDLE[self.kind(name).rstrip("*")]
+            return f"mpi_handle_element({kind}, {self.word(name)}, 0, {self.fortran})"
+        return f"mpi_handle_argument({HANDLE[self.kind(name)]}, {self.word(name)}, {self.fortran})"
+
+    def message(self, role):
+        return f"mpi_message_at({self.word(self.f.roles[role].lstrip('*'))}, {self.fortran})"
+
+    def array(self, name):
+        wide = "true" if self.kind(name)[:-2] in WIDE else "false"
+        return f"{self.word(name)}, {wide}"
+
+    def product(self, text):
+        """C expression for counts and type sizes multiplied."""
+        m = re.fullmatch(r"sumw\((\w+),(\w+)\)", text)
+        if m:
+            return f"mpi_sum_types({self.array(m[1])}, {self.word(m[2])}, comm, {self.fortran})"
+        factors, type_size = [], None
+        for factor in re.findall(r"(?:\w+\(\w+\)|\w+)", text):
+            m = re.fullmatch(r"(sum|own)\((\w+)\)", factor)
+            if m:
+                factors.append(f"mpi_{m[1]}({self.array(m[2])}, comm)")
+            elif factor == "size":
+                factors.append("mpi_known_size(comm)")
+            elif factor.isdigit():
+                factors.append(f"(mpi_word){factor}")
+            elif self.kind(factor) == "type":
+                type_size = self.handle(factor)
+            else:
+                factors.append(self.count(factor))
+        return f"mpi_bytes({' * '.join(factors)}, {type_size})"
+
+    def bytes(self):
+        roles = self.f.roles
+        if "bytes" not in roles:
+            return "0"
+        value = self.product(roles["bytes"])
+        if "in_place" in roles:
+            buffer = "recvbuf" if re.search("scatter", self.f.name, re.I) else "sendbuf"
+            test = f"mpi_is_in_place({self.word(buffer)}, {self.fortran}, {self.descriptor})"
+            value = f"{test} ? {self.product(roles['in_place'])} : {value}"
+        if roles.get("peer") == "root":
+            # between groups only the root's group and the root have arguments that mean anything
+            means = "mpi_some_root" if re.search("bcast|reduce", self.f.name, re.I) else "mpi_some_rank"
+            value = f"!{means}(peer) ? 0 : {value}"
+        return value
+
+    def prepare(self):
+        roles = self.f.roles
+        lines = self.before
+        if "comm" in roles:
+            lines.append(f"uint64_t comm = {self.handle(roles['comm'])};")
+            lines.append("uint32_t comm_id = mpi_comm_id(t, comm);")
+        if "peer" in roles:
+            lines.append(f"uint32_t peer = mpi_peer({self.number(roles['peer'])});")
+        if "tag" in roles:
+            lines.append(f"uint32_t tag = mpi_tag({self.number(roles['tag'])});")
+        if "uses" in roles:
+            lines.append(f"uint64_t request = {self.handle(roles['uses'])};")
+        if "complete" in roles:
+            self.complete(*re.fullmatch(r"(\w+)\((.*)\)", roles["complete"]).groups())
+        peer = "peer" if "peer" in roles else "MPI_NOBODY"
+        tag = "tag" if "tag" in roles else "MPI_NOBODY"
+        comm_id = "comm_id" if "comm" in roles else "0"
+        self.enter = f"mpi_peer_tag({peer}, {tag}), mpi_bytes_comm({self.bytes()}, {comm_id})"
+        self.leave = "0, 0"
+        if "request" in roles:
+            request = self.handle("*" + roles["request"])
+            self.leave = f"result == 0 ? {request} : 0, 0"
+            if "PERSISTENT" not in request_kind(self.f):
+                self.after += ["if (result == 0)", f"    {self.request_made()}"]
+        elif "uses" in roles:
+            self.leave = "request, 0"
+        if "message" in roles:
+            found = f" && mpi_read_int({self.word('flag')}) != 0" if "flag" in self.f.index else ""
+            self.leave = f"result == 0{found} ? {self.message('message')} : 0, 0"
+        if "takes" in roles:
+            lines.append(f"uint64_t message = {self.message('takes')};")
+            self.after.insert(0, "mpi_message_taken(t, message);")
+        if "source" in roles:
+            source, rtag = self.number(roles["source"]), self.number(roles["rtag"])
+            self.begun.append(f"mpi_receives(t, mpi_peer_tag(mpi_peer({source}), mpi_tag({rtag})), {self.product(roles['room'])});")
+        if "newcomm" in roles:
+            parent = "comm_id" if "comm" in roles else "0"
+            self.after.append("if (result == 0)")
+            self.after.append(f"    mpi_comm_created(t, {self.handle('*' + roles['newcomm'])}, {parent});")
+        if "starts" in roles:
+            which, names = re.fullmatch(r"(\w+)\((.*)\)", roles["starts"]).groups()
+            names = names.split(",")
+            count = "1" if which == "one" else self.number(names[0])
+            self.after.append("if (result == 0)")
+            self.after.append(f"    mpi_started(t, {count}, {self.word(names[-1])}, {self.fortran});")
+        return self
+
+    def request_made(self):
+        request = self.handle("*" + self.f.roles["request"])
+        return f"mpi_request_made(t, {request}, {request_kind(self.f)});"
+
+    def complete(self, which, names):
+        names = names.split(",")
+        words = [self.word(n) for n in names]
+        f = self.fortran
+        if which in ("one", "receive"):
+            request = words[0] if which == "one" else "0"
+            status = self.f.index[names[1] if which == "one" else names[0]]
+            self.before.append("struct mpi_one completion;")
+            self.before.append(f"mpi_word status = mpi_one_begin(&completion, {request}, a{status}, {f});")
+            self.passed[status] = "status"
+            done = "result == 0"
+            if len(words) == 3:
+                done += f" && mpi_read_int({words[2]}) != 0"
+            self.after.append(f"mpi_one_end(t, &completion, {done});")
+            return
+        self.before.append("struct mpi_many completion;")
+        count = self.number(names[0])
+        flag = ""
+        if which == "any":
+            status = self.f.index[names[2]]
+            self.before.append("struct mpi_one one;")
+            self.before.append(f"mpi_word status = mpi_any_begin(&completion, &one, {count}, {words[1]}, a{status}, {f});")
+            if len(words) == 5:
+                flag = f" && mpi_read_int({words[4]}) != 0"
+            end = f"mpi_any_end(t, &completion, &one, {words[3]}, {f});"
+        else:
+            status = self.f.index[names[2]]
+            self.before.append(f"mpi_word status = mpi_many_begin(&completion, {count}, {words[1]}, a{status}, {f});")
+            if which == "all":
+                if len(words) == 4:
+                    flag = f" && mpi_read_int({words[3]}) != 0"
+                end = "mpi_many_end(t, &completion, result);"
+            else:
+                end = f"mpi_some_end(t, &completion, result, {words[3]}, {words[4]}, {f});"
+        self.passed[status] = "status"
+        done = "result == 0" if which == "any" else "mpi_many_done(result)"
+        self.after += [f"if ({done}{flag})", "    " + end]
+        self.after.append("mpi_many_free(&completion);")
+
+    def arguments(self, n, passed=True):
+        return ", ".join(self.passed.get(i, f"a{i}") if passed else f"a{i}" for i in range(n))
+
+
+def request_kind(f):
+    """What the status of a completed request tells (enum mpi_request_kind)."""
+    if f.name.startswith("Isendrecv"):
+        return "mpi_request_of_both()"
+    receives = re.match(r"(Irecv|Imrecv|Recv_init|Precv_init)", f.name)
+    kind = "MPI_REQUEST_RECEIVE" if receives else "MPI_REQUEST_OTHER"
+    return kind + (" | MPI_REQUEST_PERSISTENT" if "_init" in f.name else "")
+
+
+# Of communicators whose making is no call of all ranks of another one (enum mpi_comm_making).
+MAKING = {"Comm_create_group": "MPI_MADE_BY_SOME", "Intercomm_create": "MPI_MADE_OF_TWO"}
+
+
+def follows(body):
+    """(before, after) of what must be known outside windows as well: making and ends of communicators, persistent requests."""
+    f = body.f
+    if "newcomm" in f.roles:
+        how = MAKING.get(f.name, "MPI_MADE_BY_ALL") if "comm" in f.roles else "MPI_MADE_SOMEHOW"
+        before = [f"uint64_t made_of = {body.handle(f.roles['comm']) if 'comm' in f.roles else '0'};"]
+        tag = f"(int){body.number('tag')}" if "tag" in f.roles else "0"
+        made = body.handle("*" + f.roles["newcomm"])
+        return before, ["if (result == 0)", f"    mpi_comm_made(made_of, {made}, {how}, {tag});"]
+    if "frees" in f.roles:
+        return ([f"uint64_t ending = {body.handle('*' + f.roles['frees'])};"],
+                ["if (result == 0)", "    mpi_comm_freed(ending);"])
+    if f.name == "Request_free":
+        return ([f"uint64_t ending = {body.handle('*request')};", "uint64_t noted = mpi_request_noted(ending);"],
+                ["if (result == 0)", "    mpi_request_freed(ending, noted);"])
+    if "request" in f.roles and "PERSISTENT" in request_kind(f):
+        return [], ["if (result == 0)", f"    {body.request_made()}"]
+    return [], []
+
+
+def jump_if_asleep(f, row, arguments):
+    """Of a wrapper that has nothing to follow while nothing can be recorded."""
+    if any(follows(Body(f, False))):
+        return ""
+    passed = ", " + arguments if arguments else ""
+    return f"    MPI_JUMP_IF_ASLEEP({row}, MPI_NUMBER_{f.name}, real_{f.name}{passed});\n"
+
+
+def indent(lines, by="    "):
+    return "".join(by + line + "\n" for line in lines)
