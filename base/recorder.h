@@ -52,6 +52,7 @@ struct recorder_thread {
     void *automaton;    /* struct ctl_thread of controller/ */
     void *window_state; /* preload/ */
     uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it, 0 none */
+    uint32_t proved;    /* mpi/: a call has succeeded, so that its handles are valid */
 };
 
 /* Of functions that the program calls and that, where recorder_self.counted, tell first of all and at their very end that

@@ -5,7 +5,7 @@
  * by which of the calls that all ranks of that one make in one order (MPI-3.1, 6.4), and, as such a call makes several that have no rank in common,
  * of the world rank of its first rank. Where not all ranks make the call (MPI_Comm_create_group) or two communicators are joined
  * (MPI_Intercomm_create), calls of the same tag and the same ranks are counted. So the making of each is noted, also where nothing is
- * recorded. Not known (0): identities of what was made of an unknown one, by MPI_Comm_idup (its handle comes later), between
+ * recorded. Not known (0): identities of what was made of an unknown one, by MPI_Comm_idup (its end comes later), between
  * worlds, in a spawned world, or without a world. */
 #include "mpi/library.h"
 #include "mpi/special.h"
@@ -25,6 +25,8 @@ struct comm_entry {
     _Atomic uint64_t key; /* handle + 1, 0 = never used */
     _Atomic uint32_t id;
     uint32_t rank, size;
+    _Atomic bool valid; /* made by a call that we saw, or proved by one that succeeded */
+    _Atomic bool ended; /* since: libraries take freed handles in some calls, which prove nothing */
 };
 static struct comm_entry comms[COMM_SLOTS];
 static _Atomic uint32_t next_comm = 3;
@@ -245,6 +247,8 @@ RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making 
                                        : identity_of_made(&origins[of - comms], parent, comm, how,
                                                           tag, call, &sides);
         t->in_toolkit--;
+        atomic_store(&e->valid, true);
+        atomic_store(&e->ended, false);
         atomic_store(&e->id, 0); /* were it known, its end escaped us */
         o->sides = sides;
         atomic_store(&o->made, 0);
@@ -317,13 +321,9 @@ RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_ent
     return id;
 }
 
-/* Not in its first place, or not known yet. */
-RT_COLD static uint32_t comm_id_slow(struct recorder_thread *t, uint64_t comm)
+/* Number of a communicator that is valid. */
+static uint32_t id_of_valid(struct recorder_thread *t, uint64_t comm)
 {
-    if (comm == mpi_abi.comm_null)
-        return 0;
-    if (!atomic_load_explicit(&mpi_is_up, memory_order_relaxed))
-        return COMM_MANY; /* a wrong program: the library is to complain about it, not about us */
     struct comm_entry *e = comm_find(comm, true);
     if (RT_UNLIKELY(e == NULL))
         return COMM_MANY;
@@ -331,6 +331,35 @@ RT_COLD static uint32_t comm_id_slow(struct recorder_thread *t, uint64_t comm)
     if (RT_LIKELY(id != 0 && id != COMM_BEING_ASKED))
         return id;
     return comm_describe(t, e, comm, 0);
+}
+
+/* A question about an invalid handle calls the program's error handler: only the call of the
+ * program itself may do so. */
+static bool is_valid(uint64_t comm)
+{
+    if (comm == mpi_abi.comm_world || comm == mpi_abi.comm_self)
+        return mpi_world_size > 0;
+    const struct comm_entry *e = comm_find(comm, false);
+    return e != NULL && atomic_load(&e->valid) &&
+           atomic_load_explicit(&mpi_is_up, memory_order_relaxed);
+}
+
+/* The number is not in the handle's first place, or not known yet. */
+RT_COLD static uint32_t comm_id_slow(struct recorder_thread *t, uint64_t comm)
+{
+    return comm != mpi_abi.comm_null && is_valid(comm) ? id_of_valid(t, comm) : 0;
+}
+
+RT_COLD uint32_t mpi_comm_proved(struct recorder_thread *t, uint64_t comm)
+{
+    if (comm == mpi_abi.comm_null || !atomic_load_explicit(&mpi_is_up, memory_order_relaxed))
+        return 0;
+    struct comm_entry *e = comm_find(comm, true);
+    if (e != NULL && atomic_load(&e->ended))
+        return 0;
+    if (e != NULL)
+        atomic_store(&e->valid, true);
+    return id_of_valid(t, comm);
 }
 
 /* The null communicator never gets an entry, so the table itself tells it apart. */
@@ -343,6 +372,11 @@ uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm)
             return id;
     }
     return comm_id_slow(t, comm);
+}
+
+RT_COLD uint64_t mpi_comm_later(struct recorder_thread *t, uint64_t comm)
+{
+    return mpi_bytes_comm(0, mpi_comm_proved(t, comm));
 }
 
 void mpi_comm_created(struct recorder_thread *t, uint64_t comm, uint32_t parent)
@@ -361,6 +395,8 @@ void mpi_comm_freed(uint64_t comm)
     if (e == NULL)
         return;
     forget_made(atomic_exchange(&origins[e - comms].identity, 0));
+    atomic_store(&e->valid, false);
+    atomic_store(&e->ended, true);
     atomic_store(&e->id, 0);
 }
 

@@ -14,6 +14,7 @@ class Body:
         self.descriptor = "descriptor" if fortran else "false"
         self.passed = {}
         self.before, self.begun, self.after = [], [], []
+        self.lacks = ""  # C condition: the enter event lacks what MPI may be asked about only after the call
 
     def word(self, name):
         return f"a{self.f.index[name]}"
@@ -95,7 +96,8 @@ class Body:
         peer = "peer" if "peer" in roles else "MPI_NOBODY"
         tag = "tag" if "tag" in roles else "MPI_NOBODY"
         comm_id = "comm_id" if "comm" in roles else "0"
-        self.enter = f"mpi_peer_tag({peer}, {tag}), mpi_bytes_comm({self.bytes()}, {comm_id})"
+        self.later("bytes" in roles, comm_id)
+        self.enter = f"mpi_peer_tag({peer}, {tag}), " + ("facts" if self.lacks else f"mpi_bytes_comm(0, {comm_id})")
         self.leave = "0, 0"
         if "request" in roles:
             request = self.handle("*" + roles["request"])
@@ -110,6 +112,8 @@ class Body:
         if "takes" in roles:
             lines.append(f"uint64_t message = {self.message('takes')};")
             self.after.insert(0, "mpi_message_taken(t, message);")
+        if self.lacks:
+            self.leave = self.leave[:-1] + "facts_later"
         if "source" in roles:
             source, rtag = self.number(roles["source"]), self.number(roles["rtag"])
             self.begun.append(f"mpi_receives(t, mpi_peer_tag(mpi_peer({source}), mpi_tag({rtag})), {self.product(roles['room'])});")
@@ -124,6 +128,53 @@ class Body:
             self.after.append("if (result == 0)")
             self.after.append(f"    mpi_started(t, {count}, {self.word(names[-1])}, {self.fortran});")
         return self
+
+    def later(self, has_bytes, comm_id):
+        """What the enter event lacks is found out after the call has succeeded, and is told by the leave event."""
+        has_comm = "comm" in self.f.roles
+        if "frees" in self.f.roles or not (has_bytes or has_comm):
+            return
+        tests = ["mpi_lacks_comm(facts)"] * has_comm + ["mpi_lacks_bytes(facts)"] * has_bytes
+        self.lacks = " || ".join(tests)
+        self.before.append(f"const uint64_t facts = mpi_bytes_comm({self.bytes()}, {comm_id});")
+        self.before.append("uint64_t facts_later = 0;")
+        call = f"{self.later_name()}({', '.join(self.later_words())})"
+        self.after += [f"if (({self.lacks}) && result == 0) {{", f"    facts_later = {call};"]
+        if has_comm:
+            self.after.append("    comm_id = (uint32_t)(facts_later >> 48);")
+        self.after += ["    if (facts_later == facts)", "        facts_later = 0;", "}"]
+
+    def later_name(self):
+        if "bytes" not in self.f.roles:
+            return "mpi_comm_later"
+        return ("fortran_" if self.fortran == "true" else "c_") + f"later_{self.f.name}"
+
+    def later_words(self, declare=False):
+        words = [("struct recorder_thread *", "t")] + [("uint64_t ", "comm")] * ("comm" in self.f.roles)
+        if "bytes" in self.f.roles:
+            words += [("bool ", "descriptor")] * ("in_place" in self.f.roles and self.fortran == "true")
+            n = self.f.fortran_arguments() if self.fortran == "true" else len(self.f.arguments)
+            words += [("mpi_word ", f"a{i}") for i in range(n)]
+        return [(kind if declare else "") + name for kind, name in words]
+
+    def later_function(self):
+        """Asks again, about handles that the call's success has proved to be valid."""
+        roles = self.f.roles
+        if "bytes" not in roles:
+            return ""
+        out = f"RT_COLD static uint64_t {self.later_name()}({', '.join(self.later_words(True))})\n{{\n"
+        lines = ["t->proved++;"]
+        comm_id = "0"
+        if "comm" in roles:
+            lines.append("const uint32_t comm_id = mpi_comm_proved(t, comm);")
+            comm_id = "comm_id"
+        if roles.get("peer") == "root":
+            lines.append(f"const uint32_t peer = mpi_peer({self.number('root')});")
+        if "source" in roles:
+            lines.append(f"(void)({self.product(roles['room'])});")
+        lines += [f"const uint64_t facts = mpi_bytes_comm({self.bytes()}, {comm_id});", "t->proved--;", "return facts;"]
+        unused = [w for w in self.later_words() if not re.search(rf"\b{w}\b", "\n".join(lines))]
+        return out + indent([f"(void){w};" for w in unused] + lines) + "}\n\n"
 
     def request_made(self):
         request = self.handle("*" + self.f.roles["request"])
@@ -186,7 +237,8 @@ MAKING = {"Comm_create_group": "MPI_MADE_BY_SOME", "Intercomm_create": "MPI_MADE
 
 
 def follows(body):
-    """(before, after) of what must be known outside windows as well: making and ends of communicators, persistent requests."""
+    """(before, after) of what must be known outside windows as well: making and ends of communicators and types, ends of
+    sessions, persistent requests."""
     f = body.f
     if "newcomm" in f.roles:
         how = MAKING.get(f.name, "MPI_MADE_BY_ALL") if "comm" in f.roles else "MPI_MADE_SOMEHOW"
@@ -194,6 +246,17 @@ def follows(body):
         tag = f"(int){body.number('tag')}" if "tag" in f.roles else "0"
         made = body.handle("*" + f.roles["newcomm"])
         return before, ["if (result == 0)", f"    mpi_comm_made(made_of, {made}, {how}, {tag});"]
+    if f.name in ("Comm_idup", "Comm_idup_with_info"):
+        made = body.handle("*newcomm")
+        return [], ["if (result == 0)", f"    mpi_comm_made(0, {made}, MPI_MADE_SOMEHOW, 0);"]
+    if f.name == "Type_free":
+        return ([f"uint64_t ending = {body.handle('*datatype')};", "const bool known = mpi_type_ends(ending);"],
+                ["if (result != 0 && known)", "    mpi_type_made(ending);"])
+    types = [name for name, kind in f.arguments if kind == "type*"]
+    if types:
+        return [], ["if (result == 0) {"] + [f"    mpi_type_made({body.handle('*' + name)});" for name in types] + ["}"]
+    if f.name == "Session_finalize":
+        return [], ["if (result == 0)", "    mpi_session_ended();"]
     if "frees" in f.roles:
         return ([f"uint64_t ending = {body.handle('*' + f.roles['frees'])};"],
                 ["if (result == 0)", "    mpi_comm_freed(ending);"])

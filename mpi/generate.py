@@ -26,7 +26,7 @@ def c_wrapper(f):
     body = Body(f, False).prepare()
     before_free, after_free = follows(body)
     number = "MPI_NUMBER_" + f.name
-    out = f"typedef int real_{f.name}({types(n)});\n\n"
+    out = f"typedef int real_{f.name}({types(n)});\n\n" + body.later_function()
     with_counted = (parameters(n) + ", " if n else "") + "const bool counted"
     out += f"MPI_INLINE int record_{f.name}({with_counted})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
@@ -92,7 +92,7 @@ def fortran_wrapper(f):
     number = f"MPI_NUMBER_{f.name}"
     entry = number + " | MPI_OPEN_FORTRAN"
     everything = body.arguments(n, False)
-    out = f"typedef void real_{f.name}({types(n)});\n\n"
+    out = f"typedef void real_{f.name}({types(n)});\n\n" + (body.later_function() if body.lacks else "")
     descriptor = "bool descriptor, " if "in_place" in f.roles else ""
     out += f"RECORDER_ENTRY static void call_{f.name}(real_{f.name} *real, struct mpi_origin from, {descriptor}{parameters(n)})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",

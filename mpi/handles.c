@@ -54,33 +54,127 @@ static uint32_t predefined_key(uint64_t type)
     }
 }
 
+/* Is this a type that the library itself has? A question about another one calls the program's
+ * error handler. */
+static bool is_predefined(uint64_t type)
+{
+    /* MPI-5.0, "Application Binary Interface": first and last of each row of numbers */
+    static const uint16_t standard[][2] = {
+        {0x201, 0x203}, {0x207, 0x210}, {0x212, 0x214}, {0x216, 0x21d}, {0x220, 0x220},
+        {0x224, 0x225}, {0x228, 0x22d}, {0x230, 0x232}, {0x238, 0x239}, {0x23c, 0x23c},
+        {0x240, 0x241}, {0x243, 0x245}, {0x247, 0x249}, {0x250, 0x251}, {0x258, 0x259},
+        {0x2c0, 0x2c1}, {0x2c3, 0x2c3}, {0x2c8, 0x2ca}, {0x2d0, 0x2d3}, {0x2d8, 0x2db},
+        {0x2e0, 0x2e3}, {0x2eb, 0x2eb}};
+    if (mpi_abi.kind ==
+        MPI_ABI_MPICH) /* MPI_FLOAT_INT to MPI_LONG_DOUBLE_INT; others need no call */
+        return type >= 0x8c000000u && type <= 0x8c000004u;
+    if (mpi_abi.kind != MPI_ABI_STANDARD)
+        return predefined_key(type) != 0;
+    for (size_t i = 0; i < sizeof standard / sizeof standard[0]; i++)
+        if (type >= standard[i][0] && type <= standard[i][1])
+            return true;
+    return false;
+}
+
+/* Derived types that were made, and those that have ended since: libraries take freed handles in some
+ * calls, whose success proves nothing then. An entry is handle + 1, of one that has ended with
+ * ENDED; 0 free. A type that finds no place is proved by each call anew. */
+#define TYPES 4096u
+#define TYPE_TRIES 16u
+#define ENDED (UINT64_C(1) << 63)
+static _Atomic uint64_t type_entries[TYPES];
+
+static _Atomic uint64_t *type_entry(uint64_t type, uint64_t value)
+{
+    uint32_t at = (uint32_t)((type * UINT64_C(0x9e3779b97f4a7c15)) >> 52);
+    for (uint32_t i = 0; i < TYPE_TRIES; i++) {
+        _Atomic uint64_t *entry = &type_entries[(at + i) % TYPES];
+        uint64_t found = atomic_load_explicit(entry, memory_order_relaxed);
+        if (found == value || (value == ENDED && (found & ENDED) != 0))
+            return entry;
+    }
+    return NULL;
+}
+
+static bool type_is(uint64_t type, uint64_t flag)
+{
+    return type_entry(type, (type + 1) | flag) != NULL;
+}
+
+void mpi_type_made(uint64_t type)
+{
+    if (type == mpi_abi.type_null || predefined_key(type) != 0 || is_predefined(type) ||
+        type_is(type, 0))
+        return;
+    const uint64_t from[3] = {(type + 1) | ENDED, 0, ENDED /* another's */};
+    for (int i = 0; i < 3; i++)
+        for (_Atomic uint64_t *e; (e = type_entry(type, from[i])) != NULL;) {
+            uint64_t old = atomic_load(e);
+            if ((old == 0 || (old & ENDED) != 0) &&
+                atomic_compare_exchange_strong(e, &old, type + 1))
+                return;
+        }
+}
+
+bool mpi_type_ends(uint64_t type)
+{
+    _Atomic uint64_t *entry = type_entry(type, type + 1);
+    if (entry != NULL)
+        atomic_store(entry, (type + 1) | ENDED);
+    return entry != NULL;
+}
+
+#define UNKNOWN UINT64_MAX
+
 RT_COLD static uint64_t ask_type_size(uint64_t type)
 {
     const struct mpi_library *l = mpi_library();
-    int size = 0;
-    if (type == mpi_abi.type_null || l->Type_size == NULL ||
-        !atomic_load_explicit(&mpi_is_up, memory_order_relaxed))
-        return 0;
     struct recorder_thread *t = &recorder_self;
+    int size = 0;
+    if (type == mpi_abi.type_null)
+        return 0;
+    if (mpi_abi.kind == MPI_ABI_MPICH && predefined_key(type) != 0)
+        return type >> 8 & 0xff; /* MPICH's mpir_datatype.h, MPIR_Datatype_get_basic_size() */
+    if (l->Type_size == NULL || !atomic_load_explicit(&mpi_is_up, memory_order_relaxed))
+        return UNKNOWN;
+    if (t->proved != 0 && !type_is(type, ENDED))
+        mpi_type_made(type);
+    else if (!is_predefined(type) && !type_is(type, 0))
+        return UNKNOWN;
     t->in_toolkit++;
     int error = l->Type_size(type, &size);
     t->in_toolkit--;
     return error == 0 && size > 0 ? (uint64_t)size : 0;
 }
 
-uint64_t mpi_size_of_type(uint64_t type)
+RT_COLD static uint64_t find_size(uint64_t type, uint32_t key)
+{
+    uint64_t size = ask_type_size(type);
+    if (key != 0 && size < UINT32_MAX)
+        __atomic_store_n(&type_sizes[(key * 0x9e3779b1u) >> 24], (uint64_t)key << 32 | (size + 1),
+                         __ATOMIC_RELAXED);
+    return size;
+}
+
+RT_COLD static uint64_t find_size_or_0(uint64_t type, uint32_t key)
+{
+    uint64_t size = find_size(type, key);
+    return size != UNKNOWN ? size : 0;
+}
+
+__attribute__((always_inline)) static inline uint64_t size_by(uint64_t type,
+                                                              uint64_t (*find)(uint64_t, uint32_t))
 {
     uint32_t key = predefined_key(type);
     if (key == 0)
-        return ask_type_size(type);
-    uint64_t *slot = &type_sizes[(key * 0x9e3779b1u) >> 24];
-    uint64_t known = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if (RT_LIKELY(known >> 32 == key))
-        return (uint32_t)known - 1;
-    uint64_t size = ask_type_size(type);
-    if (size < UINT32_MAX)
-        __atomic_store_n(slot, (uint64_t)key << 32 | (size + 1), __ATOMIC_RELAXED);
-    return size;
+        return find(type, 0);
+    uint64_t known = __atomic_load_n(&type_sizes[(key * 0x9e3779b1u) >> 24], __ATOMIC_RELAXED);
+    return RT_LIKELY(known >> 32 == key) ? (uint32_t)known - 1 : find(type, key);
+}
+
+uint64_t mpi_size_of_type(uint64_t type)
+{
+    return size_by(type, find_size_or_0);
 }
 
 /* --- arrays -------------------------------------------------------------------------------------- */
@@ -113,8 +207,12 @@ uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm
     uint64_t sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint64_t count = count_at(counts, wide, i);
-        if (count != 0)
-            sum += count * mpi_size_of_type(mpi_handle_element(MPI_HANDLE_TYPE, types, i, fortran));
+        uint64_t size =
+            count != 0 ? size_by(mpi_handle_element(MPI_HANDLE_TYPE, types, i, fortran), find_size)
+                       : 0;
+        if (size == UNKNOWN)
+            return 0;
+        sum += count * size;
     }
     return sum;
 }

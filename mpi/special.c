@@ -14,8 +14,16 @@ static void begin_init(void)
         mpi_hooks.init_begin();
 }
 
-/* world: MPI_COMM_WORLD exists and all its ranks are here. */
 _Atomic bool mpi_is_up;
+static _Atomic int sessions; /* that have begun and not ended */
+
+void mpi_session_ended(void)
+{
+    if (atomic_fetch_sub(&sessions, 1) == 1 && mpi_world_size < 0)
+        atomic_store(&mpi_is_up, false);
+}
+
+/* world: MPI_COMM_WORLD exists and all its ranks are here. */
 
 static void end_init(bool world, int result)
 {
@@ -24,6 +32,8 @@ static void end_init(bool world, int result)
             mpi_hooks.init_failed();
         return;
     }
+    if (!world)
+        atomic_fetch_add(&sessions, 1);
     atomic_store(&mpi_is_up, true);
     const struct mpi_library *l = mpi_library();
     struct recorder_thread *t = &recorder_self;
@@ -61,6 +71,8 @@ static void end_finalize(int result)
     if (result != 0)
         return;
     mpi_world_rank = mpi_world_size = -1;
+    if (atomic_load(&sessions) <= 0)
+        atomic_store(&mpi_is_up, false);
     if (mpi_hooks.finalize_done != NULL)
         mpi_hooks.finalize_done();
 }

@@ -288,11 +288,22 @@ static inline uint64_t mpi_handle_argument(enum mpi_handle_kind kind, mpi_word a
 /* Element i of an array of handles; with i = 0 what a pointer to a handle points to. */
 uint64_t mpi_handle_element(enum mpi_handle_kind kind, mpi_word array, uint64_t i, bool fortran);
 
-/* Bytes of one element; 0 for MPI_DATATYPE_NULL and where MPI does not say. */
+/* A question about an invalid handle would call the program's error handler. So MPI is asked about
+ * handles that are predefined or were made by a call that we saw, and about others after a call with
+ * them has succeeded. */
+
+/* Bytes of one element; 0 for MPI_DATATYPE_NULL, where MPI does not say, and if the type is not
+ * known to be valid. */
 uint64_t mpi_size_of_type(uint64_t type);
-/* A small number for a communicator: 0 MPI_COMM_NULL, 1 world, 2 self, then as first seen; 0xffff
- * when there are too many. The first sight records EV_MPI_COMM. */
+/* A call has made this type, or is about to free it (true: it was known; if the call fails, it was
+ * made). */
+void mpi_type_made(uint64_t type);
+bool mpi_type_ends(uint64_t type);
+/* A small number for a communicator: 0 MPI_COMM_NULL, or not known to be valid, 1 world, 2 self, then
+ * as first seen; 0xffff when there are too many. The first sight records EV_MPI_COMM. */
 uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm);
+/* The same after a call with it has succeeded. */
+uint32_t mpi_comm_proved(struct recorder_thread *t, uint64_t comm);
 /* Ranks that a call on it exchanges with, and the own rank; 0 where unknown. */
 uint32_t mpi_known_size(uint64_t comm);
 uint32_t mpi_known_rank(uint64_t comm);
@@ -310,6 +321,17 @@ static inline uint64_t mpi_bytes(mpi_word count, uint64_t type)
 {
     return (int64_t)count > 0 ? count * mpi_size_of_type(type) : 0;
 }
+/* For calls without bytes: the word of the leave event that says what the enter event lacks. */
+uint64_t mpi_comm_later(struct recorder_thread *t, uint64_t comm);
+/* Does this word of an enter event lack the communicator, or the bytes? Also if these are 0. */
+static inline bool mpi_lacks_comm(uint64_t bytes_comm)
+{
+    return RT_UNLIKELY(bytes_comm >> 48 == 0);
+}
+static inline bool mpi_lacks_bytes(uint64_t bytes_comm)
+{
+    return RT_UNLIKELY(bytes_comm << 16 == 0);
+}
 /* Sum of an array over the ranks of comm (wide: 64-bit counts); element of the own rank; sum with
  * types. */
 uint64_t mpi_sum(mpi_word counts, bool wide, uint64_t comm);
@@ -318,6 +340,9 @@ uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm
 /* Is this buffer MPI_IN_PLACE? (In MPICH's mpi_f08 a buffer is a descriptor that begins with the
  * address.) */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor);
+
+/* MPI_Session_finalize has succeeded. */
+void mpi_session_ended(void);
 
 /* --- requests ------------------------------------------------------------------------------------ */
 

@@ -48,13 +48,18 @@ static void add_if_there(struct described *d, const char *key, uint64_t word)
         add_int(d, key, v);
 }
 
+static void add_bytes_comm(struct described *d, uint64_t word)
+{
+    add_uint(d, "bytes", word & 0xffffffffffffu);
+    if (word >> 48 != 0)
+        add_uint(d, "comm", word >> 48);
+}
+
 static void describe_enter(struct described *d, const struct rt_event *ev)
 {
     add_if_there(d, "peer", ev->a);
     add_if_there(d, "tag", ev->a >> 32);
-    add_uint(d, "bytes", ev->b & 0xffffffffffffu);
-    if (ev->b >> 48 != 0)
-        add_uint(d, "comm", ev->b >> 48);
+    add_bytes_comm(d, ev->b);
 }
 
 static void describe_leave(struct described *d, const struct rt_event *ev)
@@ -63,7 +68,7 @@ static void describe_leave(struct described *d, const struct rt_event *ev)
     if (ev->a != 0)
         add_hex(d, name != NULL && strstr(name, "probe") != NULL ? "message" : "request", ev->a);
     if (ev->b != 0)
-        add_uint(d, "bytes", ev->b);
+        add_bytes_comm(d, ev->b);
 }
 
 static void describe_mpi(struct described *d, const struct rt_rank *rank, const struct rt_event *ev)

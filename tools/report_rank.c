@@ -8,6 +8,7 @@
 
 #define BLOCK_ROWS 65536
 #define STACK_DEPTH 256
+#define MOST_BYTES ((UINT64_C(1) << 48) - 1) /* the bits of an enter's b that are bytes */
 
 /* Open calls of one thread while the events pass by. */
 struct call_stack {
@@ -18,6 +19,7 @@ struct call_stack {
     struct {
         uint32_t function;
         uint64_t clock;
+        uint64_t bytes; /* of its enter; MOST_BYTES: the call has no message */
     } calls[STACK_DEPTH];
 };
 
@@ -203,6 +205,7 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     if (s->depth < STACK_DEPTH) {
         s->calls[s->depth].function = f;
         s->calls[s->depth].clock = ev->clock;
+        s->calls[s->depth].bytes = (int32_t)(uint32_t)ev->a != -2 ? ev->b & MOST_BYTES : MOST_BYTES;
     }
     s->depth++;
     c->calls++;
@@ -224,6 +227,19 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     s->window->bytes += bytes;
 }
 
+/* Bytes that the enter could not know: the leave says all of them. */
+static void take_late_bytes(struct pass *p, struct call_stack *s, const struct rt_event *ev,
+                            uint32_t f)
+{
+    uint64_t all = ev->b & MOST_BYTES;
+    if (all <= s->calls[0].bytes)
+        return;
+    p->out->functions[f].bytes += all - s->calls[0].bytes;
+    p->out->bytes += all - s->calls[0].bytes;
+    if (s->window != NULL)
+        s->window->bytes += all - s->calls[0].bytes;
+}
+
 static void take_leave(struct pass *p, struct call_stack *s, const struct rt_event *ev, uint32_t f)
 {
     /* An exception or longjmp out of a call skips leaves: drop what lies above the matching enter. */
@@ -240,6 +256,7 @@ static void take_leave(struct pass *p, struct call_stack *s, const struct rt_eve
     p->out->functions[f].cut += (ev->flags & EVENT_FLAG_CUT) != 0;
     if (s->depth > 0)
         return;
+    take_late_bytes(p, s, ev, f);
     double ns = ev->clock >= s->calls[0].clock
                     ? rt_rank_span_ns(p->rank, ev->clock - s->calls[0].clock)
                     : 0;

@@ -139,7 +139,7 @@ int rankfile_add_mpi_function(struct rankfile *f, uint32_t number)
         {.code = EVENT_MPI_LEAVE(number),
          .label = "leave",
          .a = "request, 0 = none",
-         .b = "bytes received or 0"},
+         .b = "as the enter's b where that lacks something, else 0"},
     };
     for (int i = 0; i < 2; i++)
         (void)snprintf(rows[i].name, sizeof rows[i].name, "%s",

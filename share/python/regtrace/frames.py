@@ -291,7 +291,8 @@ def mpi_calls(file, function=None, **filters):
     peer, tag = signed32(enter["a"]), signed32(enter["a"] >> np.uint64(32))
     begin, end = file.clock.ns(enter["clock"]), file.clock.ns(leave["clock"])
     cut = (enter["flags"] & codes.Flag.CUT) != 0
-    size = np.where(peer == codes.PROC_NULL, 0, enter["b"] & np.uint64(2**48 - 1)).astype(np.int64)  # no message
+    facts = np.where(leave["b"] != 0, leave["b"], enter["b"])  # what the enter could not know, the leave says
+    size = np.where(peer == codes.PROC_NULL, 0, facts & np.uint64(2**48 - 1)).astype(np.int64)  # no message
     calls = pd.DataFrame({
         "thread": enter["thread"],
         "window": enter["window"],
@@ -302,7 +303,7 @@ def mpi_calls(file, function=None, **filters):
         "bytes": nullable(size, cut),
         "peer": nullable(peer, peer == codes.ABSENT, "Int32"),
         "tag": nullable(tag, tag == codes.ABSENT, "Int32"),
-        "comm": nullable((enter["b"] >> np.uint64(48)).astype(np.int32), cut, "Int32"),
+        "comm": nullable((facts >> np.uint64(48)).astype(np.int32), cut, "Int32"),
         "request": leave["a"],
         "depth": depth,
         "nested": (enter["flags"] & codes.Flag.NESTED) != 0,
