@@ -29,6 +29,12 @@ static int absent_function(void)
                   too */
 }
 
+/* Of MPIX_Query_cuda_support and the like, whose result is the answer. */
+static int absent_answer(void)
+{
+    return 0;
+}
+
 RT_COLD static void note_fortran(const void *real)
 {
     if (own_high == 0)
@@ -62,7 +68,8 @@ RT_COLD void *mpi_resolve(unsigned row, unsigned function, const char *name)
         }
     }
     if (real == NULL)
-        real = (void *)(uintptr_t)absent_function;
+        real = (void *)(uintptr_t)(strncmp(name, "MPIX_Query_", 11) == 0 ? absent_answer
+                                                                         : absent_function);
     else if (row != 0)
         note_fortran(real);
     __atomic_store_n(&mpi_real[row][function], real, __ATOMIC_RELEASE);

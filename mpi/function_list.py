@@ -8,7 +8,7 @@ WIDE = {"count64", "aint", "offset"}
 KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "function", "group", "win", "file", "info",
          "op", "errhandler", "message", "session"})
 ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
-         "message", "takes", "source", "rtag", "room", "special", "fortran"}
+         "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only"}
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
 
@@ -19,7 +19,8 @@ class Function:
         if not m:
             sys.exit(f"{where}: cannot read: {line}")
         self.number = number
-        self.name = m.group(1)
+        self.extension = m.group(1).startswith("MPIX_")
+        self.name = m.group(1).removeprefix("MPI")  # X_Comm_agree
         self.result = m.group(3) or "int"
         self.arguments = [tuple(a.split(":")) for a in m.group(2).split(", ")] if m.group(2) else []
         self.roles = {}
@@ -39,7 +40,7 @@ class Function:
 
     @property
     def c_name(self):
-        return "MPI_" + self.name
+        return ("MPI" if self.extension else "MPI_") + self.name
 
     @property
     def special(self):
@@ -56,6 +57,10 @@ class Function:
     def fortran_names(self):
         """(row, entry point, further names of the same) of the Fortran bindings."""
         low = self.c_name.lower()
+        if "c_only" in self.roles:
+            return []
+        if self.extension:
+            return [(1, low + "_", [low, low + "__", low.upper()]), (2, low + "_f08_", [])]
         if self.large:
             low = low[:-2]
             return [(2, low + "_f08_large_", []), (3, low + "_f08ts_large_", [])]

@@ -56,7 +56,7 @@ def c_wrapper(f):
     origin, origin_here = "struct mpi_origin from", "MPI_ORIGIN()"
     if n:
         origin, origin_here = origin + ", ", origin_here + ", "
-    out += f"MPI_INLINE int other_{f.name}({origin}{with_counted})\n{{\n"
+    out += f"MPI_INLINE int other_{f.name}(struct mpi_origin from, {with_counted})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;", find,
                    f"if (mpi_passes_nested(t, {number}, from.caller, from.frame))",
                    f"    return MPI_REAL(counted, real({rest}));"])
@@ -149,7 +149,7 @@ def make_wrappers(functions, part):
 def make_fortran(functions, part):
     out = TOP.format(what="Fortran entry points") + '#include "mpi/wrapper.h"\n\n#include "mpi/prototypes.h"\n\n'
     for f in chunk(functions, part):
-        if not f.special:
+        if not f.special and f.fortran_names():
             out += fortran_wrapper(f)
     return out
 

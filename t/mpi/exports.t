@@ -10,10 +10,10 @@ LC_ALL=C sort "$exports" >"$T/wrapped"
 defined() { nm -D --defined-only "$1" | awk '$2 ~ /[TWVi]/ {sub(/@.*/, "", $3); print $3}' | LC_ALL=C sort -u; }
 
 # Not wrapped, on purpose: the tools interface, conversions of handles and statuses between languages, predefined callbacks,
-# and names of the library's own.
+# and names of the library's own. Extensions (MPIX_*) are functions as the others.
 exempt_c='^MPI_T_|_(c2f|f2c|c2f08|f082c|f2f08|f082f)$|_(FN|F90)$|^MPI_CONVERSION_FN_NULL$'
-# libmpi_mpifh: C functions behind weak names that no compiler makes; libmpichfort: constants and conversions, stubs of
-# functions that its C library has as MPIX_ only. MPI_F_sync_reg does nothing at all.
+# libmpi_mpifh: C functions behind weak names that no compiler makes; libmpichfort: constants and conversions, stubs
+# mpi_* of functions that its C library has as MPIX_ only. MPI_F_sync_reg does nothing at all.
 exempt_fortran='_(f|f08|c2f|f2c)$|^(mpi_f_sync_reg|MPI_F_SYNC_REG)|^mpi_delete_error_(class|code|string)_f08_$|^mpi_(sizeof|status_c2f|status_f2c|status_f082f|status_f2f08|dup_fn|null_copy_fn|null_delete_fn|comm_dup_fn|comm_null_copy_fn|comm_null_delete_fn|type_dup_fn|type_null_copy_fn|type_null_delete_fn|win_dup_fn|win_null_copy_fn|win_null_delete_fn|conversion_fn_null)(_|$)|_(fn|FN|FN_NULL|fn_null)_*$|_(FROMINT|TOINT)_*$'
 
 for mpi in openmpi mpich; do
@@ -27,15 +27,16 @@ for mpi in openmpi mpich; do
         continue
     fi
     folder=$(dirname "$(ldd "$APPS/stencil.$mpi" | awk -v l="$c" '$1 == l {print $3}')")
-    defined "$folder/$c" | grep -E '^MPI_[A-Z]' | grep -E '^MPI_[A-Z][a-z]|^MPI_T_' | grep -vE "$exempt_c" >"$T/c"
+    defined "$folder/$c" | grep -E '^MPIX?_([A-Z][a-z]|GPU_)|^MPI_T_' | grep -vE "$exempt_c" >"$T/c"
     isnt "$(wc -l <"$T/c")" 0 "$mpi exports functions"
+    isnt "$(grep -c ^MPIX_ "$T/c")" 0 'and extensions'
     is "$(LC_ALL=C comm -13 "$T/wrapped" "$T/c")" "" "all $(wc -l <"$T/c") C functions of $mpi are wrapped"
     for library in $fortran; do
         if [ ! -e "$folder/$library" ]; then
             skip "the Fortran functions of $library" "not installed"
             continue
         fi
-        defined "$folder/$library" | grep -E '^(mpi_[a-z0-9_]+|MPI_[A-Z0-9_]+)$' | grep -vE "$exempt_fortran" >"$T/f"
+        defined "$folder/$library" | grep -E '^(mpix?_[a-z0-9_]+|MPIX?_[A-Z0-9_]+)$' | grep -vE "$exempt_fortran" >"$T/f"
         isnt "$(wc -l <"$T/f")" 0 "$library exports entry points"
         is "$(LC_ALL=C comm -13 "$T/wrapped" "$T/f" | head -40)" "" "all $(wc -l <"$T/f") of $library are wrapped"
     done

@@ -85,7 +85,7 @@ def select(wanted, names, level=3):
         if not hits and not any(c in item for c in "*?["):
             near = difflib.get_close_matches(item, set(names.values()), n=3, cutoff=0.6)
             hint = "; near it: " + ", ".join(near) if near else ""
-            if not item.startswith("MPI_"):
+            if not item.startswith(("MPI_", "MPIX_")):
                 raise RegtraceError(f"no event is called {item!r}: names are those of run.event_names(){hint}")
             warnings.warn(f"nobody called {item} in this run{hint}", IncompleteWarning, stacklevel=level)
         found |= hits
