@@ -4,6 +4,8 @@
 
 #include "t/tap.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static unsigned rules_of(uint32_t code)
@@ -75,10 +77,50 @@ static void test_actions(void)
     ok(wrong == 0, "actions are of their channels' kinds");
 }
 
+/* States by function as the standard's words say, from a file that shares nothing with the code. */
+static void test_states(void)
+{
+    char path[4096], word[128] = "", state[64] = "", room[64];
+    unsigned seen[768] = {0}, wrong = 0, missing = 0;
+    const char *source = getenv("REGTRACE_SOURCE");
+    (void)snprintf(path, sizeof path, "%s/t/emu/mpi_states.txt", source != NULL ? source : ".");
+    FILE *f = fopen(path, "r");
+    if (!ok(f != NULL, "%s is there", path))
+        return;
+    (void)!fscanf(f, "%*[^\n] %*[^\n]"); /* two lines of comment */
+    while (fscanf(f, " [%63[^]]]", state) == 1 || fscanf(f, "%127s", word) == 1) {
+        if (word[0] == '\0')
+            continue;
+        uint32_t function = 0;
+        while (function < event_mpi_functions && strcmp(event_mpi_name(function), word) != 0)
+            function++;
+        const char *got = function < event_mpi_functions
+                              ? labels_of_activities.text(NULL, 0, mpi_activity(function), room)
+                              : "no such function";
+        if (strcmp(got, state) != 0) {
+            wrong++;
+            diag("%s: %s, and should be %s", word, got, state);
+        } else {
+            seen[function]++;
+        }
+        word[0] = '\0';
+    }
+    (void)fclose(f);
+    ok(wrong == 0, "each function has the state that it should have");
+    for (uint32_t i = 0; i < event_mpi_functions; i++)
+        if (seen[i] != 1) {
+            missing++;
+            diag("%s stands %u times in mpi_states.txt: say its state there", event_mpi_name(i),
+                 seen[i]);
+        }
+    ok(missing == 0, "all %u functions were looked at", event_mpi_functions);
+}
+
 int main(void)
 {
     test_codes();
     test_channels();
     test_actions();
+    test_states();
     return done_testing();
 }

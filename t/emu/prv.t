@@ -141,6 +141,7 @@ for mpi in openmpi mpich; do
     is "$(comm -23 "$T/want" "$T/got" | awk '$6 < 100' | head -3)" '' "$mpi: all of one thread are there"
     is "$(sed -n 's/.* \([0-9]*\) messages$/\1/p' <<<"$out")" "$(wc -l <"$T/got")" "$mpi: as many as it said"
     like "$(prv "$T/run/prv" thread calls "$T/run" 2>&1)" '^0 True' "$mpi: states and calls are those of /events"
+    isnt "$(awk -F: '$1 == 1 && $8 == 4' "$T/run/prv/thread.prv" | wc -l)" 0 "$mpi: MPI_Send has the state Blocking Send"
     "mpicc.$mpi" -O1 -DWITH_MPI -I"$REGTRACE_SOURCE/share/include" -o "$T/late" "$REGTRACE_SOURCE/t/emu/shown.c" || exit 99
     rm -rf "$T/run" "$T/run/prv"
     run 100 "$REGTRACE" run -quiet -o "$T/run" -- "mpirun.$mpi" -np 2 "$T/late" late "$T/log"

@@ -146,6 +146,8 @@ struct replay {
 extern const struct labels labels_of_states, labels_of_processors, labels_of_flushes, labels_of_mpi,
     labels_of_activities, labels_of_comms, labels_of_windows, labels_of_names, labels_of_signals,
     labels_of_marks, labels_of_functions;
+/* Value of mpi.activity in a call of this function (0 to 767), by mpi/model.c. */
+int64_t mpi_activity(uint32_t function);
 /* What the innermost call is, or that there is none: mpi/model.c. */
 RT_MUST_CHECK int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e);
 

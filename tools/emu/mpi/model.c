@@ -3,9 +3,9 @@
 #include "tools/emu/grown.h"
 #include "tools/emu/models.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FUNCTIONS = 768 };
 
@@ -47,79 +47,59 @@ static const char *const activity_names[ACTIVITIES] = {
     [MEMORY] = "Memory transfer",
 };
 
-/* The first that a name matches, large-count twins (_c) without their ending. */
-static const struct {
-    const char *pattern;
-    enum activity activity;
-} kinds[] = {
-    {"MPI_*_init", OTHER},
-    {"MPI_Isendrecv*", SENDS_AT_ONCE},
-    {"MPI_Sendrecv*", SENDS_AND_RECEIVES},
-    {"MPI_I*send", SENDS_AT_ONCE},
-    {"MPI_Irecv", RECEIVES_AT_ONCE},
-    {"MPI_Imrecv", RECEIVES_AT_ONCE},
-    {"MPI_*send", SENDS},
-    {"MPI_Recv", RECEIVES},
-    {"MPI_Mrecv", RECEIVES},
-    {"MPI_Wait*", WAITS},
-    {"MPI_Test*", TESTS},
-    {"MPI_*probe", TESTS},
-    {"MPI_Barrier", SYNCHRONIZES},
-    {"MPI_Win_fence", SYNCHRONIZES},
-    {"MPI_Win_*lock*", SYNCHRONIZES},
-    {"MPI_Win_flush*", SYNCHRONIZES},
-    {"MPI_Win_start", SYNCHRONIZES},
-    {"MPI_Win_complete", SYNCHRONIZES},
-    {"MPI_Win_post", SYNCHRONIZES},
-    {"MPI_Win_wait", SYNCHRONIZES},
-    {"MPI_File_*", FILES},
-    {"MPI_*allgather*", COLLECTIVE},
-    {"MPI_Allgather*", COLLECTIVE},
-    {"MPI_*allreduce", COLLECTIVE},
-    {"MPI_Allreduce", COLLECTIVE},
-    {"MPI_*alltoall*", COLLECTIVE},
-    {"MPI_Alltoall*", COLLECTIVE},
-    {"MPI_*bcast", COLLECTIVE},
-    {"MPI_Bcast", COLLECTIVE},
-    {"MPI_*gather*", COLLECTIVE},
-    {"MPI_Gather*", COLLECTIVE},
-    {"MPI_Reduce", COLLECTIVE},
-    {"MPI_Ireduce", COLLECTIVE},
-    {"MPI_*educe_scatter*", COLLECTIVE},
-    {"MPI_*scatter*", COLLECTIVE},
-    {"MPI_Scatter*", COLLECTIVE},
-    {"MPI_*scan", COLLECTIVE},
-    {"MPI_Scan", COLLECTIVE},
-    {"MPI_Ibarrier", COLLECTIVE},
-    {"MPI_Put", MEMORY},
-    {"MPI_Get", MEMORY},
-    {"MPI_Rput", MEMORY},
-    {"MPI_Rget", MEMORY},
-    {"MPI_*ccumulate", MEMORY},
-    {"MPI_Fetch_and_op", MEMORY},
-    {"MPI_Compare_and_swap", MEMORY},
+/* Names without MPI_ or MPIX_, and large-count twins without their _c; each between spaces. Of
+ * calls that make persistent requests, communicators, types and the like: OTHER. */
+static const char *const functions_of[ACTIVITIES] = {
+    [RECEIVES] = " Recv Mrecv ",
+    [SENDS] = " Send Bsend Ssend Rsend ",
+    [SYNCHRONIZES] = " Barrier Win_fence Win_lock Win_lock_all Win_unlock Win_unlock_all Win_flush"
+                     " Win_flush_all Win_flush_local Win_flush_local_all Win_start Win_complete"
+                     " Win_post Win_wait Win_sync ",
+    [TESTS] = " Test Testall Testany Testsome Probe Iprobe Mprobe Improbe Request_get_status"
+              " Parrived Win_test ",
+    [WAITS] = " Wait Waitall Waitany Waitsome ",
+    [SENDS_AT_ONCE] = " Isend Ibsend Issend Irsend Isendrecv Isendrecv_replace ",
+    [RECEIVES_AT_ONCE] = " Irecv Imrecv ",
+    [COLLECTIVE] =
+        " Allgather Allgatherv Allreduce Alltoall Alltoallv Alltoallw Bcast Exscan Gather Gatherv"
+        " Reduce Reduce_scatter Reduce_scatter_block Scan Scatter Scatterv Neighbor_allgather"
+        " Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw"
+        " Iallgather Iallgatherv Iallreduce Ialltoall Ialltoallv Ialltoallw Ibarrier Ibcast Iexscan"
+        " Igather Igatherv Ireduce Ireduce_scatter Ireduce_scatter_block Iscan Iscatter Iscatterv"
+        " Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv"
+        " Ineighbor_alltoallw Comm_agree Comm_iagree ",
+    [SENDS_AND_RECEIVES] = " Sendrecv Sendrecv_replace ",
+    [MEMORY] = " Put Get Rput Rget Accumulate Get_accumulate Raccumulate Rget_accumulate"
+               " Fetch_and_op Compare_and_swap ",
 };
 
 static enum activity activity_of_name(const char *name)
 {
     char text[64];
-    int n = snprintf(text, sizeof text, "%s", name);
-    if (n > 2 && n < (int)sizeof text && text[n - 2] == '_' && text[n - 1] == 'c')
-        text[n - 2] = '\0';
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (fnmatch(kinds[i].pattern, text, 0) == 0)
-            return kinds[i].activity;
+    const char *plain = strchr(name, '_');
+    if (plain == NULL)
+        return OTHER;
+    if (strncmp(plain, "_File_", 6) == 0)
+        return FILES;
+    int n = snprintf(text, sizeof text, " %s ", plain + 1);
+    if (n < 4 || n >= (int)sizeof text)
+        return OTHER;
+    if (text[n - 3] == '_' && text[n - 2] == 'c')
+        (void)snprintf(text + n - 3, sizeof text - (size_t)n + 3, " ");
+    for (unsigned i = 0; i < ACTIVITIES; i++)
+        if (functions_of[i] != NULL && strstr(functions_of[i], text) != NULL)
+            return (enum activity)i;
     return OTHER;
 }
 
-static enum activity activity_of(uint32_t function)
+int64_t mpi_activity(uint32_t function)
 {
     static uint8_t known[FUNCTIONS];
     if (known[function] == 0) {
         const char *name = event_mpi_name(function);
         known[function] = (uint8_t)(name != NULL ? activity_of_name(name) : OTHER);
     }
-    return (enum activity)known[function];
+    return known[function];
 }
 
 /* What the innermost call is, or that there is none. */
@@ -155,7 +135,7 @@ int mpi_enter(struct replay *r, const struct emu_record *rec, int64_t *value, st
     row->open = open;
     row->activity = ROW_KNOWN;
     row->open[row->calls++] = (struct open_call){
-        function, activity_of(function), (int64_t)(rec->event.b & ((UINT64_C(1) << 48) - 1)),
+        function, mpi_activity(function), (int64_t)(rec->event.b & ((UINT64_C(1) << 48) - 1)),
         peer >= 0 ? (int64_t)peer + 1 : 0, (int64_t)(rec->event.b >> 48)};
     return mpi_show(r, rec->stream, e);
 }
