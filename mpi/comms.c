@@ -394,6 +394,8 @@ void mpi_comm_freed(uint64_t comm)
     struct comm_entry *e = comm_find(comm, false);
     if (e == NULL)
         return;
+    uint32_t id = atomic_load(&e->id);
+    mpi_win_comm_ends(comm, id != COMM_BEING_ASKED ? id : 0);
     forget_made(atomic_exchange(&origins[e - comms].identity, 0));
     atomic_store(&e->valid, false);
     atomic_store(&e->ended, true);

@@ -85,6 +85,8 @@ class Body:
         if "comm" in roles:
             lines.append(f"uint64_t comm = {self.handle(roles['comm'])};")
             lines.append("uint32_t comm_id = mpi_comm_id(t, comm);")
+        if "win" in roles:
+            lines.append(f"uint32_t comm_id = mpi_win_comm_id(t, {self.handle(roles['win'])});")
         if "peer" in roles:
             lines.append(f"uint32_t peer = mpi_peer({self.number(roles['peer'])});")
         if "tag" in roles:
@@ -95,7 +97,7 @@ class Body:
             self.complete(*re.fullmatch(r"(\w+)\((.*)\)", roles["complete"]).groups())
         peer = "peer" if "peer" in roles else "MPI_NOBODY"
         tag = "tag" if "tag" in roles else "MPI_NOBODY"
-        comm_id = "comm_id" if "comm" in roles else "0"
+        comm_id = "comm_id" if "comm" in roles or "win" in roles else "0"
         self.later("bytes" in roles, comm_id)
         self.enter = f"mpi_peer_tag({peer}, {tag}), " + ("facts" if self.lacks else f"mpi_bytes_comm(0, {comm_id})")
         self.leave = "0, 0"
@@ -237,8 +239,8 @@ MAKING = {"Comm_create_group": "MPI_MADE_BY_SOME", "Intercomm_create": "MPI_MADE
 
 
 def follows(body):
-    """(before, after) of what must be known outside windows as well: making and ends of communicators and types, ends of
-    sessions, persistent requests."""
+    """(before, after) of what must be known outside windows as well: making and ends of communicators, types and windows of
+    one-sided communication, ends of sessions, persistent requests."""
     f = body.f
     if "newcomm" in f.roles:
         how = MAKING.get(f.name, "MPI_MADE_BY_ALL") if "comm" in f.roles else "MPI_MADE_SOMEHOW"
@@ -249,6 +251,11 @@ def follows(body):
     if f.name in ("Comm_idup", "Comm_idup_with_info"):
         made = body.handle("*newcomm")
         return [], ["if (result == 0)", f"    mpi_comm_made(0, {made}, MPI_MADE_SOMEHOW, 0);"]
+    if "newwin" in f.roles:
+        made, of = body.handle("*" + f.roles["newwin"]), body.handle(f.roles["comm"])
+        return [], ["if (result == 0)", f"    mpi_win_made({made}, {of});"]
+    if f.name == "Win_free":
+        return ([f"uint64_t ending = {body.handle('*win')};"], ["if (result == 0)", "    mpi_win_freed(ending);"])
     if f.name == "Type_free":
         return ([f"uint64_t ending = {body.handle('*datatype')};", "const bool known = mpi_type_ends(ending);"],
                 ["if (result != 0 && known)", "    mpi_type_made(ending);"])

@@ -3,12 +3,12 @@
 import re
 import sys
 
-HANDLE = {"comm": "MPI_HANDLE_COMM", "type": "MPI_HANDLE_TYPE", "request": "MPI_HANDLE_REQUEST"}
+HANDLE = {"comm": "MPI_HANDLE_COMM", "type": "MPI_HANDLE_TYPE", "request": "MPI_HANDLE_REQUEST", "win": "MPI_HANDLE_WIN"}
 WIDE = {"count64", "aint", "offset"}
-KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "function", "group", "win", "file", "info",
+KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "function", "group", "file", "info",
          "op", "errhandler", "message", "session"})
 ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
-         "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only"}
+         "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only", "win", "newwin"}
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
 
@@ -33,7 +33,7 @@ class Function:
             if len(argument) != 2 or re.sub(r"[*]$|\[\]$", "", argument[1]) not in KINDS:
                 sys.exit(f"{where}: bad argument {argument}")
         self.index = {name: i for i, (name, _) in enumerate(self.arguments)}
-        for role in ("peer", "tag", "comm", "request", "uses", "newcomm", "frees", "message", "takes", "source", "rtag"):
+        for role in ("peer", "tag", "comm", "request", "uses", "newcomm", "frees", "message", "takes", "source", "rtag", "win", "newwin"):
             if role in self.roles and self.roles[role].lstrip("*") not in self.index:
                 sys.exit(f"{where}: {role} names no argument")
         self.large = self.name.endswith("_c")

@@ -276,7 +276,8 @@ enum mpi_handle_kind {
     MPI_HANDLE_COMM = 0,
     MPI_HANDLE_TYPE = 1,
     MPI_HANDLE_REQUEST = 2,
-    MPI_HANDLE_KINDS = 3
+    MPI_HANDLE_WIN = 3,
+    MPI_HANDLE_KINDS = 4
 };
 /* The C handle of a Fortran integer, by the library's own MPI_*_f2c. */
 uint64_t mpi_handle_from_fortran(enum mpi_handle_kind kind, int handle);
@@ -340,6 +341,14 @@ uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm
 /* Is this buffer MPI_IN_PLACE? (In MPICH's mpi_f08 a buffer is a descriptor that begins with the
  * address.) */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor);
+
+/* A window of one-sided communication has been made of this communicator, or freed. */
+void mpi_win_made(uint64_t win, uint64_t comm);
+void mpi_win_freed(uint64_t win);
+/* Number of its communicator; 0 not known. */
+uint32_t mpi_win_comm_id(struct recorder_thread *t, uint64_t win);
+/* The communicator with this number ends; its windows stay. */
+void mpi_win_comm_ends(uint64_t comm, uint32_t id);
 
 /* MPI_Session_finalize has succeeded. */
 void mpi_session_ended(void);

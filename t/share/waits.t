@@ -123,6 +123,63 @@ w = [x for x in r["waits"] if x["function"] == "MPI_Allreduce"]
 print([(x["kind"], x["rank"], x["for_rank"], 0.5 * measured < x["longest_ns"] < 1.01 * measured) for x in w], r["unmatched_collectives"])' "$measured")" \
     "[('collective', 1, 3, True)] 0" 'waits on communicators of some ranks'
 
+# Windows of one-sided communication are made, used and freed by all ranks of a communicator, also after that has ended; files are opened.
+cat >onesided.c <<'END'
+#include <mpi.h>
+#include <time.h>
+static void late(int is)
+{
+    struct timespec wait = {.tv_nsec = 30000000};
+    if (is)
+        nanosleep(&wait, NULL);
+}
+int main(int argc, char **argv)
+{
+    int rank, data[4];
+    MPI_Comm twin;
+    MPI_Win win;
+    MPI_File file;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    late(rank == 1);
+    MPI_File_open(twin, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    late(rank == 0);
+    MPI_Win_create(data, sizeof data, 4, MPI_INFO_NULL, twin, &win);
+    MPI_Comm_free(&twin);
+    late(rank == 1);
+    MPI_Win_fence(0, win);
+    late(rank == 0);
+    MPI_Win_free(&win);
+    MPI_File_close(&file);
+    MPI_Finalize();
+    return 0;
+}
+END
+cat >onesided.py <<'END'
+import json, subprocess, sys, regtrace
+run = regtrace.open(sys.argv[2])
+told = json.loads(subprocess.run([sys.argv[1], "report", "--json", sys.argv[2]], capture_output=True, check=True).stdout)
+got = {t["function"]: (t["waits"], t["total_ns"], t["rank"], t["for_rank"]) for t in told["waits"] if t["kind"] == "collective"}
+waits = run.waits()
+functions = ["MPI_File_open", "MPI_Win_create", "MPI_Win_fence", "MPI_Win_free"]
+calls = run.mpi_calls(function=functions)
+for f in functions:
+    first, last = (row for _, row in calls[calls["function"] == f].sort_values("begin_ns").iterrows())
+    wait = min(first["end_ns"], last["begin_ns"]) - first["begin_ns"]
+    assert got[f] == (1, wait, first["rank"], last["rank"]), (f, got, wait)
+    of = waits[waits["function"] == f]
+    assert list(of["wait_ns"]) == [wait] and list(of["for_rank"]) == [last["rank"]], (f, of)
+assert told["unmatched_collectives"] == 0, told
+END
+for mpi in $(mpis); do
+    "mpicc.$mpi" -O1 -o "onesided.$mpi" onesided.c 2>/dev/null || continue
+    run 60 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/onesided.d.$mpi" "$T/onesided.$mpi" "$T/onesided.file"
+    is "$status" 0 "$mpi: windows of one-sided communication" || diag "$err"
+    run 60 "$PYTHON" onesided.py "$REGTRACE" "onesided.d.$mpi"
+    is "$status" 0 "$mpi: waits in their collective calls are told" || diag "$out$err"
+done
+
 # Other communicators than the world, a persistent send, and a send to a rank that is not there.
 cat >others.c <<'END'
 #include <mpi.h>

@@ -47,7 +47,22 @@ static const struct {
              {"MPI_Exscan", COLLECTS},
              {"MPI_Comm_dup", COLLECTS},
              {"MPI_Comm_split", COLLECTS},
-             {"MPI_Comm_create", COLLECTS}};
+             {"MPI_Comm_create", COLLECTS},
+             {"MPI_Comm_dup_with_info", COLLECTS},
+             {"MPI_Comm_split_type", COLLECTS},
+             {"MPI_Cart_create", COLLECTS},
+             {"MPI_Cart_sub", COLLECTS},
+             {"MPI_Graph_create", COLLECTS},
+             {"MPI_Dist_graph_create", COLLECTS},
+             {"MPI_Dist_graph_create_adjacent", COLLECTS},
+             {"MPI_Intercomm_merge", COLLECTS},
+             {"MPI_File_open", COLLECTS},
+             {"MPI_Win_create", COLLECTS},
+             {"MPI_Win_create_dynamic", COLLECTS},
+             {"MPI_Win_allocate", COLLECTS},
+             {"MPI_Win_allocate_shared", COLLECTS},
+             {"MPI_Win_fence", COLLECTS},
+             {"MPI_Win_free", COLLECTS}};
 
 /* A call that gets messages, or sends one. */
 struct call {

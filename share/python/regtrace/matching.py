@@ -18,7 +18,9 @@ SYNCHRONISING = {"MPI_Barrier", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall
 COLLECTIVES = SYNCHRONISING | {
     "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv", "MPI_Reduce", "MPI_Reduce_scatter",
     "MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan", "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Comm_dup", "MPI_Comm_split",
-    "MPI_Comm_create",
+    "MPI_Comm_create", "MPI_Comm_dup_with_info", "MPI_Comm_split_type", "MPI_Cart_create", "MPI_Cart_sub", "MPI_Graph_create",
+    "MPI_Dist_graph_create", "MPI_Dist_graph_create_adjacent", "MPI_Intercomm_merge", "MPI_File_open", "MPI_Win_create",
+    "MPI_Win_create_dynamic", "MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_fence", "MPI_Win_free",
 }  # fmt: skip
 MESSAGES = ["sender", "receiver", "tag", "bytes", "send_thread", "send_ns", "sent_ns", "receive_thread", "receive_ns", "received_ns"]
 
