@@ -112,21 +112,12 @@ void log_take_shared(void)
     }
 }
 
-void log_detail(enum log_level level, const char *text, const char *detail)
+static const char prefix[] = "regtrace: "; /* on stderr, in the same write */
+enum { PREFIX = sizeof prefix - 1 };
+
+/* One write a line: others write to the same file. */
+static void write_line(enum log_level level, char *line, size_t n)
 {
-    static const char *const words[] = {" error: ", " warning: ", " note: "};
-    static const char prefix[] = "regtrace: "; /* on stderr, in the same write */
-    enum { PREFIX = sizeof prefix - 1 };
-    char line[2048];
-    size_t n = put_text(line, 0, sizeof line - 2, prefix);
-    n = put_text(line, n, sizeof line - 2, log_head);
-    n = put_text(line, n, sizeof line - 2, words[level]);
-    n = put_text(line, n, sizeof line - 2, text);
-    if (detail != NULL) {
-        n = put_text(line, n, sizeof line - 2, ": ");
-        n = put_text(line, n, sizeof line - 2, detail);
-    }
-    line[n++] = '\n';
     struct sys_file_guard guard = sys_file_guard_begin();
     bool written = append(line + PREFIX, n - PREFIX);
     if (!written && level != LOG_NOTE)
@@ -134,6 +125,43 @@ void log_detail(enum log_level level, const char *text, const char *detail)
     if (!written && level != LOG_NOTE && atomic_exchange(&stderr_used, 1) == 0)
         (void)sys_write_all(2, line, n);
     sys_file_guard_end(&guard);
+}
+
+static size_t make_line(char *line, size_t room, enum log_level level, const char *text,
+                        const char *detail)
+{
+    static const char *const words[] = {" error: ", " warning: ", " note: "};
+    size_t n = put_text(line, 0, room - 2, prefix);
+    n = put_text(line, n, room - 2, log_head);
+    n = put_text(line, n, room - 2, words[level]);
+    n = put_text(line, n, room - 2, text);
+    if (detail != NULL) {
+        n = put_text(line, n, room - 2, ": ");
+        n = put_text(line, n, room - 2, detail);
+    }
+    line[n++] = '\n';
+    return n;
+}
+
+/* The stack may be small: one buffer serves all threads, each with signals blocked. Where a thread
+ * that held it is gone, as in a child of fork, a shorter line serves. */
+void log_detail(enum log_level level, const char *text, const char *detail)
+{
+    enum { TRIES = 100000 };
+    static _Atomic uint32_t taken;
+    static char shared[2048];
+    char small[512];
+    uint64_t mask = sys_block_signals();
+    int tries = 0;
+    while (atomic_exchange(&taken, 1) != 0 && ++tries < TRIES)
+        sys_relax();
+    bool have = tries < TRIES;
+    char *line = have ? shared : small;
+    write_line(level, line,
+               make_line(line, have ? sizeof shared : sizeof small, level, text, detail));
+    if (have)
+        atomic_store(&taken, 0);
+    sys_restore_signals(mask);
 }
 
 void log_line(enum log_level level, const char *text)

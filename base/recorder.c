@@ -156,11 +156,11 @@ void recorder_finish_call(struct recorder_thread *t)
     t->finished++;
     if (pending == 0 || t->open_depth - 1 >= RECORDER_OPEN_CALLS)
         return;
-    uint32_t *state = &t->open_calls[t->open_depth - 1];
+    uint64_t *state = &t->open_calls[t->open_depth - 1];
     const struct event_slot *slot = (const struct event_slot *)(pending & ~(uintptr_t)1);
     bool leave = (pending & 1) != 0, committed = is_committed(t, slot);
     if (leave == committed)
-        *state &= ~RECORDER_CALL_ENTERED;
+        *state &= ~(uint64_t)RECORDER_CALL_ENTERED;
     else
         *state |= RECORDER_CALL_ENTERED;
     if (leave && committed)
@@ -435,6 +435,7 @@ void recorder_thread_end(struct recorder_thread *t)
 {
     if (t->attached != 1)
         return;
+    recorder_scratch_end(t);
     uint64_t mask = sys_block_signals();
     if (t->dropped != 0 && t->row != NULL && recorder_is_on())
         (void)refill(t, 2, false, mask);
@@ -452,16 +453,15 @@ void recorder_after_fork(struct recorder_thread *t)
 {
     recorder_stop();
     uint32_t depth = t->open_depth, in_toolkit = t->in_toolkit;
-    uint32_t open[RECORDER_OPEN_CALLS];
-    uintptr_t frames[RECORDER_OPEN_CALLS];
+    struct recorder_scratch *scratch = t->scratch;
+    uint64_t open[RECORDER_OPEN_CALLS];
     memcpy(open, t->open_calls, sizeof open);
-    memcpy(frames, t->open_frames, sizeof frames);
     memset(t, 0, sizeof *t);
     memcpy(t->open_calls, open, sizeof open);
-    memcpy(t->open_frames, frames, sizeof frames);
+    t->scratch = scratch;
     t->open_depth = depth;
     for (uint32_t i = 0; i < depth; i++) /* none of them stands in the child's stream */
-        t->open_calls[i] &= ~RECORDER_CALL_ENTERED;
+        t->open_calls[i] &= ~(uint64_t)RECORDER_CALL_ENTERED;
     t->in_toolkit = in_toolkit;
     t->window = STREAM_NO_WINDOW;
     atomic_store(&recorder_epoch, 1); /* wiped; t->epoch is 0 */

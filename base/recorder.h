@@ -12,6 +12,7 @@
 #include "base/stream.h"
 
 #define RECORDER_OPEN_CALLS 16
+#define RECORDER_OPEN_FRAME 16 /* from this bit on: a frame address has 48 bits at most */
 
 /* Bits of recorder_thread.open_calls; 0x83ff belong to mpi/. */
 #define RECORDER_CALL_OVER                                                                         \
@@ -21,6 +22,12 @@
 /* Bits of recorder_thread.counted. */
 #define RECORDER_COUNTED_INSTRUCTIONS 1u /* its own, and ours are to be told from them */
 #define RECORDER_COUNTED_CALLS 2u        /* what is counted in each MPI call is wanted */
+
+/* Memory of a thread for what a small stack has no room for; mapped, these bytes with this. */
+struct recorder_scratch {
+    size_t bytes;
+    uint64_t room[];
+};
 
 /* Per-thread state. Initial-exec TLS: zero until recorder_thread_attach(). */
 struct recorder_thread {
@@ -44,15 +51,16 @@ struct recorder_thread {
     uint32_t counted;    /* RECORDER_COUNTED_*: calls take the slow path */
     uint32_t open_depth; /* MPI calls now open, outermost first; at most RECORDER_OPEN_CALLS */
     uint32_t finished;   /* how often recorder_finish_call() has been called */
-    uint32_t open_calls[RECORDER_OPEN_CALLS];   /* function numbers and states */
-    uintptr_t open_frames[RECORDER_OPEN_CALLS]; /* canonical frame address of each */
+    /* The function's number and state in the low 16 bits; above them the canonical frame address. */
+    uint64_t open_calls[RECORDER_OPEN_CALLS];
     /* Event of the outermost call that its state does not say yet: its slot, + 1 for a leave; 0 none. Its head. */
     uintptr_t pending;
     uint64_t pending_head;
-    void *automaton;    /* struct ctl_thread of controller/ */
-    void *window_state; /* preload/ */
-    uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it, 0 none */
-    uint32_t proved;    /* mpi/: a call has succeeded, so that its handles are valid */
+    void *automaton;                  /* struct ctl_thread of controller/ */
+    void *window_state;               /* preload/ */
+    uint32_t claimed;                 /* tid + 1 that the thread's creator claimed for it, 0 none */
+    uint32_t proved;                  /* mpi/: a call has succeeded, so that its handles are valid */
+    struct recorder_scratch *scratch; /* NULL: none yet, or in use */
 };
 
 /* Of functions that the program calls and that, where recorder_self.counted, tell first of all and at their very end that
@@ -235,6 +243,11 @@ static inline void recorder_set_window(struct recorder_thread *t, int32_t ordina
     t->window = ordinal;
     t->recording = recording;
 }
+
+/* So many bytes, aligned to 8, until they are given back; NULL: no memory. Those of the last call if they are enough. */
+struct recorder_scratch *recorder_scratch_take(struct recorder_thread *t, size_t bytes);
+void recorder_scratch_give(struct recorder_thread *t, struct recorder_scratch *s);
+void recorder_scratch_end(struct recorder_thread *t); /* with the thread */
 
 /* In the child of fork: forget the parent's chunk and row; recording is off until recorder_start(). */
 void recorder_after_fork(struct recorder_thread *t);

@@ -8,14 +8,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* They change no vector registers: those may be the program's still (preload/own_stack.c). */
+#if defined(__x86_64__)
+#define SYS_GENERAL_ONLY __attribute__((target("general-regs-only")))
+#else
+#define SYS_GENERAL_ONLY
+#endif
+
 /* One system call as the kernel takes it; returns its result or -errno. Keeps errno untouched. */
-long sys_call6(long number, long a, long b, long c, long d, long e, long f);
+SYS_GENERAL_ONLY long sys_call6(long number, long a, long b, long c, long d, long e, long f);
 
 /* Block every signal of the calling thread (glibc's internal ones too; not SIGKILL, SIGSTOP), for critical
  * sections of a few hundred ns. Returns the old mask for sys_restore_signals(). The faults (SIGSEGV, SIGBUS,
  * SIGILL, SIGFPE, SIGTRAP) are blocked as well: a fault of ours then kills, as the kernel rules. */
-uint64_t sys_block_signals(void);
-void sys_restore_signals(uint64_t mask);
+SYS_GENERAL_ONLY uint64_t sys_block_signals(void);
+SYS_GENERAL_ONLY void sys_restore_signals(uint64_t mask);
 
 /* Of the kernel's 64-bit masks. */
 static inline uint64_t sys_signal_bit(int signo)

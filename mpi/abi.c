@@ -73,18 +73,25 @@ static bool is_ours(const void *address)
  * called. */
 RT_COLD static void *search_objects(const char *name)
 {
-    struct object_list list = {.n = 0};
-    (void)dl_iterate_phdr(visit_name, &list);
-    for (unsigned i = 0; i < list.n; i++) {
-        void *object = dlopen(list.names[i], RTLD_LAZY | RTLD_NOLOAD);
+    struct recorder_scratch *memory =
+        recorder_scratch_take(&recorder_self, sizeof(struct object_list));
+    struct object_list *list = memory != NULL ? (struct object_list *)(void *)memory->room : NULL;
+    void *result = NULL;
+    if (list == NULL)
+        return NULL;
+    list->n = 0;
+    (void)dl_iterate_phdr(visit_name, list);
+    for (unsigned i = 0; i < list->n && result == NULL; i++) {
+        void *object = dlopen(list->names[i], RTLD_LAZY | RTLD_NOLOAD);
         if (object == NULL)
             continue;
         void *found = dlsym(object, name);
         (void)dlclose(object);
         if (found != NULL && !is_ours(found))
-            return found;
+            result = found;
     }
-    return NULL;
+    recorder_scratch_give(&recorder_self, memory);
+    return result;
 }
 
 RT_COLD void *mpi_symbol(const char *name)

@@ -24,7 +24,8 @@
 /* DIR/.regtrace/together, made if it is not there; a descriptor or -1. */
 static int open_meeting(void)
 {
-    char dir[PATH_MAX], path[PATH_MAX + 32];
+    static char dir[PATH_MAX],
+        path[PATH_MAX + 32]; /* it happens once, on a stack that may be small */
     if (recorder_stream.base == NULL)
         return -1;
     if (!stream_meta_get(&recorder_stream, "dir", dir, sizeof dir))
@@ -54,7 +55,7 @@ static int decide(int meeting, const char *answer)
 /* Files named by numbers below size. */
 static int count_present(int meeting, int size)
 {
-    char buffer[8192] __attribute__((aligned(16)));
+    char buffer[512] __attribute__((aligned(16)));
     int present = 0;
     long n;
     if (lseek(meeting, 0, SEEK_SET) != 0)

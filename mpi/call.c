@@ -96,7 +96,7 @@ RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, con
         say_deep(t);
     if (depth == 0 || depth >= RECORDER_OPEN_CALLS)
         return depth != 0;
-    uint32_t outer = t->open_calls[depth - 1];
+    uint64_t outer = t->open_calls[depth - 1];
     if ((outer & MPI_OPEN_FORTRAN) == 0 || (outer & MPI_OPEN_FUNCTION) != function)
         return false;
     uintptr_t from = (uintptr_t)caller;

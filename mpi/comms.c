@@ -65,7 +65,7 @@ static struct comm_entry *comm_find(uint64_t comm, bool make)
 /* --- identities ---------------------------------------------------------------------------------- */
 
 #define MADE_KEYS 1024u
-#define RANKS_AT_ONCE 256
+#define RANKS_AT_ONCE 96
 
 /* How often those of one tag and the same ranks have been made; owner: of what, 0 for ever. */
 static struct made_key {

@@ -7,7 +7,6 @@
 #include "mpi/wrapper.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 /* MPI_UNDEFINED, the same in all three interfaces. */
 #define UNDEFINED (-32766)
@@ -155,24 +154,21 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
 
 /* --- many ---------------------------------------------------------------------------------------- */
 
-/* Room for n requests and statuses: in *c, or where that is too small a mapping of its own. */
+/* Room for n requests and statuses: in *c, or where that is too small the thread's. */
 static bool take_room(struct mpi_many *c, uint32_t n)
 {
     c->requests = c->few_requests;
     c->noted = c->few_noted;
     c->statuses = c->few_statuses;
-    c->mapped = NULL;
     if (n <= MPI_STATUSES)
         return true;
-    c->mapped_bytes = (size_t)n * (2 * sizeof c->requests[0] + mpi_abi.status_bytes);
-    void *room =
-        mmap(NULL, c->mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED) {
+    size_t bytes = (size_t)n * (2 * sizeof c->requests[0] + mpi_abi.status_bytes);
+    c->scratch = recorder_scratch_take(&recorder_self, bytes);
+    if (c->scratch == NULL) {
         atomic_fetch_add_explicit(&mpi_completions_skipped, n, memory_order_relaxed);
         return false;
     }
-    c->mapped = room;
-    c->requests = room;
+    c->requests = c->scratch->room;
     c->noted = c->requests + n;
     c->statuses = (unsigned char *)(c->noted + n);
     return true;
@@ -182,15 +178,15 @@ void mpi_many_free(const struct mpi_many *c)
 {
     for (uint32_t i = 0; i < c->n; i++)
         mpi_request_awaited(c->requests[i], c->noted[i]);
-    if (c->mapped != NULL)
-        (void)munmap(c->mapped, c->mapped_bytes);
+    if (c->scratch != NULL)
+        recorder_scratch_give(&recorder_self, c->scratch);
 }
 
 static void note_requests(struct mpi_many *c, mpi_word count, mpi_word requests, bool fortran)
 {
     int n = (int)count;
     c->array = requests;
-    c->mapped = NULL;
+    c->scratch = NULL;
     c->n = n > 0 && requests != 0 && take_room(c, (uint32_t)n) ? (uint32_t)n : 0;
     for (uint32_t i = 0; i < c->n; i++) {
         c->requests[i] = mpi_handle_element(MPI_HANDLE_REQUEST, requests, i, fortran);

@@ -34,7 +34,7 @@ RT_COLD static void put_blocked(struct recorder_thread *t, uint32_t code_flags, 
         sys_restore_signals(mask);
         return;
     }
-    uint32_t *state = &t->open_calls[depth - 1];
+    uint64_t *state = &t->open_calls[depth - 1];
     bool entered = (*state & RECORDER_CALL_ENTERED) != 0;
     if (depth > 1)
         code_flags |= (uint32_t)EVENT_FLAG_NESTED << 24;
@@ -108,7 +108,8 @@ void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, u
 
 static void put_cut(struct recorder_thread *t, uint32_t i, bool enter)
 {
-    uint32_t state = t->open_calls[i], function = state & MPI_OPEN_FUNCTION;
+    uint64_t state = t->open_calls[i];
+    uint32_t function = state & MPI_OPEN_FUNCTION;
     uint32_t flags = EVENT_FLAG_CUT | (i > 0 ? EVENT_FLAG_NESTED : 0u) |
                      ((state & MPI_OPEN_FORTRAN) != 0 ? EVENT_FLAG_FORTRAN : 0u);
     uint32_t code = enter ? EVENT_MPI_ENTER(function) : EVENT_MPI_LEAVE(function);
@@ -153,7 +154,7 @@ static bool is_gone(const struct recorder_thread *t, uintptr_t stack)
 {
     if (t->open_depth == 0)
         return false;
-    uintptr_t frame = t->open_frames[t->open_depth - 1];
+    uintptr_t frame = t->open_calls[t->open_depth - 1] >> RECORDER_OPEN_FRAME;
     return frame <= stack && stack - frame < NEAR;
 }
 

@@ -113,8 +113,7 @@ __attribute__((always_inline)) static inline bool
 mpi_open_at(struct recorder_thread *t, uint32_t depth, unsigned entry, uintptr_t frame)
 {
     (void)recorder_active(t);
-    t->open_calls[depth] = entry;
-    t->open_frames[depth] = frame;
+    t->open_calls[depth] = (uint64_t)frame << RECORDER_OPEN_FRAME | entry;
     __asm__ volatile("" ::: "memory");
     t->open_depth = depth + 1;
     __asm__ volatile("" ::: "memory");
@@ -398,15 +397,14 @@ struct mpi_one {
 mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran);
 void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done);
 
-#define MPI_STATUSES 128 /* waited for at once without a mapping */
+#define MPI_STATUSES 12 /* waited for at once on the stack, which may be small */
 struct mpi_many {
     uint32_t n; /* requests noted; 0: none, or no room for them */
     bool own;   /* own statuses are in use */
     mpi_word status, array;
     uint64_t *requests, *noted;
     unsigned char *statuses;
-    void *mapped; /* where there are more than MPI_STATUSES */
-    size_t mapped_bytes;
+    struct recorder_scratch *scratch; /* where there are more than MPI_STATUSES */
     uint64_t few_requests[MPI_STATUSES], few_noted[MPI_STATUSES];
     _Alignas(8) unsigned char few_statuses[MPI_STATUSES * 32];
 };
