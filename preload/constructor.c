@@ -338,6 +338,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
         errno = keep;
         return;
     }
+    stack_of_process();
     clock_init(strcmp(process.options.text[OPT_clock], "monotonic") == 0);
     affinity_process_begins();
     recorder_sync = windows_sync;

@@ -98,11 +98,11 @@ static int visit_end(struct dl_phdr_info *info, size_t size, void *ctx)
 }
 
 /* Between the two walks another thread may load something: it looks again itself. */
-static void images_look(bool notify)
+static void images_look(void *notify)
 {
     struct look l;
     for (;;) {
-        l.notify = notify;
+        l.notify = *(const bool *)notify;
         l.first = true;
         l.found = l.changed = false;
         memset(l.path, 0, sizeof l.path);
@@ -117,7 +117,8 @@ static void images_look(bool notify)
 
 void images_prepare(void)
 {
-    images_look(false);
+    bool notify = false;
+    images_look(&notify);
 }
 
 static bool noticing(void)
@@ -133,7 +134,8 @@ static void notice_images(void)
         return;
     unsigned own = counting_own_begin();
     struct sys_cancel was = sys_cancel_off(); /* symbols are read from files */
-    images_look(true);
+    bool notify = true;
+    run_with_much_room(images_look, &notify);
     sys_cancel_on(was);
     counting_own_end(own);
     errno = keep;

@@ -54,11 +54,18 @@ static void mark_event(struct recorder_thread *t, const struct ctl_fired *f)
         counters_stats(t, code, f->alarm, f->tid);
 }
 
-static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt,
-                            const struct ctl_fired *fired, bool api)
+struct firing {
+    const struct ctl_fired *fired;
+    bool api;
+};
+
+static void fired_on_thread(void *p)
 {
-    struct ctl_fired known = *fired, *f = &known;
-    bool start = false;
+    const struct firing *firing = p;
+    struct recorder_thread *t = &recorder_self;
+    struct preload_thread *pt = t->window_state;
+    struct ctl_fired known = *firing->fired, *f = &known;
+    bool start = false, api = firing->api;
     if (pt->counting.late) /* counts from somewhere on the thread's way are shown to nobody */
         f->requested = f->moment.icount = CTL_UNKNOWN;
     int kind = f->precond ? -1 : window_kind(f->event, &start);
@@ -87,14 +94,13 @@ static void fired_on_thread(struct recorder_thread *t, struct preload_thread *pt
 void windows_fired(void *context, const struct ctl_fired *f)
 {
     (void)context;
-    struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = recorder_self.window_state;
     if (pt == NULL || !recorder_is_on())
         return;
     pt->fired = true;
     if (f->alarm != CTL_NO_ALARM)
         pt->asked += ctl_config_alarm(process.config, f->alarm)->type == CTL_INTERACTIVE;
-    fired_on_thread(t, pt, f, false);
+    run_with_room(NULL, fired_on_thread, &(struct firing){f, false});
 }
 
 bool windows_would_change(struct recorder_thread *t, bool open, bool bcast)
@@ -120,7 +126,7 @@ void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr
                           .requested = CTL_UNKNOWN,
                           .moment = moment_now(ip)};
     uint64_t mask = sys_block_signals();
-    fired_on_thread(t, pt, &f, true);
+    run_with_room(NULL, fired_on_thread, &(struct firing){&f, true});
     sys_restore_signals(mask);
 }
 

@@ -6,6 +6,7 @@
 #include "preload/images.h"
 #include "preload/marks.h"
 #include "preload/memory.h"
+#include "preload/own_stack.h"
 #include "preload/probes.h"
 #include "preload/sampling.h"
 #include "preload/values.h"
@@ -79,6 +80,7 @@ void process_after_fork_child(void)
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
     bool again = pt != NULL && t->attached == 0;
+    own_stack_forked();
     windows_forked(pt, again);
     images_forked();
     values_forked();

@@ -9,6 +9,8 @@
 #include "preload/deadlines.h"
 #include "preload/preload.h"
 
+#include <sys/types.h>
+
 #define THREAD_FUNCTION_DEPTH 256
 #define THREAD_REGION_DEPTH 32
 
@@ -52,7 +54,7 @@ struct thread_sampler {
 };
 struct values_thread;
 
-/* One mapping a thread: this, then the automaton's memory, then the deadlines, then the timers. */
+/* One mapping a thread: this, then the automaton's memory, then the deadlines, then probes' lists, then the timers. */
 #define THREAD_READABLE_PAGES 8u
 #define TEXT_PAGE ((uintptr_t)4096)
 
@@ -122,8 +124,18 @@ bool process_is_idle_now(void);
 /* Something is about to be recorded after all: the process is idle no more. */
 void process_force(void);
 
-/* Call it on 256 KiB of our own: the caller may be on a tiny alternate stack. One at a time. */
+/* Call it on 256 KiB of our own: the caller may be on a tiny alternate stack. with_room.c */
 bool run_on_own_stack(bool (*function)(void));
+
+/* The stack of a thread that is made with these attributes (NULL: the usual ones), asked by its creator; then told by the thread itself; of
+ * the first thread: by the constructor. */
+struct thread_stack {
+    uintptr_t at; /* 0: libc maps it */
+    size_t bytes;
+};
+struct thread_stack stack_wanted(const pthread_attr_t *attributes);
+void stack_of_thread(struct thread_stack s);
+void stack_of_process(void);
 
 /* The folder of the nearest traced ancestor that records on this node. Uses some 16 KiB of stack. parent.c */
 bool process_ancestor_folder(char out[PATH_MAX]);

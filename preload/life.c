@@ -4,6 +4,7 @@
 #include "preload/counters.h"
 #include "preload/counting.h"
 #include "preload/marks.h"
+#include "preload/memory.h"
 #include "preload/probes.h"
 #include "preload/sampling.h"
 
@@ -193,7 +194,7 @@ static struct preload_thread *make_counter(struct recorder_thread *t)
     size_t head =
         (sizeof(struct preload_thread) + CTL_ALIGNMENT - 1) / CTL_ALIGNMENT * CTL_ALIGNMENT;
     size_t size = ctl_thread_size(process.config), counts = counting_room();
-    size_t bytes = head + size + counts + timers_room();
+    size_t bytes = head + size + counts + probe_room_bytes() + timers_room();
     long p = sys_call6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p < 0 && p > -4096)
@@ -205,7 +206,8 @@ static struct preload_thread *make_counter(struct recorder_thread *t)
     if (process.pmu != NULL)
         deadlines_init(&pt->counting.waiting, (char *)pt + head + size,
                        ctl_config_chain_count(process.config));
-    timers_begin(pt, (char *)pt + head + size + counts);
+    probe_room_begin((char *)pt + head + size + counts);
+    timers_begin(pt, (char *)pt + head + size + counts + probe_room_bytes());
     counting_begin(pt, t);
     return pt;
 }
@@ -259,6 +261,7 @@ void thread_count_ends(void)
     pmu_thread_end(&pt->counting.counter);
     t->counted = 0;
     t->window_state = NULL;
+    probe_room_end();
     sys_restore_signals(mask);
     (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
 }
@@ -272,9 +275,9 @@ RT_COLD static bool follow_unseen_fork(const struct recorder_thread *t)
     return process.traced;
 }
 
-static struct preload_thread *attach(struct recorder_thread *t)
+static void attach_here(void *p)
 {
-    uint64_t mask = sys_block_signals();
+    struct recorder_thread *t = p;
     struct preload_thread *pt = t->window_state;
     if (t->attached == 0 && recorder_thread_attach(t, false)) {
         if (pt == NULL || pt->automaton == NULL)
@@ -292,8 +295,14 @@ static struct preload_thread *attach(struct recorder_thread *t)
     }
     if (t->attached != 0)
         probes_thread_known();
+}
+
+static struct preload_thread *attach(struct recorder_thread *t)
+{
+    uint64_t mask = sys_block_signals();
+    run_with_room(NULL, attach_here, t);
     sys_restore_signals(mask);
-    return t->attached == 1 ? pt : NULL;
+    return t->attached == 1 ? t->window_state : NULL;
 }
 
 struct preload_thread *thread_self(void)
@@ -348,6 +357,7 @@ void thread_finish(void)
     struct preload_thread *pt = t->window_state;
     probes_thread_gone();
     if (t->attached != 1 || pt == NULL) {
+        memory_thread_end();
         thread_count_ends();
         return;
     }
@@ -366,6 +376,7 @@ void thread_finish(void)
     }
     t->automaton = NULL;
     t->window_state = NULL;
+    probe_room_end();
     recorder_thread_end(t);
     sys_restore_signals(mask);
     (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);

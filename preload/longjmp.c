@@ -80,24 +80,37 @@ static void leave_frames(uintptr_t here, uintptr_t stack)
     probe_exits_jumped(here, stack);
 }
 
+struct jumping {
+    uintptr_t here, stack;
+    uintptr_t target; /* where the jump is to lead; 0: where it leads itself */
+    bool recorded;
+};
+
+static void leave_for(void *p)
+{
+    struct jumping *j = p;
+    if (!recorder_self.in_toolkit)
+        memory_jumped(j->here, j->stack);
+    leave_frames(j->here, j->stack);
+    if (j->recorded)
+        j->target = memory_jumps_on();
+}
+
 static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
 {
     uintptr_t words[WORDS];
     sigjmp_buf copy; /* the program may use its own again */
-    bool recorded = false;
+    struct jumping j = {.here = (uintptr_t)__builtin_frame_address(0)};
     if (process.traced) {
         read_target(env, words);
-        recorded = process.memory && words[KEPT] != 0 && !recorder_self.in_toolkit;
-        if (recorded)
-            memory_jump_begins(words[KEPT + 1], words, words[KEPT]);
-        uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-        if (!recorder_self.in_toolkit)
-            memory_jumped(here, words[KEPT]);
-        leave_frames(here, words[KEPT]);
+        j.recorded = process.memory && words[KEPT] != 0 && !recorder_self.in_toolkit &&
+                     memory_jump_begins(words[KEPT + 1], words, words[KEPT]);
+        j.stack = words[KEPT];
+        run_with_room(NULL, leave_for, &j);
     }
-    if (recorded) {
+    if (j.target != 0) {
         __builtin_memcpy(copy, env, sizeof(jmp_buf));
-        write_target(copy, memory_jumps_on());
+        write_target(copy, j.target);
         env = copy;
     }
     jump_function *go = real[which];

@@ -20,19 +20,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define LEVELS 4u /* handlers that interrupt each other, and what they have interrupted */
 #define FURTHEST ((uintptr_t)64 << 20) /* that a jump goes up a stack */
-
-static __thread struct memory_handler *handlers;
-static __thread struct memory_file *files[LEVELS]; /* of the thread; NULL: none yet */
-static __thread unsigned
-    level; /* which of them functions go into that run now: one more in each handler */
-static __thread struct memory_unwound unwound;
-static __thread bool wanted; /* a window is open */
-static __thread struct {     /* what came of the window */
-    uint64_t bytes;
-    enum memory_end end;
-} result;
 
 static uintptr_t stack_now(void)
 {
@@ -45,25 +33,28 @@ static uintptr_t stack_now(void)
 /* A child that nobody saw made has its parent's memory, and not its file's. */
 static bool is_open_at(unsigned n)
 {
-    return files[n] != NULL && memory_file_is_open(files[n]) && !recorder_was_forked();
+    return memory_self->files[n] != NULL && memory_file_is_open(memory_self->files[n]) &&
+           !recorder_was_forked();
 }
 
 static bool is_open(void)
 {
-    return is_open_at(level);
+    return is_open_at(memory_self->level);
 }
 
 static bool open_stretch(const struct recorder_thread *t, const struct memory_origin *of)
 {
-    if (files[level] == NULL)
-        files[level] = memory_file_make(t->tid, &clone_slots[CLONE_RECORDING]);
-    return files[level] != NULL && memory_file_begin(files[level], t->window, of);
+    if (memory_self->files[memory_self->level] == NULL)
+        memory_self->files[memory_self->level] =
+            memory_file_make(t->tid, &clone_slots[CLONE_RECORDING]);
+    return memory_self->files[memory_self->level] != NULL &&
+           memory_file_begin(memory_self->files[memory_self->level], t->window, of);
 }
 
 /* Up to where frames are whose functions write into the run that is under way: beyond are those that the handler has interrupted. */
 static uintptr_t frames_end(void)
 {
-    const struct memory_handler *h = handlers;
+    const struct memory_handler *h = memory_self->handlers;
     while (h != NULL && !h->has_file)
         h = h->outer;
     return h != NULL ? (uintptr_t)h : UINTPTR_MAX;
@@ -72,10 +63,10 @@ static uintptr_t frames_end(void)
 /* In a handler that has interrupted a window, what it did before has ended by a jump. */
 static void begin_again(const struct recorder_thread *t, const struct memory_handler *h)
 {
-    if (!h->has_file || is_open() || !is_open_at(level - 1) || !memory_has_left_made())
+    if (!h->has_file || is_open() || !is_open_at(memory_self->level - 1) || !memory_has_left_made())
         return;
     memory_leave_frames(stack_now(), frames_end());
-    if (open_stretch(t, &(struct memory_origin){level, h->signal, h->outer_at}))
+    if (open_stretch(t, &(struct memory_origin){memory_self->level, h->signal, h->outer_at}))
         clone_slots[CLONE_ENTER] = 1;
 }
 
@@ -83,22 +74,22 @@ static void begin_again(const struct recorder_thread *t, const struct memory_han
 static void begin(const struct recorder_thread *t)
 {
     static const struct memory_origin none;
-    unwound.at = 0;
-    if (!wanted)
+    memory_self->unwound.at = 0;
+    if (!memory_self->wanted)
         return;
-    if (handlers != NULL) {
-        begin_again(t, handlers);
+    if (memory_self->handlers != NULL) {
+        begin_again(t, memory_self->handlers);
         return;
     }
     if (!memory_has_left_made())
         return;
     memory_leave_frames(stack_now(), UINTPTR_MAX);
     if (!open_stretch(t, &none)) {
-        result.end = MEMORY_NO_ROOM;
-        wanted = false;
+        memory_self->result.end = MEMORY_NO_ROOM;
+        memory_self->wanted = false;
         return;
     }
-    result.end = MEMORY_CLOSED;
+    memory_self->result.end = MEMORY_CLOSED;
     clone_slots[CLONE_ENTER] = 1;
 }
 
@@ -110,7 +101,7 @@ void memory_missing(uintptr_t at)
     } said = {TOKEN_MISSING, at};
     uint64_t mask = sys_block_signals();
     if (is_open() && clone_slots[CLONE_ENTER] != 0) {
-        memory_file_put(files[level], &said, sizeof said);
+        memory_file_put(memory_self->files[memory_self->level], &said, sizeof said);
         if (!is_open())
             memory_has_no_room();
     }
@@ -119,11 +110,12 @@ void memory_missing(uintptr_t at)
 
 static void close_stretch(unsigned n, enum memory_end how, uint64_t at)
 {
-    result.bytes += memory_file_end(files[n], how, at, how != MEMORY_AMID);
-    if (memory_file_has_failed(files[n]))
+    memory_self->result.bytes +=
+        memory_file_end(memory_self->files[n], how, at, how != MEMORY_AMID);
+    if (memory_file_has_failed(memory_self->files[n]))
         how = MEMORY_NO_ROOM;
-    if (result.end != MEMORY_NO_ROOM) /* a handler's file had none */
-        result.end = how;
+    if (memory_self->result.end != MEMORY_NO_ROOM) /* a handler's file had none */
+        memory_self->result.end = how;
 }
 
 /* By a jump or an exception; amid a clone's instructions nobody knows how far those had come. */
@@ -145,7 +137,7 @@ static void leave(void *context)
 static void end(enum memory_end how, uint64_t at)
 {
     clone_slots[CLONE_ENTER] = 0;
-    close_stretch(level, how, at);
+    close_stretch(memory_self->level, how, at);
     memory_leave_frames(stack_now(), frames_end());
     if (memory_where.context != NULL)
         leave(memory_where.context);
@@ -155,9 +147,9 @@ static void end(enum memory_end how, uint64_t at)
 static void end_all(void)
 {
     bool amid = probe_clones_have(memory_where.at);
-    struct memory_unwound past = unwound;
-    struct memory_handler *h = handlers;
-    for (unsigned n = level;; n--) {
+    struct memory_unwound past = memory_self->unwound;
+    struct memory_handler *h = memory_self->handlers;
+    for (unsigned n = memory_self->level;; n--) {
         for (; h != NULL && !h->has_file; h = h->outer) {
             amid = amid || probe_clones_have(h->at);
             memory_leave_slots(&h->flight, &h->target);
@@ -166,8 +158,10 @@ static void end_all(void)
         enum memory_end how = past.at != 0 ? left_by(past.amid)
                               : amid       ? MEMORY_AMID
                                            : MEMORY_CLOSED;
-        uint64_t at = past.at != 0 ? past.at : is_open_at(n) ? memory_file_at(files[n]) : 0;
-        if (is_open_at(n) && n == level)
+        uint64_t at = past.at != 0    ? past.at
+                      : is_open_at(n) ? memory_file_at(memory_self->files[n])
+                                      : 0;
+        if (is_open_at(n) && n == memory_self->level)
             end(how, at);
         else if (is_open_at(n))
             close_stretch(n, how, at);
@@ -185,9 +179,13 @@ void memory_opened(struct recorder_thread *t)
 {
     if (!process.memory)
         return;
-    result.bytes = 0;
-    result.end = MEMORY_NEVER;
-    wanted = true;
+    if (!memory_thread_ready()) {
+        memory_self->result.end = MEMORY_NO_ROOM;
+        return;
+    }
+    memory_self->result.bytes = 0;
+    memory_self->result.end = MEMORY_NEVER;
+    memory_self->wanted = true;
     begin(t);
     if (is_open())
         memory_enter_late(&memory_where);
@@ -195,7 +193,7 @@ void memory_opened(struct recorder_thread *t)
 
 void memory_begin_late(void *context)
 {
-    if (is_open() || !wanted || !process.traced)
+    if (is_open() || !memory_self->wanted || !process.traced)
         return;
     uint64_t mask = sys_block_signals();
     struct memory_interrupted before = memory_interrupt_by(context);
@@ -209,62 +207,60 @@ void memory_begin_late(void *context)
 void memory_closes(struct recorder_thread *t)
 {
     end_all();
-    wanted = false;
+    memory_self->wanted = false;
     if (process.memory)
-        (void)recorder_emit(t, EV_MEMORY, result.bytes, result.end);
+        (void)recorder_emit(t, EV_MEMORY, memory_self->result.bytes, memory_self->result.end);
 }
 
 void memory_images_came(void)
 {
     uint64_t mask = sys_block_signals();
-    for (unsigned n = 0; n <= level; n++)
+    for (unsigned n = 0; n <= memory_self->level; n++)
         if (is_open_at(n))
-            memory_file_name_images(files[n]);
+            memory_file_name_images(memory_self->files[n]);
     sys_restore_signals(mask);
 }
 
 void memory_thread_end(void)
 {
     clone_slots[CLONE_ENTER] = 0;
-    for (unsigned n = 0; n < LEVELS; n++) {
-        if (files[n] != NULL)
-            memory_file_close(files[n]);
-        files[n] = NULL;
-    }
+    for (unsigned n = 0; n < MEMORY_LEVELS; n++)
+        if (memory_self->files[n] != NULL)
+            memory_file_close(memory_self->files[n]);
+    memory_thread_over();
 }
 
 void memory_forked(void)
 {
     clone_slots[CLONE_ENTER] = 0;
-    wanted = false;
-    for (unsigned n = 0; n < LEVELS; n++)
-        if (files[n] != NULL)
-            memory_file_forget(files[n]);
+    memory_self->wanted = false;
+    for (unsigned n = 0; n < MEMORY_LEVELS; n++)
+        if (memory_self->files[n] != NULL)
+            memory_file_forget(memory_self->files[n]);
 }
 
 void memory_vfork(bool begins)
 {
-    static __thread uint64_t before;
     if (begins)
-        before = clone_slots[CLONE_ENTER];
-    clone_slots[CLONE_ENTER] = begins || !is_open() ? 0 : before;
+        memory_self->before_vfork = clone_slots[CLONE_ENTER];
+    clone_slots[CLONE_ENTER] = begins || !is_open() ? 0 : memory_self->before_vfork;
 }
 
 /* --- handlers' files --- */
 
 /* What the handler does goes into the next file, from here on. */
-static void begin_in_handler(struct memory_handler *h, int signo)
+static void begin_in_handler(void *p)
 {
-    struct memory_file *outer = files[level];
+    struct memory_handler *h = p;
+    struct memory_file *outer = memory_self->files[memory_self->level];
     struct memory_origin of = {
-        .level = level + 1, .signal = (uint32_t)signo, .outer = memory_file_at(outer)};
-    h->signal = of.signal;
+        .level = memory_self->level + 1, .signal = h->signal, .outer = memory_file_at(outer)};
     h->outer_at = of.outer;
     memory_file_suspend(outer);
-    level++;
+    memory_self->level++;
     h->has_file = true;
-    if (files[level] != NULL)
-        memory_file_resume(files[level], &clone_slots[CLONE_RECORDING]);
+    if (memory_self->files[memory_self->level] != NULL)
+        memory_file_resume(memory_self->files[memory_self->level], &clone_slots[CLONE_RECORDING]);
     if (open_stretch(&recorder_self, &of))
         clone_slots[CLONE_ENTER] = 1;
 }
@@ -272,16 +268,17 @@ static void begin_in_handler(struct memory_handler *h, int signo)
 /* It is over. */
 static void end_in_handler(const struct memory_handler *h, enum memory_end how)
 {
-    enum memory_end before = result.end;
+    enum memory_end before = memory_self->result.end;
     if (!h->has_file)
         return;
     if (is_open())
-        close_stretch(level, how, memory_file_at(files[level]));
-    if (result.end != MEMORY_NO_ROOM)
-        result.end = before;
-    if (files[level] != NULL)
-        memory_file_suspend(files[level]);
-    memory_file_resume(files[--level], &clone_slots[CLONE_RECORDING]);
+        close_stretch(memory_self->level, how,
+                      memory_file_at(memory_self->files[memory_self->level]));
+    if (memory_self->result.end != MEMORY_NO_ROOM)
+        memory_self->result.end = before;
+    if (memory_self->files[memory_self->level] != NULL)
+        memory_file_suspend(memory_self->files[memory_self->level]);
+    memory_file_resume(memory_self->files[--memory_self->level], &clone_slots[CLONE_RECORDING]);
 }
 
 /* A handler is left by a jump to whatever does not lie between us and its frame. */
@@ -289,27 +286,28 @@ static void leave_stack(uintptr_t from, uintptr_t to)
 {
     bool amid = false, left = false, torn = false; /* the run under way is, by a signal */
     uint64_t enter = 0;
-    for (; handlers != NULL && !(to > from && to < (uintptr_t)handlers);
-         handlers = handlers->outer) {
-        amid =
-            amid || handlers->shown != handlers->at || memory_has_frames(from, (uintptr_t)handlers);
+    for (; memory_self->handlers != NULL && !(to > from && to < (uintptr_t)memory_self->handlers);
+         memory_self->handlers = memory_self->handlers->outer) {
+        amid = amid || memory_self->handlers->shown != memory_self->handlers->at ||
+               memory_has_frames(from, (uintptr_t)memory_self->handlers);
         left = true;
-        from = handlers->stack;
-        enter = handlers->enter;
-        end_in_handler(handlers, left_by(torn));
-        torn = handlers->shown != handlers->at || (torn && !handlers->has_file);
+        from = memory_self->handlers->stack;
+        enter = memory_self->handlers->enter;
+        end_in_handler(memory_self->handlers, left_by(torn));
+        torn = memory_self->handlers->shown != memory_self->handlers->at ||
+               (torn && !memory_self->handlers->has_file);
     }
     /* To another stack, or nobody knows where: there may be frames of clones in between. */
     bool near = to > from && to - from < FURTHEST;
     if (is_open() && (amid || !near || memory_has_frames(from, to)))
-        end(left_by(torn), memory_file_at(files[level]));
+        end(left_by(torn), memory_file_at(memory_self->files[memory_self->level]));
     else if (is_open() && left)
         clone_slots[CLONE_ENTER] = enter;
 }
 
 void memory_jumped(uintptr_t from, uintptr_t to)
 {
-    if (!wanted && handlers == NULL)
+    if (!memory_self->wanted && memory_self->handlers == NULL)
         return;
     uint64_t mask = sys_block_signals();
     leave_stack(from, to);
@@ -319,16 +317,16 @@ void memory_jumped(uintptr_t from, uintptr_t to)
 /* Recording goes on where it leads. */
 uintptr_t memory_jumps_on(void)
 {
-    if (!wanted)
+    if (!memory_self->wanted)
         return memory_flight_lands();
     uint64_t mask = sys_block_signals();
     bool open = is_open();
-    uintptr_t target = memory_flight.target;
+    uintptr_t target = memory_self->flight.target;
     /* A window that has opened on the way has led the jump into a late clone. Else it has gone on behind that call before, in a clone, or the
      * window has opened deeper and has found nothing to lead in that is not left now. */
     if (open && !probe_clones_have(target) &&
-        (memory_flight.from_clone || probe_clone_behind(target) != 0)) {
-        end(MEMORY_JUMPED, memory_file_at(files[level]));
+        (memory_self->flight.from_clone || probe_clone_behind(target) != 0)) {
+        end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));
         open = false;
     }
     if (!open)
@@ -342,24 +340,26 @@ uintptr_t memory_jumps_on(void)
 void memory_unwound(uintptr_t at)
 {
     /* Unwinders look for callers one byte before where they return to. */
-    if (process.memory && is_open() && unwound.at == 0 && probe_clones_have(at))
-        unwound =
-            (struct memory_unwound){memory_file_at(files[level]), probe_clone_return(at + 1) == 0};
+    if (process.memory && is_open() && memory_self->unwound.at == 0 && probe_clones_have(at))
+        memory_self->unwound =
+            (struct memory_unwound){memory_file_at(memory_self->files[memory_self->level]),
+                                    probe_clone_return(at + 1) == 0};
 }
 
 /* What has been recorded until an unwinder left the clones is over; what the program does from here on is not. */
-static void go_on(void)
+static void go_on(void *unused)
 {
+    (void)unused;
     bool open = is_open();
-    if (open && unwound.at != 0) {
-        end(left_by(unwound.amid), unwound.at);
+    if (open && memory_self->unwound.at != 0) {
+        end(left_by(memory_self->unwound.amid), memory_self->unwound.at);
         open = false;
     }
     if (!open)
         begin(&recorder_self);
-    if (is_open() && (!open || memory_flight.opened))
+    if (is_open() && (!open || memory_self->flight.opened))
         memory_enter_late(&memory_where);
-    unwound.at = 0;
+    memory_self->unwound.at = 0;
 }
 
 /* memory_thrown has come to the landing pad. */
@@ -369,8 +369,8 @@ void memory_lands(const uintptr_t kept[6], uintptr_t stack)
     memory_flight_at(kept, stack);
     memory_where = (struct memory_interrupted){.stack = stack};
     leave_stack((uintptr_t)__builtin_frame_address(0), stack);
-    if (wanted || handlers != NULL)
-        go_on();
+    if (memory_self->wanted || memory_self->handlers != NULL)
+        run_with_room(NULL, go_on, NULL);
     memory_where = (struct memory_interrupted){.stack = 0};
     sys_restore_signals(mask);
 }
@@ -378,13 +378,13 @@ void memory_lands(const uintptr_t kept[6], uintptr_t stack)
 /* By an unwinder that asks nobody where to go on, nothing is left to be done: behind that call the function goes on in a clone. */
 void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
 {
-    if ((!wanted && handlers == NULL) || probe_clones_have(back))
+    if ((!memory_self->wanted && memory_self->handlers == NULL) || probe_clones_have(back))
         return;
     uint64_t mask = sys_block_signals();
     leave_stack(from, to);
-    memory_flight.opened = false;
-    if (unwound.at != 0)
-        go_on();
+    memory_self->flight.opened = false;
+    if (memory_self->unwound.at != 0)
+        run_with_room(NULL, go_on, NULL);
     sys_restore_signals(mask);
 }
 
@@ -395,7 +395,7 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
     struct memory_interrupted before = memory_interrupt((uintptr_t)stack, 0);
     if (!probe_clones_have(clone_slots[CLONE_TARGET])) { /* else a window has, that opened here */
         if (is_open())
-            end(MEMORY_JUMPED, memory_file_at(files[level]));
+            end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));
         begin(&recorder_self);
         if (is_open())
             memory_enter_jump(stack, kept);
@@ -410,11 +410,12 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
 void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context)
 {
     ucontext_t *uc = context;
-    if (!process.memory)
+    h->stack = 0;
+    if (!process.memory || !memory_thread_ready())
         return;
     uint64_t mask = sys_block_signals(); /* a window opens before that, or waits for its end */
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    *h = (struct memory_handler){.outer = handlers,
+    *h = (struct memory_handler){.outer = memory_self->handlers,
                                  .stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
                                  .at = at,
                                  .shown = probe_clone_stands_for(at),
@@ -422,8 +423,9 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
                                  .spill = clone_slots[CLONE_SPILL],
                                  .spill_2 = clone_slots[CLONE_SPILL_2],
                                  .target = clone_slots[CLONE_TARGET],
-                                 .unwound = unwound,
-                                 .flight = memory_flight,
+                                 .unwound = memory_self->unwound,
+                                 .signal = (uint32_t)info->si_signo,
+                                 .flight = memory_self->flight,
                                  .was = memory_interrupt(0, 0)};
     if (h->shown != at) {
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->shown;
@@ -432,11 +434,11 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
     }
     memory_stop_steps(uc);
     clone_slots[CLONE_ENTER] = 0;
-    memory_flight.under_way = 0;
-    handlers = h;
-    if (h->enter != 0 && is_open() && level + 1 < LEVELS) {
-        unwound.at = 0;
-        begin_in_handler(h, info->si_signo);
+    memory_self->flight.under_way = 0;
+    memory_self->handlers = h;
+    if (h->enter != 0 && is_open() && memory_self->level + 1 < MEMORY_LEVELS) {
+        memory_self->unwound.at = 0;
+        run_with_room(uc, begin_in_handler, h);
     }
     sys_restore_signals(mask);
 }
@@ -445,15 +447,15 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
 void memory_handler_ends(const struct memory_handler *h, void *context)
 {
     ucontext_t *uc = context;
-    if (!process.memory)
+    if (!process.memory || h->stack == 0)
         return;
     uint64_t mask = sys_block_signals();
     clone_slots[CLONE_ENTER] = 0;
-    handlers = h->outer;
+    memory_self->handlers = h->outer;
     memory_interrupt_over(h->was);
     end_in_handler(h, MEMORY_CLOSED);
-    unwound = h->unwound;
-    memory_flight = h->flight;
+    memory_self->unwound = h->unwound;
+    memory_self->flight = h->flight;
     clone_slots[CLONE_SPILL] = h->spill;
     clone_slots[CLONE_SPILL_2] = h->spill_2;
     clone_slots[CLONE_TARGET] = h->target;
@@ -462,7 +464,7 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->at;
     else if (h->shown != h->at &&
              is_open()) /* it has sent the thread there: what was amid is left */
-        end(MEMORY_AMID, memory_file_at(files[level]));
+        end(MEMORY_AMID, memory_file_at(memory_self->files[memory_self->level]));
     if (is_open())
         clone_slots[CLONE_ENTER] = h->enter;
     else if (!elsewhere)
@@ -473,20 +475,20 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
 
 uintptr_t memory_handler_stack(void)
 {
-    return handlers != NULL ? handlers->stack : 0;
+    return memory_self->handlers != NULL ? memory_self->handlers->stack : 0;
 }
 
 struct memory_file *memory_file_now(void)
 {
-    return files[level];
+    return memory_self->files[memory_self->level];
 }
 
 void memory_has_no_room(void)
 {
     clone_slots[CLONE_ENTER] = 0;
-    result.bytes += memory_file_cut(files[level]);
-    result.end = MEMORY_NO_ROOM;
-    wanted = false;
+    memory_self->result.bytes += memory_file_cut(memory_self->files[memory_self->level]);
+    memory_self->result.end = MEMORY_NO_ROOM;
+    memory_self->wanted = false;
 }
 
 #endif

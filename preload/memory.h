@@ -31,6 +31,7 @@ struct memory_interrupted memory_interrupt_by(void *context);
 /* It is about to go on where this context has it, in no handler. */
 struct memory_interrupted memory_stand(void *context);
 void memory_interrupt_over(struct memory_interrupted before);
+bool memory_stack_is_known(void);
 
 /* What stands there is meant, and has no clone: it is missing, and the recording says so. Clones are between functions, as tokens are. */
 void memory_missing(uintptr_t at);
@@ -83,8 +84,8 @@ void memory_handler_ends(const struct memory_handler *h, void *context);
 /* The thread leaves all frames between these stack pointers, without coming back to them. */
 void memory_jumped(uintptr_t from, uintptr_t to);
 /* Around that: it is to go on there, behind a call of setjmp, with these registers: rbx, rbp, r12 to r15, the stack pointer. Windows may open and
- * close on the way. Where the jump is to lead instead. */
-void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
+ * close on the way. False: there is no memory to lead it by. Where the jump is to lead instead. */
+bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
 uintptr_t memory_jumps_on(void);
 /* An unwinder is about to go on at that landing pad. Where it is to lead instead. */
 uintptr_t memory_throw(uintptr_t pad);

@@ -38,6 +38,7 @@ struct memory_file {
     bool wrapped;              /* all of the buffer may be written */
     uint32_t tid, image_count; /* images that the head names */
     char path[PATH_MAX];
+    char text[PATH_MAX], part[PATH_MAX + 32]; /* of other files: the stack may be small */
 };
 
 static long map(void *at, size_t bytes, int protection, int flags, int fd, uint64_t offset)
@@ -152,36 +153,35 @@ static bool map_file(struct memory_file *f, int fd)
 }
 
 /* The same for all threads and ranks: the first of them writes it. */
-static bool put_skeleton(const char *path, const char *text, size_t bytes)
+static bool put_skeleton(struct memory_file *f, const char *text, size_t bytes)
 {
-    char part[PATH_MAX + 32];
+    const char *path = f->text;
     int fd = open_it(path, O_RDONLY);
     if (fd >= 0) {
         close_fd(fd);
         return true;
     }
-    (void)snprintf(part, sizeof part, "%s.%u-%u", path, process.pid, recorder_self.tid);
-    struct writing w = begin_writing(part, O_WRONLY | O_CREAT | O_TRUNC);
+    (void)snprintf(f->part, sizeof f->part, "%s.%u-%u", path, process.pid, recorder_self.tid);
+    struct writing w = begin_writing(f->part, O_WRONLY | O_CREAT | O_TRUNC);
     bool good = w.fd >= 0 && sys_write_all(w.fd, text, bytes) == 0;
     end_writing(&w);
-    return good && sys_call6(SYS_renameat2, AT_FDCWD, (long)part, AT_FDCWD, (long)path, 0, 0) == 0;
+    return good &&
+           sys_call6(SYS_renameat2, AT_FDCWD, (long)f->part, AT_FDCWD, (long)path, 0, 0) == 0;
 }
 
-/* Further images may come: their skeletons are there before the head names them. */
+/* Further images may come: their skeletons are there before the head's count names them. */
 static bool put_images(struct memory_file *f)
 {
-    struct memory_image images[MEMORY_IMAGES];
-    char path[PATH_MAX];
+    struct memory_image *images = head_of(f)->images;
     uint32_t n = probe_clones_images(images, MEMORY_IMAGES);
     for (uint32_t i = f->image_count; i < n; i++) {
         size_t bytes;
         const char *text = probe_clones_skeleton(i, &bytes);
-        int length =
-            snprintf(path, sizeof path, "%s/" MEMORY_FOLDER "/%s", process.dir, images[i].skeleton);
-        if (length < 0 || length >= (int)sizeof path || !put_skeleton(path, text, bytes))
+        int length = snprintf(f->text, sizeof f->text, "%s/" MEMORY_FOLDER "/%s", process.dir,
+                              images[i].skeleton);
+        if (length < 0 || length >= (int)sizeof f->text || !put_skeleton(f, text, bytes))
             return false;
     }
-    memcpy(head_of(f)->images, images, n * sizeof *images);
     head_of(f)->image_count = f->image_count = n;
     return true;
 }
@@ -206,11 +206,10 @@ static bool put_head(struct memory_file *f, uint32_t level)
 
 static bool make(struct memory_file *f, uint32_t level)
 {
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/" MEMORY_FOLDER, process.dir);
-    if (n < 0 || n >= (int)sizeof path)
+    int n = snprintf(f->text, sizeof f->text, "%s/" MEMORY_FOLDER, process.dir);
+    if (n < 0 || n >= (int)sizeof f->text)
         return false;
-    (void)sys_call6(SYS_mkdirat, AT_FDCWD, (long)path, 0777, 0, 0, 0);
+    (void)sys_call6(SYS_mkdirat, AT_FDCWD, (long)f->text, 0777, 0, 0, 0);
     /* Programs that exec keep their number. */
     for (unsigned k = 0; k < PROGRAMS; k++) {
         n = snprintf(f->path, sizeof f->path, "%s/" MEMORY_FOLDER "/%u-%u.%u.rec", process.dir,

@@ -4,6 +4,7 @@
 
 #if defined(__x86_64__)
 
+#include "base/sys.h"
 #include "preload/interpose.h"
 #include "preload/probe_clones.h"
 #include "preload/walk.h"
@@ -11,14 +12,45 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #define TRAP_FLAG 0x100
 #define CALLERS 256u /* looked at for one that has a clone */
 
 static __thread bool leaves; /* by single steps, to the next place that it can leave from */
-static __thread uintptr_t stepped_at,
-    repeats; /* there; outside of clones, where a step has led to itself; 0: none has */
+
+/* Of threads that have no memory of their own: nothing is ever open in it, or on its way. */
+static struct memory_thread nobody;
+__thread struct memory_thread *memory_self = &nobody;
+
+/* With signals blocked, as a handler may ask as well. */
+RT_COLD static bool make_self(void)
+{
+    uint64_t mask = sys_block_signals();
+    long p = memory_self != &nobody
+                 ? 0
+                 : sys_call6(SYS_mmap, 0, sizeof(struct memory_thread), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p > 0 || p <= -4096)
+        memory_self = (struct memory_thread *)p; /* NOLINT: the kernel's address */
+    sys_restore_signals(mask);
+    return memory_self != &nobody;
+}
+
+bool memory_thread_ready(void)
+{
+    return RT_LIKELY(memory_self != &nobody) || (recorder_self.attached != 2 && make_self());
+}
+
+void memory_thread_over(void)
+{
+    struct memory_thread *had = memory_self;
+    memory_self = &nobody;
+    if (had != &nobody)
+        (void)sys_call6(SYS_munmap, (long)had, sizeof *had, 0, 0, 0, 0);
+}
 
 /* Words that look so and are none are left from calls that are over. */
 __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, uintptr_t to)
@@ -32,7 +64,7 @@ __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, u
 __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from, uintptr_t to)
 {
     uintptr_t low, high;
-    memory_leave_slots(&memory_flight, &clone_slots[CLONE_TARGET]);
+    memory_leave_slots(&memory_self->flight, &clone_slots[CLONE_TARGET]);
     if (!probe_stack_ends(&low, &high) || from < low || from >= high)
         return;
     high = to < high ? to : high;
@@ -66,8 +98,8 @@ void memory_leave_made(void *context)
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
     uintptr_t at = (uintptr_t)r[REG_RIP], there = probe_clone_leave(at);
     bool stepped = leaves;
-    stepped_at = at;
-    leaves = there == 0 && memory_is_made(at) && at != repeats;
+    memory_self->stepped_at = at;
+    leaves = there == 0 && memory_is_made(at) && at != memory_self->repeats;
     if (there != 0)
         r[REG_RIP] = (greg_t)there;
     if (leaves) {
@@ -91,7 +123,7 @@ bool memory_stepped(const siginfo_t *info, void *context)
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     if (!leaves || info->si_code != TRAP_TRACE)
         return false;
-    repeats = at == stepped_at && !probe_clones_have(at) ? at : 0;
+    memory_self->repeats = at == memory_self->stepped_at && !probe_clones_have(at) ? at : 0;
     memory_leave_made(context);
     if (!leaves)
         run_with_room(context, memory_begin_late, context);
@@ -115,14 +147,12 @@ bool memory_has_left_made(void)
         return !probe_clones_have(memory_where.at);
     memory_leave_made(uc);
     memory_where.at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    if (!leaves && memory_where.at == repeats)
+    if (!leaves && memory_where.at == memory_self->repeats)
         memory_where.at = place_of(uc);
     return !leaves;
 }
 
 /* --- jumps --------------------------------------------------------------------------------------------------------- */
-
-__thread struct memory_flight memory_flight;
 
 /* Where all jumps lead: setjmp returns, so that registers which functions need not keep are free. Until the last instruction what has been
  * recorded may change where it goes. */
@@ -134,15 +164,16 @@ __asm__("	.pushsection .text\n"
         "	.type	memory_landing, @function\n"
         "	.type	memory_landing_jump, @function\n"
         "memory_landing:\n"
-        "	mov	memory_flight@gottpoff(%rip), %rcx\n"
-        "	movq	$0, %fs:8(%rcx)\n"
+        "	mov	memory_self@gottpoff(%rip), %rcx\n"
+        "	mov	%fs:(%rcx), %rcx\n"
+        "	movq	$0, 8(%rcx)\n"
         "memory_landing_jump:\n"
-        "	jmp	*%fs:(%rcx)\n"
+        "	jmp	*(%rcx)\n"
         "	.size	memory_landing_jump, . - memory_landing_jump\n"
         "	.size	memory_landing, . - memory_landing\n"
         "	.popsection\n");
-_Static_assert(offsetof(struct memory_flight, target) == 0 &&
-                   offsetof(struct memory_flight, under_way) == 8,
+_Static_assert(offsetof(struct memory_thread, flight.target) == 0 &&
+                   offsetof(struct memory_thread, flight.under_way) == 8,
                "as above");
 
 /* Where all exceptions lead: landing pads are given what they need in rax, rdx and the registers that functions keep. */
@@ -190,9 +221,11 @@ void memory_leave_slots(struct memory_flight *flight, uint64_t *target)
     leave_flight(flight);
 }
 
-void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
 {
-    struct memory_flight *f = &memory_flight;
+    if (!memory_thread_ready())
+        return false;
+    struct memory_flight *f = &memory_self->flight;
     f->under_way = 0;
     atomic_signal_fence(memory_order_seq_cst);
     f->target = at;
@@ -204,11 +237,14 @@ void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
     leave_flight(f);
     atomic_signal_fence(memory_order_seq_cst);
     f->under_way = 1;
+    return true;
 }
 
 uintptr_t memory_throw(uintptr_t pad)
 {
-    struct memory_flight *f = &memory_flight;
+    if (!memory_thread_ready())
+        return pad;
+    struct memory_flight *f = &memory_self->flight;
     f->under_way = 0;
     atomic_signal_fence(memory_order_seq_cst);
     f->target = f->pad = pad;
@@ -222,9 +258,9 @@ uintptr_t memory_throw(uintptr_t pad)
 /* Signals are blocked. */
 void memory_flight_at(const uintptr_t kept[6], uintptr_t stack)
 {
-    memcpy(memory_flight.kept, kept, sizeof memory_flight.kept);
-    memory_flight.stack = stack;
-    memory_flight.is_thrown = false;
+    memcpy(memory_self->flight.kept, kept, sizeof memory_self->flight.kept);
+    memory_self->flight.stack = stack;
+    memory_self->flight.is_thrown = false;
 }
 
 /* --- in ------------------------------------------------------------------------------------------------------------- */
@@ -290,8 +326,8 @@ static void enter_target(struct memory_flight *to)
 void memory_enter_late(const struct memory_interrupted *i)
 {
     struct walk w;
-    if (memory_flight.under_way != 0 || i->at == (uintptr_t)memory_landing_jump) {
-        enter_target(&memory_flight);
+    if (memory_self->flight.under_way != 0 || i->at == (uintptr_t)memory_landing_jump) {
+        enter_target(&memory_self->flight);
         return;
     }
     if (i->context != NULL) {

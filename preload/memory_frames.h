@@ -4,7 +4,33 @@
 #ifndef REGTRACE_PRELOAD_MEMORY_FRAMES_H
 #define REGTRACE_PRELOAD_MEMORY_FRAMES_H
 
+#include "base/memory.h"
 #include "preload/memory.h"
+
+#define MEMORY_LEVELS 4u /* handlers that interrupt each other, and what they have interrupted */
+
+/* What memory traces know of a thread: too large for static TLS, so in a mapping of its own. */
+struct memory_thread {
+    struct memory_flight flight; /* the last jump */
+    struct memory_handler *handlers;
+    struct memory_file *files[MEMORY_LEVELS]; /* NULL: none yet */
+    unsigned level; /* which of them functions go into that run now: one more in each handler */
+    bool wanted;    /* a window is open */
+    struct memory_unwound unwound;
+    struct { /* what came of the window */
+        uint64_t bytes;
+        enum memory_end end;
+    } result;
+    uint64_t before_vfork;
+    uintptr_t stepped_at;
+    uintptr_t repeats; /* outside of clones, where a step has led to itself; 0: none has */
+};
+/* Never NULL: a thread without a mapping has one that is shared and stays zero. Whoever puts something in calls memory_thread_ready()
+ * first; false: there is no memory, or the thread has ended. */
+extern __thread struct memory_thread *memory_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+bool memory_thread_ready(void);
+void memory_thread_over(void);
 
 /* Of the thread's own stack, from there to `to`: does anything return into a clone? */
 bool memory_has_frames(uintptr_t from, uintptr_t to);
@@ -35,9 +61,7 @@ uintptr_t memory_handler_stack(void);
 void memory_begin_late(void *context);
 /* The thread goes on in a clone of what it is in, or of the first of those who have called that; or of where a jump of its own leads. */
 void memory_enter_late(const struct memory_interrupted *i);
-/* The thread's last jump; where it lands, which is no place of a clone's. */
-extern __thread struct memory_flight memory_flight
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* Where the thread's last jump lands, which is no place of a clone's. */
 uintptr_t memory_flight_lands(void);
 /* An exception's has come to the landing pad. */
 void memory_flight_at(const uintptr_t kept[6], uintptr_t stack);

@@ -114,6 +114,11 @@ struct memory_interrupted memory_interrupt_by(void *context)
     return before;
 }
 
+bool memory_stack_is_known(void)
+{
+    return memory_where.stack != 0;
+}
+
 void memory_interrupt_over(struct memory_interrupted before)
 {
     memory_where = before;

@@ -53,6 +53,11 @@ bool memory_stepped(const siginfo_t *info, void *context)
     return false;
 }
 
+bool memory_stack_is_known(void)
+{
+    return true;
+}
+
 void memory_interrupt_over(struct memory_interrupted before)
 {
     (void)before;
@@ -120,11 +125,12 @@ uintptr_t memory_throw(uintptr_t pad)
     return pad;
 }
 
-void memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
 {
     (void)at;
     (void)kept;
     (void)stack;
+    return false;
 }
 
 uintptr_t memory_jumps_on(void)

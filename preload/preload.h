@@ -119,9 +119,11 @@ void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip
 /* Any event of the control language likewise: an enum ctl_event. */
 void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr_t ip);
 
-/* function(argument), on a stack of ours where the signal's alternate stack is too small for what we do. context: the
- * handler's. own_stack.c */
+/* function(argument), on a stack of ours where the thread's stack, or the signal's alternate one, is too small for what we do. context: the
+ * handler's; NULL: it is none. Nothing that waits, or faults. with_room.c */
 void run_with_room(const void *context, void (*function)(void *), void *argument);
+/* For what reads files of images. Not from handlers. */
+void run_with_much_room(void (*function)(void *), void *argument);
 
 /* --- signals: signals.c -------------------------------------------------------------------------------- */
 
@@ -130,6 +132,8 @@ int signals_install(void);
 int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old);
 /* The handler of the internal signal calls this: si_code/si_value tell timers, requests and edges apart. */
 void process_interrupted(siginfo_t *info, void *context);
+/* That, where there is room. with_room.c */
+void interrupted_with_room(siginfo_t *info, void *context);
 
 /* The next definition of a symbol after ours (dlsym RTLD_NEXT), found once; NULL if there is none. */
 void *preload_next(const char *name);

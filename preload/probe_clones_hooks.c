@@ -69,7 +69,14 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const
             "	jz	1f\n"                                                                             \
             "	.globl	" #name "_decided\n"                                                       \
             "	.hidden	" #name "_decided\n" #name "_decided:\n"                                   \
-            "	sub	$2752, %rsp\n" /* as in probe_stubs.c */                                   \
+            "	lea	-32(%rbx), %rdi\n" /* as in probe_stubs.c */                               \
+            "	mov	%rdi, %rsp\n"                                                                    \
+            "	and	$-64, %rsp\n"                                                                    \
+            "	call	own_stack_move\n"                                                               \
+            "	test	%rax, %rax\n"                                                                   \
+            "	jz	1f\n"                                                                             \
+            "	lea	-2752(%rax), %rsp\n"                                                             \
+            "	and	$-64, %rsp\n"                                                                    \
             "	xor	%eax, %eax\n"                                                                    \
             "	.irp	at, 512, 520, 528, 536, 544, 552, 560, 568\n"                                   \
             "	mov	%rax, \\at(%rsp)\n"                                                              \
@@ -83,6 +90,10 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const
             "	mov	$0xe7, %eax\n"                                                                   \
             "	xor	%edx, %edx\n"                                                                    \
             "	xrstor64 (%rsp)\n"                                                                   \
+            "	lea	-32(%rbx), %rdi\n"                                                               \
+            "	mov	%rdi, %rsp\n"                                                                    \
+            "	and	$-64, %rsp\n"                                                                    \
+            "	call	own_stack_back\n"                                                               \
             "1:	mov	%rbx, %rsp\n"                                                                  \
             "	.cfi_def_cfa_register %rsp\n"                                                        \
             "	.irp	register, rbx, rbp, r12, r13, r14, r15, r11, r10, r9, r8, rdi, rsi, rdx, "      \

@@ -9,58 +9,66 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/own_stack.h"
 #include "preload/probe_fast.h"
 #include "preload/probe_sites.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ALARMS_MAX 256u
 #define NEAR ((uintptr_t)32 << 10) /* on a stack whose ends are not known */
 
-__thread struct probe_exits probe_exits;
+__thread uint64_t probe_exits_state;
 const uint64_t *probe_exits_epoch;
 __thread uintptr_t probe_exits_lowest;
-/* The thread's own stack; coroutines and signal handlers may be on others. Not known: all is its own. */
-static __thread uintptr_t stack_low, stack_high;
-
 static _Atomic bool told_many, told_back;
-
-void probe_exits_thread_begin(void)
-{
-    pthread_attr_t a;
-    void *low;
-    size_t size;
-    if (pthread_getattr_np(pthread_self(), &a) != 0)
-        return;
-    if (pthread_attr_getstack(&a, &low, &size) == 0) {
-        stack_low = (uintptr_t)low;
-        stack_high = (uintptr_t)low + size;
-    }
-    (void)pthread_attr_destroy(&a);
-}
 
 bool probe_stack_is_own(uintptr_t stack)
 {
-    return stack >= stack_low && stack < stack_high;
+    uintptr_t low, high;
+    return own_stack_ends(&low, &high) && stack >= low && stack < high;
 }
 
 bool probe_stack_ends(uintptr_t *low, uintptr_t *high)
 {
-    *low = stack_low;
-    *high = stack_high;
-    return stack_high != 0;
+    return own_stack_ends(low, high);
 }
 
+/* Coroutines and signal handlers may be on others. Not known: all is its own. */
 static bool is_own_stack(uintptr_t stack)
 {
-    return stack_high == 0 || probe_stack_is_own(stack);
+    uintptr_t low, high;
+    return !own_stack_ends(&low, &high) || (stack >= low && stack < high);
+}
+
+size_t probe_room_bytes(void)
+{
+    return sizeof(struct probe_room);
+}
+
+void probe_room_begin(void *memory)
+{
+    probe_opens.room = memory;
+}
+
+void probe_room_end(void)
+{
+    probe_exits_state = probe_exits_changed(probe_exits_state, 0);
+    probe_exits_lowest = 0;
+    probe_opens.state = 0;
+    probe_opens.forked = false;
+    probe_opens.room = NULL;
+}
+
+static struct probe_exit *exits_of_thread(void)
+{
+    return probe_opens.room->exits;
 }
 
 static uint32_t active_count(void)
 {
-    return probe_exits_count(probe_exits.state);
+    return probe_exits_count(probe_exits_state);
 }
 
 /* What is where its return address was; 0: nothing can be read there. */
@@ -89,10 +97,11 @@ static bool is_gone(const struct probe_exit *f, uintptr_t stack)
 static void set_count(uint32_t n)
 {
     uintptr_t lowest = 0;
-    __atomic_store_n(&probe_exits.state, probe_exits_state(probe_exits.state, n), __ATOMIC_RELAXED);
+    __atomic_store_n(&probe_exits_state, probe_exits_changed(probe_exits_state, n),
+                     __ATOMIC_RELAXED);
     for (unsigned i = 0; i < n; i++)
-        if (i == 0 || probe_exits.active[i].stack < lowest)
-            lowest = probe_exits.active[i].stack;
+        if (i == 0 || exits_of_thread()[i].stack < lowest)
+            lowest = exits_of_thread()[i].stack;
     probe_exits_lowest = lowest;
 }
 
@@ -120,12 +129,12 @@ typedef bool is_over_function(const struct probe_exit *f, uintptr_t a, uintptr_t
 static void leave_those(is_over_function *is_over, uintptr_t a, uintptr_t b)
 {
     for (unsigned i = active_count(); i-- > 0;) {
-        struct probe_exit f = probe_exits.active[i];
+        struct probe_exit f = exits_of_thread()[i];
         if (!is_over(&f, a, b))
             continue;
         uint32_t n = active_count() - 1;
-        memmove(&probe_exits.active[i], &probe_exits.active[i + 1],
-                (n - i) * sizeof *probe_exits.active);
+        memmove(&exits_of_thread()[i], &exits_of_thread()[i + 1],
+                (n - i) * sizeof *exits_of_thread());
         set_count(n);
         leave(&f);
     }
@@ -202,28 +211,30 @@ static void drop_abandoned(void)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < active_count(); i++)
-        if (is_own_stack(probe_exits.active[i].stack) ||
-            word_of(&probe_exits.active[i]) == probe_exits.active[i].back)
-            probe_exits.active[n++] = probe_exits.active[i];
+        if (is_own_stack(exits_of_thread()[i].stack) ||
+            word_of(&exits_of_thread()[i]) == exits_of_thread()[i].back)
+            exits_of_thread()[n++] = exits_of_thread()[i];
     set_count(n);
 }
 
 void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen)
 {
+    if (probe_opens.room == NULL && (thread_self() == NULL || probe_opens.room == NULL))
+        return; /* the thread gets no automaton: nothing can fire */
     if (!seen)
         tell(&told_back,
              "no exit can be seen of what is called so: an exit_func alarm fires at a later probe "
              "that shows that it is over",
              function);
     for (unsigned i = 0; i < active_count(); i++)
-        if (probe_exits.active[i].function == function &&
-            probe_one_stack(probe_exits.active[i].stack, stack))
+        if (exits_of_thread()[i].function == function &&
+            probe_one_stack(exits_of_thread()[i].stack, stack))
             return;
     if (active_count() == PROBE_EXITS_MAX)
         drop_abandoned();
     uint32_t n = active_count();
     if (n < PROBE_EXITS_MAX) {
-        probe_exits.active[n] = (struct probe_exit){function, stack, return_address(stack), 0};
+        exits_of_thread()[n] = (struct probe_exit){function, stack, return_address(stack), 0};
         set_count(n + 1);
     } else {
         tell(&told_many,

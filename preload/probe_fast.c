@@ -20,18 +20,19 @@ put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, u
 {
     uint32_t depth = probe_opens_depth(state);
     uint64_t head = (uint64_t)code | (uint64_t)(uint16_t)*t->cpu << 32 | t->mark_bits;
+    struct probe_room *room = o->room;
     amid |= state | (uint64_t)(uintptr_t)slot << PROBE_STATE_SLOT;
-    o->amid = *f;
-    o->head = head;
+    room->amid = *f;
+    room->head = head;
     /* Who has changed it since it was looked at has recorded an edge of a window, and moved the cursor. */
     __atomic_store_n(&o->state, amid, __ATOMIC_RELAXED);
-    uint64_t clock = o->clock = clock_counter();
+    uint64_t clock = room->clock = clock_counter();
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool done = recorder_swap_cursor(t, slot, slot + 1);
     if (RT_LIKELY(done)) {
         recorder_fill(slot, head, clock, f->function, b);
         if (after > depth)
-            o->open[depth] = *f;
+            room->open[depth] = *f;
         if (RT_LIKELY(probe_swap(&o->state, amid, after)))
             return true;
     }
@@ -41,7 +42,7 @@ put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, u
         uint32_t then = now == amid && o->windows != windows ? 0 : probe_opens_depth(now);
         bool open = (now & PROBE_BACK) != 0 && done;
         if (open && after > depth)
-            o->open[depth] = *f;
+            room->open[depth] = *f;
         if (probe_swap(&o->state, now, open ? after : then))
             return done;
     }
@@ -110,7 +111,7 @@ static inline __attribute__((always_inline)) bool entered(const struct probe_fra
     if (is_long(t) || slot == t->end || state > OPTION_FUNCTIONS_DEPTH_MAX)
         return true;
     uint32_t depth = (uint32_t)state;
-    if (depth != 0 && o->open[depth - 1].stack <= stack)
+    if (depth != 0 && o->room->open[depth - 1].stack <= stack)
         return true;
     if (depth >= probe_functions_limit || t->recording == 0)
         return false;
@@ -138,7 +139,7 @@ static inline __attribute__((always_inline)) bool returned(const struct probe_fr
     if (is_long(t) || slot == t->end || state > OPTION_FUNCTIONS_DEPTH_MAX)
         return true;
     uint32_t depth = (uint32_t)state - 1;
-    const struct probe_function left = o->open[depth];
+    const struct probe_function left = o->room->open[depth];
     if (left.stack + sizeof left.stack != stack || left.back != place_at(f, row_of(f)))
         return true;
     return !put(t, o, slot, windows, &left, EV_FUNCTION_LEAVE, 0, state, PROBE_AMID_LEAVE, depth);

@@ -23,20 +23,36 @@ struct probe_function {
     uintptr_t back;     /* that */
 };
 
-/* Those of a thread, the latest last. Of the open window alone.
+/* Functions with exit_func alarms that are active on a thread. */
+#define PROBE_EXITS_MAX 64u
+struct probe_exit {
+    uintptr_t function; /* where its probe is */
+    uintptr_t stack;    /* where its return address is */
+    uintptr_t back;     /* that */
+    uint64_t
+        left; /* where its one alarm's counter is in struct ctl_thread; 0: it goes the long way */
+};
+
+/* What is too large for static TLS, of which a small stack has little: a part of the thread's mapping (life.c). */
+struct probe_room {
+    uint64_t head, clock;       /* amid something: of its event */
+    struct probe_function amid; /* and whose it is */
+    struct probe_function open[OPTION_FUNCTIONS_DEPTH_MAX];
+    struct probe_exit exits[PROBE_EXITS_MAX];
+};
+
+/* Functions that a thread is in, the latest last. Of the open window alone.
  *
  * state: how many there are; and, while the fast way is amid an enter or a leave, where in the chunk its event will be. One word: a handler that
  * comes in between may enter and leave functions, close windows, and never come back (siglongjmp). Whoever looks at the list then
  * settles first what is to be said of that (probe_functions.c): the event is there or is not. */
 struct probe_opens {
     uint64_t state;
-    uint64_t head, clock;       /* amid something: of its event */
-    struct probe_function amid; /* and whose it is */
+    struct probe_room *room; /* NULL: no automaton and no window, so that both lists are empty */
     uint32_t windows; /* edges so far: what was open before one is not in the list after it */
     bool forked;      /* they are the parent's: a window that opens shows them */
     bool
         inside; /* our own code runs, which may come to probes: such executions are none of the program's */
-    struct probe_function open[OPTION_FUNCTIONS_DEPTH_MAX];
 };
 extern __thread struct probe_opens probe_opens
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -76,27 +92,15 @@ extern uint32_t probe_functions_limit RT_HIDDEN;
 extern __thread uintptr_t probe_exits_lowest
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Functions with exit_func alarms that are active on this thread, the latest last. state: how many, and in the upper half how often that has
- * changed; handlers may change it at any instruction. */
-#define PROBE_EXITS_MAX 64u
-struct probe_exit {
-    uintptr_t function; /* where its probe is */
-    uintptr_t stack;    /* where its return address is */
-    uintptr_t back;     /* that */
-    uint64_t
-        left; /* where its one alarm's counter is in struct ctl_thread; 0: it goes the long way */
-};
-struct probe_exits {
-    uint64_t state;
-    struct probe_exit active[PROBE_EXITS_MAX];
-};
-extern __thread struct probe_exits probe_exits
+/* How many of those functions there are in probe_room.exits, the latest last, and in the upper half how often that has changed; handlers
+ * may change it at any instruction. */
+extern __thread uint64_t probe_exits_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline uint32_t probe_exits_count(uint64_t state)
 {
     return (uint32_t)state;
 }
-static inline uint64_t probe_exits_state(uint64_t before, uint32_t count)
+static inline uint64_t probe_exits_changed(uint64_t before, uint32_t count)
 {
     return ((before >> 32) + 1) << 32 | count;
 }

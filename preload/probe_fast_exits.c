@@ -13,18 +13,18 @@
 #if PROBE_HAS_FAST
 
 /* A handler that has changed the list in between has noted its own. */
-static inline void note_lowest(struct probe_exits *e)
+static inline void note_lowest(const struct probe_room *room)
 {
     uint64_t state;
     do {
         uintptr_t lowest = 0;
-        state = probe_look(&e->state);
+        state = probe_look(&probe_exits_state);
         for (uint32_t i = 0; i < probe_exits_count(state); i++)
-            if (i == 0 || e->active[i].stack < lowest)
-                lowest = e->active[i].stack;
+            if (i == 0 || room->exits[i].stack < lowest)
+                lowest = room->exits[i].stack;
         __atomic_store_n(&probe_exits_lowest, lowest, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    } while (probe_look(&e->state) != state);
+    } while (probe_look(&probe_exits_state) != state);
 }
 
 /* Nobody need look: probes rest, or our own code or a vfork child is here, or instructions are counted. */
@@ -47,22 +47,22 @@ static __attribute__((noinline)) PROBE_FAST bool is_known(uintptr_t at, struct p
 bool probe_fast_exit_entered(void)
 {
     const struct probe_frame *f = __builtin_dwarf_cfa();
-    struct probe_exits *e = &probe_exits;
+    struct probe_room *room = probe_opens.room; /* there where an automaton is */
     struct probe_numbered *row = &probe_numbered[f->number & PROBE_NUMBER_MASK];
     uintptr_t stack = (uintptr_t)(f + 1) + PROBE_RED_ZONE;
-    uint64_t state = probe_look(&e->state);
+    uint64_t state = probe_look(&probe_exits_state);
     uint32_t n = probe_exits_count(state);
     uintptr_t lowest = probe_exits_lowest, back = *(const uintptr_t *)stack; /* NOLINT: the stack */
     if (is_odd(&recorder_self) || (lowest != 0 && stack >= lowest) || n == PROBE_EXITS_MAX ||
         (__atomic_load_n(&row->back, __ATOMIC_RELAXED) != back && !is_known(back, row)))
         return true;
     for (uint32_t i = 0; i < n; i++)
-        if (e->active[i].function == row->at)
+        if (room->exits[i].function == row->at)
             return true;
-    e->active[n] = (struct probe_exit){row->at, stack, back, row->left};
-    if (!probe_swap(&e->state, state, probe_exits_state(state, n + 1)))
+    room->exits[n] = (struct probe_exit){row->at, stack, back, row->left};
+    if (!probe_swap(&probe_exits_state, state, probe_exits_changed(state, n + 1)))
         return true;
-    note_lowest(e);
+    note_lowest(room);
     return false;
 }
 
@@ -86,40 +86,40 @@ static inline bool count_down(uint64_t left)
 bool probe_fast_exit_returned(void)
 {
     const struct probe_frame *f = __builtin_dwarf_cfa();
-    struct probe_exits *e = &probe_exits;
+    struct probe_room *room = probe_opens.room;
     const struct probe_numbered *row = &probe_numbered[f->number & PROBE_NUMBER_MASK];
     uintptr_t at = row->at - ((f->number & PROBE_NUMBER_ENDBR) != 0 ? 4 : 0),
               stack = (uintptr_t)(f + 1) + PROBE_RED_ZONE +
                       ((f->number & PROBE_NUMBER_CALL) != 0 ? 8 : 0);
-    uint64_t state = probe_look(&e->state);
+    uint64_t state = probe_look(&probe_exits_state);
     uint32_t n = probe_exits_count(state);
     if (n == 0 || stack < probe_exits_lowest)
         return false;
-    const struct probe_exit left = e->active[n - 1];
+    const struct probe_exit left = room->exits[n - 1];
     if (is_odd(&recorder_self) || left.left == 0 || left.back != at ||
         left.stack + sizeof left.stack != stack)
         return true;
     for (uint32_t i = 0; i + 1 < n; i++)
-        if (e->active[i].stack <= stack)
+        if (room->exits[i].stack <= stack)
             return true;
     /* First it is off the list: it ends once, whoever comes in between. */
-    if (!probe_swap(&e->state, state, probe_exits_state(state, n - 1)))
+    if (!probe_swap(&probe_exits_state, state, probe_exits_changed(state, n - 1)))
         return true;
     if (count_down(left.left)) {
-        note_lowest(e);
+        note_lowest(room);
         return false;
     }
     /* It fires the long way, by which it is there again. */
-    state = probe_look(&e->state);
+    state = probe_look(&probe_exits_state);
     n = probe_exits_count(state);
     while (n < PROBE_EXITS_MAX) {
-        e->active[n] = left;
-        if (probe_swap(&e->state, state, probe_exits_state(state, n + 1)))
+        room->exits[n] = left;
+        if (probe_swap(&probe_exits_state, state, probe_exits_changed(state, n + 1)))
             break;
-        state = probe_look(&e->state);
+        state = probe_look(&probe_exits_state);
         n = probe_exits_count(state);
     }
-    note_lowest(e);
+    note_lowest(room);
     return true;
 }
 

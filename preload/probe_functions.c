@@ -68,7 +68,7 @@ static void set_depth(uint32_t depth)
 /* The event that the fast way was about to record is there; what it had no time to write of it is written. */
 static bool is_recorded(const struct recorder_thread *t, struct event_slot *slot)
 {
-    const struct probe_opens *o = &probe_opens;
+    const struct probe_room *o = probe_opens.room;
     uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
     if (atomic_load_explicit(&t->cursor, memory_order_relaxed) == slot)
         return false;
@@ -91,7 +91,7 @@ static void settle(const struct recorder_thread *t)
     if (!is_recorded(t, (struct event_slot *)(uintptr_t)(state >> PROBE_STATE_SLOT))) { /* NOLINT */
         o->state = depth | PROBE_BACK;
     } else if ((state & PROBE_AMID_ENTER) != 0) {
-        o->open[depth] = o->amid;
+        o->room->open[depth] = o->room->amid;
         o->state = depth + 1;
     } else {
         o->state = depth - 1;
@@ -102,15 +102,15 @@ static void settle(const struct recorder_thread *t)
 static void forget_amid(uintptr_t stack)
 {
     struct probe_opens *o = &probe_opens;
-    if ((o->state & PROBE_BACK) != 0 && stack > o->amid.stack &&
-        probe_one_stack(stack, o->amid.stack))
+    if ((o->state & PROBE_BACK) != 0 && stack > o->room->amid.stack &&
+        probe_one_stack(stack, o->room->amid.stack))
         o->state = depth_now();
 }
 
 static void leave(struct recorder_thread *t, uint32_t cut)
 {
     uint32_t depth = depth_now() - 1;
-    const struct probe_function f = probe_opens.open[depth];
+    const struct probe_function f = probe_opens.room->open[depth];
     set_depth(depth);
     if (t->recording != 0) /* not asked anew: a window may be closing */
         (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, f.function, 0);
@@ -118,7 +118,7 @@ static void leave(struct recorder_thread *t, uint32_t cut)
 
 static const struct probe_function *latest(void)
 {
-    return &probe_opens.open[depth_now() - 1];
+    return &probe_opens.room->open[depth_now() - 1];
 }
 
 /* A frame that began there is gone when another begins or goes on further up on the same stack. */
@@ -150,7 +150,7 @@ void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
                        (unsigned long)back);
         log_line(LOG_WARNING, line);
     }
-    probe_opens.open[depth] = (struct probe_function){function, stack, back};
+    probe_opens.room->open[depth] = (struct probe_function){function, stack, back};
     set_depth(depth + 1);
     (void)recorder_emit(t, EV_FUNCTION_ENTER, function, back);
 }
@@ -166,8 +166,8 @@ void probe_functions_returned(uintptr_t stack, uintptr_t at)
     uint32_t i = depth_now();
     if (i == 0)
         return;
-    while (i > 0 && (probe_opens.open[i - 1].stack + sizeof stack != stack ||
-                     probe_opens.open[i - 1].back != at))
+    while (i > 0 && (probe_opens.room->open[i - 1].stack + sizeof stack != stack ||
+                     probe_opens.room->open[i - 1].back != at))
         i--;
     if (i == 0) {
         while (depth_now() != 0 && is_gone(latest(), stack))
@@ -211,8 +211,8 @@ void probe_functions_cut(struct recorder_thread *t, bool enter)
     probe_opens.forked = false;
     if (enter)
         for (uint32_t i = 0; i < depth_now(); i++)
-            (void)recorder_emit(t, EV_FUNCTION_ENTER | CUT, probe_opens.open[i].function,
-                                probe_opens.open[i].back);
+            (void)recorder_emit(t, EV_FUNCTION_ENTER | CUT, probe_opens.room->open[i].function,
+                                probe_opens.room->open[i].back);
     else
         while (depth_now() != 0)
             leave(t, CUT);

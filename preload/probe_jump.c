@@ -19,14 +19,13 @@
 #include "preload/counting.h"
 #include "preload/interpose.h"
 #include "preload/memory.h"
+#include "preload/own_stack.h"
 #include "preload/probe_clones.h"
 
 #include <cpuid.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 
 #define SITES_MAX (PROBE_NUMBER_MASK + 1)
 
@@ -38,7 +37,8 @@ struct registers {
     uint64_t rbp, rbx, r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax, flags, back, number;
 };
 
-void probe_jumped(struct registers *r) __attribute__((visibility("hidden"), used));
+void probe_jumped(struct registers *r, const struct own_stack_move *m)
+    __attribute__((visibility("hidden"), used));
 void probe_stub(void) __attribute__((visibility("hidden"))); /* probe_stubs.c */
 
 bool probe_jump_prepare(void)
@@ -373,20 +373,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
 
 /* --- a thread comes ---------------------------------------------------------------------------------------------------- */
 
-/* On a stack that is not the thread's own (for signals, of a coroutine) there may be too little room. */
-static void run_here(struct probe_coming *c)
-{
-    enum { NOBODY_KNOWS = 4096 }; /* how much */
-    ucontext_t context = {.uc_stack.ss_size = 0};
-    if (!probe_stack_is_own(c->stack) &&
-        (sys_call6(SYS_sigaltstack, 0, (long)&context.uc_stack, 0, 0, 0, 0) != 0 ||
-         (context.uc_stack.ss_flags & SS_ONSTACK) == 0))
-        context.uc_stack = (stack_t){.ss_sp = (char *)__builtin_frame_address(0) - NOBODY_KNOWS,
-                                     .ss_size = SIZE_MAX};
-    run_with_room(&context, probe_fire, c);
-}
-
-void probe_jumped(struct registers *r)
+void probe_jumped(struct registers *r, const struct own_stack_move *m)
 {
     int keep = errno;
     uint32_t number = (uint32_t)r->number;
@@ -409,10 +396,10 @@ void probe_jumped(struct registers *r)
     c.rcx = r->rcx;
     c.stack = (uintptr_t)(r + 1) + 128 + ((c.place.flags & ISA_SITE_CALL) != 0 ? 8 : 0);
     unsigned own = counting_own_begin_if(true);
-    c.may_trap = (mask & sys_signal_bit(SIGTRAP)) == 0;
+    c.may_trap = ((m->taken != NULL ? m->mask : mask) & sys_signal_bit(SIGTRAP)) == 0;
     struct memory_interrupted before =
         probe_is_entry(&c) ? memory_enter(c.stack, at) : memory_interrupt(c.stack, at);
-    run_here(&c);
+    probe_fire(&c); /* the stub has moved to where there is room */
     memory_interrupt_over(before);
     counting_own_end(own);
     probe_opens.inside = false;

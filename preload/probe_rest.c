@@ -134,7 +134,6 @@ void probes_thread_begins(void)
 {
     if (!process.probes)
         return;
-    probe_exits_thread_begin();
     probe_thread_comes();
     is_unknown = true;
     atomic_fetch_add(&unknown_count, 1);

@@ -280,8 +280,6 @@ void probe_returns_rest(void);
 
 /* --- functions that are active on this thread: probe_exits.c ---------------------------------------------------------- */
 
-/* What the stack of a thread that begins is. */
-void probe_exits_thread_begin(void);
 /* Two frames on one stack, as far as anybody knows. */
 bool probe_one_stack(uintptr_t a, uintptr_t b);
 /* Known to be the thread's own stack. */

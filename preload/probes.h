@@ -35,6 +35,11 @@ void probes_forked(void);
 /* The program has unblocked a signal that was kept out of its mask: what came for it meanwhile is given to it. */
 void probes_unblocked(void);
 
+/* The part of a thread's mapping that holds the functions it is in: its bytes; zeroed, aligned to 8; the thread gives it back. */
+size_t probe_room_bytes(void);
+void probe_room_begin(void *memory);
+void probe_room_end(void);
+
 /* A thread that had exits to come ends. */
 void probe_exits_thread_end(void);
 /* Frames between these two stack pointers are gone: longjmp, an exception. */

@@ -40,7 +40,7 @@ static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal si
 int signals_kept_out;
 __thread uint64_t signals_hidden;
 __thread struct signals_seen signals_seen;
-static __thread uint64_t fork_mask;
+static uint64_t fork_mask; /* of whoever has the lock, over a fork */
 
 static uint64_t lock_take(void)
 {
@@ -259,12 +259,6 @@ struct received {
     bool recorded;
 };
 
-static void interrupted(void *p)
-{
-    const struct received *r = p;
-    process_interrupted(r->info, r->context);
-}
-
 static void triggered(void *p)
 {
     const struct received *r = p;
@@ -328,7 +322,7 @@ static void handle(int signo, siginfo_t *info, void *context)
     if (signals_is_internal(signo, info)) {
         signals_seen.internal++;
         if (processes_vfork_depth == 0)
-            run_with_room(context, interrupted, &r);
+            interrupted_with_room(info, context);
         errno = keep;
         return;
     }
@@ -355,7 +349,7 @@ static void handle(int signo, siginfo_t *info, void *context)
     bool unqueued = signo == SIGIO && process.overflows && info->si_code == SI_KERNEL;
     if (unqueued) {
         signals_seen.internal++;
-        run_with_room(context, interrupted, &r);
+        interrupted_with_room(info, context);
     }
     if (always_ours(signo)) {
         if ((shown[signo].flags & (int)SA_RESETHAND) != 0 && is_function(handler))

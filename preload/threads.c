@@ -9,6 +9,7 @@
 #include "base/identity.h"
 #include "base/sys.h"
 #include "preload/counting.h"
+#include "preload/internal.h"
 #include "preload/probes.h"
 
 #include <dlfcn.h>
@@ -30,6 +31,7 @@ struct thread_start {
     bool helper;
     uint64_t hidden; /* signals_hidden of the thread that makes it, inherited */
     uint32_t claimed;
+    struct thread_stack stack;
     union {
         void *(*posix)(void *);
         thrd_start_t c11;
@@ -46,8 +48,10 @@ static struct thread_start pool[POOL];
 static pthread_key_t end_key;
 static _Atomic uint32_t have_end_key;
 
-static __thread uint32_t end_rounds;
-static __thread char first_name[16];
+/* The key's value: rounds of destructors so far, and above them what tells the thread's first name from another. */
+#define ROUND 1u
+#define ROUNDS 0xffu
+#define NAMED 0x100u /* never 0: a key without a value has no destructor */
 
 static struct thread_start *start_take(void)
 {
@@ -106,15 +110,26 @@ static void thread_name_now(char name[16])
     name[15] = '\0';
 }
 
-/* A name given by another way than ours (prctl, another thread) is read when the thread ends. */
-static void thread_end(void)
+/* The thread's name now, as the upper bits of the key's value: FNV-1a. */
+static uintptr_t name_value(void)
+{
+    char name[16];
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    thread_name_now(name);
+    for (const char *c = name; *c != '\0'; c++)
+        sum = (sum ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+    return (uintptr_t)((sum << 9) | NAMED);
+}
+
+/* A name given by another way than ours (prctl, another thread) is read when the thread ends. first: the key's value; 0: not known. */
+static void thread_end(uintptr_t first)
 {
     char name[16] = "";
     if (processes_vfork_depth != 0)
         return;
     probe_exits_thread_end();
     thread_name_now(name);
-    if (process.traced && strcmp(name, first_name) != 0)
+    if (process.traced && name_value() != (first & ~(uintptr_t)ROUNDS))
         thread_named(name);
     thread_finish();
 }
@@ -129,18 +144,18 @@ static void thread_end(void)
 /* Destructors of the program's keys may still record: come back in each round until the last. */
 static void end_destructor(void *value)
 {
-    end_rounds++;
-    if (end_rounds < END_ROUND && pthread_setspecific(end_key, value) == 0)
-        return;
-    thread_end();
+    uintptr_t state = (uintptr_t)value + ROUND;
+    if ((state & ROUNDS) < END_ROUND && pthread_setspecific(end_key, (void *)state) == 0)
+        return; /* NOLINT: a number */
+    thread_end(state);
 }
 
 void threads_watch_end(void)
 {
-    if (atomic_load(&have_end_key) != 0) {
-        thread_name_now(first_name);
-        (void)pthread_setspecific(end_key, (void *)1);
-    }
+    if (atomic_load(&have_end_key) == 0)
+        return;
+    uintptr_t rounds = (uintptr_t)pthread_getspecific(end_key) & ROUNDS;
+    (void)pthread_setspecific(end_key, (void *)(name_value() | rounds)); /* NOLINT: a number */
 }
 
 /* The last of the keys that need no memory of their own: destructors run in the order of keys, those of the program's keys
@@ -164,7 +179,8 @@ void threads_prepare(void)
     threads_watch_end(); /* the main thread may end by pthread_exit */
 }
 
-static struct thread_start *start_prepare(uintptr_t routine, void *argument)
+static struct thread_start *start_prepare(const pthread_attr_t *attributes, uintptr_t routine,
+                                          void *argument)
 {
     struct recorder_thread *t = &recorder_self;
     if (!process.traced || t->in_toolkit || processes_vfork_depth != 0)
@@ -175,6 +191,7 @@ static struct thread_start *start_prepare(uintptr_t routine, void *argument)
     if (t->claimed == 0)
         t->claimed = recorder_tid_claim(false) + 1;
     s->routine.address = routine;
+    s->stack = stack_wanted(attributes);
     s->argument = argument;
     s->image = image_of(routine);
     s->helper = is_helper_image(s->image);
@@ -205,6 +222,7 @@ static struct thread_start start_begin(void *p)
                         0);
         signals_hidden |= old & ours;
     }
+    stack_of_thread(s.stack);
     recorder_self.claimed = s.claimed;
     threads_watch_end();
     probes_thread_begins();
@@ -219,7 +237,7 @@ static void *start_posix(void *p)
     void *result = s.routine.posix(s.argument);
     counting_program_end(inside);
     if (atomic_load(&have_end_key) == 0)
-        thread_end();
+        thread_end(0);
     return result;
 }
 
@@ -230,14 +248,14 @@ static int start_c11(void *p)
     int result = s.routine.c11(s.argument);
     counting_program_end(inside);
     if (atomic_load(&have_end_key) == 0)
-        thread_end();
+        thread_end(0);
     return result;
 }
 
 PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                                   void *(*routine)(void *), void *argument)
 {
-    struct thread_start *s = start_prepare((uintptr_t)routine, argument);
+    struct thread_start *s = start_prepare(attributes, (uintptr_t)routine, argument);
     if (s == NULL)
         return NEXT(pthread_create)(thread, attributes, routine, argument);
     unsigned own = counting_own_begin();
@@ -250,7 +268,7 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 
 PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 {
-    struct thread_start *s = start_prepare((uintptr_t)routine, argument);
+    struct thread_start *s = start_prepare(NULL, (uintptr_t)routine, argument);
     if (s == NULL)
         return NEXT(thrd_create)(thread, routine, argument);
     unsigned own = counting_own_begin();
@@ -266,9 +284,8 @@ PRELOAD_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
     int rc = NEXT(pthread_setname_np)(thread, name);
     if (rc == 0 && process.traced && pthread_equal(thread, pthread_self()) &&
         processes_vfork_depth == 0) {
-        (void)memcpy(first_name, "", 1);
         thread_named(name);
-        thread_name_now(first_name);
+        threads_watch_end();
     }
     return rc;
 }

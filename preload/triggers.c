@@ -274,9 +274,10 @@ void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
     struct preload_thread *pt = thread_self();
     if (pt == NULL)
         return;
-    char text[TEXT_MAX];
-    bool has_text = pcontrol_wants_text && !fortran && second != 0 &&
-                    mpi_read_string(second, text, sizeof text) > 0;
+    bool wants = pcontrol_wants_text && !fortran && second != 0;
+    struct recorder_scratch *scratch = wants ? recorder_scratch_take(t, TEXT_MAX) : NULL;
+    char *text = scratch != NULL ? (char *)scratch->room : NULL;
+    bool has_text = text != NULL && mpi_read_string(second, text, TEXT_MAX) > 0;
     bool region_preset = preset == PRESET_IPM && has_text && (level == 1 || level == -1);
     bool before = recorder_active(t);
     uint32_t id = has_text ? stream_string_id(&recorder_stream, text) : 0;
@@ -288,6 +289,8 @@ void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
     if (!before && recorder_active(t))
         (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
                             (uint32_t)level, id);
+    if (scratch != NULL)
+        recorder_scratch_give(t, scratch);
 }
 
 bool trigger_wants_signal(int signal_number)

@@ -6,6 +6,7 @@
 #if defined(__x86_64__)
 
 #include "base/sys.h"
+#include "preload/own_stack.h"
 #include "preload/sampling.h"
 #include "preload/values_code.h"
 #include "preload/values_follow.h"
@@ -71,8 +72,11 @@ static bool take_frame(struct values_thread *v, const ucontext_t *uc)
     v->frame_high = (vectors != NULL ? (uintptr_t)vectors + area : frame + sizeof *uc) + 64;
     if (here > frame || frame - here > VALUES_STACK_NEED + KERNEL_FRAME)
         return false;
-    bool alternate = here - low < uc->uc_stack.ss_size;
-    return !alternate || here - low > need;
+    uintptr_t own_low, own_high;
+    if (here - low < uc->uc_stack.ss_size) /* on the alternate stack */
+        return here - low > need;
+    return !own_stack_ends(&own_low, &own_high) || here - own_low >= own_high - own_low ||
+           here - own_low > need;
 }
 
 /* --- following, over traps where there must be ---------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #if defined(__x86_64__)
 
+#include "preload/own_stack.h"
 #include "preload/walk_rules.h"
 
 #include "base/sys.h"
@@ -163,7 +164,9 @@ static bool apply(struct walk *w, const struct walk_entry *e, const struct walk_
 {
     struct walk up = {.low = w->low, .high = w->high, .interrupted = e->signal};
     uintptr_t cfa;
-    if (!frame_address(w, &rules->cfa, &cfa) || cfa < w->r[WALK_RSP])
+    /* Frames lie above those that they call, but for the one whose code moves to a stack of ours. */
+    if (!frame_address(w, &rules->cfa, &cfa) ||
+        (cfa < w->r[WALK_RSP] && !own_stack_has(w->r[WALK_RSP])))
         return false;
     for (unsigned k = 0; k < WALK_REGISTERS; k++)
         if (k != WALK_RETURN && rule_value(w, &rules->r[k], cfa, k, &up.r[k], NULL))

@@ -192,6 +192,11 @@ void windows_follow(struct recorder_thread *t, struct preload_thread *pt)
         open_window(t, pt, ordinal, true, false, &opened);
 }
 
+static void follow_here(void *p)
+{
+    windows_follow(p, recorder_self.window_state);
+}
+
 uint32_t windows_sync(struct recorder_thread *t)
 {
     uint32_t epoch = atomic_load_explicit(&recorder_epoch, memory_order_acquire);
@@ -210,7 +215,7 @@ uint32_t windows_sync(struct recorder_thread *t)
     }
     t->epoch = epoch;
     uint64_t mask = sys_block_signals();
-    windows_follow(t, pt);
+    run_with_room(NULL, follow_here, t);
     sys_restore_signals(mask);
     return t->recording;
 }
@@ -323,15 +328,20 @@ bool windows_would_ignore(const struct recorder_thread *t, const struct preload_
     return !t->recording;
 }
 
+static void close_here(void *p)
+{
+    close_window(&recorder_self, recorder_self.window_state, true, p);
+}
+
 void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t icount)
 {
     struct preload_thread *pt = t->window_state;
     if (pt == NULL || !recorder_is_on())
         return;
     if (!t->recording) {
-        uint64_t blocked = sys_block_signals();
+        uint64_t mask = sys_block_signals();
         forget_leaving(pt);
-        sys_restore_signals(blocked);
+        sys_restore_signals(mask);
         return;
     }
     struct window_edge e = {.clock = clock_ticks(),
@@ -341,7 +351,7 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t i
                             .kind = pt->kind,
                             .reason = (uint8_t)reason};
     uint64_t mask = sys_block_signals();
-    close_window(t, pt, true, &e);
+    run_with_room(NULL, close_here, &e);
     sys_restore_signals(mask);
 }
 
