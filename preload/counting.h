@@ -4,6 +4,7 @@
 #define REGTRACE_PRELOAD_COUNTING_H
 
 #include "preload/internal.h"
+#include "preload/waits.h"
 
 /* Bytes that a thread needs for the counts it will wait for: zeroed, aligned to 8, for deadlines_init(). */
 size_t counting_room(void);
@@ -87,7 +88,8 @@ void counting_handler_end(void *context, struct pmu_inside inside);
 /* The handler of SIGTRAP: see signals_trap_action(). */
 void counting_trapped(int signo, siginfo_t *info, void *context);
 
-/* The handler of everything else. signals.c */
+/* The handler of everything else: what the kernel calls, and what that goes on in. signals.c */
 void signals_handler(int signo, siginfo_t *info, void *context);
+void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_seen seen);
 
 #endif

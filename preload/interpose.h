@@ -5,6 +5,7 @@
 #define REGTRACE_PRELOAD_INTERPOSE_H
 
 #include "preload/preload.h"
+#include "preload/waits.h"
 
 #include "base/error.h"
 
@@ -43,13 +44,6 @@ bool processes_is_borrower(void);
 extern __thread uint64_t signals_hidden
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Program handlers that ran on this thread, and interruptions by us: tell who broke a wait off. */
-struct signals_seen {
-    uint32_t program, internal;
-};
-extern __thread struct signals_seen signals_seen
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
 /* Before and after exec, posix_spawn, system, popen: what a new program inherits is what the program set, ignored
  * signals that an alarm names, and the internal signal's bit in the mask, included. Keeps errno. */
 struct signals_inherited {
@@ -59,8 +53,8 @@ struct signals_inherited {
 void signals_before_exec(struct signals_inherited *saved);
 void signals_after_exec(const struct signals_inherited *saved);
 
-/* From a handler: the program's handler of it, as if it had come there alone. */
-void signals_run(uintptr_t handler, int signo, siginfo_t *info, void *context);
+/* From a handler: the program's handler of it, with those flags, as if it had come there alone; recorded where handlers are. */
+void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void *context);
 /* From a handler: what would have happened had nobody handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
 /* SIGSEGV where memory traces use it: what its action is to block, what the program asked for, and, once it is the program's, the mask

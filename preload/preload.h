@@ -132,8 +132,9 @@ int signals_install(void);
 int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old);
 /* The handler of the internal signal calls this: si_code/si_value tell timers, requests and edges apart. */
 void process_interrupted(siginfo_t *info, void *context);
-/* That, where there is room. with_room.c */
-void interrupted_with_room(siginfo_t *info, void *context);
+/* Calls process_interrupted(info, place) where there is room. context: of our handler. place: the
+ * context of what the program did (waits_place()). with_room.c */
+void interrupted_with_room(siginfo_t *info, void *context, void *place);
 
 /* The next definition of a symbol after ours (dlsym RTLD_NEXT), found once; NULL if there is none. */
 void *preload_next(const char *name);

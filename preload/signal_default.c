@@ -10,6 +10,7 @@
 #include "preload/probe_clones.h"
 #include "preload/values.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -92,12 +93,11 @@ void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context)
 
 /* --- the program's handler ------------------------------------------------------------------------------------ */
 
-void signals_run(uintptr_t handler, int signo, siginfo_t *info, void *context)
+static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
 {
     struct recorder_thread *t = &recorder_self;
     uint32_t in_toolkit = t->in_toolkit;
     bool attached = t->attached == 1;
-    signals_seen.program++;
     if (attached)
         t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
     struct memory_handler memory;
@@ -109,4 +109,54 @@ void signals_run(uintptr_t handler, int signo, siginfo_t *info, void *context)
     memory_handler_ends(&memory, context);
     if (attached)
         t->in_toolkit = in_toolkit;
+}
+
+/* One run of it; its edges run where there is room for them. */
+struct run {
+    int signo;
+    void *context;
+    int32_t window;
+    bool recorded;
+};
+
+static void begins(void *p)
+{
+    struct run *r = p;
+    struct recorder_thread *t = &recorder_self;
+    r->recorded = recorder_active(t);
+    r->window = t->window;
+    if (r->recorded)
+        (void)recorder_emit(t, EV_SIGNAL_ENTER, (uint64_t)r->signo, signals_ip_of(r->context));
+}
+
+static void ends(void *p)
+{
+    const struct run *r = p;
+    struct recorder_thread *t = &recorder_self;
+    if (recorder_active(t) && t->window == r->window)
+        (void)recorder_emit(t, EV_SIGNAL_LEAVE, (uint64_t)r->signo, 0);
+}
+
+void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void *context)
+{
+    struct run r = {.signo = signo, .context = waits_place(context)};
+    int keep = errno;
+    bool restarts = (flags & (int)SA_RESTART) != 0;
+    /* While this handler waited for the writer, its signal would go to other threads, which block less than the program
+     * thinks: MPI's own. */
+    recorder_self.hurry = 1;
+    if (process.traced && process.options.number[OPT_record_signals] != 0)
+        run_with_room(context, begins, &r);
+    recorder_self.hurry = 0;
+    waits_program_comes(context, restarts);
+    signals_seen.program++;
+    signals_seen.breaking += !restarts;
+    errno = keep;
+    run(handler, signo, info, context);
+    keep = errno;
+    recorder_self.hurry = 1;
+    if (r.recorded)
+        run_with_room(context, ends, &r);
+    recorder_self.hurry = 0;
+    errno = keep;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The internal signal is kept out of the masks that the program sets and of what it waits for, and shown where
- * the program asks what it blocked. Waits without a time limit that only we broke off go on. */
+ * the program asks what it blocked. */
 #include "preload/interpose.h"
 #include "preload/memory.h"
 #include "preload/probes.h"
+#include "preload/wait_calls.h"
 
 #include "base/sys.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -133,33 +133,11 @@ PRELOAD_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
     return rc;
 }
 
-/* EINTR, and between the looks only our signal came: no handler of the program ran. */
-static bool only_we_interrupted(struct signals_seen before)
-{
-    return errno == EINTR && signals_seen.internal != before.internal &&
-           signals_seen.program == before.program;
-}
-
 PRELOAD_EXPORT int sigsuspend(const sigset_t *set)
 {
     sigset_t copy;
     const sigset_t *own = signals_own_set(set, &copy, NULL);
-    for (;;) {
-        struct signals_seen before = signals_seen;
-        int rc = NEXT(sigsuspend)(own);
-        if (!only_we_interrupted(before))
-            return rc;
-    }
-}
-
-PRELOAD_EXPORT int pause(void)
-{
-    for (;;) {
-        struct signals_seen before = signals_seen;
-        int rc = NEXT(pause)();
-        if (!only_we_interrupted(before))
-            return rc;
-    }
+    return NEXT(sigsuspend)(own);
 }
 
 PRELOAD_EXPORT int sigwait(const sigset_t *restrict set, int *restrict signo)
@@ -185,14 +163,12 @@ PRELOAD_EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict
     siginfo_t came;
     const sigset_t *own = signals_own_set(set, &copy, NULL);
     for (;;) {
-        struct signals_seen before = signals_seen;
         int rc = NEXT(sigwaitinfo)(own, &came);
         if (took_ours(rc, &came))
             continue;
         if (rc >= 0 && info != NULL)
             *info = came;
-        if (rc >= 0 || !only_we_interrupted(before))
-            return rc;
+        return rc;
     }
 }
 
@@ -223,13 +199,13 @@ PRELOAD_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restric
     end.tv_nsec += timeout->tv_nsec;
     left = *timeout;
     for (;;) {
-        struct signals_seen before = signals_seen;
+        waits_note(SYS_rt_sigtimedwait, (long)own);
         int rc = NEXT(sigtimedwait)(own, &came, &left);
-        bool ours = took_ours(rc, &came);
-        if (rc >= 0 && !ours && info != NULL)
-            *info = came;
-        if (!ours && (rc >= 0 || !only_we_interrupted(before)))
+        if (!took_ours(rc, &came)) {
+            if (rc >= 0 && info != NULL)
+                *info = came;
             return rc;
+        }
         left = time_left(&end);
     }
 }
@@ -264,20 +240,4 @@ PRELOAD_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out,
     sigset_t copy;
     const sigset_t *own = signals_own_set(set, &copy, NULL);
     return NEXT(pselect)(n, in, out, except, timeout, own);
-}
-
-PRELOAD_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout,
-                               const sigset_t *set)
-{
-    sigset_t copy;
-    const sigset_t *own = signals_own_set(set, &copy, NULL);
-    return NEXT(epoll_pwait)(fd, events, n, timeout, own);
-}
-
-PRELOAD_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n,
-                                const struct timespec *timeout, const sigset_t *set)
-{
-    sigset_t copy;
-    const sigset_t *own = signals_own_set(set, &copy, NULL);
-    return NEXT(epoll_pwait2)(fd, events, n, timeout, own);
 }

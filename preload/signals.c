@@ -39,8 +39,7 @@ static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal si
 
 int signals_kept_out;
 __thread uint64_t signals_hidden;
-__thread struct signals_seen signals_seen;
-static uint64_t fork_mask; /* of whoever has the lock, over a fork */
+static uint64_t fork_mask; /* of the thread that holds the lock over a fork */
 
 static uint64_t lock_take(void)
 {
@@ -255,49 +254,12 @@ struct received {
     int signo;
     siginfo_t *info;
     void *context;
-    int32_t window;
-    bool recorded;
 };
 
 static void triggered(void *p)
 {
     const struct received *r = p;
     trigger_signal(r->signo, signals_ip_of(r->context));
-}
-
-static void handler_begins(void *p)
-{
-    struct received *r = p;
-    struct recorder_thread *t = &recorder_self;
-    r->recorded = recorder_active(t);
-    r->window = t->window;
-    if (r->recorded)
-        (void)recorder_emit(t, EV_SIGNAL_ENTER, (uint64_t)r->signo, signals_ip_of(r->context));
-}
-
-static void handler_ends(void *p)
-{
-    const struct received *r = p;
-    struct recorder_thread *t = &recorder_self;
-    if (recorder_active(t) && t->window == r->window)
-        (void)recorder_emit(t, EV_SIGNAL_LEAVE, (uint64_t)r->signo, 0);
-}
-
-static void record_and_run(uintptr_t handler, struct received *r, int *keep)
-{
-    /* While this handler waited for the writer, its signal would go to other threads, which block less than the program
-     * thinks: MPI's own. */
-    recorder_self.hurry = 1;
-    if (process.traced && process.options.number[OPT_record_signals] != 0)
-        run_with_room(r->context, handler_begins, r);
-    recorder_self.hurry = 0;
-    errno = *keep;
-    signals_run(handler, r->signo, r->info, r->context);
-    *keep = errno;
-    recorder_self.hurry = 1;
-    if (r->recorded)
-        run_with_room(r->context, handler_ends, r);
-    recorder_self.hurry = 0;
 }
 
 /* The internal signal, sent by somebody else while it is still ours: from now on it is the program's. */
@@ -314,65 +276,72 @@ RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
     (void)sys_call6(SYS_rt_sigqueueinfo, sys_getpid(), signo, (long)info, 0, 0, 0);
 }
 
-static void handle(int signo, siginfo_t *info, void *context)
+/* True: a handler of the program has run. */
+static bool handle(int signo, siginfo_t *info, void *context)
 {
-    int keep = errno;
+    int keep = errno, flags = shown[signo].flags;
     uintptr_t handler = atomic_load(&shown[signo].handler);
-    struct received r = {.signo = signo, .info = info, .context = context};
+    struct received r = {.signo = signo, .info = info, .context = waits_place(context)};
     if (signals_is_internal(signo, info)) {
-        signals_seen.internal++;
         if (processes_vfork_depth == 0)
-            interrupted_with_room(info, context);
+            interrupted_with_room(info, context, r.context);
         errno = keep;
-        return;
+        return false;
     }
     if (processes_vfork_depth != 0) { /* a child of vfork: the handler is inherited, we are not */
         if (is_function(handler))
             ((void (*)(int, siginfo_t *, void *))handler)(signo, info, context); /* NOLINT */
         else
             signals_unhandled(handler == (uintptr_t)SIG_IGN, signo, info, context);
-        return;
+        return is_function(handler);
     }
     if (memory_is_fault(signo) && (signals_hidden & sys_signal_bit(signo)) != 0) {
         if (info->si_code > 0) /* blocked, as the program thinks: the kernel would end it */
             signals_default_action(signo, info, context);
         else
             memory_withhold();
-        return;
+        return false;
     }
     if (signo == signals_kept_out) {
         foreign(signo, info, context);
         errno = keep;
-        return;
+        return false;
     }
     /* The kernel's word for a signal that it could not queue; the program may have been meant as well. */
     bool unqueued = signo == SIGIO && process.overflows && info->si_code == SI_KERNEL;
     if (unqueued) {
-        signals_seen.internal++;
-        interrupted_with_room(info, context);
+        interrupted_with_room(info, context, r.context);
     }
     if (always_ours(signo)) {
         if ((shown[signo].flags & (int)SA_RESETHAND) != 0 && is_function(handler))
             atomic_store(&shown[signo].handler, (uintptr_t)SIG_DFL);
         run_with_room(context, triggered, &r);
     }
-    if (is_function(handler))
-        record_and_run(handler, &r, &keep);
-    else if (!unqueued)
+    bool programs = is_function(handler);
+    errno = keep;
+    if (programs) {
+        signals_run(handler, flags, signo, info, context);
+        return true;
+    }
+    if (!unqueued)
         signals_unhandled(handler == (uintptr_t)SIG_IGN, signo, info, context);
     errno = keep;
+    return false;
 }
 
-void signals_handler(int signo, siginfo_t *info, void *context)
+void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_seen seen)
 {
     if (values_faulted(signo, info, context) || memory_faulted(signo, info, context))
         return;
+    struct waits_arrival came = waits_arrive(info, context, seen);
     signals_fault_unmask(signo, shown[signo].flags, context);
     struct memory_interrupted before = memory_interrupt_by(context);
     struct pmu_inside inside = counting_handler_begin(context);
-    handle(signo, info, context);
+    bool programs = handle(signo, info, context);
+    waits_continue(context, came, programs);
     counting_handler_end(context, inside);
     memory_interrupt_over(before);
+    waits_leave(context, came);
 }
 
 /* --- the internal signal -------------------------------------------------------------------------------------- */

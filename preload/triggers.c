@@ -6,6 +6,7 @@
 #include "preload/probes.h"
 #include "preload/sampling.h"
 #include "preload/values.h"
+#include "preload/waits.h"
 
 #include "base/identity.h"
 #include "base/log.h"
@@ -375,26 +376,12 @@ void triggers_images_at_start(void)
         (void)dl_iterate_phdr(visit_start_image, &first);
 }
 
-/* The system call that our signal broke off with EINTR, if any: the kernel has set the result and the instruction
- * pointer stands behind the system call instruction. */
-static bool broke_a_system_call(const void *context)
-{
-#if defined(__x86_64__)
-    const ucontext_t *uc = context;
-    const unsigned char *ip = (const unsigned char *)uc->uc_mcontext.gregs[REG_RIP]; /* NOLINT */
-    return uc->uc_mcontext.gregs[REG_RAX] == -4 && ip[-2] == 0x0f && ip[-1] == 0x05;
-#else
-    (void)context;
-    return false;
-#endif
-}
-
 void process_interrupted(siginfo_t *info, void *context)
 {
     struct recorder_thread *t = &recorder_self;
     if (!process.traced)
         return;
-    if (context != NULL && t->row != NULL && t->attached == 1 && broke_a_system_call(context)) {
+    if (context != NULL && t->row != NULL && t->attached == 1 && waits_is_lost(context)) {
         t->row->interrupted++;
         if (recorder_is_on() && t->recording)
             (void)recorder_emit(t, EV_INTERRUPTED, 1, 0);

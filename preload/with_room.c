@@ -132,19 +132,19 @@ void run_with_room(const void *context, void (*function)(void *), void *argument
 
 struct interruption {
     siginfo_t *info;
-    void *context;
+    void *place;
 };
 
 static void interrupted(void *p)
 {
     const struct interruption *i = p;
-    process_interrupted(i->info, i->context);
+    process_interrupted(i->info, i->place);
 }
 
 /* What a sample of values executes for the program may fault, which nothing on a stack of ours may; it looks for room by itself. */
-void interrupted_with_room(siginfo_t *info, void *context)
+void interrupted_with_room(siginfo_t *info, void *context, void *place)
 {
-    struct interruption i = {info, context};
+    struct interruption i = {info, place};
     if (process.values && sampling_is_due(info))
         interrupted(&i);
     else

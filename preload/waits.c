@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Continues the system calls that our signals interrupt.
+ *
+ * The kernel restarts some calls by itself, since our handlers have SA_RESTART. It makes the others fail with EINTR, whatever
+ * a handler asks for. Our handler ends by finishing such a call:
+ *
+ * - The kernel knows when the call ends (nanosleep, poll, futex with a timeout): restart_syscall goes on exactly. The kernel
+ *   forgets it when a handler returns to it, so the handler itself makes the call. A handler of the program that ran on top of
+ *   ours has returned to the kernel: then restart_syscall fails with EINTR, which is what the program is to get.
+ * - The call has a relative timeout: the handler makes it with the time that is left. The kernel has written that into memory
+ *   (ppoll, select), or the wrapper of the call noted when it began (wait_calls.c); without a note the time counts from the
+ *   first interruption.
+ * - The call has no timeout, or an absolute one: the program executes the instruction again.
+ *
+ * Such a call in a handler goes through waits_call(), under the program's mask. A signal of ours that interrupts it does not
+ * return through the kernel, but by waits_resume(): stack frames do not pile up, and the kernel keeps what it knows.
+ *
+ * A handler of the program that comes between the interruption and the continuation ends the call with EINTR, as it would have
+ * done without us: waits_program_comes(). */
+#include "preload/waits.h"
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "preload/counting.h"
+#include "preload/interpose.h"
+#include "preload/valgrind.h"
+#include "preload/wait_calls.h"
+#include "preload/wait_ways.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <ucontext.h>
+
+__thread struct signals_seen signals_seen;
+
+/* uc_link of a context of the kernel's is NULL, and not read by it. Here it says that a handler of the program has run on top
+ * of a handler of ours that had not executed anything yet. */
+enum { MARK_PROGRAM = 1, MARK_BREAKING = 2 };
+
+#if defined(__x86_64__)
+
+#define WAITS_AGAIN (-516) /* no result of a system call: the kernel keeps it to itself */
+#define NOTE_REACH 768u    /* bytes of stack between a wrapper and the instruction */
+
+extern const uint8_t signals_handler_counted[] __attribute__((visibility("hidden")));
+extern const uint8_t waits_call_begins[] __attribute__((visibility("hidden")));
+extern const uint8_t waits_call_waits[] __attribute__((visibility("hidden")));
+extern const uint8_t waits_call_ends[] __attribute__((visibility("hidden")));
+long waits_call(const uint64_t *mask, long number, const long arguments[6], void *context)
+    __attribute__((visibility("hidden")));
+_Noreturn void waits_resume(const void *context) __attribute__((visibility("hidden")));
+
+/* Where a call that the kernel restarts is about to be executed again: a handler of the program that comes there comes in the
+ * call. Stays when the call is over, which does no harm: the program cannot tell it from a signal that comes a moment later. */
+static __thread struct {
+    uintptr_t at, stack;
+    bool always; /* handlers break it although they have SA_RESTART */
+} again;
+
+static uintptr_t at_of(const ucontext_t *uc)
+{
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+}
+
+static uintptr_t stack_of(const ucontext_t *uc)
+{
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+}
+
+/* When that call began; NULL: unknown. libc's epoll_wait() may be either call. */
+static const struct wait_note *note_for(const ucontext_t *uc, long number)
+{
+    const struct wait_note *n = &wait_noted;
+    bool fits = n->clock != 0 && n->stack - stack_of(uc) <= NOTE_REACH &&
+                n->first == wait_argument(uc, 0) &&
+                (n->number == number || (n->number == SYS_epoll_pwait && number == SYS_epoll_wait));
+    return fits ? n : NULL;
+}
+
+static bool can_continue(void)
+{
+    return processes_vfork_depth == 0 && valgrind_request(VALGRIND_RUNNING, 0, 0) == 0;
+}
+
+/* --- handlers that interrupt it ------------------------------------------------------------------------------- */
+
+static bool is_within(const ucontext_t *uc)
+{
+    uintptr_t at = at_of(uc);
+    return at >= (uintptr_t)waits_call_begins && at <= (uintptr_t)waits_call_ends;
+}
+
+/* Not over: the result is not there, or is that a signal came. */
+static bool is_waiting(const ucontext_t *uc)
+{
+    return is_within(uc) &&
+           (at_of(uc) != (uintptr_t)waits_call_ends || uc->uc_mcontext.gregs[REG_RAX] == -EINTR);
+}
+
+void *waits_place(void *context)
+{
+    const ucontext_t *uc = context;
+    return is_within(uc) ? (void *)uc->uc_mcontext.gregs[REG_RBX] : context; /* NOLINT */
+}
+
+struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct signals_seen seen)
+{
+    ucontext_t *uc = context;
+    uintptr_t marks = (uintptr_t)uc->uc_link;
+    int signo = info->si_signo;
+    bool fault = info->si_code > 0 && (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL ||
+                                       signo == SIGFPE || signo == SIGTRAP);
+    if (RT_UNLIKELY(marks != 0 && marks <= (MARK_PROGRAM | MARK_BREAKING))) {
+        uc->uc_link = NULL;
+        seen.program--;
+        seen.breaking -= (marks & MARK_BREAKING) != 0;
+    }
+    return (struct waits_arrival){
+        .seen = seen,
+        .at = !fault && wait_is_broken(uc) ? (int64_t)clock_monotonic_ns() : 0,
+        .fault = fault,
+    };
+}
+
+bool waits_is_lost(const void *context)
+{
+    const ucontext_t *uc = context;
+    return !is_within(uc) && wait_is_broken(uc) &&
+           (!can_continue() || wait_look(uc).way == WAY_NONE);
+}
+
+/* EINTR is the program's to see. A signal of ours that comes before the program has looked at it is not to take it for a call that
+ * it has broken off itself: %rcx tells (wait_is_broken()). */
+static void give(ucontext_t *uc)
+{
+    uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
+    uc->uc_mcontext.gregs[REG_RCX] = 0;
+}
+
+/* The call that is about to be executed again, by the kernel's doing or ours, shall not. */
+static void end_restarted(ucontext_t *uc)
+{
+    uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
+    uc->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+void waits_program_comes(void *context, bool restarts)
+{
+    ucontext_t *uc = context;
+    uintptr_t at = at_of(uc);
+    if (at >= (uintptr_t)signals_handler && at < (uintptr_t)signals_handler_counted) {
+        ucontext_t *below = (ucontext_t *)uc->uc_mcontext.gregs[REG_RDX]; /* NOLINT: its argument */
+        uintptr_t marks = MARK_PROGRAM | (restarts ? 0 : MARK_BREAKING);
+        below->uc_link = (ucontext_t *)((uintptr_t)below->uc_link | marks); /* NOLINT: no pointer */
+    } else if (is_within(uc) && at != (uintptr_t)waits_call_ends) {
+        uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
+        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)waits_call_ends;
+    } else if (at == again.at && stack_of(uc) == again.stack) {
+        if (wait_rule_ahead(uc) != NULL && (again.always || !restarts))
+            end_restarted(uc);
+    }
+}
+
+/* --- going on ------------------------------------------------------------------------------------------------- */
+
+static bool program_came(struct signals_seen seen)
+{
+    return signals_seen.program != seen.program;
+}
+
+/* With the signals blocked, handlers of the program come before our handler, or at `again`. */
+static void execute_again(ucontext_t *uc, long number, struct signals_seen seen)
+{
+    (void)sys_block_signals();
+    if (program_came(seen)) {
+        give(uc);
+        return;
+    }
+    uc->uc_mcontext.gregs[REG_RAX] = number;
+    uc->uc_mcontext.gregs[REG_RIP] -= 2;
+    again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc), .always = true};
+}
+
+/* The kernel is about to restart it. */
+static void let_restart(ucontext_t *uc, struct signals_seen seen)
+{
+    (void)sys_block_signals();
+    again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc)};
+    if (signals_seen.breaking != seen.breaking) {
+        end_restarted(uc);
+        give(uc);
+    }
+}
+
+/* Once, under the program's mask. WAITS_AGAIN: the same once more, with the time that is left then. Signals are blocked until
+ * the call itself lets them in: there they end it. */
+static long wait_once(ucontext_t *uc, long number, const long arguments[6],
+                      struct signals_seen seen)
+{
+    uint64_t mask;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    (void)sys_block_signals();
+    return program_came(seen) ? -EINTR : waits_call(&mask, number, arguments, uc);
+}
+
+static long wait_by_kernel(ucontext_t *uc, struct signals_seen seen)
+{
+    static const long none[6];
+    long rc;
+    do
+        rc = wait_once(uc, SYS_restart_syscall, none, seen);
+    while (rc == WAITS_AGAIN);
+    return rc;
+}
+
+static struct timespec time_until(int64_t end)
+{
+    int64_t left = end - (int64_t)clock_monotonic_ns();
+    left = left > 0 ? left : 0;
+    return (struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+}
+
+/* The call again with the time that is left until `end`. The kernel reads it where the program has it, if it has written that
+ * itself; epoll_wait gets it in ns. */
+static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
+                       struct signals_seen seen)
+{
+    const struct wait_rule *r = b->rule;
+    long number = r->number, arguments[6], rc;
+    struct timespec left;
+    for (unsigned i = 0; i < 6; i++)
+        arguments[i] = wait_argument(uc, i);
+    if (b->way == WAY_TIMED)
+        arguments[r->timeout] = (long)&left;
+    if (r->unit == UNIT_MS) {
+        number = SYS_epoll_pwait2;
+        if (r->number == SYS_epoll_wait)
+            arguments[4] = 0;
+    }
+    do {
+        left = time_until(end);
+        if (r->unit == UNIT_TIMEVAL)
+            *(struct timeval *)arguments[r->timeout] = (struct timeval){
+                .tv_sec = left.tv_sec, .tv_usec = (left.tv_nsec + 999) / 1000}; /* NOLINT */
+        else if (b->way == WAY_REST)
+            *(struct timespec *)arguments[r->timeout] = left; /* NOLINT: written by the kernel */
+        rc = wait_once(uc, number, arguments, seen);
+    } while (rc == WAITS_AGAIN);
+    return rc;
+}
+
+/* Until the socket is ready, then the call itself again. WAITS_AGAIN: it is to be made. */
+static long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, int64_t end,
+                            struct signals_seen seen)
+{
+    struct pollfd fd = {.fd = (int)wait_argument(uc, 0),
+                        .events = b->rule->unit == UNIT_SEND ? POLLOUT : POLLIN};
+    struct timespec left;
+    const long arguments[6] = {(long)&fd, 1, (long)&left, 0, 0, 0};
+    long rc;
+    do {
+        left = time_until(end);
+        rc = wait_once(uc, SYS_ppoll, arguments, seen);
+    } while (rc == WAITS_AGAIN);
+    if (rc == 0)
+        return b->rule->number == SYS_connect ? -EINPROGRESS : -EAGAIN;
+    return rc == -EINTR ? rc : WAITS_AGAIN;
+}
+
+/* A call within a handler stands on the stack of that handler for long, and handlers of the program come on top of it. */
+static bool has_room(const ucontext_t *uc)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0),
+              room = here - (uintptr_t)uc->uc_stack.ss_sp;
+    uintptr_t state = (uintptr_t)uc->uc_mcontext.fpregs;
+    uint32_t bytes;
+    if (room >= uc->uc_stack.ss_size || state < (uintptr_t)uc)
+        return true;
+    memcpy(&bytes, (const char *)state + 464 + 4, sizeof bytes); /* struct _fpx_sw_bytes */
+    return room >= 2 * (state - (uintptr_t)uc + bytes) + 2048;
+}
+
+static void go_on(ucontext_t *uc, const struct wait_broken *b, int64_t arrived,
+                  struct signals_seen seen)
+{
+    const struct wait_note *n = b->way == WAY_REST ? NULL : note_for(uc, b->rule->number);
+    int64_t end = (n != NULL ? (int64_t)n->clock : arrived) + b->timeout;
+    long rc = b->way == WAY_KERNEL   ? wait_by_kernel(uc, seen)
+              : b->way == WAY_SOCKET ? wait_for_socket(uc, b, end, seen)
+                                     : wait_until(uc, b, end, seen);
+    if (rc == WAITS_AGAIN)
+        execute_again(uc, b->rule->number, seen);
+    else if (rc == -EINTR)
+        give(uc);
+    else
+        uc->uc_mcontext.gregs[REG_RAX] = rc;
+}
+
+void waits_continue(void *context, struct waits_arrival came, bool programs)
+{
+    ucontext_t *uc = context;
+    if (came.fault || !can_continue() || is_within(uc))
+        return;
+    if (!wait_is_broken(uc)) {
+        if (!programs && wait_rule_ahead(uc) != NULL)
+            let_restart(uc, came.seen);
+        return;
+    }
+    struct wait_broken b = {.way = WAY_NONE};
+    if (!program_came(came.seen))
+        b = wait_look(uc);
+    if (b.way == WAY_AGAIN)
+        execute_again(uc, b.rule->number, came.seen);
+    else if (b.way == WAY_NONE || !has_room(uc))
+        give(uc);
+    else
+        go_on(uc, &b, came.at, came.seen);
+}
+
+void waits_leave(void *context, struct waits_arrival came)
+{
+    if (is_waiting(context) && !program_came(came.seen))
+        waits_resume(context);
+}
+
+#else
+
+/* The kernel keeps the number of the call in x8, and loses its first argument. */
+struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct signals_seen seen)
+{
+    (void)info;
+    (void)context;
+    return (struct waits_arrival){.seen = seen};
+}
+
+bool waits_is_lost(const void *context)
+{
+    const uint32_t *at =
+        (const uint32_t *)((const ucontext_t *)context)->uc_mcontext.pc; /* NOLINT: code */
+    const uint32_t svc = 0xd4000001;
+    return ((const ucontext_t *)context)->uc_mcontext.regs[0] == (unsigned long)-EINTR &&
+           at[-1] == svc;
+}
+
+void *waits_place(void *context)
+{
+    return context;
+}
+
+void waits_program_comes(void *context, bool restarts)
+{
+    (void)context;
+    (void)restarts;
+}
+
+void waits_continue(void *context, struct waits_arrival came, bool programs)
+{
+    (void)context;
+    (void)came;
+    (void)programs;
+}
+
+void waits_leave(void *context, struct waits_arrival came)
+{
+    (void)context;
+    (void)came;
+}
+
+void signals_handler(int signo, siginfo_t *info, void *context)
+{
+    signals_arrived(signo, info, context, signals_seen);
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * System calls that go on inside a handler of ours (waits.c), the first instructions of our handler, and libc's syscall().
+ * Offsets into contexts are those of ucontext_t. */
+#define WAITS_AGAIN (-516)
+#define SYS_RT_SIGPROCMASK 14
+    .text
+
+/* The handler that the kernel calls: signals_arrived(signo, info, context, signals_seen). A handler of the program that runs
+ * on top of us before the count is read finds the instruction pointer between these labels, and *context in %rdx. */
+    .globl signals_handler
+    .hidden signals_handler
+    .type signals_handler, @function
+    .globl signals_handler_counted
+    .hidden signals_handler_counted
+    .hidden signals_seen
+    .hidden signals_arrived
+    .p2align 4
+signals_handler:
+    .cfi_startproc
+    movq signals_seen@gottpoff(%rip), %rcx
+    movq %fs:(%rcx), %rcx
+signals_handler_counted:
+    jmp signals_arrived
+    .cfi_endproc
+    .size signals_handler, .-signals_handler
+
+/* long waits_call(const uint64_t *mask, long number, const long arguments[6], void *context): sets the mask of signals and does
+ * the call. Returns what the kernel returns, or WAITS_AGAIN after a signal of ours (waits_resume). Whatever interrupts it finds
+ * `context` in %rbx. */
+    .globl waits_call
+    .hidden waits_call
+    .type waits_call, @function
+    .globl waits_call_begins
+    .hidden waits_call_begins
+    .globl waits_call_waits
+    .hidden waits_call_waits
+    .globl waits_call_ends
+    .hidden waits_call_ends
+    .p2align 4
+waits_call:
+    .cfi_startproc
+    pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset rbx, 0
+    pushq %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r12, 0
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset r13, 0
+    movq %rcx, %rbx
+    movq %rsi, %r12
+    movq %rdx, %r13
+    movq %rdi, %rsi
+    movl $2, %edi /* SIG_SETMASK */
+    xorl %edx, %edx
+    movl $8, %r10d
+    movl $SYS_RT_SIGPROCMASK, %eax
+waits_call_begins:
+    syscall
+    movq (%r13), %rdi
+    movq 8(%r13), %rsi
+    movq 16(%r13), %rdx
+    movq 24(%r13), %r10
+    movq 32(%r13), %r8
+    movq 40(%r13), %r9
+    movq %r12, %rax
+waits_call_waits:
+    syscall
+waits_call_ends:
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r13
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r12
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore rbx
+    ret
+    .cfi_endproc
+    .size waits_call, .-waits_call
+
+/* void waits_resume(const ucontext_t *): leaves the handler that has interrupted waits_call() there, without the kernel. */
+    .globl waits_resume
+    .hidden waits_resume
+    .type waits_resume, @function
+waits_resume:
+    .cfi_startproc
+    movq 72(%rdi), %r12
+    movq 80(%rdi), %r13
+    movq 88(%rdi), %r14
+    movq 96(%rdi), %r15
+    movq 120(%rdi), %rbp
+    movq 128(%rdi), %rbx
+    movq 160(%rdi), %rsp
+    movq $WAITS_AGAIN, %rax
+    jmp waits_call_ends
+    .cfi_endproc
+    .size waits_resume, .-waits_resume
+
+/* long syscall(long number, ...): libc's function keeps no register with the number. It is noted, and the call passed on with the
+ * stack as it was: a child of vfork or clone returns through libc's function. */
+    .globl syscall
+    .type syscall, @function
+    .hidden waits_syscall_comes
+    .p2align 4
+syscall:
+    .cfi_startproc
+    pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    pushq %rdx
+    .cfi_adjust_cfa_offset 8
+    pushq %rcx
+    .cfi_adjust_cfa_offset 8
+    pushq %r8
+    .cfi_adjust_cfa_offset 8
+    pushq %r9
+    .cfi_adjust_cfa_offset 8
+    leaq 48(%rsp), %rdx
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call waits_syscall_comes
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq %r9
+    .cfi_adjust_cfa_offset -8
+    popq %r8
+    .cfi_adjust_cfa_offset -8
+    popq %rcx
+    .cfi_adjust_cfa_offset -8
+    popq %rdx
+    .cfi_adjust_cfa_offset -8
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp *%rax
+    .cfi_endproc
+    .size syscall, .-syscall
+    .section .note.GNU-stack, "", @progbits

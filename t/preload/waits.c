@@ -1,0 +1,738 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Every function that waits, while signals of the tracer come. Prints for each: calls, those that were interrupted (they went
+ * to sleep more than once), those that failed, those that returned early, how late they were.
+ *
+ * waits calls N MS [NAME...]   each until N of its calls were interrupted; MS: timeouts. "bare" before: N calls, interrupted or not.
+ * waits handlers N             a handler of its own ends each call with EINTR, N times; with SA_RESTART those that restart go on */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/msg.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+static long ms;
+static struct timespec ts; /* ms */
+static int ep, sems, queue, full_queue, unix_pair[2], full_pair[2], plain_pair[2], listener,
+    plain_listener, ends[2], full_ends[2];
+static sem_t sem;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static mqd_t messages;
+static unsigned long aio;
+static _Atomic int word;
+static sigset_t usr2;
+static char buffer[65536];
+static struct epoll_event event;
+
+static int64_t now_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static struct timespec in_ms(clockid_t clock)
+{
+    int64_t t = now_of(clock) + ms * 1000000;
+    return (struct timespec){.tv_sec = t / 1000000000, .tv_nsec = t % 1000000000};
+}
+
+/* 0: as it is to be; else an errno, or -1 for another result. */
+static int is(long rc, long wanted)
+{
+    return rc == wanted ? 0 : rc < 0 && errno != 0 ? errno : -1;
+}
+
+static int fails(long rc, int wanted)
+{
+    return rc == -1 && errno == wanted ? 0 : rc == -1 ? errno : -1;
+}
+
+/* --- calls with a timeout ---------------------------------------------------------------------------------------- */
+
+#define TIMED(name, expression)                                                                    \
+    static int timed_##name(void)                                                                  \
+    {                                                                                              \
+        return expression;                                                                         \
+    }
+
+static int untouched(long rc, const struct timespec *rest)
+{
+    return rc == 0 && (rest->tv_sec != 7 || rest->tv_nsec != 7) ? -1 : is(rc, 0);
+}
+#define REST struct timespec rest = {7, 7}
+
+static int timed_nanosleep(void)
+{
+    REST;
+    return untouched(nanosleep(&ts, &rest), &rest);
+}
+static int timed_clock_nanosleep(void)
+{
+    REST;
+    return untouched(-clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &rest), &rest);
+}
+static int timed_raw_nanosleep(void)
+{
+    REST;
+    return untouched(syscall(SYS_nanosleep, &ts, &rest), &rest);
+}
+static int timed_raw_clock_nanosleep(void)
+{
+    REST;
+    return untouched(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, &rest), &rest);
+}
+static int timed_clock_nanosleep_until(void)
+{
+    struct timespec end = in_ms(CLOCK_MONOTONIC);
+    return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+}
+TIMED(usleep, is(usleep((useconds_t)ms * 1000), 0))
+TIMED(thrd_sleep, is(thrd_sleep(&ts, NULL), 0))
+TIMED(poll, is(poll(NULL, 0, (int)ms), 0))
+TIMED(ppoll, is(ppoll(NULL, 0, &ts, NULL), 0))
+TIMED(pselect, is(pselect(0, NULL, NULL, NULL, &ts, NULL), 0))
+TIMED(epoll_wait, is(epoll_wait(ep, &event, 1, (int)ms), 0))
+TIMED(epoll_pwait, is(epoll_pwait(ep, &event, 1, (int)ms, &usr2), 0))
+TIMED(epoll_pwait2, is(epoll_pwait2(ep, &event, 1, &ts, NULL), 0))
+TIMED(sigtimedwait, fails(sigtimedwait(&usr2, NULL, &ts), EAGAIN))
+TIMED(raw_poll, is(syscall(SYS_poll, NULL, 0, (int)ms), 0))
+TIMED(raw_epoll_wait, is(syscall(SYS_epoll_wait, ep, &event, 1, (int)ms), 0))
+TIMED(raw_sigtimedwait, fails(syscall(SYS_rt_sigtimedwait, &usr2, NULL, &ts, 8), EAGAIN))
+TIMED(futex, fails(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0), ETIMEDOUT))
+TIMED(recv, fails(recv(unix_pair[0], buffer, 1, 0), EAGAIN))
+TIMED(recvfrom, fails(recvfrom(unix_pair[0], buffer, 1, 0, NULL, NULL), EAGAIN))
+TIMED(raw_recvfrom, fails(syscall(SYS_recvfrom, unix_pair[0], buffer, 1, 0, NULL, NULL), EAGAIN))
+TIMED(accept, fails(accept(listener, NULL, NULL), EAGAIN))
+TIMED(accept4, fails(accept4(listener, NULL, NULL, 0), EAGAIN))
+TIMED(send, fails(send(full_pair[0], buffer, 1, 0), EAGAIN))
+TIMED(sendto, fails(sendto(full_pair[0], buffer, 1, 0, NULL, 0), EAGAIN))
+
+static struct msghdr a_message(void)
+{
+    static struct iovec part;
+    part = (struct iovec){.iov_base = buffer, .iov_len = 1};
+    return (struct msghdr){.msg_iov = &part, .msg_iovlen = 1};
+}
+static int timed_recvmsg(void)
+{
+    struct msghdr m = a_message();
+    return fails(recvmsg(unix_pair[0], &m, 0), EAGAIN);
+}
+static int timed_sendmsg(void)
+{
+    struct msghdr m = a_message();
+    return fails(sendmsg(full_pair[0], &m, 0), EAGAIN);
+}
+static int select_until(bool raw)
+{
+    struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    long rc =
+        raw ? syscall(SYS_select, 0, NULL, NULL, NULL, &tv) : select(0, NULL, NULL, NULL, &tv);
+    return rc == 0 && (tv.tv_sec != 0 || tv.tv_usec != 0) ? -1 : is(rc, 0);
+}
+TIMED(select, select_until(false))
+TIMED(raw_select, select_until(true))
+
+static int timed_semtimedop(void)
+{
+    struct sembuf down = {.sem_op = -1};
+    return fails(semtimedop(sems, &down, 1, &ts), EAGAIN);
+}
+static int timed_sem_timedwait(void)
+{
+    struct timespec end = in_ms(CLOCK_REALTIME);
+    return fails(sem_timedwait(&sem, &end), ETIMEDOUT);
+}
+static int timed_sem_clockwait(void)
+{
+    struct timespec end = in_ms(CLOCK_MONOTONIC);
+    return fails(sem_clockwait(&sem, CLOCK_MONOTONIC, &end), ETIMEDOUT);
+}
+static int timed_cond_timedwait(void)
+{
+    struct timespec end = in_ms(CLOCK_REALTIME);
+    pthread_mutex_lock(&mutex);
+    int rc = pthread_cond_timedwait(&cond, &mutex, &end);
+    pthread_mutex_unlock(&mutex);
+    return rc == ETIMEDOUT ? 0 : rc != 0 ? rc : -1;
+}
+static int timed_mutex_timedlock(void)
+{
+    struct timespec end = in_ms(CLOCK_REALTIME);
+    int rc = pthread_mutex_timedlock(&held, &end);
+    return rc == ETIMEDOUT ? 0 : rc != 0 ? rc : -1;
+}
+static int timed_mq_timedreceive(void)
+{
+    struct timespec end = in_ms(CLOCK_REALTIME);
+    return fails(mq_timedreceive(messages, buffer, sizeof buffer, NULL, &end), ETIMEDOUT);
+}
+static int timed_io_getevents(void)
+{
+    char events[32];
+    return is(syscall(SYS_io_getevents, aio, 1, 1, events, &ts), 0);
+}
+
+/* The instruction in the program's own code. */
+#if defined(__x86_64__)
+static inline __attribute__((always_inline)) int inline_call(int number, const void *a, long b,
+                                                             long c, long d, const void *e)
+{
+    long rc;
+    register long r10 __asm__("r10") = d;
+    register const void *r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = 0;
+    __asm__ volatile("movl %[n], %%eax; syscall"
+                     : "=&a"(rc)
+                     : [n] "i"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    errno = rc < 0 ? (int)-rc : 0;
+    return rc < 0 ? -1 : (int)rc;
+}
+TIMED(inline_nanosleep, is(inline_call(SYS_nanosleep, &ts, 0, 0, 0, NULL), 0))
+TIMED(inline_poll, is(inline_call(SYS_poll, NULL, 0, ms, 0, NULL), 0))
+TIMED(inline_epoll_wait,
+      is(inline_call(SYS_epoll_wait, (void *)(long)ep, (long)&event, 1, ms, NULL), 0))
+static int timed_inline_ppoll(void)
+{
+    struct timespec left = ts;
+    return is(inline_call(SYS_ppoll, NULL, 0, (long)&left, 0, NULL), 0);
+}
+#endif
+
+/* --- calls that another thread ends ----------------------------------------------------------------------------- */
+
+static _Atomic int waiter;     /* the thread that waits, 0 none */
+static _Atomic long sleeps_by; /* it has slept so often when it is to be woken */
+static _Atomic(void (*)(void)) end_it;
+
+/* How often that thread has gone to sleep; -1 where it does not sleep now. */
+static long sleeps_of(int tid)
+{
+    char path[64], line[256], state = 0;
+    long n = -1;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return -1;
+    while (fgets(line, sizeof line, f) != NULL) {
+        (void)sscanf(line, "State: %c", &state);
+        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &n);
+    }
+    fclose(f);
+    return state == 'S' ? n : -1;
+}
+
+static long own_sleeps(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_THREAD, &r);
+    return r.ru_nvcsw;
+}
+
+static void *wake(void *p)
+{
+    struct timespec pause = {.tv_nsec = 200000};
+    for (;;) {
+        void (*end)(void) = atomic_load(&end_it);
+        if (end == NULL || sleeps_of(atomic_load(&waiter)) < atomic_load(&sleeps_by)) {
+            nanosleep(&pause, NULL);
+            continue;
+        }
+        atomic_store(&end_it, NULL);
+        end();
+    }
+    return p;
+}
+
+static void on_signal(int signo)
+{
+    (void)signo;
+}
+
+#define WOKEN(name, end, expression)                                                               \
+    static void end_##name(void)                                                                   \
+    {                                                                                              \
+        (void)!(end);                                                                              \
+    }                                                                                              \
+    static int woken_##name(void)                                                                  \
+    {                                                                                              \
+        return expression;                                                                         \
+    }
+
+struct text {
+    long kind;
+    char bytes[8000];
+};
+static struct text text = {.kind = 1}, got;
+static struct sembuf up = {.sem_op = 1}, down = {.sem_op = -1};
+static struct pollfd readable;
+static int infinite = -1;
+
+static int to_waiter(int signo)
+{
+    return (int)syscall(SYS_tgkill, getpid(), atomic_load(&waiter), signo);
+}
+static int take_byte(int fd)
+{
+    return read(fd, buffer, 1) == 1 ? 0 : -1;
+}
+static int wait_and_take(long rc)
+{
+    return rc == 1 ? take_byte(ends[0]) : is(rc, 1);
+}
+static int select_one(void)
+{
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(ends[0], &set);
+    return select(ends[0] + 1, &set, NULL, NULL, NULL);
+}
+static int wake_word(void)
+{
+    atomic_store(&word, 1);
+    return (int)syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+/* The kernel restarts the call, and may find the word changed before the wake comes: EAGAIN. */
+static int wait_for_word(void)
+{
+    long rc = syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    bool changed = rc != 0 && errno == EAGAIN && atomic_load(&word) == 1;
+    atomic_store(&word, 0);
+    return changed ? 0 : is(rc, 0);
+}
+static int drain(int fd)
+{
+    return read(fd, buffer, sizeof buffer) > 0 ? 0 : -1;
+}
+static int fill_again(ssize_t rc)
+{
+    int result = is(rc, 1), flags = fcntl(full_ends[1], F_GETFL);
+    fcntl(full_ends[1], F_SETFL, flags | O_NONBLOCK);
+    while (write(full_ends[1], buffer, sizeof buffer) > 0 || write(full_ends[1], buffer, 1) > 0)
+        ;
+    fcntl(full_ends[1], F_SETFL, flags);
+    return result;
+}
+static int connect_to(void)
+{
+    struct sockaddr_un name;
+    socklen_t size = sizeof name;
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    getsockname(plain_listener, (struct sockaddr *)&name, &size);
+    return connect(fd, (struct sockaddr *)&name, size) | close(fd);
+}
+static int accepted(int fd)
+{
+    return fd >= 0 ? close(fd) : is(fd, 0);
+}
+static int took(int signo)
+{
+    return is(signo, SIGUSR2);
+}
+static int a_sigwait(void)
+{
+    int signo = 0;
+    return sigwait(&usr2, &signo) == 0 ? took(signo) : -1;
+}
+static int a_sigsuspend(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    return fails(sigsuspend(&none), EINTR);
+}
+static int a_pause(void)
+{
+    sigset_t before;
+    sigprocmask(SIG_UNBLOCK, &usr2, &before);
+    int rc = fails(pause(), EINTR);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+static int lock_fd, other_lock_fd;
+static int a_flock(void)
+{
+    flock(other_lock_fd, LOCK_EX);
+    int rc = is(flock(lock_fd, LOCK_EX), 0);
+    flock(lock_fd, LOCK_UN);
+    return rc;
+}
+static _Atomic int go;
+static int a_cond_wait(void)
+{
+    pthread_mutex_lock(&mutex);
+    atomic_store(&go, 0);
+    while (!atomic_load(&go))
+        pthread_cond_wait(&cond, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return 0;
+}
+static int signal_cond(void)
+{
+    pthread_mutex_lock(&mutex);
+    atomic_store(&go, 1);
+    pthread_mutex_unlock(&mutex);
+    return pthread_cond_signal(&cond);
+}
+static ssize_t put(void)
+{
+    return write(ends[1], "x", 1);
+}
+
+WOKEN(read, put(), is(read(ends[0], buffer, 1), 1))
+WOKEN(write, drain(full_ends[0]), fill_again(write(full_ends[1], buffer, 1)))
+WOKEN(poll, put(), wait_and_take(poll(&readable, 1, infinite)))
+WOKEN(ppoll, put(), wait_and_take(ppoll(&readable, 1, NULL, NULL)))
+WOKEN(select, put(), wait_and_take(select_one()))
+WOKEN(epoll_wait, put(), wait_and_take(epoll_wait(ep, &event, 1, infinite)))
+WOKEN(epoll_pwait, put(), wait_and_take(epoll_pwait(ep, &event, 1, infinite, &usr2)))
+WOKEN(recv, send(plain_pair[1], "x", 1, 0), is(recv(plain_pair[0], buffer, 1, 0), 1))
+WOKEN(accept, connect_to(), accepted(accept(plain_listener, NULL, NULL)))
+WOKEN(sem_wait, sem_post(&sem), is(sem_wait(&sem), 0))
+WOKEN(semop, semop(sems, &up, 1), is(semop(sems, &down, 1), 0))
+WOKEN(msgrcv, msgsnd(queue, &text, 8, 0), is(msgrcv(queue, &got, 8, 0, 0), 8))
+WOKEN(msgsnd, msgrcv(full_queue, &got, 8000, 0, 0), is(msgsnd(full_queue, &text, 8000, 0), 0))
+WOKEN(sigwaitinfo, to_waiter(SIGUSR2), took(sigwaitinfo(&usr2, NULL)))
+WOKEN(sigwait, to_waiter(SIGUSR2), a_sigwait())
+WOKEN(sigsuspend, to_waiter(SIGUSR2), a_sigsuspend())
+WOKEN(pause, to_waiter(SIGUSR2), a_pause())
+WOKEN(futex, wake_word(), wait_for_word())
+WOKEN(flock, flock(other_lock_fd, LOCK_UN), a_flock())
+WOKEN(cond_wait, signal_cond(), a_cond_wait())
+
+/* --- all of them ---------------------------------------------------------------------------------------------- */
+
+struct call {
+    const char *name;
+    int (*once)(void);
+    void (*end)(void); /* NULL: it has a timeout */
+    bool restarts;     /* with SA_RESTART */
+};
+#define T(name)                                                                                    \
+    {                                                                                              \
+#name, timed_##name, NULL, false                                                           \
+    }
+#define W(name)                                                                                    \
+    {                                                                                              \
+#name "_woken", woken_##name, end_##name, false                                            \
+    }
+#define R(name)                                                                                    \
+    {                                                                                              \
+#name "_woken", woken_##name, end_##name, true                                             \
+    }
+
+static const struct call calls[] = {
+    T(nanosleep),
+    T(clock_nanosleep),
+    T(clock_nanosleep_until),
+    T(usleep),
+    T(thrd_sleep),
+    T(poll),
+    T(ppoll),
+    T(select),
+    T(pselect),
+    T(epoll_wait),
+    T(epoll_pwait),
+    T(epoll_pwait2),
+    T(sem_timedwait),
+    T(sem_clockwait),
+    T(sigtimedwait),
+    T(semtimedop),
+    T(accept),
+    T(accept4),
+    T(recv),
+    T(recvfrom),
+    T(recvmsg),
+    T(send),
+    T(sendto),
+    T(sendmsg),
+    T(futex),
+    T(io_getevents),
+    T(cond_timedwait),
+    T(mutex_timedlock),
+    {"mq_timedreceive", timed_mq_timedreceive, NULL, true},
+    T(raw_nanosleep),
+    T(raw_clock_nanosleep),
+    T(raw_poll),
+    T(raw_epoll_wait),
+    T(raw_sigtimedwait),
+    T(raw_select),
+    T(raw_recvfrom),
+#if defined(__x86_64__)
+    T(inline_nanosleep),
+    T(inline_poll),
+    T(inline_ppoll),
+    T(inline_epoll_wait),
+#endif
+    R(read),
+    R(write),
+    W(poll),
+    W(ppoll),
+    W(select),
+    W(epoll_wait),
+    W(epoll_pwait),
+    R(recv),
+    R(accept),
+    R(sem_wait),
+    W(semop),
+    W(msgrcv),
+    W(msgsnd),
+    W(sigwaitinfo),
+    W(sigwait),
+    W(sigsuspend),
+    W(pause),
+    R(futex),
+    R(flock),
+    W(cond_wait),
+};
+enum { CALLS = sizeof calls / sizeof *calls, TRIES = 200 };
+
+static void wake_after(long sleeps, void (*end)(void))
+{
+    atomic_store(&sleeps_by, own_sleeps() + sleeps);
+    atomic_store(&end_it, end);
+}
+
+/* inline_epoll_wait has no note of when it began: after the first interruption it waits for the whole time. */
+static void measure(const struct call *c, long wanted, bool bare)
+{
+    long n = 0, interrupted = 0, failed = 0, early = 0, why = 0;
+    int64_t late = 0, most = 0;
+    while ((bare ? n : interrupted) < wanted && n < wanted * TRIES) {
+        long sleeps = own_sleeps();
+        int64_t began = now_of(CLOCK_MONOTONIC);
+        if (c->end != NULL)
+            wake_after(bare ? 1 : 3, c->end);
+        int rc = c->once();
+        int64_t over = now_of(CLOCK_MONOTONIC) - began - ms * 1000000;
+        n++;
+        interrupted += own_sleeps() - sleeps >= 2;
+        failed += rc != 0;
+        why = rc != 0 ? rc : why;
+        if (c->end == NULL) {
+            early += over < 0;
+            late += over;
+            most = over > most ? over : most;
+        }
+    }
+    printf("%s: calls %ld interrupted %ld failed %ld errno %ld early %ld late %ld us, at most %ld "
+           "us\n",
+           c->name, n, interrupted, failed, why, early, (long)(late / n / 1000),
+           (long)(most / 1000));
+}
+
+/* sleep() takes whole seconds. */
+static void measure_sleep(long wanted)
+{
+    long n = 0, failed = 0, early = 0;
+    for (; n < wanted; n++) {
+        int64_t began = now_of(CLOCK_MONOTONIC);
+        failed += sleep(1) != 0;
+        early += now_of(CLOCK_MONOTONIC) - began < 1000000000;
+    }
+    printf("sleep: calls %ld interrupted %ld failed %ld errno 0 early %ld\n", n, n, failed, early);
+}
+
+/* --- handlers of its own ---------------------------------------------------------------------------------------- */
+
+static _Atomic long handled;
+static void count(int signo)
+{
+    (void)signo;
+    atomic_fetch_add(&handled, 1);
+}
+static void (*end_after_signal)(void);
+static void end_signal(void)
+{
+    void (*end)(void) = end_after_signal;
+    int64_t before = atomic_load(&handled);
+    to_waiter(SIGUSR1);
+    if (end == NULL)
+        return;
+    while (atomic_load(&handled) == before)
+        sched_yield();
+    atomic_store(&sleeps_by, 0);
+    atomic_store(&end_it, end);
+}
+
+static bool has_libc_loop(const struct call *c)
+{
+    static const char *const names[] = {"sigwait_woken", "cond_wait_woken", "cond_timedwait",
+                                        "mutex_timedlock"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(c->name, names[i]) == 0)
+            return true;
+    return strstr(c->name, "pause") != NULL || strstr(c->name, "sigsuspend") != NULL ||
+           c->once == timed_thrd_sleep;
+}
+
+static void handle(const struct call *c, long n, bool restart, bool bare)
+{
+    struct sigaction a = {.sa_handler = count, .sa_flags = restart ? SA_RESTART : 0};
+    long got_eintr = 0, got_result = 0, other = 0;
+    sigaction(SIGUSR1, &a, NULL);
+    end_after_signal = restart && c->restarts ? c->end : NULL;
+    atomic_store(&handled, 0);
+    for (long i = 0; i < n; i++) {
+        wake_after(bare ? 1 : 1 + i % 3, end_signal);
+        int rc = c->once();
+        got_eintr += rc == EINTR;
+        got_result += rc == 0;
+        other += rc != 0 && rc != EINTR;
+    }
+    printf("%s%s: eintr %ld result %ld other %ld handled %ld\n", c->name,
+           restart ? " SA_RESTART" : "", got_eintr, got_result, other, atomic_load(&handled));
+}
+
+/* --- what they wait for ------------------------------------------------------------------------------------------ */
+
+static void set_timeout(int fd)
+{
+    struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof tv);
+}
+
+static int listening(void)
+{
+    struct sockaddr_un any = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (bind(fd, (struct sockaddr *)&any, sizeof any.sun_family) != 0 || listen(fd, 5) != 0)
+        exit(9);
+    return fd;
+}
+
+static void fill(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    while (write(fd, buffer, sizeof buffer) > 0 || write(fd, buffer, 1) > 0)
+        ;
+    fcntl(fd, F_SETFL, flags);
+}
+
+static void *hold(void *p)
+{
+    pthread_mutex_lock(&held);
+    atomic_store(&go, 1);
+    for (;;)
+        pause();
+    return p;
+}
+
+static void make_files(void)
+{
+    char path[] = "/tmp/regtrace-waits.XXXXXX", name[64];
+    struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 64};
+    lock_fd = mkstemp(path);
+    other_lock_fd = open(path, O_RDWR | O_CLOEXEC);
+    unlink(path);
+    snprintf(name, sizeof name, "/regtrace-waits-%d", (int)getpid());
+    messages = mq_open(name, O_CREAT | O_RDWR, 0600, &attributes);
+    mq_unlink(name);
+    sems = semget(IPC_PRIVATE, 1, 0600);
+    queue = msgget(IPC_PRIVATE, 0600);
+    full_queue = msgget(IPC_PRIVATE, 0600);
+    while (msgsnd(full_queue, &text, 8000, IPC_NOWAIT) == 0)
+        ;
+}
+
+static void remove_files(void)
+{
+    semctl(sems, 0, IPC_RMID);
+    msgctl(queue, IPC_RMID, NULL);
+    msgctl(full_queue, IPC_RMID, NULL);
+}
+
+static void prepare(void)
+{
+    pthread_t other;
+    struct sigaction a = {.sa_handler = on_signal};
+    ts = (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    sigemptyset(&usr2);
+    sigaddset(&usr2, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &usr2, NULL);
+    sigaction(SIGUSR2, &a, NULL);
+    make_files();
+    sem_init(&sem, 0, 0);
+    if (pipe(ends) != 0 || pipe(full_ends) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM, 0, unix_pair) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM, 0, full_pair) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM, 0, plain_pair) != 0 || syscall(SYS_io_setup, 1, &aio) != 0)
+        exit(9);
+    readable = (struct pollfd){.fd = ends[0], .events = POLLIN};
+    fill(full_ends[1]);
+    fill(full_pair[0]);
+    listener = listening();
+    plain_listener = listening();
+    set_timeout(unix_pair[0]);
+    set_timeout(full_pair[0]);
+    set_timeout(listener);
+    ep = epoll_create1(0);
+    struct epoll_event in = {.events = EPOLLIN};
+    epoll_ctl(ep, EPOLL_CTL_ADD, ends[0], &in);
+    atomic_store(&waiter, (int)syscall(SYS_gettid));
+    if (pthread_create(&other, NULL, wake, NULL) != 0 ||
+        pthread_create(&other, NULL, hold, NULL) != 0)
+        exit(9);
+    while (!atomic_load(&go))
+        sched_yield();
+}
+
+static bool is_named(const char *name, char **names)
+{
+    while (*names != NULL && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+int main(int argc, char **argv)
+{
+    bool bare = argc > 1 && strcmp(argv[1], "bare") == 0;
+    argv += bare;
+    argc -= bare;
+    if (argc < 3)
+        return 2;
+    bool handlers = strcmp(argv[1], "handlers") == 0;
+    long n = atol(argv[2]);
+    ms = handlers ? 20000 : atol(argv[3]);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    prepare();
+    for (int i = 0; i < CALLS; i++) {
+        if (argc > 4 && !is_named(calls[i].name, argv + 4))
+            continue;
+        if (!handlers) {
+            measure(&calls[i], n, bare);
+        } else if (!has_libc_loop(&calls[i])) {
+            handle(&calls[i], n, false, bare);
+            if (calls[i].end != NULL || !calls[i].restarts)
+                handle(&calls[i], n, true, bare);
+        }
+    }
+    if (!handlers && argc <= 4)
+        measure_sleep(n > 10 ? 10 : 1);
+    remove_files();
+    return 0;
+}

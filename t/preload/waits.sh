@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What t/preload/waits.t and waits_long.t share: t/preload/waits under windows. Sourced after lib.sh. shellcheck shell=bash
+
+W=$REGTRACE_BUILD/t/preload/waits
+TIMEOUTS='start:timeout:2ms,stop:timeout:2ms,repeat'
+BCAST='start:timeout:2ms:bcast,stop:timeout:2ms:bcast,repeat'
+ASKED='start:interactive,stop:interactive,repeat'
+
+# faults FILE: lines of `waits calls` that are not as they must be.
+faults() {
+    [ -s "$1" ] || echo 'no output'
+    grep -vE '^[a-z0-9_]+: calls [1-9][0-9]* interrupted [1-9][0-9]* failed 0 errno 0 early 0( |$)' "$1"
+}
+
+# waits_calls NAME SECONDS N OPTION...: each call interrupted N times, under those options of `regtrace run`. some: of the
+# calls these alone.
+some=()
+waits_calls() {
+    local name=$1 limit=$2 n=$3
+    shift 3
+    rm -rf "$T/waits"
+    timeout "$limit" "$REGTRACE" run -o "$T/waits" "$@" -- "$W" calls "$n" 10 "${some[@]}" >"$T/waits.out" 2>"$T/waits.err"
+    is "$?$(faults "$T/waits.out")" 0 "$name: no call fails or returns early" || sed 's/^/# /' "$T/waits.err"
+}
+
+# asks DIR: fires as long as the run is there.
+asks() {
+    while [ -e "$1/../asking" ]; do
+        "$REGTRACE" ctl "$1" fire >/dev/null 2>&1 || sleep 0.1
+    done
+}
+
+waits_asked() {
+    local name=$1 limit=$2 n=$3 asker
+    shift 3
+    touch "$T/asking"
+    asks "$T/waits" &
+    asker=$!
+    waits_calls "$name" "$limit" "$n" -control "$ASKED" "$@"
+    rm "$T/asking"
+    wait "$asker"
+}
+
+# waits_handlers NAME SECONDS N PERIOD: handlers of the program's own see what they see without us.
+waits_handlers() {
+    rm -rf "$T/waits"
+    timeout "$2" "$W" bare handlers "$3" >"$T/bare.out"
+    timeout "$2" "$REGTRACE" run -o "$T/waits" -control "start:timeout:$4,stop:timeout:$4,repeat" -- "$W" handlers "$3" \
+        >"$T/waits.out" 2>"$T/waits.err"
+    is "$?$(diff "$T/bare.out" "$T/waits.out")" 0 "$1: a handler of the program's own ends each call as without us" ||
+        sed 's/^/# /' "$T/waits.err"
+    is "$(grep -c 'eintr [1-9]' "$T/bare.out")" "$(grep -cvE 'SA_RESTART: eintr 0' "$T/bare.out")" "$1: which is EINTR"
+}
