@@ -23,6 +23,7 @@
 #include "base/sys.h"
 #include "preload/counting.h"
 #include "preload/interpose.h"
+#include "preload/memory_frames.h"
 #include "preload/valgrind.h"
 #include "preload/wait_calls.h"
 #include "preload/wait_ways.h"
@@ -271,19 +272,6 @@ static long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, int64_t
     return rc == -EINTR ? rc : WAITS_AGAIN;
 }
 
-/* A call within a handler stands on the stack of that handler for long, and handlers of the program come on top of it. */
-static bool has_room(const ucontext_t *uc)
-{
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0),
-              room = here - (uintptr_t)uc->uc_stack.ss_sp;
-    uintptr_t state = (uintptr_t)uc->uc_mcontext.fpregs;
-    uint32_t bytes;
-    if (room >= uc->uc_stack.ss_size || state < (uintptr_t)uc)
-        return true;
-    memcpy(&bytes, (const char *)state + 464 + 4, sizeof bytes); /* struct _fpx_sw_bytes */
-    return room >= 2 * (state - (uintptr_t)uc + bytes) + 2048;
-}
-
 static void go_on(ucontext_t *uc, const struct wait_broken *b, int64_t arrived,
                   struct signals_seen seen)
 {
@@ -298,6 +286,89 @@ static void go_on(ucontext_t *uc, const struct wait_broken *b, int64_t arrived,
         give(uc);
     else
         uc->uc_mcontext.gregs[REG_RAX] = rc;
+}
+
+/* --- on an alternate stack ------------------------------------------------------------------------------------- */
+
+/* How much of it the kernel takes for a handler. */
+static uintptr_t frame_bytes(const ucontext_t *uc)
+{
+    uintptr_t state = (uintptr_t)uc->uc_mcontext.fpregs;
+    uint32_t bytes = 0;
+    if (state > (uintptr_t)uc)
+        memcpy(&bytes, (const char *)state + 464 + 4, sizeof bytes); /* struct _fpx_sw_bytes */
+    return bytes != 0 ? state - (uintptr_t)uc + bytes : sizeof *uc;
+}
+
+/* The handler stands on it while the call goes on. Handlers of the program need it then, as they would without us. */
+static bool has_room(const ucontext_t *uc)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0),
+              room = here - (uintptr_t)uc->uc_stack.ss_sp;
+    return room >= uc->uc_stack.ss_size || room >= 2 * frame_bytes(uc) + 8192;
+}
+
+/* As far as can be asked: another stack may lie below without a guard page. */
+static bool is_memory(uintptr_t from, uintptr_t to)
+{
+    char byte;
+    for (; from < to; from += TEXT_PAGE)
+        if (sys_read_self(from, &byte, 1) != 1)
+            return false;
+    return sys_read_self(to - 1, &byte, 1) == 1;
+}
+
+struct elsewhere {
+    ucontext_t *uc;
+    struct wait_broken broken;
+    struct waits_arrival came;
+};
+
+/* Unwinders that follow frame pointers stay in the copy. `first` is there; a pointer into [from, from + bytes) is moved to `to`.
+ * back: undone. */
+static void move_frame_pointers(uintptr_t *first, uintptr_t from, uintptr_t to, size_t bytes,
+                                bool back)
+{
+    uintptr_t *slot = first;
+    while (*slot - (back ? to : from) < bytes - sizeof *slot) {
+        uintptr_t there = *slot + (back ? 0 : to - from);
+        *slot = back ? there - (to - from) : there;
+        slot = (uintptr_t *)there; /* NOLINT: in the copy */
+    }
+}
+
+/* All that it knows is in the copy. */
+static void go_on_elsewhere(struct elsewhere *e, char *from, char *to, size_t bytes)
+{
+    ucontext_t *uc = (ucontext_t *)(to + ((char *)e->uc - from));
+    uintptr_t *frame = (uintptr_t *)(void *)to + 1; /* %rbx is below */
+    void *kept = memory_where.context;
+    if (kept == e->uc)
+        memory_where.context = uc;
+    move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, false);
+    go_on(uc, &e->broken, e->came.at, e->came.seen);
+    (void)sys_block_signals();
+    move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, true);
+    memory_where.context = kept;
+    memcpy(from, to, bytes);
+}
+
+void waits_elsewhere(uintptr_t below, uintptr_t end,
+                     void (*function)(struct elsewhere *e, char *from, char *to, size_t bytes),
+                     struct elsewhere *argument) __attribute__((visibility("hidden")));
+
+/* Where the alternate stack is small: on the stack that was interrupted, which is where a handler without SA_ONSTACK would run.
+ * False: there is no room, or that is the alternate stack itself. */
+static bool move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
+{
+    enum { RED_ZONE = 128, ROOM = 4096 }; /* for us, and a signal of ours */
+    uintptr_t low = (uintptr_t)uc->uc_stack.ss_sp, end = low + uc->uc_stack.ss_size;
+    struct elsewhere e = {.uc = uc, .broken = *b, .came = came};
+    uintptr_t stack = stack_of(uc), bytes = end - (uintptr_t)__builtin_frame_address(0);
+    if (stack - low < uc->uc_stack.ss_size || !is_memory(stack - bytes - ROOM, stack))
+        return false;
+    waits_elsewhere(stack - RED_ZONE, end, go_on_elsewhere, &e);
+    return true;
 }
 
 void waits_continue(void *context, struct waits_arrival came, bool programs)
@@ -315,10 +386,12 @@ void waits_continue(void *context, struct waits_arrival came, bool programs)
         b = wait_look(uc);
     if (b.way == WAY_AGAIN)
         execute_again(uc, b.rule->number, came.seen);
-    else if (b.way == WAY_NONE || !has_room(uc))
+    else if (b.way == WAY_NONE)
         give(uc);
-    else
+    else if (has_room(uc))
         go_on(uc, &b, came.at, came.seen);
+    else if (!move(uc, &b, came))
+        give(uc);
 }
 
 void waits_leave(void *context, struct waits_arrival came)

@@ -99,6 +99,51 @@ waits_resume:
     .cfi_endproc
     .size waits_resume, .-waits_resume
 
+/* void waits_elsewhere(uintptr_t below, uintptr_t end, function, argument): copies this stack, from here up to `end`, to below
+ * `below`, and calls function(argument, from, to, bytes) on top of the copy; argument is on the stack, and in the copy. The
+ * function copies it back before it returns. Unwinders find the copy: what is here may be overwritten meanwhile. */
+    .globl waits_elsewhere
+    .hidden waits_elsewhere
+    .type waits_elsewhere, @function
+    .p2align 4
+waits_elsewhere:
+    .cfi_startproc
+    pushq %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset rbp, -16
+    movq %rsp, %rbp
+    .cfi_def_cfa_register rbp
+    pushq %rbx
+    .cfi_offset rbx, -24
+    movq %rdx, %r11
+    movq %rcx, %r8
+    movq %rsi, %r10
+    subq %rsp, %r10 /* bytes */
+    subq %r10, %rdi
+    andq $-64, %rdi
+    movq %rdi, %r9
+    movq %rsp, %rsi
+    movq %r10, %rcx
+    movq %rdi, %rbx
+    subq %rsp, %rbx
+    movq %rsp, %rdx
+    movq %r9, %rsp
+    rep movsb
+    addq %rbx, %rbp
+    leaq (%r8, %rbx), %rdi
+    movq %rdx, %rsi
+    movq %r9, %rdx
+    movq %r10, %rcx
+    call *%r11
+    subq %rbx, %rbp
+    leaq -8(%rbp), %rsp
+    popq %rbx
+    popq %rbp
+    .cfi_def_cfa rsp, 8
+    ret
+    .cfi_endproc
+    .size waits_elsewhere, .-waits_elsewhere
+
 /* long syscall(long number, ...): libc's function keeps no register with the number. It is noted, and the call passed on with the
  * stack as it was: a child of vfork or clone returns through libc's function. */
     .globl syscall

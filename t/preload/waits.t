@@ -3,6 +3,7 @@
 # No system call fails, or returns early, because our signals come while it waits.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/waits.sh"
+. "$(dirname "$0")/same.sh"
 
 "$W" bare calls 1 1 >"$T/bare.out"
 is "$(grep -cE 'interrupted 0 failed 0 errno 0 early 0' "$T/bare.out")" "$(grep -vc '^sleep' "$T/bare.out")" 'without us none is interrupted'
@@ -17,4 +18,12 @@ some=(nanosleep poll ppoll select epoll_wait semtimedop recv sem_timedwait raw_e
 waits_calls 'stepped' 60 1 -control "$TIMEOUTS" -pmu step
 some=()
 waits_handlers 'handlers' 60 5 200us
+for chains in "$TIMEOUTS" 'start:timeout:300us,stop:timeout:300us,repeat'; do
+    same "alternate stacks, $chains" REGTRACE_CONTROL="$chains" "$P/waits_stack"
+done
+if [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] && [ "$(uname -m)" = x86_64 ]; then
+    waits_calls 'bcast, values' 60 1 -control "$BCAST" -values vp-addr -values-sample cpu:1ms
+else
+    skip 'values' 'values are for x86-64 with Zydis'
+fi
 done_testing
