@@ -86,7 +86,7 @@ struct stream_thread {
     _Atomic uint64_t chunks;       /* sequence numbers handed out so far */
     uint64_t own_ticks;            /* spent in us outside the fast path, as measured */
     uint32_t start_image;          /* string id */
-    uint32_t interrupted;          /* system calls that our signals interrupted */
+    uint32_t interrupted;          /* system calls that failed with EINTR because of us */
     _Atomic uint64_t instructions; /* as its counter last said, 0 = not counted */
     _Atomic int32_t counter;       /* descriptor of its counter plus 1, 0 none; in its process */
     uint32_t affinities;           /* EV_AFFINITY among its records */

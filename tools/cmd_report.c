@@ -312,7 +312,7 @@ const struct command command_report = {
         "knows whether "
         "they are receives, so they are not in mpi_bytes_received), completions_skipped (requests "
         "whose completion could not be recorded for lack of "
-        "memory), interrupted (system calls that our signals broke off), overhead, "
+        "memory), interrupted (system calls that our signals broke off with EINTR), overhead, "
         "functions, counters (of REGTRACE_EVENTS: event, count, windows, running_per_mille, "
         "in_mpi, per_second, per_1000_instructions), rates and "
         "threads (their instructions are null where not counted; "

@@ -87,7 +87,7 @@ struct report_rank {
     uint64_t lost_events, loss[RT_LOSS_STORAGE + 1];
     bool lost_unknown; /* something is missing whose number nobody knows */
     uint64_t dropped, waits;
-    uint64_t interrupted; /* system calls broken off by our signals */
+    uint64_t interrupted; /* system calls that failed with EINTR because of us */
     uint64_t
         completions_unknown; /* of requests made outside the window: nobody knows whether receives */
     uint64_t completions_skipped; /* requests whose completion could not be recorded */

@@ -313,7 +313,7 @@ static void print_overhead(FILE *out, const struct report *r)
     if (interrupted > 0)
         (void)fprintf(out,
                       "  interrupted %11" PRIu64
-                      "  system calls that our signals broke off with EINTR\n",
+                      "  system calls that our signals broke off: the program saw EINTR\n",
                       interrupted);
     if (windows_ns > 0 && !parts)
         (void)fprintf(out, "  together    %10.3f%%  of the time in windows\n",

@@ -105,7 +105,7 @@ struct rt_thread {
     uint64_t dropped, waits, wait_ticks;
     uint64_t incomplete;   /* slots reserved but never filled */
     uint64_t own_ticks;    /* spent in the recorder's slow path */
-    uint32_t interrupted;  /* system calls that our signals interrupted */
+    uint32_t interrupted;  /* system calls that failed with EINTR because of us */
     uint32_t state;        /* enum stream_thread_state */
     uint64_t instructions; /* in user mode, from activation to its end; 0 = not counted */
 };
