@@ -63,7 +63,8 @@ PRELOAD_EXPORT int thrd_sleep(const struct timespec *wanted, struct timespec *re
 
 PRELOAD_EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
 {
-    waits_note(SYS_epoll_pwait, fd);
+    if (timeout > 0)
+        waits_note(SYS_epoll_pwait, fd);
     return NEXT(epoll_wait)(fd, events, n, timeout);
 }
 
@@ -72,7 +73,8 @@ PRELOAD_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int ti
 {
     sigset_t copy;
     const sigset_t *own = signals_own_set(set, &copy, NULL);
-    waits_note(SYS_epoll_pwait, fd);
+    if (timeout > 0)
+        waits_note(SYS_epoll_pwait, fd);
     return NEXT(epoll_pwait)(fd, events, n, timeout, own);
 }
 
@@ -81,14 +83,16 @@ PRELOAD_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n,
 {
     sigset_t copy;
     const sigset_t *own = signals_own_set(set, &copy, NULL);
-    waits_note(SYS_epoll_pwait2, fd);
+    if (timeout != NULL)
+        waits_note(SYS_epoll_pwait2, fd);
     return NEXT(epoll_pwait2)(fd, events, n, timeout, own);
 }
 
 PRELOAD_EXPORT int semtimedop(int id, struct sembuf *operations, size_t n,
                               const struct timespec *timeout)
 {
-    waits_note(SYS_semtimedop, id);
+    if (timeout != NULL)
+        waits_note(SYS_semtimedop, id);
     return NEXT(semtimedop)(id, operations, n, timeout);
 }
 
@@ -114,39 +118,45 @@ PRELOAD_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t size)
 
 PRELOAD_EXPORT ssize_t recv(int fd, void *to, size_t n, int flags)
 {
-    waits_note(SYS_recvfrom, fd);
+    if ((flags & MSG_DONTWAIT) == 0)
+        waits_note(SYS_recvfrom, fd);
     return NEXT(recv)(fd, to, n, flags);
 }
 
 PRELOAD_EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t n, int flags,
                                 __SOCKADDR_ARG address, socklen_t *restrict size)
 {
-    waits_note(SYS_recvfrom, fd);
+    if ((flags & MSG_DONTWAIT) == 0)
+        waits_note(SYS_recvfrom, fd);
     return NEXT(recvfrom)(fd, to, n, flags, address, size);
 }
 
 PRELOAD_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-    waits_note(SYS_recvmsg, fd);
+    if ((flags & MSG_DONTWAIT) == 0)
+        waits_note(SYS_recvmsg, fd);
     return NEXT(recvmsg)(fd, message, flags);
 }
 
 PRELOAD_EXPORT ssize_t send(int fd, const void *from, size_t n, int flags)
 {
-    waits_note(SYS_sendto, fd);
+    if ((flags & MSG_DONTWAIT) == 0)
+        waits_note(SYS_sendto, fd);
     return NEXT(send)(fd, from, n, flags);
 }
 
 PRELOAD_EXPORT ssize_t sendto(int fd, const void *from, size_t n, int flags,
                               __CONST_SOCKADDR_ARG address, socklen_t size)
 {
-    waits_note(SYS_sendto, fd);
+    if ((flags & MSG_DONTWAIT) == 0)
+        waits_note(SYS_sendto, fd);
     return NEXT(sendto)(fd, from, n, flags, address, size);
 }
 
 PRELOAD_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    waits_note(SYS_sendmsg, fd);
+    if ((flags & MSG_DONTWAIT) == 0)
+        waits_note(SYS_sendmsg, fd);
     return NEXT(sendmsg)(fd, message, flags);
 }
 
