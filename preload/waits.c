@@ -384,14 +384,18 @@ void waits_continue(void *context, struct waits_arrival came, bool programs)
     struct wait_broken b = {.way = WAY_NONE};
     if (!program_came(came.seen))
         b = wait_look(uc);
-    if (b.way == WAY_AGAIN)
+    if (b.way == WAY_AGAIN) {
         execute_again(uc, b.rule->number, came.seen);
-    else if (b.way == WAY_NONE)
+    } else if (b.way == WAY_NONE) {
         give(uc);
-    else if (has_room(uc))
+    } else if (has_room(uc)) {
         go_on(uc, &b, came.at, came.seen);
-    else if (!move(uc, &b, came))
+    } else if (!move(uc, &b, came)) {
+        struct recorder_thread *t = &recorder_self;
+        if (t->row != NULL && t->attached == 1)
+            t->row->interrupted++;
         give(uc);
+    }
 }
 
 void waits_leave(void *context, struct waits_arrival came)
