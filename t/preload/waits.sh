@@ -25,7 +25,7 @@ waits_calls() {
 
 # asks DIR: fires as long as the run is there.
 asks() {
-    while [ -e "$1/../asking" ]; do
+    while [ -e "$T/asking" ]; do
         "$REGTRACE" ctl "$1" fire >/dev/null 2>&1 || sleep 0.1
     done
 }
