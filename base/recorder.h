@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/stream.h"
 
-#define RECORDER_OPEN_CALLS 16
+#define RECORDER_OPEN_CALLS 10 /* static TLS is small: t/style/stacks.t */
 #define RECORDER_OPEN_FRAME 16 /* from this bit on: a frame address has 48 bits at most */
 
 /* Bits of recorder_thread.open_calls; 0x83ff belong to mpi/. */
@@ -56,10 +56,10 @@ struct recorder_thread {
     /* Event of the outermost call that its state does not say yet: its slot, + 1 for a leave; 0 none. Its head. */
     uintptr_t pending;
     uint64_t pending_head;
-    void *automaton;                  /* struct ctl_thread of controller/ */
-    void *window_state;               /* preload/ */
-    uint32_t claimed;                 /* tid + 1 that the thread's creator claimed for it, 0 none */
-    uint32_t proved;                  /* mpi/: a call has succeeded, so that its handles are valid */
+    void *automaton;    /* struct ctl_thread of controller/ */
+    void *window_state; /* preload/ */
+    uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it, 0 none */
+    uint32_t proved;    /* mpi/: a call has succeeded, so that its handles are valid */
     struct recorder_scratch *scratch; /* NULL: none yet, or in use */
 };
 

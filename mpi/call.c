@@ -80,8 +80,9 @@ RT_COLD void *mpi_resolve(unsigned row, unsigned function, const char *name)
 RT_COLD static void say_deep(const struct recorder_thread *t)
 {
     static _Atomic bool told;
+    _Static_assert(RECORDER_OPEN_CALLS == 10, "the text has this number");
     if (t->recording && mpi_recorded && !atomic_exchange(&told, true))
-        log_line(LOG_WARNING, "MPI calls are nested more than 16 deep: the inner ones are not "
+        log_line(LOG_WARNING, "MPI calls are nested more than 10 deep: the inner ones are not "
                               "recorded");
 }
 

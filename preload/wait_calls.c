@@ -24,8 +24,8 @@ void waits_note_at(long number, long first, const void *stack)
     if (process.traced && process.internal_signal != 0)
         wait_noted = (struct wait_note){.clock = clock_monotonic_ns(),
                                         .stack = (uintptr_t)stack,
-                                        .first = first,
-                                        .number = number};
+                                        .first = (int32_t)first,
+                                        .number = (int32_t)number};
 }
 
 /* --- the rest of a sleep ------------------------------------------------------------------------------------- */
@@ -172,8 +172,8 @@ static void note_raw(long number, long first, const void *stack)
 {
     wait_noted = (struct wait_note){.clock = waits_is_timed(number) ? clock_monotonic_ns() : 0,
                                     .stack = (uintptr_t)stack,
-                                    .first = first,
-                                    .number = number};
+                                    .first = (int32_t)first,
+                                    .number = (int32_t)number};
 }
 
 /* The number stands in the code, where it is found. */

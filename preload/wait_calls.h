@@ -11,8 +11,8 @@
 struct wait_note {
     uint64_t clock;  /* ns of CLOCK_MONOTONIC; 0: of a call that needs none */
     uintptr_t stack; /* the caller's, a little above that of the system call */
-    long first;      /* argument */
-    long number;
+    int32_t first;   /* argument: a descriptor, an id, or the low half of an address */
+    int32_t number;
 };
 extern __thread struct wait_note wait_noted
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

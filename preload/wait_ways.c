@@ -145,7 +145,7 @@ static long number_of(const ucontext_t *uc)
 {
     long number = number_in_code(signals_ip_of(uc) - 2);
     const struct wait_note *n = &wait_noted;
-    bool fits = number < 0 && n->stack == stack_of(uc) && n->first == wait_argument(uc, 0);
+    bool fits = number < 0 && n->stack == stack_of(uc) && n->first == (int32_t)wait_argument(uc, 0);
     return fits ? n->number : number;
 }
 

@@ -58,8 +58,9 @@ _Noreturn void waits_resume(const void *context) __attribute__((visibility("hidd
 /* Where a call that the kernel restarts is about to be executed again: a handler of the program that comes there comes in the
  * call. Stays when the call is over, which does no harm: the program cannot tell it from a signal that comes a moment later. */
 static __thread struct {
-    uintptr_t at, stack;
-    bool always; /* handlers break it although they have SA_RESTART */
+    uintptr_t at;
+    uint64_t always : 1; /* handlers break it although they have SA_RESTART */
+    uint64_t stack : 63; /* of addresses in user space */
 } again;
 
 static uintptr_t at_of(const ucontext_t *uc)
@@ -72,12 +73,18 @@ static uintptr_t stack_of(const ucontext_t *uc)
     return (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
 }
 
+/* As `again` has it. */
+static uint64_t stack_bits(const ucontext_t *uc)
+{
+    return stack_of(uc) & INT64_MAX;
+}
+
 /* When that call began; NULL: unknown. libc's epoll_wait() may be either call. */
 static const struct wait_note *note_for(const ucontext_t *uc, long number)
 {
     const struct wait_note *n = &wait_noted;
     bool fits = n->clock != 0 && n->stack - stack_of(uc) <= NOTE_REACH &&
-                n->first == wait_argument(uc, 0) &&
+                n->first == (int32_t)wait_argument(uc, 0) &&
                 (n->number == number || (n->number == SYS_epoll_pwait && number == SYS_epoll_wait));
     return fits ? n : NULL;
 }
@@ -160,7 +167,7 @@ void waits_program_comes(void *context, bool restarts)
     } else if (is_within(uc) && at != (uintptr_t)waits_call_ends) {
         uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)waits_call_ends;
-    } else if (at == again.at && stack_of(uc) == again.stack) {
+    } else if (at == again.at && stack_bits(uc) == again.stack) {
         if (wait_rule_ahead(uc) != NULL && (again.always || !restarts))
             end_restarted(uc);
     }
@@ -183,14 +190,14 @@ static void execute_again(ucontext_t *uc, long number, struct signals_seen seen)
     }
     uc->uc_mcontext.gregs[REG_RAX] = number;
     uc->uc_mcontext.gregs[REG_RIP] -= 2;
-    again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc), .always = true};
+    again = (typeof(again)){.at = at_of(uc), .stack = stack_bits(uc), .always = true};
 }
 
 /* The kernel is about to restart it. */
 static void let_restart(ucontext_t *uc, struct signals_seen seen)
 {
     (void)sys_block_signals();
-    again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc)};
+    again = (typeof(again)){.at = at_of(uc), .stack = stack_bits(uc)};
     if (signals_seen.breaking != seen.breaking) {
         end_restarted(uc);
         give(uc);
