@@ -59,9 +59,9 @@ _Noreturn void waits_resume(const void *context) __attribute__((visibility("hidd
  * call. Stays when the call is over, which does no harm: the program cannot tell it from a signal that comes a moment later. */
 static __thread struct {
     uintptr_t at;
-    uint64_t always : 1; /* handlers break it although they have SA_RESTART */
-    uint64_t stack : 63; /* of addresses in user space */
+    uintptr_t stack; /* shifted left by one: user space ends below 2^63 */
 } again;
+#define AGAIN_ALWAYS 1u /* in the lowest bit: handlers break it although they have SA_RESTART */
 
 static uintptr_t at_of(const ucontext_t *uc)
 {
@@ -71,12 +71,6 @@ static uintptr_t at_of(const ucontext_t *uc)
 static uintptr_t stack_of(const ucontext_t *uc)
 {
     return (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
-}
-
-/* As `again` has it. */
-static uint64_t stack_bits(const ucontext_t *uc)
-{
-    return stack_of(uc) & INT64_MAX;
 }
 
 /* When that call began; NULL: unknown. libc's epoll_wait() may be either call. */
@@ -167,8 +161,8 @@ void waits_program_comes(void *context, bool restarts)
     } else if (is_within(uc) && at != (uintptr_t)waits_call_ends) {
         uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)waits_call_ends;
-    } else if (at == again.at && stack_bits(uc) == again.stack) {
-        if (wait_rule_ahead(uc) != NULL && (again.always || !restarts))
+    } else if (at == again.at && stack_of(uc) == again.stack >> 1) {
+        if (wait_rule_ahead(uc) != NULL && ((again.stack & AGAIN_ALWAYS) != 0 || !restarts))
             end_restarted(uc);
     }
 }
@@ -190,14 +184,14 @@ static void execute_again(ucontext_t *uc, long number, struct signals_seen seen)
     }
     uc->uc_mcontext.gregs[REG_RAX] = number;
     uc->uc_mcontext.gregs[REG_RIP] -= 2;
-    again = (typeof(again)){.at = at_of(uc), .stack = stack_bits(uc), .always = true};
+    again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc) << 1 | AGAIN_ALWAYS};
 }
 
 /* The kernel is about to restart it. */
 static void let_restart(ucontext_t *uc, struct signals_seen seen)
 {
     (void)sys_block_signals();
-    again = (typeof(again)){.at = at_of(uc), .stack = stack_bits(uc)};
+    again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc) << 1};
     if (signals_seen.breaking != seen.breaking) {
         end_restarted(uc);
         give(uc);

@@ -81,10 +81,10 @@ static void abort_called(int code)
 }
 static int ordinal; /* of the window that is open, or was last */
 
-static void pcontrol(int level, uint64_t second, int is_fortran, void *caller)
+static void pcontrol(int level, uint64_t second, int is_fortran, void *caller, void *frame)
 {
     char text[64];
-    (void)caller;
+    (void)caller, (void)frame;
     note("pcontrol", level, is_fortran ? -2 : mpi_read_string(second, text, sizeof text));
     if (level == 77) /* a window's edge in the middle of the program: off, on */
         mpi_cut_leaves(&recorder_self), recorder_set_window(&recorder_self, -1, 0);
