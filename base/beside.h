@@ -12,11 +12,13 @@
  * too. False: path is where it should be. */
 bool beside_library(const char *library, const char *name, char path[PATH_MAX]);
 
-/* The writer: `wanted` (REGTRACE_WRITER), or if that is "" the one beside the library. 0, or -errno with the reason and the remedy. */
+/* Finds the writer program: `wanted` (REGTRACE_WRITER), or if that is "" the one in the library's
+ * folder. Returns 0, or -errno with the reason and the remedy. */
 RT_MUST_CHECK int beside_writer(const char *library, const char *wanted, char path[PATH_MAX],
                                 struct rt_error *e);
 
-/* Can streams be made in this folder (REGTRACE_SHM)? 0, or -errno with the reason and the remedy. */
+/* Checks that streams can be created in this folder (REGTRACE_SHM). Returns 0, or -errno with the
+ * reason and the remedy. */
 RT_MUST_CHECK int beside_streams(const char *folder, struct rt_error *e);
 
 #endif

@@ -64,7 +64,7 @@ bool cache_path_for(const struct cache *c, const char *id, uint64_t image_bytes,
     uint64_t hash = cache_hash(CACHE_HASH ^ version, key, n);
     if (c->folder[0] == '\0' || id[0] == '\0')
         return false;
-    /* Names may have been stripped: that keeps the build id. */
+    /* Stripping removes symbol names but keeps the build id, so the hash includes the size. */
     hash = cache_hash(hash, &image_bytes, sizeof image_bytes);
     int length = snprintf(path, PATH_MAX, "%s/%s-%016" PRIx64 ".%s", c->folder, id, hash, kind);
     return length > 0 && length < PATH_MAX;
@@ -82,12 +82,13 @@ void cache_id_of(const struct stat *st, char id[CACHE_ID_ROOM])
                    cache_hash(CACHE_HASH, words, sizeof words));
 }
 
-/* One byte of a file for each path: record locks are the process's own, and go with it. */
+/* Locks one byte of the file `claims` for each path. A record lock belongs to the process, and the
+ * kernel releases it when the process ends. */
 int cache_claim(const struct cache *c, const char *path)
 {
     enum { FIRST_NS = 1000000, MOST_NS = 16000000 };
     int64_t left = INT64_C(10000000000);
-    static char name[PATH_MAX]; /* one at a time; the stack is the program's */
+    static char name[PATH_MAX]; /* static: the program's stack may be small; callers take turns */
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
     l.l_start = (off_t)(cache_hash(CACHE_HASH, path, strlen(path)) >> 2);
     int n = snprintf(name, sizeof name, "%s/claims", c->folder);

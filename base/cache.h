@@ -19,19 +19,21 @@ void cache_open(struct cache *c, const char *folder);
 /* FNV-1a: of more bytes behind those that `hash` is of. */
 #define CACHE_HASH UINT64_C(14695981039346656037)
 uint64_t cache_hash(uint64_t hash, const void *bytes, size_t n);
-/* The path of the file that is kept about an image for a key: `id` is its build id in hexadecimal,
- * or cache_id_of(); `version` is the format's, `kind` is how the file's name ends. False: there
- * is no cache, or no id. */
+/* Writes the path of the cached file for this image and key. `id` is the image's build id in
+ * hexadecimal, or the text from cache_id_of(). `version` is the version of the file format; `kind`
+ * is the suffix of the file name. Returns false if there is no cache or no id. */
 bool cache_path_for(const struct cache *c, const char *id, uint64_t image_bytes, unsigned version,
                     const void *key, size_t n, const char *kind, char path[PATH_MAX]);
-/* For images without a build id: any other content of that file has another id. */
+/* Makes an id for an image without a build id. The id changes when the content of the file
+ * changes. */
 #define CACHE_ID_ROOM 24
 struct stat;
 void cache_id_of(const struct stat *st, char id[CACHE_ID_ROOM]);
-/* Of many processes of this user that find no file at `path`, one at a time may make it: waits
- * until it is this one's turn, ten seconds at most. Look again afterwards: another may have made
- * it meanwhile. Returns a descriptor, to be closed; -1 where the file system has no locks, or
- * another takes too long. A process holds one at a time; children of fork do not hold it. */
+/* Lets one process of this user at a time make the file at `path`. Waits at most ten seconds for
+ * the other processes. The caller looks for the file again afterwards, because another process may
+ * have made it. Returns a descriptor that the caller closes, or -1 if the file system has no locks
+ * or another process takes too long. A process holds one claim at a time; a child of fork does not
+ * inherit it. */
 int cache_claim(const struct cache *c, const char *path);
 /* What is there, to be unmapped by munmap(2). NULL: nothing, or others than this user and root may have written it. */
 const void *cache_map(const char *path, size_t *bytes);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How far apart two texts are. */
+ * Edit distance of two texts. */
 #ifndef REGTRACE_BASE_DISTANCE_H
 #define REGTRACE_BASE_DISTANCE_H
 
-/* Levenshtein's distance: letters to insert, to remove or to replace. Looks at the first
- * TEXT_DISTANCE_MAX of each. */
+/* Levenshtein distance: the number of characters to insert, remove or replace. Compares at most the
+ * first TEXT_DISTANCE_MAX characters of each text. */
 #define TEXT_DISTANCE_MAX 95
 unsigned text_distance(const char *a, const char *b);
 

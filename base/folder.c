@@ -46,9 +46,9 @@ bool identity_folder_is_of(const char *path, const char *job)
     return folder_look(path, job) == FOLDER_OURS;
 }
 
-#define MAKING ".tmp-" /* NAME.tmp-HOST-PID: a folder that is being made */
+#define MAKING ".tmp-" /* NAME.tmp-HOST-PID: an unfinished folder */
 
-/* Of a folder that was not renamed: all that we put into it. */
+/* Removes a temporary folder, with everything that we put into it. */
 static void remove_temporary(const char *temporary)
 {
     char name[2 * PATH_MAX + 64];
@@ -86,7 +86,7 @@ static int folder_create(const char *path, const struct identity *id)
     bool kept = stat(path, &st) == 0;
     (void)snprintf(temporary, sizeof temporary, "%s" MAKING "%s-%u", path, id->host, id->pid);
     int rc = mkdir(temporary, 0777) != 0 ? -errno : 0;
-    if (rc == -EEXIST) { /* a process that had this pid before was killed here */
+    if (rc == -EEXIST) { /* left by a killed process that had this pid */
         remove_temporary(temporary);
         rc = mkdir(temporary, 0777) != 0 ? -errno : 0;
     }
@@ -100,12 +100,13 @@ static int folder_create(const char *path, const struct identity *id)
     return rc;
 }
 
-/* A process of this host that was killed while it made a folder beside this one. */
+/* Is this entry of `parent` a temporary folder that a process of this host left when it was
+ * killed? */
 static bool is_stale(const char *parent, const char *name, const struct identity *id)
 {
     enum {
         OLD_S = 60
-    }; /* another container may have this host's name, and processes that we do not see */
+    }; /* a container with the same host name may have processes that we do not see */
     char path[2 * PATH_MAX];
     struct stat st;
     const char *tail = strstr(name, MAKING), *dash = strrchr(name, '-');
@@ -119,8 +120,9 @@ static bool is_stale(const char *parent, const char *name, const struct identity
            S_ISDIR(st.st_mode) && st.st_uid == id->uid && time(NULL) - st.st_mtime > OLD_S;
 }
 
-/* Removes what such processes left of folders with the name that was asked for, and its numbers. By system calls: opendir() allocates,
- * and the traced program may be anywhere. */
+/* Removes the temporary folders that killed processes left for `base` and its numbered variants
+ * (-2, -3 ...). Uses system calls, because opendir() allocates memory, and the traced program may
+ * be inside the allocator. */
 static void remove_stale(const char *base, const struct identity *id)
 {
     char parent[PATH_MAX], path[2 * PATH_MAX], buffer[4096] __attribute__((aligned(16)));

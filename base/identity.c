@@ -171,8 +171,9 @@ static void make_file_name(char *s)
             *s = '_';
 }
 
-/* Open MPI 4 numbers the jobs of one mpirun: family << 16 | job, of which the first is 1 and each MPI_Comm_spawn makes another. A
- * spawned world knows its parent's port, and belongs into the run of the first. PRRTE (Open MPI 5) has FAMILY@JOB. */
+/* Open MPI 4 numbers the jobs of one mpirun as family << 16 | job. The first job is 1, and each
+ * MPI_Comm_spawn makes another one. The environment of a spawned world names its parent's port; it
+ * belongs to the run of the first job. PRRTE (Open MPI 5) writes FAMILY@JOB. */
 static bool job_of_family(struct identity *id, char *const *envp, const char *pmix)
 {
     enum { JOB_BITS = 16, JOBS = 1 << JOB_BITS };

@@ -15,7 +15,7 @@ struct identity {
     bool launched;                  /* some launcher's variables are there */
     const char *rank_variable;      /* which one gave the rank, NULL = none */
     uint32_t
-        world; /* 1: the job's first MPI world; more: which one MPI_Comm_spawn made (Open MPI); 0 unknown */
+        world; /* 1: first MPI world of the job; n: n-th, by MPI_Comm_spawn (Open MPI); 0 unknown */
     uint32_t pid, parent_pid, uid;
     uint64_t pid_start_time; /* clock ticks since boot, field 22 of /proc/PID/stat */
     char host[65];
@@ -56,8 +56,9 @@ const char *identity_base_name(const char *path);
 /* "regtrace-PROGRAM-JOB", the folder's name where none was asked for. */
 void identity_folder_name(const struct identity *id, char out[256]);
 
-/* Can lines be appended to the file of -controller-log later? Makes nothing, since a process with nothing to say leaves no file. A
- * file in `run`, the folder of the run, may be named before that folder exists. 0 or -errno with the reason. */
+/* Checks that the process can later append lines to the file of -controller-log. Does not create
+ * the file, because a process that logs nothing leaves no file. The path may lie in `run`, the
+ * folder of the run, before that folder exists. Returns 0, or -errno with the reason. */
 RT_MUST_CHECK int folder_check_log(const char *path, const char *run, struct rt_error *e);
 
 /* The folder of the run: `wanted`, or regtrace-PROGRAM-JOB; an existing folder of another job gets -2, -3 ... .
@@ -66,7 +67,7 @@ RT_MUST_CHECK int folder_check_log(const char *path, const char *run, struct rt_
 RT_MUST_CHECK int identity_make_folder(const struct identity *id, const char *wanted, char *out,
                                        struct rt_error *e);
 
-/* Has the folder been made for this job? */
+/* Was this folder created for this job? */
 bool identity_folder_is_of(const char *path, const char *job);
 
 /* getenv over an envp. NULL if not there. */

@@ -53,9 +53,9 @@ void log_set_folder(const char *dir, int rank, uint32_t pid)
     }
 }
 
-/* One line in memory that processes share. */
+/* One log line in memory that this process shares with the processes that it forks. */
 struct kept_line {
-    _Atomic uint32_t state; /* 0 free, 1 being written or read, 2 there */
+    _Atomic uint32_t state; /* 0 free, 1 being written or read, 2 complete */
     uint32_t bytes;
     char text[504];
 };
@@ -86,7 +86,7 @@ static void keep_line(const char *line, size_t n)
     }
 }
 
-/* Returns true where all of it is in the log. */
+/* Returns true if the whole line is in the log. */
 static bool append(const char *line, size_t n)
 {
     long fd = -1;
@@ -112,10 +112,10 @@ void log_take_shared(void)
     }
 }
 
-static const char prefix[] = "regtrace: "; /* on stderr, in the same write */
+static const char prefix[] = "regtrace: "; /* for stderr, in the same write() as the line */
 enum { PREFIX = sizeof prefix - 1 };
 
-/* One write a line: others write to the same file. */
+/* Each line takes one write(), because other processes append to the same file. */
 static void write_line(enum log_level level, char *line, size_t n)
 {
     struct sys_file_guard guard = sys_file_guard_begin();
@@ -143,8 +143,9 @@ static size_t make_line(char *line, size_t room, enum log_level level, const cha
     return n;
 }
 
-/* The stack may be small: one buffer serves all threads, each with signals blocked. Where a thread
- * that held it is gone, as in a child of fork, a shorter line serves. */
+/* The stack may be small, so all threads share one buffer; a thread blocks signals while it holds
+ * it. If the holder no longer exists, as in a child of fork, the line goes into a smaller buffer on
+ * the stack, and may be cut. */
 void log_detail(enum log_level level, const char *text, const char *detail)
 {
     enum { TRIES = 100000 };

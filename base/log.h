@@ -21,14 +21,16 @@ void log_line(enum log_level level, const char *text);
 /* The same with one %s-free piece behind: "text: detail" and a number when has_number. */
 void log_detail(enum log_level level, const char *text, const char *detail);
 
-/* Does the folder's log hold anything, and may this process write there? (Else the writer's last words may be missing.) */
+/* Is the log in the run's folder not empty, and may this process write to it? (Otherwise the
+ * writer's last lines may be missing.) */
 bool log_has_lines(void);
 
-/* Lines that the log's file does not take are kept in memory that this process shares with those that it forks, beside
- * stderr: a child may not reach the folder any more (chroot, another user). Where there is no memory they are not. */
+/* Maps memory that this process shares with the processes that it forks. A line that cannot be
+ * appended to the log file is kept there, in addition to stderr: a child may have lost access to
+ * the folder (chroot, another user). Without memory such lines go to stderr alone. */
 void log_share(void);
 
-/* Lines that are kept go to the log, where this process can write there. */
+/* Appends the kept lines to the log, if this process can write to it. */
 void log_take_shared(void);
 
 #endif

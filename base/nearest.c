@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A shorter name that the wanted one begins with is likely by chance. */
+/* A name shorter than PREFIX_LEAST that starts the wanted one is probably a coincidence. */
 enum { PREFIX_LEAST = 4, CLASS = 1000 };
 
 static void fold(const char *text, char out[TEXT_DISTANCE_MAX + 1])
@@ -20,8 +20,9 @@ static void fold(const char *text, char out[TEXT_DISTANCE_MAX + 1])
     out[n] = '\0';
 }
 
-/* Names that begin with the wanted one or that it begins with come first, then those that contain
- * it, then all others; of each by edit distance. Letters of either case are the same. */
+/* Ranks names in three classes: names that begin with the wanted one, or that the wanted one begins
+ * with; names that contain it; all others. Edit distance ranks the names of a class. Ignores
+ * case. */
 static unsigned distance(const char *wanted, const char *name)
 {
     char w[TEXT_DISTANCE_MAX + 1], n[TEXT_DISTANCE_MAX + 1];

@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-/* Of many names those that are most like one, at most three: near_names_text() gives "; nearest are
- * A, B, C" or "". Names that begin alike are nearer than names that contain it, and those are
- * nearer than all others. */
+/* Keeps the names that are most similar to the wanted one, at most three. near_names_text() gives
+ * "; nearest are A, B, C" or "". A name that begins with the wanted one, or that the wanted one
+ * begins with, is nearer than a name that contains it; such a name is nearer than all others. */
 struct near_names {
     const char *wanted;
     struct near_name {

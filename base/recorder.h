@@ -12,7 +12,7 @@
 #include "base/stream.h"
 
 #define RECORDER_OPEN_CALLS 10 /* static TLS is small: t/style/stacks.t */
-#define RECORDER_OPEN_FRAME 16 /* from this bit on: a frame address has 48 bits at most */
+#define RECORDER_OPEN_FRAME 16 /* first bit of the frame address, which has at most 48 bits */
 
 /* Bits of recorder_thread.open_calls; 0x83ff belong to mpi/. */
 #define RECORDER_CALL_OVER                                                                         \
@@ -23,7 +23,7 @@
 #define RECORDER_COUNTED_INSTRUCTIONS 1u /* its own, and ours are to be told from them */
 #define RECORDER_COUNTED_CALLS 2u        /* what is counted in each MPI call is wanted */
 
-/* Memory of a thread for what a small stack has no room for; mapped, these bytes with this. */
+/* A thread's mapping for data that is too large for a small stack. `bytes` includes this header. */
 struct recorder_scratch {
     size_t bytes;
     uint64_t room[];
@@ -51,7 +51,8 @@ struct recorder_thread {
     uint32_t counted;    /* RECORDER_COUNTED_*: calls take the slow path */
     uint32_t open_depth; /* MPI calls now open, outermost first; at most RECORDER_OPEN_CALLS */
     uint32_t finished;   /* how often recorder_finish_call() has been called */
-    /* The function's number and state in the low 16 bits; above them the canonical frame address. */
+    /* Low 16 bits: the number and state of the function. The upper 48 bits: the canonical frame
+     * address. */
     uint64_t open_calls[RECORDER_OPEN_CALLS];
     /* Event of the outermost call that its state does not say yet: its slot, + 1 for a leave; 0 none. Its head. */
     uintptr_t pending;
@@ -59,7 +60,7 @@ struct recorder_thread {
     void *automaton;    /* struct ctl_thread of controller/ */
     void *window_state; /* preload/ */
     uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it, 0 none */
-    uint32_t proved;    /* mpi/: a call has succeeded, so that its handles are valid */
+    uint32_t proved;    /* mpi/: not 0: the current call succeeded, so its handles are valid */
     struct recorder_scratch *scratch; /* NULL: none yet, or in use */
 };
 
@@ -244,10 +245,11 @@ static inline void recorder_set_window(struct recorder_thread *t, int32_t ordina
     t->recording = recording;
 }
 
-/* So many bytes, aligned to 8, until they are given back; NULL: no memory. Those of the last call if they are enough. */
+/* Returns room for this many bytes, aligned to 8, until recorder_scratch_give(), or NULL without
+ * memory. Uses the mapping of the last call again if it is large enough. */
 struct recorder_scratch *recorder_scratch_take(struct recorder_thread *t, size_t bytes);
 void recorder_scratch_give(struct recorder_thread *t, struct recorder_scratch *s);
-void recorder_scratch_end(struct recorder_thread *t); /* with the thread */
+void recorder_scratch_end(struct recorder_thread *t); /* when the thread ends */
 
 /* In the child of fork: forget the parent's chunk and row; recording is off until recorder_start(). */
 void recorder_after_fork(struct recorder_thread *t);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory of a thread for calls that a small stack has no room for: kept from one call to the next. */
+ * Per-thread memory for calls whose data is too large for a small stack. A thread keeps its mapping
+ * from one call to the next. */
 #include "base/recorder.h"
 
 #include "base/sys.h"
@@ -13,7 +14,8 @@ static void unmap_scratch(struct recorder_scratch *s)
         (void)sys_call6(SYS_munmap, (long)s, (long)s->bytes, 0, 0, 0, 0);
 }
 
-/* Not from handlers: calls that take it call no others but in the program's callbacks, which find none. */
+/* Signal handlers must not call it. Calls that take the memory do not nest, except in callbacks of
+ * the program: those find NULL and map their own. */
 static struct recorder_scratch *swap_scratch(struct recorder_thread *t, struct recorder_scratch *s)
 {
     struct recorder_scratch *had = t->scratch;

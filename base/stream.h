@@ -87,7 +87,7 @@ struct stream_thread {
     uint64_t own_ticks;            /* spent in us outside the fast path, as measured */
     uint32_t start_image;          /* string id */
     uint32_t interrupted;          /* system calls that failed with EINTR because of us */
-    _Atomic uint64_t instructions; /* as its counter last said, 0 = not counted */
+    _Atomic uint64_t instructions; /* last value of its counter, 0 = not counted */
     _Atomic int32_t counter;       /* descriptor of its counter plus 1, 0 none; in its process */
     uint32_t affinities;           /* EV_AFFINITY among its records */
     uint64_t excluded;             /* of what that counter says: ours */
@@ -107,9 +107,9 @@ struct stream_string {
  * asked it stores `result`, which names the request, so that none takes an older one's for its own. */
 #define STREAM_REQUESTS 256u
 enum stream_request_kind {
-    STREAM_REQUEST_FIRE = 1,  /* the interactive alarms */
-    STREAM_REQUEST_OPEN = 2,  /* a window: for all threads, or for `tid` */
-    STREAM_REQUEST_CLOSE = 3, /* likewise */
+    STREAM_REQUEST_FIRE = 1,  /* fire the interactive alarms */
+    STREAM_REQUEST_OPEN = 2,  /* open a window of all threads, or of `tid` */
+    STREAM_REQUEST_CLOSE = 3, /* close it, likewise */
 };
 struct stream_request {
     uint32_t kind;           /* enum stream_request_kind */
@@ -117,9 +117,11 @@ struct stream_request {
     _Atomic uint64_t result; /* stream_result(); 0 none yet */
 };
 
-/* number: what requests_made was with it. Of the interactive alarms: those of this rank, those that were armed in the thread,
- * and those that fired (the others count). More than 255 are 255. Of open and close: alarms 1, or 0 where the thread records
- * nothing, fired 1 where that changed something. */
+/* number: the value of requests_made that includes this request. STREAM_REQUEST_FIRE counts
+ * interactive alarms: the alarms of this rank, those that were armed in the thread, and those that
+ * fired (an armed alarm that did not fire counted the hit). More than 255 are 255.
+ * STREAM_REQUEST_OPEN and _CLOSE: alarms is 1, or 0 if the thread records nothing; fired is 1 if
+ * the request changed something. */
 static inline uint64_t stream_result(uint32_t number, unsigned alarms, unsigned armed,
                                      unsigned fired)
 {
@@ -181,7 +183,7 @@ struct stream_header {
     _Atomic uint32_t recording_threads;
     _Atomic uint64_t fired_total;
     _Atomic uint64_t ignored_total;
-    _Atomic uint64_t ended; /* ticks, when the process ended in order or went to exec */
+    _Atomic uint64_t ended; /* ticks when the process exited normally or called exec */
     uint64_t pad[7];
 };
 

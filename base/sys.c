@@ -142,7 +142,7 @@ int sys_thread_timer(int clock, int signo, int code, uint32_t kernel_tid, int *i
 
 void sys_relax(void)
 {
-    static _Atomic unsigned spins; /* of all threads: whoever comes to the 64th */
+    static _Atomic unsigned spins; /* of all threads together: each 64th call yields */
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif

@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* They change no vector registers: those may be the program's still (preload/own_stack.c). */
+/* Marks functions that use general registers only: the vector registers may still hold the
+ * program's values (preload/own_stack.c). */
 #if defined(__x86_64__)
 #define SYS_GENERAL_ONLY __attribute__((target("general-regs-only")))
 #else

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Why values cannot be captured; `regtrace run` and the library say it alike. */
-#define VALUES_REFUSED "REGTRACE_VALUES (option -values)" /* before a text of regtrace-vprofiler */
+/* Why values cannot be captured. `regtrace run` and the library print the same text. */
+#define VALUES_REFUSED "REGTRACE_VALUES (option -values)" /* prefix of vprofiler's messages */
 #define VALUES_MISSING                                                                             \
     VALUES_REFUSED " needs regtrace-vprofiler, which is not installed: it is built on x86-64 "     \
                    "where the disassembler Zydis is there (libzydis-dev)"
