@@ -228,17 +228,19 @@ int ctl_builder_add_option(struct ctl_builder *builder, const char *name, const 
 int ctl_builder_finish(struct ctl_builder *builder, const struct ctl_capabilities *capabilities,
                        struct ctl_config **config, struct rt_error *err) RT_MUST_CHECK;
 
-/* How the caller looks at what this machine can do. */
+/* Callbacks by which the caller finds out what this machine can do. */
 struct ctl_machine {
-    /* Fills in why it cannot; `needed`: something is counted, so it is worth a process to find out. */
+    /* Fills in why each capability is missing. `needed`: the chains count something, so the check
+     * may start a process. */
     void (*look)(void *context, bool needed, struct ctl_capabilities *out);
-    /* Did the last look() find something that counts instructions? */
+    /* Did the last look() find a back end that counts instructions? */
     bool (*counts)(void *context);
     void *context;
 };
 
-/* The chains that the options of a run make, checked. machine NULL: the language alone. 0 and *config, which is the caller's, or
- * -errno with the text and *config NULL. */
+/* Builds and checks the chains of a run from its options. With machine NULL it checks the language
+ * alone. Returns 0 and *config, which the caller frees, or -errno with the text and *config
+ * NULL. */
 int ctl_config_of_options(const struct options *o, const struct ctl_machine *machine,
                           ctl_warning_function *warn, void *warn_context,
                           struct ctl_config **config, struct rt_error *err) RT_MUST_CHECK;

@@ -172,28 +172,33 @@ int legacy_finish(struct ctl_builder *builder, struct rt_error *err);
  * and more than 64 MiB. */
 char *file_read(const char *path, int *status, struct rt_error *err);
 
-/* 0 turns the default start off (-controller-default-start, REGTRACE_DEFAULT_START). On when not
- * called. */
+/* Turns the default start on or off (-controller-default-start, REGTRACE_DEFAULT_START). It is on
+ * until this is called. */
 void ctl_builder_set_default_start(struct ctl_builder *builder, bool on);
 
-/* Regions files and what becomes of a line (`text` NULL: read the file `path`):
- * PinPoints  tid,id,start,end  -> start:icount:START:tidT,stop:icount:END-START:tidT, with what was asked for around it:
- *            warmup-start:icount:...,prolog-start:icount:W,start:icount:P,epilog-start:icount:END-START,epilog-stop:icount:E
- * LoopPoint  each end its own chain, since the counts are absolute:
- *            start:address:IMAGE+OFF:countS:global:bcast and stop:address:IMAGE+OFF:countE:global:bcast (a thread-id instead
- *            of "global": :tidT in place of :global:bcast); warmup:ID lines give warmup-start and warmup-stop
- * intervals  start,duration (DynamoRIO; over all threads) -> start:icount:GAP:global:bcast,stop:icount:D:global:bcast, each
- *            waiting for the one before it */
+/* Adds the chains of a regions file (`text` NULL: reads the file `path`). Each line becomes:
+ * PinPoints  tid,id,start,end: start:icount:START:tidT,stop:icount:END-START:tidT. If the
+ *            options ask for a warmup, prolog or epilog: warmup-start:icount:...,
+ *            prolog-start:icount:W,start:icount:P,epilog-start:icount:END-START,
+ *            epilog-stop:icount:E
+ * LoopPoint  one chain for each end, because the counts are absolute:
+ *            start:address:IMAGE+OFF:countS:global:bcast and
+ *            stop:address:IMAGE+OFF:countE:global:bcast. A line with a thread id instead of
+ *            "global" has :tidT instead of :global:bcast. Lines warmup:ID give warmup-start and
+ *            warmup-stop.
+ * intervals  start,duration (DynamoRIO; counted over all threads):
+ *            start:icount:GAP:global:bcast,stop:icount:D:global:bcast. Each interval waits for the
+ *            end of the one before it. */
 enum ctl_regions_format { CTL_REGIONS_PINPOINTS, CTL_REGIONS_LOOPPOINT, CTL_REGIONS_INTERVALS };
 int ctl_builder_add_regions(struct ctl_builder *builder, enum ctl_regions_format format,
                             const char *path, const char *text, struct rt_error *err) RT_MUST_CHECK;
 
-/* ctl_builder_add_file() for a text in memory; `path` is for messages only. */
+/* As ctl_builder_add_file(), for a text in memory. `path` appears in messages only. */
 int ctl_builder_add_file_text(struct ctl_builder *builder, const char *path, const char *text,
                               struct rt_error *err) RT_MUST_CHECK;
 
-/* All that the options of a run say: the default start, `control`, the control file, then what regions files and legacy
- * options say. */
+/* Adds everything that the options of a run ask for, in this order: the default start, `control`,
+ * the control file, the regions files, the legacy options. */
 int ctl_builder_add_options(struct ctl_builder *builder, const struct options *o,
                             struct rt_error *err) RT_MUST_CHECK;
 

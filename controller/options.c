@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The chains of a run, from all its options. `regtrace run` and the library share it, so both refuse in the same words. */
+ * Builds the chains of a run from its options. `regtrace run` and the library share this code, so
+ * both refuse a run with the same messages. */
 #include <errno.h>
 #include <string.h>
 
 #include "controller/language.h"
 
-/* Back ends that count are looked for in earnest only where something counts: it may cost a process. */
+/* Does the run count instructions? Only then is the search for a back end worth its cost, which may
+ * be a process. */
 static bool counts_for_sure(const struct ctl_config *config, const struct options *o)
 {
     return ctl_config_uses(config, CTL_ICOUNT) || ctl_config_uses(config, CTL_UNIFORM) ||
