@@ -24,7 +24,7 @@ bool cache_path_of(const struct cache *c, const struct image *m, const char *key
 {
     char id[65];
     if (c->folder[0] == '\0')
-        return false; /* of an instruction there is no image either */
+        return false; /* or: a question about one instruction, without an image */
     id_text(m, id);
     return cache_path_for(c, id, m->bytes, ISA_PLAN_VERSION, key, bytes, kind, path);
 }

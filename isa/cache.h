@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plans kept in a folder, by the build id, or else the file, and the request; and clones
- * (isa/skel/kept.h). */
+ * A folder that caches plans and instrumented copies (isa/skel/kept.h). The key of a plan is the
+ * request and the image's build id, or the identity of its file if it has none. */
 #ifndef REGTRACE_ISA_CACHE_H
 #define REGTRACE_ISA_CACHE_H
 
@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-/* Where the plan of that image and request is kept. False: there is no cache. */
+/* Writes the path of the cached plan for this image and request. Returns false without a cache. */
 bool cache_path(const struct cache *c, const struct image *m, const char *request,
                 char path[PATH_MAX]);
 /* ... and what of another kind is kept, by all that it depends on: `kind` is how the file's name ends. */

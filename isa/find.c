@@ -94,7 +94,7 @@ bool request_is_elsewhere(const struct request *q, const struct image *m)
     if (!exits && !named)
         return false;
     if (strcmp(q->name, "main") == 0 && m->entry != 0 && !exits)
-        return false; /* what a program starts is found without its name */
+        return false; /* a program's main function is found without its name */
     for (size_t i = 0; i < m->symbol_count; i++)
         if (image_name_match(&m->symbols[i], q->name) != NAME_NO)
             return false;

@@ -69,7 +69,7 @@ struct image {
     uint64_t entry;
     uint8_t build_id[32];
     unsigned build_id_bytes;     /* 0: none */
-    char file_id[CACHE_ID_ROOM]; /* tells files without a build id apart */
+    char file_id[CACHE_ID_ROOM]; /* identifies a file without a build id */
     struct image_segment *segments;
     size_t segment_count;
     uint64_t relro,
@@ -152,9 +152,9 @@ bool image_has_stubs(const struct image *m, uint64_t from, uint64_t to);
  * split off for being cold is no function. */
 bool image_name_fits(const regex_t *regex, const char *name);
 
-/* Functions of that name that have no code of their own, but were inlined: the number of places, by
- * DWARF; 0 without it. Writes "FILE:LINE address:IMAGE+0xOFFSET, ..." of the calls that they
- * replace, as many as there is room for. */
+/* Returns the number of places where the compiler inlined a function of this name that has no code
+ * of its own, according to DWARF; 0 without DWARF. Writes "FILE:LINE address:IMAGE+0xOFFSET, ..."
+ * for the replaced calls, as many as fit into `out`. */
 unsigned image_name_inlined(const struct image *m, const char *wanted, char *out, size_t room);
 
 struct near_names;

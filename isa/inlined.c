@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where a function that has no code of its own was inlined, by the image's DWARF (version 5,
- * 3.3.8). */
+ * Finds the places where the compiler inlined a function that has no code of its own, from the
+ * image's DWARF (version 5, 3.3.8). */
 #include "isa/image.h"
 
 #include <dwarf.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each rank of a node waits for the answer: more than this takes too long to read. */
+/* Every rank of a node waits for the answer, and reading more than this takes too long. */
 #define SEARCHED_MAX ((size_t)512 << 20)
 
 struct search {
@@ -38,7 +38,7 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Of the call that was replaced: its file, "" where that is not known, and line. */
+/* Returns the source file of the replaced call, "" if unknown, and sets its line. */
 static const char *call_file(Dwarf_Die *instance, Dwarf_Word *line)
 {
     Dwarf_Attribute a;
@@ -55,7 +55,7 @@ static const char *call_file(Dwarf_Die *instance, Dwarf_Word *line)
     return name != NULL ? base_name(name) : "";
 }
 
-/* The first of its instructions. */
+/* Finds the first instruction of this inlined instance. */
 static bool first_address(Dwarf_Die *instance, Dwarf_Addr *at)
 {
     Dwarf_Addr base, end;
@@ -79,7 +79,7 @@ static int take_instance(Dwarf_Die *instance, void *context)
         memcpy(s->out + s->used, text, (size_t)n + 1);
         s->used += (size_t)n;
     } else {
-        s->room = s->used; /* the list has no holes */
+        s->room = s->used; /* full: a shorter place must not follow a missing one */
     }
     return DWARF_CB_OK;
 }

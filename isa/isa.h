@@ -89,9 +89,9 @@ static inline bool isa_copy_lies_in(const struct isa_plan *h, const struct isa_c
            (uint64_t)c->steps + c->step_count <= h->steps.count;
 }
 
-/* These bytes, aligned to 8, as a plan; NULL where they are no whole plan of this version for that
- * request (NULL: for any, or none). What a file holds is not trusted: nothing in a plan leads out
- * of it. */
+/* Returns these bytes, aligned to 8, as a plan. Returns NULL if they are not a complete plan of
+ * this version for this request (request NULL: for any request or none). Does not trust the content
+ * of a file: checks that all tables and copies of the plan lie within it. */
 static inline const struct isa_plan *isa_plan_read(const void *bytes, size_t n, const char *request)
 {
     const struct isa_plan *h = (const struct isa_plan *)bytes;
@@ -117,8 +117,8 @@ static inline const struct isa_plan *isa_plan_read(const void *bytes, size_t n, 
     return h;
 }
 
-/* The remark behind `last` (NULL: the first one) of what is to be said about the request; NULL: no
- * more. */
+/* Returns the remark about the request that follows `last` (NULL: the first remark), or NULL after
+ * the last one. */
 static inline const char *isa_plan_remark(const struct isa_plan *h, const char *last)
 {
     const char *text = (const char *)h + h->text.offset;

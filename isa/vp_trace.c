@@ -91,8 +91,8 @@ static unsigned count_of(const trace_vlist_t *vlist, unsigned count, trace_value
     return n;
 }
 
-/* Adds all of it, unless there is something wrong with it. What other lists have asked for already is not asked for again, so
- * a value stands there as often as in the list that has it most often. */
+/* Adds all values of the list, unless the list is invalid. Does not add a value again that another
+ * list has asked for, so the result has a value as often as the list that has it most often. */
 static int merge(trace_vlist_table_t *table, trace_opcode_t opc, unsigned func,
                  const trace_vlist_t *vlist)
 {
