@@ -25,7 +25,7 @@
 static int open_meeting(void)
 {
     static char dir[PATH_MAX],
-        path[PATH_MAX + 32]; /* it happens once, on a stack that may be small */
+        path[PATH_MAX + 32]; /* static: this runs only once, on a stack that may be small */
     if (recorder_stream.base == NULL)
         return -1;
     if (!stream_meta_get(&recorder_stream, "dir", dir, sizeof dir))

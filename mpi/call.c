@@ -29,7 +29,8 @@ static int absent_function(void)
                   too */
 }
 
-/* Of MPIX_Query_cuda_support and the like, whose result is the answer. */
+/* Stands in for MPIX_Query_cuda_support and similar functions if the library does not have them.
+ * Their result is the answer, not an error code: 0 means no support. */
 static int absent_answer(void)
 {
     return 0;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Communicators: numbers, ranks and sizes, and identities by which all their ranks know them. Lock-free, no allocation.
+ * Communicators: numbers, ranks, sizes, and identities that are equal in all ranks of a
+ * communicator. Lock-free, no allocation.
  *
- * An identity is made of how the communicator came to be, which all its ranks know alike: of whom (the identity of the one that it was made of),
- * by which of the calls that all ranks of that one make in one order (MPI-3.1, 6.4), and, as such a call makes several that have no rank in common,
- * of the world rank of its first rank. Where not all ranks make the call (MPI_Comm_create_group) or two communicators are joined
- * (MPI_Intercomm_create), calls of the same tag and the same ranks are counted. So the making of each is noted, also where nothing is
- * recorded. Not known (0): identities of what was made of an unknown one, by MPI_Comm_idup (its end comes later), between
- * worlds, in a spawned world, or without a world. */
+ * An identity describes how a communicator was made, which all its ranks know. It combines three
+ * values: the identity of the parent; the number of the call among those calls that all ranks of
+ * the parent make in the same order (MPI-3.1, 6.4); and the world rank of the communicator's first
+ * rank, because one call can make several communicators without common ranks. If not all ranks of
+ * the parent make the call (MPI_Comm_create_group), or if it joins two communicators
+ * (MPI_Intercomm_create), this file counts the calls with the same tag and ranks instead. So it
+ * notes how each communicator is made, even if nothing is recorded. A communicator has no identity
+ * (0) if it was made from one without an identity, by MPI_Comm_idup (which completes later),
+ * between worlds, in a spawned world, or without a world. */
 #include "mpi/library.h"
 #include "mpi/special.h"
 #include "mpi/wrapper.h"
@@ -25,8 +29,10 @@ struct comm_entry {
     _Atomic uint64_t key; /* handle + 1, 0 = never used */
     _Atomic uint32_t id;
     uint32_t rank, size;
-    _Atomic bool valid; /* made by a call that we saw, or proved by one that succeeded */
-    _Atomic bool ended; /* since: libraries take freed handles in some calls, which prove nothing */
+    _Atomic bool valid; /* a call that we saw made it, or a call with it succeeded */
+    /* It has been freed since. Libraries accept freed handles in some calls, so a later success
+     * does not prove that the handle is valid. */
+    _Atomic bool ended;
 };
 static struct comm_entry comms[COMM_SLOTS];
 static _Atomic uint32_t next_comm = 3;
@@ -321,7 +327,7 @@ RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_ent
     return id;
 }
 
-/* Number of a communicator that is valid. */
+/* Returns the number of a communicator that is known to be valid. */
 static uint32_t id_of_valid(struct recorder_thread *t, uint64_t comm)
 {
     struct comm_entry *e = comm_find(comm, true);
@@ -333,8 +339,8 @@ static uint32_t id_of_valid(struct recorder_thread *t, uint64_t comm)
     return comm_describe(t, e, comm, 0);
 }
 
-/* A question about an invalid handle calls the program's error handler: only the call of the
- * program itself may do so. */
+/* May we ask MPI about this handle? MPI calls the program's error handler for an invalid one, and
+ * only the program's own calls may cause that. */
 static bool is_valid(uint64_t comm)
 {
     if (comm == mpi_abi.comm_world || comm == mpi_abi.comm_self)
@@ -344,7 +350,7 @@ static bool is_valid(uint64_t comm)
            atomic_load_explicit(&mpi_is_up, memory_order_relaxed);
 }
 
-/* The number is not in the handle's first place, or not known yet. */
+/* Looks further if the first table slot of the handle does not hold its number. */
 RT_COLD static uint32_t comm_id_slow(struct recorder_thread *t, uint64_t comm)
 {
     return comm != mpi_abi.comm_null && is_valid(comm) ? id_of_valid(t, comm) : 0;

@@ -154,7 +154,8 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
 
 /* --- many ---------------------------------------------------------------------------------------- */
 
-/* Room for n requests and statuses: in *c, or where that is too small the thread's. */
+/* Provides room for n requests and statuses: in *c, or if that is too small in the thread's scratch
+ * memory. */
 static bool take_room(struct mpi_many *c, uint32_t n)
 {
     c->requests = c->few_requests;

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pieces of wrappers that follow from a function's arguments and roles, for generate.py."""
+"""Derives the pieces of a wrapper from the arguments and roles of its function, for generate.py."""
 import re
 
 from function_list import HANDLE, WIDE
 
 
 class Body:
-    """The pieces of one function's recorded path, for C or Fortran arguments."""
+    """The pieces of one function's recording path, for C or Fortran arguments."""
 
     def __init__(self, function, fortran):
         self.f = function
@@ -14,7 +14,8 @@ class Body:
         self.descriptor = "descriptor" if fortran else "false"
         self.passed = {}
         self.before, self.begun, self.after = [], [], []
-        self.lacks = ""  # C condition: the enter event lacks what MPI may be asked about only after the call
+        # C condition: the enter event lacks a fact that MPI may be asked about only after the call
+        self.lacks = ""
 
     def word(self, name):
         return f"a{self.f.index[name]}"
@@ -45,7 +46,7 @@ class Body:
         return f"{self.word(name)}, {wide}"
 
     def product(self, text):
-        """C expression for counts and type sizes multiplied."""
+        """C expression for the product of counts and type sizes."""
         m = re.fullmatch(r"sumw\((\w+),(\w+)\)", text)
         if m:
             return f"mpi_sum_types({self.array(m[1])}, {self.word(m[2])}, comm, {self.fortran})"
@@ -74,7 +75,7 @@ class Body:
             test = f"mpi_is_in_place({self.word(buffer)}, {self.fortran}, {self.descriptor})"
             value = f"{test} ? {self.product(roles['in_place'])} : {value}"
         if roles.get("peer") == "root":
-            # between groups only the root's group and the root have arguments that mean anything
+            # intercommunicator: of the root's group only the root passes meaningful arguments
             means = "mpi_some_root" if re.search("bcast|reduce", self.f.name, re.I) else "mpi_some_rank"
             value = f"!{means}(peer) ? 0 : {value}"
         return value
@@ -132,7 +133,7 @@ class Body:
         return self
 
     def later(self, has_bytes, comm_id):
-        """What the enter event lacks is found out after the call has succeeded, and is told by the leave event."""
+        """After a successful call, puts what the enter event lacks into the leave event."""
         has_comm = "comm" in self.f.roles
         if "frees" in self.f.roles or not (has_bytes or has_comm):
             return
@@ -160,7 +161,7 @@ class Body:
         return [(kind if declare else "") + name for kind, name in words]
 
     def later_function(self):
-        """Asks again, about handles that the call's success has proved to be valid."""
+        """C function that asks MPI again after a call whose success proved the handles valid."""
         roles = self.f.roles
         if "bytes" not in roles:
             return ""
@@ -226,7 +227,7 @@ class Body:
 
 
 def request_kind(f):
-    """What the status of a completed request tells (enum mpi_request_kind)."""
+    """What the status of a completed request describes (enum mpi_request_kind)."""
     if f.name.startswith("Isendrecv"):
         return "mpi_request_of_both()"
     receives = re.match(r"(Irecv|Imrecv|Recv_init|Precv_init)", f.name)
@@ -234,13 +235,16 @@ def request_kind(f):
     return kind + (" | MPI_REQUEST_PERSISTENT" if "_init" in f.name else "")
 
 
-# Of communicators whose making is no call of all ranks of another one (enum mpi_comm_making).
+# Functions that make a communicator without a call of all ranks of its parent (enum
+# mpi_comm_making).
 MAKING = {"Comm_create_group": "MPI_MADE_BY_SOME", "Intercomm_create": "MPI_MADE_OF_TWO"}
 
 
 def follows(body):
-    """(before, after) of what must be known outside windows as well: making and ends of communicators, types and windows of
-    one-sided communication, ends of sessions, persistent requests."""
+    """(before, after): code that must run outside recording windows as well.
+
+    It follows how communicators, types and windows of one-sided communication are made and freed,
+    the ends of sessions, and persistent requests."""
     f = body.f
     if "newcomm" in f.roles:
         how = MAKING.get(f.name, "MPI_MADE_BY_ALL") if "comm" in f.roles else "MPI_MADE_SOMEHOW"
@@ -276,7 +280,7 @@ def follows(body):
 
 
 def jump_if_asleep(f, row, arguments):
-    """Of a wrapper that has nothing to follow while nothing can be recorded."""
+    """C code that skips a wrapper while nothing can be recorded, unless it must follow calls."""
     if any(follows(Body(f, False))):
         return ""
     passed = ", " + arguments if arguments else ""

@@ -20,7 +20,7 @@ class Function:
             sys.exit(f"{where}: cannot read: {line}")
         self.number = number
         self.extension = m.group(1).startswith("MPIX_")
-        self.name = m.group(1).removeprefix("MPI")  # X_Comm_agree
+        self.name = m.group(1).removeprefix("MPI")  # MPIX_Comm_agree becomes X_Comm_agree
         self.result = m.group(3) or "int"
         self.arguments = [tuple(a.split(":")) for a in m.group(2).split(", ")] if m.group(2) else []
         self.roles = {}

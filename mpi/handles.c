@@ -54,11 +54,11 @@ static uint32_t predefined_key(uint64_t type)
     }
 }
 
-/* Is this a type that the library itself has? A question about another one calls the program's
- * error handler. */
+/* Is this one of the library's predefined types? MPI may call the program's error handler when it
+ * is asked about another handle. */
 static bool is_predefined(uint64_t type)
 {
-    /* MPI-5.0, "Application Binary Interface": first and last of each row of numbers */
+    /* MPI-5.0, "Application Binary Interface": first and last number of each range */
     static const uint16_t standard[][2] = {
         {0x201, 0x203}, {0x207, 0x210}, {0x212, 0x214}, {0x216, 0x21d}, {0x220, 0x220},
         {0x224, 0x225}, {0x228, 0x22d}, {0x230, 0x232}, {0x238, 0x239}, {0x23c, 0x23c},
@@ -76,9 +76,10 @@ static bool is_predefined(uint64_t type)
     return false;
 }
 
-/* Derived types that were made, and those that have ended since: libraries take freed handles in some
- * calls, whose success proves nothing then. An entry is handle + 1, of one that has ended with
- * ENDED; 0 free. A type that finds no place is proved by each call anew. */
+/* Derived types that calls have made, and those freed since. Libraries accept freed handles in some
+ * calls, so the success of a call does not prove that a freed type is valid. An entry is handle +
+ * 1, with the bit ENDED for a freed type; 0 is a free entry. If the table has no room for a type,
+ * each successful call with it proves it again. */
 #define TYPES 4096u
 #define TYPE_TRIES 16u
 #define ENDED (UINT64_C(1) << 63)
@@ -106,7 +107,7 @@ void mpi_type_made(uint64_t type)
     if (type == mpi_abi.type_null || predefined_key(type) != 0 || is_predefined(type) ||
         type_is(type, 0))
         return;
-    const uint64_t from[3] = {(type + 1) | ENDED, 0, ENDED /* another's */};
+    const uint64_t from[3] = {(type + 1) | ENDED, 0, ENDED /* any freed type */};
     for (int i = 0; i < 3; i++)
         for (_Atomic uint64_t *e; (e = type_entry(type, from[i])) != NULL;) {
             uint64_t old = atomic_load(e);

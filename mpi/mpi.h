@@ -98,8 +98,8 @@ void mpi_measure_own(uint64_t (*read)(const void *context), const void *context)
 /* In a forked child: communicators are described anew in the child's own stream. */
 void mpi_after_fork(void);
 
-/* Between the success of MPI_Init or MPI_Session_init and the last MPI_Finalize or
- * MPI_Session_finalize: at other times nothing may be asked of the library. */
+/* True from the success of MPI_Init or MPI_Session_init to the last MPI_Finalize or
+ * MPI_Session_finalize. At other times our code must not call the library. */
 extern _Atomic bool mpi_is_up RT_HIDDEN;
 
 /* Requests whose completion could not be recorded for lack of memory. */

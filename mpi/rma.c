@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The communicators that windows of one-sided communication were made of: calls that are collective
- * over a window name the window alone. Lock-free, no allocation. */
+ * Remembers the communicator that each window of one-sided communication was made from, because
+ * calls that are collective over a window name the window alone. Lock-free, no allocation. */
 #include "mpi/wrapper.h"
 
 #define WINS 256u
 
-/* One that finds no place has no communicator in the recording. */
+/* If the table is full, the recording shows no communicator for a window. */
 static struct win {
     _Atomic uint64_t key; /* handle + 1; 0 free */
     _Atomic uint64_t comm;
-    _Atomic uint32_t id; /* of a communicator that has ended, else 0 */
-    _Atomic bool ended;
+    _Atomic uint32_t id; /* number of a freed communicator, else 0 */
+    _Atomic bool ended;  /* the communicator has been freed */
 } wins[WINS];
-static _Atomic uint32_t wins_used; /* after the last that ever was in use */
+static _Atomic uint32_t wins_used; /* index after the last row ever used */
 
 static struct win *find(uint64_t key, uint32_t n)
 {
@@ -25,7 +25,7 @@ static struct win *find(uint64_t key, uint32_t n)
 void mpi_win_made(uint64_t win, uint64_t comm)
 {
     uint32_t used = atomic_load(&wins_used);
-    struct win *w = find(win + 1, used); /* its end escaped us */
+    struct win *w = find(win + 1, used); /* a window whose end we missed */
     for (uint32_t i = 0; w == NULL && i < WINS; i++) {
         uint64_t none = 0;
         if (atomic_compare_exchange_strong(&wins[i].key, &none, UINT64_MAX))

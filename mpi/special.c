@@ -15,7 +15,7 @@ static void begin_init(void)
 }
 
 _Atomic bool mpi_is_up;
-static _Atomic int sessions; /* that have begun and not ended */
+static _Atomic int sessions; /* begun and not yet finalized */
 
 void mpi_session_ended(void)
 {
@@ -23,8 +23,8 @@ void mpi_session_ended(void)
         atomic_store(&mpi_is_up, false);
 }
 
-/* world: MPI_COMM_WORLD exists and all its ranks are here. */
-
+/* world: the call was MPI_Init or MPI_Init_thread, which all ranks of MPI_COMM_WORLD make. False
+ * for a session. */
 static void end_init(bool world, int result)
 {
     if (result != 0) {

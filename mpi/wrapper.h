@@ -288,21 +288,23 @@ static inline uint64_t mpi_handle_argument(enum mpi_handle_kind kind, mpi_word a
 /* Element i of an array of handles; with i = 0 what a pointer to a handle points to. */
 uint64_t mpi_handle_element(enum mpi_handle_kind kind, mpi_word array, uint64_t i, bool fortran);
 
-/* A question about an invalid handle would call the program's error handler. So MPI is asked about
- * handles that are predefined or were made by a call that we saw, and about others after a call with
- * them has succeeded. */
+/* MPI calls the program's error handler when it is asked about an invalid handle. So our code asks
+ * about predefined handles and handles that a call made that we saw. It asks about any other handle
+ * only after a call with it has succeeded. */
 
-/* Bytes of one element; 0 for MPI_DATATYPE_NULL, where MPI does not say, and if the type is not
- * known to be valid. */
+/* Returns the bytes of one element; 0 for MPI_DATATYPE_NULL, if MPI does not know the size, or if
+ * the type is not known to be valid. */
 uint64_t mpi_size_of_type(uint64_t type);
-/* A call has made this type, or is about to free it (true: it was known; if the call fails, it was
- * made). */
+/* Notes that a call has made this type. */
 void mpi_type_made(uint64_t type);
+/* Notes that a call is about to free this type. Returns true if the type was known: if the call
+ * fails, the caller passes it to mpi_type_made() again. */
 bool mpi_type_ends(uint64_t type);
-/* A small number for a communicator: 0 MPI_COMM_NULL, or not known to be valid, 1 world, 2 self, then
- * as first seen; 0xffff when there are too many. The first sight records EV_MPI_COMM. */
+/* Returns a small number for a communicator: 0 for MPI_COMM_NULL or a handle that is not known to
+ * be valid, 1 for the world, 2 for self, then in order of first use; 0xffff when there are too
+ * many. The first use records EV_MPI_COMM. */
 uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm);
-/* The same after a call with it has succeeded. */
+/* The same after a call with the communicator has succeeded, which proves it valid. */
 uint32_t mpi_comm_proved(struct recorder_thread *t, uint64_t comm);
 /* Ranks that a call on it exchanges with, and the own rank; 0 where unknown. */
 uint32_t mpi_known_size(uint64_t comm);
@@ -321,9 +323,11 @@ static inline uint64_t mpi_bytes(mpi_word count, uint64_t type)
 {
     return (int64_t)count > 0 ? count * mpi_size_of_type(type) : 0;
 }
-/* For calls without bytes: the word of the leave event that says what the enter event lacks. */
+/* For calls without bytes: returns the word of the leave event that holds the communicator that the
+ * enter event lacks. */
 uint64_t mpi_comm_later(struct recorder_thread *t, uint64_t comm);
-/* Does this word of an enter event lack the communicator, or the bytes? Also if these are 0. */
+/* Does this word of an enter event lack the communicator (the bytes)? Also true if the value is
+ * 0. */
 static inline bool mpi_lacks_comm(uint64_t bytes_comm)
 {
     return RT_UNLIKELY(bytes_comm >> 48 == 0);
@@ -341,15 +345,16 @@ uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm
  * address.) */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor);
 
-/* A window of one-sided communication has been made of this communicator, or freed. */
+/* Notes that a call made a window of one-sided communication from this communicator, or freed
+ * it. */
 void mpi_win_made(uint64_t win, uint64_t comm);
 void mpi_win_freed(uint64_t win);
-/* Number of its communicator; 0 not known. */
+/* Returns the number of the window's communicator; 0 if unknown. */
 uint32_t mpi_win_comm_id(struct recorder_thread *t, uint64_t win);
-/* The communicator with this number ends; its windows stay. */
+/* Notes that the communicator with this number ends. Its windows stay valid. */
 void mpi_win_comm_ends(uint64_t comm, uint32_t id);
 
-/* MPI_Session_finalize has succeeded. */
+/* Notes that MPI_Session_finalize has succeeded. */
 void mpi_session_ended(void);
 
 /* --- requests ------------------------------------------------------------------------------------ */
@@ -397,14 +402,14 @@ struct mpi_one {
 mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran);
 void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done);
 
-#define MPI_STATUSES 12 /* waited for at once on the stack, which may be small */
+#define MPI_STATUSES 12 /* room for one wait on the stack, which may be small */
 struct mpi_many {
     uint32_t n; /* requests noted; 0: none, or no room for them */
     bool own;   /* own statuses are in use */
     mpi_word status, array;
     uint64_t *requests, *noted;
     unsigned char *statuses;
-    struct recorder_scratch *scratch; /* where there are more than MPI_STATUSES */
+    struct recorder_scratch *scratch; /* for more than MPI_STATUSES requests */
     uint64_t few_requests[MPI_STATUSES], few_noted[MPI_STATUSES];
     _Alignas(8) unsigned char few_statuses[MPI_STATUSES * 32];
 };
