@@ -67,8 +67,8 @@ int pmu_choose(const char *wanted, bool needed, const struct pmu_backend **backe
                struct rt_error *err) RT_MUST_CHECK;
 /* What it counts, in words: "PAPI: arm_ac57::INST_RETIRED (type 4 config 0x8)". */
 void pmu_describe(const struct pmu_backend *backend, char *out, size_t room);
-/* What cannot be recorded where threads are stepped: by the back end, or for an `exact` alarm. 0, or
- * -EINVAL with the remedy. */
+/* Refuses recordings that do not work while threads are single-stepped, by the back end or for an
+ * `exact` alarm. Returns 0, or -EINVAL with the remedy. */
 RT_MUST_CHECK int pmu_check_steps(bool stepped, bool memory, bool values, struct rt_error *err);
 /* NULL where `exact` works with this back end, else why not. */
 const char *pmu_exact_reason(const struct pmu_backend *backend);
@@ -107,24 +107,26 @@ bool pmu_thread_overflowed(struct pmu_thread *t);
 enum pmu_trap {
     PMU_TRAP_FOREIGN, /* not of stepping */
     PMU_TRAP_DONE,
-    /* Call pmu_step_go_on() when these are dealt with. */
-    PMU_TRAP_DUE,  /* the count to interrupt at is reached */
+    /* The caller handles the next two and then calls pmu_step_go_on(). */
+    PMU_TRAP_DUE,  /* the count has reached its target */
     PMU_TRAP_PLACE /* the next instruction is at one of pmu_step_places() */
 };
 
-/* Places of the program where the caller has written an int3. The instruction that stood there is
- * executed in a copy elsewhere, and counts as the original; what the copy has behind it does not.
- * Called in handlers. */
+/* Places where the caller has written an int3 into the program. A thread executes the replaced
+ * instruction in a copy elsewhere. The stepper counts that instruction once, as the original, and
+ * does not count the code that follows it in the copy. The stepper calls these functions in
+ * handlers. */
 struct pmu_places {
     bool (*is_there)(uintptr_t at);
-    void (*go_on)(void *context); /* to the copy, from a place */
+    void (*go_on)(void *context); /* moves the thread from a place to the copy */
     bool (*is_copy)(uintptr_t at);
-    /* Signals that the program has blocked in the calling thread, and that are kept out of its mask
-     * for the places' sake; and what to call when it no longer blocks some. */
+    /* hidden() returns the signals that the program has blocked in the calling thread but that are
+     * not in its mask, so that the places work. The stepper calls unblocked() when the program
+     * unblocks one of them. */
     uint64_t *(*hidden)(void);
     void (*unblocked)(void);
 };
-/* Before any thread is stepped. */
+/* The caller sets the places before any thread is stepped. */
 void pmu_step_places(struct pmu_places places);
 
 /* Where our text is: nothing in there is counted. */
@@ -155,13 +157,14 @@ enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *c
 struct pmu_inside pmu_step_settle(struct pmu_thread *t, void *context);
 /* Last in a handler, with SIGTRAP blocked: the interrupted code goes on being stepped. Never PMU_TRAP_FOREIGN. */
 enum pmu_trap pmu_step_resume(struct pmu_thread *t, void *context, struct pmu_inside inside);
-/* After PMU_TRAP_DUE and PMU_TRAP_PLACE, again and again. */
+/* Called after each PMU_TRAP_DUE and PMU_TRAP_PLACE, until it returns something else. */
 enum pmu_trap pmu_step_go_on(struct pmu_thread *t, void *context);
 /* Is the interrupted code being stepped? */
 bool pmu_step_is_on(const struct pmu_thread *t, const void *context);
-/* A place's int3 has trapped in spite of stepping; the thread stands at it now. */
+/* The int3 of a place has trapped while the thread was stepped. The caller has set the instruction
+ * pointer to the place. */
 enum pmu_trap pmu_step_at_place(struct pmu_thread *t, void *context);
-/* An int3 of the program's own has trapped, which counts and does nothing. */
+/* An int3 of the program has trapped and has no effect. The stepper counts it. */
 enum pmu_trap pmu_step_over_int3(struct pmu_thread *t, void *context);
 /* A SIGTRAP that is not of stepping: is the program to have it now? Else it gets it when it no longer blocks it. */
 bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info);
@@ -322,12 +325,13 @@ void pmu_counters_read(const struct pmu_counters *c, struct pmu_reading out[PMU_
 /* Also in the child of fork, where they still count the parent. */
 void pmu_counters_end(struct pmu_counters *c);
 
-/* --- what the options of a run ask for ------------------------------------------------------------------------
+/* --- what the options of a run ask for -----------------------------------------------------------
  *
- * Each function returns 0, or -errno with a text that is complete. Before main, or in tools. one_window: no chain, so the whole
- * run is one window. */
+ * Each function returns 0, or -errno with the complete error message. Callers run before main, or
+ * in tools. one_window: the run has no chain, so the whole run is one window. */
 
-/* What counts instructions, and why not. Zero before pmu_wanted_choose(). */
+/* The back end that counts instructions, or the reasons why there is none. Zeroed before
+ * pmu_wanted_choose(). */
 struct pmu_wanted {
     const struct pmu_backend *backend; /* NULL: none */
     const char *no_count;              /* why icount is not available; NULL: it is */
@@ -335,15 +339,15 @@ struct pmu_wanted {
     struct rt_error why;
 };
 
-/* counter, needed: as pmu_choose() has them. */
+/* counter, needed: as for pmu_choose(). */
 void pmu_wanted_choose(struct pmu_wanted *w, const char *counter, bool needed);
-/* Can a counting run (-count) count? Looks for a back end where none was chosen yet. */
+/* Checks that a counting run (-count) can count. Looks for a back end if none has been chosen. */
 RT_MUST_CHECK int pmu_wanted_count(struct pmu_wanted *w, const struct options *o,
                                    const char *counter, struct rt_error *e);
 RT_MUST_CHECK int pmu_wanted_sample(const struct options *o, bool one_window,
                                     struct pmu_sample_spec *spec, struct rt_error *e);
-/* When values are captured: as asked for, else the best that this machine has (cycles as DCPI, the kernel's timer for events, a
- * timer on CPU time). */
+/* Chooses when values are captured: as the options ask, otherwise the best that this machine offers
+ * (cycles, as DCPI does; the kernel's timer for events; a timer on CPU time). */
 RT_MUST_CHECK int pmu_wanted_values(const struct options *o, bool one_window,
                                     struct pmu_sample_spec *spec, struct rt_error *e);
 RT_MUST_CHECK int pmu_wanted_counters(const struct options *o, const struct pmu_backend *backend,

@@ -112,7 +112,7 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
     struct pmu_sample_spec read;
     *spec = (struct pmu_sample_spec){0};
     int rc = pmu_sample_read(text, &read, err);
-    /* Whether there is such an event comes before what its period is. */
+    /* Report an unknown event before a wrong period. */
     if (read.name_bytes != 0 && !read.by_time) {
         if (!pmu_event_find(text, read.name_bytes, &event, &why)) {
             rt_error_prefix(&why, "there is no such event here");

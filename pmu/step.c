@@ -97,8 +97,8 @@ static void skip(ucontext_t *uc, unsigned length)
     step_set_reg(uc, REG_RIP, step_reg(uc, REG_RIP) + length);
 }
 
-/* Where the program's blocking of SIGTRAP is kept: with us, but for calls of the program where the
- * caller of pmu_step_places() keeps it, too. */
+/* Returns the caller's word that holds whether the program blocks SIGTRAP, or NULL if s->blocked
+ * holds it. The caller of pmu_step_places() holds it for system calls of the program itself. */
 static uint64_t *hidden_mask(const struct pmu_step *s)
 {
     return places.hidden != NULL && s->counts ? places.hidden() : NULL;
@@ -186,7 +186,7 @@ static void use_slot(struct pmu_step *s, ucontext_t *uc, const struct step_instr
     set_flag(uc, false);
 }
 
-/* May the call make a child, or does it end a handler? Those are executed where they are. */
+/* May the call create a child, or does it end a handler? Such a call is not moved to a slot. */
 static bool is_special(const struct step_instruction *i, uint64_t call)
 {
     enum { IA32_FORK = 2, IA32_SIGRETURN = 119, IA32_CLONE, IA32_RT_SIGRETURN = 173 };
@@ -198,9 +198,10 @@ static bool is_special(const struct step_instruction *i, uint64_t call)
            call == SYS_rt_sigreturn;
 }
 
-/* Returns true where it was emulated. The trap comes after the instruction behind the call: nobody
- * must wait for a count between them, and that instruction must neither be one to look at nor use
- * r11, which has our flag by then. */
+/* Returns true if the call was emulated. Otherwise the next trap comes after the instruction that
+ * follows the call. So the call runs in a slot, with a trap of its own, if a count ends between the
+ * two, if the stepper must look at that instruction, or if it may use r11, which then holds our
+ * trap flag. */
 static bool before_call(struct pmu_step *s, ucontext_t *uc, struct step_instruction *i)
 {
     uint64_t call = step_reg(uc, REG_RAX);
@@ -212,7 +213,7 @@ static bool before_call(struct pmu_step *s, ucontext_t *uc, struct step_instruct
     if (!fast || call == SYS_munmap || call == SYS_mprotect || call == SYS_mremap ||
         call == SYS_mmap)
         memset(s->pages, 0, sizeof s->pages);
-    bool copied = is_copy(s->at); /* what is behind it is no instruction of the program's */
+    bool copied = is_copy(s->at); /* the code after it is not the program's */
     s->under_way = copied ? 1 : 2;
     if (is_special(i, call)) {
         s->cloning = !fast || call != SYS_rt_sigreturn;
@@ -228,8 +229,9 @@ static bool before_call(struct pmu_step *s, ucontext_t *uc, struct step_instruct
     return false;
 }
 
-/* Returns true where it was emulated: it loads what is there, as every program that uses it does.
- * Else it traps together with the instruction behind it. */
+/* Emulates a load of ss with the selector that ss already holds, as every program that uses it
+ * does, and returns true. A load of another selector traps together with the instruction that
+ * follows. */
 static bool load_ss(struct pmu_step *s, ucontext_t *uc, struct step_instruction *i)
 {
     uint16_t selector;
@@ -241,7 +243,8 @@ static bool load_ss(struct pmu_step *s, ucontext_t *uc, struct step_instruction 
     return false;
 }
 
-/* Returns true where the instruction was emulated. Our own text has none of these but calls. */
+/* Returns true if the instruction was emulated. Of these kinds our own text has system calls
+ * only. */
 static bool before(struct pmu_step *s, ucontext_t *uc, struct step_instruction *i)
 {
     if (i->kind == STEP_SYSCALL || i->kind == STEP_INT_80)
@@ -260,7 +263,8 @@ static bool before(struct pmu_step *s, ucontext_t *uc, struct step_instruction *
     return false;
 }
 
-/* The next instruction. The first one of a copy stands for the original; jumps behind it are followed. */
+/* Returns the next instruction. Follows the jumps of a copy: only its first instruction stands for
+ * an instruction of the program. */
 static struct step_instruction leave_copy(struct pmu_step *s, ucontext_t *uc)
 {
     struct step_instruction i = step_decode(s, step_reg(uc, REG_RIP));
@@ -283,7 +287,8 @@ static struct step_instruction next_of(struct pmu_step *s, ucontext_t *uc)
     return i;
 }
 
-/* From a place to its copy. Returns true where that is a jump, which is then executed. */
+/* Moves the thread from a place to its copy. If the copy begins with a jump, executes it and
+ * returns true. */
 static bool enter_copy(struct pmu_step *s, ucontext_t *uc, struct step_instruction *i)
 {
     s->passed = 0;
@@ -295,7 +300,8 @@ static bool enter_copy(struct pmu_step *s, ucontext_t *uc, struct step_instructi
     return i->jumps;
 }
 
-/* Its alarms have fired, and it is not stepped from here on. */
+/* Moves a thread that is no longer stepped from a place to its copy, if the alarms of the place
+ * have fired. */
 static void leave_place(struct pmu_step *s, ucontext_t *uc)
 {
     if (s->passed != 0 && s->passed == step_reg(uc, REG_RIP))
@@ -411,7 +417,7 @@ enum pmu_trap pmu_step_go_on(struct pmu_thread *t, void *context)
     return PMU_TRAP_DONE;
 }
 
-/* The system call before what has trapped made no trap of its own. */
+/* Has the thread executed a system call that made no trap of its own before this trap? */
 static bool has_called(const struct pmu_step *s, const ucontext_t *uc)
 {
     uintptr_t behind = s->at + s->length;
@@ -481,7 +487,7 @@ enum pmu_trap pmu_step_resume(struct pmu_thread *t, void *context, struct pmu_in
     s->entered = inside.entered;
     if (!s->on)
         set_flag(context, false);
-    if (!s->on || inside.on) { /* it was stopped before, and is to stay so */
+    if (!s->on || inside.on) { /* stepping was off before, and stays off */
         leave_place(s, context);
         return PMU_TRAP_DONE;
     }

@@ -30,7 +30,7 @@ struct pmu_step {
     uintptr_t bound;                 /* 0: not inside our text */
     uintptr_t at;                    /* the instruction under way */
     uintptr_t slot;                  /* where it is executed in its place, 0: it is not */
-    uintptr_t passed;                /* a place whose alarms have fired for what comes next, or 0 */
+    uintptr_t passed;                /* place here whose alarms have just fired, or 0 */
     uint64_t flags;                  /* before it, as it has them */
     uintptr_t pages[PMU_STEP_PAGES]; /* of code that can be read, plus 1 */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reads the instruction that a stepped thread executes next, as far as stepping must know it.
+ * Decodes the instruction that a stepped thread executes next, as far as the stepper needs it.
  * Encodings: Intel's manual, volume 2. */
 #include "pmu/step_decode.h"
 
@@ -38,7 +38,8 @@ static bool byte_at(struct pmu_step *s, uintptr_t at, unsigned char *byte)
     return true;
 }
 
-/* Slot of a string instruction: 20 for each of rep and repne, 4 for each operation. */
+/* Returns the slot of a string instruction: rep and repne have 20 slots each, an operation has
+ * 4. */
 static unsigned string_slot(unsigned char op, unsigned char rep, const struct step_instruction *i)
 {
     unsigned row = op < 0xa6 ? 0 : op < 0xa8 ? 1 : op < 0xac ? 2 : op < 0xae ? 3 : 4;
@@ -57,7 +58,7 @@ static bool is_string(unsigned char op)
     return (op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf);
 }
 
-/* Of those with a second byte. */
+/* Returns the kind of an instruction with a second opcode byte. */
 static enum step_kind kind_of_two(unsigned char op, unsigned char second)
 {
     if (op == 0x0f && second == 0x05)
@@ -87,8 +88,8 @@ struct step_instruction step_decode(struct pmu_step *s, uintptr_t ip)
             break;
     }
     i.length = (uint8_t)(at - ip + 1);
-    /* A REX prefix that extends a register; VEX, EVEX, XOP: any may. */
     i.jumps = op == JMP_32 || op == JMP_8;
+    /* A REX prefix extends a register number. VEX, EVEX and XOP prefixes may do so. */
     i.wide_set = (i.rex & 7) != 0 || op == 0xc4 || op == 0xc5 || op == 0x62 || op == 0x8f;
     if (op == 0x9c || op == 0x9d) {
         i.kind = op == 0x9c ? STEP_PUSHF : STEP_POPF;
@@ -114,7 +115,7 @@ uintptr_t step_jump_target(uintptr_t ip)
     return ip + 5 + (uintptr_t)(intptr_t)distance;
 }
 
-/* Numbers of registers in instructions. */
+/* Returns the register with this number in an instruction's encoding. */
 static uintptr_t numbered(const ucontext_t *uc, unsigned number)
 {
     static const uint8_t of[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
@@ -123,7 +124,7 @@ static uintptr_t numbered(const ucontext_t *uc, unsigned number)
     return step_reg(uc, of[number & 15]);
 }
 
-/* The address of the memory operand; adds its bytes to the length. */
+/* Computes the address of the memory operand. Adds the operand's bytes to the length. */
 static bool operand(struct pmu_step *s, const ucontext_t *uc, struct step_instruction *i,
                     uintptr_t *address)
 {

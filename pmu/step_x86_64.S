@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions that are executed here in place of where they stand, without the trap flag, with a breakpoint behind each: the
- * string instructions with a repeat prefix, which would trap at every iteration, and syscall and
- * int $0x80, which make one trap together with what follows. pmu/step.c numbers the slots of eight
- * bytes. */
+ * Slots in which a stepped thread executes some instructions instead of at their own addresses. The
+ * trap flag is off there, and a breakpoint follows each instruction. String instructions with a
+ * repeat prefix would trap at every iteration; syscall and int $0x80 make one trap together with
+ * the instruction that follows. Each slot has eight bytes; pmu/step.c numbers them. */
     .text
     .balign 8
     .globl pmu_step_slots

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the options of a run ask of counters and samplers. `regtrace run` and the library share it, so both refuse in the same
- * words. */
+ * Chooses counters and samplers from the options of a run. `regtrace run` and the library share
+ * this code, so both refuse a run with the same messages. */
 #include "pmu/pmu.h"
 
 #include <errno.h>
