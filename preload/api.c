@@ -9,7 +9,7 @@
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
-/* The events of regtrace.h are those of the control language. */
+/* regtrace.h and the control language number events alike. */
 _Static_assert(REGTRACE_EVENT_START == (int)CTL_START, "start");
 _Static_assert(REGTRACE_EVENT_STOP == (int)CTL_STOP, "stop");
 _Static_assert(REGTRACE_EVENT_PRECOND == (int)CTL_PRECOND, "precond");
@@ -19,7 +19,8 @@ _Static_assert(REGTRACE_EVENT_EPILOG_STOP == (int)CTL_EPILOG_STOP, "epilog-stop"
 _Static_assert(REGTRACE_EVENT_STATS_EMIT_RESET == (int)CTL_STATS_EMIT_RESET, "stats-emit-reset");
 _Static_assert(REGTRACE_EVENT_STATS_EMIT_RESET + 1 == (int)CTL_EVENT_COUNT, "all events");
 
-/* Ours of the calling thread, which is attached by that if it was not; UINT32_MAX where nothing is recorded. */
+/* Returns our number of the calling thread, and attaches the thread if necessary. Returns
+ * UINT32_MAX if nothing is recorded. */
 static uint32_t own_tid(void)
 {
     process_force();

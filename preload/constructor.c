@@ -137,7 +137,8 @@ static int read_chains(struct rt_error *e)
     return rc;
 }
 
-/* PAPI is asked only where there is something to count: programs without pay nothing for it. */
+/* Does the run count instructions? Only then does it ask PAPI, so that other runs do not pay for
+ * that. */
 static bool counts_for_sure(void)
 {
     return ctl_config_uses(process.config, CTL_ICOUNT) ||
@@ -194,7 +195,7 @@ static void refuse(const struct rt_error *e)
     (void)sys_call6(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 }
 
-/* The runtime of a sanitizer that we do not work with is there. */
+/* Refuses a program that contains the runtime of an unsupported sanitizer. */
 static int check_sanitizers(struct rt_error *e)
 {
     for (const struct sanitizer *s = sanitizers_refused; s->symbol != NULL; s++)
@@ -202,7 +203,7 @@ static int check_sanitizers(struct rt_error *e)
             rt_error_set(e, SANITIZER_REFUSED, s->name, s->option, s->option);
             return -ENOTSUP;
         }
-    (void)dlerror(); /* the program asks for its own errors alone */
+    (void)dlerror(); /* the program must not see our dlsym() error */
     return 0;
 }
 
@@ -235,7 +236,7 @@ static bool set_up(void)
         rc = counters_prepare(&e);
     if (rc == 0)
         rc = check_count(&e);
-    if (rc == 0) /* a refused chain leaves no configuration to look at */
+    if (rc == 0) /* a refused chain leaves no configuration */
         process.steps = wants_steps();
     if (rc == 0)
         rc = pmu_check_steps(process.steps, process.options.text[OPT_memory][0] != '\0',
@@ -364,7 +365,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     process.traced = true;
     if (process_wants_early_start())
         (void)thread_self();
-    unsigned own = counting_own_begin_if(false); /* places are many: not step by step */
+    unsigned own = counting_own_begin_if(false); /* many places: do not single-step */
     counting_measure_own();
     if (images)
         triggers_images_at_start();

@@ -88,7 +88,8 @@ void counting_handler_end(void *context, struct pmu_inside inside);
 /* The handler of SIGTRAP: see signals_trap_action(). */
 void counting_trapped(int signo, siginfo_t *info, void *context);
 
-/* The handler of everything else: what the kernel calls, and what that goes on in. signals.c */
+/* The handler of all other signals: its entry, which the kernel calls, and its body, to which the
+ * entry jumps. signals.c */
 void signals_handler(int signo, siginfo_t *info, void *context);
 void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_seen seen);
 

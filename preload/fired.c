@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A fired alarm, or a named call: its event, and the edge of a window that it makes. */
+ * Records the event of a fired alarm or of a call of our API, and opens or closes the windows that
+ * it asks for. */
 #include "preload/affinity.h"
 #include "preload/counters.h"
 #include "preload/windows.h"
@@ -21,10 +22,10 @@ static int window_kind(uint8_t event, bool *start)
     }
 }
 
-/* How one fired alarm is recorded. */
+/* Flags for the record of one fired alarm. */
 struct recorded {
     bool ignored, api;
-    bool closes; /* the windows of all threads: those that wait may never follow */
+    bool closes; /* closes the windows of all threads; a thread that waits may never record it */
 };
 
 static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, struct recorded how)
@@ -66,7 +67,7 @@ static void fired_on_thread(void *p)
     struct preload_thread *pt = t->window_state;
     struct ctl_fired known = *firing->fired, *f = &known;
     bool start = false, api = firing->api;
-    if (pt->counting.late) /* counts from somewhere on the thread's way are shown to nobody */
+    if (pt->counting.late) /* counting began somewhere in mid-thread: hide these counts */
         f->requested = f->moment.icount = CTL_UNKNOWN;
     int kind = f->precond ? -1 : window_kind(f->event, &start);
     bool bcast = f->bcast || f->default_start;
@@ -105,7 +106,7 @@ void windows_fired(void *context, const struct ctl_fired *f)
 
 bool windows_would_change(struct recorder_thread *t, bool open, bool bcast)
 {
-    (void)recorder_active(t); /* follows what other threads have opened and closed */
+    (void)recorder_active(t); /* applies the windows that other threads opened and closed */
     struct preload_thread *pt = t->window_state;
     return pt != NULL && recorder_is_on() &&
            !windows_would_ignore(t, pt, open, bcast, WINDOW_REGION);

@@ -77,12 +77,12 @@ void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT])
     }
 }
 
-/* What the dynamic table says, as addresses in this process; 0 or NULL: not there. */
+/* Entries of the dynamic table, as addresses in this process. 0 or NULL if the entry is absent. */
 struct dynamic {
     const ElfW(Sym) * symbols;
     const char *strings;
     const uint32_t *hash, *gnu_hash;
-    const ElfW(Rela) * tables[2]; /* of relocations */
+    const ElfW(Rela) * tables[2]; /* relocation tables */
     size_t bytes[2];
 };
 
@@ -90,7 +90,7 @@ static struct dynamic read_dynamic(const ElfW(Dyn) * d, uintptr_t bias)
 {
     struct dynamic out = {0};
     for (; d->d_tag != DT_NULL; d++) {
-        /* The dynamic linker has added the bias to most of them. */
+        /* The dynamic linker has already added the bias to most addresses. */
         uintptr_t at = d->d_un.d_ptr + (d->d_un.d_ptr < bias ? bias : 0);
         switch (d->d_tag) {
         case DT_SYMTAB: out.symbols = (const ElfW(Sym) *)at; break;    /* NOLINT */
@@ -107,9 +107,10 @@ static struct dynamic read_dynamic(const ElfW(Dyn) * d, uintptr_t bias)
     return out;
 }
 
-/* Symbols up to this index include all that the image takes from others: they stand before its own,
- * which DT_GNU_HASH counts from. * An image without its own has an empty hash that counts from 1:
- * its relocations name the symbols that it takes. */
+/* Returns an index that is larger than the index of every imported symbol. Imported symbols precede
+ * the exported ones, and DT_GNU_HASH holds the index of the first exported symbol. An image without
+ * exported symbols has an empty hash with the index 1, so this takes the imported symbols from its
+ * relocations. */
 static size_t imported_end(const struct dynamic *d)
 {
     size_t end = 0;

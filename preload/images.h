@@ -12,8 +12,7 @@
 /* Its build id (NT_GNU_BUILD_ID, ld(1) --build-id) as digits, cut at 20 bytes; "" where it has none. Inside dl_iterate_phdr. */
 void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT]);
 
-/* Was it compiled with -finstrument-functions? Its functions then report their entries themselves.
- * */
+/* Was the image compiled with -finstrument-functions? Then its functions report their entries. */
 bool image_is_instrumented(const struct dl_phdr_info *info);
 
 /* The segment of our code, our calls through its PLT included. False: not found. */

@@ -54,7 +54,8 @@ struct thread_sampler {
 };
 struct values_thread;
 
-/* One mapping a thread: this, then the automaton's memory, then the deadlines, then probes' lists, then the timers. */
+/* Each thread has one mapping: this struct, then the memory of the automaton, the deadlines, the
+ * lists of the probes, and the timers. */
 #define THREAD_READABLE_PAGES 8u
 #define TEXT_PAGE ((uintptr_t)4096)
 
@@ -119,18 +120,20 @@ extern _Atomic uint32_t process_start_state;
 
 /* Nothing can ever be recorded but by our named calls: no chain, no default start. _now: nor was it asked by them. */
 bool process_is_idle(void);
-bool process_is_one_window(void); /* no chain: the whole run is recorded */
+bool process_is_one_window(void); /* the run has no chain and is recorded as a whole */
 bool process_is_idle_now(void);
 /* Something is about to be recorded after all: the process is idle no more. */
 void process_force(void);
 
-/* Call it on 256 KiB of our own: the caller may be on a tiny alternate stack. with_room.c */
+/* Calls the function on a stack of 256 KiB of our own, because the caller may run on a tiny
+ * alternate stack. with_room.c */
 bool run_on_own_stack(bool (*function)(void));
 
-/* The stack of a thread that is made with these attributes (NULL: the usual ones), asked by its creator; then told by the thread itself; of
- * the first thread: by the constructor. */
+/* The stack of a new thread. The creator of the thread calls stack_wanted() with the attributes of
+ * the thread (NULL: the default ones); the new thread passes the result to stack_of_thread(). The
+ * constructor calls stack_of_process() for the first thread. */
 struct thread_stack {
-    uintptr_t at; /* 0: libc maps it */
+    uintptr_t at; /* lowest address; 0: libc maps the stack */
     size_t bytes;
 };
 struct thread_stack stack_wanted(const pthread_attr_t *attributes);
@@ -177,8 +180,9 @@ void mpi_glue_tell(struct recorder_thread *t);
 void metadata_write(const struct stream *s);
 uint32_t metadata_room(void); /* bytes of the stream's metadata area */
 
-/* Shells, launchers, and the system's own programs that start others, are not traced. plumbing_note() says so of the latter in the
- * log of the run, once a program, where the folder of the run is there. Before main. */
+/* Is this program one that is not traced: a shell, a launcher, or a program of the system that
+ * starts other programs? plumbing_note() writes a note about a program of the last kind to the log
+ * of the run, once for each program, if the folder of the run exists. Callers run before main. */
 bool plumbing_is(const struct identity *id);
 void plumbing_note(const struct identity *id);
 
@@ -205,19 +209,19 @@ void process_adopt_regions(struct preload_thread *pt);
 /* After a failed exec: the window that the exec closed goes on as a new one. */
 void windows_reopen(struct recorder_thread *t, struct preload_thread *pt);
 
-/* Alarms of one type, in index order. */
+/* The alarms of one type, in index order. */
 struct alarm_list {
     unsigned count;
-    uint16_t alarm[CTL_SAME_TYPE_MAX]; /* more are refused before main */
+    uint16_t alarm[CTL_SAME_TYPE_MAX]; /* the constructor refuses more */
 };
-/* Fills *list with the alarms of that type that this rank can reach. */
+/* Fills *list with the alarms of this type that this rank can reach. */
 void alarms_collect(const struct ctl_config *config, enum ctl_type type, struct alarm_list *list);
-/* The interactive alarms, which `regtrace ctl` fires: requests.c. */
+/* Collects the interactive alarms, which `regtrace ctl` fires. requests.c */
 void requests_prepare(const struct ctl_config *config);
-/* regtrace_fire() for another thread: it fires the event when our signal reaches it. */
+/* regtrace_fire() for another thread: that thread fires the event when our signal reaches it. */
 void requests_fire(uint32_t tid, enum ctl_event event, bool bcast, uintptr_t ip);
 
-/* Would a start (stop) for this thread, or with bcast for all, open (close) anything? */
+/* Would a start (stop) of this thread, or with bcast of all threads, open (close) a window? */
 bool windows_would_change(struct recorder_thread *t, bool open, bool bcast);
 
 /* Match tables: alarms by type, made once from the config. */

@@ -53,7 +53,8 @@ struct signals_inherited {
 void signals_before_exec(struct signals_inherited *saved);
 void signals_after_exec(const struct signals_inherited *saved);
 
-/* From a handler: the program's handler of it, with those flags, as if it had come there alone; recorded where handlers are. */
+/* Called in our handler: runs the program's handler of the signal, which has these flags, as if the
+ * kernel had called it. Records the run if signal handlers are recorded. */
 void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void *context);
 /* From a handler: what would have happened had nobody handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);

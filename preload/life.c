@@ -107,7 +107,7 @@ static int make_stream(struct rt_error *e)
     process.stream_path[0] = '\0';
     struct rt_error folder;
     if (beside_streams(process.options.text[OPT_shm], &folder) != 0)
-        *e = folder; /* as regtrace run has it */
+        *e = folder; /* the same message as `regtrace run` */
     else
         rt_error_prefix(e, "no recording (REGTRACE_SHM names another memory file system)");
     return rc;
@@ -484,7 +484,7 @@ void process_finish(unsigned reason, bool wait)
     struct sys_cancel cancel = sys_cancel_off();
     if (wait)
         process_wait_for_writer();
-    log_take_shared(); /* of children that could not write there */
+    log_take_shared(); /* lines of children that could not write to the log */
     t->in_toolkit--;
     sys_cancel_on(cancel);
     errno = keep;

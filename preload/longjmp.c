@@ -82,7 +82,7 @@ static void leave_frames(uintptr_t here, uintptr_t stack)
 
 struct jumping {
     uintptr_t here, stack;
-    uintptr_t target; /* where the jump is to lead; 0: where it leads itself */
+    uintptr_t target; /* where we redirect the jump; 0: nowhere */
     bool recorded;
 };
 

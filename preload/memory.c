@@ -114,7 +114,7 @@ static void close_stretch(unsigned n, enum memory_end how, uint64_t at)
         memory_file_end(memory_self->files[n], how, at, how != MEMORY_AMID);
     if (memory_file_has_failed(memory_self->files[n]))
         how = MEMORY_NO_ROOM;
-    if (memory_self->result.end != MEMORY_NO_ROOM) /* a handler's file had none */
+    if (memory_self->result.end != MEMORY_NO_ROOM) /* keep the error of a handler's file */
         memory_self->result.end = how;
 }
 

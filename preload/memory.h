@@ -83,8 +83,11 @@ void memory_handler_ends(const struct memory_handler *h, void *context);
 
 /* The thread leaves all frames between these stack pointers, without coming back to them. */
 void memory_jumped(uintptr_t from, uintptr_t to);
-/* Around that: it is to go on there, behind a call of setjmp, with these registers: rbx, rbp, r12 to r15, the stack pointer. Windows may open and
- * close on the way. False: there is no memory to lead it by. Where the jump is to lead instead. */
+/* A longjmp calls memory_jump_begins() before memory_jumped(), and memory_jumps_on() after it. `at`
+ * is the target of the jump, after a call of setjmp; the registers there are kept (rbx, rbp, r12 to
+ * r15) and the stack pointer. Windows may open and close between the two. memory_jump_begins()
+ * returns false without memory to redirect the jump. memory_jumps_on() returns the address where
+ * the jump must go instead; 0: to its own target. */
 bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
 uintptr_t memory_jumps_on(void);
 /* An unwinder is about to go on at that landing pad. Where it is to lead instead. */

@@ -38,7 +38,7 @@ struct memory_file {
     bool wrapped;              /* all of the buffer may be written */
     uint32_t tid, image_count; /* images that the head names */
     char path[PATH_MAX];
-    char text[PATH_MAX], part[PATH_MAX + 32]; /* of other files: the stack may be small */
+    char text[PATH_MAX], part[PATH_MAX + 32]; /* paths; not on the stack, which may be small */
 };
 
 static long map(void *at, size_t bytes, int protection, int flags, int fd, uint64_t offset)
@@ -169,7 +169,8 @@ static bool put_skeleton(struct memory_file *f, const char *text, size_t bytes)
            sys_call6(SYS_renameat2, AT_FDCWD, (long)f->part, AT_FDCWD, (long)path, 0, 0) == 0;
 }
 
-/* Further images may come: their skeletons are there before the head's count names them. */
+/* Adds the images that have come since the last call. Writes the skeleton of an image before the
+ * count in the head includes it. */
 static bool put_images(struct memory_file *f)
 {
     struct memory_image *images = head_of(f)->images;

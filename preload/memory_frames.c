@@ -21,11 +21,11 @@
 
 static __thread bool leaves; /* by single steps, to the next place that it can leave from */
 
-/* Of threads that have no memory of their own: nothing is ever open in it, or on its way. */
+/* Stands for a thread without a mapping. It never has an open window or a jump in flight. */
 static struct memory_thread nobody;
 __thread struct memory_thread *memory_self = &nobody;
 
-/* With signals blocked, as a handler may ask as well. */
+/* Maps the thread's struct. Blocks signals, because a handler may map it too. */
 RT_COLD static bool make_self(void)
 {
     uint64_t mask = sys_block_signals();

@@ -7,26 +7,28 @@
 #include "base/memory.h"
 #include "preload/memory.h"
 
-#define MEMORY_LEVELS 4u /* handlers that interrupt each other, and what they have interrupted */
+#define MEMORY_LEVELS 4u /* nested handlers, and the code below them */
 
-/* What memory traces know of a thread: too large for static TLS, so in a mapping of its own. */
+/* The state of memory traces in a thread. It has its own mapping, because it is too large for
+ * static TLS. */
 struct memory_thread {
     struct memory_flight flight; /* the last jump */
     struct memory_handler *handlers;
     struct memory_file *files[MEMORY_LEVELS]; /* NULL: none yet */
-    unsigned level; /* which of them functions go into that run now: one more in each handler */
+    unsigned level; /* index of the file in use; each nested handler adds one */
     bool wanted;    /* a window is open */
     struct memory_unwound unwound;
-    struct { /* what came of the window */
+    struct { /* of the window */
         uint64_t bytes;
         enum memory_end end;
     } result;
     uint64_t before_vfork;
     uintptr_t stepped_at;
-    uintptr_t repeats; /* outside of clones, where a step has led to itself; 0: none has */
+    uintptr_t repeats; /* where a step led to itself outside instrumented copies, else 0 */
 };
-/* Never NULL: a thread without a mapping has one that is shared and stays zero. Whoever puts something in calls memory_thread_ready()
- * first; false: there is no memory, or the thread has ended. */
+/* Never NULL: threads without a mapping share one struct, which stays zero. Code that stores into
+ * it first calls memory_thread_ready(), which returns false if there is no memory or the thread has
+ * ended. */
 extern __thread struct memory_thread *memory_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 bool memory_thread_ready(void);
@@ -61,7 +63,8 @@ uintptr_t memory_handler_stack(void);
 void memory_begin_late(void *context);
 /* The thread goes on in a clone of what it is in, or of the first of those who have called that; or of where a jump of its own leads. */
 void memory_enter_late(const struct memory_interrupted *i);
-/* Where the thread's last jump lands, which is no place of a clone's. */
+/* Returns the address of our code where the thread's last jump lands, outside instrumented
+ * copies. */
 uintptr_t memory_flight_lands(void);
 /* An exception's has come to the landing pad. */
 void memory_flight_at(const uintptr_t kept[6], uintptr_t stack);

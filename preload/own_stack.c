@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stacks of our own, and where the calling thread's stack is. A thread may have 16 KiB of stack, an alternate stack for signals 2 or 8,
- * most of which the kernel's frame takes: what needs more than a little room runs elsewhere.
+ * A pool of our own stacks, and the bounds of the calling thread's stack. The stack of a thread may
+ * have only 16 KiB. An alternate signal stack may have 2 or 8 KiB, most of which the kernel's
+ * signal frame takes. So code that needs more than a little room moves to one of our stacks.
  *
- * A stack is used with signals blocked, for a short time: a few serve all threads. Compiled to use general registers alone, so that what
- * saves the program's vector registers can first move to such a stack. */
+ * A thread uses such a stack for a short time, with signals blocked, so a few stacks serve all
+ * threads. This file is compiled for general registers only: the code that saves the program's
+ * vector registers can call it first. */
 #include "preload/own_stack.h"
 
 #include "base/poison.h"
@@ -37,7 +39,7 @@ bool own_stack_ends(uintptr_t *low, uintptr_t *high)
 bool own_stack_has_room(uintptr_t frame, uintptr_t room)
 {
     if (stack_high == 0)
-        return true; /* nobody has seen the thread begin: as much as it may be */
+        return true; /* bounds unknown: we did not see the thread begin */
     return frame - stack_low < stack_high - stack_low && frame - stack_low >= room;
 }
 
@@ -58,7 +60,8 @@ uintptr_t own_stack_map(void)
     return at < 0 && at > -4096 ? 0 : (uintptr_t)at;
 }
 
-/* The address sanitizer sees no system call: what it knows of our frames would stay for whoever is given these pages next. */
+/* The address sanitizer does not see the system call. Without POISON_FORGET() its records of our
+ * frames would apply to the next user of these pages. */
 void own_stack_unmap(uintptr_t at)
 {
     POISON_FORGET((void *)at, OWN_STACK_BYTES); /* NOLINT: the kernel's address */
@@ -71,7 +74,7 @@ static struct own_stack *name_it(struct own_stack *s)
     return s;
 }
 
-/* Its description is at its bottom. */
+/* Maps a stack outside the pool. Its struct own_stack lies at its lowest address. */
 static struct own_stack *take_another(void)
 {
     uintptr_t at = own_stack_map();
@@ -82,7 +85,8 @@ static struct own_stack *take_another(void)
     return name_it(s);
 }
 
-/* Each thread begins at another one: they need not wait for each other's cache line. */
+/* Each thread begins its search at a different stack of the pool, so that threads do not contend
+ * for one cache line. */
 struct own_stack *own_stack_take(void)
 {
     unsigned first = (unsigned)((uintptr_t)__builtin_thread_pointer() >> 12);
@@ -119,7 +123,8 @@ void own_stack_forked(void)
         atomic_store(&pool[i].taken, 0);
 }
 
-/* Of a thread that nobody has seen begin, anything may be an alternate stack. */
+/* A thread whose begin we did not see may be on a small alternate stack at any time, so it always
+ * moves. */
 uintptr_t own_stack_move(struct own_stack_move *m)
 {
     uintptr_t frame = (uintptr_t)m;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stacks of our own, where the program's stack may be too small (own_stack.c), and who runs on them (with_room.c). Async-signal-safe. */
+ * Our own stacks, for use where the program's stack may be too small (own_stack.c), and functions
+ * that run code on them (with_room.c). Async-signal-safe. */
 #ifndef REGTRACE_PRELOAD_OWN_STACK_H
 #define REGTRACE_PRELOAD_OWN_STACK_H
 
@@ -8,43 +9,49 @@
 #include <stdint.h>
 
 #define OWN_STACK_BYTES 262144
-/* What has less room than this below it runs elsewhere: more than twice what our longest way needs there. */
+/* Code with less room than this on its stack moves to another one. It is more than twice the need
+ * of our deepest path. */
 #define OWN_STACK_ROOM 16384u
-#define OWN_STACK_DEEP 131072u /* likewise, where images come: files are read */
-#define OWN_STACKS 32u         /* that are kept; more are mapped and unmapped */
+#define OWN_STACK_DEEP 131072u /* likewise for code that reads image files */
+#define OWN_STACKS 32u         /* in the pool; further stacks are mapped and unmapped */
 
 struct own_stack {
     _Atomic uint32_t taken;
-    _Atomic uintptr_t at; /* 0: not mapped yet; it stays */
-    uint64_t name;        /* valgrind's */
+    _Atomic uintptr_t at; /* 0: not mapped yet; never unmapped */
+    uint64_t name;        /* id that valgrind gave the stack */
 };
 
-/* The calling thread's stack is there; ignored where it is not on it. Else nobody knows. */
+/* Sets the bounds of the calling thread's stack. Has no effect if the thread is not on this stack
+ * now. Until it is called the bounds are unknown. */
 void own_stack_is_here(uintptr_t low, uintptr_t high);
-/* Its ends; false: not known. */
+/* Returns the bounds of the thread's stack; false if they are unknown. */
 bool own_stack_ends(uintptr_t *low, uintptr_t *high);
-/* Is this frame on the thread's stack, with so much room below it? Of a thread that nobody has seen begin: yes. */
+/* Is this frame on the thread's stack, with `room` bytes below it? True if the bounds of the stack
+ * are unknown. */
 bool own_stack_has_room(uintptr_t frame, uintptr_t room);
 
-/* One for the calling thread, which has all signals blocked until it gives it back; NULL: no memory. */
+/* Returns a stack, or NULL without memory. The calling thread keeps all signals blocked until it
+ * gives the stack back. */
 struct own_stack *own_stack_take(void);
 void own_stack_give(struct own_stack *s);
-/* Is this on one of them? */
+/* Does this address lie on a stack of the pool? */
 bool own_stack_has(uintptr_t address);
-/* In the child of fork: those of threads that are not there are free. */
+/* In the child of fork: frees the stacks of threads that do not exist here. */
 void own_stack_forked(void);
 
-/* For what saves vector registers (probe_stubs.c): keeps the other ones as functions do, and changes none of those. Where the stack goes on, a
- * multiple of 16: at `m` itself if there is room below it, else on a stack of ours, with signals blocked; 0: no memory. back: the caller is at
- * `m` again. */
+/* For code that saves vector registers (probe_stubs.c). own_stack_move() changes no vector
+ * register, and other registers only as a function may. It returns where the caller's stack
+ * continues, aligned to 64 bytes: at `m` if there is room below it, otherwise on one of our stacks,
+ * with signals blocked; 0 without memory. The caller calls own_stack_back() when its stack pointer
+ * is at `m` again. */
 struct own_stack_move {
-    uint64_t mask; /* before, where a stack was taken */
+    uint64_t mask; /* the mask before, if a stack was taken */
     struct own_stack *taken;
 };
 uintptr_t own_stack_move(struct own_stack_move *m) __attribute__((visibility("hidden")));
 void own_stack_back(const struct own_stack_move *m) __attribute__((visibility("hidden")));
 
-/* One more, which the caller unmaps; 0: no memory. */
+/* Maps a stack outside the pool, which the caller unmaps. Returns 0 without memory. */
 uintptr_t own_stack_map(void);
 void own_stack_unmap(uintptr_t at);
 

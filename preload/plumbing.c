@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Programs that `mpirun -x LD_PRELOAD` reaches on the way to the application: they are not traced. */
+ * Recognizes programs that run between `mpirun -x LD_PRELOAD` and the application. They are not
+ * traced. */
 #include "preload/internal.h"
 
 #include "base/log.h"
@@ -11,7 +12,7 @@
 
 extern char **environ;
 
-/* Shells, launchers and our own: nobody calls an application so, and they are installed anywhere. */
+/* Shells, launchers and our own programs, in any folder: no application has one of these names. */
 static const char *const anywhere[] = {"sh",
                                        "bash",
                                        "dash",
@@ -50,7 +51,8 @@ static const char *const anywhere[] = {"sh",
                                        "memcheck-amd64-linux",
                                        NULL};
 
-/* A user's program may be called so too: left out where it is the system's. */
+/* A user's program may have one of these names, so only the one in a folder of the system is not
+ * traced. */
 static const char *const of_system[] = {
     "env",    "nice",   "nohup", "numactl", "taskset", "time", "timeout",
     "setsid", "stdbuf", "chrt",  "ionice",  "xargs",   "ssh",  "rsh",
@@ -64,7 +66,7 @@ static bool is_in(const char *const *names, const char *name)
     return false;
 }
 
-/* The executable's path is resolved. Distributions without /usr have a store of their own. */
+/* The path has no symbolic links. Distributions without /usr have their own store. */
 static bool is_in_system_folder(const char *executable)
 {
     static const char *const folders[] = {"/usr/",  "/bin/",       "/sbin/",      "/lib/",
@@ -78,7 +80,7 @@ static bool is_in_system_folder(const char *executable)
     return found;
 }
 
-/* Once a run and program. */
+/* Is this the first process of the run that notes this program? */
 static bool is_first(const char *dir, const char *name)
 {
     char path[PATH_MAX + 128];
@@ -95,7 +97,7 @@ bool plumbing_is(const struct identity *id)
            (is_in(of_system, id->program) && is_in_system_folder(id->executable));
 }
 
-/* The folder of the run is there where `regtrace run`, or a traced process, has made it. */
+/* The folder of the run exists if `regtrace run` or a traced process has made it. */
 void plumbing_note(const struct identity *id)
 {
     const char *parent = identity_env(environ, "REGTRACE_PARENT"),

@@ -116,13 +116,14 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t i
 
 /* Start or stop by our own header or by a preset: like a fired alarm without a chain. */
 void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip);
-/* Any event of the control language likewise: an enum ctl_event. */
+/* The same for any event of the control language; event is an enum ctl_event. */
 void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr_t ip);
 
-/* function(argument), on a stack of ours where the thread's stack, or the signal's alternate one, is too small for what we do. context: the
- * handler's; NULL: it is none. Nothing that waits, or faults. with_room.c */
+/* Calls function(argument). Moves to one of our stacks if the stack of the thread, or the alternate
+ * stack of the signal, is too small for our code. context: of the calling handler; NULL outside
+ * handlers. The function must not wait or fault. with_room.c */
 void run_with_room(const void *context, void (*function)(void *), void *argument);
-/* For what reads files of images. Not from handlers. */
+/* The same for code that reads image files. Not from handlers. */
 void run_with_much_room(void (*function)(void *), void *argument);
 
 /* --- signals: signals.c -------------------------------------------------------------------------------- */
@@ -132,8 +133,8 @@ int signals_install(void);
 int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old);
 /* The handler of the internal signal calls this: si_code/si_value tell timers, requests and edges apart. */
 void process_interrupted(siginfo_t *info, void *context);
-/* Calls process_interrupted(info, place) where there is room. context: of our handler. place: the
- * context of what the program did (waits_place()). with_room.c */
+/* Calls process_interrupted(info, place) on a stack with enough room. context: of our handler.
+ * place: the context of the interrupted program code (waits_place()). with_room.c */
 void interrupted_with_room(siginfo_t *info, void *context, void *place);
 
 /* The next definition of a symbol after ours (dlsym RTLD_NEXT), found once; NULL if there is none. */

@@ -164,7 +164,7 @@ int probe_ask_instruction(uintptr_t at, const uint8_t *bytes, unsigned n,
     return rc == 0 && (answer->plan == NULL || answer->plan->sites.count != 1) ? -EINVAL : rc;
 }
 
-/* Those that have no answer yet, at once. */
+/* Asks regtrace-sites the questions that have no answer yet, all at once. */
 static int ask_rest(bool kept, const struct probe_question *const *questions,
                     struct probe_answer *const *answers, unsigned count, struct rt_error *e)
 {
@@ -190,7 +190,8 @@ static int ask_rest(bool kept, const struct probe_question *const *questions,
     return rc;
 }
 
-/* Drops the questions whose answers the cache has; returns the number of the rest. */
+/* Answers questions from the cache, and moves the unanswered ones to the front. Returns their
+ * number. */
 static unsigned find_kept(const struct probe_question **questions, struct probe_answer **answers,
                           unsigned count)
 {
@@ -220,7 +221,7 @@ int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
     unsigned n = kept ? find_kept(rest, to, count) : count;
     if (n != 0 && kept) {
         probe_kept_claim(
-            &questions[0]); /* the same for all that ask this, however far another is */
+            &questions[0]); /* every process with these questions claims the first one */
         n = find_kept(rest, to, n);
     }
     int rc = n != 0 ? ask_rest(kept, rest, to, n, e) : 0;

@@ -35,7 +35,8 @@ bool probe_stack_ends(uintptr_t *low, uintptr_t *high)
     return own_stack_ends(low, high);
 }
 
-/* Coroutines and signal handlers may be on others. Not known: all is its own. */
+/* Does this address lie on the thread's stack? Coroutines and signal handlers may use another one.
+ * True if the bounds are unknown. */
 static bool is_own_stack(uintptr_t stack)
 {
     uintptr_t low, high;
@@ -220,7 +221,7 @@ static void drop_abandoned(void)
 void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen)
 {
     if (probe_opens.room == NULL && (thread_self() == NULL || probe_opens.room == NULL))
-        return; /* the thread gets no automaton: nothing can fire */
+        return; /* without an automaton no alarm can fire */
     if (!seen)
         tell(&told_back,
              "no exit can be seen of what is called so: an exit_func alarm fires at a later probe "

@@ -23,32 +23,34 @@ struct probe_function {
     uintptr_t back;     /* that */
 };
 
-/* Functions with exit_func alarms that are active on a thread. */
+/* Calls of functions with exit_func alarms that have not returned on a thread. */
 #define PROBE_EXITS_MAX 64u
 struct probe_exit {
-    uintptr_t function; /* where its probe is */
+    uintptr_t function; /* address of its probe */
     uintptr_t stack;    /* where its return address is */
-    uintptr_t back;     /* that */
+    uintptr_t back;     /* the return address */
     uint64_t
-        left; /* where its one alarm's counter is in struct ctl_thread; 0: it goes the long way */
+        left; /* offset of its only alarm's counter in struct ctl_thread; 0: takes the slow path */
 };
 
-/* What is too large for static TLS, of which a small stack has little: a part of the thread's mapping (life.c). */
+/* Per-thread data in the thread's mapping (life.c). It is too large for static TLS, which takes its
+ * room from the thread's stack. */
 struct probe_room {
-    uint64_t head, clock;       /* amid something: of its event */
-    struct probe_function amid; /* and whose it is */
+    uint64_t head, clock;       /* of the event of an unfinished enter or leave */
+    struct probe_function amid; /* the function that enters or leaves */
     struct probe_function open[OPTION_FUNCTIONS_DEPTH_MAX];
     struct probe_exit exits[PROBE_EXITS_MAX];
 };
 
-/* Functions that a thread is in, the latest last. Of the open window alone.
+/* The functions that a thread is in, innermost last. It covers the open window only.
  *
- * state: how many there are; and, while the fast way is amid an enter or a leave, where in the chunk its event will be. One word: a handler that
- * comes in between may enter and leave functions, close windows, and never come back (siglongjmp). Whoever looks at the list then
- * settles first what is to be said of that (probe_functions.c): the event is there or is not. */
+ * state: their number and, while the fast path records an enter or a leave, the place of its event
+ * in the chunk. It is one word, because a handler that interrupts may enter and leave functions,
+ * close windows, and never return (siglongjmp). Code that reads the list first finds out whether
+ * that event has been recorded (probe_functions.c). */
 struct probe_opens {
     uint64_t state;
-    struct probe_room *room; /* NULL: no automaton and no window, so that both lists are empty */
+    struct probe_room *room; /* NULL: no automaton, no window, both lists are empty */
     uint32_t windows; /* edges so far: what was open before one is not in the list after it */
     bool forked;      /* they are the parent's: a window that opens shows them */
     bool
@@ -92,8 +94,8 @@ extern uint32_t probe_functions_limit RT_HIDDEN;
 extern __thread uintptr_t probe_exits_lowest
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* How many of those functions there are in probe_room.exits, the latest last, and in the upper half how often that has changed; handlers
- * may change it at any instruction. */
+/* Low half: the number of entries in probe_room.exits, innermost last. Upper half: the number of
+ * changes. A handler may change it at any instruction. */
 extern __thread uint64_t probe_exits_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline uint32_t probe_exits_count(uint64_t state)

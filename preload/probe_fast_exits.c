@@ -47,7 +47,7 @@ static __attribute__((noinline)) PROBE_FAST bool is_known(uintptr_t at, struct p
 bool probe_fast_exit_entered(void)
 {
     const struct probe_frame *f = __builtin_dwarf_cfa();
-    struct probe_room *room = probe_opens.room; /* there where an automaton is */
+    struct probe_room *room = probe_opens.room; /* not NULL: the thread has an automaton */
     struct probe_numbered *row = &probe_numbered[f->number & PROBE_NUMBER_MASK];
     uintptr_t stack = (uintptr_t)(f + 1) + PROBE_RED_ZONE;
     uint64_t state = probe_look(&probe_exits_state);

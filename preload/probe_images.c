@@ -67,7 +67,7 @@ static void extent(const struct dl_phdr_info *info, uintptr_t *from, uintptr_t *
     }
 }
 
-/* As the cache of plans knows it. */
+/* Sets the id by which the cache of plans knows the image. */
 static void identify(struct probe_image *m, const struct dl_phdr_info *info)
 {
     struct stat st;

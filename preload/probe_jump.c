@@ -399,7 +399,7 @@ void probe_jumped(struct registers *r, const struct own_stack_move *m)
     c.may_trap = ((m->taken != NULL ? m->mask : mask) & sys_signal_bit(SIGTRAP)) == 0;
     struct memory_interrupted before =
         probe_is_entry(&c) ? memory_enter(c.stack, at) : memory_interrupt(c.stack, at);
-    probe_fire(&c); /* the stub has moved to where there is room */
+    probe_fire(&c); /* the stub has moved to a stack with room */
     memory_interrupt_over(before);
     counting_own_end(own);
     probe_opens.inside = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plans that the user's cache has: taken from there without starting regtrace-sites, which keeps
- * them. */
+ * Takes plans from the user's cache without starting regtrace-sites. regtrace-sites writes that
+ * cache. */
 #include "preload/probe_sites.h"
 
 #include "base/cache.h"
@@ -17,7 +17,7 @@ void probe_kept_prepare(void)
     cache_open(&cache, NULL);
 }
 
-/* One question at a time is looked up; the stack is the program's. */
+/* Static, because the program's stack may be small. Callers look up one question at a time. */
 static char path[PATH_MAX];
 
 static bool find_path(const struct probe_question *q)

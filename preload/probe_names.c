@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whether an image can have a function of some name, by the bytes of its string tables alone. Most
- * images of a process cannot, and regtrace-sites need not be asked about them. */
+ * Finds out from the string tables of an image whether it can have a function with a given name.
+ * Most images of a process cannot, so we need not ask regtrace-sites about them. */
 #include "preload/probe_sites.h"
 
 #include "base/identity.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Looking through more than this takes longer than asking once and keeping the answer. */
+/* To search more than this takes longer than to ask regtrace-sites once and cache the answer. */
 #define SEARCHED_MAX ((size_t)64 << 20)
 
 static const ElfW(Shdr) * sections(const struct probe_names *n, size_t *count)
@@ -47,13 +47,13 @@ static const char *section_name(const struct probe_names *n, const ElfW(Shdr) * 
 
 static bool exists(const char *folder, const char *path, int length, const char *name)
 {
-    static char text[PATH_MAX]; /* one at a time; the stack is the program's */
+    static char text[PATH_MAX]; /* static: the program's stack may be small; callers take turns */
     int n = snprintf(text, sizeof text, "%s%.*s/%s", folder, length, path, name);
     return n > 0 && n < (int)sizeof text && access(text, F_OK) == 0;
 }
 
-/* Is there a debug file, whose symbols count as the image's own? Where libdwfl looks: by build id,
- * and by the name in .gnu_debuglink. */
+/* Does the image have a separate debug file, whose symbols count as its own? Looks where libdwfl
+ * does: by build id, and by the name in .gnu_debuglink. */
 static bool has_debug_file(const struct probe_image *m, const char *link)
 {
     char id[IMAGE_ID_TEXT + 8], below[NAME_MAX + 16];
@@ -68,8 +68,8 @@ static bool has_debug_file(const struct probe_image *m, const char *link)
            exists("/usr/lib/debug", m->path, folder, link);
 }
 
-/* Takes the string tables. Sets whether there may be names elsewhere: then nothing can be ruled
- * out. */
+/* Collects the string tables. Sets n->elsewhere if names may be in another place; then the image
+ * may have any name. */
 static void take_tables(struct probe_names *n, const struct probe_image *m)
 {
     size_t count;

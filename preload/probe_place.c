@@ -164,7 +164,7 @@ static bool place_one(const struct probe_image *image, const struct isa_plan *p,
     return true;
 }
 
-/* All that have been placed, for ever. */
+/* A list of all copies that have been placed. Entries are never removed. */
 struct placed {
     uintptr_t at;
     size_t bytes;
@@ -181,7 +181,7 @@ bool probe_place_is_copy(uintptr_t at)
     return false;
 }
 
-/* One at a time. */
+/* Adds a copy to the list. Only one thread at a time may call it. */
 static bool note_placed(const uint8_t *code, size_t bytes)
 {
     struct placed *p = malloc(sizeof *p);

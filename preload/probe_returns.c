@@ -19,8 +19,8 @@
 struct return_place {
     _Atomic uintptr_t at; /* 0: free */
     _Atomic(const uint8_t *) copy;
-    uint8_t bytes[16];        /* what stood there */
-    uint8_t displaced, flags; /* ISA_SITE_OWN: the program's own int3 is there, and no copy */
+    uint8_t bytes[16];        /* the original code */
+    uint8_t displaced, flags; /* ISA_SITE_OWN: an int3 of the program, without a copy */
 };
 
 static struct return_place places[PLACES];
@@ -48,7 +48,7 @@ static struct return_place *look_up(uintptr_t at)
     }
 }
 
-/* Returns true where an int3 at `at` brings threads to us; *copy is NULL for the program's own. */
+/* Does an int3 at `at` bring threads to us? Sets *copy to NULL if it is an int3 of the program. */
 static bool is_watched(const struct return_place *p, uintptr_t at, const uint8_t **copy)
 {
     bool there = atomic_load_explicit(&p->at, memory_order_acquire) == at;
@@ -207,12 +207,12 @@ static bool make(struct return_place *p, uintptr_t at, unsigned readable)
     return to != NULL;
 }
 
-/* Nothing is written where the program has an int3 of its own. */
+/* Prepares a place. Writes nothing if the program itself has an int3 there. */
 static bool prepare(struct return_place *p, uintptr_t at, unsigned readable)
 {
     bool own = p->bytes[0] == PROBE_INT3;
     p->flags = 0;
-    p->displaced = sizeof p->bytes; /* where there is no copy: the same bytes are the same answer */
+    p->displaced = sizeof p->bytes; /* no copy: compare all bytes to reuse the answer */
     if (!follows_call(at) || !is_code(at))
         return false;
     if (!own)
@@ -231,7 +231,7 @@ static bool patch(uintptr_t at)
         return false;
     bool known = atomic_load(&p->at) == at && memcmp(p->bytes, bytes, p->displaced) == 0;
     if (known && atomic_load(&p->copy) == NULL)
-        return (p->flags & ISA_SITE_OWN) != 0; /* asked before */
+        return (p->flags & ISA_SITE_OWN) != 0; /* the answer from before */
     if (!known) {
         if (atomic_load(&p->at) == 0 && place_count++ >= PLACES / 2)
             return false;

@@ -12,8 +12,8 @@
 struct probe_site {
     uintptr_t at; /* of the byte that is patched */
     const uint8_t
-        *copy; /* the instruction, made to run there; NULL: the program's own int3, left alone */
-    uint16_t alarm;       /* or PROBE_EXITED, PROBE_ENTERED, PROBE_RETURNED, PROBE_CLONED */
+        *copy;      /* relocated instruction; NULL: the program's own int3, which stays in place */
+    uint16_t alarm; /* or PROBE_EXITED, PROBE_ENTERED, PROBE_RETURNED, PROBE_CLONED */
     uint8_t displaced;    /* bytes of the instruction */
     uint8_t flags;        /* ISA_SITE_* */
     uint8_t byte;         /* what stood there */
@@ -95,8 +95,8 @@ struct probe_image {
     bool no_int3; /* runs with SIGTRAP blocked at times: the C library, the dynamic linker */
     bool
         instrumented; /* -finstrument-functions: enters of its functions are known without probes */
-    char id[IMAGE_ID_TEXT]; /* its build id, else by cache_id_of(); "": its file is not there */
-    uint64_t bytes;         /* of its file */
+    char id[IMAGE_ID_TEXT]; /* build id, else from cache_id_of(); "": no file */
+    uint64_t bytes;         /* size of its file */
     char path[PATH_MAX];
 };
 
@@ -106,7 +106,7 @@ long probe_images(struct probe_image **images);
 /* Images that are gone are forgotten: another may come to lie there. False: nothing has gone since the last call. One at a time. */
 bool probe_images_forget(void);
 
-/* The string tables of an image's file, where they are all that can name its functions. */
+/* A string table in an image's file. */
 struct probe_strings {
     const char *text;
     size_t bytes;
@@ -117,13 +117,13 @@ struct probe_names {
     size_t bytes, searched;
     struct probe_strings tables[4];
     unsigned count;
-    bool elsewhere; /* names may be in a debug file, or the file cannot be read */
+    bool elsewhere; /* the tables may lack names: unreadable, or in a debug file */
 };
 
 /* Maps the file; probe_names_close() unmaps it. */
 void probe_names_open(struct probe_names *n, const struct probe_image *m);
-/* False: no function of the image has that name, by any of the rules of isa/image.h, nor does it
- * call one. */
+/* Returns false if the image neither has nor calls a function with this name, by any of the rules
+ * of isa/image.h. */
 bool probe_names_may_have(struct probe_names *n, const char *name);
 void probe_names_close(struct probe_names *n);
 
@@ -143,10 +143,12 @@ struct probe_question {
     char *request;
 };
 
-/* The user's cache, in the constructor. Takes an answer from there: false where it is not there. */
+/* Opens the user's cache, in the constructor. */
 void probe_kept_prepare(void);
+/* Takes an answer from the cache. Returns false if the cache does not have it. */
 bool probe_kept_find(const struct probe_question *q, struct probe_answer *a);
-/* Waits until no other process asks the same (base/cache.h). Release in any case. */
+/* Waits until no other process asks the same question (base/cache.h). The caller always calls
+ * probe_kept_release() afterwards. */
 void probe_kept_claim(const struct probe_question *q);
 void probe_kept_release(void);
 
@@ -197,7 +199,7 @@ void probe_thread_never_came(void);
 void probe_thread_comes(void);
 void probe_thread_goes(void);
 void probe_threads_forked(void);
-/* Is that in a copy that probe_place() has placed? In handlers. */
+/* Does this address lie in a copy that probe_place() has placed? Called in handlers. */
 bool probe_place_is_copy(uintptr_t at);
 /* What has been placed may be executed from here on, and no longer be written. */
 void probe_seal(void);
@@ -267,12 +269,12 @@ bool probe_group_is_in(int group);
 
 /* --- places that functions return to: probe_returns.c ----------------------------------------------------------------- */
 
-/* An int3 is there from now on, or was; one of the program's own will do. False: it cannot be had.
- * From handlers. */
+/* Puts an int3 there unless there is one. An int3 of the program will do. Returns false if that is
+ * impossible. Called in handlers. */
 bool probe_return_ensure(uintptr_t at);
 /* The place as a site without an alarm; false: it is none. */
 bool probe_return_at(uintptr_t at, struct probe_site *site);
-/* Is that in the copy of such a place's instruction? */
+/* Does this address lie in the copy of such a place's instruction? */
 bool probe_return_is_copy(uintptr_t at);
 void probe_returns_forked(void);
 /* The int3s are gone until they are ensured again. */

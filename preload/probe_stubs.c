@@ -40,7 +40,7 @@ __asm__("	.pushsection .text\n"
         "	call	own_stack_move\n"
         "	test	%rax, %rax\n"
         "	jz	1f\n"
-        "	lea	-2752(%rax), %rsp\n" /* what is saved ends at 2688 at most */
+        "	lea	-2752(%rax), %rsp\n" /* the saved state ends at 2688 at most */
         "	and	$-64, %rsp\n"
         "	xor	%eax, %eax\n"
         "	.irp	at, 512, 520, 528, 536, 544, 552, 560, 568\n"

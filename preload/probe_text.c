@@ -243,7 +243,7 @@ static void look_for_blocked(void *result)
 
 static bool anybody_has_blocked(void)
 {
-    bool found = true; /* as if, where there is no room to look */
+    bool found = true; /* assumed if no stack has room for the search */
     run_with_room(NULL, look_for_blocked, &found);
     return found;
 }

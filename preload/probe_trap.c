@@ -164,7 +164,7 @@ static bool go_on_inside(const struct probe_sites *all, int code, greg_t *r)
     return false;
 }
 
-/* Returns false where there is no place. */
+/* Finds the place at this address; false if there is none. */
 static bool find_place(struct probe_coming *c, uintptr_t at)
 {
     c->first = probe_sites_find(c->all, at);
@@ -174,8 +174,8 @@ static bool find_place(struct probe_coming *c, uintptr_t at)
     return true;
 }
 
-/* An int3 of the program's own reaches the program, whatever fires there. Where an int3 alarm stands
- * it is not executed. */
+/* Does the program get the trap of this place? It gets the trap of its own int3, whatever fires
+ * there, except if an int3 alarm is at the place. */
 static bool is_programs(const struct probe_coming *c)
 {
     const struct probe_site *s = c->first;
@@ -206,8 +206,9 @@ void probes_unblocked(void)
     (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
 }
 
-/* Gives the program a SIGTRAP that is not ours. Where the program blocks it, one that was sent
- * waits, and one that an instruction raised kills. */
+/* Gives the program a SIGTRAP that is not ours. If the program blocks SIGTRAP, a signal that
+ * another process or thread sent waits, and a signal that an instruction raised ends the
+ * program. */
 void probes_hand_on(int signo, siginfo_t *info, void *context)
 {
     bool blocked = (signals_hidden & TRAP_BIT) != 0;
@@ -251,7 +252,8 @@ void probes_come(void *context)
     r[REG_RIP] = (greg_t)at;
 }
 
-/* Where the place is being made anew it traps again. */
+/* Moves the thread from a place to the copy of its instruction. If the table has no copy, because
+ * the place is just being rebuilt, the thread traps again. */
 void probes_go_on(void *context)
 {
     ucontext_t *uc = context;

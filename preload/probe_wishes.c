@@ -227,8 +227,8 @@ bool probe_write_request(const struct probe_wish *w, const struct probe_image *i
 const char *probe_wish_name(const struct probe_wish *w, const struct probe_image *image)
 {
     const struct ctl_alarm *a = w->pattern == NULL ? first_alarm(w->of != NULL ? w->of : w) : NULL;
-    /* What the program does not have is reported with its nearest names; its main is found without.
-     * */
+    /* Always ask about the program: its answer has the nearest names, and its main needs no
+     * name. */
     if (a == NULL || image->is_program)
         return NULL;
     bool place = a->type == CTL_ADDRESS && a->value_kind != CTL_VALUE_ABSOLUTE &&

@@ -17,8 +17,8 @@ struct probe_wish {
         *of;        /* of exit_func alarms: rows is PROBE_EXITED, where their functions return to */
     bool found;     /* somewhere */
     bool one_image; /* the first that has it is the one meant */
-    bool scans;     /* asks for all that fits in an image: that there may be nothing is no news */
-    bool unkept;    /* an address of this process: another process asks for another one */
+    bool scans;     /* asks for all matches in an image; finding none is no error */
+    bool unkept;    /* names an address of this process: another process cannot reuse the answer */
     char masked[128];     /* the image that has it, but runs with SIGTRAP blocked */
     uint64_t refused;     /* places that cannot be patched */
     char refused_in[128]; /* the first image with one */
@@ -34,8 +34,8 @@ extern unsigned probe_wish_count RT_HIDDEN;
 unsigned probe_count_alarms(bool places);
 /* Once. 0 or -ENOMEM with the text. */
 RT_MUST_CHECK int probe_make_wishes(struct rt_error *e);
-/* The name that an image must have for the wish to have a place in it; NULL: names do not decide.
- * */
+/* Returns the name that an image must have if it has a place for the wish; NULL if no name decides
+ * that. */
 const char *probe_wish_name(const struct probe_wish *w, const struct probe_image *image);
 /* The request for this image; false: it has none there. */
 bool probe_write_request(const struct probe_wish *w, const struct probe_image *image,

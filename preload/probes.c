@@ -109,8 +109,8 @@ static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e
     return rc;
 }
 
-/* Does this image have to be asked about it, and is it of this inquiry? cloned: of functions with
- * clones, or all others. */
+/* Does the wish belong to this inquiry, and must we ask about it in this image? cloned: true for
+ * the pass over functions with instrumented copies, false for all others. */
 static bool concerns(const struct inquiry *q, struct probe_wish *w, const struct probe_image *image,
                      bool cloned, struct probe_names *names, char text[PROBE_REQUEST_ROOM])
 {
@@ -168,8 +168,8 @@ static int by_place(const void *a, const void *b)
                           : (p->alarm > q->alarm) - (p->alarm < q->alarm);
 }
 
-/* Tables that were replaced stay reachable: LeakSanitizer would end the program with an error of
- * its own. */
+/* A table with a link to the one that it replaced. The old tables stay reachable, because otherwise
+ * LeakSanitizer would report them and end the program with an error. */
 struct stored {
     struct probe_sites sites;
     const struct probe_sites *before;
@@ -345,7 +345,7 @@ int probes_prepare(struct rt_error *e)
         (functions == 0 || !probe_can_ask(path) || translated))
         return 0;
     struct probe_sites found = {0};
-    /* A stepped thread would execute the jumps' code, which is not the program's. */
+    /* No jumps: a stepped thread would count their code, which is not the program's. */
     probe_may_jump = !process.steps && probe_jump_prepare();
     probe_poke_prepare();
     probe_kept_prepare();

@@ -35,7 +35,9 @@ void probes_forked(void);
 /* The program has unblocked a signal that was kept out of its mask: what came for it meanwhile is given to it. */
 void probes_unblocked(void);
 
-/* The part of a thread's mapping that holds the functions it is in: its bytes; zeroed, aligned to 8; the thread gives it back. */
+/* The part of a thread's mapping that lists the functions that the thread is in. probe_room_bytes()
+ * returns its size; probe_room_begin() gets it zeroed and aligned to 8; probe_room_end() stops its
+ * use. */
 size_t probe_room_bytes(void);
 void probe_room_begin(void *memory);
 void probe_room_end(void);
@@ -47,7 +49,8 @@ void probe_exits_jumped(uintptr_t from, uintptr_t to);
 
 /* REGTRACE_FUNCTIONS names functions. */
 bool probe_functions_wanted(void);
-/* A thread's window is about to open, or has closed: functions get their probes, or lose them after the last window. */
+/* A thread's window is about to open: functions get their probes. A window has closed: after the
+ * last one functions lose their probes. */
 void probe_window_opened(void);
 void probe_window_closed(void);
 /* Functions that are active, as the window opens or closes. */
@@ -61,18 +64,18 @@ void probes_trapped(int signo, siginfo_t *info, void *context);
 /* --- for stepped threads (stepping.c) -------------------------------------------------------------- */
 
 enum probe_kind {
-    PROBE_NOWHERE,  /* no place */
-    PROBE_PATCHED,  /* an int3 of ours; the instruction has a copy */
-    PROBE_PROGRAMS, /* an int3 of the program's own, which it is to have */
-    PROBE_TAKEN     /* one that an int3 alarm takes: it is not executed */
+    PROBE_NOWHERE,  /* there is no place */
+    PROBE_PATCHED,  /* our int3; the instruction has a copy */
+    PROBE_PROGRAMS, /* an int3 of the program, which gets the trap */
+    PROBE_TAKEN     /* an int3 of the program at an int3 alarm: not executed */
 };
-/* What is at that address. */
+/* Returns what is at this address. */
 enum probe_kind probes_at(uintptr_t at);
-/* The thread stands at a place: what is there fires. In handlers. */
+/* The thread is at a place: fires its alarms. Called in handlers. */
 void probes_come(void *context);
-/* It goes on in the copy of the instruction. */
+/* Moves the thread to the copy of the instruction. */
 void probes_go_on(void *context);
-/* Is that in a copy of an instruction? */
+/* Does this address lie in a copy of an instruction? */
 bool probes_is_copy(uintptr_t at);
 /* Gives the program a SIGTRAP that is not ours. */
 void probes_hand_on(int signo, siginfo_t *info, void *context);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests of `regtrace ctl` that the writer has put into the stream: fire the interactive alarms, open or close windows.
- * Events that regtrace_fire() asks of another thread. */
+ * Serves the requests of `regtrace ctl` that the writer puts into the stream: to fire the
+ * interactive alarms, or to open or close windows. Serves events that regtrace_fire() requests from
+ * another thread. */
 #include "preload/internal.h"
 
 #include "base/log.h"
@@ -8,9 +9,9 @@
 
 #define FIRES 64u
 
-/* Of regtrace_fire(), for that thread. */
+/* A request of regtrace_fire() to thread `tid`. */
 struct asked_fire {
-    _Atomic uint32_t state; /* FREE, TAKEN: being written or read, READY */
+    _Atomic uint32_t state; /* FREE, TAKEN (being written or read), READY */
     uint32_t tid;
     enum ctl_event event;
     bool bcast;
@@ -47,7 +48,8 @@ static uint64_t fire(struct preload_thread *pt, uint32_t number)
     return stream_result(number, interactives.count, armed, pt->asked - before);
 }
 
-/* Interactive alarms that do what is asked fire first: the chain goes on with it, and a later `fire` does the opposite. */
+/* Fires the interactive alarms that do what the request asks, so that the chain advances and a
+ * later `fire` does the opposite. */
 static void fire_same(struct preload_thread *pt, bool open, bool bcast)
 {
     struct alarm_list same = {.count = 0};
@@ -74,7 +76,8 @@ static uint64_t set_windows(struct preload_thread *pt, uint32_t number, bool ope
     return stream_result(number, 1, 1, changes);
 }
 
-/* The answer is there before the program may end by what was fired. */
+/* Serves one request. Publishes the answer before triggers_after_hit(), which may end the
+ * program. */
 static void serve(struct stream_header *h, const struct stream_request *r, uint32_t number)
 {
     struct preload_thread *pt = thread_self();
@@ -129,7 +132,7 @@ void requests_fire(uint32_t tid, enum ctl_event event, bool bcast, uintptr_t ip)
     }
 }
 
-/* Those that other threads have asked of this one. */
+/* Fires the events that other threads requested from this one. */
 static void serve_fires(struct recorder_thread *t)
 {
     for (uint32_t i = 0; i < FIRES; i++) {
@@ -145,7 +148,7 @@ static void serve_fires(struct recorder_thread *t)
     }
 }
 
-/* Requests are served in order. One that names another thread is passed on to it. */
+/* Serves the requests in order. Passes a request for another thread on to that thread. */
 void trigger_requests(void)
 {
     if (!process.traced || !recorder_is_on())
@@ -162,7 +165,7 @@ void trigger_requests(void)
             uint32_t thread = live_thread((uint32_t)r.tid);
             if (thread != 0) {
                 process_interrupt_thread(thread, INTERRUPT_REQUEST);
-                return; /* that thread serves it, and what stands behind it */
+                return; /* that thread serves it and the requests after it */
             }
         }
         if (!atomic_compare_exchange_strong(&h->requests_served, &served, served + 1))

@@ -111,7 +111,8 @@ static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
         t->in_toolkit = in_toolkit;
 }
 
-/* One run of it; its edges run where there is room for them. */
+/* One run of a program's handler. begins() and ends() record its edges, on a stack with enough
+ * room. */
 struct run {
     int signo;
     void *context;
@@ -142,8 +143,8 @@ void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void 
     struct run r = {.signo = signo, .context = waits_place(context)};
     int keep = errno;
     bool restarts = (flags & (int)SA_RESTART) != 0;
-    /* While this handler waited for the writer, its signal would go to other threads, which block less than the program
-     * thinks: MPI's own. */
+    /* Do not wait for the writer here. Meanwhile the kernel would deliver further such signals to
+     * other threads, such as MPI's own, which block fewer signals than the program expects. */
     recorder_self.hurry = 1;
     if (process.traced && process.options.number[OPT_record_signals] != 0)
         run_with_room(context, begins, &r);

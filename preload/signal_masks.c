@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The internal signal is kept out of the masks that the program sets and of what it waits for, and shown where
- * the program asks what it blocked. */
+ * Keeps the internal signal out of the masks that the program sets and out of the sets that it
+ * waits for. When the program asks for its mask, shows the signal as blocked if the program has
+ * blocked it. */
 #include "preload/interpose.h"
 #include "preload/memory.h"
 #include "preload/probes.h"

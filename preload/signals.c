@@ -39,7 +39,7 @@ static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal si
 
 int signals_kept_out;
 __thread uint64_t signals_hidden;
-static uint64_t fork_mask; /* of the thread that holds the lock over a fork */
+static uint64_t fork_mask; /* mask of the thread that holds the lock during a fork */
 
 static uint64_t lock_take(void)
 {
@@ -276,7 +276,7 @@ RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
     (void)sys_call6(SYS_rt_sigqueueinfo, sys_getpid(), signo, (long)info, 0, 0, 0);
 }
 
-/* True: a handler of the program has run. */
+/* Returns true if a handler of the program has run. */
 static bool handle(int signo, siginfo_t *info, void *context)
 {
     int keep = errno, flags = shown[signo].flags;

@@ -159,7 +159,8 @@ static void go_on(struct pmu_thread *c, enum pmu_trap r, void *context)
     }
 }
 
-/* A child on our memory, made by a call that nobody has seen: nothing is counted or fired for it. */
+/* Does the state belong to another thread? Then we are a child that shares its memory and that a
+ * call made that we did not see. Nothing is counted or fired for such a child. */
 static bool is_of_another(const struct pmu_thread *c)
 {
     return c->step.on && c->step.kernel_tid != (uint32_t)sys_gettid() && !recorder_was_forked();
@@ -174,7 +175,7 @@ static void set_ip(void *context, uintptr_t ip)
 #endif
 }
 
-/* A thread that is not being stepped now; what fires may begin to step it. */
+/* Fires a place on a thread that is not being stepped. An alarm may begin to step the thread. */
 static void come_unstepped(struct pmu_thread *c, enum probe_kind kind, void *context)
 {
     uintptr_t at = signals_ip_of(context);
@@ -205,7 +206,8 @@ static void come_stepped(struct pmu_thread *c, enum probe_kind kind, void *conte
         go_on(c, pmu_step_over_int3(c, context), context);
 }
 
-/* An int3 has trapped. Returns false where it is not at a place, or the program is to have it. */
+/* Handles the trap of an int3. Returns false if the int3 is not at a place, or if the program must
+ * get the trap. */
 static bool came(struct pmu_thread *c, const siginfo_t *info, void *context)
 {
     uintptr_t at = signals_ip_of(context) - 1;

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /* Visits every function symbol (.symtab, else .dynsym) of every loaded image that was compiled with
- * -finstrument-functions: plain name, or for C++ the demangled qualified name without parameters
- * where the mangling is a simple nested name (else as mangled). Other images cost one look at the
- * symbols that they import. Not signal-safe (opens files). Allocates nothing. Passes over images
- * that it cannot read. */
+ * -finstrument-functions. `name` is the plain name. For C++ it is the demangled qualified name
+ * without parameters if the mangled name is a simple nested one, otherwise the mangled name. For
+ * other images it reads the imported symbols only. Not signal-safe, because it opens files.
+ * Allocates nothing. Skips images that it cannot read. */
 void symbols_each_instrumented(void (*visit)(void *ctx, const char *name, uintptr_t address),
                                void *ctx);
 

@@ -48,10 +48,11 @@ static struct thread_start pool[POOL];
 static pthread_key_t end_key;
 static _Atomic uint32_t have_end_key;
 
-/* The key's value: rounds of destructors so far, and above them what tells the thread's first name from another. */
+/* Value of the key: the low bits count the rounds of destructors; the bits above them hold a hash
+ * of the thread's first name. */
 #define ROUND 1u
 #define ROUNDS 0xffu
-#define NAMED 0x100u /* never 0: a key without a value has no destructor */
+#define NAMED 0x100u /* the value is never 0: libc calls no destructor for 0 */
 
 static struct thread_start *start_take(void)
 {
@@ -110,7 +111,7 @@ static void thread_name_now(char name[16])
     name[15] = '\0';
 }
 
-/* The thread's name now, as the upper bits of the key's value: FNV-1a. */
+/* Returns the FNV-1a hash of the thread's current name, as the upper bits of the key's value. */
 static uintptr_t name_value(void)
 {
     char name[16];
@@ -121,7 +122,8 @@ static uintptr_t name_value(void)
     return (uintptr_t)((sum << 9) | NAMED);
 }
 
-/* A name given by another way than ours (prctl, another thread) is read when the thread ends. first: the key's value; 0: not known. */
+/* Ends a thread. Reads its name, which prctl() or another thread may have changed without our
+ * wrapper. first: the value of the key; 0 if unknown. */
 static void thread_end(uintptr_t first)
 {
     char name[16] = "";

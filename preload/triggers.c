@@ -125,7 +125,7 @@ static bool level_matches(const struct ctl_alarm *a, int level)
     return a->value_kind == CTL_VALUE_LEVEL && (int64_t)a->number == level;
 }
 
-/* The end of a region is the text "end=NAME". */
+/* Hits the pcontrol alarms for the end of a region, which have the text "end=NAME". */
 static void hit_region_end(struct preload_thread *pt, const char *name, uintptr_t ip)
 {
     static const char end[] = "end=";

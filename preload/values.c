@@ -101,7 +101,8 @@ int values_prepare(struct rt_error *e)
     if (rc != 0)
         return rc;
     rc = begin(&why);
-    /* Not in a traced program's child: it may have another folder, in which a relative path names nothing. */
+    /* The child of a traced program is not refused: it may have another working directory, where a
+     * relative path does not exist. */
     if (rc == -EINVAL && identity_env(environ, "REGTRACE_PARENT") == NULL) {
         *e = why;
         return rc;

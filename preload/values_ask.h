@@ -6,9 +6,10 @@
 #include "base/error.h"
 #include "base/values.h"
 
-/* Finds the program, starts it with this plug-in and sees that it answers. In the constructor. With the text: -EINVAL where the
- * plug-in cannot be used or the program is not installed, which `regtrace run` refuses too; another -errno where this process cannot
- * have it now. */
+/* Finds the program, starts it with this plug-in, and checks that it answers. Called in the
+ * constructor. Returns 0, or -errno with the text: -EINVAL if the plug-in is unusable or the
+ * program is not installed, which `regtrace run` refuses too; another error if this process cannot
+ * start it now. */
 RT_MUST_CHECK int values_ask_begin(const char *plugin, struct rt_error *e);
 /* One question, within a limit of time. False: there is no answer now. Async-signal-safe; in a forked child the program is started
  * anew first. */

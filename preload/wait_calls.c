@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions of libc that wait with a timeout of which the kernel forgets the rest when a signal comes: they note when they
- * began. nanosleep and its like: the kernel writes the rest for the program to see although the call goes on. */
+ * Wrappers of libc functions that wait. When a signal interrupts some calls with a timeout, the
+ * kernel forgets the remaining time, so their wrappers note when the call began. When a signal
+ * interrupts nanosleep() and similar functions, the kernel writes the remaining time, although we
+ * continue the call. Their wrappers hide that from the program. */
 #include "preload/wait_calls.h"
 
 #include "base/clock.h"
@@ -28,7 +30,7 @@ void waits_note_at(long number, long first, const void *stack)
                                         .number = (int32_t)number};
 }
 
-/* --- the rest of a sleep ------------------------------------------------------------------------------------- */
+/* --- remaining time of a sleep ---------------------------------------------------------------- */
 
 PRELOAD_EXPORT int nanosleep(const struct timespec *wanted, struct timespec *rest)
 {
@@ -59,7 +61,7 @@ PRELOAD_EXPORT int thrd_sleep(const struct timespec *wanted, struct timespec *re
     return rc;
 }
 
-/* --- relative timeouts ----------------------------------------------------------------------------------------- */
+/* --- relative timeouts ------------------------------------------------------------------------ */
 
 PRELOAD_EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
 {
@@ -96,7 +98,7 @@ PRELOAD_EXPORT int semtimedop(int id, struct sembuf *operations, size_t n,
     return NEXT(semtimedop)(id, operations, n, timeout);
 }
 
-/* --- sockets with a timeout of their own ------------------------------------------------------------------------ */
+/* --- calls on sockets, which may have a timeout ----------------------------------------------- */
 
 PRELOAD_EXPORT int accept(int fd, __SOCKADDR_ARG address, socklen_t *restrict size)
 {
@@ -160,7 +162,7 @@ PRELOAD_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     return NEXT(sendmsg)(fd, message, flags);
 }
 
-/* --- syscall() ------------------------------------------------------------------------------------------------- */
+/* --- syscall() -------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 
@@ -176,7 +178,8 @@ static void note_raw(long number, long first, const void *stack)
                                     .number = (int32_t)number};
 }
 
-/* The number stands in the code, where it is found. */
+/* Makes a system call with its number as a constant in the code, where number_in_code() of
+ * wait_ways.c finds it. */
 #define CALL(number, a, b, c, d)                                                                   \
     ({                                                                                             \
         long result;                                                                               \
@@ -188,7 +191,8 @@ static void note_raw(long number, long first, const void *stack)
         result;                                                                                    \
     })
 
-/* nanosleep and clock_nanosleep, which syscall() makes no cancellation points. */
+/* syscall() for nanosleep and clock_nanosleep. As in libc's syscall(), they are no cancellation
+ * points. */
 static long sleep_raw(long number, ...)
 {
     va_list list;
@@ -211,7 +215,8 @@ static long sleep_raw(long number, ...)
     return -1;
 }
 
-/* What syscall() is to go on with: libc's, with its arguments as they are. */
+/* Returns the function to which our syscall() jumps with its arguments unchanged: sleep_raw() for
+ * sleeps, otherwise libc's syscall(). */
 system_call *waits_syscall_comes(long number, long first, const void *stack)
 {
     if (process.traced && process.internal_signal != 0 && processes_vfork_depth == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which system call a signal has broken off, and how it can go on. */
+ * Finds out which system call a signal has interrupted, and how to continue it. */
 #include "preload/wait_ways.h"
 
 #if defined(__x86_64__)
@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-#define NUMBER_BYTES 20u /* of code before a system call that are searched for its number */
+#define NUMBER_BYTES 20u /* length of code before a system call to search for its number */
 #define URING_EXTENDED 8 /* IORING_ENTER_EXT_ARG */
 
 static uintptr_t at_of(const ucontext_t *uc)
@@ -93,7 +93,7 @@ bool waits_is_timed(long number)
     return r != NULL && (r->way == WAY_TIMED || r->way == WAY_SOCKET);
 }
 
-/* --- which call it was --------------------------------------------------------------------------------------- */
+/* --- which call it was ------------------------------------------------------------------------ */
 
 long wait_argument(const ucontext_t *uc, unsigned i)
 {
@@ -104,8 +104,8 @@ long wait_argument(const ucontext_t *uc, unsigned i)
 static bool is_system_call(uintptr_t at)
 {
     uint8_t copy[2];
-    const uint8_t *code = (const uint8_t *)at;      /* NOLINT: code that was executed, or is next */
-    if (at % TEXT_PAGE > TEXT_PAGE - sizeof copy) { /* half of it may not be there */
+    const uint8_t *code = (const uint8_t *)at;      /* NOLINT: code that ran or runs next */
+    if (at % TEXT_PAGE > TEXT_PAGE - sizeof copy) { /* the next page may be unmapped */
         if (sys_read_self(at, copy, sizeof copy) != (long)sizeof copy)
             return false;
         code = copy;
@@ -113,20 +113,22 @@ static bool is_system_call(uintptr_t at)
     return code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* The kernel has set the result, and the instruction pointer stands behind the instruction, which has put the same address into
- * %rcx. The program leaves any value there that it likes; so does who gives it EINTR. */
+/* The kernel has set the result EINTR, the instruction pointer is after a syscall instruction, and
+ * the instruction has put the same address into %rcx. After that the program may change %rcx; our
+ * code clears it when it gives the program EINTR. */
 bool wait_is_broken(const ucontext_t *uc)
 {
     const greg_t *r = uc->uc_mcontext.gregs;
     return r[REG_RAX] == -EINTR && r[REG_RCX] == r[REG_RIP] && is_system_call(at_of(uc) - 2);
 }
 
-/* mov $number, %eax or xor %eax, %eax shortly before that instruction; -1: neither. */
+/* Returns the number of a mov $number, %eax or xor %eax, %eax shortly before the syscall
+ * instruction at `at`, or -1 if there is neither. */
 static long number_in_code(uintptr_t at)
 {
     uint8_t copy[NUMBER_BYTES + 1];
     const uint8_t *code = (const uint8_t *)at - sizeof copy; /* NOLINT: code */
-    if (at % TEXT_PAGE < sizeof copy) {                      /* the page before may not be there */
+    if (at % TEXT_PAGE < sizeof copy) {                      /* the page before may be unmapped */
         if (sys_read_self(at - sizeof copy, copy, sizeof copy) != (long)sizeof copy)
             return -1;
         code = copy;
@@ -140,7 +142,8 @@ static long number_in_code(uintptr_t at)
     return -1;
 }
 
-/* libc's syscall() does not keep it: ours has noted it. A copy of code of the program's stands for the original. */
+/* Returns the number of the call. For libc's syscall(), whose code has no number, our wrapper has
+ * noted it. If the call is in an instrumented copy, this reads the original code. */
 static long number_of(const ucontext_t *uc)
 {
     long number = number_in_code(signals_ip_of(uc) - 2);
@@ -154,7 +157,8 @@ static int64_t ns_of(int64_t seconds, int64_t rest)
     return seconds > 4000000000 ? INT64_MAX / 2 : seconds * 1000000000 + rest;
 }
 
-/* False: there is none. Of a timeval the kernel leaves out what is less than 1 us. */
+/* Reads the timeout; false if there is none. In a timeval the kernel has truncated the remaining
+ * time to microseconds, so this adds 999 ns. */
 static bool timeout_of(const ucontext_t *uc, const struct wait_rule *r, int64_t *ns)
 {
     long a = wait_argument(uc, r->timeout);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which system call a signal has broken off, and how it can go on (wait_ways.c), for waits.c. */
+ * The system call that a signal has interrupted, and how waits.c continues it (wait_ways.c). */
 #ifndef REGTRACE_PRELOAD_WAIT_WAYS_H
 #define REGTRACE_PRELOAD_WAIT_WAYS_H
 
@@ -8,13 +8,13 @@
 #include <ucontext.h>
 
 enum wait_way {
-    WAY_NONE,   /* not interrupted, or not known */
-    WAY_KERNEL, /* restart_syscall */
-    WAY_AGAIN,
-    WAY_REST, /* the kernel wrote the time left into argument `timeout` */
-    WAY_TIMED,
-    WAY_SOCKET,   /* perhaps: SO_RCVTIMEO or SO_SNDTIMEO */
-    WAY_RESTARTED /* by the kernel, as far as it may be */
+    WAY_NONE,     /* it cannot continue, or is unknown */
+    WAY_KERNEL,   /* by restart_syscall */
+    WAY_AGAIN,    /* the program executes the instruction again */
+    WAY_REST,     /* the kernel wrote the remaining time into argument `timeout` */
+    WAY_TIMED,    /* with the remaining time as argument `timeout` */
+    WAY_SOCKET,   /* its socket may have SO_RCVTIMEO or SO_SNDTIMEO */
+    WAY_RESTARTED /* the kernel restarts it, if it can restart it at all */
 };
 enum wait_unit { UNIT_TIMESPEC, UNIT_TIMEVAL, UNIT_MS, UNIT_RECEIVE, UNIT_SEND };
 
@@ -23,22 +23,23 @@ struct wait_rule {
     uint8_t way, timeout, unit;
 };
 
-/* A broken call, and how it goes on. */
+/* An interrupted call, and how it continues. */
 struct wait_broken {
-    const struct wait_rule *rule; /* NULL: unknown */
+    const struct wait_rule *rule; /* NULL: unknown call */
     enum wait_way way;
     int64_t timeout; /* ns, of WAY_REST, WAY_TIMED and WAY_SOCKET */
 };
 
-/* The call has ended with EINTR, and the thread stands behind its instruction. */
+/* Is the thread directly after a system call that has ended with EINTR? */
 bool wait_is_broken(const ucontext_t *uc);
-/* Of such a context. */
+/* Analyses a context for which wait_is_broken() is true. */
 struct wait_broken wait_look(const ucontext_t *uc);
 
-/* The thread stands before the instruction of a call that may end with EINTR; its rule, else NULL. */
+/* Returns the rule of the call if the thread is directly before a call that may end with EINTR,
+ * else NULL. */
 const struct wait_rule *wait_rule_ahead(const ucontext_t *uc);
 
-/* Argument i of the call, 0 to 5. */
+/* Returns argument i of the call, 0 to 5. */
 long wait_argument(const ucontext_t *uc, unsigned i);
 
 #endif

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Continues the system calls that our signals interrupt.
  *
- * The kernel restarts some calls by itself, since our handlers have SA_RESTART. It makes the others fail with EINTR, whatever
- * a handler asks for. Our handler ends by finishing such a call:
+ * The kernel restarts some calls itself, because our handlers have SA_RESTART. It makes the other
+ * calls fail with EINTR, with or without SA_RESTART. At its end our handler finishes such a call:
  *
- * - The kernel knows when the call ends (nanosleep, poll, futex with a timeout): restart_syscall goes on exactly. The kernel
- *   forgets it when a handler returns to it, so the handler itself makes the call. A handler of the program that ran on top of
- *   ours has returned to the kernel: then restart_syscall fails with EINTR, which is what the program is to get.
- * - The call has a relative timeout: the handler makes it with the time that is left. The kernel has written that into memory
- *   (ppoll, select), or the wrapper of the call noted when it began (wait_calls.c); without a note the time counts from the
- *   first interruption.
- * - The call has no timeout, or an absolute one: the program executes the instruction again.
+ * - The kernel knows when the call ends (nanosleep, poll, futex with a timeout): restart_syscall
+ *   continues it exactly. The kernel forgets the end time when a handler returns through it, so the
+ *   handler itself makes the call. If a handler of the program ran on top of ours, it has returned
+ *   through the kernel. Then restart_syscall fails with EINTR, and the program gets EINTR, as it
+ *   should.
+ * - The call has a relative timeout: the handler makes the call with the remaining time. Either the
+ *   kernel wrote that time into memory (ppoll, select), or the wrapper of the call noted when the
+ *   call began (wait_calls.c). Without a note the timeout starts at the first interruption.
+ * - The call has no timeout or an absolute one: the program executes the instruction again.
  *
- * Such a call in a handler goes through waits_call(), under the program's mask. A signal of ours that interrupts it does not
- * return through the kernel, but by waits_resume(): stack frames do not pile up, and the kernel keeps what it knows.
+ * The handler makes such a call through waits_call(), under the program's signal mask. If our
+ * signal interrupts that call, its handler does not return through the kernel but by
+ * waits_resume(). So stack frames do not pile up, and the kernel does not forget the end time.
  *
- * A handler of the program that comes between the interruption and the continuation ends the call with EINTR, as it would have
- * done without us: waits_program_comes(). */
+ * If a handler of the program runs between the interruption and the continuation, the call ends
+ * with EINTR, as it would without us: waits_program_comes(). */
 #include "preload/waits.h"
 
 #include "base/clock.h"
@@ -38,14 +41,14 @@
 
 __thread struct signals_seen signals_seen;
 
-/* uc_link of a context of the kernel's is NULL, and not read by it. Here it says that a handler of the program has run on top
- * of a handler of ours that had not executed anything yet. */
+/* The kernel sets uc_link of a context to NULL and never reads it. We store these marks in it: a
+ * handler of the program ran on top of our handler before ours had read signals_seen. */
 enum { MARK_PROGRAM = 1, MARK_BREAKING = 2 };
 
 #if defined(__x86_64__)
 
-#define WAITS_AGAIN (-516) /* no result of a system call: the kernel keeps it to itself */
-#define NOTE_REACH 768u    /* bytes of stack between a wrapper and the instruction */
+#define WAITS_AGAIN (-516) /* never a result: the kernel uses it internally only */
+#define NOTE_REACH 768u    /* most stack bytes between a wrapper and its syscall */
 
 extern const uint8_t signals_handler_counted[] __attribute__((visibility("hidden")));
 extern const uint8_t waits_call_begins[] __attribute__((visibility("hidden")));
@@ -55,13 +58,14 @@ long waits_call(const uint64_t *mask, long number, const long arguments[6], void
     __attribute__((visibility("hidden")));
 _Noreturn void waits_resume(const void *context) __attribute__((visibility("hidden")));
 
-/* Where a call that the kernel restarts is about to be executed again: a handler of the program that comes there comes in the
- * call. Stays when the call is over, which does no harm: the program cannot tell it from a signal that comes a moment later. */
+/* The instruction of a call that is about to be executed again. A handler of the program that runs
+ * there interrupts the call. The record stays after the call. That is harmless, because the program
+ * cannot tell such a signal from one that arrives a moment later. */
 static __thread struct {
     uintptr_t at;
-    uintptr_t stack; /* shifted left by one: user space ends below 2^63 */
+    uintptr_t stack; /* shifted left by one bit; user addresses are below 2^63 */
 } again;
-#define AGAIN_ALWAYS 1u /* in the lowest bit: handlers break it although they have SA_RESTART */
+#define AGAIN_ALWAYS 1u /* lowest bit: SA_RESTART handlers end the call too */
 
 static uintptr_t at_of(const ucontext_t *uc)
 {
@@ -73,7 +77,8 @@ static uintptr_t stack_of(const ucontext_t *uc)
     return (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
 }
 
-/* When that call began; NULL: unknown. libc's epoll_wait() may be either call. */
+/* Returns the note of when this call began, or NULL. libc's epoll_wait() may make epoll_wait or
+ * epoll_pwait. */
 static const struct wait_note *note_for(const ucontext_t *uc, long number)
 {
     const struct wait_note *n = &wait_noted;
@@ -88,7 +93,7 @@ static bool can_continue(void)
     return processes_vfork_depth == 0 && valgrind_request(VALGRIND_RUNNING, 0, 0) == 0;
 }
 
-/* --- handlers that interrupt it ------------------------------------------------------------------------------- */
+/* --- handlers that interrupt waits_call() ----------------------------------------------------- */
 
 static bool is_within(const ucontext_t *uc)
 {
@@ -96,7 +101,7 @@ static bool is_within(const ucontext_t *uc)
     return at >= (uintptr_t)waits_call_begins && at <= (uintptr_t)waits_call_ends;
 }
 
-/* Not over: the result is not there, or is that a signal came. */
+/* Is the call in waits_call() unfinished: without a result, or with EINTR because of a signal? */
 static bool is_waiting(const ucontext_t *uc)
 {
     return is_within(uc) &&
@@ -135,15 +140,15 @@ bool waits_is_lost(const void *context)
            (!can_continue() || wait_look(uc).way == WAY_NONE);
 }
 
-/* EINTR is the program's to see. A signal of ours that comes before the program has looked at it is not to take it for a call that
- * it has broken off itself: %rcx tells (wait_is_broken()). */
+/* Gives the program EINTR. Clears %rcx, so that our next signal does not mistake this context for a
+ * call that it has interrupted itself (wait_is_broken()). */
 static void give(ucontext_t *uc)
 {
     uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
     uc->uc_mcontext.gregs[REG_RCX] = 0;
 }
 
-/* The call that is about to be executed again, by the kernel's doing or ours, shall not. */
+/* Ends a call with EINTR that the kernel or we have set up to be executed again. */
 static void end_restarted(ucontext_t *uc)
 {
     uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
@@ -167,14 +172,15 @@ void waits_program_comes(void *context, bool restarts)
     }
 }
 
-/* --- going on ------------------------------------------------------------------------------------------------- */
+/* --- continuing ------------------------------------------------------------------------------- */
 
 static bool program_came(struct signals_seen seen)
 {
     return signals_seen.program != seen.program;
 }
 
-/* With the signals blocked, handlers of the program come before our handler, or at `again`. */
+/* Makes the program execute the call again. Signals are blocked from here on, so a handler of the
+ * program runs either before this or at `again`. */
 static void execute_again(ucontext_t *uc, long number, struct signals_seen seen)
 {
     (void)sys_block_signals();
@@ -187,7 +193,7 @@ static void execute_again(ucontext_t *uc, long number, struct signals_seen seen)
     again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc) << 1 | AGAIN_ALWAYS};
 }
 
-/* The kernel is about to restart it. */
+/* Prepares for a call that the kernel is about to restart. */
 static void let_restart(ucontext_t *uc, struct signals_seen seen)
 {
     (void)sys_block_signals();
@@ -198,8 +204,9 @@ static void let_restart(ucontext_t *uc, struct signals_seen seen)
     }
 }
 
-/* Once, under the program's mask. WAITS_AGAIN: the same once more, with the time that is left then. Signals are blocked until
- * the call itself lets them in: there they end it. */
+/* Makes the call once, under the program's mask. Returns WAITS_AGAIN if the caller must make it
+ * again with the time that then remains. Signals are blocked up to waits_call(), which unblocks
+ * them; there they end the call. */
 static long wait_once(ucontext_t *uc, long number, const long arguments[6],
                       struct signals_seen seen)
 {
@@ -226,8 +233,9 @@ static struct timespec time_until(int64_t end)
     return (struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
 }
 
-/* The call again with the time that is left until `end`. The kernel reads it where the program has it, if it has written that
- * itself; epoll_wait gets it in ns. */
+/* Makes the call with the time that remains until `end`. If the kernel has written the remaining
+ * time into the program's memory, this updates it there. epoll_wait becomes epoll_pwait2, which
+ * takes ns. */
 static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
                        struct signals_seen seen)
 {
@@ -255,7 +263,8 @@ static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
     return rc;
 }
 
-/* Until the socket is ready, then the call itself again. WAITS_AGAIN: it is to be made. */
+/* Waits until the socket is ready or `end`. Returns WAITS_AGAIN if the program must make the call
+ * again. */
 static long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, int64_t end,
                             struct signals_seen seen)
 {
@@ -289,9 +298,9 @@ static void go_on(ucontext_t *uc, const struct wait_broken *b, int64_t arrived,
         uc->uc_mcontext.gregs[REG_RAX] = rc;
 }
 
-/* --- on an alternate stack ------------------------------------------------------------------------------------- */
+/* --- on an alternate stack -------------------------------------------------------------------- */
 
-/* How much of it the kernel takes for a handler. */
+/* Returns how much of the stack the kernel takes for the frame of a handler. */
 static uintptr_t frame_bytes(const ucontext_t *uc)
 {
     uintptr_t state = (uintptr_t)uc->uc_mcontext.fpregs;
@@ -301,7 +310,8 @@ static uintptr_t frame_bytes(const ucontext_t *uc)
     return bytes != 0 ? state - (uintptr_t)uc + bytes : sizeof *uc;
 }
 
-/* The handler stands on it while the call goes on. Handlers of the program need it then, as they would without us. */
+/* Has the alternate stack room for handlers of the program? They need it while our handler is on it
+ * and continues the call. */
 static bool has_room(const ucontext_t *uc)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0),
@@ -309,7 +319,8 @@ static bool has_room(const ucontext_t *uc)
     return room >= uc->uc_stack.ss_size || room >= 2 * frame_bytes(uc) + 8192;
 }
 
-/* As far as can be asked: another stack may lie below without a guard page. */
+/* Is this range mapped? That is all we can find out: another stack may lie there without a guard
+ * page in between. */
 static bool is_memory(uintptr_t from, uintptr_t to)
 {
     char byte;
@@ -325,8 +336,9 @@ struct elsewhere {
     struct waits_arrival came;
 };
 
-/* Unwinders that follow frame pointers stay in the copy. `first` is there; a pointer into [from, from + bytes) is moved to `to`.
- * back: undone. */
+/* Adjusts the chain of frame pointers in the copy, so that unwinders stay in the copy. `first` is a
+ * slot of the copy. Moves each pointer into [from, from + bytes) to `to`; with back, undoes
+ * that. */
 static void move_frame_pointers(uintptr_t *first, uintptr_t from, uintptr_t to, size_t bytes,
                                 bool back)
 {
@@ -338,11 +350,11 @@ static void move_frame_pointers(uintptr_t *first, uintptr_t from, uintptr_t to, 
     }
 }
 
-/* All that it knows is in the copy. */
+/* Continues the call. Everything that this function uses is in the copy. */
 static void go_on_elsewhere(struct elsewhere *e, char *from, char *to, size_t bytes)
 {
     ucontext_t *uc = (ucontext_t *)(to + ((char *)e->uc - from));
-    uintptr_t *frame = (uintptr_t *)(void *)to + 1; /* %rbx is below */
+    uintptr_t *frame = (uintptr_t *)(void *)to + 1; /* the saved %rbx is below it */
     void *kept = memory_where.context;
     if (kept == e->uc)
         memory_where.context = uc;
@@ -358,11 +370,12 @@ void waits_elsewhere(uintptr_t below, uintptr_t end,
                      void (*function)(struct elsewhere *e, char *from, char *to, size_t bytes),
                      struct elsewhere *argument) __attribute__((visibility("hidden")));
 
-/* Where the alternate stack is small: on the stack that was interrupted, which is where a handler without SA_ONSTACK would run.
- * False: there is no room, or that is the alternate stack itself. */
+/* If the alternate stack is small: moves to the interrupted stack, where a handler without
+ * SA_ONSTACK would run, and continues the call there. Returns false if that stack has no room or is
+ * the alternate stack itself. */
 static bool move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
 {
-    enum { RED_ZONE = 128, ROOM = 4096 }; /* for us, and a signal of ours */
+    enum { RED_ZONE = 128, ROOM = 4096 }; /* for our code and one more of our signals */
     uintptr_t low = (uintptr_t)uc->uc_stack.ss_sp, end = low + uc->uc_stack.ss_size;
     struct elsewhere e = {.uc = uc, .broken = *b, .came = came};
     uintptr_t stack = stack_of(uc), bytes = end - (uintptr_t)__builtin_frame_address(0);
@@ -407,7 +420,8 @@ void waits_leave(void *context, struct waits_arrival came)
 
 #else
 
-/* The kernel keeps the number of the call in x8, and loses its first argument. */
+/* Does not continue calls on this architecture: x8 keeps the number of the call, but the result has
+ * overwritten the first argument. */
 struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct signals_seen seen)
 {
     (void)info;

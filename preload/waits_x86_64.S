@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * System calls that go on inside a handler of ours (waits.c), the first instructions of our handler, and libc's syscall().
+ * System calls that our handler continues (waits.c), the entry of our handler, and our syscall().
  * Offsets into contexts are those of ucontext_t. */
 #define WAITS_AGAIN (-516)
 #define SYS_RT_SIGPROCMASK 14
     .text
 
-/* The handler that the kernel calls: signals_arrived(signo, info, context, signals_seen). A handler of the program that runs
- * on top of us before the count is read finds the instruction pointer between these labels, and *context in %rdx. */
+/* The handler that the kernel calls. Jumps to signals_arrived(signo, info, context, signals_seen).
+ * If a handler of the program runs on top of it before it has read the counts, the interrupted
+ * instruction pointer is between signals_handler and signals_handler_counted, and %rdx points to
+ * our context. */
     .globl signals_handler
     .hidden signals_handler
     .type signals_handler, @function
@@ -24,9 +26,9 @@ signals_handler_counted:
     .cfi_endproc
     .size signals_handler, .-signals_handler
 
-/* long waits_call(const uint64_t *mask, long number, const long arguments[6], void *context): sets the mask of signals and does
- * the call. Returns what the kernel returns, or WAITS_AGAIN after a signal of ours (waits_resume). Whatever interrupts it finds
- * `context` in %rbx. */
+/* long waits_call(const uint64_t *mask, long number, const long arguments[6], void *context): sets
+ * the signal mask and makes the call. Returns the kernel's result, or WAITS_AGAIN after one of our
+ * signals (waits_resume). A handler that interrupts it finds `context` in %rbx. */
     .globl waits_call
     .hidden waits_call
     .type waits_call, @function
@@ -81,7 +83,8 @@ waits_call_ends:
     .cfi_endproc
     .size waits_call, .-waits_call
 
-/* void waits_resume(const ucontext_t *): leaves the handler that has interrupted waits_call() there, without the kernel. */
+/* void waits_resume(const ucontext_t *): leaves the handler that interrupted waits_call() in this
+ * context. Does not return through the kernel. */
     .globl waits_resume
     .hidden waits_resume
     .type waits_resume, @function
@@ -99,9 +102,11 @@ waits_resume:
     .cfi_endproc
     .size waits_resume, .-waits_resume
 
-/* void waits_elsewhere(uintptr_t below, uintptr_t end, function, argument): copies this stack, from here up to `end`, to below
- * `below`, and calls function(argument, from, to, bytes) on top of the copy; argument is on the stack, and in the copy. The
- * function copies it back before it returns. Unwinders find the copy: what is here may be overwritten meanwhile. */
+/* void waits_elsewhere(uintptr_t below, uintptr_t end, function, argument): copies this stack, from
+ * the stack pointer up to `end`, to the memory below `below`. Then calls function(argument, from,
+ * to, bytes) on the copy. `argument` lies on this stack; the function gets its address in the copy.
+ * The function copies the stack back before it returns. Until then unwinders follow the copy,
+ * because the original may be overwritten. */
     .globl waits_elsewhere
     .hidden waits_elsewhere
     .type waits_elsewhere, @function
@@ -144,8 +149,9 @@ waits_elsewhere:
     .cfi_endproc
     .size waits_elsewhere, .-waits_elsewhere
 
-/* long syscall(long number, ...): libc's function keeps no register with the number. It is noted, and the call passed on with the
- * stack as it was: a child of vfork or clone returns through libc's function. */
+/* long syscall(long number, ...): libc's function keeps the number in no register, so this notes
+ * it. Then it jumps to libc's function with the stack unchanged, because a child of vfork or clone
+ * returns through libc's function. */
     .globl syscall
     .type syscall, @function
     .hidden waits_syscall_comes

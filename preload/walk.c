@@ -164,7 +164,8 @@ static bool apply(struct walk *w, const struct walk_entry *e, const struct walk_
 {
     struct walk up = {.low = w->low, .high = w->high, .interrupted = e->signal};
     uintptr_t cfa;
-    /* Frames lie above those that they call, but for the one whose code moves to a stack of ours. */
+    /* A caller's frame lies above its callee's, except if the code has moved to one of our
+     * stacks. */
     if (!frame_address(w, &rules->cfa, &cfa) ||
         (cfa < w->r[WALK_RSP] && !own_stack_has(w->r[WALK_RSP])))
         return false;

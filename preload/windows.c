@@ -26,7 +26,7 @@ static struct {
         bcast_ordinal; /* taken by the first thread that opens its row, -1 until then: ordinals stay dense */
     uint32_t left; /* threads that ended their part of it by themselves and do not record */
     uint32_t closes;
-    _Atomic bool alone; /* a thread has opened a window of its own since the last broadcast close */
+    _Atomic bool alone; /* some thread opened its own window since the last broadcast close */
     struct window_edge opened, closed;
 } windows = {.bcast_ordinal = -1};
 
@@ -46,7 +46,8 @@ static int32_t next_ordinal(void)
     return (int32_t)atomic_fetch_add(&recorder_stream.header->windows_opened, 1);
 }
 
-/* Under the lock. Threads that have yet to follow the last broadcast close do not count. */
+/* Is any window open? Ignores threads that still have to follow the last broadcast close. The
+ * caller holds the lock. */
 static bool anything_is_open(void)
 {
     return windows.bcast_open || (atomic_load(&windows.alone) &&
@@ -87,7 +88,8 @@ static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt,
         (void)recorder_emit(t, EV_REGION_END | cut, pt->regions[i], 0);
 }
 
-/* Writing probes takes milliseconds where there are thousands. That is our time, outside the window. */
+/* Adds or removes the probes. With thousands of them this takes milliseconds, which count as our
+ * own time, outside the window. */
 static void probes_change(struct recorder_thread *t, bool in)
 {
     uint64_t began = clock_ticks();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Runs our code where there is room for it: on the program's stack, or on one of ours (own_stack.h). */
+ * Runs our code on a stack with enough room: the program's, or one of ours (own_stack.h). */
 #include "preload/internal.h"
 
 #include "base/sys.h"
@@ -14,7 +14,8 @@
 #include <sys/resource.h>
 #include <ucontext.h>
 
-/* function(argument) with the stack pointer at `top`, which is a multiple of 16. Unwinders come through. */
+/* Calls function(argument) with the stack pointer at `top`, which is a multiple of 16. Unwinders
+ * can walk through this frame. */
 void own_stack_call(uintptr_t top, void (*function)(void *), void *argument) RT_HIDDEN;
 #if defined(__x86_64__)
 __asm__("	.pushsection .text\n"
@@ -75,7 +76,7 @@ static void begin_start(void *p)
     s->result = s->function();
 }
 
-/* What it has touched is given back: it happens once. */
+/* Unmaps the stack afterwards, because this runs only once. */
 bool run_on_own_stack(bool (*function)(void))
 {
     struct start s = {.function = function};
@@ -89,7 +90,7 @@ bool run_on_own_stack(bool (*function)(void))
     return s.result;
 }
 
-/* The frame is the current one, or one near it. */
+/* Is there room below this frame, which is the current one or near it? */
 static bool has_room(const ucontext_t *context, uintptr_t frame)
 {
     if (context != NULL) {
@@ -100,7 +101,8 @@ static bool has_room(const ucontext_t *context, uintptr_t frame)
     return own_stack_has_room(frame, OWN_STACK_ROOM) || own_stack_has(frame);
 }
 
-/* With signals blocked: one more with SA_ONSTACK would begin at the top of the alternate stack again, over our caller. */
+/* Blocks signals. While we are off the alternate stack, the kernel would start another SA_ONSTACK
+ * handler at the top of it, and overwrite our caller's frame. */
 RT_COLD static void run_elsewhere(void (*function)(void *), void *argument)
 {
     uint64_t mask = sys_block_signals();
@@ -109,7 +111,7 @@ RT_COLD static void run_elsewhere(void (*function)(void *), void *argument)
         if (recorder_stream.header != NULL)
             atomic_fetch_add(&recorder_stream.header->dropped_unthreaded, 1);
     } else {
-        /* Whoever looks for the program's frames begins at ours. */
+        /* Code that looks for the program's frames must begin at this frame. */
         bool known = !process.memory || memory_stack_is_known();
         struct memory_interrupted before;
         if (!known)
@@ -141,7 +143,8 @@ static void interrupted(void *p)
     process_interrupted(i->info, i->place);
 }
 
-/* What a sample of values executes for the program may fault, which nothing on a stack of ours may; it looks for room by itself. */
+/* A sample of values executes instructions of the program, which may fault; code on our stacks must
+ * not fault. So the sample stays on this stack and checks its room itself. */
 void interrupted_with_room(siginfo_t *info, void *context, void *place)
 {
     struct interruption i = {info, place};
@@ -160,12 +163,13 @@ void run_with_much_room(void (*function)(void *), void *argument)
         run_elsewhere(function, argument);
 }
 
-/* --- where stacks are ------------------------------------------------------------------------------------------------ */
+/* --- bounds of stacks ------------------------------------------------------------------------- */
 
 #define PAGE ((uintptr_t)4096)
-#define MOST ((uintptr_t)1 << 30) /* of a stack without a limit */
+#define MOST ((uintptr_t)1 << 30) /* assumed size of a stack without a limit */
 
-/* The program's name lies at the top of the first stack (execve(2)); it may grow as far as the limit says. */
+/* The first stack ends after the file name of the program (AT_EXECFN), and may grow up to
+ * RLIMIT_STACK. */
 void stack_of_process(void)
 {
     struct rlimit limit;
@@ -184,7 +188,7 @@ void stack_of_thread(struct thread_stack s)
         return;
     }
 #if defined(__x86_64__)
-    /* libc has its own data, less than a page, at the end of a stack that it maps. */
+    /* libc puts less than a page of its own data at the high end of a stack that it maps. */
     uintptr_t high = ((uintptr_t)__builtin_thread_pointer() + PAGE) & ~(PAGE - 1);
     own_stack_is_here(high - s.bytes, high);
 #else
@@ -207,7 +211,7 @@ struct thread_stack stack_wanted(const pthread_attr_t *attributes)
     if (attributes == NULL && pthread_attr_init(&usual) != 0)
         return s;
     const pthread_attr_t *a = attributes != NULL ? attributes : &usual;
-    /* Without an address the end of the stack is 0. */
+    /* Without a stack address libc returns a stack that ends at 0. */
     if (pthread_attr_getstack(a, &low, &s.bytes) == 0 && (uintptr_t)low + s.bytes != 0)
         s.at = (uintptr_t)low;
     else if (pthread_attr_getstacksize(a, &s.bytes) != 0)

@@ -106,7 +106,7 @@ bool process_find_program(const char *name, char path[PATH_MAX])
 }
 
 static char writer_path[PATH_MAX];
-static struct rt_error writer_missing; /* the text is empty where it is there */
+static struct rt_error writer_missing; /* empty text: the writer was found */
 
 /* The writer's environment: the program's, without LD_PRELOAD. As of the start: later a handler may find the program
  * amid setenv(), which has freed the list that environ still points to. */
@@ -222,7 +222,7 @@ void process_wait_for_writer(void)
     long nap = 200000;
     while (clock_monotonic_ns() < limit) {
         bool alive =
-            writer_is_alive(); /* before its state: that of one that has ended is its last */
+            writer_is_alive(); /* read before the state: the state of a dead writer is final */
         uint32_t w = atomic_load(&h->writer_state);
         if (w == WRITER_CLOSED)
             return;
