@@ -52,7 +52,6 @@ enum { MARK_PROGRAM = 1, MARK_BREAKING = 2 };
 
 extern const uint8_t signals_handler_counted[] __attribute__((visibility("hidden")));
 extern const uint8_t waits_call_begins[] __attribute__((visibility("hidden")));
-extern const uint8_t waits_call_waits[] __attribute__((visibility("hidden")));
 extern const uint8_t waits_call_ends[] __attribute__((visibility("hidden")));
 long waits_call(const uint64_t *mask, long number, const long arguments[6], void *context)
     __attribute__((visibility("hidden")));

@@ -34,8 +34,6 @@ signals_handler_counted:
     .type waits_call, @function
     .globl waits_call_begins
     .hidden waits_call_begins
-    .globl waits_call_waits
-    .hidden waits_call_waits
     .globl waits_call_ends
     .hidden waits_call_ends
     .p2align 4
@@ -67,7 +65,6 @@ waits_call_begins:
     movq 32(%r13), %r8
     movq 40(%r13), %r9
     movq %r12, %rax
-waits_call_waits:
     syscall
 waits_call_ends:
     popq %r13
