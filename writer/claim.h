@@ -29,7 +29,7 @@ struct claim {
     bool mpi;   /* it called MPI_Init */
     bool child; /* a traced process forked or started it */
     uint32_t
-        world; /* 2 and more: MPI_Comm_spawn made its world, whose ranks are not those of the run */
+        world; /* 2 and up: in a world that MPI_Comm_spawn made, whose ranks are not the run's */
     uint32_t pid, writer_pid;
     uint64_t pid_start_time, writer_start_time;
     enum claim_state state;
@@ -80,7 +80,8 @@ void claim_withdraw(struct claim *c);
 RT_MUST_CHECK int claim_each(const char *dir, void (*visit)(void *context, const struct claim *c),
                              void *context);
 
-/* Read the entry again, whose writer may have written it since. 0 or -errno (-ENOENT: withdrawn); *c stays as it is then. */
+/* Read the entry again: its writer may have changed it. Returns 0, or -errno (-ENOENT: the writer
+ * has withdrawn the entry). On failure *c is unchanged. */
 RT_MUST_CHECK int claim_reload(struct claim *c);
 
 /* Is the writer that made this entry alive? 1 yes, 0 no, -1 unknown: another host. The others: of this host. */

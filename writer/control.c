@@ -124,7 +124,7 @@ static void answer_error(struct control *c, const struct control_request *r, con
     answer(c, r, text);
 }
 
-/* The same request, asked again, may still succeed. */
+/* Answers with "again": the client may repeat the same request, and it may then succeed. */
 static void answer_again(struct control *c, const struct control_request *r, const char *why)
 {
     char text[CONTROL_ANSWER];
@@ -171,14 +171,16 @@ static void serve_status(struct control *c, const struct stream *s, const struct
     answer(c, r, text);
 }
 
-/* The thread that a request is sent to; 0: there is none. */
+/* Returns the kernel's id of the thread that gets the signal for a request: the named thread, or
+ * the main thread if the request names none. 0: the named thread is not alive. */
 static pid_t target_of(const struct control *c, const struct stream *s,
                        const struct control_request *r)
 {
     return r->tid < 0 ? (pid_t)c->pid : kernel_tid(s, r->tid);
 }
 
-/* Our signal makes the thread look at its requests; one signal too many does nothing. */
+/* Sends our signal to the thread, which then looks at its requests. An extra signal does no
+ * harm. */
 static void interrupt(const struct control *c, pid_t thread)
 {
     if (thread > 0)
@@ -245,7 +247,7 @@ static void serve_windows(struct control *c, const struct stream *s,
     }
 }
 
-/* False: the line is no request. */
+/* Parses the line of a request. Returns false if the line is not a request. */
 static bool read_request(char *line, struct control_request *r)
 {
     static const char *const verbs[] = {[CONTROL_FIRE] = "fire",
@@ -286,7 +288,8 @@ static void serve_line(struct control *c, const struct stream *s, int fd, char *
         serve_windows(c, s, &r);
 }
 
-/* What the client has sent so far. On a busy machine the line comes long after the connection. */
+/* Reads what the client has sent so far, and serves the request once its line is complete. On a
+ * busy machine the line arrives long after the connection. */
 static void serve_client(struct control *c, const struct stream *s, struct control_client *client,
                          uint64_t events)
 {
@@ -317,7 +320,7 @@ static void serve_socket(struct control *c, const struct stream *s, uint64_t eve
                 .fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
             client->used = client->fd >= 0;
             client->deadline_ns = clock_monotonic_ns() + LINE_WITHIN_NS;
-            if (client->used) /* most send at once */
+            if (client->used) /* most clients send their line at once */
                 (void)poll(&(struct pollfd){.fd = client->fd, .events = POLLIN}, 1, LINE_SOON_MS);
         }
         if (client->used)
@@ -341,7 +344,8 @@ static void serve_file(struct control *c, const struct stream *s, uint64_t event
     serve_line(c, s, -1, line, events);
 }
 
-/* What a fire request did, as the process says. It did nothing where no alarm waited for it: an error. */
+/* Formats the process's result of a fire request. If no alarm waited for the request, nothing
+ * fired, and the answer is an error. */
 static void write_fired(char text[CONTROL_ANSWER], uint64_t result, int32_t tid)
 {
     unsigned alarms = result >> 16 & 255, armed = result >> 8 & 255, fired = result & 255;
@@ -389,7 +393,8 @@ static void answer_result(struct control *c, const struct control_request *r, ui
     answer(c, r, text);
 }
 
-/* The signal that announced a request may be lost: the queue of signals was full, or recording had not begun. */
+/* Sends the signal for a request again. The first one may be lost: the queue of signals was full,
+ * or recording had not begun. */
 static void remind(const struct control *c, const struct stream *s, struct control_pending *p,
                    uint64_t now)
 {

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The door of `regtrace ctl`: a Unix socket and request files, answered by the writer for its process.
+ * The server side of `regtrace ctl`: a writer answers requests for its process, which arrive by a
+ * Unix socket or by request files.
  *
  * DIR/ctl/NAME.path     two lines: host, path of the socket; NAME = rank-NNNNN.PID
  * DIR/ctl/NAME.sock     the socket (0600), or under /tmp where the path is too long for a socket
- * DIR/ctl/NAME.request  from another node: one request line; removed when taken; the answer is NAME.answer,
- *                       or NAME.answer-ID where the request has an id
+ * DIR/ctl/NAME.request  from another node: one request line, which the writer removes when it has
+ *                       read it; the answer is NAME.answer, or NAME.answer-ID if the request has
+ *                       an id
  *
- * A request is one line: VERB ["tid" N] ["id" ID]; VERB is fire, open, close or status. An answer is one line of JSON
- * with "ok". ID is 1 to 16 hexadecimal digits, not 0. A client that got no answer asks again with the same ID: the
- * process does what was asked once, and each of these requests gets the same answer. "queued" in an answer says that
- * the process has not served the request yet. */
+ * A request is one line: VERB ["tid" N] ["id" ID]. VERB is fire, open, close or status. ID is 1 to
+ * 16 hexadecimal digits, not 0. An answer is one line of JSON with "ok". A client that got no
+ * answer repeats the request with the same ID: the process executes the request once, and each
+ * repetition gets the same answer. "queued" in an answer says that the process has not served the
+ * request yet. */
 #ifndef REGTRACE_WRITER_CONTROL_H
 #define REGTRACE_WRITER_CONTROL_H
 
@@ -20,7 +23,7 @@
 #define CONTROL_PENDING 64
 #define CONTROL_CLIENTS 64
 #define CONTROL_KNOWN                                                                              \
-    256 /* ids that are remembered: at least the requests that fit into a stream */
+    256 /* request ids that the writer remembers: at least as many as a stream holds */
 #define CONTROL_LINE 128
 #define CONTROL_ANSWER 320
 
@@ -31,23 +34,23 @@ enum control_kind {
     CONTROL_STATUS
 };
 
-/* One request as its line says it. */
+/* One request, as its line describes it. */
 struct control_request {
     enum control_kind kind;
     int32_t tid; /* -1: none */
     uint64_t id; /* 0: none */
-    int fd;      /* of the client; -1: it asked by file */
+    int fd;      /* the client's connection; -1: the request came by file */
 };
 
-/* A client that waits for what the process answers. */
+/* A client that waits for the process's answer. */
 struct control_pending {
     struct control_request request;
     bool used;
-    uint32_t target; /* the number of the request in the stream */
+    uint32_t target; /* number of the request in the stream */
     uint64_t deadline_ns, signal_ns;
 };
 
-/* A client that has not sent its whole line yet. */
+/* A client that has not yet sent its whole line. */
 struct control_client {
     int fd;
     bool used;
@@ -56,7 +59,7 @@ struct control_client {
     char line[CONTROL_LINE];
 };
 
-/* A request with an id, and its answer once the process has given one. */
+/* A request with an id, and the process's answer once there is one. */
 struct control_known {
     uint64_t id; /* 0: free */
     uint32_t target;

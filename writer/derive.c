@@ -8,7 +8,7 @@
 
 #define ALARM_NONE 0xffffu
 
-/* Of struct rt_fired's flags. */
+/* Bits of rt_fired.flags. */
 enum { FIRED_API = 32, FIRED_CLOSES = 64 };
 
 static int32_t alarm_number(uint64_t v)
@@ -226,18 +226,19 @@ int drain_close_windows_at(struct drain *d, uint64_t clock)
     return 0;
 }
 
-/* The first broadcast stop after that one opened; NULL: there was none. */
+/* Returns the first broadcast stop after this window opened, or NULL if there is none. */
 static const struct broadcast_close *close_of(const struct drain *d, const struct rt_window *w)
 {
     const struct broadcast_close *first = NULL;
-    uint64_t opened = w->start_clock - w->start_late; /* the edge that it follows */
+    uint64_t opened = w->start_clock - w->start_late; /* clock of the event that opened it */
     for (size_t i = 0; i < d->close_count; i++)
         if (d->closes[i].clock > opened && (first == NULL || d->closes[i].clock < first->clock))
             first = &d->closes[i];
     return first;
 }
 
-/* The thread of this window has recorded no end: it waited, or the process was killed. `last`: its last clock in the file. */
+/* Fills in the end of a window whose thread recorded none, because it waited or the process was
+ * killed. `last` is the thread's last clock in the file. */
 static void end_unrecorded(const struct drain *d, struct rt_window *w, uint64_t last)
 {
     uint32_t state = atomic_load(&d->stream->header->state);
@@ -260,7 +261,7 @@ static void end_unrecorded(const struct drain *d, struct rt_window *w, uint64_t 
     w->stop_clock = stop > last ? stop : last;
 }
 
-/* The process is gone, and what is still open has no end among the events. */
+/* Ends the windows that are still open after the process has gone: no event records their ends. */
 int drain_close_windows(struct drain *d)
 {
     int rc = 0;

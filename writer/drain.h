@@ -35,7 +35,7 @@ struct open_window {
     struct rt_window w;
 };
 
-/* A fired alarm, or a named call, that closed the windows of all threads. */
+/* An alarm, or a named call, that closed the windows of all threads. */
 struct broadcast_close {
     uint64_t clock;
     int32_t alarm; /* RT_NO_ALARM: a named call */
@@ -62,7 +62,7 @@ struct drain {
     struct drain_chunk *chunks;
     struct open_window *open;
     size_t open_count, open_room;
-    struct broadcast_close *closes; /* as they came: threads interleave */
+    struct broadcast_close *closes; /* by arrival, not by time: threads interleave */
     size_t close_count, close_room;
     int32_t *alarm_chain; /* chain of alarm i */
     size_t alarm_count;
@@ -124,9 +124,10 @@ RT_MUST_CHECK int drain_end(struct drain *d);
 /* Copy strings, metadata that came later and the thread table. drain_step does it before each commit. */
 RT_MUST_CHECK int drain_copy_tables(struct drain *d);
 
-/* For recover: a window that was open when the old file ended. */
-/* A row of /fired that a file already has: windows of waiting threads end where it closed all. */
+/* For recover: notes a row of /fired that the file already has. If that event closed the windows of
+ * all threads, windows of threads that still waited end there. */
 RT_MUST_CHECK int drain_note_close(struct drain *d, const struct rt_fired *f);
+/* For recover: a window that was open when the old file ended. */
 RT_MUST_CHECK int drain_resume_window(struct drain *d, const struct rt_window *w, uint64_t row);
 
 /* windows.c: what an event means beside its row. `more`: the continuation slots that were there. */

@@ -15,13 +15,14 @@ struct stream_facts {
     unsigned deflate;
     uint64_t max_bytes; /* 0 = no limit */
     int signal_number;  /* 0 = none */
-    uint32_t world;     /* as struct identity has it */
+    uint32_t world;     /* as in struct identity */
 };
 
 /* Read the metadata and the name behind the stream's descriptor. */
 void identify_stream(struct stream_facts *f, const struct drain *d);
 
-/* The entry of the process whose stream that is, on this host, in the run's folder `dir`: no file, no writer, CLAIM_WAITING. */
+/* Fills in the entry of the stream's process, on this host, in the run's folder `dir`: without a
+ * file, without a writer, state CLAIM_WAITING. */
 void identify_claim(struct claim *c, const struct stream_facts *f, const struct stream *s,
                     const char *dir);
 

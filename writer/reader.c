@@ -235,7 +235,8 @@ int rt_rank_open_file(struct rt_rank **rank, const char *path, struct rt_error *
     int rc = open_once(rank, path, e);
     if (rc != 0 || (*rank)->info.state != RT_FILE_ABANDONED)
         return rc;
-    /* Its writer may have closed the file and ended since it was read. What the file says now, it says for good. */
+    /* The writer may have closed the file and ended after we read it. Read again: the file of a
+     * dead writer does not change any more. */
     rt_rank_close(*rank);
     return open_once(rank, path, e);
 }

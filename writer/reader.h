@@ -42,7 +42,8 @@ struct reader_info {
     char stream[1024];
 };
 
-/* How long the parent waits for one answer, where the child sleeps or its processor is taken. */
+/* How many milliseconds the parent waits for one answer when the child sleeps or gets no
+ * processor. */
 extern int reader_patience_ms;
 
 /* To a child that reads one file. */
@@ -64,8 +65,9 @@ RT_MUST_CHECK int reader_link_take(struct reader_link *l, struct reader_message 
 RT_MUST_CHECK int reader_link_read(struct reader_link *l, uint64_t first, size_t count,
                                    struct rt_event *out, size_t *got, struct rt_error *e);
 
-/* In a child that reads a file of that many bytes: SIGPROF ends it if HDF5 takes more processor time
- * from now on than any whole file of that size needs. A damaged file can send HDF5 round in circles. */
+/* Called in a child that reads a file of that many bytes. From now on SIGPROF ends the child if
+ * HDF5 uses more processor time than any intact file of that size needs: a damaged file can make
+ * HDF5 loop forever. */
 void reader_child_bound(uint64_t file_bytes);
 
 /* In the child: never returns. */

@@ -371,9 +371,9 @@ static void serve(struct child *c, const struct reader_request *r)
         send_message(c->fd, READER_ROWS, 0, &count, sizeof count);
 }
 
-#define BOUND_SECONDS 2 /* for a small file: it takes milliseconds */
+#define BOUND_SECONDS 2 /* for a small file, which needs milliseconds */
 #define BOUND_RATE                                                                                 \
-    (UINT64_C(4) << 20) /* bytes of file a second: several times slower than any disk */
+    (UINT64_C(4) << 20) /* bytes of the file a second: several times slower than any disk */
 
 void reader_child_bound(uint64_t file_bytes)
 {
@@ -412,7 +412,7 @@ void reader_child_run(int fd, struct rt_event *shared, const char *path)
     struct stat st = {.st_size = 0};
     int rc = 0;
     be_harmless(fd);
-    (void)stat(path, &st); /* what is wrong with it open_file() says */
+    (void)stat(path, &st); /* open_file() reports an error */
     reader_child_bound((uint64_t)st.st_size);
     for (int i = 0; i < ATTEMPTS; i++) {
         rc = load(&c, &info, tables, rows);

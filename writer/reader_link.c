@@ -19,7 +19,8 @@
 
 int reader_patience_ms = 30000;
 
-/* Its wait status. SIGKILL does not replace the signal that a child is ending by already. */
+/* Kills the child and returns its wait status. If another signal is already ending the child, the
+ * status names that signal, not SIGKILL. */
 static int end_child(struct reader_link *l)
 {
     int status = 0;
@@ -54,7 +55,8 @@ static int gone(struct reader_link *l, const char *how, struct rt_error *e)
     return -EBADMSG;
 }
 
-/* The child has closed its end. */
+/* Handles a child that has closed its end of the socket: it crashed, or used too much processor
+ * time. */
 static int ended(struct reader_link *l, struct rt_error *e)
 {
     int status = end_child(l);

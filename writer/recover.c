@@ -398,7 +398,8 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
 static bool needs_recovery(const struct recovery *r, struct claim *c, struct rt_recovered *result)
 {
     int lives = claim_writer_lives(c, r->host, r->boot_id);
-    /* It may have closed its file since the entry was read; what a dead one's entry says now, it says for good. */
+    /* The writer may have closed its file after we read the entry. Read the entry again: a dead
+     * writer changes it no more. */
     if (lives == 0 && claim_reload(c) == -ENOENT)
         return false; /* nothing was recorded */
     (void)snprintf(result->file, sizeof result->file, "%s", c->file);

@@ -59,7 +59,8 @@ int recover_list_make(struct recover_list *list, const char *dir, struct rt_erro
             return found;
         rc = found > 0 ? collect_all(list, dir) : 0;
     }
-    /* Copied files may have come without .regtrace/: then there is nobody to ask, and files are only looked at. */
+    /* Copied rank files may have come without .regtrace/. Then there are no writers to ask, and
+     * recover only verifies the files. */
     if (rc == -ENOENT && rt_run_open(&run, dir, &(struct rt_error){{0}}) == 0) {
         rt_run_close(run);
         return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whom recover has to look at: the entries of a run, and the streams that have none. */
+ * What recover has to look at: the entries of a run, and the streams that have no entry. */
 #ifndef REGTRACE_WRITER_RECOVER_LIST_H
 #define REGTRACE_WRITER_RECOVER_LIST_H
 
@@ -8,13 +8,14 @@
 struct recover_list {
     struct claim *claims;
     size_t count, room;
-    uint32_t *alive; /* processes without an entry, whose writers are being started */
+    /* pids of processes without an entry whose writers are still starting */
+    uint32_t *alive;
     size_t alive_count;
     int rc;
 };
 
-/* Fills a zeroed list. A stream without an entry and without a writer gets an entry. 0 or -errno with the text; recover_list_free()
- * either way. */
+/* Fills a zeroed list. Gives an entry to each stream that has neither an entry nor a living writer.
+ * Returns 0, or -errno with the text in *e. Call recover_list_free() in both cases. */
 RT_MUST_CHECK int recover_list_make(struct recover_list *list, const char *dir, struct rt_error *e);
 void recover_list_free(struct recover_list *list);
 

@@ -238,7 +238,7 @@ static bool image_was_replaced(const struct session *s)
 static enum ending ending_now(const struct session *s)
 {
     bool gone =
-        owner_is_gone(&s->owner); /* before its state: that of one that is gone is its last */
+        owner_is_gone(&s->owner); /* check first: after the process has gone its state is final */
     uint32_t state = atomic_load(&header(s)->state);
     if (state == STREAM_FINISHED)
         return ENDING_FINISHED;

@@ -306,8 +306,8 @@ static int copy_known(struct split *s)
     return rc;
 }
 
-/* Values are kept by instruction, for the whole life of the process, and go with each of its windows. The records
- * that they came in are none of the window's events. */
+/* Values are kept by instruction for the whole life of the process, so each window's file gets all
+ * of them. The records that brought them are not events of the window: `records` is 0. */
 static int copy_values(struct split *s)
 {
     const struct rt_rank_tables *t = rt_rank_tables(s->rank);
@@ -315,7 +315,7 @@ static int copy_values(struct split *s)
     const char *plugin = rt_rank_metadata(s->rank, "values");
     int rc = 0;
     if (plugin == NULL || plugin[0] == '\0')
-        return 0; /* the file has no tables of them */
+        return 0; /* the run captured no values */
     if (t->value_instruction_count > 0)
         rc = table_append(&to[SCHEMA_VALUE_INSTRUCTIONS], t->value_instructions,
                           t->value_instruction_count);

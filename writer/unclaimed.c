@@ -18,7 +18,7 @@
 
 struct search {
     const char *dir;
-    struct stat folder; /* of the run */
+    struct stat folder; /* the run's */
     const struct claim *claims;
     size_t count;
     void (*alive)(void *context, uint32_t pid);
@@ -61,8 +61,10 @@ static bool is_writer(const char *pid)
     return strcmp(identity_base_name(text), "regtrace-writer") == 0;
 }
 
-/* The process that was started as the writer (REGTRACE_WRITER may name a script) has the stream as a descriptor from its beginning.
- * Where the traced process was killed before it could say which process that is, it may be any that has it. */
+/* Is a writer of this stream alive? The traced process starts the writer with the stream as an open
+ * descriptor, and then stores the writer's pid in the stream. The process with that pid counts
+ * under any name, since REGTRACE_WRITER may name a script. If the traced process was killed before
+ * it stored the pid, any regtrace-writer that has the stream open counts. */
 static bool writer_lives(const struct stat *file, const struct stream_header *h)
 {
     bool found = false;
@@ -102,7 +104,7 @@ static int claim_stream(struct search *s, struct stream *stream)
     return rc;
 }
 
-/* Takes the descriptor. */
+/* Closes fd. */
 static int look_at_stream(struct search *s, int fd)
 {
     struct stream stream;
@@ -117,7 +119,7 @@ static int look_at_stream(struct search *s, int fd)
     bool ours = stream_meta_get(&stream, "dir", dir, sizeof dir) && is_same(dir, &s->folder);
     if (ours && writer_lives(&file, stream.header))
         s->alive(s->context, stream.header->pid);
-    /* A writer that went further has written its entry before it said so. */
+    /* A writer sets a later state only after it has written its entry. */
     else if (ours && atomic_load(&stream.header->writer_state) <= WRITER_STARTING)
         rc = claim_stream(s, &stream);
     stream_close(&stream);
@@ -142,7 +144,8 @@ static int look_into(struct search *s, const char *place)
     return rc;
 }
 
-/* The folder of that entry's stream, where no entry before has the same. */
+/* Writes the folder of entry i's stream to `out`. Returns false if it has none, or if an earlier
+ * entry has the same folder. */
 static bool place_of(const struct search *s, size_t i, char out[PATH_MAX])
 {
     const char *stream = s->claims[i].stream, *slash = strrchr(stream, '/');

@@ -57,19 +57,19 @@ enum rt_window_reason {
     RT_WINDOW_EXEC = 4,
     RT_WINDOW_API = 5,
     RT_WINDOW_EXITED =
-        252, /* of a thread that was there when its process ended in order (or went on as another program) */
-    RT_WINDOW_LIMIT = 253,  /* the file had reached its size limit: RT_END_CUT */
+        252, /* the process exited, or called exec, before the thread recorded the end */
+    RT_WINDOW_LIMIT = 253,  /* the file reached its size limit: RT_END_CUT */
     RT_WINDOW_KILLED = 254, /* the process was killed with the window open: RT_END_CUT */
     RT_WINDOW_OPEN = 255,   /* still open */
 };
 
-/* `truncated` of a window: all but the first have no close_row. */
+/* `truncated` of a window. Only windows with RT_END_RECORDED have a close_row. */
 enum rt_window_end {
     RT_END_RECORDED = 0,
-    RT_END_CUT = 1, /* stop_clock is the last clock of the thread that is in the file */
-    /* The thread waited, and never came back to record it. The window ended with a broadcast stop (which stop_alarm and
-     * reason name), or with the process: stop_clock is that moment. Earlier versions wrote RT_END_CUT with
-     * RT_WINDOW_EXITED. */
+    RT_END_CUT = 1, /* stop_clock is the thread's last clock in the file */
+    /* The thread waited, and never came back to record the end. A broadcast stop closed the window
+     * (stop_alarm and reason name it), or the end of the process did; stop_clock is that moment.
+     * Earlier versions wrote RT_END_CUT with RT_WINDOW_EXITED. */
     RT_END_UNRECORDED = 2,
 };
 
@@ -105,7 +105,7 @@ struct rt_thread {
     uint64_t dropped, waits, wait_ticks;
     uint64_t incomplete;   /* slots reserved but never filled */
     uint64_t own_ticks;    /* spent in the recorder's slow path */
-    uint32_t interrupted;  /* system calls that failed with EINTR because of us */
+    uint32_t interrupted;  /* system calls that failed with EINTR because of our signals */
     uint32_t state;        /* enum stream_thread_state */
     uint64_t instructions; /* in user mode, from activation to its end; 0 = not counted */
 };
@@ -223,7 +223,7 @@ struct rt_rank_info {
     int32_t rank, size; /* -1 unknown */
     bool confirmed;     /* by MPI itself */
     bool is_main;       /* owns "rank-NNNNN.h5", that is not a further process of the rank */
-    uint32_t world;     /* 2 and more: MPI_Comm_spawn made its MPI world; 0 unknown */
+    uint32_t world;     /* 2 or more: MPI_Comm_spawn made its MPI world; 0: unknown */
     uint32_t pid;
     enum rt_file_state state;
     const char *host, *program,
