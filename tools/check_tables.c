@@ -35,8 +35,9 @@ static int32_t first_ordinal(const struct rt_rank *rank)
     return split != NULL && argument_number(split, 0, INT32_MAX, &first) == 0 ? (int32_t)first : 0;
 }
 
-/* Threads that ended with their process, at any instruction. A thread takes the next ordinal first and
- * records the opening of its window after that: each of these may have taken one that no row has. */
+/* Counts threads that the end of the process cut off, at any instruction. A thread takes the next
+ * ordinal before it records that its window opens. So each of these may have taken one ordinal that
+ * no row has. */
 static uint64_t threads_cut_off(const struct rt_rank_tables *t)
 {
     uint64_t n = 0;
@@ -241,7 +242,8 @@ static void check_span(struct check *c, const struct rt_rank_info *info,
     }
     c->in_span += rows;
     if (threads_cut_off(t) > 0)
-        return; /* which ordinals have no window is known of the whole file alone */
+        /* Only a check of the whole file can tell which ordinals have no window. */
+        return;
     for (int64_t o = c->windows.first; o <= c->windows.last && (uint64_t)o < files_last; o++) {
         bool seen = false;
         for (size_t i = 0; !seen && i < t->window_count; i++)

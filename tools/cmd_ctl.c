@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace ctl`: asks the writers of a running program to fire the interactive alarm, to open or close windows, or for
- * their status. tools/ctl.h has the transport. */
+ * `regtrace ctl`: asks the writers of a running program to fire the interactive alarm, to open or
+ * close windows, or to report their status. The transport is in tools/ctl.h. */
 #include "tools/ctl.h"
 
 #include <dirent.h>
@@ -87,7 +87,7 @@ static void print_words(const struct ctl_target *t)
     (void)printf("rank %d pid %u:%s%s\n", t->rank, t->pid, words[0] == ' ' ? "" : " ", words);
 }
 
-/* Who has not done it, and what the user can do. */
+/* Prints which ranks did not do it, and what the user can do. */
 static void print_failures(const struct wishes *w, const struct ctl_target *t, size_t count,
                            size_t failed)
 {
@@ -101,7 +101,7 @@ static void print_failures(const struct wishes *w, const struct ctl_target *t, s
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used != 0 ? "," : "",
                                  t[i].rank);
     }
-    if (used >= sizeof list) /* cut: the lines above name all of them */
+    if (used >= sizeof list) /* the list is cut, but the lines above name all ranks */
         *strrchr(list, ',') = '\0';
     message_error("ctl", "%zu of %zu processes did not %s (rank %s)%s", failed, count,
                   w->question.verb, list,

@@ -28,7 +28,7 @@ struct run {
     char library[PATH_MAX], writer[PATH_MAX], folder[PATH_MAX];
     bool folder_is_new;
     char taken
-        [PATH_MAX]; /* an earlier run's folder that -o names, so that `folder` is another; "" */
+        [PATH_MAX]; /* the earlier run's folder that -o names, if `folder` is a new one; else "" */
 };
 
 static bool is_path(const struct option_row *row, const char *value)
@@ -246,8 +246,9 @@ static int check_all(struct run *r, struct rt_error *e)
     return rc;
 }
 
-/* LD_PRELOAD with ours in front of what was there, and a sanitizer's runtime in front of it all,
- * which ends the program otherwise; ld.so takes spaces and colons as separators. */
+/* Returns the value of LD_PRELOAD: our library before what was there, and AddressSanitizer's
+ * runtime before both, since it ends the program otherwise. ld.so accepts spaces and colons as
+ * separators. */
 static char *preload_value(const char *library, const char *runtime)
 {
     const char *old = getenv("LD_PRELOAD");

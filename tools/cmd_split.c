@@ -21,9 +21,9 @@ struct tally {
     bool *made;         /* by ordinal: its folder is there */
     size_t room;
     uint64_t files, windows, events, outside, unknown;
-    uint32_t *pids; /* of the processes whose files were split */
+    uint32_t *pids; /* processes whose files were split */
     size_t pid_count;
-    uint64_t recordings; /* of memory accesses */
+    uint64_t recordings; /* files of memory accesses that were written */
     bool any_rank, failed;
 };
 

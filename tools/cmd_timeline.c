@@ -186,7 +186,7 @@ static int make_pictures(struct wishes *w, struct replay *r, struct target targe
     return code;
 }
 
-/* -output x.svg and -output x.png are pictures as well as -svg and -png. */
+/* -output x.svg means -svg x.svg, and -output x.png means -png x.png. */
 static bool take_ending(struct wishes *w)
 {
     const char *dot = w->replay.out != NULL ? strrchr(w->replay.out, '.') : NULL;

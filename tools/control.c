@@ -53,7 +53,7 @@ int run_check_count(const struct options *o, struct rt_error *e)
     return pmu_wanted_count(&counter, o, o->text[OPT_pmu], e);
 }
 
-/* As the library does it: preload/constructor.c. */
+/* The same check as in preload/constructor.c. */
 static int check_steps(const struct options *o, const struct ctl_config *config, struct rt_error *e)
 {
     bool exact = false;

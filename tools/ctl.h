@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Asking the writers of a running program: the client's side of the protocol in writer/control.h.
+ * Asks the writers of a running program: the client side of the protocol in writer/control.h.
  *
- * DIR/ctl/NAME.path names host and socket of a writer. Writers on other nodes are reached by DIR/ctl/NAME.request and
- * NAME.answer-ID in the shared folder. */
+ * DIR/ctl/NAME.path names the host and the socket of a writer. Requests to writers on other nodes
+ * go through the files NAME.request and NAME.answer-ID in that folder, which the nodes share. */
 #ifndef REGTRACE_TOOLS_CTL_H
 #define REGTRACE_TOOLS_CTL_H
 
@@ -11,18 +11,18 @@
 #define CTL_NAME_ROOM 64
 #define CTL_ANSWER_ROOM 1024
 
-/* One writer, and what it says. */
+/* One writer, and its answer. */
 struct ctl_target {
     char name[CTL_NAME_ROOM]; /* rank-NNNNN.PID */
     int32_t rank;
     uint32_t pid; /* of the traced process */
     char host[80], socket[PATH_MAX];
-    bool by_file; /* it is on another node */
-    bool asked;   /* a request is on its way */
-    int fd;       /* connection of that request, -1 none */
-    unsigned got; /* bytes of the answer so far */
+    bool by_file; /* the writer is on another node */
+    bool asked;   /* a request is under way */
+    int fd;       /* the request's connection; -1: none */
+    unsigned got; /* bytes of the answer that have arrived */
     bool answered, ok;
-    char answer[CTL_ANSWER_ROOM]; /* where it did not answer: why */
+    char answer[CTL_ANSWER_ROOM]; /* if there is no answer: the reason */
 };
 
 struct ctl_question {
@@ -33,8 +33,9 @@ struct ctl_question {
 
 bool ctl_verb_is_legal(const char *verb);
 
-/* Asks all targets, and those that do not answer again until wait_s is over. Every time the request has the same id, so that
- * a process does it once. Sets `answered`, `ok` and `answer` of each. */
+/* Asks all targets, and repeats the request to those that do not answer until wait_s seconds have
+ * passed. Each repetition has the same id, so a process executes the request once. Sets `answered`,
+ * `ok` and `answer` of each target. */
 void ctl_ask(const char *dir, const struct ctl_question *q, struct ctl_target *t, size_t count);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Asks the writers of a running program until each has answered: by sockets on this node, by files on others. */
+ * Asks the writers of a running program until each has answered: those on this node by sockets,
+ * those on other nodes by files. */
 #include "base/clock.h"
 #include "tools/ctl.h"
 
@@ -16,7 +17,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define PAUSE_MS 50 /* between looks at answer files, and before a request is sent again */
+#define PAUSE_MS 50 /* between looks at answer files, and between repetitions */
 
 struct request {
     const char *dir;
@@ -51,7 +52,7 @@ static void disconnect(struct ctl_target *t)
     t->asked = false;
 }
 
-/* The reason is kept for the case that no later request is answered. */
+/* Keeps the reason of a failure, in case no later request is answered. */
 static void note_why(struct ctl_target *t, const char *what, const char *why)
 {
     (void)snprintf(t->answer, sizeof t->answer, "%.400s: %.400s", what, why);
@@ -76,7 +77,7 @@ static void ask_by_socket(struct ctl_target *t, const struct request *r)
     disconnect(t);
 }
 
-/* One request file a rank at a time: link() refuses while another client's waits there. */
+/* A rank has one request file at a time: link() fails while another client's request is there. */
 static void ask_by_file(struct ctl_target *t, const struct request *r)
 {
     char ending[48], temporary[PATH_MAX], path[PATH_MAX];
@@ -95,7 +96,7 @@ static void ask_by_file(struct ctl_target *t, const struct request *r)
     (void)unlink(temporary);
 }
 
-/* Ours alone: another client's request stays. */
+/* Removes the request file if it is ours. Another client's request stays. */
 static void withdraw_file(const struct ctl_target *t, const struct request *r)
 {
     char path[PATH_MAX], text[sizeof r->text];
@@ -109,7 +110,8 @@ static void withdraw_file(const struct ctl_target *t, const struct request *r)
         (void)unlink(path);
 }
 
-/* A whole answer is there. "again" in it: the process has not done it yet, and we ask it anew. */
+/* Takes a complete answer. An answer with "again" says that the process has not done it yet, so we
+ * ask again. */
 static void take_answer(struct ctl_target *t)
 {
     t->answer[strcspn(t->answer, "\n")] = '\0';
@@ -160,14 +162,14 @@ static void take_by_file(struct ctl_target *t, const struct request *r)
     take_answer(t);
 }
 
-/* Nobody will ever answer for a process that has ended: its writer has taken the .path file away. */
+/* Has the process ended? Then its writer has removed the .path file, and no answer will come. */
 static bool has_ended(const struct ctl_target *t, const struct request *r)
 {
     char path[PATH_MAX];
     return !t->asked && file_path(path, r, t, "path") && access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-/* Asks whom no request is on its way to. Returns how many may still answer. */
+/* Sends a request to each target that has none under way. Returns how many may still answer. */
 static size_t ask_rest(struct ctl_target *t, size_t count, const struct request *r)
 {
     size_t waiting = 0;
@@ -200,7 +202,9 @@ static void take_answers(struct ctl_target *t, size_t count, const struct reques
             take_by_file(&t[i], r);
         again |= !t[i].answered && !t[i].asked;
     }
-    if (again) /* answers of others may have ended the poll at once */
+    /* Pause before the repetition, since another target's answer may have ended the first poll at
+     * once. */
+    if (again)
         (void)poll(NULL, 0, PAUSE_MS);
 }
 
@@ -210,7 +214,7 @@ static void make_request(struct request *r, const char *dir, const struct ctl_qu
     *r = (struct request){.dir = dir};
     if (getrandom(&r->id, sizeof r->id, 0) != (ssize_t)sizeof r->id)
         r->id = clock_monotonic_ns() ^ (uint64_t)getpid() << 40;
-    r->id |= 1; /* 0 is no id */
+    r->id |= 1; /* 0 means no id */
     if (q->has_tid)
         (void)snprintf(tid, sizeof tid, " tid %" PRIu64, q->tid);
     (void)snprintf(r->text, sizeof r->text, "%s%s id %" PRIx64 "\n", q->verb, tid, r->id);
@@ -222,7 +226,7 @@ static void give_up(struct ctl_target *t, const struct request *r, uint64_t wait
     bool ended = has_ended(t, r);
     if (t->asked && t->by_file)
         withdraw_file(t, r);
-    if (t->got != 0) /* half an answer is no reason */
+    if (t->got != 0) /* do not print half an answer as the reason */
         t->answer[0] = '\0';
     disconnect(t);
     if (ended)

@@ -36,7 +36,8 @@ static void remove_tree(const char *dir)
     (void)rmdir(dir);
 }
 
-/* A folder for a recording of `true`, beside nothing of the user's, and the variables that lead there. */
+/* A temporary folder for a trial recording of `true`, away from the user's files, and the
+ * environment variables that select it. */
 struct scratch {
     char base[2048], folder[2080];
     char preload[PATH_MAX + 16], variable[2112];
@@ -59,7 +60,8 @@ static int scratch_begin(struct scratch *s, struct rt_error *e)
     return rc;
 }
 
-/* `true` with the library and up to three variables more: its status, and its first line. */
+/* Runs `true` with the library and up to three more variables. Returns its status, and its first
+ * line of output in `out`. */
 static int scratch_run(const struct scratch *s, const char *const more[3], char *out, size_t room)
 {
     const char *const variables[] = {s->preload,
@@ -77,7 +79,8 @@ static int scratch_run(const struct scratch *s, const char *const more[3], char 
     return status;
 }
 
-/* `true` with two variables. False: it was not tried, and the finding has the reason. */
+/* Runs `true` in a temporary folder with two more variables. Returns false if it could not be
+ * tried; the finding then has the reason. */
 static bool try_true(struct finding *f, enum finding_level level, const char *first,
                      const char *second, int *status, char *out, size_t room)
 {
@@ -167,7 +170,7 @@ static void judge_recording(struct finding *f, const char *dir)
 static void look_trial(struct finding *f)
 {
     static struct scratch s;
-    /* A chain of its own, so that the recording is kept though the program does nothing. */
+    /* With a chain the recording is kept, though the program records nothing. */
     static const char *const more[3] = {"REGTRACE_CONTROL=stop:signal:USR1",
                                         "REGTRACE_DEFAULT_START=1", NULL};
     char out[400];

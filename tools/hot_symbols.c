@@ -34,7 +34,7 @@ static bool is_other(Dwfl_Module *module, const char *build_id)
     return build_id[0] != '\0' && strcmp(text, build_id) != 0;
 }
 
-/* libdwfl opens whatever is there, and would wait for the other end of a FIFO. */
+/* Checks the file before libdwfl opens it: libdwfl would wait for the other end of a FIFO. */
 static int look_at(const char *path)
 {
     struct stat st;

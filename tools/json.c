@@ -23,7 +23,8 @@ size_t text_character(const unsigned char *p)
     return n;
 }
 
-/* XML refuses U+FFFE and U+FFFF, cairo also their like in the other planes and U+FDD0 to U+FDEF. */
+/* XML forbids U+FFFE and U+FFFF. Cairo also rejects the last two code points of the other planes,
+ * and U+FDD0 to U+FDEF. */
 size_t text_drawable(const unsigned char *p)
 {
     size_t n = text_character(p);

@@ -29,7 +29,8 @@ void json_compact(struct json *j); /* the object or array begun last: all in one
 /* Length of the character of UTF-8 at p (not its end), 0 if there is none. */
 size_t text_character(const unsigned char *p);
 
-/* Likewise, 0 also for what pictures cannot have: control characters and those that Unicode keeps for no text. */
+/* As text_character(), but also 0 for characters that pictures cannot contain: control characters
+ * and Unicode's noncharacters. */
 size_t text_drawable(const unsigned char *p);
 
 /* For people, without quotes: control characters and bytes that are not UTF-8 as \n and \xNN, so that a text stays in its line. */

@@ -87,7 +87,7 @@ struct report_rank {
     uint64_t lost_events, loss[RT_LOSS_STORAGE + 1];
     bool lost_unknown; /* something is missing whose number nobody knows */
     uint64_t dropped, waits;
-    uint64_t interrupted; /* system calls that failed with EINTR because of us */
+    uint64_t interrupted; /* system calls that failed with EINTR because of our signals */
     uint64_t
         completions_unknown; /* of requests made outside the window: nobody knows whether receives */
     uint64_t completions_skipped; /* requests whose completion could not be recorded */
@@ -189,7 +189,7 @@ struct report_spread {
 bool report_spread_of(const struct report *r, int f, struct report_spread *out);
 
 const char *report_window_reason(uint8_t reason);
-/* The rank of a process, with its MPI world and its pid where those are needed to tell it from others. */
+/* Writes the rank of a process, with its MPI world and pid if the rank alone is ambiguous. */
 void report_rank_name(char out[48], const struct report_rank *k);
 
 const char *report_file_state(const struct report_rank *rank);

@@ -8,7 +8,7 @@
 
 #define BLOCK_ROWS 65536
 #define STACK_DEPTH 256
-#define MOST_BYTES ((UINT64_C(1) << 48) - 1) /* the bits of an enter's b that are bytes */
+#define MOST_BYTES ((UINT64_C(1) << 48) - 1) /* the bits of an enter event's b that hold bytes */
 
 /* Open calls of one thread while the events pass by. */
 struct call_stack {
@@ -19,7 +19,7 @@ struct call_stack {
     struct {
         uint32_t function;
         uint64_t clock;
-        uint64_t bytes; /* of its enter; MOST_BYTES: the call has no message */
+        uint64_t bytes; /* from its enter event; MOST_BYTES: the call has no message */
     } calls[STACK_DEPTH];
 };
 
@@ -86,7 +86,7 @@ static int copy_tables(struct report_rank *out, const struct rt_rank *rank,
 static void copy_losses(struct report_rank *out, const struct rt_rank *rank)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
-    /* Its stream may hold what no writer has stored: regtrace recover finds out. */
+    /* Its stream may hold events that no writer has stored. `regtrace recover` finds them. */
     out->lost_unknown = rt_rank_info(rank)->state == RT_FILE_ABANDONED;
     for (size_t i = 0; i < t->loss_count; i++) {
         const struct rt_loss *l = &t->losses[i];
@@ -221,13 +221,13 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     struct report_thread *thread = find_thread(p->out, ev->thread);
     if (thread != NULL)
         thread->calls++;
-    if (s->window == NULL) /* a damaged file: no row of /windows opens here */
+    if (s->window == NULL) /* a damaged file: /windows has no row that opens here */
         return;
     s->window->calls++;
     s->window->bytes += bytes;
 }
 
-/* Bytes that the enter could not know: the leave says all of them. */
+/* Adds bytes that were unknown at the enter event. The leave event's b holds the call's total. */
 static void take_late_bytes(struct pass *p, struct call_stack *s, const struct rt_event *ev,
                             uint32_t f)
 {

@@ -18,8 +18,9 @@ struct program {
     char executable
         [PATH_MAX]; /* what /proc/PID/exe will say: links resolved, the interpreter of a script */
     char name[64];  /* base name of `executable` */
-    char runtime[PATH_MAX]; /* library that must stand before libregtrace.so in LD_PRELOAD: that of
-                               AddressSanitizer, where the program needs it; "": none */
+    /* Library that must come before libregtrace.so in LD_PRELOAD: AddressSanitizer's, if the
+     * program needs it; "": none. */
+    char runtime[PATH_MAX];
 };
 
 /* Find `word` as execvp would and look at it. 0, or -errno with the reason and the remedy: not there, not
@@ -30,12 +31,11 @@ RT_MUST_CHECK int program_look(struct program *p, const char *word, struct rt_er
 /* The same for one ELF file: can libregtrace.so be preloaded into it? */
 RT_MUST_CHECK int program_check_elf(const char *path, struct rt_error *e);
 
-/* --- sanitized.c: programs that were compiled with -fsanitize=
- * -------------------------------------------- */
+/* --- sanitized.c: programs compiled with -fsanitize= ----------------------------------------- */
 
-/* Sets `runtime` as struct program has it. 0, or -ENOEXEC with the reason and the remedy where the
- * program is of a sanitizer that does not work together with the library. What cannot be read is
- * passed over. */
+/* Sets `runtime`, see struct program. Returns 0, or -ENOEXEC with the reason and the remedy if
+ * the program uses a sanitizer that does not work with the library. Ignores files that it cannot
+ * read. */
 RT_MUST_CHECK int program_look_sanitizer(const char *path, char runtime[PATH_MAX],
                                          struct rt_error *e);
 
@@ -52,10 +52,10 @@ int launcher_find_program(enum launcher_kind kind, int count, char *const *words
 /* Number of ranks asked for by -n, -np, -c; 0 = not said. */
 unsigned launcher_ranks(int count, char *const *words);
 
-/* The command with what makes ranks see our environment: under Open MPI -x pairs behind the launcher's name and
- * behind each ":"; under Hydra LD_PRELOAD alone, by -genv, so that the launcher itself does not
- * load a sanitizer's runtime.
- * `names`: variables that are set, NULL-terminated. malloc'ed, kept until exec. */
+/* Returns the command with additional words, so that ranks see our environment. Open MPI: -x pairs
+ * after the launcher's name and after each ":". Hydra: only LD_PRELOAD, by -genv, so that the
+ * launcher itself does not load a sanitizer's runtime. `names`: variables that are set,
+ * NULL-terminated. The result is malloc'ed, kept until exec. */
 char **launcher_command(enum launcher_kind kind, int count, char **words, const char *preload,
                         const char *const *names);
 
@@ -112,20 +112,20 @@ _Noreturn void child_end_as(int status);
 
 /* --- run_end.c ------------------------------------------------------------------------------------------------ */
 
-/* How a run ended. Texts are the caller's. */
+/* How a run ended. The caller owns the texts. */
 struct run_end {
     const struct options *options;
-    const char *folder;   /* of the run */
-    const char *taken;    /* asked for, and an earlier run's; NULL: `folder` is as asked */
-    const char *program;  /* base name of what was to be traced; NULL: not known */
-    const char *launcher; /* the word that starts ranks, NULL: none */
-    unsigned chains;      /* that the options made */
-    int status;           /* of waitpid(), negative: it was not started */
+    const char *folder;   /* the run's */
+    const char *taken;    /* earlier run's folder that -o named; NULL: `folder` is as asked */
+    const char *program;  /* base name of the program to trace; NULL: unknown */
+    const char *launcher; /* command that starts the ranks; NULL: none */
+    unsigned chains;      /* number of chains in the options */
+    int status;           /* from waitpid(); negative: not started */
     bool remove_if_empty, quiet;
 };
 
-/* Wait (up to -exit-wait) for writers that still close files, then print the folder and the log's lines; where nothing was
- * recorded, why that can be. */
+/* Waits (up to -exit-wait) for writers that still close files, then prints the folder and the log's
+ * lines. If nothing was recorded, prints possible reasons. */
 void run_print_end(const struct run_end *end);
 
 #endif

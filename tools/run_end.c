@@ -121,7 +121,8 @@ static const struct option_row *leaves_out(const struct options *o, const char *
     return NULL;
 }
 
-/* A launcher that fails has said why, and then the rest does not matter. Returns `out`, "" where it did not. */
+/* If a launcher failed, writes to `out` how it ended and where its message is; else "". Returns
+ * `out`. */
 static const char *launcher_end(const struct run_end *end, char out[512])
 {
     bool signalled = WIFSIGNALED(end->status);
@@ -135,7 +136,8 @@ static const char *launcher_end(const struct run_end *end, char out[512])
     return out;
 }
 
-/* The status may be that of the library, which has refused an option or a chain, and has said so. */
+/* The status TOOL_USAGE may come from the library: it refused an option or a chain, and has printed
+ * why. */
 static void print_nothing(const struct run_end *end)
 {
     const struct options *o = end->options;
@@ -166,7 +168,7 @@ static bool has_accesses(const char *folder)
     return n > 0 && n < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-/* Where the run is, when it is not where it was asked for. */
+/* Says that the folder the user asked for is an earlier run's, so that this run has another one. */
 static void print_taken(const struct run_end *end)
 {
     if (end->taken != NULL)

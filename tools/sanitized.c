@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a program that was compiled with -fsanitize= needs: its runtime in front of libregtrace.so.
- * */
+ * Programs compiled with -fsanitize=: which runtime they need before libregtrace.so, and which of
+ * them are refused. */
 #include "base/sanitizer.h"
 #include "tools/run.h"
 
@@ -17,8 +17,8 @@ struct file {
     size_t size;
 };
 
-/* The bytes at that address as the file has them, at least n of them; NULL: they are not in it.
- * *left is set to their number. */
+/* Returns the bytes at that address, from the file's contents, or NULL if it has fewer than n
+ * there. Sets *left to their number. */
 static const char *at_address(const struct file *f, uint64_t address, size_t n, size_t *left)
 {
     const Elf64_Ehdr *h = (const void *)f->bytes;
@@ -33,12 +33,12 @@ static const char *at_address(const struct file *f, uint64_t address, size_t n, 
     return NULL;
 }
 
-/* What the dynamic section says. */
+/* The dynamic section. */
 struct dynamic {
     const Elf64_Dyn *entries;
     size_t count;
     const char *strings;
-    size_t bytes; /* of them, which end with a NUL */
+    size_t bytes; /* size of `strings`, which ends with a NUL */
 };
 
 static uint64_t value_of(const struct dynamic *d, int64_t tag)
@@ -75,8 +75,9 @@ static bool is_asan(const char *name)
     return strncmp(name, "libasan.so", 10) == 0 || strncmp(name, "libclang_rt.asan", 16) == 0;
 }
 
-/* Where the loader finds it by the program's DT_RUNPATH or DT_RPATH, which do not count for
- * LD_PRELOAD; else its name, which the loader finds as it does for the program. */
+/* Looks for the runtime in the program's DT_RUNPATH or DT_RPATH, since the loader does not use them
+ * for LD_PRELOAD. If it is not there, returns its name, which the loader finds as it does for the
+ * program. */
 static void find_runtime(const struct dynamic *d, const char *program, const char *name,
                          char out[PATH_MAX])
 {
@@ -120,7 +121,7 @@ int program_look_sanitizer(const char *path, char runtime[PATH_MAX], struct rt_e
     runtime[0] = '\0';
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return 0; /* executable without being readable */
+        return 0; /* executable, but not readable */
     struct file f = {.bytes = MAP_FAILED};
     if (fstat(fd, &st) == 0 && st.st_size > 0)
         f.bytes = mmap(NULL, f.size = (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recordings of memory accesses, by window. A stretch needs no other one, so each goes as it is into the file of its
- * window; what it says of another file's place is changed. */
+ * Splits recordings of memory accesses by window. A stretch does not depend on other stretches,
+ * so each is copied unchanged into its window's file, except its reference to a place in another
+ * file. */
 #include "base/memory.h"
 
 #include "tools/skel_text.h"
@@ -18,19 +19,19 @@
 
 enum { HEAD = sizeof(struct memory_stretch), BLOCK = 1 << 16 };
 
-/* A recording. */
+/* One recording. */
 struct source {
     char name[256];
     int fd;
     struct memory_head head;
-    uint64_t flushed;   /* bytes of the log that follow the buffer */
-    uint64_t last, end; /* behind the last byte that is not 0; behind all that can be read */
+    uint64_t flushed;   /* bytes of the log that are stored after the buffer */
+    uint64_t last, end; /* ends of the log: last nonzero byte; all readable bytes */
 };
 
-/* Where a stretch has gone. */
+/* Where a stretch was copied to. */
 struct moved {
     uint32_t pid, tid, level;
-    char late[48]; /* of the program that the process was */
+    char late[48]; /* `late` of its recording's head */
     uint64_t from, end, to;
 };
 
@@ -57,7 +58,7 @@ static int damaged(struct work *w, const struct source *s, const char *what)
     return -EBADMSG;
 }
 
-/* --- the log of a recording ---------------------------------------------------------------------------------------------- */
+/* --- the log of a recording ------------------------------------------------------------------ */
 
 static bool get_at(int fd, void *to, size_t n, uint64_t at)
 {
@@ -85,7 +86,8 @@ static bool put_at(int fd, const void *from, size_t n, uint64_t at)
     return true;
 }
 
-/* Bytes that are behind the buffer, then those in it. */
+/* Reads n bytes of the log at offset `at`. The first `flushed` bytes of the log are stored after
+ * the buffer, the rest in the buffer. */
 static bool get_log(const struct source *s, void *to, size_t n, uint64_t at)
 {
     size_t filed = at >= s->flushed ? 0 : s->flushed - at < n ? (size_t)(s->flushed - at) : n;
@@ -94,7 +96,7 @@ static bool get_log(const struct source *s, void *to, size_t n, uint64_t at)
            (filed == n || get_at(s->fd, (uint8_t *)to + filed, n - filed, MEMORY_PAGE + in_buffer));
 }
 
-/* What the process has left ends with the last byte of the buffer that is not 0, as base/memory.h says. */
+/* Finds the end of the log: the last byte of the buffer that is not 0 (see base/memory.h). */
 static bool find_end(struct source *s)
 {
     uint64_t tail = atomic_load(&s->head.tail);
@@ -120,9 +122,10 @@ static bool open_source(struct source *s, const char *folder)
            s->head.image_count <= MEMORY_IMAGES && find_end(s);
 }
 
-/* --- what is written ------------------------------------------------------------------------------------------------------ */
+/* --- writing --------------------------------------------------------------------------------- */
 
-/* The same file, or a copy of it. Names come from a file: they are of files beside it alone. */
+/* Links or copies a file of the run's memory folder to a window's. The name comes from a recording,
+ * so it must be a plain file name. */
 static int carry_file(struct work *w, const char *folder, const char *name, size_t room)
 {
     char from[PATH_MAX + 300], to[PATH_MAX + 300];
@@ -132,7 +135,7 @@ static int carry_file(struct work *w, const char *folder, const char *name, size
     (void)snprintf(from, sizeof from, "%s/" MEMORY_FOLDER "/%s", w->m->dir, name);
     (void)snprintf(to, sizeof to, "%s/%s", folder, name);
     if (link(from, to) == 0 || errno == EEXIST || errno == ENOENT)
-        return 0; /* replay names one that is missing */
+        return 0; /* if it is missing, replay says so */
     int in = skel_open_regular(from);
     int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     ssize_t got = 1;
@@ -151,7 +154,7 @@ static int carry_file(struct work *w, const char *folder, const char *name, size
     return rc;
 }
 
-/* A recording without a stretch yet, and what it is replayed by. */
+/* Writes a recording without stretches, and brings along the files that its replay needs. */
 static int begin_file(struct work *w, const struct source *s, const char *folder, int fd,
                       struct memory_head *head)
 {
@@ -182,7 +185,8 @@ static int copy_stretch(struct work *w, const struct source *s, uint64_t place, 
     return good ? 0 : failed(w, "cannot be copied", s->name);
 }
 
-/* Where in the file of what a handler interrupted that is now; 0 where it has not been carried along. */
+/* Returns the new place of a handler's `outer`, its place in the recording that the handler
+ * interrupted. Returns 0 if that place was not copied. */
 static uint64_t outer_now(const struct work *w, const struct source *s, uint64_t outer)
 {
     for (size_t i = w->moved_count; s->head.level > 0 && i-- > 0;) {
@@ -214,7 +218,7 @@ static int note_moved(struct work *w, const struct source *s, uint64_t from, uin
     return 0;
 }
 
-/* Behind those of the same window that are there. */
+/* Appends the stretch to its window's recording. */
 static int put_stretch(struct work *w, const struct source *s, uint64_t place, uint64_t bytes,
                        struct memory_stretch *stretch)
 {
@@ -243,7 +247,7 @@ static int put_stretch(struct work *w, const struct source *s, uint64_t place, u
     return rc == 0 ? note_moved(w, s, place, place + HEAD + bytes, to) : rc;
 }
 
-/* --- all of a run ----------------------------------------------------------------------------------------------------------- */
+/* --- a whole run ----------------------------------------------------------------------------- */
 
 static int split_source(struct work *w, const struct source *s)
 {
@@ -299,7 +303,7 @@ static int add_source(struct work *w, const char *folder, const char *name)
     return 0;
 }
 
-/* What handlers interrupted comes before what they did. */
+/* Interrupted recordings come before those of the handlers that interrupted them. */
 static int by_level(const void *a, const void *b)
 {
     const struct source *x = a, *y = b;

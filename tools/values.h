@@ -60,7 +60,7 @@ struct values_profile {
     char plugin[PATH_MAX]; /* as the run was given it; "": nothing was profiled */
     char *failed;          /* why a plug-in was at an end, of the first file that says so */
     bool has_contexts;
-    bool of_more; /* files of windows (regtrace split) have the values of the whole process */
+    bool of_more; /* files of windows (regtrace split), which have the whole process's values */
     uint64_t ranks, open_files; /* files with values; files that are not closed yet */
     uint64_t samples, captured, without[5], damaged, unprocessed, strange, lost_chunks;
 };

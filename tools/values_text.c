@@ -170,7 +170,7 @@ static uint64_t samples_of_all(const struct values_profile *p)
     return all;
 }
 
-/* Why a list is empty, as far as it is known. */
+/* Says that a list is empty, and why, if known. */
 static void print_none(FILE *out, const char *what, const struct values_profile *p)
 {
     (void)fprintf(out, "\nNo %s%s.\n", what,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the emulator holds of channels, threads and processors. Of emu.c alone. */
+ * State that the emulator keeps of channels, threads and processors. Only emu.c includes it. */
 #ifndef REGTRACE_TOOLS_EMU_CELLS_H
 #define REGTRACE_TOOLS_EMU_CELLS_H
 
 #include "tools/emu/emu.h"
 
-enum { NOTHING = -1 /* told so far */ };
+enum { NOTHING = -1 /* nothing reported yet */ };
 
 struct cell {
-    int64_t value;  /* a stack: its top, or `rest`; punctual: the event to be told, or 0 */
-    int64_t shown;  /* told last */
-    int64_t rest;   /* of an empty stack, else 0 */
-    int64_t *stack; /* EMU_STACK_MAX values, from the first push on */
+    int64_t value;  /* stack: its top, or `rest`; punctual: the event to report, or 0 */
+    int64_t shown;  /* value reported last */
+    int64_t rest;   /* value of an empty stack; else 0 */
+    int64_t *stack; /* EMU_STACK_MAX values; allocated at the first push */
     uint32_t depth;
     bool dirty, spoiled;
 };
@@ -19,10 +19,11 @@ struct cell {
 struct thread {
     enum emu_state state;
     int32_t processor;
-    uint32_t tracked; /* a bit for each emu_track that holds now */
+    uint32_t tracked; /* a bit for each emu_track that is true now */
 };
 
-/* Threads of which something holds, and all their numbers by exclusive or: the number, where it is one. */
+/* A set of threads: how many, and the exclusive or of their numbers. Of one thread that is its
+ * number. */
 struct group {
     uint32_t count, numbers;
 };
@@ -31,7 +32,7 @@ struct processor {
     struct group running, active;
 };
 
-/* Cells by row and channel; those to be told in the order in which they were changed. */
+/* Cells by row and channel. `dirty` lists the cells to report, in the order of their changes. */
 struct emu {
     const struct emu_channel *channels;
     uint32_t channel_count, thread_count, processor_count;
@@ -39,7 +40,7 @@ struct emu {
     struct thread *threads;
     struct processor *processors;
     struct cell *cells; /* of threads, then of processors */
-    bool *awake;        /* by channel: there is something to tell */
+    bool *awake;        /* by channel: it has something to report */
     struct place {
         struct cell *cell;
         uint32_t row, channel;

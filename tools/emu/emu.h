@@ -19,7 +19,8 @@ enum { EMU_STACK_MAX = 512 };
 
 /* Seen where nothing right can be: what runs there shows nothing itself; more than one thread runs there. */
 enum { EMU_BAD = 666, EMU_TOO_MANY_THREADS = 777 };
-/* Seen of what is recorded in windows alone, outside of them. Larger than any number of a function. */
+/* Shown outside of windows by channels that are recorded in windows only. Larger than any
+ * function's number. */
 enum { EMU_NOT_RECORDED = 888888888 };
 
 enum emu_state {
@@ -109,7 +110,7 @@ uint32_t emu_running(const struct emu *m, uint32_t processor);
 /* Values on a stack. */
 uint32_t emu_depth(const struct emu *m, uint32_t thread, uint32_t channel);
 
-/* What that stack shows from now on while it is empty; 0 at first. */
+/* Sets the value that this stack shows while it is empty (0 at first). */
 void emu_rest(struct emu *m, uint32_t thread, uint32_t channel, int64_t value);
 
 /* Its stack is empty, its value 0. spoiled: after something that cannot be right, where that is to be gone on with: it shows EMU_BAD until it

@@ -99,7 +99,8 @@ static void keep_label(void *context, int64_t value, const char *text)
     l->text = copy;
 }
 
-/* A number may be 666 or 777 like any other: the states of that name are where values have texts, and none has them itself. */
+/* Adds the texts of 666 and 777, unless the channel has texts of its own for them. A channel
+ * without any texts gets none: there 666 and 777 may be ordinary numbers. */
 static void label_channel(struct h5 *h, uint32_t channel)
 {
     size_t first = h->label_count;

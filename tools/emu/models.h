@@ -25,7 +25,8 @@ enum channel_number {
 struct labels {
     int64_t last;
     int64_t (*known)(const struct replay *r, uint32_t channel);
-    /* Of stacks: what is in windows alone shows EMU_NOT_RECORDED outside of them, and this is what it means; NULL: it shows 0. */
+    /* For stacks that are recorded in windows only: the text of EMU_NOT_RECORDED, which they show
+     * outside of windows. NULL: they show 0 there. */
     const char *unrecorded;
     const char *(*text)(const struct replay *r, uint32_t channel, int64_t value, char room[64]);
 };
@@ -60,7 +61,7 @@ struct model_channel {
     const struct labels *labels;
     char name[24], title[128];
 };
-/* Does it show EMU_NOT_RECORDED outside of windows? */
+/* Does the channel show EMU_NOT_RECORDED outside of windows? */
 bool model_is_unrecorded(const struct model_channel *c);
 /* All CHANNEL_COUNT of them. */
 void models_channels(struct model_channel *out);
@@ -146,7 +147,7 @@ struct replay {
 extern const struct labels labels_of_states, labels_of_processors, labels_of_flushes, labels_of_mpi,
     labels_of_activities, labels_of_comms, labels_of_windows, labels_of_names, labels_of_signals,
     labels_of_marks, labels_of_functions;
-/* Value of mpi.activity in a call of this function (0 to 767), by mpi/model.c. */
+/* Returns the value of mpi.activity during a call of this function (0 to 767). In mpi/model.c. */
 int64_t mpi_activity(uint32_t function);
 /* What the innermost call is, or that there is none: mpi/model.c. */
 RT_MUST_CHECK int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e);
@@ -158,7 +159,8 @@ static inline const struct rt_rank *replay_rank_of(const struct replay *r,
 }
 /* Stacks of a thread are empty: its window is over. spoiled: nobody says what is on them, nor how it goes on. */
 void replay_settle(struct replay *r, uint32_t stream, bool spoiled);
-/* Its window begins or is over: channels show EMU_NOT_RECORDED outside of them. */
+/* Notes that a window of the thread begins (recorded) or ends. Outside of windows its channels show
+ * EMU_NOT_RECORDED. */
 void replay_recorded(struct replay *r, uint32_t stream, bool recorded);
 /* The processor row where a thread is. */
 RT_MUST_CHECK int replay_moves(struct replay *r, uint32_t stream, int32_t processor,

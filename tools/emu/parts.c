@@ -330,7 +330,7 @@ static int follow(int status)
         if (part_here_read(parts.number, &here) != 0 || here.token != parts.self.token)
             return status; /* the folder is gone */
         if (!part_is_there(&parts.others[0], &parts.watch[0], 0, &parts.self)) {
-            /* It may have said how it ended meanwhile. */
+            /* The first part may have written its end just now: read again. */
             if (parts_read("end", 0, text, sizeof text) > 0)
                 return (int)strtol(text, NULL, 10);
             return status != 0 ? status : 1;

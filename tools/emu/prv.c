@@ -53,7 +53,7 @@ static inline void put_event(struct prv *p, struct side *s, const struct taped *
     s->n = (size_t)(at - s->buffer);
 }
 
-/* The end of a state whose line was written before it was known. */
+/* Fills in the end of a state whose line was written before the end was known. */
 static void put_end(struct side *s, const struct taped *t)
 {
     char text[END_DIGITS + 1];

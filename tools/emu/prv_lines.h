@@ -31,10 +31,10 @@ struct side {
     uint32_t row;
     int64_t time;
     uint64_t lines;
-    uint64_t *ends; /* by row: where the end goes of a state that goes on; NO_END */
+    uint64_t *ends; /* by row: file offset for the end of its open state; NO_END: none */
 };
 #define NO_END UINT64_MAX
-/* Digits of an end that is written later. */
+/* Digits of a state's end that is filled in later. */
 #define END_DIGITS 20
 
 /* Numbers as digits that are written several times. */

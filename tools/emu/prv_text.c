@@ -165,7 +165,7 @@ static void print_nodes(FILE *f, const struct replay *r)
 static void print_task(FILE *f, const struct rt_rank_info *info, uint32_t pid)
 {
     char world[32] = "";
-    if (info->world > 1) /* of another MPI world */
+    if (info->world > 1) /* a spawned MPI world */
         (void)snprintf(world, sizeof world, "world %" PRIu32 ", ", info->world);
     (void)fprintf(f, "rank %" PRId32 " (%spid %" PRIu32 ")\n", info->rank, world, pid);
 }
@@ -189,7 +189,7 @@ static void print_threads(FILE *f, const struct replay *r)
     for (uint32_t i = 0; i < n; i++) {
         const struct rt_rank_info *info = rt_rank_info(t[i].rank);
         char text[400], process[64] = "";
-        if (info->world > 1) /* of another MPI world */
+        if (info->world > 1) /* a spawned MPI world */
             (void)snprintf(process, sizeof process, " (world %" PRIu32 ", pid %" PRIu32 ")",
                            info->world, t[i].pid);
         else if (!info->is_main) /* another process of the rank */

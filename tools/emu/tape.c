@@ -43,7 +43,8 @@ static size_t *open_of(const struct tape *t, const struct taped *r)
     return &t->open[r->processor ? t->threads + r->row : r->row];
 }
 
-/* The state of that row goes on: a record behind those that are handed on will have its end. */
+/* Splits the open state of a row: the record that is handed on now gets the end TAPE_OPEN, and the
+ * returned record continues the state in the next piece. */
 static struct taped carry_on(struct tape *t, const size_t *open, int64_t time)
 {
     struct taped *was = &t->records[*open], next = *was;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What channels showed, put into the order of time, and states with their ends, which are known later. Handed on in pieces: a state that
- * goes on longer than a piece is handed on with the end TAPE_OPEN, and once more, as `carried`, when its end is known.
+ * Sorts what channels show by time, and adds to each state its end, which is known later. Hands the
+ * records on in pieces. A state that is open at the end of a piece is handed on with the end
+ * TAPE_OPEN, and again, marked `carried`, when its end is known.
  *
  * Memory: 8 MiB, or 256 bytes a row where that is more. */
 #ifndef REGTRACE_TOOLS_EMU_TAPE_H
@@ -14,11 +15,11 @@
 
 struct taped {
     int64_t time, value;
-    int64_t end; /* of a state; TAPE_EVENT: it is none; TAPE_OPEN: it comes later */
+    int64_t end; /* of a state; TAPE_EVENT: not a state; TAPE_OPEN: comes later */
     uint32_t row;
     uint16_t channel;
     bool processor;
-    bool carried; /* only the end is new; TAPE_OPEN: nothing is */
+    bool carried; /* repeats a state for its end; with TAPE_OPEN the end is still unknown */
 };
 #define TAPE_EVENT (-1)
 #define TAPE_OPEN (-2)

@@ -247,7 +247,7 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     struct collector *c = context;
     const struct lane *l = &c->t->lanes[channel];
     if (value == EMU_NOT_RECORDED && is_stack(l))
-        value = 0; /* the lane of states says so */
+        value = 0; /* the lane of states shows that nothing is recorded */
     c->now = time > c->now ? time : c->now;
     if (processor)
         return;

@@ -12,7 +12,7 @@ static void put_text(FILE *out, const char *text)
         size_t n = text_drawable(p);
         if (*p == '<')
             (void)fputs("&lt;", out);
-        else if (*p == '>') /* XML takes no ]]> in text */
+        else if (*p == '>') /* XML forbids ]]> in text */
             (void)fputs("&gt;", out);
         else if (*p == '&')
             (void)fputs("&amp;", out);

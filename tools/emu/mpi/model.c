@@ -47,8 +47,9 @@ static const char *const activity_names[ACTIVITIES] = {
     [MEMORY] = "Memory transfer",
 };
 
-/* Names without MPI_ or MPIX_, and large-count twins without their _c; each between spaces. Of
- * calls that make persistent requests, communicators, types and the like: OTHER. */
+/* Functions of each activity. Names stand between spaces, without MPI_ or MPIX_, and without the _c
+ * of large-count variants. MPI_File_* are FILES. Other functions that are not listed are OTHER,
+ * such as those that make persistent requests, communicators and types. */
 static const char *const functions_of[ACTIVITIES] = {
     [RECEIVES] = " Recv Mrecv ",
     [SENDS] = " Send Bsend Ssend Rsend ",
