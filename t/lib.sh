@@ -44,8 +44,8 @@ rt_streams=$(mktemp -d /dev/shm/regtrace-test.XXXXXX 2>/dev/null) || rt_streams=
 export REGTRACE_SHM=$rt_streams
 leaves_streams=0 # a test that kills writers sets 1
 rt_count=0 rt_failed=0 rt_planned='' rt_finished=0 rt_pids=()
-# Limits in seconds below end a test that hangs. They are no part of a verdict, so a busy machine gets
-# this many times as much.
+# The limits in seconds below end a test that hangs. They do not decide whether a test passes, so
+# this factor makes them longer, for busy machines.
 rt_patience=${REGTRACE_TEST_PATIENCE:-10}
 
 rt_cleanup() {
@@ -154,8 +154,8 @@ done_testing() {
     exit 1
 }
 
-# run_with_limit SECONDS COMMAND...: the command's own exit status, or 124 where it hangs (then it is
-# killed). In the foreground, so that the command keeps this shell's session and its terminal signals.
+# run_with_limit SECONDS COMMAND...: returns the command's exit status, or 124 if it hangs and is
+# killed. Runs it in the foreground, so that it keeps this shell's session and its terminal signals.
 run_with_limit() {
     local limit=$(($1 * rt_patience))
     shift

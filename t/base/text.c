@@ -178,7 +178,7 @@ static void test_identity(void)
        "pid's start time and the program are known");
 }
 
-/* A folder that a process was making, `seconds` ago. */
+/* Makes a folder like one that a process was making `seconds` ago. */
 static void make_temporary(const char *base, const char *name, pid_t pid, int seconds, char *out)
 {
     const struct timespec then[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = time(NULL) - seconds}};

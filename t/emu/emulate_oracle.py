@@ -26,7 +26,7 @@ FUNCTION_ENTER, FUNCTION_LEAVE = code("FEe"), code("FLl")
 PUSH, POP, SET = code("KM["), code("KM]"), code("KM=")
 BEGIN, END = code("GR["), code("GR]")
 NOT_RECORDED = 888888888
-WINDOWED = ("mpi.function", "func.name")  # outside of windows they show that
+WINDOWED = ("mpi.function", "func.name")  # channels that show NOT_RECORDED outside of windows
 problems = []
 
 
@@ -175,7 +175,8 @@ def seen_at(f, channel, row, moments):
 
 
 def compare_processors(f):
-    """0 where nobody runs (or that nothing is recorded), what the thread shows where one does, 777 where several do."""
+    """Checks what processors show: 0 (or not recorded) while no thread runs there, the thread's
+    value while one runs, 777 while several run."""
     threads, compared = len(f["rows/thread"]), 0
     for channel in ("mpi.function", "func.name", "region.window"):
         rows = f["channels/cpu"][channel][:]

@@ -6,8 +6,8 @@ import sys
 import h5py
 
 UNKNOWN = 666
-OUTSIDE = 888888888  # of windows: not recorded
-CALL = 7 + 1  # functions are shown from 1 on
+OUTSIDE = 888888888  # shown outside of windows: not recorded
+CALL = 7 + 1  # function N is shown as N + 1
 
 with h5py.File(f"{sys.argv[1]}/rank-00000.h5", "r") as f:
     events = f["events"][:]

@@ -77,7 +77,8 @@ static void test_actions(void)
     ok(wrong == 0, "actions are of their channels' kinds");
 }
 
-/* States by function as the standard's words say, from a file that shares nothing with the code. */
+/* Checks the activity of each function against a file that was written from the words of the MPI
+ * standard and shares nothing with the code. */
 static void test_states(void)
 {
     char path[4096], word[128] = "", state[64] = "", room[64];
@@ -87,7 +88,7 @@ static void test_states(void)
     FILE *f = fopen(path, "r");
     if (!ok(f != NULL, "%s is there", path))
         return;
-    (void)!fscanf(f, "%*[^\n] %*[^\n]"); /* two lines of comment */
+    (void)!fscanf(f, "%*[^\n] %*[^\n]"); /* skip two lines of comment */
     while (fscanf(f, " [%63[^]]]", state) == 1 || fscanf(f, "%127s", word) == 1) {
         if (word[0] == '\0')
             continue;

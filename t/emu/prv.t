@@ -30,7 +30,7 @@ ok $? 'another time it is the same, byte by byte'
 cd "$T" || exit 99
 for run in run*; do "$REGTRACE" check "$run"; done >"$T/check" 2>&1
 ok $? 'nothing that looks like another run is put beside the run' || diag "$(cat "$T/check")"
-# A state that goes on for longer than what is in memory at once.
+# A state that lasts longer than what the emulator holds in memory at once.
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -x c -o "$T/much" - <<'C' || exit 99
 #include <regtrace.h>
 int main(void)

@@ -141,7 +141,7 @@ static void specify(trace_vlist_table_t *table, trace_vlist_t *vlist, const char
         trace_vlist_init(vlist);
         fill(vlist, registers, 1);
         (void)trace_add_vlist_by_opc(table, op_mov, vlist);
-    } else if (strcmp(spec, "same") == 0 || strcmp(spec, "equal") == 0) { /* seven, eight */
+    } else if (strcmp(spec, "same") == 0 || strcmp(spec, "equal") == 0) { /* 7, 8 values */
         for (unsigned i = 0; i < (strcmp(spec, "same") == 0 ? 7 : 8); i++)
             fill(vlist, registers, 1);
         (void)trace_add_vlist_by_select(table, select_adds, vlist);

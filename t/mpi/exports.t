@@ -9,11 +9,13 @@ LC_ALL=C sort "$exports" >"$T/wrapped"
 # defined LIBRARY: names of the functions that it exports.
 defined() { nm -D --defined-only "$1" | awk '$2 ~ /[TWVi]/ {sub(/@.*/, "", $3); print $3}' | LC_ALL=C sort -u; }
 
-# Not wrapped, on purpose: the tools interface, conversions of handles and statuses between languages, predefined callbacks,
-# and names of the library's own. Extensions (MPIX_*) are functions as the others.
+# Not wrapped, on purpose: the tools interface, conversions of handles and statuses between
+# languages, predefined callbacks, and names of the library's own. Extensions (MPIX_*) are wrapped
+# like any other function.
 exempt_c='^MPI_T_|_(c2f|f2c|c2f08|f082c|f2f08|f082f)$|_(FN|F90)$|^MPI_CONVERSION_FN_NULL$'
-# libmpi_mpifh: C functions behind weak names that no compiler makes; libmpichfort: constants and conversions, stubs
-# mpi_* of functions that its C library has as MPIX_ only. MPI_F_sync_reg does nothing at all.
+# libmpi_mpifh: C functions under weak names that no compiler generates. libmpichfort: constants,
+# conversions, and stubs mpi_* for functions that MPICH's C library has only as MPIX_*.
+# MPI_F_sync_reg does nothing at all.
 exempt_fortran='_(f|f08|c2f|f2c)$|^(mpi_f_sync_reg|MPI_F_SYNC_REG)|^mpi_delete_error_(class|code|string)_f08_$|^mpi_(sizeof|status_c2f|status_f2c|status_f082f|status_f2f08|dup_fn|null_copy_fn|null_delete_fn|comm_dup_fn|comm_null_copy_fn|comm_null_delete_fn|type_dup_fn|type_null_copy_fn|type_null_delete_fn|win_dup_fn|win_null_copy_fn|win_null_delete_fn|conversion_fn_null)(_|$)|_(fn|FN|FN_NULL|fn_null)_*$|_(FROMINT|TOINT)_*$'
 
 for mpi in openmpi mpich; do

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test program: the extensions MPIX_* of the library that it is built for, on one rank. Prints what
- * they say, one a line. Open MPI's persistent collective operations move data that is checked. */
+ * Test program: calls the MPIX_* extensions of the library it is built for, on one rank. Prints
+ * their results, one a line. Checks the data that Open MPI's persistent collective operations
+ * move. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static int in[4], out[4], one[2] = {2}, zero[2];
 static MPI_Aint places[2];
 static MPI_Datatype types[2];
 
-/* Twice, as persistent requests are for. */
+/* Starts the operation twice, since persistent requests are made for reuse. */
 static void use(const char *name, int error, MPI_Request *r, int result_known)
 {
     for (int i = 0; i < 2 && error == 0; i++) {
@@ -116,7 +117,7 @@ static void extensions(void)
     MPIX_Grequest_class class;
     int flag = 5, n = -1, code;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    /* MPICH 4.0 has no device that does these: an assertion fails on a valid communicator */
+    /* No device of MPICH 4.0 supports these: a valid communicator makes an assertion fail. */
     said("agree", MPIX_Comm_agree(MPI_COMM_NULL, &flag) != 0, flag);
     said("ack", MPIX_Comm_failure_ack(MPI_COMM_NULL) != 0, 0);
     said("acked", MPIX_Comm_failure_get_acked(MPI_COMM_NULL, &failed) != 0, 0);

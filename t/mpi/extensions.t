@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Extensions MPIX_*: recorded as the other functions, and Open MPI's persistent collective operations start and complete as MPI-4's.
+# MPIX_* extensions are recorded like other functions. Open MPI's persistent collective operations
+# start and complete like those of MPI-4.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 [ -n "$(mpis)" ] || skip_all 'no MPI here'
 
-# recorded RUN: its MPIX_ functions, each once.
+# recorded RUN: prints its MPIX_ functions, each once.
 recorded() { "$REGTRACE" dump "$1" | grep -oE '\bMPIX_[A-Za-z_]+' | LC_ALL=C sort -u | xargs; }
 
 for mpi in $(mpis); do

@@ -1,5 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Test program: persistent collective operations of Open MPI's extension, through mpif.h's entry points.
+! Test program: persistent collective operations of Open MPI's extension, through the entry points
+! of mpif.h.
 program extensions_mpif
     use mpi
     implicit none

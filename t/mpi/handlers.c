@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test program: erroneous calls, and how often which error handler ran with which error class.
+ * Test program: makes erroneous calls, and prints which error handlers ran, how often, and with
+ * which error class.
  *
- * usage: handlers count|return FOLDER [CASE...]: every case but those named. Prints the name of a
- * case before it runs, so that one that crashes is known, and after it what was seen: the class of
- * its result, and of each handler that ran its letter, the class, and the function that MPI named.
- * handlers fatal FOLDER CASE: that case alone, with the handlers that MPI sets. */
+ * usage: handlers count|return FOLDER [CASE...]: runs every case except those named. Prints the
+ * name of a case before it runs, so that the output shows which case crashes. Then prints the class
+ * of the result and, for each handler that ran, its letter, the class, and the function that MPI
+ * named.
+ * handlers fatal FOLDER CASE: runs that case alone, with the handlers that MPI sets. */
 #include <mpi.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +18,8 @@
 
 static char seen[4096];
 
-/* The function that an error is of: Open MPI hands its name to the handler, MPICH has it in the text. */
+/* Writes the name of the function that failed. Open MPI passes the name to the handler; MPICH has
+ * it in the error's text. */
 static void name_of(int code, va_list more, char name[64])
 {
 #ifdef OPEN_MPI
@@ -93,7 +96,7 @@ static void make(void)
     MPI_Recv_init(data, 1, MPI_INT, 0, 9, MPI_COMM_SELF, &freed_request);
 }
 
-/* What is freed, with a copy of the handle kept. */
+/* Frees the object but keeps a copy of its handle. */
 #define FREE(call, handle)                                                                         \
     do {                                                                                           \
         __typeof__(handle) copy_ = handle;                                                         \
@@ -142,7 +145,7 @@ static int truncated(MPI_Comm comm)
     return error;
 }
 
-/* X(name, the call) */
+/* X(name, call) */
 #define CASES(X)                                                                                   \
     X(barrier_null, MPI_Barrier(MPI_COMM_NULL))                                                    \
     X(barrier_freed, MPI_Barrier(freed_comm))                                                      \
@@ -264,7 +267,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bool left =
-            strcmp(names[i], "after_finalize") == 0; /* ends the process, whoever handles errors */
+            strcmp(names[i], "after_finalize") == 0; /* it ends the process, whatever the handler */
         for (int k = 3; k < argc; k++)
             left = left || strcmp(argv[k], names[i]) == 0;
         if (left)

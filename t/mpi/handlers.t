@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Erroneous calls run the program's error handlers as often, and with the same errors, as without us: we ask MPI nothing about handles
-# that are not known to be valid. Calls that crash an MPI by themselves are left out for it.
+# Erroneous calls run the program's error handlers as often, and with the same errors, as without
+# us: we ask MPI about a handle only if we know that it is valid. Cases that crash an MPI library by
+# themselves are left out for that library.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 [ -n "$(mpis)" ] || skip_all 'no MPI here'
 ulimit -c 0
 mkdir folder
 
-# bare PROGRAM COUNT: sets `without` to the cases that crash, in $T/bare what the others say. Each crash ends a run.
+# bare PROGRAM COUNT: runs the program untraced. Sets `without` to the cases that crash, and writes
+# the output of the others to $T/bare. Each crash ends a run, and the next run leaves that case out.
 bare() {
     without=()
     local last
@@ -22,7 +24,7 @@ bare() {
     done
 }
 
-# same WHAT MODE ENVIRONMENT...: a traced run says what a bare one does.
+# same WHAT MODE ENVIRONMENT...: a traced run prints what the untraced one prints.
 same() {
     local what=$1 mode=$2
     shift 2
@@ -48,8 +50,9 @@ for mpi in $(mpis); do
     ok_run "$mpi: and what was recorded holds" "$REGTRACE" check run
     same 'between windows' count REGTRACE_CONTROL=start:pcontrol:never
     same 'errors returned' return REGTRACE_CONTROL=
-    # The default handler ends the program and names the function. Open MPI's message may be lost on its way to a file: there the
-    # end is compared, and the name above, as handlers are given it.
+    # The default handler ends the program and names the function. Open MPI may lose its message on
+    # the way to a file. So for Open MPI only the exit status is compared here; the name is compared
+    # above, as handlers get it.
     for call in barrier_null send_comm_null send_type_null comm_dup_null after_finalize; do
         run 60 "$program" fatal folder $call
         want="$status"
@@ -73,7 +76,8 @@ for mpi in $(mpis); do
     is "$out" "$want" "$mpi: and as often with us"
 done
 
-# What is made by names that we do not see is known after the first call with it has succeeded, whose leave event says it.
+# The program makes its communicator and type by PMPI_* calls, which we do not see. We know them
+# only after the first call with them has succeeded. The leave event of that call has their facts.
 cat >hidden.c <<'END'
 #include <mpi.h>
 int main(int argc, char **argv)

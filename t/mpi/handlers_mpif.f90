@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Test program: erroneous calls in Fortran, and how often the error handler ran.
+! Test program: makes erroneous calls in Fortran, and prints how often the error handler ran.
 module seen
     implicit none
     integer :: runs = 0
@@ -7,7 +7,7 @@ contains
     subroutine handler(comm, code)
         integer :: comm, code
         runs = runs + 1
-        if (comm == code) runs = runs + 1000 ! never: both arguments are used
+        if (comm == code) runs = runs + 1000 ! never true: uses both arguments
     end subroutine
 end module
 

@@ -38,8 +38,8 @@ done
 is "$(tr ' ' '\n' <<<"$counts" | sort -n | xargs)" '11 11 21 21' 'every call of both worlds is in a file of its own' || diag "$counts"
 ok_run 'the files hold' "$REGTRACE" check "$T/run"
 
-# Many jobs, some of them spawned by spawned ones or by MPI_Comm_spawn_multiple, and more ranks than the first world has: without
-# `regtrace run` too, all of them are of one run.
+# Many jobs, some of them spawned by spawned jobs or by MPI_Comm_spawn_multiple, with more ranks
+# than the first world. All of them belong to one run, even without `regtrace run`.
 cat >many.c <<'END'
 #include <mpi.h>
 #include <stdlib.h>

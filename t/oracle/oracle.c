@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The oracle of instruction counts: runs a program and single-steps all its threads and children by ptrace(2), which knows
- * nothing of regtrace and shares no code with it. x86-64.
+ * The oracle of instruction counts: runs a program and single-steps all its threads and children by
+ * ptrace(2), which knows nothing of regtrace and shares no code with it. x86-64.
  *
  *   oracle [-x IMAGE] [-k IMAGE]... [-p P.T:N]... [-e N] [-r FROM:TO] -o FILE PROGRAM [ARGUMENT]...
  *
- * FILE gets a line "count P.T N" for each thread that has ended, P numbering processes and T the threads of one, both in
- * order of creation, and for each -p a line "at P.T N IMAGE+0xOFFSET 0xADDRESS": where the thread stood when it had
- * executed N (-e: at every multiple of N, for all threads); addresses are those of a run without randomisation.
- * A REP instruction counts once, as does a system call; so does mov to ss, which makes no stop of its
- * own; the stop at a handler's first instruction is none. A forked child's
- * count goes on from its parent's.
+ * FILE gets a line "count P.T N" for each thread that has ended, P numbering processes and T the
+ * threads of one, both in order of creation, and for each -p a line "at P.T N IMAGE+0xOFFSET
+ * 0xADDRESS": where the thread stood when it had executed N (-e: at every multiple of N, for all
+ * threads); addresses are those of a run without randomisation. A REP instruction counts once, and
+ * so does a system call. So does mov to ss, though the processor does not stop after it. The stop
+ * at a handler's first instruction does not count. A forked child's count goes on from its
+ * parent's.
  *
- * -r: before each counted instruction from FROM to below TO, "regs 0xADDRESS RAX RCX RDX RBX RSP RBP RSI RDI R8 ... R15".
- * -x leaves out the instructions in images of that base name, and those called from there until the call
- * returns (by stack pointer), but for what is called back in the program itself and in images named by -k. A handler in such an
- * image is left out until its rt_sigreturn, or until a jump leaves its stack frame. With -x a thread's count begins when it first comes out of such an image. */
+ * -r: before each counted instruction from FROM to below TO, "regs 0xADDRESS RAX RCX RDX RBX RSP
+ * RBP RSI RDI R8 ... R15".
+ * -x leaves out the instructions in images of that base name, and those called from there until the
+ * call returns (by stack pointer), but for what is called back in the program itself and in images
+ * named by -k. A handler in such an image is left out until its rt_sigreturn, or until a jump
+ * leaves its stack frame. With -x a thread's count begins when it first comes out of such an
+ * image. */
 #include "t/oracle/text.h"
 
 #include <errno.h>
@@ -43,12 +47,12 @@ struct frame {
 struct task {
     pid_t tid, tgid;
     int process, thread, frames;
-    bool started, begun, stepping;  /* begun: counts; stepping: an instruction is under way */
+    bool started, begun, stepping;  /* begun: it counts; stepping: within an instruction */
     bool early;                     /* stopped before its parent's event */
     bool free;                      /* runs to the breakpoint */
-    bool loading;                   /* runs to the first system call of what is left out */
-    bool child_of_ours;             /* made before anything counted, by what is left out */
-    uint64_t count, ip, sp, behind; /* behind: of a mov to ss under way, or 0 */
+    bool loading;                   /* runs to the first system call of a left-out image */
+    bool child_of_ours;             /* made by a left-out image, before counting began */
+    uint64_t count, ip, sp, behind; /* behind: address after a mov to ss in progress; 0: none */
     struct frame frame[FRAMES];
 };
 
@@ -232,7 +236,8 @@ static bool is_repeating(const struct task *t, uint64_t ip)
     return ip == t->ip && text_has_repeat(t->tid, ip);
 }
 
-/* What was under way made no stop of its own: the one that comes is the next instruction's. */
+/* If a mov to ss was in progress, counts it now: it made no stop of its own, and this stop is that
+ * of the next instruction. */
 static void pass_first(struct task *t)
 {
     if (t->behind == 0 || !t->stepping || !counts(t))

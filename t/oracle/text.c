@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions that the oracle must know. Encodings: Intel's manual, volume 2, tables 2-2, 2-3. */
+ * Recognizes instructions that the oracle must treat specially. Encodings: Intel's manual, volume
+ * 2, tables 2-2, 2-3. */
 #include "t/oracle/text.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@ Runs a part of t/pmu/parts under the oracle, and again with icount alarms at som
 Each alarm must fire at that very count, and where the oracle stood. TASK is the oracle's name of the thread, TID ours.
 late=SEED:MAX: with the tests' counter and `exact`. from=N: counts above N alone. every=N: the oracle's distance.
 points=N: how many alarms. twice=1: the same lines again in a second run.
-with=CHAINS: beside these, whose alarms name places: no count may change.
-places=ALARM: it fires each time that the oracle stands at one of its places, and at that count."""
+with=CHAINS: adds these chains, whose alarms name places: no count may change.
+places=ALARM: checks that it fires whenever the oracle is at one of its places, at that count."""
 import os
 import random
 import re
@@ -71,7 +71,7 @@ def run_stepped(build, part, chains, late, folder):
 
 
 def fired_at_counts(lines):
-    """requested -> {(reached, address)}: parent and child may both come there."""
+    """Returns requested -> {(reached, address)}: parent and child may both reach a count."""
     fired = {}
     for line in lines:
         m = re.search(r"event precond .*icount (\d+) requested (\d+) ip (0x[0-9a-f]+)", line)
@@ -81,7 +81,8 @@ def fired_at_counts(lines):
 
 
 def check_places(rows, lines):
-    """Each of the alarm's places at each count that the oracle has for it, and nowhere else."""
+    """Checks that the alarm fired at each of its places, at each count that the oracle has there,
+    and nowhere else."""
     pattern = re.compile(r"event threadid .*icount (\d+) requested - ip (0x[0-9a-f]+)")
     found = [m for m in map(pattern.search, lines) if m]
     fired = [(int(m[1]), m[2]) for m in found if rows[0][0] <= int(m[1]) <= rows[-1][0]]

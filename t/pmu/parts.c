@@ -161,7 +161,7 @@ static int flags(void)
     return wrong != 0;
 }
 
-/* The instruction behind a load of ss makes the trap of both. */
+/* A load of ss and the instruction after it make one trap. */
 static int segments(void)
 {
     uint64_t pushed, r11;
@@ -172,7 +172,7 @@ static int segments(void)
         memory[2] = (uint16_t)ss;
         uint64_t two = 2, n = sizeof bytes;
         char *to = bytes;
-        (void)syscall(SYS_getpid); /* so that this function uses no red zone */
+        (void)syscall(SYS_getpid); /* so that the compiler uses no red zone here */
         __asm__ volatile("movl %0, %%ss\n\tnop\n\tmovl %0, %%ss\n\tmovl %0, %%ss\n\tnop" ::"r"(ss));
         __asm__ volatile("movl %1, %%ss\n\tpushfq\n\tpopq %0" : "=r"(pushed) : "r"(ss) : "memory");
         wrong += (int)(pushed >> 8 & 1);
@@ -196,7 +196,7 @@ static int segments(void)
     return wrong != 0;
 }
 
-/* r11 has the flags directly behind syscall; and the other way into the kernel. */
+/* Directly after syscall r11 holds the flags. Tests that, and int $0x80. */
 static int entries(void)
 {
     uint64_t r11, other, pushed;
@@ -211,7 +211,7 @@ static int entries(void)
                          : "a"(SYS_getppid)
                          : "rcx", "r11", "memory");
         wrong += (int)(other >> 8 & 1);
-        long pid = 20; /* getpid(), there */
+        long pid = 20; /* getpid() of the 32-bit interface */
         __asm__ volatile("int $0x80\n\tpushfq\n\tpopq %1\n\tnop"
                          : "+a"(pid), "=r"(pushed)::"memory", "cc");
         wrong += (int)(pushed >> 8 & 1) + (pid != getpid());

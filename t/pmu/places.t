@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Steps and alarms that name places, together: counts are those without the places, and what fires at
-# a place has the count at which the oracle stands there.
+# Steps together with alarms that name places. Counts are those without the places. An alarm at a
+# place reports the count at which the oracle stands there.
 . "$(dirname "$0")/../lib.sh"
 
 parts=$REGTRACE_BUILD/t/pmu/parts compare=$REGTRACE_SOURCE/t/pmu/compare.py
@@ -27,7 +27,8 @@ same calls 0.0 0 every=1 places=isa_category:COND_BR
 same threads 0.2 2 every=1 places=isa_category:COND_BR
 same signals 0.0 0 every=1 places=isa_category:RET
 
-# The program sees nothing of both, also where threads are cancelled, and it blocks SIGTRAP.
+# The program notices neither steps nor places, also when threads are cancelled and when it blocks
+# SIGTRAP.
 for part in traps spawned; do
     run 120 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$part" REGTRACE_PMU=step \
         REGTRACE_CONTROL="start:icount:500,stop:icount:1000000000;${everywhere%;}" "$parts" $part
@@ -42,7 +43,8 @@ for part in b c f k l; do
     is "$status $out" "$bare" "ends.c, part $part: the same end and output" || diag "$err"
 done
 
-# fires N CHAIN PART TIMES [HOW]: so often, each time at the place that the program names.
+# fires N CHAIN PART TIMES [HOW]: the chain fires N times, each time at the place that the program
+# prints.
 export REGTRACE_CONTROLLER_LOG=$T/log
 runs=0
 fires() {
@@ -68,7 +70,8 @@ fires 1 precond:address:at_nop:count75:global nop 10 threads
 fires 10 precond:address:at_nop,repeat nop 10 masked
 fires 20 precond:address:at_nop,repeat nop 10 fork
 
-# counted CHAIN PART TIMES: "EVENT REACHED-REQUESTED" of what fired, the first count taken as 0.
+# counted CHAIN PART TIMES: sets `counted` to "EVENT REACHED REQUESTED," of each alarm that fired,
+# counts relative to the first.
 counted() {
     rm -f "$T/log"
     run 60 env REGTRACE_DIR="$T/counted-$((++runs))" REGTRACE_PMU=step REGTRACE_CONTROL="$1" \
@@ -90,11 +93,11 @@ stop=$(sed -n 2p <<<"${counted//,/$'\n'}" | cut -d' ' -f2)
 like "$counted" "^start 0 0,stop $stop -,start $((stop + 100)) $((stop + 100)),stop [0-9]+ -,$" \
     "SDE's example of a count and a place: the second pass counts from the place"
 
-# Breakpoints of the program's own, calls by pointers, entries and exits of functions.
+# Breakpoints of the program's own, calls through pointers, entries and exits of functions.
 own=$T/own
 cc -D_GNU_SOURCE -O2 -o "$own" "$REGTRACE_SOURCE/t/probes/own.c" || exit 99
 callee=precond:enter_func:callee,precond:exit_func:callee,repeat
-# The instructions of each call of callee.
+# Prints the number of instructions of each call of callee.
 lengths() {
     sed -nE 's/.* event precond .* icount ([0-9]+) .*/\1/p' "$T/log" |
         awk 'NR % 2 { from = $1; next } { print $1 - from }' | paste -sd' '
@@ -111,7 +114,7 @@ for part in after_call after_pointer at_entry at_place at_two_bytes; do
     done
 done
 
-# Refused before main in the same words: by the library, by run, by --explain.
+# The library, run and --explain refuse it before main, in the same words.
 refused() {
     run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/refused" REGTRACE_PMU=step \
         REGTRACE_CONTROL=start:icount:1 "REGTRACE_${1^^}=$2" "$own" at_place

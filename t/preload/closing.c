@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * closing GO PROGRAM: runs the program by ptrace(2) and stops it where it asks whether its writer lives, by kill(pid, 0). There it
- * makes the file GO, for which the writer waits to begin, and lets the program go on when the writer has ended. So the writer closes
- * between two looks of one wait. Prints how often it did so. */
+ * closing GO PROGRAM: runs the program under ptrace(2) and stops it when it checks by kill(pid, 0)
+ * whether its writer is alive. Then creates the file GO, for which the writer waits, and lets the
+ * program go on once the writer has ended. So the writer closes its file between two checks of one
+ * wait. Prints whether that happened. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* It may stay a zombie where init waits for nobody. */
+/* A zombie counts as dead: it may stay one if init does not wait for its children. */
 static int lives(pid_t pid)
 {
     char path[64], text[512];
@@ -38,7 +39,8 @@ static void let_writer_end(const char *go, pid_t writer)
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* The process that a stopped thread is about to ask for, 0: it is about something else. */
+/* Returns the pid that a stopped thread is about to pass to kill(pid, 0); 0: it is not at such a
+ * call. */
 static pid_t asked_for(pid_t tracee)
 {
     struct __ptrace_syscall_info info;
@@ -70,7 +72,7 @@ int main(int argc, char **argv)
             break;
         signo = WSTOPSIG(status);
         if (signo == SIGTRAP)
-            signo = 0; /* of exec */
+            signo = 0; /* the stop at exec */
         if (signo != (SIGTRAP | 0x80))
             continue;
         signo = 0;

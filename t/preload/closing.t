@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A writer that closes its file and ends while its process looks whether it lives was not killed, and nothing says so.
+# A writer closes its file and ends while its process checks whether it is alive. That writer was
+# not killed, and no message says so.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 cc -o closing "$REGTRACE_SOURCE/t/preload/closing.c" 2>err || skip_all 'no PTRACE_GET_SYSCALL_INFO here'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Forked children that may not write to the run's folder any more: after chroot, as another user. The run's log and report name them.
+# Forked children that can no longer write to the run's folder, after chroot or as another user. The
+# run's log and its report name them.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 [ "$(id -u)" = 0 ] || skip_all 'chroot and setuid need root'

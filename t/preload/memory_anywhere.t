@@ -62,8 +62,8 @@ wait_for 20 sleeps
 is $? 0 "a program that waits"
 is "$(helpers called)" 0 "has none where windows open by functions alone"
 kill -TERM "$(cat called.pid)"
-# cpu: nanoseconds of processor time that the program has used. send SIGNAL: until the program has
-# received it and has worked for 1 ms after that, however busy the machine is.
+# cpu: prints the processor time that the program has used, in nanoseconds. send SIGNAL: returns
+# when the program has received it and has worked for 1 ms after that, however busy the machine is.
 cpu() { cut -d' ' -f1 "/proc/$pid/schedstat"; }
 none_pending() { ! grep -qE '^(SigPnd|ShdPnd):.*[1-9a-f]' "/proc/$pid/status"; }
 worked() { [ "$(cpu)" -ge $((sent + 1000000)) ]; }

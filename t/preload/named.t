@@ -164,7 +164,8 @@ is "$(names worker)" 'worker in 0 of 1;worker in 0 of 1;worker in 0 of 1;worker 
 trace unreadable 'names that cannot be read'
 is "$(names unreadable)" 'xxxxx in 0 of 0;xxxxx in 0 of 0;xxxxx in 0 of 0;' 'are left out, readable ones beside the end of memory are not'
 is "$(grep -c 'not in readable memory' "$T/unreadable/regtrace.log")" 1 'and told once'
-# The end of a region fires as well as its begin: each region is a window, with both of its ends in it.
+# The end of a region fires an alarm, as its begin does: each region is a window that contains both
+# its ends.
 cat >ends.c <<'END'
 #include <regtrace.h>
 int main(void)
@@ -191,7 +192,8 @@ is "$("$REGTRACE" dump "$T/ends.run" | sed -n 's/.* \(EV_[A-Z_]*\) .*value=\([0-
 run 60 "$REGTRACE" run --explain -control start:pcontrol:solve,stop:pcontrol:end=solve -- ./ends
 like "$out" 'it ends the region "solve"' 'explained in words'
 
-# Any event, in any thread: another thread fires it by itself, for itself or for all.
+# A program fires any event in any thread. Another thread fires the event itself, for itself or for
+# all threads.
 cat >fires.c <<'END'
 #include <pthread.h>
 #include <regtrace.h>

@@ -75,7 +75,8 @@ traced wrong REGTRACE_INCLUDE='a(' ./p
 is "$status $out" '2 ' 'an expression that is none is refused'
 like "$err" 'REGTRACE_INCLUDE .*is "a\(", which is no extended regular expression: .*[a-z]' 'with the reason'
 
-# Programs on the way to the application: the system's, not a user's of the same name.
+# Programs that start the application: only the system's are left out, not a user's of the same
+# name.
 for name in timeout time env perf; do
     cp p "$name"
     traced "user.$name" "./$name"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What `regtrace run` refuses, the preloaded library refuses alone, before main and in the same words. What the program must not pay
-# for (no writer, no folder for streams) stands in the log in the same words.
+# The preloaded library alone refuses what `regtrace run` refuses, before main and in the same
+# words. Problems that only prevent the recording (no writer, no folder for streams) do not stop the
+# program: the log has them, in the same words.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 
@@ -18,10 +19,11 @@ printf 'start:icount:5\nstart:sginal:USR1\n' >"$T/chains"
 printf 'no plug-in\n' >"$T/plugin.so"
 ranks=; for ((i = 0; i < 300; i++)); do ranks+="start:pcontrol:level=$i;"; done
 
-# text: what stderr says, without who says it, and without the line that only the library has.
+# text: prints stderr without the name of the speaker, and without the line that only the library
+# has.
 text() { sed -e 's/^regtrace run: //' -e 's/^regtrace: //' -e '/^the program was not started/d' <<<"$1"; }
 
-# both OPTION VALUE...: the options of regtrace run, and the same as variables.
+# both OPTION VALUE...: runs with options of regtrace run, then with the same values as variables.
 both() {
     local options=() variables=()
     while [ $# -gt 0 ]; do
@@ -79,7 +81,7 @@ else
     skip 'plug-ins of values' 'built without Zydis'
 fi
 
-# What ends the recording alone.
+# Problems that prevent only the recording.
 for missing in "writer $T/nosuch-writer" "shm $T/nosuch-shm"; do
     # shellcheck disable=SC2086  # option and value
     both $missing

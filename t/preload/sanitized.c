@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program for sanitizers: threads, a handler, memory. Prints 104. With "over" it writes behind an
- * array. With SANITIZED_MPI it is a program of MPI. */
+ * A program for sanitizers: threads, a handler, memory. Prints 104. With "over" it writes past the
+ * end of an array. With SANITIZED_MPI it is an MPI program. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs that were compiled with -fsanitize=: they run as without us, or they are refused before
-# they start.
+# Programs compiled with -fsanitize=: they run as without us, or are refused before they start.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 grep -q '^S\["SANITIZERS_TRUE"\]="#"' "$REGTRACE_BUILD/config.status" ||
@@ -11,7 +10,8 @@ cd "$T" || exit 99
 can_probe=
 [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] && can_probe=yes
 
-# built PROGRAM COMPILER OPTION...: false, with a skipped test, where that compiler or runtime is not here or does not run alone.
+# built PROGRAM COMPILER OPTION...: compiles it. Returns false, with a skipped test, if this machine
+# lacks the compiler or its runtime, or if the program does not run untraced.
 built() {
     local program=$1
     shift
@@ -66,8 +66,8 @@ refused tsan_gcc ThreadSanitizer gcc -fsanitize=thread
 refused tsan_clang ThreadSanitizer clang -fsanitize=thread
 refused msan MemorySanitizer clang -fsanitize=memory
 
-# Launchers give the runtime to the ranks, and to nobody else.
-export ASAN_OPTIONS=detect_leaks=0 # of the MPI's own
+# Launchers pass the runtime to the ranks only.
+export ASAN_OPTIONS=detect_leaks=0 # MPI itself leaks
 for mpi in $(mpis); do
     if ! mpicc."$mpi" -g -fsanitize=address -DSANITIZED_MPI -o "ranks.$mpi" "$here/sanitized.c" -lpthread 2>/dev/null; then
         skip "$mpi: two ranks with AddressSanitizer" "it cannot be compiled here"

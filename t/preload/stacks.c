@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * stacks THREADS [AT_ONCE]: threads with the smallest stacks that there are and 2 KiB of TLS, which call functions, take signals on those stacks and on
- * alternate ones of 8,192 bytes, and ask for windows. Prints what came of them. */
+ * stacks THREADS [AT_ONCE]: runs threads with the smallest possible stacks and 2 KiB of TLS. They
+ * call functions, take signals on those stacks and on alternate stacks of 8,192 bytes, and ask for
+ * windows. Prints the results. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ static void on_alternate(int signo)
 
 static void *run(void *p)
 {
-    /* Nothing lies below it: what is too deep faults. */
+    /* The memory below the stack is not accessible, so an overflow faults. */
     char *memory = mmap(NULL, 2 * ALTERNATE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_t stack = {.ss_sp = memory + ALTERNATE, .ss_size = ALTERNATE};
     if (memory == MAP_FAILED ||

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Threads with the smallest stacks, 2 KiB of TLS and alternate stacks of 8,192 bytes: with every option they do what they do without us.
+# Threads with the smallest stacks, 2 KiB of TLS and alternate stacks of 8,192 bytes behave as
+# without us, with every option.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cc -O1 -g -o "$T/stacks" "$here/stacks.c" -pthread || exit 99
-# A library with as much TLS as an allocator's.
+# A library with as much TLS as a memory allocator has.
 echo '__thread char large[3072] __attribute__((tls_model("initial-exec"))); char *of_large(void) { return large; }' >"$T/large.c"
 cc -shared -fPIC -O1 -o "$T/liblarge.so" "$T/large.c" || exit 99
 

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A thread that waits when its window ends, and never comes back to record it: the window ends where the broadcast stop closed
-# it, or with the process. Only of a killed process, which closed nothing, it is truncated.
+# A thread waits when its window ends, and never comes back to record the end. Its window ends at
+# the broadcast stop that closed it, or with the process. Only a killed process, which closed
+# nothing, leaves a truncated window.
 . "$(dirname "$0")/../lib.sh"
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 cd "$T" || exit 99
 
-# Two threads record one mark each, and wait for ever. What main does between is in its argument, a letter each:
-# open, close, abort, exec, stop for the one thread that was asked.
+# Two threads record one mark each, and wait forever. Each letter of main's argument is a step in
+# between: open, close, abort, exec, stop for the one thread that was asked.
 cat >p.c <<'END'
 #include <pthread.h>
 #include <regtrace.h>
@@ -51,7 +52,8 @@ int main(int argc, char **argv)
 END
 cc -I"$REGTRACE_SOURCE/share/include" -o p p.c -pthread || exit 99
 
-# Prints of each waiting thread's windows how they end: reason, alarm, and at which event; whether the report calls them truncated.
+# Prints how the windows of each waiting thread end: reason, alarm, the event, and whether the
+# report calls them truncated.
 cat >ends.py <<'END'
 import sys
 

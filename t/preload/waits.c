@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every function that waits, while signals of the tracer come. Prints for each: calls, those that were interrupted (they went
- * to sleep more than once), those that failed, those that returned early, how late they were.
+ * Calls every function that waits, while the tracer's signals arrive. Prints for each: calls,
+ * interrupted ones (the thread slept more than once), failed ones, those that returned early, and
+ * how late they were.
  *
- * waits calls N MS [NAME...]   each until N of its calls were interrupted; MS: timeouts. "bare" before: N calls, interrupted or not.
- * waits handlers N             a handler of its own ends each call with EINTR, N times; with SA_RESTART those that restart go on */
+ * waits calls N MS [NAME...]   each function until N of its calls were interrupted. MS: timeouts.
+ *                              With "bare" before: N calls, interrupted or not.
+ * waits handlers N             a handler of its own ends each call with EINTR, N times; with
+ *                              SA_RESTART calls that the kernel restarts go on */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -32,7 +35,7 @@
 #include <unistd.h>
 
 static long ms;
-static struct timespec ts; /* ms */
+static struct timespec ts; /* as long as `ms` */
 static int ep, sems, queue, full_queue, unix_pair[2], full_pair[2], plain_pair[2], listener,
     plain_listener, ends[2], full_ends[2];
 static sem_t sem;
@@ -58,7 +61,7 @@ static struct timespec in_ms(clockid_t clock)
     return (struct timespec){.tv_sec = t / 1000000000, .tv_nsec = t % 1000000000};
 }
 
-/* 0: as it is to be; else an errno, or -1 for another result. */
+/* Returns 0 if rc is the wanted result, else errno, or -1 for another result. */
 static int is(long rc, long wanted)
 {
     return rc == wanted ? 0 : rc < 0 && errno != 0 ? errno : -1;
@@ -71,13 +74,13 @@ static int fails(long rc, int wanted)
 
 #include "t/preload/waits_timed.inc"
 
-/* --- calls that another thread ends ----------------------------------------------------------------------------- */
+/* --- calls that another thread ends ----------------------------------------------------------- */
 
-static _Atomic int waiter;     /* the thread that waits, 0 none */
-static _Atomic long sleeps_by; /* it has slept so often when it is to be woken */
+static _Atomic int waiter;     /* thread that waits; 0: none */
+static _Atomic long sleeps_by; /* wake it when it has slept this often */
 static _Atomic(void (*)(void)) end_it;
 
-/* How often that thread has gone to sleep; -1 where it does not sleep now. */
+/* Returns how often that thread has gone to sleep; -1 if it is not asleep now. */
 static long sleeps_of(int tid)
 {
     char path[64], line[256], state = 0;
@@ -123,13 +126,13 @@ static void on_signal(int signo)
 
 #include "t/preload/waits_woken.inc"
 
-/* --- all of them ---------------------------------------------------------------------------------------------- */
+/* --- all calls -------------------------------------------------------------------------------- */
 
 struct call {
     const char *name;
     int (*once)(void);
-    void (*end)(void); /* NULL: it has a timeout */
-    bool restarts;     /* with SA_RESTART */
+    void (*end)(void); /* ends the call; NULL: it has a timeout */
+    bool restarts;     /* the kernel restarts it with SA_RESTART */
 };
 #define T(name)                                                                                    \
     {                                                                                              \
@@ -216,7 +219,8 @@ static void wake_after(long sleeps, void (*end)(void))
     atomic_store(&end_it, end);
 }
 
-/* inline_epoll_wait has no note of when it began: after the first interruption it waits for the whole time. */
+/* Nothing notes when inline_epoll_wait began: after the first interruption it waits for the whole
+ * timeout again. */
 static void measure(const struct call *c, long wanted, bool bare)
 {
     long n = 0, interrupted = 0, failed = 0, early = 0, why = 0;
@@ -244,7 +248,7 @@ static void measure(const struct call *c, long wanted, bool bare)
            (long)(most / 1000));
 }
 
-/* sleep() takes whole seconds. */
+/* Measures sleep() separately, since it takes whole seconds. */
 static void measure_sleep(long wanted)
 {
     long n = 0, failed = 0, early = 0;
@@ -256,7 +260,7 @@ static void measure_sleep(long wanted)
     printf("sleep: calls %ld interrupted %ld failed %ld errno 0 early %ld\n", n, n, failed, early);
 }
 
-/* --- handlers of its own ---------------------------------------------------------------------------------------- */
+/* --- handlers of the program's own ------------------------------------------------------------ */
 
 static _Atomic long handled;
 static void count(int signo)
@@ -307,7 +311,7 @@ static void handle(const struct call *c, long n, bool restart, bool bare)
            restart ? " SA_RESTART" : "", got_eintr, got_result, other, atomic_load(&handled));
 }
 
-/* --- what they wait for ------------------------------------------------------------------------------------------ */
+/* --- what the calls wait for ------------------------------------------------------------------ */
 
 static void set_timeout(int fd)
 {

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What t/preload/waits.t and waits_long.t share: t/preload/waits under windows. Sourced after lib.sh. shellcheck shell=bash
+# Shared by t/preload/waits.t and waits_long.t: runs t/preload/waits under windows. Sourced after
+# lib.sh. shellcheck shell=bash
 
 W=$REGTRACE_BUILD/t/preload/waits
 TIMEOUTS='start:timeout:2ms,stop:timeout:2ms,repeat'
 BCAST='start:timeout:2ms:bcast,stop:timeout:2ms:bcast,repeat'
 ASKED='start:interactive,stop:interactive,repeat'
 
-# faults FILE: lines of `waits calls` that are not as they must be.
+# faults FILE: prints the lines of `waits calls` that are wrong.
 faults() {
     [ -s "$1" ] || echo 'no output'
     grep -vE '^[a-z0-9_]+: calls [1-9][0-9]* interrupted [1-9][0-9]* failed 0 errno 0 early 0( |$)' "$1"
 }
 
-# waits_calls NAME SECONDS N OPTION...: each call interrupted N times, under those options of `regtrace run`. some: of the
-# calls these alone.
+# waits_calls NAME SECONDS N OPTION...: interrupts each call N times, under those options of
+# `regtrace run`. `some` limits it to these calls.
 some=()
 waits_calls() {
     local name=$1 limit=$2 n=$3
@@ -23,7 +24,7 @@ waits_calls() {
     is "$?$(faults "$T/waits.out")" 0 "$name: no call fails or returns early" || sed 's/^/# /' "$T/waits.err"
 }
 
-# asks DIR: fires as long as the run is there.
+# asks DIR: fires as long as $T/asking exists.
 asks() {
     while [ -e "$T/asking" ]; do
         "$REGTRACE" ctl "$1" fire >/dev/null 2>&1 || sleep 0.1
@@ -41,7 +42,7 @@ waits_asked() {
     wait "$asker"
 }
 
-# waits_handlers NAME SECONDS N PERIOD: handlers of the program's own see what they see without us.
+# waits_handlers NAME SECONDS N PERIOD: the program's own handlers see what they see without us.
 waits_handlers() {
     rm -rf "$T/waits"
     timeout "$2" "$W" bare handlers "$3" >"$T/bare.out"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# As waits.t, 1,000 interrupted calls of each. How late they were, and without us, is printed.
+# Like waits.t, with 1,000 interrupted calls of each function. Prints how late they were, with us
+# and without us.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/waits.sh"
 

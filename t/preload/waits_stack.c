@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Waits of threads that have an alternate stack for signals: none fails; a handler on that stack ends them with EINTR, may leave
- * them by siglongjmp, and pthread_cancel ends their threads. Prints how often each was not so. */
+ * Waits in threads with an alternate signal stack. No wait fails because of us. A handler of the
+ * program on that stack ends waits with EINTR, may leave them by siglongjmp, and pthread_cancel
+ * ends threads that wait. Prints how often each went wrong, and the cancelled threads. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -25,7 +26,7 @@ static void on_alarm(int signo)
 {
     volatile char room[1024];
     memset((char *)room, signo,
-           sizeof room); /* over what a handler of the tracer's has left there */
+           sizeof room); /* overwrites what a handler of the tracer left on this stack */
     handled++;
     if (jumps)
         siglongjmp(back, 1);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What it costs to find functions by name: regtrace-sites is asked once for each build of an image
-# on a node, and only about images that can have the name. A stand-in counts.
+# The cost of finding functions by name: regtrace-sites is asked once for each build of an image on
+# a node, and only about images that can contain the name. A stand-in for it counts the questions.
 . "$(dirname "$0")/../lib.sh"
 P=$T/called plugin=$T/plugin.so
 export XDG_CACHE_HOME=$T/cache
@@ -23,7 +23,8 @@ exec "$REGTRACE_BUILD/isa/regtrace-sites" "\$@"
 END
 chmod +x "$T/lib/regtrace-sites"
 
-# asks N ALARM PART [ARGUMENT]: so many questions, and the alarm fires as often as the program says.
+# asks N ALARM PART [ARGUMENT]: regtrace-sites is asked N times, and the alarm fires as often as the
+# program prints.
 asks() {
     local n=$1 alarm=$2
     shift 2
@@ -53,7 +54,7 @@ c++ -O2 -Wl,--build-id=none -o "$P" "$REGTRACE_SOURCE/t/probes/called.cc" -ldl |
 asks 1 enter_func:recursive deep
 cp "$T/before" "$P"
 
-# Processes of a node that begin at once: one asks, the others find what it was told.
+# Of several processes that start at once on a node, one asks and the others find the answer.
 rm -rf "$T/cache"
 : >"$T/asked"
 for i in 1 2 3 4 5 6 7 8; do
@@ -64,8 +65,8 @@ is "$(cat "$T"/out? | sort | uniq -c | xargs)" "8 10" "eight at once run"
 is "$(cat "$T"/log? | grep -c ' event precond ')" 80 "each has its probes"
 is "$(grep -c . "$T/asked")" 1 "one of them asks"
 
-# Images that report their own functions are known by what they import. No other image's symbols
-# are read for them.
+# Images compiled with -finstrument-functions are recognized by their imports. No symbols of other
+# images are read for them.
 cat >"$T/own.c" <<'END'
 __attribute__((noinline)) int own(int n) { __asm__ volatile("" : "+r"(n)); return n; }
 int main(void) { return own(1) + own(2) - 3; }
@@ -76,7 +77,7 @@ run 60 env REGTRACE_DIR="$T/own-run" REGTRACE_CONTROL="precond:enter_func:own,re
 is "$status $(grep -c ' event precond ' "$T/log")" "0 2" "a program without a symbol of its own in its table that reports its functions: each entry counts once" || diag "$err"
 if command -v valgrind >/dev/null; then
     echo 'int main(void) { return 0; }' >"$T/small.c" && cc -o "$T/small" "$T/small.c" "${many[@]}" || exit 99
-    # counted CHAIN: instructions that the process executes with it, in thousands.
+    # counted CHAIN: prints how many thousand instructions the process executes with that chain.
     counted() {
         REGTRACE_DIR=$T/counted REGTRACE_CONTROL=$1 LD_PRELOAD=$LIBREGTRACE \
             valgrind --tool=callgrind --trace-children=no --callgrind-out-file=/dev/null "$T/small" 2>&1 | sed -n 's/.*Collected : \([0-9]*\)[0-9][0-9][0-9]$/\1/p'

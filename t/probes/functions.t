@@ -53,8 +53,9 @@ for alarm in enter_func:malloc address:rand; do
     like "$err" "$alarm: (libc.so.6|ld-linux[^ ]*) has it, which runs with SIGTRAP blocked at times: places there are left alone" "and it is said"
 done
 
-# A function that was inlined has no entry: DWARF says where it went, and these places can be used.
-# inlined PROGRAM NAME: what is said of it.
+# An inlined function has no entry. DWARF says where it was inlined, and alarms can use these
+# places.
+# inlined PROGRAM NAME: runs it with an alarm at NAME; the warning is in $err.
 inlined() {
     run 60 env REGTRACE_DIR="$T/inlined-run" REGTRACE_CONTROL="start:enter_func:\"$2\"" LD_PRELOAD="$LIBREGTRACE" "$1"
     is "$status|$out" "0|139" "$(basename "$1"), $2: the program runs"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A function that is inlined at two places, and others with names like it.
+// A function that is inlined at two places, and other functions with similar names.
 #include <cstdio>
 #include <cstdlib>
 

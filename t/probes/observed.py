@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Windows beside what an observer saw in the same clock: RUN, and its lines `last clean c c2, first clean c c2, writing` a call."""
+"""Compares windows with what an observer saw, in the same clock.
+
+Arguments: a run's file, and a file with a line `last clean c c2, first clean c c2, writing` for
+each call."""
 
 import sys
 
@@ -10,7 +13,7 @@ with h5py.File(sys.argv[1], "r") as f:
     windows = sorted((int(w["start_clock"]), int(w["stop_clock"])) for w in f["windows"][:] if w["thread"] == 0)
     own = {int(t["thread"]): int(t["own_ticks"]) for t in f["threads"][:]}[0]
 assert len(windows) == len(calls) > 0, (len(windows), len(calls))
-# A look between c and c2 that lay within a window found a function without its probe.
+# An observation between c and c2 that lies within a window found a function without its probe.
 early = sum(start < c and c2 < stop for (start, stop), (c, c2, *_) in zip(windows, calls))
 late = sum(c2 < stop for (_, stop), (_, _, _, c2, _) in zip(windows, calls))
 writing = sum(call[4] for call in calls)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A window begins when its probes are in and ends before they go: another thread looks at the code all the time, and at the clock.
-# What writing them takes is in the thread's own overhead.
+# A window begins after its probes are written and ends before they are removed: another thread
+# watches the code and the clock all the time. The time for writing probes counts as the thread's
+# own overhead.
 . "$(dirname "$0")/../lib.sh"
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 [ "$(uname -m)" = x86_64 ] || skip_all 'probes are for x86-64'

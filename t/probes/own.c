@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Breakpoints of the program's own at places that have probes: own PART [dies|blocked]. Prints how
- * often its handler was called, and how often for the instruction that the part names. dies: there is
- * no handler; blocked: SIGTRAP is. */
+ * often its handler was called, and how often for the instruction that PART names.
+ * dies: without a handler; blocked: SIGTRAP is blocked. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Breakpoints of the program's own where probes stand reach the program: its handler runs once for
+# The program's own breakpoints at places with probes reach the program: its handler runs once for
 # each, or it dies, as without us.
 . "$(dirname "$0")/../lib.sh"
 P=$T/own
@@ -10,7 +10,7 @@ sites=$REGTRACE_BUILD/isa/regtrace-sites
 cc -D_GNU_SOURCE -O2 -o "$P" "$REGTRACE_SOURCE/t/probes/own.c" || exit 99
 
 runs=0
-# traced PART HOW [VARIABLE...]: exit status and output, and in $fired how often the alarm fired.
+# traced PART HOW [VARIABLE...]: sets $status and $out, and $fired to how often the alarm fired.
 traced() {
     rm -f "$T/log"
     run 60 env REGTRACE_DIR="$T/run-$((++runs))" REGTRACE_CONTROLLER_LOG="$T/log" \
@@ -18,7 +18,7 @@ traced() {
     fired=$(grep -c ' event precond ' "$T/log" 2>/dev/null)
 }
 
-# reaches PART FIRED [VARIABLE...]
+# reaches PART FIRED [VARIABLE...]: breakpoints reach the program, and the alarm fires FIRED times.
 reaches() {
     local bare how part=$1 times=$2
     shift 2
@@ -39,18 +39,18 @@ reaches after_call 3 REGTRACE_CONTROL='precond:exit_func:callee,repeat' \
     REGTRACE_FUNCTIONS='^callee$'
 reaches after_pointer 3 REGTRACE_CONTROL='precond:exit_func:callee,repeat'
 reaches after_pointer 0 REGTRACE_FUNCTIONS='^callee$'
-reaches after_call 1 REGTRACE_CONTROL='precond:exit_func:callee' # nothing is armed behind the first
+reaches after_call 1 REGTRACE_CONTROL='precond:exit_func:callee' # nothing is armed after the first
 reaches at_entry 3 REGTRACE_CONTROL='precond:enter_func:at_entry,repeat'
 reaches at_entry 0 REGTRACE_FUNCTIONS='^at_entry$'
 reaches at_place 3 REGTRACE_CONTROL='precond:address:place,repeat'
 reaches at_place 3 REGTRACE_CONTROL='precond:itext:cc:count1,repeat'
 reaches at_place 3 REGTRACE_CONTROL='precond:address:behind_place,repeat'
-# int $3 is left alone: the kernel looks at where it is.
+# We leave int $3 alone: the kernel checks where it is.
 reaches at_two_bytes 0 REGTRACE_CONTROL='precond:address:two_bytes,repeat'
 reaches at_two_bytes 3 REGTRACE_CONTROL='precond:enter_func:callee,repeat'
 reaches at_two_bytes 0 REGTRACE_FUNCTIONS='^callee$'
 
-# An int3 alarm stands in its place.
+# An int3 alarm takes the program's int3 for itself.
 traced at_place '' REGTRACE_CONTROL='precond:int3,repeat'
 is "$status $out $fired" "0 0 0 3" "an int3 alarm takes it"
 traced at_place '' REGTRACE_CONTROL='precond:int3,repeat;stats-emit:address:place,repeat'

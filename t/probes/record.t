@@ -147,7 +147,7 @@ wrong ';' 'legal is 0.1.REGEX\[@IMAGE\]'
 wrong 'a;b;c;d;e;f;g;h;i' 'up to 8 patterns'
 run 30 "$REGTRACE" run -o "$T/wrong" -functions r_ -functions-depth 0 -- "$P" plain
 like "$err" '1 to 256 levels are legal' "no depth is refused"
-# With steps, up to the last of them.
+# Also with steps, up to the last call of r_large.
 last=$("$P" plain | grep -c -- '-r_large')
 records plain -pmu step -control "start:enter_func:main,stop:exit_func:r_large:count$last"
 run 30 "$REGTRACE" run -quiet -o "$T/masked" -functions 'malloc@libc.so*' -- "$P" plain

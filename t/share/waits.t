@@ -123,7 +123,8 @@ w = [x for x in r["waits"] if x["function"] == "MPI_Allreduce"]
 print([(x["kind"], x["rank"], x["for_rank"], 0.5 * measured < x["longest_ns"] < 1.01 * measured) for x in w], r["unmatched_collectives"])' "$measured")" \
     "[('collective', 1, 3, True)] 0" 'waits on communicators of some ranks'
 
-# Windows of one-sided communication are made, used and freed by all ranks of a communicator, also after that has ended; files are opened.
+# All ranks of a communicator make, use and free windows of one-sided communication, also after the
+# communicator has been freed; and they open files.
 cat >onesided.c <<'END'
 #include <mpi.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the preloaded library takes of every thread: static TLS, which comes off the thread's stack, and frames on that stack.
+# What the preloaded library takes from each thread's stack: static TLS and frames.
 . "$(dirname "$0")/../lib.sh"
 S=$REGTRACE_SOURCE/t/style
 if grep -q '^S\["SANITIZE"\]="..*"' "$REGTRACE_BUILD/config.status"; then
@@ -12,8 +12,9 @@ like "$tls" '^0x[0-9a-f]+$' "the library has static TLS ($tls)"
 ok_run "at most 512 bytes ($((tls)))" test $((tls)) -le 512
 
 [ "$(uname -m)" = x86_64 ] || { skip "frames" "they are read from code of x86-64"; done_testing; }
-# FUNCTION BYTES of each whose frame is larger than 1,024: what it takes off the stack pointer, however it is written. What compilers
-# split off (.part.0, .constprop.0, .cold) goes by the function's name.
+# frames FILE: prints FUNCTION BYTES for each function that subtracts more than 1,024 from the stack
+# pointer, in whatever form. Parts that compilers split off (.part.0, .constprop.0, .cold) count
+# under the function's name.
 frames() {
     objdump -d --no-show-raw-insn "$1" | awk '
         function number(text,  n, i, d) {

@@ -94,7 +94,7 @@ skipped ordinals no window has ordinal
 skipped-more-killed ordinals no window has ordinal
 END
 
-# A thread takes an ordinal before it records its window: SIGKILL may come in between.
+# A thread takes an ordinal before it records its window, and SIGKILL may come in between.
 rm -rf "$T/bad" && cp -r "$T/good" "$T/bad"
 ok_run 'one that a killed thread took is missing' "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" skipped-killed
 for span in '' '--window 0-9'; do

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace ctl on a busy machine: it asks until each rank has answered, and a rank does what it is asked once.
-# regtrace ctl open and close, which can be repeated.
+# regtrace ctl on a busy machine: it asks until each rank has answered, and a rank executes a
+# request once. Also regtrace ctl open and close, which can be repeated.
 . "$(dirname "$0")/../lib.sh"
 [ "$PYTHON" != no ] || skip_all 'no Python here for the stand-in of a writer'
 cd "$T" || exit 99
 here=$REGTRACE_SOURCE/t/tools
 
-# A stand-in writer fails at each step of a request in turn, then answers.
+# A stand-in for a writer fails at each step of a request in turn, then answers.
 mkdir -p fake/ctl
 "$PYTHON" "$here/ctl_stand_in.py" serve "$T/fake" >asked 2>stand_in.err &
 pid=$!
@@ -33,7 +33,8 @@ run 30 "$REGTRACE" ctl --wait 1000 fake open
 like "$status $err" '^1 .*rank 4 pid 78 on .*: it has ended' 'a writer that leaves while it is asked is waited for no longer'
 wait $pid
 
-# The second thread asks for what it is to record, and so follows what is opened for all.
+# The second thread asks for its own recording, so windows that are opened for all threads include
+# it.
 cat >p.c <<'END'
 #include <pthread.h>
 #include <regtrace.h>
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
 }
 END
 cc -I"$REGTRACE_SOURCE/share/include" -o p p.c -pthread
-# begin NAME CHAINS: the program with these chains, its writer in $writer.
+# begin NAME CHAINS: starts the program with these chains. Sets $writer to its writer's pid.
 begin() {
     rm -f ready stop
     REGTRACE_DIR=$T/$1 REGTRACE_CONTROL=$2 LD_PRELOAD=$LIBREGTRACE ./p ready stop &
@@ -82,7 +83,7 @@ end() {
 }
 status_of() { "$REGTRACE" ctl --json "$1" status | sed -n "s/.*\"$2\":\([0-9]*\)[,}].*/\1/p"; }
 
-# The real writer: a client that sends its line late, and one that asks twice.
+# The real writer, with a client that sends its line late, and one that asks twice.
 begin real start:interactive,stop:interactive,repeat
 run 60 "$PYTHON" "$here/ctl_stand_in.py" late "$T/real" "$REGTRACE"
 is "$status" 0 'a client that connects, and sends its line after others were served, is answered' || diag "$out$err"
@@ -91,7 +92,7 @@ run 60 "$PYTHON" "$here/ctl_stand_in.py" twice "$T/real"
 is "$status" 0 'a request that comes again, by a socket or a file, gets the first answer' || diag "$out$err"
 is "$(status_of real fired)" 2 'and is done once'
 
-# A writer that is stopped, as by a busy machine.
+# A writer that is stopped, as on a busy machine.
 kill -STOP "$writer"
 run 30 "$REGTRACE" ctl --wait 1 real fire
 is "$status" 1 'a writer that is stopped does not answer'
@@ -104,9 +105,9 @@ wait $client
 is "$? $(cut -d: -f2- opened)" '0  window=opened' 'open is answered once it goes on'
 end
 
-# open and close: any chains, all threads, repeated.
+# open and close work with any chains, for all threads, and can be repeated.
 begin plain start:timeout:1000s
-# threads N: so many record.
+# threads N: waits until N threads record.
 threads() { wait_for 20 bash -c "'$REGTRACE' ctl plain status | grep -q recording_threads=$1"; }
 for expected in open:opened 'open:was open' close:closed 'close:was closed' 'open:opened'; do
     run 30 "$REGTRACE" ctl plain "${expected%%:*}"
@@ -132,7 +133,7 @@ run 60 "$REGTRACE" report --json plain
 is "$(grep -c '"opened_by": "API"' <<<"$out") $(grep -c '"closed_by": "API"' <<<"$out")" '5 5' 'the report has two windows of both threads, and one of one'
 ok_run 'what was recorded holds' "$REGTRACE" check plain
 
-# A chain with interactive alarms goes on by open and close, so that fire stays in step.
+# open and close move a chain with interactive alarms forward, so that fire stays in step.
 begin chain start:interactive:bcast,stop:interactive:bcast,repeat
 for request in open:window=opened 'open:window=was open' fire:'fired=1 counted=0' 'close:window=was closed' 'open:window=opened' \
     close:window=closed fire:'fired=1 counted=0' 'open:window=was open'; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 1,000 requests of regtrace ctl to four processes while 16 others keep the processors busy: each process does each of them once.
-# CTL_FIRES sets another number.
+# 1,000 requests of regtrace ctl to four processes while 16 others keep the processors busy: each
+# process executes each request once. CTL_FIRES sets another number.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 fires=${CTL_FIRES:-1000} processes=4

@@ -92,12 +92,14 @@ def foreign(regtrace, good, scratch):
 
 
 def circle(regtrace, good, scratch):
-    """An object of size 0 in the global heap: HDF5 1.10 goes round in circles. In processor time, whatever else runs here."""
+    """An object of size 0 in the global heap, on which HDF5 1.10 loops forever.
+
+    The limit is processor time, so other load on the machine does not matter."""
     fresh(good, scratch)
     name = os.path.join(scratch, "regtrace.h5")
     with open(name, "rb") as f:
         data = bytearray(f.read())
-    at = data.index(b"GCOL") + 16  # behind the heap's own header
+    at = data.index(b"GCOL") + 16  # after the heap's own header
     data[at : at + 16] = bytes(16)
     overwrite(name, data)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime

@@ -55,7 +55,7 @@ def recode(f, at, name, label):
 
 
 def skip_ordinals(f, n):
-    """The last window gets an ordinal that is n higher, everywhere."""
+    """Raises the ordinal of the last window by n, everywhere."""
     last = len(f["windows"]) - 1
     old = int(f["windows"][last]["ordinal"])
     field(f, "windows", last, "ordinal", old + n)
@@ -67,7 +67,7 @@ def skip_ordinals(f, n):
 
 
 def killed(f):
-    """As if the process was killed at the end: no thread ended before it did."""
+    """Makes the file as if the process was killed at the end: no thread ended before it did."""
     for i in range(len(f["threads"])):
         field(f, "threads", i, "ended", 0)
     f.attrs.modify("end_reason", np.array(b"killed", dtype=f.attrs.get_id("end_reason").dtype))

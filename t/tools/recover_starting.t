@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A process and its writer are killed while the writer starts: recover finds the stream, and says another thing where one lives.
+# A process and its writer are killed while the writer starts: recover finds the stream. While the
+# writer is alive, recover says that instead.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 
@@ -21,7 +22,8 @@ int main(void)
 }
 END
 cc -I"$REGTRACE_SOURCE/share/include" -o p p.c || exit 99
-# A writer that starts for as long as the test wants. It says who it is and waits for a child, which has the stream open too.
+# A writer that starts for as long as the test wants. It prints its pid and waits for a child, which
+# has the stream open too.
 mkfifo never
 cat >writer <<END
 #!/bin/bash
@@ -32,7 +34,7 @@ exec "$REGTRACE_WRITER_PROGRAM" "\$@"
 END
 chmod +x writer
 
-# begin DIR [VAR=VALUE]...: a process that has recorded, and its writer that has not begun.
+# begin DIR [VAR=VALUE]...: starts a process that has recorded, with a writer that has not begun.
 begin() {
     rm -f writer.pid said
     env "${@:2}" REGTRACE_WRITER="$T/writer" REGTRACE_DIR="$T/$1" LD_PRELOAD="$LIBREGTRACE" ./p >said &
@@ -42,13 +44,13 @@ begin() {
     writer=$(cat writer.pid)
     kill_at_end "$writer"
 }
-# end: the process, which its writer would notice, then that; both are gone.
+# end: ends the process, then its writer, which is stopped first because it would notice.
 end() {
     kill -STOP "$writer"
     kill -KILL $program "$writer"
     wait $program 2>/dev/null
     wait_for 60 gone "$writer"
-    # Its child lives on, and is no writer.
+    # The writer's child lives on, but is not a writer.
 }
 gone() { ! grep -q '^State:[[:space:]]*[^ZX]' "/proc/$1/status" 2>/dev/null; }
 
@@ -66,7 +68,7 @@ ok_run 'the file is whole' "$REGTRACE" check run
 run 60 "$REGTRACE" recover run
 like "$out" 'nothing to recover in run: every file is closed' 'a second time there is nothing to do'
 
-# Streams in a folder that recover does not know.
+# Streams in a folder that recover does not know of.
 mkdir "$T/shm"
 begin elsewhere REGTRACE_SHM="$T/shm"
 end
@@ -77,7 +79,7 @@ run 60 env REGTRACE_SHM="$T/shm" "$REGTRACE" recover elsewhere
 like "$out" 'rank-00000.h5: recovered' 'which does'
 is "$(ls "$T/shm")" '' 'nothing stays there either'
 
-# The stream of another run is not this one's.
+# recover ignores the stream of another run.
 begin one
 end
 mkdir -p other/.regtrace

@@ -302,7 +302,7 @@ else
     skip 'a chain that memory traces cannot have' 'they are for x86-64'
 fi
 
-# A folder that is an earlier run's.
+# -o names a folder of an earlier run.
 cat >regions.c <<'END'
 #include <regtrace.h>
 int main(void)
@@ -324,7 +324,7 @@ run 60 "$REGTRACE" run -o "$T/empty/" -- ./regions
 unlike "$err" 'earlier run' 'an empty folder is taken'
 like "$err" "recorded in $T/empty\$" 'as it is'
 
-# A launcher that fails: its own message, its status, and that it was it.
+# A launcher that fails: its own message and its status appear, and regtrace names the launcher.
 for mpi in $(mpis); do
     run 60 "$REGTRACE" run -o "$T/refused" -- mpirun.$mpi -np 2 "$T/nowhere/app"
     isnt "$status" 0 "mpirun.$mpi without its program"

@@ -28,8 +28,8 @@ same_as_replayed() {
     "$PYTHON_ANY" "$here/skel_follow.py" followed replayed 2>&1 | sed 's/^[0-9]\{5,\} /many /'
 }
 
-# follow_held FOLDER LINE COUNT: follows FOLDER, whose program stands still at half of its work until
-# "go" exists. Waits until COUNT lines match LINE, then lets the program go on.
+# follow_held FOLDER LINE COUNT: follows FOLDER, whose program stops halfway until "go" exists.
+# Waits until COUNT lines match LINE, then lets the program go on.
 follow_held() {
     "$REGTRACE" skel replay -follow "$1" 2>said | timed >followed &
     follower=$!

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows whose accesses are replayed: skel_program THREADS WINDOWS [SECONDS [TURNS]].
- * Each thread does TURNS turns of work in each of its windows: a sweep over a matrix by rows and by
- * columns, sums in place, and a walk through a list in scattered order. The second half of the windows
- * adds a sum backwards. SECONDS is the sum of the pauses between the turns.
- * Where the environment has HOLD=FILE, each thread stops at half of its work until FILE exists. */
+ * Windows whose accesses are replayed: skel_program THREADS WINDOWS [SECONDS [TURNS]]. In each of
+ * its windows each thread does TURNS turns of work: a sweep over a matrix by rows and by columns,
+ * sums in place, and a walk through a list in scattered order. The second half of the windows adds
+ * a sum backwards. SECONDS is the sum of the pauses between the turns. If the environment has
+ * HOLD=FILE, each thread stops halfway through its work until FILE exists. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -243,8 +243,8 @@ like "$("$REGTRACE" report --wait 1 --json live)" '"lost_unknown": true' 'nor in
 like "$("$REGTRACE" report live)" 'recorded, 0 lost$' 'before it is recovered'
 split_is_right 'recovered' "$T/live"
 
-# Memory accesses come along: each window replays as it does in the run. One has handlers, one is larger than the buffer of a
-# recording and is killed in its last window.
+# Memory accesses are split too: each window replays as it does in the run. One run has handlers.
+# Another is larger than a recording's buffer, and is killed in its last window.
 cat >traced.c <<'END'
 #include <regtrace.h>
 #include <signal.h>
@@ -311,7 +311,7 @@ else
     skip 'memory accesses' "$(cat traced.err)"
 fi
 
-# Values are not known by window: each file has those of the process, and says so.
+# Values are not known by window: each file has those of the whole process, and says so.
 cat >spins.c <<'END'
 #include <regtrace.h>
 #include <time.h>
