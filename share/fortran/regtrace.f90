@@ -24,7 +24,7 @@ module regtrace
   !> Flags of regtrace_mark_type.
   integer, parameter, public :: REGTRACE_MARK_SINGLE = 0, REGTRACE_MARK_STACK = 1
 
-  !> Events and the thread of regtrace_fire.
+  !> Events for regtrace_fire, and its thread argument for the calling thread.
   integer, parameter, public :: REGTRACE_THIS_THREAD = -1
   integer, parameter, public :: REGTRACE_EVENT_START = 0, REGTRACE_EVENT_STOP = 1, REGTRACE_EVENT_PRECOND = 2, &
       REGTRACE_EVENT_THREADID = 3, REGTRACE_EVENT_WARMUP_START = 4, REGTRACE_EVENT_WARMUP_STOP = 5, &
@@ -138,7 +138,7 @@ contains
     call edge(STOP_, bcast)
   end subroutine
 
-  !> Fire an event of the control language in a thread; with bcast for every thread of the process.
+  !> Fire an event of the control language in a thread; with bcast, for every thread of the process.
   subroutine regtrace_fire(event, thread, bcast)
     integer, intent(in) :: event
     integer, intent(in), optional :: thread

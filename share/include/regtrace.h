@@ -18,10 +18,12 @@ extern "C" {
 extern void regtrace_start(int bcast) __attribute__((weak));
 extern void regtrace_stop(int bcast) __attribute__((weak));
 
-/* Fire an event of the control language, as if an alarm of that thread had fired. thread: its number (0 is the main
- * thread), or REGTRACE_THIS_THREAD. Another thread fires it when a signal of ours reaches it; one that does not run, or
- * records nothing, is left out with a line in regtrace.log. bcast != 0: the event is for every thread of the process.
- * regtrace_start(B) is regtrace_fire(REGTRACE_EVENT_START, REGTRACE_THIS_THREAD, B). */
+/* Fire an event of the control language, as if an alarm of that thread had fired. thread: the
+ * number of a thread (0 is the main thread), or REGTRACE_THIS_THREAD. Another thread fires the
+ * event itself when our signal reaches it. If that thread does not run, or records nothing, the
+ * event is left out; regtrace.log says so once. bcast != 0: the event is for every thread of the
+ * process. regtrace_start(B) is the same as regtrace_fire(REGTRACE_EVENT_START,
+ * REGTRACE_THIS_THREAD, B). */
 #define REGTRACE_THIS_THREAD (-1)
 #define REGTRACE_EVENT_START 0
 #define REGTRACE_EVENT_STOP 1
@@ -38,10 +40,10 @@ extern void regtrace_stop(int bcast) __attribute__((weak));
 #define REGTRACE_EVENT_STATS_EMIT_RESET 12
 extern void regtrace_fire(int event, int thread, int bcast) __attribute__((weak));
 
-/* Begin (end) a named region: begin fires the alarm `pcontrol:NAME` and, in windows, pushes NAME on the
- * thread's region channel; end pops it and fires the alarm `pcontrol:end=NAME`. So the chain
- * `start:pcontrol:NAME,stop:pcontrol:end=NAME,repeat` makes each region a window, its begin and end in it.
- * NAME: NUL-terminated, at most 1023 bytes, copied. */
+/* Begin (end) a named region. Begin fires the alarm `pcontrol:NAME` and, in windows, pushes NAME on
+ * the thread's region channel. End pops it and fires the alarm `pcontrol:end=NAME`. So the chain
+ * `start:pcontrol:NAME,stop:pcontrol:end=NAME,repeat` makes each region a window that contains both
+ * ends of the region. NAME: NUL-terminated, at most 1023 bytes, copied. */
 extern void regtrace_region_begin(const char *name) __attribute__((weak));
 extern void regtrace_region_end(const char *name) __attribute__((weak));
 

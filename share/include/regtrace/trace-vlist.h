@@ -25,11 +25,13 @@ void trace_vlist_table_init(trace_vlist_table_t *table);
 /* A record without values: address, instruction, contexts. */
 void trace_vlist_init(trace_vlist_t *vlist);
 
-/* One value more; one that is there already is recorded twice. 0 or -errno: -ENOTSUP is one that is not to be had, -ENOSPC more than 7, -EINVAL no value. */
+/* Adds a value to the list; a value that is added twice is recorded twice. Returns 0 or -errno:
+ * -ENOTSUP for a value that is not available, -ENOSPC for an eighth value, -EINVAL for one that
+ * does not exist. */
 int trace_add_value_to_vlist(trace_vlist_t *vlist, trace_value_t value);
 
-/* The vlist's values are added to that opcode's, of all functions; those that another vlist has added are not added again.
- * 0 or -errno, as above. */
+/* Adds the list's values to those of the opcode, in all functions, except values that another list
+ * has added. Returns 0 or -errno, as above. */
 int trace_add_vlist_by_opc(trace_vlist_table_t *table, trace_opcode_t opc,
                            const trace_vlist_t *vlist);
 

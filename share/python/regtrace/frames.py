@@ -160,7 +160,7 @@ def windows(file):
         "closed_by": [REASONS.get(int(r), f"reason {r}") for r in rows["reason"]],
         "bcast": rows["bcast"] != 0,
         "firing": rows["firing"] != 0,
-        "truncated": rows["truncated"] == 1,  # 2: it ended in order, its thread waited
+        "truncated": rows["truncated"] == 1,  # 2: the thread waited, and its end was not recorded
         "start_late_ns": file.clock.span_ns(rows["start_late"]),
         "stop_late_ns": file.clock.span_ns(rows["stop_late"]),
     }
@@ -291,7 +291,7 @@ def mpi_calls(file, function=None, **filters):
     peer, tag = signed32(enter["a"]), signed32(enter["a"] >> np.uint64(32))
     begin, end = file.clock.ns(enter["clock"]), file.clock.ns(leave["clock"])
     cut = (enter["flags"] & codes.Flag.CUT) != 0
-    facts = np.where(leave["b"] != 0, leave["b"], enter["b"])  # what the enter could not know, the leave says
+    facts = np.where(leave["b"] != 0, leave["b"], enter["b"])  # unknown at the enter: in the leave
     size = np.where(peer == codes.PROC_NULL, 0, facts & np.uint64(2**48 - 1)).astype(np.int64)  # no message
     calls = pd.DataFrame({
         "thread": enter["thread"],

@@ -62,7 +62,7 @@ class Symbols:
         names = [path] + ([f"{_DEBUG}/{build_id[:2]}/{build_id[2:]}.debug"] if build_id else [])
         for name in names if path.startswith("/") else []:
             try:
-                if not os.path.isfile(name):  # to open a FIFO would wait for its other end
+                if not os.path.isfile(name):  # open() of a FIFO would wait for its other end
                     continue
                 with open(name, "rb") as f:
                     data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
