@@ -105,6 +105,6 @@ int main(int c, char **v)
 END
     mpicc.$mpi -o deep.$mpi deep.c
     run 60 mpirun_for $mpi 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/o.deep.$mpi" ./deep.$mpi
-    is "$(grep -c 'warning: MPI calls are nested more than 16 deep' "$T/o.deep.$mpi/regtrace.log")" 1 "$mpi: calls nested too deeply are spoken of once"
+    is "$(grep -c 'warning: MPI calls are nested more than 10 deep' "$T/o.deep.$mpi/regtrace.log")" 1 "$mpi: calls nested too deeply are spoken of once"
 done
 done_testing
