@@ -206,10 +206,11 @@ void memory_begin_late(void *context)
 
 void memory_closes(struct recorder_thread *t)
 {
+    if (!process.memory) /* a first write to memory would count as a page fault in the window */
+        return;
     end_all();
     memory_self->wanted = false;
-    if (process.memory)
-        (void)recorder_emit(t, EV_MEMORY, memory_self->result.bytes, memory_self->result.end);
+    (void)recorder_emit(t, EV_MEMORY, memory_self->result.bytes, memory_self->result.end);
 }
 
 void memory_images_came(void)
