@@ -128,18 +128,26 @@ void probe_fire(void *p)
         probes_rest(); /* again: a thread was not known yet */
 }
 
-/* The thread goes on in the copy. Whoever enters that of a call has pushed the address behind the call. While a jump is written
- * or taken away, an int3 stands for it: behind the first of its instructions there is nothing to go on at. */
+/* In a window of a memory trace the thread goes on in the instrumented copy of its function. Returns
+ * false where there is none. */
+static bool go_on_in_clone(const struct probe_site *s, greg_t *r)
+{
+    const uint8_t *clone =
+        clone_slots[CLONE_ENTER] != 0 ? probe_clone_from(s->at - s->behind) : NULL;
+    if (clone != NULL)
+        r[REG_RIP] = (greg_t)(uintptr_t)clone;
+    return clone != NULL;
+}
+
+/* Moves the thread to the copy of the instruction. The copy of a call expects the return address on
+ * the stack. While a jump is being written or removed, an int3 stands in its place: only its first
+ * instruction has an entry in the copy. */
 static void go_on(const struct probe_site *s, ucontext_t *uc)
 {
     greg_t *r = uc->uc_mcontext.gregs;
     const uint8_t *copy = s->jumped != 0 ? s->block + PROBE_BLOCK_BYTES : s->copy;
-    const uint8_t *clone =
-        clone_slots[CLONE_ENTER] != 0 ? probe_clone_from(s->at - s->behind) : NULL;
-    if (clone != NULL) {
-        r[REG_RIP] = (greg_t)(uintptr_t)clone;
+    if (go_on_in_clone(s, r))
         return;
-    }
     if ((s->flags & ISA_SITE_CALL) != 0) {
         r[REG_RSP] -= 8;
         *(uint64_t *)r[REG_RSP] = s->at + s->displaced; /* NOLINT: the thread's stack */
@@ -285,9 +293,10 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
     }
     r[REG_RIP] = (greg_t)at;
     probes_come(context);
+    struct probe_coming c = {.all = probe_sites_now()};
     if (kind == PROBE_PATCHED)
         probes_go_on(context);
-    else
+    else if (kind != PROBE_TAKEN || !find_place(&c, at) || !go_on_in_clone(&c.place, r))
         r[REG_RIP] = (greg_t)at + 1;
     if (kind == PROBE_PROGRAMS)
         probes_hand_on(signo, info, context);
