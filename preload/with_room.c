@@ -113,7 +113,7 @@ RT_COLD static void run_elsewhere(void (*function)(void *), void *argument)
     } else {
         /* Code that looks for the program's frames must begin at this frame. */
         bool known = !process.memory || memory_stack_is_known();
-        struct memory_interrupted before;
+        struct memory_interrupted before = {0};
         if (!known)
             before = memory_interrupt((uintptr_t)__builtin_frame_address(0), 0);
         own_stack_call(s->at + OWN_STACK_BYTES, function, argument);

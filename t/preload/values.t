@@ -123,7 +123,7 @@ is $? 0 'and nothing is made'
 echo 'int main(void) { for (long i = 0; i < 800000000; i++) __asm__ volatile(""); return 0; }' | cc -O2 -o empty -xc - || exit 99
 run 120 "$REGTRACE" run -quiet -o run.empty -values vp-addr -values-sample cpu:1ms -- ./empty
 run 60 "$REGTRACE" values run.empty
-like "$out" '^No instruction to list: those that samples came to .*-values-follow' "nothing is captured: the remedy"
+like "$out" '^No instruction to list: the instructions that samples came to .*-values-follow' "nothing is captured: the remedy"
 run 120 "$REGTRACE" run -quiet -o run.short -values vp-addr -values-sample cpu:10s -- ./kernel 0
 run 60 "$REGTRACE" values run.short
 like "$out" '^No instruction to list: no sample was taken .*-values-sample' "no sample: the remedy"

@@ -10,7 +10,7 @@ command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
 for i in $(seq 20000); do
     echo "void a_function_with_a_name_of_some_length_$i(void) {}"
 done >"$T/many.c"
-many=(-Wl,--no-as-needed "$T/libmany.so" -Wl,-rpath,"$T")
+many=("-Wl,--no-as-needed" "$T/libmany.so" "-Wl,-rpath,$T")
 cc -O0 -shared -fPIC -o "$T/libmany.so" "$T/many.c" || exit 99
 c++ -O2 -o "$P" "$REGTRACE_SOURCE/t/probes/called.cc" "${many[@]}" -ldl && cc -O2 -shared -fPIC -o "$plugin" "$REGTRACE_SOURCE/t/probes/plugin.c" || exit 99
 mkdir "$T/lib"
@@ -82,9 +82,9 @@ if command -v valgrind >/dev/null; then
         REGTRACE_DIR=$T/counted REGTRACE_CONTROL=$1 LD_PRELOAD=$LIBREGTRACE \
             valgrind --tool=callgrind --trace-children=no --callgrind-out-file=/dev/null "$T/small" 2>&1 | sed -n 's/.*Collected : \([0-9]*\)[0-9][0-9][0-9]$/\1/p'
     }
-    few=$(counted start:pcontrol:1) many=$(counted start:enter_func:nowhere)
-    diag "thousands of instructions: $few with pcontrol, $many with enter_func"
-    [ -n "$few" ] && [ "$((many - few))" -lt 1000 ]
+    few=$(counted start:pcontrol:1) more=$(counted start:enter_func:nowhere)
+    diag "thousands of instructions: $few with pcontrol, $more with enter_func"
+    [ -n "$few" ] && [ "$((more - few))" -lt 1000 ]
     ok $? "enter_func costs less than a million instructions more than pcontrol, whatever the libraries export"
 else
     skip "enter_func costs less than a million instructions more than pcontrol" "there is no valgrind here"

@@ -35,7 +35,7 @@ for i in $(seq "$fires"); do
     [ "$(grep -c ': fired=1 counted=0$' answer)" = $processes ] || { failed=$((failed + 1)); diag "$(cat answer)"; }
 done
 is $failed 0 "$fires requests: every process has answered each"
-is "$("$REGTRACE" ctl --wait 300 --json run status | grep -c "\"fired\":$fires[,}].*\"ignored\":0[,}]")" $processes 'and fired as often, each start and stop in its turn'
+is "$("$REGTRACE" ctl --wait 300 --json run status | grep -c "\"fired\":${fires}[,}].*\"ignored\":0[,}]")" $processes 'and fired as often, each start and stop in its turn'
 kill "${busy[@]}"
 touch stop
 for i in $(seq $processes); do wait "${traced[i]}" || failed=1; done
