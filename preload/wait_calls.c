@@ -6,6 +6,7 @@
 #include "preload/wait_calls.h"
 
 #include "base/clock.h"
+#include "preload/counting.h"
 #include "preload/interpose.h"
 
 #include <errno.h>
@@ -201,7 +202,7 @@ static long sleep_raw(long number, ...)
          d = va_arg(list, long), rc;
     va_end(list);
     bool plain = number == SYS_nanosleep, written = plain || (b & TIMER_ABSTIME) == 0;
-    struct timespec left, *rest = (struct timespec *)(plain ? b : d); /* NOLINT: the program's */
+    struct timespec left = {0}, *rest = (struct timespec *)(plain ? b : d); /* NOLINT: its own */
     long to = rest != NULL && written ? (long)&left : (long)rest;
     if (plain)
         rc = CALL(SYS_nanosleep, a, to, c, d);
@@ -224,7 +225,9 @@ system_call *waits_syscall_comes(long number, long first, const void *stack)
             return sleep_raw;
         note_raw(number, first, stack);
     }
-    return NEXT(syscall);
+    system_call *libc = NEXT(syscall);
+    counting_program_jumps();
+    return libc;
 }
 
 #endif
