@@ -42,13 +42,21 @@ void values_load_vectors(struct values_thread *v)
     v->is_live = true;
 }
 
-/* The x87's last instruction was where it stands, not its copy. */
+static bool mend_x87_of(uint64_t *ip, const struct values_code *c)
+{
+    if (c == NULL || *ip - (uintptr_t)c->thunk >= VALUES_THUNK_BYTES)
+        return false;
+    *ip = c->answer.address;
+    return true;
+}
+
+/* The x87's instruction pointer names the instruction, not its copy. Some processors leave it at the
+ * instruction before, where the last one faults. */
 static void mend_x87(struct values_thread *v)
 {
     uint64_t *ip = (uint64_t *)(void *)(v->vectors + 8);
-    const struct values_code *c = v->last_x87;
-    if (c != NULL && *ip - (uintptr_t)c->thunk < VALUES_THUNK_BYTES)
-        *ip = c->answer.address;
+    if (!mend_x87_of(ip, v->last_x87))
+        (void)mend_x87_of(ip, v->earlier_x87);
 }
 
 static void save_vectors(struct values_thread *v)

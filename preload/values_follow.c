@@ -96,8 +96,10 @@ static bool run(struct values_thread *v, const struct values_code *c)
     if (c->answer.uses_vectors) {
         values_load_vectors(v);
         v->is_dirty = true;
-        if (c->is_x87)
+        if (c->is_x87) {
+            v->earlier_x87 = v->last_x87;
             v->last_x87 = c;
+        }
     }
     if (c->answer.stack_as != 0)
         *as = v->regs.r[RSP];

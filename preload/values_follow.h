@@ -74,6 +74,7 @@ struct values_thread {
     const struct values_code *code; /* under way */
     const struct values_code
         *last_x87; /* its copy's address may stand in the x87's instruction pointer */
+    const struct values_code *earlier_x87; /* executed before that one */
     struct values_before before;
     uint64_t mask; /* the program's, while its frame has another for the step */
     uint32_t left; /* instructions that may still be followed */

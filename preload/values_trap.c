@@ -136,7 +136,7 @@ static bool go_on(struct values_thread *v, ucontext_t *uc)
 static void reset(struct values_thread *v)
 {
     v->is_live = v->is_dirty = v->held = v->stepping = v->executing = false;
-    v->last_x87 = NULL;
+    v->last_x87 = v->earlier_x87 = NULL;
 }
 
 bool values_hit(struct preload_thread *pt, const void *context, uint32_t weight)

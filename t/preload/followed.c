@@ -16,17 +16,13 @@ static struct state native, followed;
 static bool item_of(const struct step *s, const struct values_item *i, uint64_t *value)
 {
     const uint8_t *x = s->vectors;
-    unsigned at = i->lane < 2   ? 160 + i->index * 16u + i->lane * 8u
-                  : i->lane < 4 ? 576 + i->index * 16u + (i->lane - 2u) * 8
-                                : 896 + i->index * 32u + (i->lane - 4u) * 8;
-    if (i->index >= 16)
-        at = 1408 + (i->index - 16u) * 64 + i->lane * 8u;
+    unsigned at = vector_at(i->index, i->lane);
     if (i->source == VALUES_GENERAL && i->index < 16)
         *value = s->r[i->index];
     else if (i->source == VALUES_VECTOR)
         memcpy(value, x + at, 8);
     else if (i->source == VALUES_MASK)
-        memcpy(value, x + 832 + i->index * 8u, 8);
+        memcpy(value, x + xsave_parts[PART_MASKS].at + i->index * 8u, 8);
     else
         return false;
     *value >>= i->shift;

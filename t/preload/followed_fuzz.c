@@ -186,11 +186,7 @@ static void small_vector(ZydisRegister r)
 {
     int n = ZydisRegisterGetId(r);
     for (unsigned lane = 0; lane < 8; lane++) {
-        unsigned at = lane < 2   ? 160 + (unsigned)n * 16 + lane * 8
-                      : lane < 4 ? 576 + (unsigned)n * 16 + (lane - 2) * 8
-                                 : 896 + (unsigned)n * 32 + (lane - 4) * 8;
-        if (n >= 16)
-            at = 1408 + (unsigned)(n - 16) * 64 + lane * 8;
+        unsigned at = vector_at((unsigned)n, lane);
         uint64_t word = (random_word() % 64) | (random_word() % 64) << 32;
         if (n < 16 ? lane < 4 : true)
             memcpy(before.vectors + at, &word, sizeof word);

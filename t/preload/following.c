@@ -115,38 +115,50 @@ static const int order[17] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_R
 static struct state *result;
 uint64_t sample_ticks;
 
-static unsigned keys_at; /* where PKRU lies; 0: there is none */
+struct xsave_part xsave_parts[PARTS] = {[PART_SSE] = {160, 256}};
 
-/* It has 32 bits (Intel SDM 1, 13.5.7), of the 8 bytes that are its own; some processors write four. */
-static void find_keys(void)
+unsigned vector_at(unsigned number, unsigned lane)
 {
-    unsigned bytes, at, c, d;
-    if (__get_cpuid_count(0xd, 9, &bytes, &at, &c, &d) != 0 && bytes == 8)
-        keys_at = at;
+    if (number >= 16)
+        return xsave_parts[PART_HIGH_ZMM].at + (number - 16) * 64 + lane * 8;
+    return lane < 2   ? xsave_parts[PART_SSE].at + number * 16 + lane * 8
+           : lane < 4 ? xsave_parts[PART_YMM].at + number * 16 + (lane - 2) * 8
+                      : xsave_parts[PART_ZMM].at + number * 32 + (lane - 4) * 8;
 }
 
+static void find_parts(void)
+{
+    static const unsigned numbers[] = {PART_YMM, PART_MASKS, PART_ZMM, PART_HIGH_ZMM, PART_KEYS};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        unsigned bytes, at, c, d;
+        if (__get_cpuid_count(0xd, numbers[i], &bytes, &at, &c, &d) != 0 && at + bytes <= AREA)
+            xsave_parts[numbers[i]] = (struct xsave_part){at, bytes};
+    }
+}
+
+/* Copies the components that are in use. What is between them, and components in their initial
+ * state, may hold anything in the kernel's frame, and is 0 in the copy. */
 static void take(const ucontext_t *uc, uint64_t r[17], uint8_t *vectors)
 {
-    uint32_t area;
     const uint8_t *from = (const uint8_t *)uc->uc_mcontext.fpregs;
-    memcpy(&area, from + 464 + 4, sizeof area);
+    uint64_t parts;
+    memcpy(&parts, from + 512, sizeof parts);
     for (int i = 0; i < 17; i++)
         r[i] = (uint64_t)uc->uc_mcontext.gregs[order[i]];
     r[16] &= STATE_FLAGS;
-    memcpy(vectors, from, area < AREA ? area - 4 : AREA);
-    /* Parts that are as at the beginning may hold anything. */
-    uint64_t parts;
-    memcpy(&parts, vectors + 512, sizeof parts);
-    static const struct {
-        unsigned part, at, bytes;
-    } where[] = {{0, 0, 24},   {0, 32, 128},  {1, 160, 256},  {2, 576, 256},
-                 {5, 832, 64}, {6, 896, 512}, {7, 1408, 1024}};
-    for (size_t i = 0; i < sizeof where / sizeof *where; i++)
-        if ((parts >> where[i].part & 1) == 0)
-            memset(vectors + where[i].at, 0, where[i].bytes);
-    memset(vectors + 416, 0, 160);
-    if (keys_at != 0 && keys_at + 8 <= AREA)
-        memset(vectors + keys_at + 4, 0, 4);
+    memset(vectors, 0, AREA);
+    memcpy(vectors + 24, from + 24, 8); /* MXCSR and its mask */
+    if ((parts & 1) != 0) {
+        memcpy(vectors, from, 24);
+        memcpy(vectors + 32, from + 32, 128);
+    }
+    for (unsigned i = PART_SSE; i < PARTS; i++)
+        if ((parts >> i & 1) != 0)
+            memcpy(vectors + xsave_parts[i].at, from + xsave_parts[i].at, xsave_parts[i].bytes);
+    /* PKRU has 32 bits (Intel SDM 1, 13.5.7) of its 8 bytes, and some processors write four. */
+    const struct xsave_part *keys = &xsave_parts[PART_KEYS];
+    if (keys->bytes == 8)
+        memset(vectors + keys->at + 4, 0, 4);
 }
 
 static void sample(ucontext_t *uc)
@@ -256,18 +268,21 @@ uint64_t random_word(void)
 void make_state(void)
 {
     memset(&before, 0, sizeof before);
-    __asm__ volatile("xsave64 %0" : "+m"(before.vectors) : "a"(-1), "d"(-1) : "memory");
+    static const unsigned filled[] = {PART_SSE, PART_YMM, PART_ZMM, PART_HIGH_ZMM};
     uint64_t parts, known = 0xe7, enabled;
+    __asm__ volatile("xsave64 %0"
+                     : "+m"(before.vectors)
+                     : "a"(known | 1u << PART_KEYS), "d"(0)
+                     : "memory");
     uint32_t low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     enabled = (low | (uint64_t)high << 32) & known;
-    for (unsigned at = 160; at < 2432; at += 8) {
-        double d = (double)(int64_t)(random_word() >> 40) / 1024;
-        if (at == 416)
-            at = 576;
-        if (at < 416 || (at < 832 && (enabled & 4) != 0) || (at >= 896 && (enabled & 0xe0) != 0))
-            memcpy(before.vectors + at, &d, sizeof d);
-    }
+    for (size_t i = 0; i < sizeof filled / sizeof *filled; i++)
+        for (unsigned at = 0; at < xsave_parts[filled[i]].bytes; at += 8) {
+            double d = (double)(int64_t)(random_word() >> 40) / 1024;
+            if ((enabled >> filled[i] & 1) != 0)
+                memcpy(before.vectors + xsave_parts[filled[i]].at + at, &d, sizeof d);
+        }
     memcpy(&parts, before.vectors + 512, sizeof parts);
     parts |= enabled;
     memcpy(before.vectors + 512, &parts, sizeof parts);
@@ -329,7 +344,7 @@ bool following_is_possible(void)
 
 bool following_prepare(uintptr_t at)
 {
-    find_keys();
+    find_parts();
     struct sigaction a = {.sa_flags = SA_SIGINFO};
     const stack_t s = {.ss_sp = alternate, .ss_size = sizeof alternate};
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define ARENA 8192
-#define AREA 4096 /* of xsave, at most */
+#define AREA 4096 /* of xsave without AMX, at most */
 #define STEPS 512
 
 struct state {
@@ -30,6 +30,16 @@ struct step {
     uint64_t rip, r[17];
     uint8_t vectors[AREA];
 };
+
+/* A component of the xsave area in standard format, as the processor says (CPUID leaf 0xd): some
+ * have a gap where others had MPX. bytes 0: the processor does not have it. */
+struct xsave_part {
+    unsigned at, bytes;
+};
+enum { PART_SSE = 1, PART_YMM, PART_MASKS = 5, PART_ZMM, PART_HIGH_ZMM, PART_KEYS = 9, PARTS };
+extern struct xsave_part xsave_parts[PARTS];
+/* Offset in the area of 8 bytes of a vector register, 0 to 31; lane 0 to 7. */
+unsigned vector_at(unsigned number, unsigned lane);
 
 extern const struct piece pieces[]; /* followed_code.S */
 
