@@ -149,8 +149,6 @@ struct pmu_inside {
 };
 struct pmu_inside pmu_program_begin(struct pmu_thread *t);
 void pmu_program_end(struct pmu_thread *t, struct pmu_inside inside);
-/* The first instruction outside our text, from here on, is the program's. */
-void pmu_program_jumps(struct pmu_thread *t);
 
 /* A SIGTRAP. */
 enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *context);

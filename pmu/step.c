@@ -84,7 +84,8 @@ static void place(struct pmu_step *s, uintptr_t ip, uintptr_t sp)
         s->counts = false;
         return;
     }
-    if (s->bound != 0 && (sp > s->bound || s->program))
+    /* Our text was left by a return, or by a jump to the function that the program has called. */
+    if (s->bound != 0 && (sp >= s->bound || s->program))
         s->bound = 0;
     s->program = false;
     s->counts = s->bound == 0;

@@ -56,11 +56,6 @@ struct pmu_inside pmu_program_begin(struct pmu_thread *t)
     return inside;
 }
 
-void pmu_program_jumps(struct pmu_thread *t)
-{
-    t->step.program = true;
-}
-
 void pmu_program_end(struct pmu_thread *t, struct pmu_inside inside)
 {
     (void)pmu_stop(t);

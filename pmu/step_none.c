@@ -37,9 +37,6 @@ enum pmu_trap pmu_step_resume(UNUSED struct pmu_thread *t, UNUSED void *context,
 {
     return PMU_TRAP_DONE;
 }
-void pmu_program_jumps(UNUSED struct pmu_thread *t)
-{
-}
 void pmu_step_places(UNUSED struct pmu_places places)
 {
 }

@@ -81,10 +81,6 @@ void counting_exclude(uint32_t instructions);
 struct pmu_inside counting_program_begin(void);
 void counting_program_end(struct pmu_inside inside);
 
-/* A function of ours ends by a jump to the function that the program means. Last in it: what it
- * executes after this may count as the program's. */
-void counting_program_jumps(void);
-
 /* Around a handler of ours. end: it returns next; all signals are blocked from here on. */
 struct pmu_inside counting_handler_begin(void *context);
 void counting_handler_end(void *context, struct pmu_inside inside);

@@ -114,13 +114,6 @@ struct pmu_inside counting_program_begin(void)
     return inside;
 }
 
-void counting_program_jumps(void)
-{
-    struct counting *c = counted();
-    if (c != NULL)
-        pmu_program_jumps(&c->counter);
-}
-
 void counting_program_end(struct pmu_inside inside)
 {
     struct counting *c = counted();

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The oracle of instruction counts: runs a program and single-steps all its threads and children by
- * ptrace(2), which knows nothing of regtrace and shares no code with it. x86-64.
+ * The oracle of instruction counts: single-steps all threads and children of a program by ptrace(2),
+ * and shares no code with regtrace. x86-64.
  *
  *   oracle [-x IMAGE] [-k IMAGE]... [-p P.T:N]... [-e N] [-r FROM:TO] -o FILE PROGRAM [ARGUMENT]...
  *
- * FILE gets a line "count P.T N" for each thread that has ended, P numbering processes and T the
- * threads of one, both in order of creation, and for each -p a line "at P.T N IMAGE+0xOFFSET
- * 0xADDRESS": where the thread stood when it had executed N (-e: at every multiple of N, for all
- * threads); addresses are those of a run without randomisation. A REP instruction counts once, and
- * so does a system call. So does mov to ss, though the processor does not stop after it. The stop
- * at a handler's first instruction does not count. A forked child's count goes on from its
- * parent's.
- *
- * -r: before each counted instruction from FROM to below TO, "regs 0xADDRESS RAX RCX RDX RBX RSP
- * RBP RSI RDI R8 ... R15".
- * -x leaves out the instructions in images of that base name, and those called from there until the
- * call returns (by stack pointer), but for what is called back in the program itself and in images
- * named by -k. A handler in such an image is left out until its rt_sigreturn, or until a jump
- * leaves its stack frame. With -x a thread's count begins when it first comes out of such an
- * image. */
+ * FILE gets a line "count P.T N" for each thread that has ended (P numbers processes, T the threads
+ * of one, in order of creation), and for each -p a line "at P.T N IMAGE+0xOFFSET 0xADDRESS": where
+ * the thread stood when it had executed N (-e: at every multiple of N, for all threads), without
+ * randomisation. A REP instruction, a system call and mov to ss count once each. The stop at a
+ * handler's first instruction does not count. A forked child's count goes on from its parent's.
+ * -r: before each counted instruction from FROM to below TO, "regs 0xADDRESS RAX RCX RDX RBX ...".
+ * -x leaves out instructions in images of that base name, and what they call until it returns (by
+ * stack pointer) or they jump elsewhere, but for callbacks in the program and in images named by -k.
+ * A handler in such an image is left out until its rt_sigreturn, or until a jump leaves its frame.
+ * With -x a thread's count begins when it first comes out of such an image. */
 #include "t/oracle/text.h"
 
 #include <errno.h>
@@ -187,7 +182,8 @@ static void place(struct task *t, uint64_t ip, uint64_t sp)
     char kind = m != NULL ? m->kind : 'p';
     while (t->frames > 0) {
         struct frame *top = &t->frame[t->frames - 1];
-        if (sp <= top->sp || (top->kind == OUT && kind == 'x'))
+        /* A jump out of the images that are left out goes on for their caller. */
+        if (top->kind == OUT ? sp < top->sp || kind == 'x' : sp <= top->sp)
             break;
         t->frames--;
     }
