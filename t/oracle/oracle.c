@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The oracle of instruction counts: single-steps all threads and children of a program by ptrace(2),
- * and shares no code with regtrace. x86-64.
+ * Oracle of instruction counts: steps all threads of a program by ptrace(2), sharing no code. x86-64.
  *
  *   oracle [-x IMAGE] [-k IMAGE]... [-p P.T:N]... [-e N] [-r FROM:TO] -o FILE PROGRAM [ARGUMENT]...
  *
@@ -12,8 +11,8 @@
  * -r: before each counted instruction from FROM to below TO, "regs 0xADDRESS RAX RCX RDX RBX ...".
  * -x leaves out instructions in images of that base name, and what they call until it returns (by
  * stack pointer) or they jump elsewhere, but for callbacks in the program and in images named by -k.
- * A handler in such an image is left out until its rt_sigreturn, or until a jump leaves its frame.
- * With -x a thread's count begins when it first comes out of such an image. */
+ * A handler there is left out until its rt_sigreturn or a jump out of its frame. A thread's count
+ * then begins when it first comes out of such an image. */
 #include "t/oracle/text.h"
 
 #include <errno.h>
