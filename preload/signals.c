@@ -395,6 +395,7 @@ void signals_give_up_internal(int signo)
 int signals_install(void)
 {
     interpose_resolve_all();
+    waits_prepare();
     uint64_t mask = lock_take();
     signals_kept_out = process.internal_signal = choose_internal(0);
     for (int n = 1; n < SIGNALS; n++) {

@@ -21,6 +21,9 @@ struct waits_arrival {
     bool fault;               /* the thread's own instruction raised the signal */
 };
 
+/* In the constructor. */
+void waits_prepare(void);
+
 /* Each of our handlers calls it first. seen: signals_seen at the handler's first instruction. */
 struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct signals_seen seen);
 

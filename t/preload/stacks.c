@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * stacks THREADS [AT_ONCE]: runs threads with the smallest possible stacks and 2 KiB of TLS. They
- * call functions, take signals on those stacks and on alternate stacks of 8,192 bytes, and ask for
- * windows. Prints the results. */
+ * call functions, take signals on those stacks and on alternate stacks of ALTERNATE (8,192) bytes,
+ * and ask for windows. Prints the results. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { STACK = 16384, ALTERNATE = 8192, TLS = 2048, ROUNDS = 20, TURNS = 4000 };
+enum { STACK = 16384, TLS = 2048, ROUNDS = 20, TURNS = 4000 };
+static size_t alternate = 8192; /* bytes of a thread's alternate stack */
 
 static __thread unsigned char own[TLS] __attribute__((tls_model("initial-exec")));
 static __thread volatile int here, there;
@@ -55,10 +56,10 @@ static void on_alternate(int signo)
 static void *run(void *p)
 {
     /* The memory below the stack is not accessible, so an overflow faults. */
-    char *memory = mmap(NULL, 2 * ALTERNATE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    stack_t stack = {.ss_sp = memory + ALTERNATE, .ss_size = ALTERNATE};
+    char *memory = mmap(NULL, 2 * alternate, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t stack = {.ss_sp = memory + alternate, .ss_size = alternate};
     if (memory == MAP_FAILED ||
-        mprotect(memory + ALTERNATE, ALTERNATE, PROT_READ | PROT_WRITE) != 0 ||
+        mprotect(memory + alternate, alternate, PROT_READ | PROT_WRITE) != 0 ||
         sigaltstack(&stack, NULL) != 0)
         return NULL;
     (void)pthread_barrier_wait(&begin);
@@ -79,7 +80,7 @@ static void *run(void *p)
     }
     stack.ss_flags = SS_DISABLE;
     (void)sigaltstack(&stack, NULL);
-    (void)munmap(memory, 2 * ALTERNATE);
+    (void)munmap(memory, 2 * alternate);
     for (unsigned i = 0; i < TLS; i++)
         sum += own[i];
     return (void *)(sum * 1000000 + (unsigned long)here * 1000 + (unsigned long)there);
@@ -93,6 +94,8 @@ int main(int argc, char **argv)
     struct sigaction one = {.sa_handler = on_thread},
                      two = {.sa_handler = on_alternate, .sa_flags = SA_ONSTACK};
     unsigned long sum = 0;
+    if (getenv("ALTERNATE") != NULL)
+        alternate = (size_t)atoi(getenv("ALTERNATE"));
     if (all == NULL || sigaction(SIGUSR1, &one, NULL) != 0 || sigaction(SIGUSR2, &two, NULL) != 0 ||
         pthread_attr_init(&a) != 0 || pthread_attr_setstacksize(&a, STACK) != 0)
         return 1;
