@@ -32,6 +32,14 @@ bool ctl_config_default_start(const struct ctl_config *config)
     return config->default_start;
 }
 
+bool ctl_config_has_exact(const struct ctl_config *config)
+{
+    for (unsigned i = 0; i < ctl_config_alarm_count(config); i++)
+        if (ctl_config_alarm(config, i)->exact)
+            return true;
+    return false;
+}
+
 bool ctl_config_uses(const struct ctl_config *config, enum ctl_type type)
 {
     for (unsigned i = 0; i < config->alarm_count; i++) {

@@ -147,6 +147,8 @@ const struct ctl_chain *ctl_config_chain(const struct ctl_config *config, unsign
 bool ctl_config_default_start(const struct ctl_config *config);
 /* Whether any alarm has this type. */
 bool ctl_config_uses(const struct ctl_config *config, enum ctl_type type);
+/* Does an alarm have the token `exact`? */
+bool ctl_config_has_exact(const struct ctl_config *config);
 /* All chains, canonical, one a line (each ends with a newline): fit for REGTRACE_CONTROL or a
  * control file, so that a tool that understood legacy options and regions files need not pass them
  * on. Owned by the config. */

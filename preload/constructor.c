@@ -148,12 +148,7 @@ static bool counts_for_sure(void)
 /* Some thread is or may be stepped by the trap flag: every thread is counted where a counter was chosen, alarm or not. */
 static bool wants_steps(void)
 {
-    if (process.pmu == NULL)
-        return false;
-    for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++)
-        if (ctl_config_alarm(process.config, i)->exact)
-            return true;
-    return process.pmu->steps;
+    return process.pmu != NULL && (process.pmu->steps || ctl_config_has_exact(process.config));
 }
 
 static int check_count(struct rt_error *e)

@@ -56,10 +56,8 @@ int run_check_count(const struct options *o, struct rt_error *e)
 /* The same check as in preload/constructor.c. */
 static int check_steps(const struct options *o, const struct ctl_config *config, struct rt_error *e)
 {
-    bool exact = false;
-    for (unsigned i = 0; i < ctl_config_alarm_count(config); i++)
-        exact = exact || ctl_config_alarm(config, i)->exact;
-    return pmu_check_steps(counter.backend != NULL && (counter.backend->steps || exact),
+    const struct pmu_backend *counts = counter.backend;
+    return pmu_check_steps(counts != NULL && (counts->steps || ctl_config_has_exact(config)),
                            o->text[OPT_memory][0] != '\0', o->text[OPT_values][0] != '\0', e);
 }
 
