@@ -209,7 +209,7 @@ static bool writer_is_hopeless(void)
     return w == WRITER_FAILED || w == WRITER_CLOSED;
 }
 
-/* Wait until a chunk is free, the writer has failed, or it has made no progress for WRITER_PATIENCE_NS.
+/* Wait until a chunk is free, other threads hold all of them, the writer has failed, or it has made no progress for WRITER_PATIENCE_NS.
  * The clock is CLOCK_MONOTONIC; signals are blocked by the caller, but not while it sleeps: the program's signals would go
  * to other threads. A handler may then have got a chunk for this thread itself, or jump out of here. */
 static struct chunk_header *wait_for_chunk(struct recorder_thread *t, uint64_t mask)
@@ -223,7 +223,7 @@ static struct chunk_header *wait_for_chunk(struct recorder_thread *t, uint64_t m
     while (!writer_is_hopeless()) {
         uint32_t freed = atomic_load(&h->chunks_freed);
         c = take_free_chunk();
-        if (c != NULL)
+        if (c != NULL || atomic_load(&h->chunks_held) != 0)
             break;
         recorder_wake_writer();
         sys_restore_signals(mask);
@@ -251,8 +251,13 @@ static struct chunk_header *wait_for_chunk(struct recorder_thread *t, uint64_t m
 static bool may_wait(bool control)
 {
     struct stream_header *h = recorder_stream.header;
-    if (writer_is_hopeless() || ((h->flags & STREAM_FLAG_DROP) && !control))
+    if (writer_is_hopeless() || atomic_load(&h->chunks_held) != 0)
         return false;
+    if ((h->flags & STREAM_FLAG_DROP) && !control) {
+        atomic_store(&h->chunk_wanted, 1);
+        recorder_wake_writer();
+        return false;
+    }
     if (atomic_load(&writer_gave_up)) {
         if (atomic_load(&h->writer_progress) == atomic_load(&given_up_at))
             return false;

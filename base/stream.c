@@ -20,6 +20,11 @@ static uint64_t or_default(uint64_t v, uint64_t d)
     return v != 0 ? v : d;
 }
 
+static uint64_t bytes_of(const struct stream_header *h, uint32_t chunks)
+{
+    return h->chunks_offset + (uint64_t)chunks * h->chunk_bytes;
+}
+
 static int layout(struct stream_header *h, const struct stream_geometry *g)
 {
     h->chunk_bytes = (uint32_t)align_up(or_default(g->chunk_bytes, 32768), 4096);
@@ -42,28 +47,53 @@ static int layout(struct stream_header *h, const struct stream_geometry *g)
     h->meta_offset = at;
     at = align_up(at + h->meta_bytes, 4096);
     h->chunks_offset = at;
-    h->total_bytes = at + (uint64_t)h->chunk_count * h->chunk_bytes;
+    h->chunk_room = h->chunk_count + STREAM_MORE_CHUNKS;
+    h->total_bytes = bytes_of(h, h->chunk_room);
     return 0;
 }
 
-static int reserve_and_map(struct stream *s, uint64_t bytes, struct rt_error *e, const char *path)
+static void leave_out_more(struct stream_header *h)
 {
+    h->chunk_room = h->chunk_count;
+    h->total_bytes = bytes_of(h, h->chunk_room);
+}
+
+/* Extends the file and the mapping to the chunks that may follow, which take no memory yet. Limits
+ * on files and on address space may forbid that. */
+static void *map_all(const struct stream *s, struct stream_header *h)
+{
+    if (ftruncate(s->fd, (off_t)h->total_bytes) != 0)
+        leave_out_more(h);
+    void *p = mmap(NULL, h->total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+    if (p != MAP_FAILED || h->chunk_room == h->chunk_count)
+        return p;
+    leave_out_more(h);
+    return mmap(NULL, h->total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+}
+
+static int reserve_and_map(struct stream *s, struct stream_header *h, struct rt_error *e,
+                           const char *path)
+{
+    uint64_t bytes = bytes_of(h, h->chunk_count);
     int err = posix_fallocate(s->fd, 0, (off_t)bytes);
     if (err != 0) {
         rt_error_set(e, "no room for a stream of %llu KiB at %s: %s",
                      (unsigned long long)(bytes >> 10), path, strerror(err));
         return -err;
     }
+    void *p = map_all(s, h);
     /* Populated: the first pass through the pool would else take a page fault each 128 events. */
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, s->fd, 0);
-    if (p == MAP_FAILED) {
+    if (p == MAP_FAILED || mmap(p, bytes, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_POPULATE | MAP_FIXED, s->fd, 0) == MAP_FAILED) {
         err = errno;
         rt_error_set(e, "cannot map the stream %s: %s", path, strerror(err));
+        if (p != MAP_FAILED)
+            (void)munmap(p, h->total_bytes);
         return -err;
     }
     s->base = p;
     s->header = p;
-    s->bytes = bytes;
+    s->bytes = h->total_bytes;
     return 0;
 }
 
@@ -99,7 +129,7 @@ int stream_create(struct stream *s, const char *path, const struct stream_geomet
         rt_error_set(e, "cannot create the stream %s: %s", path, strerror(-rc));
         return rc;
     }
-    rc = reserve_and_map(s, plan.total_bytes, e, path);
+    rc = reserve_and_map(s, &plan, e, path);
     if (rc != 0) {
         if (named)
             (void)unlink(path);
@@ -126,10 +156,11 @@ static bool fits(uint64_t offset, uint64_t count, uint64_t size, uint64_t total)
 static bool layout_is_sound(const struct stream_header *h, uint64_t file_bytes)
 {
     return h->total_bytes <= file_bytes && h->header_bytes >= sizeof *h && h->chunk_bytes >= 4096 &&
-           h->chunk_bytes % 4096 == 0 && h->chunk_count >= 2 && h->chunks_offset % 4096 == 0 &&
-           h->threads_offset % 8 == 0 && h->strings_offset % 4 == 0 && h->string_capacity != 0 &&
+           h->chunk_bytes % 4096 == 0 && h->chunk_count >= 2 && h->chunk_count <= h->chunk_room &&
+           h->chunks_offset % 4096 == 0 && h->threads_offset % 8 == 0 &&
+           h->strings_offset % 4 == 0 && h->string_capacity != 0 &&
            (h->string_capacity & (h->string_capacity - 1)) == 0 &&
-           fits(h->chunks_offset, h->chunk_count, h->chunk_bytes, h->total_bytes) &&
+           fits(h->chunks_offset, h->chunk_room, h->chunk_bytes, h->total_bytes) &&
            fits(h->threads_offset, h->thread_capacity, sizeof(struct stream_thread),
                 h->total_bytes) &&
            fits(h->strings_offset, h->string_capacity, sizeof(struct stream_string),
@@ -164,6 +195,20 @@ int stream_open(struct stream *s, int fd, struct rt_error *e)
         return -EPROTO;
     }
     *s = (struct stream){.header = p, .base = p, .bytes = (size_t)st.st_size, .fd = fd};
+    return 0;
+}
+
+int stream_add_chunk(struct stream *s)
+{
+    struct stream_header *h = s->header;
+    uint32_t n = atomic_load(&h->chunk_count);
+    if (n >= h->chunk_room)
+        return -ENOSPC;
+    int err = posix_fallocate(s->fd, (off_t)bytes_of(h, n), h->chunk_bytes);
+    if (err != 0)
+        return -err;
+    stream_chunk(s, n)->generation = 1;
+    atomic_store_explicit(&h->chunk_count, n + 1, memory_order_release);
     return 0;
 }
 

@@ -2,7 +2,8 @@
  * The layout of a process's stream file in shared memory: what the traced process and its writer share.
  *
  * One file per traced process, named regtrace-<uid>-<run>-<rank>-<pid> in /dev/shm or REGTRACE_SHM, taken by
- * posix_fallocate before use. It holds a header, a table of threads, a string table, metadata text and
+ * posix_fallocate before use. The writer adds chunks while threads hold all others, as each recording
+ * thread keeps one. The file holds a header, a table of threads, a string table, metadata text and
  * a pool of chunks. A chunk belongs to one thread at a time (single producer).
  *
  * Life of a chunk: FREE -> (producer, CAS) OPEN -> (producer) CLOSED -> (writer) FREE, generation + 1.
@@ -26,7 +27,9 @@
 #include <stdint.h>
 
 #define STREAM_MAGIC "RTSTRM1"
-#define STREAM_VERSION 2u
+#define STREAM_VERSION 3u
+/* Chunks that the writer may add. Their memory is taken when they are added. */
+#define STREAM_MORE_CHUNKS 1024u
 #define STREAM_NONE UINT32_MAX
 #define STREAM_NO_WINDOW (-1)
 
@@ -146,7 +149,11 @@ struct stream_header {
         chunks_freed; /* futex: a waiting producer waits here; the writer adds and wakes */
     _Atomic uint32_t producers_wait; /* how many do */
 
-    uint32_t chunk_bytes, chunk_count; /* chunk_bytes is a multiple of 4096 */
+    uint32_t chunk_bytes;          /* a multiple of 4096 */
+    _Atomic uint32_t chunk_count;  /* the writer adds chunks */
+    uint32_t chunk_room;           /* most that the file can have */
+    _Atomic uint32_t chunk_wanted; /* 1: a thread that does not wait has found none */
+    _Atomic uint32_t chunks_held;  /* 1: threads hold all, and the writer can add none */
     uint64_t chunks_offset;
     uint32_t thread_capacity;
     _Atomic uint32_t
@@ -225,7 +232,7 @@ static inline uint16_t chunk_mark(const struct chunk_header *c)
 /* What stream_create() lays out; zeros take the defaults in (). */
 struct stream_geometry {
     uint32_t chunk_bytes;     /* (32768) */
-    uint64_t pool_bytes;      /* (4 MiB) */
+    uint64_t pool_bytes;      /* (4 MiB) at first */
     uint32_t thread_capacity; /* (4096) */
     uint32_t string_capacity; /* (4096) */
     uint32_t string_bytes;    /* (256 KiB) */
@@ -233,7 +240,7 @@ struct stream_geometry {
     bool unnamed; /* (false) no name at first, where the file system can: see stream_create() */
 };
 
-/* Create the file at `path` (O_EXCL, 0600), reserve all of it, map it and lay it out, state STARTING.
+/* Create the file at `path` (O_EXCL, 0600), reserve all of it but later chunks, map it and lay it out, state STARTING.
  * 0 or -errno with the text in *e: -ENOSPC where the file system has no room (nothing is left behind),
  * -EEXIST, -EINVAL for a geometry that cannot be. Uses no malloc.
  * `unnamed`: `path` says only which folder (O_TMPFILE), and the kernel takes the file back should this process be
@@ -245,6 +252,10 @@ RT_MUST_CHECK int stream_create(struct stream *s, const char *path, const struct
 /* Map an existing file. Checks magic, version and that every offset lies inside the file, so that a
  * foreign or truncated file is refused (-EPROTO) instead of read. */
 RT_MUST_CHECK int stream_open(struct stream *s, int fd, struct rt_error *e);
+
+/* Adds one free chunk; only the writer does. 0 or -errno: -ENOSPC if the file has no room for it,
+ * or its file system has none. */
+RT_MUST_CHECK int stream_add_chunk(struct stream *s);
 
 /* Unmap and close; the file stays. */
 void stream_close(struct stream *s);

@@ -2,6 +2,7 @@
  * Taking chunks of a stream in order, making rows of their slots, and giving them back once they are stored. */
 #include "writer/drain.h"
 
+#include "base/log.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -91,6 +92,7 @@ static void give_back(struct drain *d, uint32_t index)
     __atomic_store_n(&c->pad2[1], 0, __ATOMIC_RELAXED);
     d->chunks[index] = (struct drain_chunk){0};
     atomic_store_explicit(&c->state, CHUNK_FREE, memory_order_release);
+    atomic_store(&d->stream->header->chunks_held, 0);
     atomic_fetch_add(&d->stream->header->chunks_freed, 1);
 }
 
@@ -430,4 +432,41 @@ int drain_step(struct drain *d, enum drain_mode mode, bool *moved)
         }
     }
     return rc;
+}
+
+/* Is there no chunk that will be free without a thread that ends or fills its own? */
+static bool threads_hold_all(const struct drain *d)
+{
+    for (uint32_t i = 0; i < d->chunk_count; i++) {
+        uint32_t state = atomic_load(&drain_chunk_header(d, i)->state);
+        if (state == CHUNK_FREE || (state == CHUNK_CLOSED && !d->chunks[i].zombie))
+            return false;
+    }
+    return true;
+}
+
+static void say_held(struct drain *d)
+{
+    if (!d->said_held)
+        log_line(LOG_WARNING, "more threads record than there is shared memory for: some of their "
+                              "events are lost (REGTRACE_SHM names another memory file system)");
+    d->said_held = true;
+}
+
+void drain_add_chunks(struct drain *d, struct stream *s)
+{
+    struct stream_header *h = s->header;
+    uint32_t wanted = atomic_load(&h->producers_wait);
+    wanted = wanted != 0 ? wanted : atomic_exchange(&h->chunk_wanted, 0);
+    if (wanted == 0 || atomic_load(&h->chunks_held) != 0 || !drain_header_intact(d) ||
+        !threads_hold_all(d))
+        return;
+    for (; wanted > 0 && stream_add_chunk(s) == 0; wanted--)
+        d->chunk_count++;
+    if (wanted > 0) {
+        atomic_store(&h->chunks_held, 1);
+        say_held(d);
+    }
+    atomic_fetch_add(&h->chunks_freed, 1);
+    sys_futex_wake(&h->chunks_freed, INT_MAX);
 }

@@ -55,11 +55,12 @@ struct drain {
     const struct stream *stream;
     struct rankfile *file;
     /* Taken from the stream's header once, checked: the traced process can overwrite the header by mistake. */
-    uint32_t chunk_bytes, chunk_count, chunk_slots, thread_capacity, string_capacity;
+    uint32_t chunk_bytes, chunk_count, chunk_room, chunk_slots, thread_capacity, string_capacity;
     uint64_t chunks_offset, threads_offset, meta_offset;
     uint32_t meta_bytes;
     struct drain_thread *threads;
     struct drain_chunk *chunks;
+    bool said_held; /* that no chunk could be added */
     struct open_window *open;
     size_t open_count, open_room;
     struct broadcast_close *closes; /* by arrival, not by time: threads interleave */
@@ -117,6 +118,10 @@ enum drain_mode {
 /* Stage what is there and commit what fills chunks; frees chunks whose rows are in the file and wakes waiting
  * producers. *moved: something was staged. 0 or -errno of the file. */
 RT_MUST_CHECK int drain_step(struct drain *d, enum drain_mode mode, bool *moved);
+
+/* If a thread needs a chunk and other threads hold all of them, perhaps while they wait for that
+ * thread: adds chunks. If it cannot, the thread drops events and waits no longer. */
+void drain_add_chunks(struct drain *d, struct stream *s);
 
 /* Close open windows with a truncation mark, write the thread table and the losses. After DRAIN_FINAL. */
 RT_MUST_CHECK int drain_end(struct drain *d);

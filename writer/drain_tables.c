@@ -69,6 +69,7 @@ int drain_init(struct drain *d, const struct stream *s)
         .stream = s,
         .chunk_bytes = h->chunk_bytes,
         .chunk_count = h->chunk_count,
+        .chunk_room = h->chunk_room,
         .chunk_slots = stream_chunk_slots(s),
         .thread_capacity = h->thread_capacity,
         .string_capacity = h->string_capacity,
@@ -78,7 +79,7 @@ int drain_init(struct drain *d, const struct stream *s)
         .meta_bytes = h->meta_bytes,
     };
     d->threads = calloc(d->thread_capacity + 1u, sizeof *d->threads);
-    d->chunks = calloc(d->chunk_count, sizeof *d->chunks);
+    d->chunks = calloc(d->chunk_room, sizeof *d->chunks);
     d->string_done = calloc(d->string_capacity, 1);
     if (d->threads == NULL || d->chunks == NULL || d->string_done == NULL) {
         drain_free(d);
@@ -105,9 +106,9 @@ bool drain_header_intact(const struct drain *d)
     const struct stream_header *h = d->stream->header;
     return memcmp(h->magic, STREAM_MAGIC, sizeof h->magic) == 0 &&
            h->chunk_bytes == d->chunk_bytes && h->chunk_count == d->chunk_count &&
-           h->string_capacity == d->string_capacity && h->threads_offset == d->threads_offset &&
-           h->meta_offset == d->meta_offset && h->strings_offset < d->chunks_offset &&
-           h->string_bytes_offset < d->chunks_offset &&
+           h->chunk_room == d->chunk_room && h->string_capacity == d->string_capacity &&
+           h->threads_offset == d->threads_offset && h->meta_offset == d->meta_offset &&
+           h->strings_offset < d->chunks_offset && h->string_bytes_offset < d->chunks_offset &&
            h->string_bytes <= d->chunks_offset - h->string_bytes_offset &&
            (uint64_t)h->string_capacity * sizeof(struct stream_string) <=
                d->chunks_offset - h->strings_offset;

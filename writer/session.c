@@ -202,6 +202,8 @@ static int serve_once(struct session *s, bool *moved, struct rt_error *e)
         rt_error_set(e, "the file %s cannot be written", s->claim.file);
         check_limit(s);
     }
+    if (rc == 0)
+        drain_add_chunks(&s->drain, &s->stream);
     if (tail)
         s->last_tail_ns = now;
     follow_rank(s);

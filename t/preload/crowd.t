@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A program whose threads wait for each other ends, however many record and however small the
+# stream is: each recording thread keeps a chunk, and the last one must not wait for the others'.
+. "$(dirname "$0")/../lib.sh"
+cc -O1 -o "$T/crowd" "$(dirname "$0")/crowd.c" -pthread || exit 99
+cd "$T" || exit 99
+
+# crowd NAME THREADS [VARIABLE=VALUE]...: the program's end and output; its run is in o.NAME.
+crowd() {
+    local name=$1 threads=$2
+    shift 2
+    run 60 env "$@" REGTRACE_DIR="$T/o.$name" LD_PRELOAD="$LIBREGTRACE" ./crowd "$threads"
+    is "$status $out" "0 $threads threads" "$name: $threads threads come to their barrier" || diag "$err"
+}
+
+# recorded NAME THREADS: nothing is lost.
+recorded() {
+    is "$("$REGTRACE" dump "$T/o.$1" | grep -c 'EV_REGION_BEGIN.*together')" "$2" "$1: each thread's region is recorded"
+    like "$("$REGTRACE" report "$T/o.$1")" 'events recorded, 0 lost' "$1: nothing is lost"
+    ok_run "$1: the file is consistent" "$REGTRACE" check "$T/o.$1"
+}
+
+crowd default 300
+recorded default 300
+crowd small 40 REGTRACE_BUFFER=64k
+recorded small 40
+crowd dropping 300 REGTRACE_FULL=drop
+
+# A limit on files allows the first chunks alone.
+most=$(ulimit -f)
+ulimit -S -f 6000
+crowd limited 300
+ulimit -S -f "$most"
+report=$("$REGTRACE" report "$T/o.limited")
+like "$report" 'events recorded, [1-9][0-9,]* lost' 'limited: the report counts what is lost'
+like "$(cat "$T/o.limited/regtrace.log")" 'more threads record than there is shared memory for' 'limited: the log says why'
+done_testing
