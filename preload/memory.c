@@ -287,16 +287,16 @@ static void leave_stack(uintptr_t from, uintptr_t to)
 {
     bool amid = false, left = false, torn = false; /* the run under way is, by a signal */
     uint64_t enter = 0;
-    for (; memory_self->handlers != NULL && !(to > from && to < (uintptr_t)memory_self->handlers);
-         memory_self->handlers = memory_self->handlers->outer) {
-        amid = amid || memory_self->handlers->shown != memory_self->handlers->at ||
-               memory_has_frames(from, (uintptr_t)memory_self->handlers);
+    struct memory_handler *h;
+    while ((h = memory_self->handlers) != NULL && !(to > from && to < h->frame)) {
+        amid = amid || h->shown != h->at || memory_has_frames(from, h->frame);
         left = true;
-        from = memory_self->handlers->stack;
-        enter = memory_self->handlers->enter;
-        end_in_handler(memory_self->handlers, left_by(torn));
-        torn = memory_self->handlers->shown != memory_self->handlers->at ||
-               (torn && !memory_self->handlers->has_file);
+        from = h->stack;
+        enter = h->enter;
+        end_in_handler(h, left_by(torn));
+        torn = h->shown != h->at || (torn && !h->has_file);
+        memory_self->handlers = h->outer;
+        memory_handler_give(h);
     }
     /* To another stack, or nobody knows where: there may be frames of clones in between. */
     bool near = to > from && to - from < FURTHEST;
@@ -407,30 +407,43 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
 
 /* --- signals ---------------------------------------------------------------------------------------------------- */
 
+/* Assigns each field, because a literal would be built on the stack, which may be small. */
+static void note_interrupted(struct memory_handler *h, const ucontext_t *uc)
+{
+    h->taken = true;
+    h->outer = memory_self->handlers;
+    h->stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+    h->at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    h->shown = probe_clone_stands_for(h->at);
+    h->enter = clone_slots[CLONE_ENTER];
+    h->spill = clone_slots[CLONE_SPILL];
+    h->spill_2 = clone_slots[CLONE_SPILL_2];
+    h->target = clone_slots[CLONE_TARGET];
+    h->unwound = memory_self->unwound;
+    h->has_file = false;
+    h->outer_at = 0;
+    h->flight = memory_self->flight;
+}
+
 /* The program sees where it would be itself. */
-void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context)
+struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, void *context)
 {
     ucontext_t *uc = context;
-    h->stack = 0;
     if (!process.memory || !memory_thread_ready())
-        return;
+        return NULL;
     uint64_t mask = sys_block_signals(); /* a window opens before that, or waits for its end */
-    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    *h = (struct memory_handler){.outer = memory_self->handlers,
-                                 .stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
-                                 .at = at,
-                                 .shown = probe_clone_stands_for(at),
-                                 .enter = clone_slots[CLONE_ENTER],
-                                 .spill = clone_slots[CLONE_SPILL],
-                                 .spill_2 = clone_slots[CLONE_SPILL_2],
-                                 .target = clone_slots[CLONE_TARGET],
-                                 .unwound = memory_self->unwound,
-                                 .signal = (uint32_t)info->si_signo,
-                                 .flight = memory_self->flight,
-                                 .was = memory_interrupt(0, 0)};
-    if (h->shown != at) {
+    struct memory_handler *h = memory_handler_take();
+    if (h == NULL) {
+        sys_restore_signals(mask);
+        return NULL;
+    }
+    note_interrupted(h, uc);
+    h->frame = frame;
+    h->signal = (uint32_t)info->si_signo;
+    h->was = memory_interrupt(0, 0);
+    if (h->shown != h->at) {
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->shown;
-        if (info->si_code > 0 && (uintptr_t)info->si_addr == at)
+        if (info->si_code > 0 && (uintptr_t)info->si_addr == h->at)
             info->si_addr = (void *)h->shown; /* NOLINT: an address */
     }
     memory_stop_steps(uc);
@@ -442,13 +455,14 @@ void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *cont
         run_with_room(uc, begin_in_handler, h);
     }
     sys_restore_signals(mask);
+    return h;
 }
 
 /* A window that opened meanwhile has waited for this. */
-void memory_handler_ends(const struct memory_handler *h, void *context)
+void memory_handler_ends(struct memory_handler *h, void *context)
 {
     ucontext_t *uc = context;
-    if (!process.memory || h->stack == 0)
+    if (h == NULL || !memory_thread_exists())
         return;
     uint64_t mask = sys_block_signals();
     clone_slots[CLONE_ENTER] = 0;
@@ -470,6 +484,7 @@ void memory_handler_ends(const struct memory_handler *h, void *context)
         clone_slots[CLONE_ENTER] = h->enter;
     else if (!elsewhere)
         run_with_room(uc, leave, uc);
+    memory_handler_give(h);
     run_with_room(uc, memory_begin_late, uc);
     sys_restore_signals(mask);
 }

@@ -65,8 +65,11 @@ struct memory_unwound {
     bool amid;
 };
 
-/* Around a handler of the program's, which records into a file of its own if a window is open, and runs functions themselves if none is. */
+/* Kept while a handler of the program runs. In a window it records into a file of its own; without
+ * one it runs no instrumented copies. */
 struct memory_handler {
+    bool taken;
+    uintptr_t frame; /* of our function that calls the handler */
     struct memory_handler *outer;
     uintptr_t stack, at,
         shown; /* where it was interrupted: stack pointer; address, and as the program sees it */
@@ -78,8 +81,10 @@ struct memory_handler {
     struct memory_flight flight;
     struct memory_interrupted was;
 };
-void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context);
-void memory_handler_ends(const struct memory_handler *h, void *context);
+/* Returns a record of the thread's, not of its stack, which may be small; NULL: nothing to restore.
+ * frame: of the caller, who passes the record to memory_handler_ends(). */
+struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, void *context);
+void memory_handler_ends(struct memory_handler *h, void *context);
 
 /* The thread leaves all frames between these stack pointers, without coming back to them. */
 void memory_jumped(uintptr_t from, uintptr_t to);

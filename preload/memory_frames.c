@@ -44,6 +44,34 @@ bool memory_thread_ready(void)
     return RT_LIKELY(memory_self != &nobody) || (recorder_self.attached != 2 && make_self());
 }
 
+bool memory_thread_exists(void)
+{
+    return memory_self != &nobody;
+}
+
+/* Maps a record where more handlers are nested than there is room for. */
+RT_COLD static struct memory_handler *map_handler(void)
+{
+    long p = sys_call6(SYS_mmap, 0, sizeof(struct memory_handler), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p < 0 && p > -4096 ? NULL : (struct memory_handler *)p; /* NOLINT: kernel's address */
+}
+
+struct memory_handler *memory_handler_take(void)
+{
+    for (unsigned i = 0; i < MEMORY_HANDLERS; i++)
+        if (!memory_self->room[i].taken)
+            return &memory_self->room[i];
+    return map_handler();
+}
+
+void memory_handler_give(struct memory_handler *h)
+{
+    h->taken = false;
+    if (h < memory_self->room || h >= memory_self->room + MEMORY_HANDLERS)
+        (void)sys_call6(SYS_munmap, (long)h, sizeof *h, 0, 0, 0, 0);
+}
+
 void memory_thread_over(void)
 {
     struct memory_thread *had = memory_self;

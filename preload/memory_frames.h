@@ -8,12 +8,14 @@
 #include "preload/memory.h"
 
 #define MEMORY_LEVELS 4u /* nested handlers, and the code below them */
+#define MEMORY_HANDLERS 8u /* nested handlers without a mapping of their own */
 
 /* The state of memory traces in a thread. It has its own mapping, because it is too large for
  * static TLS. */
 struct memory_thread {
     struct memory_flight flight; /* the last jump */
-    struct memory_handler *handlers;
+    struct memory_handler *handlers; /* the innermost one that runs */
+    struct memory_handler room[MEMORY_HANDLERS];
     struct memory_file *files[MEMORY_LEVELS]; /* NULL: none yet */
     unsigned level; /* index of the file in use; each nested handler adds one */
     bool wanted;    /* a window is open */
@@ -32,7 +34,12 @@ struct memory_thread {
 extern __thread struct memory_thread *memory_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 bool memory_thread_ready(void);
+bool memory_thread_exists(void);
 void memory_thread_over(void);
+
+/* Returns an unused record, or NULL without memory. */
+struct memory_handler *memory_handler_take(void);
+void memory_handler_give(struct memory_handler *h);
 
 /* Of the thread's own stack, from there to `to`: does anything return into a clone? */
 bool memory_has_frames(uintptr_t from, uintptr_t to);

@@ -79,6 +79,9 @@ struct search {
 static void find_outermost(void *p)
 {
     struct search *s = p;
+    uintptr_t at = (uintptr_t)s->uc->uc_mcontext.gregs[REG_RIP];
+    if (!memory_is_own(at) && at - s->restorer > MOV)
+        return;
     for (unsigned n = 0; n < NESTED; n++) {
         ucontext_t *outer = handled(s->uc, s->restorer);
         if (outer == NULL || (uintptr_t)outer->uc_mcontext.gregs[REG_RSP] == memory_handler_stack())
@@ -92,9 +95,7 @@ static void find_outermost(void *p)
 static ucontext_t *outermost(ucontext_t *uc)
 {
     struct search s = {uc, ((const uintptr_t *)uc)[-1]};
-    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    if (memory_is_own(at) || at - s.restorer <= MOV)
-        run_with_room(uc, find_outermost, &s);
+    run_with_room(uc, find_outermost, &s);
     return s.uc;
 }
 

@@ -85,14 +85,15 @@ void memory_unblocked(void)
 {
 }
 
-void memory_handler_begins(struct memory_handler *h, siginfo_t *info, void *context)
+struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, void *context)
 {
-    (void)h;
+    (void)frame;
     (void)info;
     (void)context;
+    return NULL;
 }
 
-void memory_handler_ends(const struct memory_handler *h, void *context)
+void memory_handler_ends(struct memory_handler *h, void *context)
 {
     (void)h;
     (void)context;

@@ -100,13 +100,13 @@ static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
     bool attached = t->attached == 1;
     if (attached)
         t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
-    struct memory_handler memory;
-    memory_handler_begins(&memory, info, context);
+    struct memory_handler *memory =
+        memory_handler_begins((uintptr_t)__builtin_frame_address(0), info, context);
     struct pmu_inside inside = counting_program_begin();
     ((void (*)(int, siginfo_t *, void *))handler)(signo, info,
                                                   context); /* NOLINT: a function's address */
     counting_program_end(inside);
-    memory_handler_ends(&memory, context);
+    memory_handler_ends(memory, context);
     if (attached)
         t->in_toolkit = in_toolkit;
 }

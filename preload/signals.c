@@ -346,6 +346,18 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
 
 /* --- the internal signal -------------------------------------------------------------------------------------- */
 
+/* While our handler is on an alternate stack, no handler of the program shall come on top of it:
+ * the program provided room for its own handlers alone. */
+static sigset_t all_but_faults(void)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    sigset_t set;
+    (void)sigfillset(&set);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        (void)sigdelset(&set, faults[i]);
+    return set;
+}
+
 /* Under the lock. From SIGRTMAX-2 downwards: the ends of the range are what programs take. */
 static int choose_internal(int but)
 {
@@ -358,7 +370,7 @@ static int choose_internal(int but)
         memset(&ours, 0, sizeof ours);
         ours.sa_sigaction = signals_handler;
         ours.sa_flags = SA_SIGINFO | own_flags();
-        values_block_others(&ours.sa_mask);
+        ours.sa_mask = all_but_faults();
         if (NEXT(sigaction)(n, &ours, NULL) != 0)
             continue;
         atomic_fetch_or(&once_internal, sys_signal_bit(n));

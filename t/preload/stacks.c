@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * stacks THREADS [AT_ONCE]: runs threads with the smallest possible stacks and 2 KiB of TLS. They
  * call functions, take signals on those stacks and on alternate stacks of ALTERNATE (8,192) bytes,
- * and ask for windows. Prints the results. */
+ * and ask for windows. Prints the results.
+ *
+ * The kernel's frame of a handler is as large as the processor's state. So that an overflow shows on
+ * each processor, the alternate stacks are smaller here by what two frames would take more on the
+ * processor with the largest ones. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { STACK = 16384, TLS = 2048, ROUNDS = 20, TURNS = 4000 };
 static size_t alternate = 8192; /* bytes of a thread's alternate stack */
+static size_t less;             /* bytes of it that are not accessible */
 
 static __thread unsigned char own[TLS] __attribute__((tls_model("initial-exec")));
 static __thread volatile int here, there;
@@ -53,11 +59,30 @@ static void on_alternate(int signo)
     there += handled(signo) != 0 && &local != NULL;
 }
 
+/* XSAVE state up to AMX's tile configuration, and the mark after it; what struct _fpx_sw_bytes says
+ * of this processor's. */
+#define LARGEST_STATE 2820u
+
+static void measure(int signo, siginfo_t *info, void *context)
+{
+    (void)signo;
+    (void)info;
+#if defined(__x86_64__)
+    const ucontext_t *uc = context;
+    unsigned state;
+    memcpy(&state, (const char *)uc->uc_mcontext.fpregs + 464 + 4, sizeof state);
+    if (state < LARGEST_STATE)
+        less = 2 * (LARGEST_STATE - state);
+#else
+    (void)context;
+#endif
+}
+
 static void *run(void *p)
 {
-    /* The memory below the stack is not accessible, so an overflow faults. */
+    /* The lower half is not accessible, so an overflow faults. */
     char *memory = mmap(NULL, 2 * alternate, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    stack_t stack = {.ss_sp = memory + alternate, .ss_size = alternate};
+    stack_t stack = {.ss_sp = memory + alternate - less, .ss_size = alternate};
     if (memory == MAP_FAILED ||
         mprotect(memory + alternate, alternate, PROT_READ | PROT_WRITE) != 0 ||
         sigaltstack(&stack, NULL) != 0)
@@ -93,9 +118,12 @@ int main(int argc, char **argv)
     pthread_attr_t a;
     struct sigaction one = {.sa_handler = on_thread},
                      two = {.sa_handler = on_alternate, .sa_flags = SA_ONSTACK};
+    struct sigaction first = {.sa_sigaction = measure, .sa_flags = SA_SIGINFO};
     unsigned long sum = 0;
     if (getenv("ALTERNATE") != NULL)
         alternate = (size_t)atoi(getenv("ALTERNATE"));
+    if (sigaction(SIGUSR1, &first, NULL) != 0 || raise(SIGUSR1) != 0)
+        return 1;
     if (all == NULL || sigaction(SIGUSR1, &one, NULL) != 0 || sigaction(SIGUSR2, &two, NULL) != 0 ||
         pthread_attr_init(&a) != 0 || pthread_attr_setstacksize(&a, STACK) != 0)
         return 1;
