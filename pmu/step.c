@@ -378,10 +378,12 @@ enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *c
     struct pmu_step *s = &t->step;
     ucontext_t *uc = context;
     uintptr_t ip = step_reg(uc, REG_RIP);
-    if (s->on && s->slot != 0 && info->si_code == SI_KERNEL && is_slot(ip)) {
+    /* Stepping may have ended while the thread waited in a system call in a slot. */
+    if (s->slot != 0 && info->si_code == SI_KERNEL && is_slot(ip)) {
         (void)leave_slot(s, uc);
-        s->count += s->counts;
-        return look(s, uc);
+        s->count += s->on && s->counts;
+        set_flag(uc, s->on);
+        return s->on ? look(s, uc) : PMU_TRAP_DONE;
     }
     if (!is_step(s, info, uc))
         return PMU_TRAP_FOREIGN;
@@ -458,7 +460,7 @@ struct pmu_inside pmu_step_settle(struct pmu_thread *t, void *context)
 {
     struct pmu_step *s = &t->step;
     ucontext_t *uc = context;
-    if (s->on && s->slot != 0 && is_slot(step_reg(uc, REG_RIP))) {
+    if (s->slot != 0 && is_slot(step_reg(uc, REG_RIP))) {
         s->count += leave_slot(s, uc) && s->counts;
     } else if (s->on && flag_is_set(uc) && s->counts) {
         uintptr_t ip = step_reg(uc, REG_RIP);
