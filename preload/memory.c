@@ -407,24 +407,6 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
 
 /* --- signals ---------------------------------------------------------------------------------------------------- */
 
-/* Assigns each field, because a literal would be built on the stack, which may be small. */
-static void note_interrupted(struct memory_handler *h, const ucontext_t *uc)
-{
-    h->taken = true;
-    h->outer = memory_self->handlers;
-    h->stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
-    h->at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    h->shown = probe_clone_stands_for(h->at);
-    h->enter = clone_slots[CLONE_ENTER];
-    h->spill = clone_slots[CLONE_SPILL];
-    h->spill_2 = clone_slots[CLONE_SPILL_2];
-    h->target = clone_slots[CLONE_TARGET];
-    h->unwound = memory_self->unwound;
-    h->has_file = false;
-    h->outer_at = 0;
-    h->flight = memory_self->flight;
-}
-
 /* The program sees where it would be itself. */
 struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, void *context)
 {
@@ -432,12 +414,11 @@ struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, v
     if (!process.memory || !memory_thread_ready())
         return NULL;
     uint64_t mask = sys_block_signals(); /* a window opens before that, or waits for its end */
-    struct memory_handler *h = memory_handler_take();
+    struct memory_handler *h = memory_handler_take(uc);
     if (h == NULL) {
         sys_restore_signals(mask);
         return NULL;
     }
-    note_interrupted(h, uc);
     h->frame = frame;
     h->signal = (uint32_t)info->si_signo;
     h->was = memory_interrupt(0, 0);

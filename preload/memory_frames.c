@@ -21,65 +21,6 @@
 
 static __thread bool leaves; /* by single steps, to the next place that it can leave from */
 
-/* Stands for a thread without a mapping. It never has an open window or a jump in flight. */
-static struct memory_thread nobody;
-__thread struct memory_thread *memory_self = &nobody;
-
-/* Maps the thread's struct. Blocks signals, because a handler may map it too. */
-RT_COLD static bool make_self(void)
-{
-    uint64_t mask = sys_block_signals();
-    long p = memory_self != &nobody
-                 ? 0
-                 : sys_call6(SYS_mmap, 0, sizeof(struct memory_thread), PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p > 0 || p <= -4096)
-        memory_self = (struct memory_thread *)p; /* NOLINT: the kernel's address */
-    sys_restore_signals(mask);
-    return memory_self != &nobody;
-}
-
-bool memory_thread_ready(void)
-{
-    return RT_LIKELY(memory_self != &nobody) || (recorder_self.attached != 2 && make_self());
-}
-
-bool memory_thread_exists(void)
-{
-    return memory_self != &nobody;
-}
-
-/* Maps a record where more handlers are nested than there is room for. */
-RT_COLD static struct memory_handler *map_handler(void)
-{
-    long p = sys_call6(SYS_mmap, 0, sizeof(struct memory_handler), PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p < 0 && p > -4096 ? NULL : (struct memory_handler *)p; /* NOLINT: kernel's address */
-}
-
-struct memory_handler *memory_handler_take(void)
-{
-    for (unsigned i = 0; i < MEMORY_HANDLERS; i++)
-        if (!memory_self->room[i].taken)
-            return &memory_self->room[i];
-    return map_handler();
-}
-
-void memory_handler_give(struct memory_handler *h)
-{
-    h->taken = false;
-    if (h < memory_self->room || h >= memory_self->room + MEMORY_HANDLERS)
-        (void)sys_call6(SYS_munmap, (long)h, sizeof *h, 0, 0, 0, 0);
-}
-
-void memory_thread_over(void)
-{
-    struct memory_thread *had = memory_self;
-    memory_self = &nobody;
-    if (had != &nobody)
-        (void)sys_call6(SYS_munmap, (long)had, sizeof *had, 0, 0, 0, 0);
-}
-
 /* Words that look so and are none are left from calls that are over. */
 __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, uintptr_t to)
 {

@@ -7,13 +7,15 @@
 #include "base/memory.h"
 #include "preload/memory.h"
 
-#define MEMORY_LEVELS 4u /* nested handlers, and the code below them */
+#include <ucontext.h>
+
+#define MEMORY_LEVELS 4u   /* nested handlers, and the code below them */
 #define MEMORY_HANDLERS 8u /* nested handlers without a mapping of their own */
 
 /* The state of memory traces in a thread. It has its own mapping, because it is too large for
  * static TLS. */
 struct memory_thread {
-    struct memory_flight flight; /* the last jump */
+    struct memory_flight flight;     /* the last jump */
     struct memory_handler *handlers; /* the innermost one that runs */
     struct memory_handler room[MEMORY_HANDLERS];
     struct memory_file *files[MEMORY_LEVELS]; /* NULL: none yet */
@@ -37,8 +39,8 @@ bool memory_thread_ready(void);
 bool memory_thread_exists(void);
 void memory_thread_over(void);
 
-/* Returns an unused record, or NULL without memory. */
-struct memory_handler *memory_handler_take(void);
+/* Returns a record of what a handler interrupts, or NULL without memory. */
+struct memory_handler *memory_handler_take(const ucontext_t *uc);
 void memory_handler_give(struct memory_handler *h);
 
 /* Of the thread's own stack, from there to `to`: does anything return into a clone? */

@@ -346,8 +346,9 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
 
 /* --- the internal signal -------------------------------------------------------------------------------------- */
 
-/* While our handler is on an alternate stack, no handler of the program shall come on top of it:
- * the program provided room for its own handlers alone. */
+/* While our handler is on a small alternate stack, no handler of the program may come on top of it:
+ * the program provided room for its own handlers alone. Where there is room
+ * interrupted_with_room() lets them come. */
 static sigset_t all_but_faults(void)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};

@@ -143,15 +143,29 @@ static void interrupted(void *p)
     process_interrupted(i->info, i->place);
 }
 
+/* Lets signals of the program come again, which the kernel has blocked for ours: while we wait for the
+ * writer, the kernel would deliver them to other threads. */
+static void let_signals_come(int signo, const ucontext_t *uc)
+{
+    uint64_t mask;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    sys_restore_signals(mask | sys_signal_bit(signo));
+}
+
 /* A sample of values executes instructions of the program, which may fault; code on our stacks must
  * not fault. So the sample stays on this stack and checks its room itself. */
 void interrupted_with_room(siginfo_t *info, void *context, void *place)
 {
     struct interruption i = {info, place};
-    if (process.values && sampling_is_due(info))
+    if (process.values && sampling_is_due(info)) {
         interrupted(&i);
-    else
-        run_with_room(context, interrupted, &i);
+    } else if (has_room(context, (uintptr_t)__builtin_frame_address(0))) {
+        if (!process.values && info->si_signo != SIGIO)
+            let_signals_come(info->si_signo, context);
+        interrupted(&i);
+    } else {
+        run_elsewhere(interrupted, &i);
+    }
 }
 
 void run_with_much_room(void (*function)(void *), void *argument)
