@@ -133,18 +133,24 @@ struct call {
     int (*once)(void);
     void (*end)(void); /* ends the call; NULL: it has a timeout */
     bool restarts;     /* the kernel restarts it with SA_RESTART */
+    bool ticks;        /* the kernel counts its timeout in scheduler ticks */
 };
 #define T(name)                                                                                    \
     {                                                                                              \
-#name, timed_##name, NULL, false                                                           \
+#name, timed_##name, NULL, false, false                                                    \
+    }
+/* A signal that wakes the call in the last tick of its timeout ends it. */
+#define K(name)                                                                                    \
+    {                                                                                              \
+#name, timed_##name, NULL, false, true                                                     \
     }
 #define W(name)                                                                                    \
     {                                                                                              \
-#name "_woken", woken_##name, end_##name, false                                            \
+#name "_woken", woken_##name, end_##name, false, false                                     \
     }
 #define R(name)                                                                                    \
     {                                                                                              \
-#name "_woken", woken_##name, end_##name, true                                             \
+#name "_woken", woken_##name, end_##name, true, false                                      \
     }
 
 static const struct call calls[] = {
@@ -164,26 +170,26 @@ static const struct call calls[] = {
     T(sem_clockwait),
     T(sigtimedwait),
     T(semtimedop),
-    T(accept),
-    T(accept4),
-    T(recv),
-    T(recvfrom),
-    T(recvmsg),
-    T(send),
-    T(sendto),
-    T(sendmsg),
+    K(accept),
+    K(accept4),
+    K(recv),
+    K(recvfrom),
+    K(recvmsg),
+    K(send),
+    K(sendto),
+    K(sendmsg),
     T(futex),
     T(io_getevents),
     T(cond_timedwait),
     T(mutex_timedlock),
-    {"mq_timedreceive", timed_mq_timedreceive, NULL, true},
+    {"mq_timedreceive", timed_mq_timedreceive, NULL, true, false},
     T(raw_nanosleep),
     T(raw_clock_nanosleep),
     T(raw_poll),
     T(raw_epoll_wait),
     T(raw_sigtimedwait),
     T(raw_select),
-    T(raw_recvfrom),
+    K(raw_recvfrom),
 #if defined(__x86_64__)
     T(inline_nanosleep),
     T(inline_poll),
@@ -219,12 +225,18 @@ static void wake_after(long sleeps, void (*end)(void))
     atomic_store(&end_it, end);
 }
 
+static int64_t tick_ns(void)
+{
+    struct timespec tick;
+    return clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 ? tick.tv_nsec : 0;
+}
+
 /* Nothing notes when inline_epoll_wait began: after the first interruption it waits for the whole
  * timeout again. */
 static void measure(const struct call *c, long wanted, bool bare)
 {
     long n = 0, interrupted = 0, failed = 0, early = 0, why = 0;
-    int64_t late = 0, most = 0;
+    int64_t late = 0, most = 0, allowed = c->ticks ? tick_ns() : 0;
     while ((bare ? n : interrupted) < wanted && n < wanted * TRIES) {
         long sleeps = own_sleeps();
         int64_t began = now_of(CLOCK_MONOTONIC);
@@ -237,7 +249,7 @@ static void measure(const struct call *c, long wanted, bool bare)
         failed += rc != 0;
         why = rc != 0 ? rc : why;
         if (c->end == NULL) {
-            early += over < 0;
+            early += over < -allowed;
             late += over;
             most = over > most ? over : most;
         }
