@@ -40,7 +40,7 @@ const uint8_t *image_at(const struct image *m, uint64_t address, size_t n)
 static int map_file(struct image *m, struct rt_error *e)
 {
     struct stat st;
-    int fd = open(m->path, O_RDONLY | O_CLOEXEC);
+    int fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody may write to a FIFO */
     if (fd < 0 || fstat(fd, &st) != 0) {
         int error = errno;
         rt_error_set(e, "%s: %s", m->path, strerror(error));

@@ -40,6 +40,13 @@ for words in 'report --hot' 'export --csv named.csv' 'timeline -o named.html' 'p
     is "$status" 0 "a FIFO in place of the program: regtrace $words" || diag "$err"
 done
 like "$("$REGTRACE" report --hot named.run)" 'No names in .*/named: no ELF file' 'with the reason'
+if [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ]; then
+    for words in analyze source; do
+        run 60 "$REGTRACE" skel "$words" ./named
+        is "$status" 1 "a FIFO in place of the program: regtrace skel $words"
+        like "$err" 'named: is no ELF file' 'with the reason'
+    done
+fi
 run 60 env PYTHONPATH="$REGTRACE_SOURCE/share/python" PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -c 'from regtrace import symbols; import sys
 print(symbols.Symbols(sys.argv[1], "").name(0))' "$T/named"
 is "$status $out" '0 None' 'and regtrace.symbols' || diag "$err"
