@@ -3,10 +3,26 @@
 #include "tools/addresses.h"
 
 #include "base/identity.h"
+#include "tools/json.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* malloc'ed; NULL: no memory */
+static char *plain_text(const char *text)
+{
+    char *plain = NULL;
+    size_t size;
+    FILE *out = open_memstream(&plain, &size);
+    if (out == NULL)
+        return NULL;
+    text_write_plain(out, text);
+    if (fclose(out) == 0)
+        return plain;
+    free(plain);
+    return NULL;
+}
 
 static int find_image(struct addresses *a, const char *path, const char *build_id, uint32_t *out)
 {
@@ -16,10 +32,13 @@ static int find_image(struct addresses *a, const char *path, const char *build_i
             return 0;
         }
     struct address_image *more = realloc(a->images, (a->image_count + 1) * sizeof *more);
-    struct address_image copy = {.path = strdup(path), .build_id = strdup(build_id)};
+    struct address_image copy = {.path = strdup(path),
+                                 .build_id = strdup(build_id),
+                                 .shown = plain_text(identity_base_name(path))};
     if (more != NULL)
         a->images = more;
-    if (more == NULL || copy.path == NULL || copy.build_id == NULL) {
+    if (more == NULL || copy.path == NULL || copy.build_id == NULL || copy.shown == NULL) {
+        free(copy.shown);
         free(copy.path);
         free(copy.build_id);
         return -ENOMEM;
@@ -142,26 +161,27 @@ const char *addresses_image_name(const struct addresses *a, uint32_t image)
 {
     if (image == NO_IMAGE)
         return "(no image)";
-    return identity_base_name(a->images[image].path);
+    return a->images[image].shown;
 }
 
 /* Why an image gives no names. */
 static void print_problem(FILE *out, const struct address_image *image)
 {
+    if (image->problem == 0)
+        return;
+    (void)fputs("No names in ", out);
+    text_write_plain(out, image->path);
     if (image->problem == ADDRESS_CHANGED)
-        (void)fprintf(out, "No names in %s: it has changed since the run (its build id was %s).\n",
-                      image->path, image->build_id);
+        (void)fprintf(out, ": it has changed since the run (its build id was %s).\n",
+                      image->build_id);
     else if (image->problem == -ENOENT)
         (void)fprintf(out,
-                      "No names in %s: it is not there any more, or not on this machine (its build "
-                      "id was %s).\n",
-                      image->path, image->build_id[0] != '\0' ? image->build_id : "not known");
+                      ": it is not there any more, or not on this machine (its build id was %s).\n",
+                      image->build_id[0] != '\0' ? image->build_id : "not known");
     else if (image->problem == -ENOEXEC)
-        (void)fprintf(out, "No names in %s: no ELF file that can be read lies there now.\n",
-                      image->path);
-    else if (image->problem != 0)
-        (void)fprintf(out, "No names in %s: it cannot be read: %s.\n", image->path,
-                      strerror(-image->problem));
+        (void)fputs(": no ELF file that can be read lies there now.\n", out);
+    else
+        (void)fprintf(out, ": it cannot be read: %s.\n", strerror(-image->problem));
 }
 
 void addresses_print_lacks(FILE *out, const struct addresses *a)
@@ -178,6 +198,7 @@ void addresses_free(struct addresses *a)
         hot_symbols_close(a->images[i].symbols);
         free(a->images[i].path);
         free(a->images[i].build_id);
+        free(a->images[i].shown);
     }
     for (size_t i = 0; i < a->count; i++)
         free(a->items[i].name);

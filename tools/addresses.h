@@ -12,6 +12,7 @@
 /* A file as it was loaded. */
 struct address_image {
     char *path, *build_id; /* build_id: in hexadecimal digits, "" unknown */
+    char *shown; /* the path's last part for a terminal, as text_write_plain() writes it */
     int problem; /* why it has no names, known once it was opened: 0 nothing, ADDRESS_CHANGED or -errno */
     bool opened;
     struct hot_symbols *symbols; /* NULL: not opened, or nothing to read */
@@ -48,7 +49,7 @@ RT_MUST_CHECK int addresses_place(struct addresses *a, const char *path, const c
 const char *addresses_name(struct addresses *a, uint32_t item);
 /* Opens an image's file, if not done yet. NULL: nothing to read. */
 struct hot_symbols *addresses_symbols(struct address_image *image);
-/* Without its folders; "(no image)". */
+/* Without its folders and without control characters; "(no image)". */
 const char *addresses_image_name(const struct addresses *a, uint32_t image);
 /* One line for each reason why names are missing: no libdw, images that have changed since the run or cannot be read (of those opened). */
 void addresses_print_lacks(FILE *out, const struct addresses *a);

@@ -50,4 +50,22 @@ fi
 run 60 env PYTHONPATH="$REGTRACE_SOURCE/share/python" PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -c 'from regtrace import symbols; import sys
 print(symbols.Symbols(sys.argv[1], "").name(0))' "$T/named"
 is "$status $out" '0 None' 'and regtrace.symbols' || diag "$err"
+
+# A program whose name has control characters: none of them reaches the terminal.
+cc -g -o named.new named.c || exit 99
+odd=$'odd\033[31m\nname\377'
+mv named.new "$odd"
+values=()
+[ ! -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] || values=(-values vp-addr)
+ok_run 'a program with control characters in its name' \
+    "$REGTRACE" run -quiet -sample cpu:1ms "${values[@]}" -o odd.run -- "./$odd"
+for words in 'report --hot' ${values[0]:+values}; do
+    # shellcheck disable=SC2086  # words
+    run 60 "$REGTRACE" $words odd.run
+    is "$status" 0 "regtrace $words" || diag "$err"
+    like "$out" 'odd\\x1b\[31m\\nname' 'names it'
+    unlike "$out" $'\033' 'without control characters'
+done
+rm "$odd"
+unlike "$("$REGTRACE" report --hot odd.run)" $'\033' 'nor where it says that the program is gone'
 done_testing
