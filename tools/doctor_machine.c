@@ -140,7 +140,7 @@ static void look_pmu(struct finding *f)
         steps ? "; REGTRACE_PMU=step counts by single steps, exactly and very slowly" : "";
     pmu_names_prepare(installed_events, environ);
     if (pmu_choose("auto", true, &backend, &why) != 0) {
-        finding_set(f, FINDING_NOTE, "icount and uniform alarms are refused: %s%s", why.text, also);
+        finding_set(f, FINDING_NOTE, "icount and uniform alarms are refused: %s", why.text);
         return;
     }
     pmu_describe(backend, what, sizeof what);

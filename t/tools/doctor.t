@@ -20,6 +20,7 @@ if "$REGTRACE" run --explain -control start:icount:100 | grep -q 'Would be refus
 else
     like "$out" '^ok +counters +instructions can be counted' 'counters: there are some, as run says'
 fi
+unlike "$out" 'REGTRACE_PMU=step.*REGTRACE_PMU=step' 'and steps are named once'
 like "$out" '^(ok|note) +event names +PAPI: [^;]+; libpfm4: .' 'it says what PAPI and libpfm4 see here'
 if [ "$(uname -m)" = x86_64 ]; then
     case " $(grep -m1 '^flags' /proc/cpuinfo) " in
