@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,12 +88,22 @@ static size_t read_where(const char *text, struct pmu_sample_spec *spec)
     return spec->in_gaps || strcmp(word, "windows") == 0 ? (size_t)(colon - text) : strlen(text);
 }
 
+/* Does the last word stand behind a period, although it does not say where to sample? */
+static bool is_no_place(const char *text)
+{
+    const char *word = strrchr(text, ':');
+    const char *period = word != NULL ? memrchr(text, ':', (size_t)(word - text)) : NULL;
+    return period != NULL && isalpha((unsigned char)word[1]) && isdigit((unsigned char)period[1]);
+}
+
 int pmu_sample_read(const char *text, struct pmu_sample_spec *spec, struct rt_error *err)
 {
     *spec = (struct pmu_sample_spec){0};
     if (text[0] == '\0')
         return 0;
     size_t end = read_where(text, spec);
+    if (end == strlen(text) && is_no_place(text))
+        return bad(err, text, "the word behind the period is none of windows, gaps and always");
     /* Names of libpfm4 have colons. */
     const char *colon = memrchr(text, ':', end);
     size_t n = colon != NULL ? (size_t)(colon - text) : 0;
