@@ -175,6 +175,7 @@ static int report(const char *path, int rc, struct rt_error *e)
     const char *remedy = rc == -EROFS || rc == -EACCES || rc == -EPERM
                              ? "; set REGTRACE_DIR to a folder that can be written"
                          : rc == -ENOENT ? "; its parent folder does not exist"
+                         : rc == -EBUSY  ? "; name a folder in it, which the run makes"
                          : rc == -ENOSPC || rc == -EDQUOT
                              ? "; make room or set REGTRACE_DIR elsewhere"
                              : "";

@@ -27,8 +27,10 @@ struct run {
     struct identity id;
     char library[PATH_MAX], writer[PATH_MAX], folder[PATH_MAX];
     bool folder_is_new;
-    char taken
-        [PATH_MAX]; /* the earlier run's folder that -o names, if `folder` is a new one; else "" */
+    /* The folder that -o names, if it is an earlier run's or not empty, so that `folder` is another
+     * one; else "". */
+    char taken[PATH_MAX];
+    const char *taken_why;
 };
 
 static bool is_path(const struct option_row *row, const char *value)
@@ -204,12 +206,16 @@ static int make_folder(struct run *r, struct rt_error *e)
         r->taken[n - 1] = '\0';
     if (!existed || strcmp(r->folder, r->taken) == 0)
         r->taken[0] = '\0';
+    char runs[PATH_MAX + 16];
+    (void)snprintf(runs, sizeof runs, "%s/.regtrace", r->taken);
+    bool earlier = access(runs, F_OK) == 0;
+    r->taken_why = earlier ? "an earlier run's" : "not empty";
     r->folder_is_new = !existed || r->taken[0] != '\0';
     if (r->taken[0] != '\0' && !r->quiet)
         message_warning("run",
-                        "%s is an earlier run's and is left as it is: this run goes to %s (remove "
-                        "the earlier one, or name another folder with -o, to choose)",
-                        r->taken, r->folder);
+                        "%s is %s and is left as it is: this run goes to %s (remove %s, or name "
+                        "another folder with -o, to choose)",
+                        r->taken, r->taken_why, r->folder, earlier ? "the earlier one" : "it");
     if (setenv("REGTRACE_RUN", r->id.job, 1) != 0 || setenv("REGTRACE_DIR", r->folder, 1) != 0) {
         rt_error_set(e, "no memory for the environment");
         return -ENOMEM;
@@ -331,6 +337,7 @@ static int start(struct run *r, char **command, bool traced)
         .options = &r->options,
         .folder = r->folder,
         .taken = r->taken[0] != '\0' ? r->taken : NULL,
+        .taken_why = r->taken_why,
         .program = program,
         .launcher = r->launcher != LAUNCHER_NONE ? r->words[0] : NULL,
         .chains = r->chains,

@@ -115,8 +115,9 @@ _Noreturn void child_end_as(int status);
 /* How a run ended. The caller owns the texts. */
 struct run_end {
     const struct options *options;
-    const char *folder;   /* the run's */
-    const char *taken;    /* earlier run's folder that -o named; NULL: `folder` is as asked */
+    const char *folder; /* the run's */
+    const char *taken;  /* folder that -o named and that was in use; NULL: `folder` is it */
+    const char *taken_why;
     const char *program;  /* base name of the program to trace; NULL: unknown */
     const char *launcher; /* command that starts the ranks; NULL: none */
     unsigned chains;      /* number of chains in the options */

@@ -168,12 +168,12 @@ static bool has_accesses(const char *folder)
     return n > 0 && n < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-/* Says that the folder the user asked for is an earlier run's, so that this run has another one. */
+/* Says that the folder the user asked for was in use, so that this run has another one. */
 static void print_taken(const struct run_end *end)
 {
     if (end->taken != NULL)
-        (void)fprintf(stderr, "regtrace: %s is an earlier run's and was left as it is\n",
-                      end->taken);
+        (void)fprintf(stderr, "regtrace: %s is %s and was left as it is\n", end->taken,
+                      end->taken_why);
 }
 
 void run_print_end(const struct run_end *end)

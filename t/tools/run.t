@@ -323,6 +323,14 @@ mkdir "$T/empty"
 run 60 "$REGTRACE" run -o "$T/empty/" -- ./regions
 unlike "$err" 'earlier run' 'an empty folder is taken'
 like "$err" "recorded in $T/empty\$" 'as it is'
+mkdir "$T/own"
+touch "$T/own/file"
+run 60 "$REGTRACE" run -o "$T/own" -- ./regions
+like "$err" "^regtrace run: warning: $T/own is not empty and is left as it is: this run goes to $T/own-2 " "a folder with the user's files: said at the start"
+like "$err" "^regtrace: $T/own is not empty and was left as it is" 'and at the end'
+mkdir "$T/here"
+run 60 sh -c "cd '$T/here' && exec '$REGTRACE' run -o . -- ../regions"
+like "$err" '; name a folder in it, which the run makes' 'the current folder cannot be the one of a run'
 
 # A launcher that fails: its own message and its status appear, and regtrace names the launcher.
 for mpi in $(mpis); do
