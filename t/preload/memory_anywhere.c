@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,11 +205,14 @@ APART void end_all(void)
 
 #ifndef MEMORY_EVERY
 
+static _Atomic long rounds_done;
+
 static uint64_t run(const char *how, long rounds)
 {
     uint64_t n = 0;
     (void)threaded(NULL, 0);
     for (long r = 0; r < rounds; r++) {
+        atomic_store_explicit(&rounds_done, r, memory_order_relaxed);
         n = touch(n);
         n = mixed(n);
         n = touch(n);
@@ -243,7 +247,9 @@ static uint64_t with_thread(long rounds)
     while (running) {
         (void)usleep(10000);
         begin_all();
-        (void)usleep(3000); /* the other thread gets to run, loaded as the machine may be */
+        long from = atomic_load(&rounds_done);
+        while (running && atomic_load(&rounds_done) < from + 3000)
+            (void)usleep(1000); /* however long the other thread takes to get so far */
         end_all();
     }
     (void)pthread_join(t, &n);
