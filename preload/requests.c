@@ -9,16 +9,16 @@
 
 #define FIRES 64u
 
-/* A request of regtrace_fire() to thread `tid`. */
+/* A request of regtrace_fire() to another thread. */
 struct asked_fire {
-    _Atomic uint32_t state; /* FREE, TAKEN (being written or read), READY */
-    uint32_t tid;
+    _Atomic uint64_t state; /* FREE, TAKEN (being written or read), or waiting() */
     enum ctl_event event;
     bool bcast;
     uintptr_t ip;
 };
-enum { FREE, TAKEN, READY };
+enum { FREE, TAKEN, WAITING };
 static struct asked_fire fires[FIRES];
+static _Atomic uint32_t fire_turns;
 
 static struct alarm_list interactives;
 
@@ -95,12 +95,6 @@ static void serve(struct stream_header *h, const struct stream_request *r, uint3
         triggers_after_hit(pt);
 }
 
-static bool move(struct asked_fire *f, uint32_t from, uint32_t to)
-{
-    return atomic_load_explicit(&f->state, memory_order_relaxed) == from &&
-           atomic_compare_exchange_strong(&f->state, &from, to);
-}
-
 static uint32_t live_thread(uint32_t tid)
 {
     const struct stream_header *h = recorder_stream.header;
@@ -112,40 +106,77 @@ static uint32_t live_thread(uint32_t tid)
     return 0;
 }
 
+/* The state of a request to this thread; later requests have later turns. */
+static uint64_t waiting(uint32_t tid, uint32_t turn)
+{
+    return (uint64_t)turn << 32 | (tid + WAITING);
+}
+
+static bool move(struct asked_fire *f, uint64_t from, uint64_t to)
+{
+    return atomic_load_explicit(&f->state, memory_order_relaxed) == from &&
+           atomic_compare_exchange_strong(&f->state, &from, to);
+}
+
+/* Writes a request and interrupts the thread. Returns false if no place is free. */
+static bool ask(uint32_t tid, uint32_t thread, enum ctl_event event, bool bcast, uintptr_t ip)
+{
+    uint32_t i = 0;
+    while (i < FIRES && !move(&fires[i], FREE, TAKEN))
+        i++;
+    if (i == FIRES)
+        return false;
+    struct asked_fire *f = &fires[i];
+    f->event = event;
+    f->bcast = bcast;
+    f->ip = ip;
+    atomic_store(&f->state, waiting(tid, atomic_fetch_add(&fire_turns, 1)));
+    process_interrupt_thread(thread, INTERRUPT_REQUEST);
+    return true;
+}
+
 void requests_fire(uint32_t tid, enum ctl_event event, bool bcast, uintptr_t ip)
 {
     static _Atomic bool told;
-    uint32_t thread = recorder_is_on() ? live_thread(tid) : 0, i = 0;
-    while (thread != 0 && i < FIRES && !move(&fires[i], FREE, TAKEN))
-        i++;
-    if (thread != 0 && i < FIRES) {
-        struct asked_fire *f = &fires[i];
-        f->tid = tid;
-        f->event = event;
-        f->bcast = bcast;
-        f->ip = ip;
-        atomic_store(&f->state, READY);
-        process_interrupt_thread(thread, INTERRUPT_REQUEST);
-    } else if (recorder_is_on() && !atomic_exchange(&told, true)) {
+    uint32_t thread = recorder_is_on() ? live_thread(tid) : 0;
+    if (recorder_is_on() && (thread == 0 || !ask(tid, thread, event, bcast, ip)) &&
+        !atomic_exchange(&told, true))
         log_line(LOG_WARNING, "regtrace_fire: no such thread records, or too many events wait for "
                               "their threads; such events are left out");
+}
+
+/* Takes the oldest event that waits for this thread. */
+static bool take_fire(uint32_t tid, struct asked_fire *out)
+{
+    for (;;) {
+        struct asked_fire *first = NULL;
+        uint64_t oldest = 0;
+        for (uint32_t i = 0; i < FIRES; i++) {
+            uint64_t state = atomic_load(&fires[i].state);
+            if ((uint32_t)state == tid + WAITING &&
+                (first == NULL || (int64_t)(state - oldest) < 0)) {
+                first = &fires[i];
+                oldest = state;
+            }
+        }
+        if (first == NULL)
+            return false;
+        if (!move(first, oldest, TAKEN))
+            continue;
+        out->event = first->event;
+        out->bcast = first->bcast;
+        out->ip = first->ip;
+        atomic_store(&first->state, FREE);
+        return true;
     }
 }
 
-/* Fires the events that other threads requested from this one. */
+/* Fires the events that other threads requested from this one, in their order. */
 static void serve_fires(struct recorder_thread *t)
 {
-    for (uint32_t i = 0; i < FIRES; i++) {
-        struct asked_fire *f = &fires[i];
-        if (f->tid != t->tid || !move(f, READY, TAKEN))
-            continue;
-        const struct asked_fire mine = {
-            .tid = f->tid, .event = f->event, .bcast = f->bcast, .ip = f->ip};
-        bool ours = mine.tid == t->tid;
-        atomic_store(&f->state, ours ? FREE : READY);
-        if (ours)
-            windows_fire(t, mine.event, mine.bcast, mine.ip);
-    }
+    struct asked_fire f;
+    while (take_fire(t->tid, &f))
+        windows_fire(t, f.event, f.bcast, f.ip);
 }
 
 /* Serves the requests in order. Passes a request for another thread on to that thread. */

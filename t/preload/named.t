@@ -245,4 +245,62 @@ is "$("$REGTRACE" dump "$T/fires.run" | sed -n 's/^ *[0-9.]* *[0-9]* *\([0-9]*\)
     '0 warmup-start 0 warmup-stop 1 stop 1 start 1 stats-emit 1 threadid 1 stop' 'each in its thread, and in order'
 is "$(rows fires.run)" '0 0 0 1 API; 1 1 0 1 API; ' 'they open and close windows there'
 is "$(grep -c 'regtrace_fire: no such thread' "$T/fires.run/regtrace.log")" 1 'a thread that is not there is told'
+
+# Events for one thread fire in the order of the calls, also while the thread is serving earlier ones.
+cat >order.c <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <regtrace.h>
+#include <sched.h>
+#include <unistd.h>
+static volatile int ready, done;
+static volatile long turns;
+/* The two threads run at the same time. */
+static void stay_on(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+static void *other(void *unused)
+{
+    stay_on(1);
+    regtrace_fire(REGTRACE_EVENT_STOP, REGTRACE_THIS_THREAD, 0); /* ignored */
+    ready = 1;
+    while (!done)
+        turns++;
+    return unused;
+}
+/* Until the thread has handled what is there. */
+static void let_run(void)
+{
+    for (long from = turns; turns - from < 100000;)
+        ;
+}
+int main(void)
+{
+    pthread_t t;
+    stay_on(0);
+    pthread_create(&t, NULL, other, NULL);
+    while (!ready)
+        usleep(1000);
+    for (int i = 0; i < 4000; i++) {
+        regtrace_fire(i % 2 == 0 ? REGTRACE_EVENT_START : REGTRACE_EVENT_STOP, 1, 0);
+        for (volatile int k = 0; k < 100; k++)
+            ;
+        if (i % 16 == 15)
+            let_run();
+    }
+    done = 1;
+    pthread_join(t, NULL);
+    return 0;
+}
+END
+cc -O1 -I"$REGTRACE_SOURCE/share/include" -o order order.c -pthread || exit 99
+run 120 env REGTRACE_DIR="$T/order.run" REGTRACE_DEFAULT_START=0 LD_PRELOAD="$LIBREGTRACE" ./order
+wait_for 20 test -e "$T/order.run/regtrace.h5"
+"$REGTRACE" dump "$T/order.run" | sed -n 's/.* EV_FIRED .*event="\([a-z-]*\)".*/\1/p' >order
+is "$(wc -l <order)" 4001 'all events for another thread fire'
+is "$(uniq -d order | head -n 1)" '' 'starts and stops of another thread alternate as they were asked for'
 done_testing
