@@ -220,6 +220,8 @@ void alarms_collect(const struct ctl_config *config, enum ctl_type type, struct 
 void requests_prepare(const struct ctl_config *config);
 /* regtrace_fire() for another thread: that thread fires the event when our signal reaches it. */
 void requests_fire(uint32_t tid, enum ctl_event event, bool bcast, uintptr_t ip);
+/* A thread begins before anything is recorded, or ends (kernel_tid 0). */
+void requests_early_thread(uint32_t tid, uint32_t kernel_tid);
 
 /* Would a start (stop) of this thread, or with bcast of all threads, open (close) a window? */
 bool windows_would_change(struct recorder_thread *t, bool open, bool bcast);
@@ -258,14 +260,15 @@ struct ctl_moment moment_now(uintptr_t ip);
 /* Where a handler's ucontext says that the thread was interrupted. */
 uintptr_t signals_ip_of(const void *context);
 
-/* Send the internal signal to one of our threads; code tells why. */
+/* Send the internal signal to one of our threads; code tells why. False: it was not sent, since the
+ * thread has ended. */
 enum interrupt_code {
     INTERRUPT_SYNC = 0x5254,
     INTERRUPT_REQUEST = 0x5255,
     INTERRUPT_TIMER = 0x5256,
     INTERRUPT_SAMPLE = 0x5257
 };
-void process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code);
+bool process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code);
 
 /* One line a fired event into REGTRACE_CONTROLLER_LOG; in the constructor: can that be? -errno with the reason. */
 RT_MUST_CHECK int controller_log_prepare(struct rt_error *e);

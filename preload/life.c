@@ -333,6 +333,8 @@ void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
     if (helper)
         probes_thread_known();
     if (!recorder_is_on()) {
+        if (t->claimed != 0)
+            requests_early_thread(t->claimed - 1, (uint32_t)sys_gettid());
         (void)thread_count_from_here();
         if (atomic_load(&process_start_state) == 0)
             probes_wake(); /* in a forked child its chains may begin the recording */
@@ -356,6 +358,8 @@ void thread_finish(void)
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
     probes_thread_gone();
+    if (t->claimed != 0)
+        requests_early_thread(t->claimed - 1, 0);
     if (t->attached != 1 || pt == NULL) {
         memory_thread_end();
         thread_count_ends();

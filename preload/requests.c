@@ -20,6 +20,11 @@ enum { FREE, TAKEN, WAITING };
 static struct asked_fire fires[FIRES];
 static _Atomic uint32_t fire_turns;
 
+/* Kernel ids of threads that began before anything was recorded, by our number. Such a thread has
+ * no row in the stream until it first records. 0: it has a row, has ended, or was not made. */
+#define EARLY 1000u
+static _Atomic uint32_t early_threads[EARLY];
+
 static struct alarm_list interactives;
 
 void requests_prepare(const struct ctl_config *config)
@@ -95,6 +100,12 @@ static void serve(struct stream_header *h, const struct stream_request *r, uint3
         triggers_after_hit(pt);
 }
 
+void requests_early_thread(uint32_t tid, uint32_t kernel_tid)
+{
+    if (tid < EARLY)
+        atomic_store(&early_threads[tid], kernel_tid);
+}
+
 static uint32_t live_thread(uint32_t tid)
 {
     const struct stream_header *h = recorder_stream.header;
@@ -104,6 +115,15 @@ static uint32_t live_thread(uint32_t tid)
             return row->kernel_tid;
     }
     return 0;
+}
+
+/* Our signal attaches an early thread, and then it serves its requests. */
+static uint32_t thread_that_fires(uint32_t tid)
+{
+    uint32_t thread = live_thread(tid);
+    if (thread == 0 && tid < EARLY)
+        thread = atomic_load(&early_threads[tid]);
+    return thread == 0 && tid == 0 ? process.pid : thread;
 }
 
 /* The state of a request to this thread; later requests have later turns. */
@@ -118,7 +138,8 @@ static bool move(struct asked_fire *f, uint64_t from, uint64_t to)
            atomic_compare_exchange_strong(&f->state, &from, to);
 }
 
-/* Writes a request and interrupts the thread. Returns false if no place is free. */
+/* Writes a request and interrupts the thread. Returns false if no place is free, or if the thread
+ * has ended. */
 static bool ask(uint32_t tid, uint32_t thread, enum ctl_event event, bool bcast, uintptr_t ip)
 {
     uint32_t i = 0;
@@ -130,15 +151,15 @@ static bool ask(uint32_t tid, uint32_t thread, enum ctl_event event, bool bcast,
     f->event = event;
     f->bcast = bcast;
     f->ip = ip;
-    atomic_store(&f->state, waiting(tid, atomic_fetch_add(&fire_turns, 1)));
-    process_interrupt_thread(thread, INTERRUPT_REQUEST);
-    return true;
+    uint64_t state = waiting(tid, atomic_fetch_add(&fire_turns, 1));
+    atomic_store(&f->state, state);
+    return process_interrupt_thread(thread, INTERRUPT_REQUEST) || !move(f, state, FREE);
 }
 
 void requests_fire(uint32_t tid, enum ctl_event event, bool bcast, uintptr_t ip)
 {
     static _Atomic bool told;
-    uint32_t thread = recorder_is_on() ? live_thread(tid) : 0;
+    uint32_t thread = recorder_is_on() ? thread_that_fires(tid) : 0;
     if (recorder_is_on() && (thread == 0 || !ask(tid, thread, event, bcast, ip)) &&
         !atomic_exchange(&told, true))
         log_line(LOG_WARNING, "regtrace_fire: no such thread records, or too many events wait for "
@@ -186,6 +207,8 @@ void trigger_requests(void)
         return;
     struct stream_header *h = recorder_stream.header;
     struct recorder_thread *t = &recorder_self;
+    if (t->attached == 0 && thread_self() == NULL)
+        return;
     serve_fires(t);
     for (;;) {
         uint32_t served = atomic_load(&h->requests_served);
@@ -195,7 +218,7 @@ void trigger_requests(void)
         if (r.tid >= 0 && (uint32_t)r.tid != t->tid) {
             uint32_t thread = live_thread((uint32_t)r.tid);
             if (thread != 0) {
-                process_interrupt_thread(thread, INTERRUPT_REQUEST);
+                (void)process_interrupt_thread(thread, INTERRUPT_REQUEST);
                 return; /* that thread serves it and the requests after it */
             }
         }

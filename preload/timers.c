@@ -125,11 +125,11 @@ void timers_sync_needed(void *context)
     for (uint32_t i = 0; i < n && i < h->thread_capacity; i++) {
         struct stream_thread *row = &stream_threads(&recorder_stream)[i];
         if (atomic_load(&row->state) == THREAD_LIVE && row->kernel_tid != self)
-            process_interrupt_thread(row->kernel_tid, INTERRUPT_SYNC);
+            (void)process_interrupt_thread(row->kernel_tid, INTERRUPT_SYNC);
     }
 }
 
-void process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code)
+bool process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code)
 {
     siginfo_t info;
     memset(&info, 0, sizeof info);
@@ -138,6 +138,6 @@ void process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code)
     info.si_pid = (pid_t)process.pid;
     info.si_uid = process.id.uid;
     info.si_value.sival_int = (int)code << 16;
-    (void)sys_call6(SYS_rt_tgsigqueueinfo, process.pid, kernel_tid, process.internal_signal,
-                    (long)&info, 0, 0);
+    return sys_call6(SYS_rt_tgsigqueueinfo, process.pid, kernel_tid, process.internal_signal,
+                     (long)&info, 0, 0) == 0;
 }

@@ -20,10 +20,10 @@ extern void regtrace_stop(int bcast) __attribute__((weak));
 
 /* Fire an event of the control language, as if an alarm of that thread had fired. thread: the
  * number of a thread (0 is the main thread), or REGTRACE_THIS_THREAD. Another thread fires the
- * event itself when our signal reaches it. If that thread does not run, or records nothing, the
- * event is left out; regtrace.log says so once. bcast != 0: the event is for every thread of the
- * process. regtrace_start(B) is the same as regtrace_fire(REGTRACE_EVENT_START,
- * REGTRACE_THIS_THREAD, B). */
+ * event itself when our signal reaches it; several events fire in the order of the calls. If there
+ * is no such thread, or it has ended, the event is left out; regtrace.log says so once. bcast != 0:
+ * the event is for every thread of the process. regtrace_start(B) is the same as
+ * regtrace_fire(REGTRACE_EVENT_START, REGTRACE_THIS_THREAD, B). */
 #define REGTRACE_THIS_THREAD (-1)
 #define REGTRACE_EVENT_START 0
 #define REGTRACE_EVENT_STOP 1

@@ -303,4 +303,53 @@ wait_for 20 test -e "$T/order.run/regtrace.h5"
 "$REGTRACE" dump "$T/order.run" | sed -n 's/.* EV_FIRED .*event="\([a-z-]*\)".*/\1/p' >order
 is "$(wc -l <order)" 4001 'all events for another thread fire'
 is "$(uniq -d order | head -n 1)" '' 'starts and stops of another thread alternate as they were asked for'
+
+# Threads that began before anything was recorded are reached too.
+cat >early.c <<'END'
+#include <pthread.h>
+#include <regtrace.h>
+#include <unistd.h>
+static volatile int begun, done;
+static void *other(void *computes)
+{
+    __sync_fetch_and_add(&begun, 1);
+    while (!done)
+        if (computes == NULL)
+            usleep(1000);
+    return NULL;
+}
+static void *first(void *unused)
+{
+    regtrace_fire(REGTRACE_EVENT_START, 0, 0);
+    usleep(10000);
+    regtrace_fire(REGTRACE_EVENT_STOP, 0, 0);
+    return unused;
+}
+int main(void)
+{
+    pthread_t t[3];
+    pthread_create(&t[0], NULL, other, &t);
+    pthread_create(&t[1], NULL, other, NULL);
+    while (begun < 2)
+        usleep(1000);
+    for (int i = 1; i <= 2; i++) {
+        regtrace_fire(REGTRACE_EVENT_START, i, 0);
+        usleep(10000);
+        regtrace_fire(REGTRACE_EVENT_STOP, i, 0);
+    }
+    usleep(100000);
+    pthread_create(&t[2], NULL, first, NULL);
+    pthread_join(t[2], NULL);
+    usleep(100000);
+    done = 1;
+    pthread_join(t[0], NULL);
+    pthread_join(t[1], NULL);
+    return 0;
+}
+END
+cc -O1 -I"$REGTRACE_SOURCE/share/include" -o early early.c -pthread || exit 99
+run 60 env REGTRACE_DIR="$T/early.run" REGTRACE_DEFAULT_START=0 LD_PRELOAD="$LIBREGTRACE" ./early
+wait_for 20 test -e "$T/early.run/regtrace.h5"
+is "$("$REGTRACE" dump "$T/early.run" | sed -n 's/^ *[0-9.]* *[0-9]* *\([0-9]*\) .* EV_FIRED .*event="\([a-z-]*\)".*/\1 \2/p' | sort -s -n | xargs)" \
+    '0 start 0 stop 1 start 1 stop 2 start 2 stop' 'threads that have recorded nothing yet fire events'
 done_testing
