@@ -104,19 +104,32 @@ static int claim_stream(struct search *s, struct stream *stream)
     return rc;
 }
 
+/* Was this stream recorded for the run? A run's folder that was moved has another path, and still
+ * the name of its job. A copy of the folder has that too, so the folder at the stream's path counts
+ * first. */
+static bool is_of_run(const struct search *s, const struct stream *stream)
+{
+    char dir[PATH_MAX] = "";
+    struct identity id = {0};
+    if (!stream_meta_get(stream, "dir", dir, sizeof dir))
+        return false;
+    return is_same(dir, &s->folder) ||
+           (stream_meta_get(stream, "job", id.job, sizeof id.job) &&
+            identity_folder_is_of(s->dir, id.job) && !identity_folder_is_of(dir, id.job));
+}
+
 /* Closes fd. */
 static int look_at_stream(struct search *s, int fd)
 {
     struct stream stream;
     struct stat file;
-    char dir[PATH_MAX] = "";
     int rc = 0;
     if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_uid != s->folder.st_uid ||
         is_claimed(s, &file) || stream_open(&stream, fd, &(struct rt_error){{0}}) != 0) {
         (void)close(fd);
         return 0;
     }
-    bool ours = stream_meta_get(&stream, "dir", dir, sizeof dir) && is_same(dir, &s->folder);
+    bool ours = is_of_run(s, &stream);
     if (ours && writer_lives(&file, stream.header))
         s->alive(s->context, stream.header->pid);
     /* A writer sets a later state only after it has written its entry. */

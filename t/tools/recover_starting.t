@@ -68,6 +68,17 @@ ok_run 'the file is whole' "$REGTRACE" check run
 run 60 "$REGTRACE" recover run
 like "$out" 'nothing to recover in run: every file is closed' 'a second time there is nothing to do'
 
+# A folder that was moved, and a copy of it. The streams belong to the folder at their own path.
+begin first
+end
+cp -r first copy
+run 60 "$REGTRACE" recover copy
+like "$out" 'nothing was found of copy' 'a copy of the folder does not take the streams'
+mv first moved
+run 60 "$REGTRACE" recover moved
+like "$out" '^rank-00000\.h5: recovered, 0 events from the file and [1-9][0-9]* from the stream$' 'a folder that was moved has its streams'
+is "$(ls "$REGTRACE_SHM")" '' 'which do not stay in memory'
+
 # Streams in a folder that recover does not know of.
 mkdir "$T/shm"
 begin elsewhere REGTRACE_SHM="$T/shm"
