@@ -86,7 +86,7 @@ RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
 void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context)
 {
     bool raised = info->si_code > 0 && (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL ||
-                                        signo == SIGFPE || signo == SIGSYS);
+                                        signo == SIGFPE || signo == SIGTRAP || signo == SIGSYS);
     if (!ignored || raised)
         signals_default_action(signo, info, context);
 }

@@ -227,6 +227,16 @@ static bool came(struct pmu_thread *c, const siginfo_t *info, void *context)
     return kind != PROBE_PROGRAMS;
 }
 
+/* Gives the program a SIGTRAP that is not ours. If the program blocks SIGTRAP and an instruction
+ * raised it, it ends the program. */
+static void hand_on(struct pmu_thread *c, int signo, siginfo_t *info, void *context)
+{
+    if (c->step.blocked && info->si_code > 0)
+        signals_default_action(signo, info, context);
+    else if (pmu_step_lets_through(c, info))
+        probes_hand_on(signo, info, context);
+}
+
 void counting_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
@@ -241,8 +251,8 @@ void counting_trapped(int signo, siginfo_t *info, void *context)
     enum pmu_trap r = pmu_step_trap(c, info, context);
     if (r != PMU_TRAP_FOREIGN)
         go_on(c, r, context);
-    else if (!came(c, info, context) && pmu_step_lets_through(c, info))
-        probes_hand_on(signo, info, context);
+    else if (!came(c, info, context))
+        hand_on(c, signo, info, context);
     errno = keep;
 }
 

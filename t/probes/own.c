@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Breakpoints of the program's own at places that have probes: own PART [dies|blocked]. Prints how
- * often its handler was called, and how often for the instruction that PART names.
- * dies: without a handler; blocked: SIGTRAP is blocked. */
+ * Breakpoints of the program's own at places that have probes: own PART [dies|blocked|ignored].
+ * Prints how often its handler was called, and how often for the instruction that PART names.
+ * dies: without a handler; blocked: SIGTRAP is blocked; ignored: it is ignored. The kernel ends the
+ * program with each of them. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +71,8 @@ int main(int argc, char **argv)
     (void)sigaddset(&trap, SIGTRAP);
     if (argc < 3 || strcmp(argv[2], "dies") != 0)
         (void)sigaction(SIGTRAP, &a, NULL);
+    if (argc > 2 && strcmp(argv[2], "ignored") == 0)
+        (void)signal(SIGTRAP, SIG_IGN);
     if (argc > 2 && strcmp(argv[2], "blocked") == 0)
         (void)sigprocmask(SIG_BLOCK, &trap, NULL);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && argc > 1; i++) {

@@ -22,7 +22,7 @@ traced() {
 reaches() {
     local bare how part=$1 times=$2
     shift 2
-    for how in '' dies blocked; do
+    for how in '' dies blocked ignored; do
         run 60 "$P" "$part" $how
         bare="$status $out"
         traced "$part" "$how" "$@"
@@ -49,6 +49,10 @@ reaches at_place 3 REGTRACE_CONTROL='precond:address:behind_place,repeat'
 reaches at_two_bytes 0 REGTRACE_CONTROL='precond:address:two_bytes,repeat'
 reaches at_two_bytes 3 REGTRACE_CONTROL='precond:enter_func:callee,repeat'
 reaches at_two_bytes 0 REGTRACE_FUNCTIONS='^callee$'
+
+# Steps too, with and without probes.
+reaches after_call 3 REGTRACE_PMU=step REGTRACE_CONTROL='precond:exit_func:callee,repeat'
+reaches after_call 0 REGTRACE_PMU=step REGTRACE_CONTROL='start:icount:50,stop:icount:200,repeat'
 
 # An int3 alarm takes the program's int3 for itself.
 traced at_place '' REGTRACE_CONTROL='precond:int3,repeat'
