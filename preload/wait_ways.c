@@ -113,13 +113,18 @@ static bool is_system_call(uintptr_t at)
     return code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* The kernel has set the result EINTR, the instruction pointer is after a syscall instruction, and
- * the instruction has put the same address into %rcx. After that the program may change %rcx; our
- * code clears it when it gives the program EINTR. */
-bool wait_is_broken(const ucontext_t *uc)
+/* The instruction pointer is after a syscall instruction, which has put the same address into %rcx.
+ * After that the program may change %rcx; our code clears it when the program is to see the
+ * result. */
+bool wait_is_over(const ucontext_t *uc)
 {
     const greg_t *r = uc->uc_mcontext.gregs;
-    return r[REG_RAX] == -EINTR && r[REG_RCX] == r[REG_RIP] && is_system_call(at_of(uc) - 2);
+    return r[REG_RCX] == r[REG_RIP] && is_system_call(at_of(uc) - 2);
+}
+
+bool wait_is_broken(const ucontext_t *uc)
+{
+    return uc->uc_mcontext.gregs[REG_RAX] == -EINTR && wait_is_over(uc);
 }
 
 /* Returns the number of a mov $number, %eax or xor %eax, %eax shortly before the syscall
@@ -144,7 +149,7 @@ static long number_in_code(uintptr_t at)
 
 /* Returns the number of the call. For libc's syscall(), whose code has no number, our wrapper has
  * noted it. If the call is in an instrumented copy, this reads the original code. */
-static long number_of(const ucontext_t *uc)
+long wait_number(const ucontext_t *uc)
 {
     long number = number_in_code(signals_ip_of(uc) - 2);
     const struct wait_note *n = &wait_noted;
@@ -201,6 +206,7 @@ static enum wait_way way_of(const ucontext_t *uc, const struct wait_rule *r, int
     case WAY_REST:
     case WAY_TIMED: return timeout_of(uc, r, timeout) ? (enum wait_way)r->way : WAY_AGAIN;
     case WAY_SOCKET: return socket_timeout(uc, r, timeout) ? WAY_SOCKET : WAY_AGAIN;
+    case WAY_TRANSFER:
     case WAY_RESTARTED:
     case WAY_NONE: break;
     }
@@ -209,7 +215,7 @@ static enum wait_way way_of(const ucontext_t *uc, const struct wait_rule *r, int
 
 struct wait_broken wait_look(const ucontext_t *uc)
 {
-    struct wait_broken b = {.rule = rule_of(number_of(uc))};
+    struct wait_broken b = {.rule = rule_of(wait_number(uc))};
     if (b.rule != NULL)
         b.way = way_of(uc, b.rule, &b.timeout);
     return b;

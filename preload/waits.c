@@ -29,6 +29,7 @@
 #include "preload/memory_frames.h"
 #include "preload/valgrind.h"
 #include "preload/wait_calls.h"
+#include "preload/wait_transfers.h"
 #include "preload/wait_ways.h"
 
 #include <errno.h>
@@ -47,8 +48,7 @@ enum { MARK_PROGRAM = 1, MARK_BREAKING = 2 };
 
 #if defined(__x86_64__)
 
-#define WAITS_AGAIN (-516) /* never a result: the kernel uses it internally only */
-#define NOTE_REACH 768u    /* most stack bytes between a wrapper and its syscall */
+#define NOTE_REACH 768u /* most stack bytes between a wrapper and its syscall */
 
 extern const uint8_t signals_handler_counted[] __attribute__((visibility("hidden")));
 extern const uint8_t waits_call_begins[] __attribute__((visibility("hidden")));
@@ -151,7 +151,8 @@ bool waits_is_lost(const void *context)
  * call that it has interrupted itself (wait_is_broken()). */
 static void give(ucontext_t *uc)
 {
-    uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
+    if (uc->uc_mcontext.gregs[REG_RAX] <= 0) /* else what a transfer has moved */
+        uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
     uc->uc_mcontext.gregs[REG_RCX] = 0;
 }
 
@@ -211,11 +212,7 @@ static void let_restart(ucontext_t *uc, struct signals_seen seen)
     }
 }
 
-/* Makes the call once, under the program's mask. Returns WAITS_AGAIN if the caller must make it
- * again with the time that then remains. Signals are blocked up to waits_call(), which unblocks
- * them; there they end the call. */
-static long wait_once(ucontext_t *uc, long number, const long arguments[6],
-                      struct signals_seen seen)
+long waits_once(ucontext_t *uc, long number, const long arguments[6], struct signals_seen seen)
 {
     uint64_t mask;
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
@@ -228,7 +225,7 @@ static long wait_by_kernel(ucontext_t *uc, struct signals_seen seen)
     static const long none[6];
     long rc;
     do
-        rc = wait_once(uc, SYS_restart_syscall, none, seen);
+        rc = waits_once(uc, SYS_restart_syscall, none, seen);
     while (rc == WAITS_AGAIN);
     return rc;
 }
@@ -265,7 +262,7 @@ static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
                 .tv_sec = left.tv_sec, .tv_usec = (left.tv_nsec + 999) / 1000}; /* NOLINT */
         else if (b->way == WAY_REST)
             *(struct timespec *)arguments[r->timeout] = left; /* NOLINT: written by the kernel */
-        rc = wait_once(uc, number, arguments, seen);
+        rc = waits_once(uc, number, arguments, seen);
     } while (rc == WAITS_AGAIN);
     return rc;
 }
@@ -282,7 +279,7 @@ static long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, int64_t
     long rc;
     do {
         left = time_until(end);
-        rc = wait_once(uc, SYS_ppoll, arguments, seen);
+        rc = waits_once(uc, SYS_ppoll, arguments, seen);
     } while (rc == WAITS_AGAIN);
     if (rc == 0)
         return b->rule->number == SYS_connect ? -EINPROGRESS : -EAGAIN;
@@ -292,6 +289,10 @@ static long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, int64_t
 static void go_on(ucontext_t *uc, const struct wait_broken *b, int64_t arrived,
                   struct signals_seen seen)
 {
+    if (b->way == WAY_TRANSFER) {
+        transfer_go_on(uc, seen);
+        return;
+    }
     const struct wait_note *n = b->way == WAY_REST ? NULL : note_for(uc, b->rule->number);
     int64_t end = (n != NULL ? (int64_t)n->clock : arrived) + b->timeout;
     long rc = b->way == WAY_KERNEL   ? wait_by_kernel(uc, seen)
@@ -392,19 +393,32 @@ static bool move(ucontext_t *uc, const struct wait_broken *b, struct waits_arriv
     return true;
 }
 
+/* Has our signal alone ended a transfer of data early? If a handler of the program ran, it has. Then
+ * this clears %rcx, so that our next signal does not continue the call. */
+static bool is_cut_short(ucontext_t *uc, struct signals_seen seen)
+{
+    if (uc->uc_mcontext.gregs[REG_RAX] <= 0 || !wait_is_over(uc))
+        return false;
+    if (program_came(seen))
+        uc->uc_mcontext.gregs[REG_RCX] = 0;
+    return !program_came(seen) && transfer_is_short(uc);
+}
+
 void waits_continue(void *context, struct waits_arrival came, bool programs)
 {
     ucontext_t *uc = context;
     if (came.fault || !can_continue() || is_within(uc))
         return;
+    struct wait_broken b = {.way = WAY_NONE};
     if (!wait_is_broken(uc)) {
         if (!programs && wait_rule_ahead(uc) != NULL)
             let_restart(uc, came.seen);
-        return;
-    }
-    struct wait_broken b = {.way = WAY_NONE};
-    if (!program_came(came.seen))
+        if (!is_cut_short(uc, came.seen))
+            return;
+        b.way = WAY_TRANSFER;
+    } else if (!program_came(came.seen)) {
         b = wait_look(uc);
+    }
     if (b.way == WAY_AGAIN) {
         execute_again(uc, b.rule->number, came.seen);
     } else if (b.way == WAY_NONE) {

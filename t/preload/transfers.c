@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * transfers calls N [small]: calls that move much data, N times each, while the tracer's signals
+ * arrive. Prints how many were short, and how many moved wrong bytes. small: on a thread with an
+ * alternate stack of 8 KiB.
+ * transfers handlers: a handler of the program ends such calls early. Prints their results. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { BYTES = 1 << 20, PIECE = 3000 };
+
+static unsigned char from[BYTES], to[BYTES];
+static int ends[2]; /* the calls use [1] to write and [0] to read */
+static int file, zeros, urandom;
+
+/* Three parts, one of them empty. */
+static struct iovec *parts_of(unsigned char *base)
+{
+    static struct iovec parts[3];
+    parts[0] = (struct iovec){base, 100001};
+    parts[1] = (struct iovec){base + 100001, 0};
+    parts[2] = (struct iovec){base + 100001, BYTES - 100001};
+    return parts;
+}
+
+static long by_write(void)
+{
+    return write(ends[1], from, BYTES);
+}
+
+static long by_writev(void)
+{
+    return writev(ends[1], parts_of(from), 3);
+}
+
+static long by_send(void)
+{
+    return send(ends[1], from, BYTES, 0);
+}
+
+static long by_sendmsg(void)
+{
+    struct msghdr m = {.msg_iov = parts_of(from), .msg_iovlen = 3};
+    return sendmsg(ends[1], &m, 0);
+}
+
+static long by_sendfile(void)
+{
+    off_t at = 0;
+    return sendfile(ends[1], file, &at, BYTES);
+}
+
+static long by_raw_write(void)
+{
+    return syscall(SYS_write, ends[1], from, BYTES);
+}
+
+static long by_recv(void)
+{
+    return recv(ends[0], to, BYTES, MSG_WAITALL);
+}
+
+static long by_recvmsg(void)
+{
+    struct msghdr m = {.msg_iov = parts_of(to), .msg_iovlen = 3};
+    return recvmsg(ends[0], &m, MSG_WAITALL);
+}
+
+static long by_getrandom(void)
+{
+    return getrandom(to, BYTES, 0);
+}
+
+static long by_urandom(void)
+{
+    return read(urandom, to, BYTES);
+}
+
+static long by_zeros(void)
+{
+    return read(zeros, to, BYTES);
+}
+
+static void *reads(void *unused)
+{
+    for (size_t n = 0; n < BYTES;) {
+        ssize_t got = read(ends[0], to + n, BYTES - n < 30000 ? BYTES - n : 30000);
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+        usleep(100);
+    }
+    return unused;
+}
+
+static void *writes(void *unused)
+{
+    for (size_t n = 0; n < BYTES; n += PIECE) {
+        size_t left = BYTES - n;
+        if (send(ends[1], from + n, left < PIECE ? left : PIECE, MSG_NOSIGNAL) < 0)
+            break;
+        if (n % (16 * PIECE) == 0)
+            usleep(100);
+    }
+    return unused;
+}
+
+enum how { WRITES, READS, ALONE };
+
+static const struct call {
+    const char *name;
+    long (*once)(void);
+    enum how how;
+    int sockets;
+} calls[] = {{"write to a pipe", by_write, WRITES, 0},
+             {"writev to a pipe", by_writev, WRITES, 0},
+             {"raw write to a pipe", by_raw_write, WRITES, 0},
+             {"write to a socket", by_write, WRITES, 1},
+             {"send", by_send, WRITES, 1},
+             {"sendmsg", by_sendmsg, WRITES, 1},
+             {"sendfile to a socket", by_sendfile, WRITES, 1},
+             {"recv MSG_WAITALL", by_recv, READS, 1},
+             {"recvmsg MSG_WAITALL", by_recvmsg, READS, 1},
+             {"getrandom", by_getrandom, ALONE, 0},
+             {"read of urandom", by_urandom, ALONE, 0},
+             {"read of zeros", by_zeros, ALONE, 0}};
+
+static int open_ends(int sockets)
+{
+    return sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends);
+}
+
+static void call(const struct call *c, int n)
+{
+    int cut = 0, wrong = 0;
+    for (int i = 0; i < n; i++) {
+        pthread_t other;
+        if (open_ends(c->sockets) != 0)
+            exit(2);
+        memset(to, 0, BYTES);
+        if (c->how != ALONE)
+            (void)pthread_create(&other, NULL, c->how == WRITES ? reads : writes, NULL);
+        cut += c->once() != BYTES;
+        (void)close(ends[c->how == WRITES]); /* the other one goes on no longer */
+        if (c->how != ALONE) {
+            (void)pthread_join(other, NULL);
+            wrong += memcmp(from, to, BYTES) != 0;
+        }
+        (void)close(ends[c->how != WRITES]);
+    }
+    printf("%s: %d short, %d wrong\n", c->name, cut, wrong);
+}
+
+static void *all(void *n)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        call(&calls[i], *(int *)n);
+    return NULL;
+}
+
+static void *all_small(void *n)
+{
+    stack_t stack = {.ss_sp = malloc(8192), .ss_size = 8192};
+    if (stack.ss_sp == NULL || sigaltstack(&stack, NULL) != 0)
+        exit(2);
+    return all(n);
+}
+
+static volatile sig_atomic_t handled;
+
+static void handle(int signo)
+{
+    (void)signo;
+    handled++;
+}
+
+/* Nobody reads the rest, and nobody writes it. */
+static void handlers(int flags)
+{
+    struct sigaction a = {.sa_handler = handle, .sa_flags = flags};
+    struct itimerval soon = {.it_value = {.tv_usec = 30000}};
+    (void)sigaction(SIGALRM, &a, NULL);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (calls[i].how == ALONE || open_ends(calls[i].sockets) != 0)
+            continue;
+        handled = 0;
+        if (calls[i].how == READS && send(ends[1], from, 100, 0) != 100)
+            exit(2);
+        (void)setitimer(ITIMER_REAL, &soon, NULL);
+        long rc = calls[i].once();
+        printf("%s: %ld, handled %d\n", calls[i].name, rc, (int)handled);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int n = argc > 2 ? atoi(argv[2]) : 1;
+    pthread_t thread;
+    for (size_t i = 0; i < BYTES; i++)
+        from[i] = (unsigned char)(i * 7 + (i >> 11));
+    file = memfd_create("from", 0);
+    zeros = open("/dev/zero", O_RDONLY);
+    urandom = open("/dev/urandom", O_RDONLY);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (write(file, from, BYTES) != BYTES)
+        return 2;
+    if (argc > 1 && strcmp(argv[1], "handlers") == 0) {
+        handlers(0);
+        handlers(SA_RESTART);
+    } else if (pthread_create(&thread, NULL, argc > 3 ? all_small : all, &n) == 0) {
+        (void)pthread_join(thread, NULL);
+    }
+    return 0;
+}
