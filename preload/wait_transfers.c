@@ -5,6 +5,7 @@
 #if defined(__x86_64__)
 
 #include "base/sys.h"
+#include "preload/preload.h"
 #include "preload/wait_ways.h"
 
 #include <errno.h>
@@ -153,12 +154,24 @@ static struct transfer transfer_of(const ucontext_t *uc, long number)
     return t;
 }
 
+struct look {
+    const ucontext_t *uc;
+    bool is_short;
+};
+
+static void look(void *p)
+{
+    struct look *l = p;
+    struct transfer t = transfer_of(l->uc, wait_number(l->uc));
+    l->is_short = t.kind != KIND_NONE && (uint64_t)l->uc->uc_mcontext.gregs[REG_RAX] < t.total;
+}
+
 bool transfer_is_short(const ucontext_t *uc)
 {
-    if (!wait_is_over(uc) || uc->uc_mcontext.gregs[REG_RAX] <= 0)
-        return false;
-    struct transfer t = transfer_of(uc, wait_number(uc));
-    return t.kind != KIND_NONE && (uint64_t)uc->uc_mcontext.gregs[REG_RAX] < t.total;
+    struct look l = {.uc = uc};
+    if (wait_is_over(uc) && uc->uc_mcontext.gregs[REG_RAX] > 0)
+        run_with_room(uc, look, &l);
+    return l.is_short;
 }
 
 /* Returns what remains of the first part that is not complete. */

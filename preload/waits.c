@@ -399,9 +399,11 @@ static bool is_cut_short(ucontext_t *uc, struct signals_seen seen)
 {
     if (uc->uc_mcontext.gregs[REG_RAX] <= 0 || !wait_is_over(uc))
         return false;
-    if (program_came(seen))
+    if (program_came(seen)) {
         uc->uc_mcontext.gregs[REG_RCX] = 0;
-    return !program_came(seen) && transfer_is_short(uc);
+        return false;
+    }
+    return transfer_is_short(uc);
 }
 
 void waits_continue(void *context, struct waits_arrival came, bool programs)
