@@ -181,7 +181,46 @@ PRELOAD_EXPORT void *__cxa_begin_catch(void *exception)
         leave_frames(here, stack);
     if (process.memory && !recorder_self.in_toolkit)
         memory_caught((uintptr_t)__builtin_return_address(0), here, stack);
+    memory_exception_ends();
     return go(exception);
+}
+
+/* The first field of every exception names the language. */
+struct exception {
+    uint64_t language;
+};
+typedef int raise_function(struct exception *);
+
+static bool is_of_cxx(const struct exception *e)
+{
+    enum { KIND = 0xff }; /* of a dependent exception 1 */
+    static const uint64_t gnu = 0x474e5543432b2b00, clang = 0x434c4e47432b2b00;
+    return (e->language & ~(uint64_t)KIND) == gnu || (e->language & ~(uint64_t)KIND) == clang;
+}
+
+/* Returns if nobody catches the exception. */
+static int raise_by(const char *name, bool rethrows, struct exception *e, const void *caller)
+{
+    void *symbol = next_of(name, caller);
+    raise_function *go;
+    __builtin_memcpy(&go, &symbol, sizeof go);
+    bool counts = process.traced && is_of_cxx(e) && memory_exception_begins(rethrows);
+    int rc = go(e);
+    if (counts)
+        memory_exception_ends();
+    return rc;
+}
+
+PRELOAD_EXPORT int _Unwind_RaiseException(struct exception *e);
+PRELOAD_EXPORT int _Unwind_RaiseException(struct exception *e)
+{
+    return raise_by("_Unwind_RaiseException", false, e, __builtin_return_address(0));
+}
+
+PRELOAD_EXPORT int _Unwind_Resume_or_Rethrow(struct exception *e);
+PRELOAD_EXPORT int _Unwind_Resume_or_Rethrow(struct exception *e)
+{
+    return raise_by("_Unwind_Resume_or_Rethrow", true, e, __builtin_return_address(0));
 }
 
 /* What personality routines call last: the unwinder goes on at a landing pad, of a catch or a destructor. */

@@ -101,5 +101,12 @@ uintptr_t memory_throw(uintptr_t pad);
 void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to);
 /* An unwinder has come to that address. */
 void memory_unwound(uintptr_t at);
+/* A C++ exception is thrown; it is caught, or nobody catches it. In between, edges of windows that
+ * our signals bring are postponed: edges change return addresses, and the unwinder, which walks the
+ * frames twice, must find the same ones. */
+bool memory_exception_begins(bool rethrown); /* false: it does not count */
+void memory_exception_ends(void);
+/* Does this signal wait until then? */
+bool memory_postpones(const siginfo_t *info);
 
 #endif

@@ -9,7 +9,8 @@
 
 #include <ucontext.h>
 
-#define MEMORY_LEVELS 4u   /* nested handlers, and the code below them */
+#define MEMORY_LEVELS 4u /* nested handlers, and the code below them */
+#define MEMORY_POSTPONED 4u
 #define MEMORY_HANDLERS 8u /* nested handlers without a mapping of their own */
 
 /* The state of memory traces in a thread. It has its own mapping, because it is too large for
@@ -19,6 +20,10 @@ struct memory_thread {
     struct memory_handler *handlers; /* the innermost one that runs */
     struct memory_handler room[MEMORY_HANDLERS];
     struct memory_file *files[MEMORY_LEVELS]; /* NULL: none yet */
+    bool rethrows;                            /* the last of them is rethrown */
+    unsigned exceptions;                      /* that are on their way to their catch */
+    unsigned postponed_count;
+    siginfo_t postponed[MEMORY_POSTPONED]; /* signals of ours that wait until the last is caught */
     unsigned level; /* index of the file in use; each nested handler adds one */
     bool wanted;    /* a window is open */
     struct memory_unwound unwound;

@@ -99,6 +99,22 @@ void memory_handler_ends(struct memory_handler *h, void *context)
     (void)context;
 }
 
+bool memory_exception_begins(bool rethrown)
+{
+    (void)rethrown;
+    return false;
+}
+
+void memory_exception_ends(void)
+{
+}
+
+bool memory_postpones(const siginfo_t *info)
+{
+    (void)info;
+    return false;
+}
+
 void memory_images_came(void)
 {
 }

@@ -85,6 +85,49 @@ void memory_handler_give(struct memory_handler *h)
         (void)sys_call6(SYS_munmap, (long)h, sizeof *h, 0, 0, 0, 0);
 }
 
+/* libgcc's _Unwind_Resume_or_Rethrow() may call _Unwind_RaiseException(), which counts the same
+ * exception again. */
+bool memory_exception_begins(bool rethrown)
+{
+    if (!process.memory || recorder_self.in_toolkit || !memory_thread_ready())
+        return false;
+    bool again = memory_self->rethrows && !rethrown;
+    memory_self->rethrows = rethrown;
+    memory_self->exceptions += !again;
+    return !again;
+}
+
+static void send_postponed(void)
+{
+    unsigned n = memory_self->postponed_count;
+    memory_self->postponed_count = 0;
+    for (unsigned i = 0; i < n; i++)
+        (void)sys_call6(SYS_rt_tgsigqueueinfo, process.pid, sys_gettid(),
+                        memory_self->postponed[i].si_signo, (long)&memory_self->postponed[i], 0, 0);
+}
+
+void memory_exception_ends(void)
+{
+    if (memory_self->rethrows)
+        memory_self->rethrows = false;
+    if (memory_self->exceptions == 0 || --memory_self->exceptions != 0 ||
+        memory_self->postponed_count == 0)
+        return;
+    uint64_t mask = sys_block_signals();
+    send_postponed();
+    sys_restore_signals(mask);
+}
+
+bool memory_postpones(const siginfo_t *info)
+{
+    int code = info->si_value.sival_int >> 16;
+    if (memory_self->exceptions == 0 || info->si_code > 0 || code == INTERRUPT_SAMPLE ||
+        memory_self->postponed_count == MEMORY_POSTPONED)
+        return false;
+    memory_self->postponed[memory_self->postponed_count++] = *info;
+    return true;
+}
+
 void memory_thread_over(void)
 {
     struct memory_thread *had = memory_self;

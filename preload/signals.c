@@ -283,7 +283,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
     uintptr_t handler = atomic_load(&shown[signo].handler);
     struct received r = {.signo = signo, .info = info, .context = waits_place(context)};
     if (signals_is_internal(signo, info)) {
-        if (processes_vfork_depth == 0)
+        if (processes_vfork_depth == 0 && !memory_postpones(info))
             interrupted_with_room(info, context, r.context);
         errno = keep;
         return false;
