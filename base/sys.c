@@ -60,6 +60,13 @@ long sys_read_self(uintptr_t address, void *to, size_t n)
     return sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&here, 1, (long)&there, 1, 0);
 }
 
+long sys_write_self(uintptr_t address, const void *from, size_t n)
+{
+    struct iovec here = {.iov_base = (void *)from, .iov_len = n}; /* NOLINT: it is only read */
+    struct iovec there = {.iov_base = (void *)address, .iov_len = n};
+    return sys_call6(SYS_process_vm_writev, sys_getpid(), (long)&here, 1, (long)&there, 1, 0);
+}
+
 struct sys_cancel sys_cancel_off(void)
 {
     struct sys_cancel was;

@@ -34,6 +34,8 @@ static inline uint64_t sys_signal_bit(int signo)
 /* Memory of this process that may not be there, read without a fault: n, or -errno (-EFAULT: not readable). Across the end of a page
  * all or nothing is not promised: process_vm_readv(2). */
 long sys_read_self(uintptr_t address, void *to, size_t n);
+/* Writes likewise. Fails where the memory cannot be written, without a fault. */
+long sys_write_self(uintptr_t address, const void *from, size_t n);
 
 /* Around what holds cancellation points (open, write ...) in a thread of the program's. on: a cancellation that came meanwhile is acted
  * on as the program would see it: glibc's pthread_setcancelstate() alone lets an asynchronous one end the thread without the result

@@ -237,19 +237,19 @@ static struct timespec time_until(int64_t end)
     return (struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
 }
 
-/* Makes the call with the time that remains until `end`. If the kernel has written the remaining
- * time into the program's memory, this updates it there. epoll_wait becomes epoll_pwait2, which
- * takes ns. */
+/* Makes the call with the time that remains until `end`. If the kernel writes the remaining time
+ * into the program's memory, this does too; either fails if that is read-only. epoll_wait becomes
+ * epoll_pwait2, which takes ns. */
 static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
                        struct signals_seen seen)
 {
     const struct wait_rule *r = b->rule;
     long number = r->number, arguments[6], rc;
     struct timespec left;
+    struct timeval rest;
     for (unsigned i = 0; i < 6; i++)
         arguments[i] = wait_argument(uc, i);
-    if (b->way == WAY_TIMED)
-        arguments[r->timeout] = (long)&left;
+    arguments[r->timeout] = r->unit == UNIT_TIMEVAL ? (long)&rest : (long)&left;
     if (r->unit == UNIT_MS) {
         number = SYS_epoll_pwait2;
         if (r->number == SYS_epoll_wait)
@@ -257,13 +257,12 @@ static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
     }
     do {
         left = time_until(end);
-        if (r->unit == UNIT_TIMEVAL)
-            *(struct timeval *)arguments[r->timeout] = (struct timeval){
-                .tv_sec = left.tv_sec, .tv_usec = (left.tv_nsec + 999) / 1000}; /* NOLINT */
-        else if (b->way == WAY_REST)
-            *(struct timespec *)arguments[r->timeout] = left; /* NOLINT: written by the kernel */
+        rest = (struct timeval){.tv_sec = left.tv_sec, .tv_usec = (left.tv_nsec + 999) / 1000};
         rc = waits_once(uc, number, arguments, seen);
     } while (rc == WAITS_AGAIN);
+    if (b->way == WAY_REST)
+        (void)sys_write_self((uintptr_t)wait_argument(uc, r->timeout),
+                             (const void *)arguments[r->timeout], sizeof rest); /* NOLINT */
     return rc;
 }
 

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -189,6 +190,7 @@ static const struct call calls[] = {
     T(raw_epoll_wait),
     T(raw_sigtimedwait),
     T(raw_select),
+    T(const_select),
     K(raw_recvfrom),
 #if defined(__x86_64__)
     T(inline_nanosleep),
