@@ -20,7 +20,9 @@ __attribute__((noinline)) static void throws(int depth, long n)
 
 struct guard {
     long n;
-    explicit guard(long number) : n(number) {}
+    explicit guard(long number) : n(number)
+    {
+    }
     ~guard()
     {
         destroyed++;
