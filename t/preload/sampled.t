@@ -237,7 +237,7 @@ else
     skip "C++ names" "no g++"
 fi
 
-for text in cpu:10ms:alway page-faults:1:window; do
+for text in cpu:10ms:evermore page-faults:1:window; do
     run 60 "$REGTRACE" run -sample "$text" -- true
     is "$status" 2 "-sample $text is refused"
     like "$err" "\"$text\": the word behind the period is none of windows, gaps and always" \
