@@ -209,7 +209,8 @@ static bool writer_is_hopeless(void)
     return w == WRITER_FAILED || w == WRITER_CLOSED;
 }
 
-/* Wait until a chunk is free, other threads hold all of them, the writer has failed, or it has made no progress for WRITER_PATIENCE_NS.
+/* Wait until a chunk is free, other threads hold all of them, the writer has failed, or it has made
+ * no progress for WRITER_PATIENCE_NS.
  * The clock is CLOCK_MONOTONIC; signals are blocked by the caller, but not while it sleeps: the program's signals would go
  * to other threads. A handler may then have got a chunk for this thread itself, or jump out of here. */
 static struct chunk_header *wait_for_chunk(struct recorder_thread *t, uint64_t mask)

@@ -2,8 +2,8 @@
  * The layout of a process's stream file in shared memory: what the traced process and its writer share.
  *
  * One file per traced process, named regtrace-<uid>-<run>-<rank>-<pid> in /dev/shm or REGTRACE_SHM, taken by
- * posix_fallocate before use. The writer adds chunks while threads hold all others, as each recording
- * thread keeps one. The file holds a header, a table of threads, a string table, metadata text and
+ * posix_fallocate before use. Each recording thread keeps a chunk, and the writer adds chunks while
+ * threads hold all. The file holds a header, a table of threads, a string table, metadata text and
  * a pool of chunks. A chunk belongs to one thread at a time (single producer).
  *
  * Life of a chunk: FREE -> (producer, CAS) OPEN -> (producer) CLOSED -> (writer) FREE, generation + 1.
@@ -240,7 +240,8 @@ struct stream_geometry {
     bool unnamed; /* (false) no name at first, where the file system can: see stream_create() */
 };
 
-/* Create the file at `path` (O_EXCL, 0600), reserve all of it but later chunks, map it and lay it out, state STARTING.
+/* Create the file at `path` (O_EXCL, 0600), reserve all of it but later chunks, map it and lay it
+ * out, state STARTING.
  * 0 or -errno with the text in *e: -ENOSPC where the file system has no room (nothing is left behind),
  * -EEXIST, -EINVAL for a geometry that cannot be. Uses no malloc.
  * `unnamed`: `path` says only which folder (O_TMPFILE), and the kernel takes the file back should this process be

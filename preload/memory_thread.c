@@ -108,10 +108,10 @@ static void send_postponed(void)
 
 void memory_exception_ends(void)
 {
-    if (memory_self->rethrows)
-        memory_self->rethrows = false;
-    if (memory_self->exceptions == 0 || --memory_self->exceptions != 0 ||
-        memory_self->postponed_count == 0)
+    if (memory_self->exceptions == 0)
+        return;
+    memory_self->rethrows = false;
+    if (--memory_self->exceptions != 0 || memory_self->postponed_count == 0)
         return;
     uint64_t mask = sys_block_signals();
     send_postponed();

@@ -143,8 +143,8 @@ static void interrupted(void *p)
     process_interrupted(i->info, i->place);
 }
 
-/* Lets signals of the program come again, which the kernel has blocked for ours: while we wait for the
- * writer, the kernel would deliver them to other threads. */
+/* Lets signals of the program come again, which the kernel has blocked for ours. While we wait for
+ * the writer, the kernel would deliver them to other threads. */
 static void let_signals_come(int signo, const ucontext_t *uc)
 {
     uint64_t mask;
