@@ -198,29 +198,29 @@ static bool is_of_cxx(const struct exception *e)
     return (e->language & ~(uint64_t)KIND) == gnu || (e->language & ~(uint64_t)KIND) == clang;
 }
 
-/* Returns if nobody catches the exception. */
-static int raise_by(const char *name, bool rethrows, struct exception *e, const void *caller)
+static raise_function *raise_begins(const char *name, const struct exception *e, const void *caller)
 {
     void *symbol = next_of(name, caller);
     raise_function *go;
     __builtin_memcpy(&go, &symbol, sizeof go);
-    bool counts = process.traced && is_of_cxx(e) && memory_exception_begins(rethrows);
-    int rc = go(e);
-    if (counts)
-        memory_exception_ends();
-    return rc;
+    if (process.traced && is_of_cxx(e))
+        memory_exception_begins(e);
+    return go;
 }
+
+/* Both end in a jump, so that the unwinder meets no frame of ours. They return if nobody catches the
+ * exception; the C++ library calls __cxa_begin_catch() then, before it ends the program. */
 
 PRELOAD_EXPORT int _Unwind_RaiseException(struct exception *e);
 PRELOAD_EXPORT int _Unwind_RaiseException(struct exception *e)
 {
-    return raise_by("_Unwind_RaiseException", false, e, __builtin_return_address(0));
+    return raise_begins("_Unwind_RaiseException", e, __builtin_return_address(0))(e);
 }
 
 PRELOAD_EXPORT int _Unwind_Resume_or_Rethrow(struct exception *e);
 PRELOAD_EXPORT int _Unwind_Resume_or_Rethrow(struct exception *e)
 {
-    return raise_by("_Unwind_Resume_or_Rethrow", true, e, __builtin_return_address(0));
+    return raise_begins("_Unwind_Resume_or_Rethrow", e, __builtin_return_address(0))(e);
 }
 
 /* What personality routines call last: the unwinder goes on at a landing pad, of a catch or a destructor. */

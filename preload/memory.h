@@ -104,7 +104,7 @@ void memory_unwound(uintptr_t at);
 /* A C++ exception is thrown; it is caught, or nobody catches it. In between, edges of windows that
  * our signals bring are postponed: edges change return addresses, and the unwinder, which walks the
  * frames twice, must find the same ones. */
-bool memory_exception_begins(bool rethrown); /* false: it does not count */
+void memory_exception_begins(const void *exception);
 void memory_exception_ends(void);
 /* Does this signal wait until then? */
 bool memory_postpones(const siginfo_t *info);

@@ -21,7 +21,7 @@ struct memory_thread {
     struct memory_handler room[MEMORY_HANDLERS];
     struct memory_file *files[MEMORY_LEVELS]; /* NULL: none yet */
     unsigned exceptions;                      /* that are on their way to their catch */
-    bool rethrows;                            /* the last of them is rethrown */
+    const void *raised;                       /* the last of them */
     unsigned postponed_count;
     siginfo_t postponed[MEMORY_POSTPONED]; /* signals of ours that wait until the last is caught */
     unsigned level; /* index of the file in use; each nested handler adds one */

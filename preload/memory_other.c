@@ -99,10 +99,9 @@ void memory_handler_ends(struct memory_handler *h, void *context)
     (void)context;
 }
 
-bool memory_exception_begins(bool rethrown)
+void memory_exception_begins(const void *exception)
 {
-    (void)rethrown;
-    return false;
+    (void)exception;
 }
 
 void memory_exception_ends(void)

@@ -87,14 +87,12 @@ void memory_handler_give(struct memory_handler *h)
 
 /* libgcc's _Unwind_Resume_or_Rethrow() may call _Unwind_RaiseException(), which counts the same
  * exception again. */
-bool memory_exception_begins(bool rethrown)
+void memory_exception_begins(const void *exception)
 {
     if (!process.memory || recorder_self.in_toolkit || !memory_thread_ready())
-        return false;
-    bool again = memory_self->rethrows && !rethrown;
-    memory_self->rethrows = rethrown;
-    memory_self->exceptions += !again;
-    return !again;
+        return;
+    memory_self->exceptions += exception != memory_self->raised;
+    memory_self->raised = exception;
 }
 
 static void send_postponed(void)
@@ -110,7 +108,7 @@ void memory_exception_ends(void)
 {
     if (memory_self->exceptions == 0)
         return;
-    memory_self->rethrows = false;
+    memory_self->raised = NULL;
     if (--memory_self->exceptions != 0 || memory_self->postponed_count == 0)
         return;
     uint64_t mask = sys_block_signals();
