@@ -21,7 +21,7 @@ for f in "${scripts[@]}"; do
 done
 
 if command -v codespell >/dev/null; then
-    mapfile -t texts < <(tree_files | grep -vE '^t/controller/corpus/|^t/style/words$|\.(png|h5|stream|data)$')
+    mapfile -t texts < <(tree_files | grep -vE '^t/controller/corpus/|^t/style/words$|\.(png|h5|stream|data|xz)$')
     is "$(codespell -I t/style/words "${texts[@]}" 2>&1)" "" "spelling of ${#texts[@]} files"
 else
     skip "spelling" "no codespell"

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/tree.sh"
 
 # Data that programs read as a whole, and cannot hold a comment.
-exempt='^t/controller/corpus/|^preload/exports\.list$|^t/style/words$|\.(png|h5|json|data|stream)$|(^|/)PKG-INFO$'
+exempt='^t/controller/corpus/|^preload/exports\.list$|^t/style/words$|\.(png|h5|json|data|stream|xz)$|(^|/)PKG-INFO$'
 
 # unlicensed FILE...: those without the line among their first five.
 unlicensed() {

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the tools make of recordings that an older regtrace made is, byte for byte, what the regtrace
+# that made them printed. Each recording NAME.tar.xz has its outputs in NAME.out.xz, one after the
+# other under a line "== COMMAND". `recorded.t --write` writes these anew: where a change of an
+# output is meant, the commit says which and why. record.sh made the recordings.
+. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$T" || exit 99
+
+# outputs NAME: runs all commands that fit this recording; prints each with what it wrote.
+outputs() {
+    local name=$1 command
+    grep "^$name " "$here/commands" | while read -r _ command; do
+        printf '== %s\n' "$command"
+        rm -rf made made.*
+        # shellcheck disable=SC2086 # a command is words
+        env -u REGTRACE_DIR "$REGTRACE" $command 2>/dev/null
+        echo "exit code $?"
+        [ ! -e made ] || find made -type f | LC_ALL=C sort | while read -r file; do
+            echo "-- $file"
+            if [ "${file##*.}" = obs ]; then od -An -v -tx1 "$file"; else cat "$file"; fi
+        done
+        [ ! -e made.h5 ] || "$PYTHON" "$here/h5text.py" made.h5
+    done
+}
+
+for archive in "$here"/*.tar.xz; do
+    name=$(basename "$archive" .tar.xz)
+    tar -xf "$archive" || exit 99
+    outputs "$name" >"$name.out"
+    if [ "${1:-}" = --write ]; then
+        xz -9 <"$name.out" >"$here/$name.out.xz"
+        continue
+    fi
+    xz -dc "$here/$name.out.xz" >expected
+    awk '/^== / { n++ } { print >("expected." n) }' expected
+    awk '/^== / { n++ } { print >("got." n) }' "$name.out"
+    n=0
+    while read -r command; do
+        n=$((n + 1))
+        cmp -s "expected.$n" "got.$n"
+        ok $? "$name: $command" || diag "$(diff -a "expected.$n" "got.$n" | cut -c 1-200 | head -10)"
+    done < <(sed -n 's/^== //p' expected)
+    is "$(grep -c '^== ' "$name.out")" "$n" "$name: every command has its expected output"
+    rm -f expected.* got.*
+done
+done_testing
