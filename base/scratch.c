@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Per-thread memory for calls whose data is too large for a small stack. A thread keeps its mapping
  * from one call to the next. */
-#include "base/recorder.h"
+#include "base/format/recorder.h"
 
 #include "base/sys.h"
 

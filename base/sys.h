@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 /* Marks functions that use general registers only: the vector registers may still hold the
- * program's values (preload/own_stack.c). */
+ * program's values (preload/stack/own_stack.c). */
 #if defined(__x86_64__)
 #define SYS_GENERAL_ONLY __attribute__((target("general-regs-only")))
 #else

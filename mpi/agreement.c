@@ -2,7 +2,7 @@
  * Agreement of ranks by files: presence by a file each, the decision by a symbolic link, whose making is exclusive and atomic. */
 #include "mpi/agreement.h"
 
-#include "base/recorder.h"
+#include "base/format/recorder.h"
 #include "base/sys.h"
 
 #include <dirent.h>

@@ -12,7 +12,7 @@
 #include "mpi/agreement.h"
 #include "mpi/special.h"
 
-#include "base/stream.h"
+#include "base/format/stream.h"
 #include "mpi/library.h"
 #include "mpi/wrapper.h"
 

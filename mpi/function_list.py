@@ -82,5 +82,5 @@ def read_list(path):
     if len(set(names)) != len(names):
         sys.exit(f"{path}: a function stands twice")
     if len(functions) > 768:
-        sys.exit(f"{path}: numbers end at 767 (base/event.h)")
+        sys.exit(f"{path}: numbers end at 767 (base/format/event.h)")
     return functions

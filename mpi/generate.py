@@ -175,7 +175,7 @@ def make_header(functions, _):
 
 
 def make_names(functions, _):
-    out = TOP.format(what="Names of the MPI functions") + '#include "base/event.h"\n\n#include <stddef.h>\n\n'
+    out = TOP.format(what="Names of the MPI functions") + '#include "base/format/event.h"\n\n#include <stddef.h>\n\n'
     out += "static const char *const names[] = {\n"
     out += "".join(f'    "{f.c_name}",\n' for f in functions)
     out += f"}};\n\nconst uint32_t event_mpi_functions = {len(functions)};\n\n"

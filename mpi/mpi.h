@@ -3,7 +3,7 @@
 #ifndef REGTRACE_MPI_MPI_H
 #define REGTRACE_MPI_MPI_H
 
-#include "base/recorder.h"
+#include "base/format/recorder.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ extern _Atomic uint32_t mpi_asleep RT_HIDDEN;
  * Async-signal-safe, errno kept. */
 long mpi_read_string(uint64_t address, char *buffer, size_t n);
 
-/* Of an entry of recorder_thread.open_calls (base/recorder.h has the rest of it). */
+/* Of an entry of recorder_thread.open_calls (base/format/recorder.h has the rest of it). */
 #define MPI_OPEN_FUNCTION 0x03ffu
 #define MPI_OPEN_FORTRAN 0x8000u /* called through a Fortran entry point */
 

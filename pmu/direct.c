@@ -7,7 +7,7 @@
  * Documentation/arm64/perf.rst. */
 #include "pmu/internal.h"
 
-#include "base/recorder.h"
+#include "base/format/recorder.h"
 #include "base/sys.h"
 
 #include <sys/mman.h>

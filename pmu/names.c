@@ -3,7 +3,7 @@
  * for the rest, and what it said is kept and can be handed on. */
 #include "pmu/internal.h"
 
-#include "base/ask.h"
+#include "base/toolkit/ask.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The named calls of share/include/regtrace.h, for C, C++, Fortran (bind(C)) and gdb. */
-#include "preload/counting.h"
-#include "preload/marks.h"
-#include "preload/memory.h"
+#include "preload/count/counting.h"
+#include "preload/window/marks.h"
+#include "preload/memory/memory.h"
 
 #define REGTRACE_NO_GUARDS
 #include "share/include/regtrace.h"

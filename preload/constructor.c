@@ -2,15 +2,15 @@
  * The library's entry: decide whether this program is traced, read and check everything, refuse before main
  * what cannot be served, and leave the rest for when something is to be recorded. */
 #include "preload/affinity.h"
-#include "preload/counters.h"
-#include "preload/counting.h"
-#include "preload/images.h"
-#include "preload/probes.h"
-#include "preload/sampling.h"
-#include "preload/values.h"
+#include "preload/count/counters.h"
+#include "preload/count/counting.h"
+#include "preload/libc/images.h"
+#include "preload/patch/probes.h"
+#include "preload/count/sampling.h"
+#include "preload/values/values.h"
 
 #include "base/log.h"
-#include "base/sanitizer.h"
+#include "base/toolkit/sanitizer.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
 

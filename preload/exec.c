@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The exec family: what was recorded is closed, the next program is given what it needs to be followed, and
  * where exec fails everything is put back. Allocates nothing: exec is called in children of vfork and in handlers. */
-#include "preload/interpose.h"
+#include "preload/libc/interpose.h"
 
 #include "base/sys.h"
-#include "preload/counting.h"
+#include "preload/count/counting.h"
 #include "preload/environment.h"
-#include "preload/sampling.h"
+#include "preload/count/sampling.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * See helper.h. */
 #include "preload/helper.h"
 
-#include "base/apart.h"
+#include "base/toolkit/apart.h"
 #include "base/sys.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
 
 #include "controller/controller.h"
 #include "pmu/pmu.h"
-#include "preload/pace.h"
-#include "preload/deadlines.h"
+#include "preload/count/pace.h"
+#include "preload/window/deadlines.h"
 #include "preload/preload.h"
 
 #include <sys/types.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Life of a traced process: the stream and its writer are made when something is to be recorded, threads join and
  * leave, and at the end the writer gets the time to close its file. */
-#include "preload/counters.h"
-#include "preload/counting.h"
-#include "preload/marks.h"
-#include "preload/memory.h"
-#include "preload/probes.h"
-#include "preload/sampling.h"
+#include "preload/count/counters.h"
+#include "preload/count/counting.h"
+#include "preload/window/marks.h"
+#include "preload/memory/memory.h"
+#include "preload/patch/probes.h"
+#include "preload/count/sampling.h"
 
-#include "base/beside.h"
+#include "base/toolkit/beside.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"

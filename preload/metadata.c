@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the writer must know of this process beside its events, as key=value text in the stream. */
 #include "preload/affinity.h"
-#include "preload/counters.h"
-#include "preload/sampling.h"
-#include "preload/values.h"
+#include "preload/count/counters.h"
+#include "preload/count/sampling.h"
+#include "preload/values/values.h"
 
 #include <fcntl.h>
 #include <stdio.h>

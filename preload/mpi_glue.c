@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What MPI's start and end mean for the process: rank confirmed, writer started, Pcontrol as a trigger. */
-#include "preload/counters.h"
-#include "preload/counting.h"
-#include "preload/memory.h"
-#include "preload/sampling.h"
+#include "preload/count/counters.h"
+#include "preload/count/counting.h"
+#include "preload/memory/memory.h"
+#include "preload/count/sampling.h"
 
 #include "mpi/mpi.h"
 

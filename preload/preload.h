@@ -8,7 +8,7 @@
 
 #include "base/identity.h"
 #include "base/options.h"
-#include "base/recorder.h"
+#include "base/format/recorder.h"
 
 #include <signal.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * Walks the symbol tables of the loaded ELF images by mapping their files. */
 #include "preload/symbols.h"
 
-#include "preload/images.h"
+#include "preload/libc/images.h"
 
 #include <elf.h>
 #include <fcntl.h>

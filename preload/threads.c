@@ -4,13 +4,13 @@
  *
  * Threads that libc makes inside itself (timers with SIGEV_THREAD, aio) and those of a raw clone are attached when they
  * first record. */
-#include "preload/interpose.h"
+#include "preload/libc/interpose.h"
 
 #include "base/identity.h"
 #include "base/sys.h"
-#include "preload/counting.h"
+#include "preload/count/counting.h"
 #include "preload/internal.h"
-#include "preload/probes.h"
+#include "preload/patch/probes.h"
 
 #include <dlfcn.h>
 #include <errno.h>

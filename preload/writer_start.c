@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starting the writer: apart from the program (base/apart.h), with the stream as descriptor 3, /dev/null on 0 to 2, nothing
+ * Starting the writer: apart from the program (base/toolkit/apart.h), with the stream as descriptor 3, /dev/null on 0 to 2, nothing
  * else. */
 #include "preload/internal.h"
 
-#include "base/apart.h"
-#include "base/beside.h"
+#include "base/toolkit/apart.h"
+#include "base/toolkit/beside.h"
 #include "base/log.h"
 #include "base/sys.h"
 

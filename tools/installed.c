@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Where the toolkit's own parts are: relative to this program, installed or in a build tree. */
-#include "base/beside.h"
-#include "tools/run.h"
+#include "base/toolkit/beside.h"
+#include "tools/run/run.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Opening a run for reading: waits for writers that are still closing, builds regtrace.h5 where it is missing. */
 #include "base/clock.h"
-#include "tools/report.h"
+#include "tools/report/report.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -41,7 +41,7 @@ void output_forget(int slot);
  * time; noted like the folders, and taken back before the child is waited for. */
 void output_note_group(pid_t leader);
 
-/* From here on such signals also remove what is in OUT.parts (tools/emu/parts.h). output_begin() does it. */
+/* From here on such signals also remove what is in OUT.parts (tools/streams/parts.h). output_begin() does it. */
 void output_catch_signals(void);
 
 /* Between these, signals that end a command wait: for what is short and would leave something behind. */

@@ -2,7 +2,7 @@
  * Outputs that are there when they are whole, and not before. */
 #include "tools/output.h"
 
-#include "tools/emu/parts.h"
+#include "tools/streams/parts.h"
 #include "tools/tools.h"
 
 #include <dirent.h>

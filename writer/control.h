@@ -16,7 +16,7 @@
 #ifndef REGTRACE_WRITER_CONTROL_H
 #define REGTRACE_WRITER_CONTROL_H
 
-#include "base/stream.h"
+#include "base/format/stream.h"
 
 #include <limits.h>
 

@@ -8,9 +8,9 @@
 #ifndef REGTRACE_WRITER_DRAIN_H
 #define REGTRACE_WRITER_DRAIN_H
 
-#include "base/stream.h"
-#include "writer/rankfile.h"
-#include "writer/values.h"
+#include "base/format/stream.h"
+#include "writer/file/rankfile.h"
+#include "writer/values/values.h"
 
 struct drain_thread {
     uint64_t next_sequence; /* of the chunk to take next */

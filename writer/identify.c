@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a rank file's attributes say, taken from a stream's header and metadata. */
 #include "writer/identify.h"
-#include "writer/reader.h"
+#include "writer/read/reader.h"
 
 #include "base/identity.h"
 

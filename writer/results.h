@@ -3,7 +3,7 @@
 #ifndef REGTRACE_WRITER_RESULTS_H
 #define REGTRACE_WRITER_RESULTS_H
 
-#include "base/accesses.h"
+#include "base/format/accesses.h"
 #include "base/error.h"
 
 #include <stdbool.h>

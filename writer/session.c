@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "writer/vacant.h"
-#include "writer/verify.h"
+#include "writer/repair/verify.h"
 
 #include <errno.h>
 #include <fcntl.h>

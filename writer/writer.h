@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/event.h"
+#include "base/format/event.h"
 #include "writer/results.h"
 
 #include <stdbool.h>

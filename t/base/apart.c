@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A program started apart: what it has, and that the one that started it sees nothing of it. */
-#include "base/apart.h"
+#include "base/toolkit/apart.h"
 #include "t/tap.h"
 
 #include <errno.h>

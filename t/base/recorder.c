@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The recorder against a reader of its own: nothing lost, nothing doubled, clocks in slot order, handlers included. */
-#include "base/recorder.h"
+#include "base/format/recorder.h"
 #include "base/sys.h"
 #include "t/tap.h"
 

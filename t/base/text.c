@@ -2,7 +2,7 @@
  * Strings, metadata, options, identity, folders and errors of base/, case by case. */
 #include "base/identity.h"
 #include "base/options.h"
-#include "base/stream.h"
+#include "base/format/stream.h"
 #include "t/tap.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Captured values as bytes: each shape comes back as it was, and nothing that is cut or damaged is read past its end. */
-#include "base/values.h"
+#include "base/format/values.h"
 
 #include "t/tap.h"
 

@@ -2,7 +2,7 @@
  * The rules of seeds/003 as small streams, each with what is to be seen, derived by hand: "t0.1@10=2" is channel 1 of thread 0 at 10 ns,
  * "p" a processor's. */
 #include "t/tap.h"
-#include "tools/emu/emu.h"
+#include "tools/channels/emu.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

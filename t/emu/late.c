@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Late lines come before the first line that is after them, whatever lies between: short lines and long ones, many and none. */
 #include "t/tap.h"
-#include "tools/emu/prv.h"
+#include "tools/paraver/prv.h"
 
 #include <unistd.h>
 

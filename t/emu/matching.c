@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages from events that are written down here, with the partners that MPI's rule gives them by hand. What tools/emu/comms.h and whole.h
+ * Messages from events that are written down here, with the partners that MPI's rule gives them by hand. What tools/messages/comms.h and whole.h
  * tell of files is told by this program: three processes of two threads, streams 0 and 1 of process 0, 2 and 3 of 1, 4 and 5 of 2. */
-#include "tools/emu/messages.h"
-#include "tools/emu/whole.h"
+#include "tools/messages/messages.h"
+#include "tools/messages/whole.h"
 
 #include "t/tap.h"
 

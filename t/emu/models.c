@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The models' tables against the codes that there are: each code has one rule, each channel a name and a type of its own. */
-#include "tools/emu/models.h"
+#include "tools/channels/models.h"
 
 #include "t/tap.h"
 

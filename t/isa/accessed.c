@@ -2,7 +2,7 @@
  * What the processor accesses, by the decoder's own operands and the registers. */
 #include "t/isa/skeleton.h"
 
-#include "isa/operands.h"
+#include "isa/decode/operands.h"
 
 static uint64_t stack_address(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o)
 {

@@ -3,8 +3,8 @@
  *
  * answer: lines "ADDRESS HEXBYTES [COUNT]" from standard input become questions, many at once; a line for each answer. process: "E PC HEXCODE
  * C0 C1 [VALUE]..." is an entry of the trace, "F PID HAS_CONTEXT" sends it and shows the tuples, or why there are none; "R HEXBYTES" sends bytes as
- * they are and shows what comes. The program's exit status comes last. Written anew from base/values.h, and by nothing of isa/. */
-#include "base/values.h"
+ * they are and shows what comes. The program's exit status comes last. Written anew from base/format/values.h, and by nothing of isa/. */
+#include "base/format/values.h"
 
 #include <inttypes.h>
 #include <stdio.h>

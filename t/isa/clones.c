@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * To be preloaded: puts the clones of CLONES_FILE (regtrace-skel --clones) beside the program, and with CLONES_ENTER=1 a jump to its clone
  * into each function. What the first thread records is in CLONES_STREAM when the program ends. */
-#include "base/clone.h"
+#include "base/format/clone.h"
 
 #include <asm/prctl.h>
 #include <elf.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is remembered of instructions (isa/form.c) against the decoder itself, asked each time anew: bytes at random, the code of
+ * What is remembered of instructions (isa/decode/form.c) against the decoder itself, asked each time anew: bytes at random, the code of
  * libraries with what stands behind the first bytes changed, and the end of the code. */
-#include "isa/decode.h"
+#include "isa/decode/decode.h"
 
 #include "t/tap.h"
 
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <link.h>
 
-static ZydisDecoder full; /* says what an instruction does; isa/form.c asks another that does not */
+static ZydisDecoder full; /* says what an instruction does; isa/decode/form.c asks another that does not */
 static struct forms *forms;
 static uint64_t seed = 88172645463325252u;
 

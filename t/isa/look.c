@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Prints what isa/ sees of an image, for tests that compare it with what other programs see. */
-#include "isa/decode.h"
-#include "isa/image.h"
+#include "isa/decode/decode.h"
+#include "isa/image/image.h"
 
 #include "base/nearest.h"
 

@@ -3,7 +3,7 @@
  * executed where they are, then as copies far away with the originals overwritten, and registers, flags, memory and stack compared.
  * What depends on an instruction's place the pool's own table says, not the decoder. With a folder as argument, some
  * sequences are written there for objdump. */
-#include "isa/relocate.h"
+#include "isa/plan/relocate.h"
 #include "preload/valgrind.h"
 #include "t/tap.h"
 

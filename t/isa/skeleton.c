@@ -5,14 +5,14 @@
  * operands and the registers), conditions with where the program went. Prints counts; exit status 1 where something differs.
  *
  * skeleton IMAGE BIAS FILE ENTERED writes the names of the functions that were entered and can be analysed.
- * skeleton IMAGE BIAS FILE FUNCTIONS STREAM TRACE writes besides what a recording would have (isa/skel/stream.h) and the processor's
+ * skeleton IMAGE BIAS FILE FUNCTIONS STREAM TRACE writes besides what a recording would have (isa/memory/replay/stream.h) and the processor's
  * accesses, "PC KIND BYTES ADDRESS" each; FUNCTIONS has the addresses of those that have a skeleton, by number.
  *
  * SKELETON_PLAN names another plan than "skeleton". */
 #include "t/isa/skeleton.h"
 
-#include "isa/skel/source.h"
-#include "isa/skel/stream.h"
+#include "isa/memory/source/source.h"
+#include "isa/memory/replay/stream.h"
 
 #include <inttypes.h>
 #include <pthread.h>

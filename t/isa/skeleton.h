@@ -3,7 +3,7 @@
 #ifndef REGTRACE_T_ISA_SKELETON_H
 #define REGTRACE_T_ISA_SKELETON_H
 
-#include "isa/skel/direct.h"
+#include "isa/memory/direct.h"
 
 struct line {
     uint64_t pc, r[16];

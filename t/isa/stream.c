@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A recording as isa/skel/stream.h has it, made of single steps, and the trace that is to come of it. */
-#include "isa/skel/source.h"
-#include "isa/skel/stream.h"
+ * A recording as isa/memory/replay/stream.h has it, made of single steps, and the trace that is to come of it. */
+#include "isa/memory/source/source.h"
+#include "isa/memory/replay/stream.h"
 #include "t/isa/skeleton.h"
 
 #include <inttypes.h>

@@ -7,8 +7,8 @@
  * measuring). A line: clock-order-number tid code-name flags a b, where code-name is +MPI_X, -MPI_X
  * or an EV_ name. */
 #include "base/clock.h"
-#include "base/event.h"
-#include "base/recorder.h"
+#include "base/format/event.h"
+#include "base/format/recorder.h"
 #include "mpi/agreement.h"
 #include "mpi/mpi.h"
 

@@ -50,7 +50,7 @@ static const struct pmu_backend machine_backend = {.name = "machine",
                                                    .read = machine_read,
                                                    .set = machine_set};
 
-/* --- one thread that waits for the nearest of its deadlines, as preload/counting.c does --------- */
+/* --- one thread that waits for the nearest of its deadlines, as preload/count/counting.c does --------- */
 
 struct waiting {
     bool used;

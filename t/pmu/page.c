@@ -3,7 +3,7 @@
  * ones: t/lab/inside/direct.sh. */
 #include "pmu/internal.h"
 
-#include "base/recorder.h"
+#include "base/format/recorder.h"
 #include "t/tap.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The heap of what a thread waits for, against a list that is looked through: random comings and goings. */
-#include "preload/deadlines.h"
+#include "preload/window/deadlines.h"
 #include "t/tap.h"
 
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * natively and followed from each of their instructions on, by 1 to 64 of them. What was captured is what single steps show. */
 #include "t/preload/following.h"
 
-#include "preload/values.h"
-#include "preload/values_ask.h"
-#include "preload/values_code.h"
+#include "preload/values/values.h"
+#include "preload/values/values_ask.h"
+#include "preload/values/values_code.h"
 #include "t/tap.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  *   followed_fuzz.t [SEED CASES FILE...]   its own C library if there is no FILE */
 #include "t/preload/following.h"
 
-#include "preload/values_ask.h"
+#include "preload/values/values_ask.h"
 #include "t/tap.h"
 
 #include <Zydis/Zydis.h>

@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "preload/images.h"
+#include "preload/libc/images.h"
 #include "preload/valgrind.h"
-#include "preload/values.h"
-#include "preload/values_ask.h"
-#include "preload/values_code.h"
-#include "preload/values_follow.h"
+#include "preload/values/values.h"
+#include "preload/values/values_ask.h"
+#include "preload/values/values_code.h"
+#include "preload/values/values_follow.h"
 #include "t/tap.h"
 
 #include <cpuid.h>

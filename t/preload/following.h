@@ -4,7 +4,7 @@
 #ifndef REGTRACE_T_PRELOAD_FOLLOWING_H
 #define REGTRACE_T_PRELOAD_FOLLOWING_H
 
-#include "base/values.h"
+#include "base/format/values.h"
 
 #include <stdbool.h>
 #include <stdint.h>

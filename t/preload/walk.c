@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Walks up the stack from signals at arbitrary moments against libgcc's unwinder, backtrace(3): each frame of each walk. */
-#include "preload/walk.h"
+#include "preload/count/walk.h"
 
 #include "t/tap.h"
 

@@ -93,7 +93,7 @@ fi
 if command -v man >/dev/null && command -v groff >/dev/null; then
     run 20 man --warnings=w -E UTF-8 -l "$REGTRACE_SOURCE/share/man/man5/regtrace-file.5"
     is "$status|$err" "0|" "regtrace-file(5) formats without a warning"
-    tables=$(sed -n 's/^ *\[SCHEMA_[A-Z_]*\] = {\(TABLE(\)\?"\([a-z_]*\)".*/\2/p' "$REGTRACE_SOURCE/writer/schema.c")
+    tables=$(sed -n 's/^ *\[SCHEMA_[A-Z_]*\] = {\(TABLE(\)\?"\([a-z_]*\)".*/\2/p' "$REGTRACE_SOURCE/writer/file/schema.c")
     for table in $tables; do
         grep -q "/$table" "$REGTRACE_SOURCE/share/man/man5/regtrace-file.5" || echo "$table"
     done >"$T/unnamed"

@@ -30,7 +30,7 @@ offered() {
 # options_of COMMAND: the names in its own table, and for run those of the one table of options; read from the sources.
 options_of() {
     sed -n '/^static const struct command_option '"$1"'_options/,/^}/s/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/cmd_$1.c"
-    ! grep -q '"tools/replayed.def"' "$source_of/tools/cmd_$1.c" || sed -n 's/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/replayed.def"
+    ! grep -q '"tools/channels/replayed.def"' "$source_of/tools/cmd_$1.c" || sed -n 's/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/channels/replayed.def"
     [ "$1" != run ] || sed -n 's/^X([a-z_0-9]*, "\([^"]*\)".*/\1/p' "$source_of/base/options.def"
 }
 

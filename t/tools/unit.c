@@ -3,7 +3,7 @@
 #include "t/tap.h"
 
 #include "tools/json.h"
-#include "tools/run.h"
+#include "tools/run/run.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Chunks of /events read raw against H5Dread, for all ways in which they may be stored; damage in each place; a child that lies. */
 #include "t/tap.h"
-#include "writer/chunks.h"
-#include "writer/reader.h"
+#include "writer/read/chunks.h"
+#include "writer/read/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * of the writer, of recover or of the reader. Rounds from the first argument, then with a seed that is new each time. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
-#include "writer/reader.h"
+#include "writer/read/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

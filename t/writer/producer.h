@@ -3,7 +3,7 @@
 #ifndef REGTRACE_T_WRITER_PRODUCER_H
 #define REGTRACE_T_WRITER_PRODUCER_H
 
-#include "base/recorder.h"
+#include "base/format/recorder.h"
 
 #include <limits.h>
 #include <sys/types.h>

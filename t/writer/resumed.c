@@ -4,7 +4,7 @@
  * in no reader's way, and said to be missing where nobody else has it. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
-#include "writer/schema.h"
+#include "writer/file/schema.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot lists of values: estimates of concise sampling, and the memory that they may take. */
 #include "t/tap.h"
-#include "writer/value_lists.h"
+#include "writer/values/value_lists.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 #ifndef REGTRACE_T_WRITER_VALUE_RECORDS_H
 #define REGTRACE_T_WRITER_VALUE_RECORDS_H
 
-#include "base/recorder.h"
-#include "base/values.h"
+#include "base/format/recorder.h"
+#include "base/format/values.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 #include "t/writer/value_records.h"
-#include "writer/value_lists.h"
+#include "writer/values/value_lists.h"
 
 #include <fcntl.h>
 #include <glob.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The JSON trace events that chrome://tracing and Perfetto open ("Trace Event Format", the JSON object form): B and E for spans, C for
  * counters, i for points, s and f for messages, M for names; one a line. */
-#include "tools/describe.h"
+#include "tools/dump/describe.h"
 #include "tools/export/export.h"
 #include "tools/json.h"
 

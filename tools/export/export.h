@@ -6,10 +6,10 @@
 #ifndef REGTRACE_TOOLS_EXPORT_EXPORT_H
 #define REGTRACE_TOOLS_EXPORT_EXPORT_H
 
-#include "tools/emu/functions.h"
-#include "tools/emu/names.h"
-#include "tools/emu/shares.h"
-#include "tools/emu/streams.h"
+#include "tools/channels/functions.h"
+#include "tools/channels/names.h"
+#include "tools/paraver/shares.h"
+#include "tools/streams/streams.h"
 #include "tools/export/messages.h"
 #include "tools/tools.h"
 

@@ -2,7 +2,7 @@
  * Messages by a pass over the run; their ends, sorted by stream and time. */
 #include "tools/export/messages.h"
 
-#include "tools/emu/grown.h"
+#include "tools/streams/grown.h"
 #include "tools/export/export.h"
 
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The messages of the run that is exported, each with both ends in the selection.
  *
- * Which send belongs to which receive is known long after the send (tools/emu/messages.h): a pass over the run before the walk finds
+ * Which send belongs to which receive is known long after the send (tools/messages/messages.h): a pass over the run before the walk finds
  * them, and their ends are told as the walk comes to them. Memory: 56 bytes a message. */
 #ifndef REGTRACE_TOOLS_EXPORT_MESSAGES_H
 #define REGTRACE_TOOLS_EXPORT_MESSAGES_H
 
-#include "tools/emu/messages.h"
+#include "tools/messages/messages.h"
 
 struct export;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Communicators as OTF2 has them: groups of processes, whose ranks messages and collective operations name.
  *
- * MPI_COMM_WORLD and MPI_COMM_SELF are there in each run; all others are those that tools/emu/comms.h knows on more than one rank. Of a
+ * MPI_COMM_WORLD and MPI_COMM_SELF are there in each run; all others are those that tools/messages/comms.h knows on more than one rank. Of a
  * communicator whose ranks are not all exported the group is of those that are, and ranks are counted in it. */
 #include "tools/export/export.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The run that is exported: its processes, threads and their titles; files that are written. */
 #include "tools/export/export.h"
-#include "tools/report.h"
+#include "tools/report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>

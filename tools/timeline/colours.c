@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Colours of values, told apart also by those who see few colours (after Okabe and Ito, and Tol), on white and on black. */
-#include "tools/timeline/draw.h"
+#include "tools/timeline/picture/draw.h"
 
 #include <math.h>
 #include <stdio.h>

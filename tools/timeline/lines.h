@@ -3,8 +3,8 @@
 #ifndef REGTRACE_TOOLS_TIMELINE_LINES_H
 #define REGTRACE_TOOLS_TIMELINE_LINES_H
 
-#include "tools/emu/messages.h"
-#include "tools/emu/replay.h"
+#include "tools/messages/messages.h"
+#include "tools/channels/replay.h"
 
 struct lines;
 

@@ -5,7 +5,7 @@
 
 #include "tools/json.h"
 #include "tools/timeline/bins.h"
-#include "tools/timeline/draw.h"
+#include "tools/timeline/picture/draw.h"
 #include "tools/timeline/packed.h"
 
 #include <errno.h>

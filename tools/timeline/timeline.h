@@ -9,7 +9,7 @@
 #ifndef REGTRACE_TOOLS_TIMELINE_TIMELINE_H
 #define REGTRACE_TOOLS_TIMELINE_TIMELINE_H
 
-#include "tools/emu/replay.h"
+#include "tools/channels/replay.h"
 
 struct timeline_options {
     const char *title;          /* of the run */

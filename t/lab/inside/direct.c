@@ -7,7 +7,7 @@
  * direct told   forbidden likewise, but the kernel has come to the event (its period is set anew) before it is read again */
 #include "loop.h"
 
-#include "base/recorder.h"
+#include "base/format/recorder.h"
 #include "pmu/internal.h"
 
 #include <fcntl.h>

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Files that are kept to be made once: in the user's own cache, or elsewhere. */
+#ifndef REGTRACE_BASE_TOOLKIT_CACHE_H
+#define REGTRACE_BASE_TOOLKIT_CACHE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cache {
+    char folder[PATH_MAX - 256]; /* "": there is none */
+    int lock;                    /* of one image (isa/plan/cache.h); -1 */
+};
+
+/* folder: NULL for the user's own, $XDG_CACHE_HOME/regtrace or ~/.cache/regtrace. Made where it is not there. Where it cannot be
+ * made, or others may write into it, there is no cache. */
+void cache_open(struct cache *c, const char *folder);
+/* FNV-1a: of more bytes behind those that `hash` is of. */
+#define CACHE_HASH UINT64_C(14695981039346656037)
+uint64_t cache_hash(uint64_t hash, const void *bytes, size_t n);
+/* Writes the path of the cached file for this image and key. `id` is the image's build id in
+ * hexadecimal, or the text from cache_id_of(). `version` is the version of the file format; `kind`
+ * is the suffix of the file name. Returns false if there is no cache or no id. */
+bool cache_path_for(const struct cache *c, const char *id, uint64_t image_bytes, unsigned version,
+                    const void *key, size_t n, const char *kind, char path[PATH_MAX]);
+/* Makes an id for an image without a build id. The id changes when the content of the file
+ * changes. */
+#define CACHE_ID_ROOM 24
+struct stat;
+void cache_id_of(const struct stat *st, char id[CACHE_ID_ROOM]);
+/* Lets one process of this user at a time make the file at `path`. Waits at most ten seconds for
+ * the other processes. The caller looks for the file again afterwards, because another process may
+ * have made it. Returns a descriptor that the caller closes, or -1 if the file system has no locks
+ * or another process takes too long. A process holds one claim at a time; a child of fork does not
+ * inherit it. */
+int cache_claim(const struct cache *c, const char *path);
+/* What is there, to be unmapped by munmap(2). NULL: nothing, or others than this user and root may have written it. */
+const void *cache_map(const char *path, size_t *bytes);
+/* To a path in that folder: all of it or nothing, whoever else writes it too. */
+bool cache_put(const char *folder, const char *path, const uint8_t *bytes, size_t n);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Who calls some functions directly, without decoding all: wherever bytes are that such a call has, the function around them is decoded,
+ * which tells whether one is there. Intel's manual, volume 2: e8 with a distance of 32 bits; ff 15 with that of the word which
+ * holds the address. */
+#include "isa/plan/site.h"
+
+#include <stdlib.h>
+
+enum { CALLS_MOST = 2048 /* others are left out: that many functions are decoded in no time */ };
+
+static bool has_name(const struct image_slot *s, const char *wanted)
+{
+    const struct image_symbol symbol = {.name = s->name, .version = ""};
+    return image_name_match(&symbol, wanted) != NAME_NO;
+}
+
+bool request_has_slot(const struct request *q, const struct image *m)
+{
+    for (size_t i = 0; i < m->slot_count; i++)
+        if (has_name(&m->slots[i], q->name))
+            return true;
+    return false;
+}
+
+bool request_callees(const struct request *q, const struct image *m, struct callees *callees)
+{
+    for (size_t i = 0; i < m->symbol_count; i++)
+        if (image_is_function(&m->symbols[i]) &&
+            image_name_match(&m->symbols[i], q->name) != NAME_NO &&
+            !code_append(&callees->functions, m->symbols[i].address))
+            return false;
+    for (size_t i = 0; i < m->slot_count; i++)
+        if (has_name(&m->slots[i], q->name) && !code_append(&callees->slots, m->slots[i].place))
+            return false;
+    return true;
+}
+
+void callees_free(struct callees *callees)
+{
+    free(callees->functions.at);
+    free(callees->slots.at);
+}
+
+/* The 4 bytes at n are the distance of a call to one of these. */
+static bool leads_to(const struct image_segment *s, uint64_t n, const struct addresses *to)
+{
+    int32_t distance;
+    memcpy(&distance, s->bytes + n, sizeof distance);
+    return code_has(to, s->address + n + sizeof distance + (uint64_t)(int64_t)distance);
+}
+
+/* Places behind what begins with these bytes and leads there; those alone that are in a known function, which is decoded then. */
+static void look_for(struct code *c, const struct image_segment *s, const char *begin,
+                     const struct addresses *to)
+{
+    size_t length = strlen(begin), all = s->size;
+    if (to->count == 0)
+        return;
+    for (uint64_t n = 0; n + length + 4 <= all && c->behind_calls.count < CALLS_MOST; n++) {
+        const uint8_t *at = memchr(s->bytes + n, (uint8_t)begin[0], all - n - length - 3);
+        if (at == NULL)
+            return;
+        n = (uint64_t)(at - s->bytes);
+        uint64_t next = s->address + n + length + 4;
+        if (memcmp(at, begin, length) == 0 && leads_to(s, n + length, to) &&
+            code_range_of(c, next) != NULL)
+            code_add(c, &c->behind_calls, next);
+    }
+}
+
+void code_find_calls(struct code *c, struct callees *callees)
+{
+    const struct image *m = c->image;
+    code_sort(&callees->functions);
+    code_sort(&callees->slots);
+    for (size_t k = 0; k < m->segment_count; k++)
+        if (m->segments[k].code) {
+            look_for(c, &m->segments[k], "\xe8", &callees->functions);
+            look_for(c, &m->segments[k], "\xff\x15", &callees->slots);
+        }
+    code_sort(&c->behind_calls);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Jumps through registers that several ways lead to, each with a value of its own: compilers merge computed gotos, so that the load nearest
+ * above a jump is one of many. Where a branch may lead to between a load and its jump, all that the register is set from counts. What is found so
+ * is what the jump leads to; where that is not sure, nothing is, and the function has a jump whose targets are not known. */
+#include "isa/flow/tables.h"
+#include "isa/flow/ways.h"
+
+#include <stdlib.h>
+
+enum { LOOK_BACK = 80, NOT_ONE = 16, MOST_ROUNDS = 200 };
+
+static bool is_plain(const struct form *f)
+{
+    return f->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && f->map == ZYDIS_OPCODE_MAP_DEFAULT;
+}
+
+/* mov or movslq from memory that an index chooses in. */
+static bool is_indexed(const struct form *f)
+{
+    return is_plain(f) && (f->opcode == 0x8b || f->opcode == 0x63) && f->mod != 3 && f->has_sib &&
+           f->index != 4;
+}
+
+/* The register that a table's address is in. */
+static unsigned base_of(const struct form *f)
+{
+    return f->base == 5 && f->mod == 0 ? NOT_ONE : (unsigned)(f->rex_b << 3 | f->base);
+}
+
+/* add of one register to another. */
+static bool is_sum(const struct form *f)
+{
+    return is_plain(f) && f->mod == 3 && (f->opcode == 0x01 || f->opcode == 0x03);
+}
+
+/* An address that is a constant: lea of one's own, mov $ADDRESS; 0: none. */
+static uint64_t constant_of(const struct instruction *i)
+{
+    const struct form *f = &i->form;
+    if (f->lea && f->relative)
+        return i->memory;
+    bool mov = is_plain(f) &&
+               ((f->opcode >= 0xb8 && f->opcode <= 0xbf) || (f->opcode == 0xc7 && f->mod == 3));
+    return mov ? instruction_immediate(i) : 0;
+}
+
+/* Straight up from the jump stands all that it is computed from, and nobody comes in between. */
+static bool is_straight(const struct code *c, const struct jump *j)
+{
+    struct instruction i = *j->i;
+    uint32_t wanted = UINT32_C(1) << form_rm(&i.form);
+    for (unsigned steps = 0; steps < LOOK_BACK; steps++) {
+        bool computes;
+        const uint8_t *f = code_at(c, i.at);
+        uint64_t before = code_before(c, i.at, j->range->start);
+        if (f == NULL || (*f & CODE_TARGET) != 0 || before == 0 || !code_decode(c, before, &i))
+            return false;
+        unsigned written = tables_writes(&i, &computes);
+        if (written == NOT_ONE || (wanted >> written & 1) == 0)
+            continue;
+        if (is_sum(&i.form)) {
+            wanted |= UINT32_C(1) << (i.form.opcode == 0x01 ? form_reg(&i.form) : form_rm(&i.form));
+            continue;
+        }
+        wanted &= ~(UINT32_C(1) << written);
+        if (is_indexed(&i.form) && base_of(&i.form) != NOT_ONE)
+            wanted |= UINT32_C(1) << base_of(&i.form);
+        if (wanted == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What may be a label of the function, as data or an instruction names it. At a fixed address a number may be meant that lies within an
+ * instruction. False: it is one, and no code is there. */
+static bool follow_label(struct code *c, const struct jump *j, uint64_t label, size_t *found)
+{
+    const uint8_t *f = code_at(c, label);
+    if (!c->image->dynamic_type && f != NULL && (*f & (CODE_BODY | CODE_UNSURE)) == CODE_BODY)
+        return true;
+    if (!code_try(c, label))
+        return false;
+    tables_keep(c, j, label);
+    ++*found;
+    return true;
+}
+
+/* Labels whose addresses a program keeps (computed goto): each that anything names. A label alone is none, but what somebody wants to
+ * know where he is. False: not all are found. */
+static bool follow_labels(struct code *c, const struct jump *j)
+{
+    /* Copied, as trials add to those that instructions name. */
+    const struct addresses *lists[] = {&c->words, &c->code_refs};
+    struct addresses labels = {.count = 0};
+    size_t found = 0;
+    bool all = true;
+    for (unsigned n = 0; n < 2; n++)
+        for (size_t k = code_above(lists[n], j->range->start);
+             k < lists[n]->count && lists[n]->at[k] < j->range->end; k++)
+            all = code_append(&labels, lists[n]->at[k]) && all;
+    code_sort(&labels);
+    for (size_t k = 0; k < labels.count; k++)
+        all = follow_label(c, j, labels.at[k], &found) && all;
+    free(labels.at);
+    return all && found > 1;
+}
+
+/* Where the tables begin that this load reads distances from, by all ways. False: not all are found. */
+static bool follow_bases(struct code *c, struct jump *j, const struct ways *w,
+                         const struct instruction *load)
+{
+    struct addresses bases = {.count = 0};
+    struct instruction i;
+    unsigned base = base_of(&load->form);
+    bool all = base != NOT_ONE && ways_sources(w, load->at, base, &bases);
+    for (size_t k = 0; k < bases.count; k++) {
+        uint64_t table = code_decode(c, bases.at[k], &i) ? constant_of(&i) : 0;
+        all = table != 0 && tables_follow_lea(c, j, load, table) && all;
+    }
+    free(bases.at);
+    return all;
+}
+
+/* A sum of the table's address and what is loaded from it. */
+static bool follow_sum(struct code *c, struct jump *j, const struct ways *w,
+                       const struct instruction *sum)
+{
+    struct addresses parts = {.count = 0};
+    struct instruction i;
+    bool all = is_sum(&sum->form) && ways_sources(w, sum->at, form_reg(&sum->form), &parts);
+    all = all && ways_sources(w, sum->at, form_rm(&sum->form), &parts);
+    size_t loads = 0;
+    for (size_t k = 0; k < parts.count && all; k++) {
+        all = code_decode(c, parts.at[k], &i);
+        bool load = all && is_indexed(&i.form);
+        loads += load;
+        all = all && (load ? follow_bases(c, j, w, &i) : constant_of(&i) != 0);
+    }
+    free(parts.at);
+    if (all && loads != 0)
+        return true;
+    /* Its address comes from afar (a spilled register): it is one of all that the function computes. */
+    j->found = false;
+    tables_look_everywhere(c, j);
+    return j->found;
+}
+
+enum kind { OTHER, FOLLOWED, DOUBTFUL };
+
+/* Words that nobody writes to are all that can be loaded from there. */
+static bool follow_words(struct code *c, struct jump *j, const struct instruction *load)
+{
+    return (tables_loads_absolute(c, load) && tables_follow_load(c, j, load) &&
+            image_is_constant(c->image, instruction_displacement(load), 8)) ||
+           follow_labels(c, j);
+}
+
+static enum kind follow_source(struct code *c, struct jump *j, const struct ways *w,
+                               const struct instruction *i)
+{
+    bool computes = false, followed = false;
+    uint64_t address = constant_of(i);
+    size_t labels = 0;
+    if (is_indexed(&i->form))
+        followed = follow_words(c, j, i);
+    else if (address > j->range->start && address < j->range->end)
+        followed = follow_label(c, j, address, &labels) && labels != 0;
+    else if (address == 0 && tables_writes(i, &computes) != NOT_ONE && computes)
+        followed = follow_sum(c, j, w, i);
+    else
+        return OTHER;
+    return followed ? FOLLOWED : DOUBTFUL;
+}
+
+/* Pointers to functions alone make no table: a call at the function's end. */
+static bool follow_all(struct code *c, struct jump *j, const struct ways *w)
+{
+    struct addresses sources = {.count = 0};
+    struct instruction i;
+    size_t followed = 0, doubtful = 0;
+    bool complete = ways_sources(w, j->i->at, form_rm(&j->i->form), &sources);
+    for (size_t k = 0; k < sources.count; k++) {
+        enum kind kind = code_decode(c, sources.at[k], &i) ? follow_source(c, j, w, &i) : OTHER;
+        complete = complete && kind != OTHER;
+        followed += kind == FOLLOWED;
+        doubtful += kind == DOUBTFUL;
+    }
+    free(sources.at);
+    return followed + doubtful == 0 ? !j->table_like : complete && doubtful == 0;
+}
+
+static void lose(struct code *c, struct computed *jump, struct code_range *range)
+{
+    c->counts.unresolved++;
+    range->wild = true;
+    jump->lost = true;
+    code_add(c, &c->lost, jump->at);
+}
+
+/* Targets of jumps that have turned out to have others. */
+static void drop_lost(struct code *c)
+{
+    size_t kept = 0;
+    for (size_t k = 0; k < c->jump_target_count; k++)
+        if (!code_has(&c->lost, c->jump_targets[k].at))
+            c->jump_targets[kept++] = c->jump_targets[k];
+    c->jump_target_count = kept;
+}
+
+static bool is_known(struct code *c, struct jump *j, const struct computed *jump, struct ways *w)
+{
+    bool in_memory = j->i->form.mod != 3;
+    if ((jump->labels || (in_memory && !jump->found)) && !follow_labels(c, j))
+        return false;
+    if (in_memory || ((jump->found || !jump->table_like) && is_straight(c, j)))
+        return true;
+    if (w->range != j->range && !ways_open(w, j->range)) {
+        c->no_memory = true;
+        return false;
+    }
+    return follow_all(c, j, w);
+}
+
+static void sort_all(struct code *c)
+{
+    code_sort_jumps(c);
+    code_sort(&c->code_refs);
+    image_sort(c->crossings, c->crossing_count, sizeof *c->crossings,
+               offsetof(struct jump_target, target));
+}
+
+/* Looks at all of them. */
+static void check_all(struct code *c)
+{
+    struct ways w = {.code = c, .targets = c->jump_target_count, .crossings = c->crossing_count};
+    if (!ZYAN_SUCCESS(
+            ZydisDecoderInit(&w.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+        return;
+    for (size_t k = 0; k < c->computed_count && !c->no_memory; k++) {
+        struct computed *jump = &c->computed[k];
+        struct instruction i;
+        if (jump->lost || !code_is_sure(c, jump->at) || !code_decode(c, jump->at, &i))
+            continue;
+        struct jump j = {
+            .i = &i, .range = code_range_of(c, jump->at), .table_like = jump->table_like};
+        jump->doubtful = !is_known(c, &j, jump, &w);
+    }
+    ways_close(&w);
+}
+
+static bool lose_doubtful(struct code *c)
+{
+    size_t before = c->lost.count;
+    for (size_t k = 0; k < c->computed_count; k++)
+        if (c->computed[k].doubtful && !c->computed[k].lost)
+            lose(c, &c->computed[k], code_range_of(c, c->computed[k].at));
+    code_sort(&c->lost);
+    drop_lost(c);
+    return c->lost.count != before;
+}
+
+/* What one jump leads to may be the way to another: none is lost as long as there is news of any. */
+bool code_follow_joins(struct code *c)
+{
+    uint64_t runs = c->runs, tables = c->counts.tables;
+    if (c->joined && c->runs_joined == runs)
+        return false;
+    sort_all(c);
+    size_t targets = c->jump_target_count;
+    check_all(c);
+    sort_all(c);
+    drop_lost(c);
+    c->counts.tables = tables; /* they are looked at again and again */
+    if (++c->rounds < MOST_ROUNDS && (c->indirect.count != 0 || c->jump_target_count != targets))
+        return true;
+    if (lose_doubtful(c))
+        return true;
+    c->joined = true;
+    c->runs_joined = c->runs;
+    return false;
+}

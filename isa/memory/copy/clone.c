@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A function's clone: its blocks in reverse postorder, each instruction as it was, and between them what records. */
+#include "isa/memory/copy/cloner.h"
+#include "isa/memory/direct.h"
+#include "isa/memory/ir/lanes.h"
+#include "isa/memory/source/source.h"
+#include "isa/memory/replay/stream.h"
+
+#include <string.h>
+
+void cloner_refuse(struct cloner *c, const char *reason)
+{
+    if (c->reason == NULL)
+        c->reason = reason;
+}
+
+/* --- recording ------------------------------------------------------------------------------------------------------------------- */
+
+/* A register that may be changed where `live` matter, or one of the others that is none of `busy`, which is spilled. */
+unsigned cloner_take_register(const struct cloner *c, uint16_t live, uint16_t busy, bool *spill)
+{
+    uint16_t free = (uint16_t)(c->live.written & ~live & ~busy & ~(1u << RSP));
+    *spill = free == 0;
+    if (*spill)
+        free = (uint16_t)(~busy & ~(1u << RSP));
+    return (unsigned)__builtin_ctz(free);
+}
+
+/* What a register that is taken may have in it then, whichever it is. */
+static void spoil(const struct cloner *c, uint16_t live, uint16_t busy)
+{
+    const uint64_t number = UINT64_C(0xbad0000000000000) | c->e->bytes << 8;
+    for (unsigned r = 0; r < SKEL_FLAGS && c->e->spoils; r++)
+        if ((c->live.written & ~live & ~busy & ~(1u << RSP)) >> r & 1)
+            emit_move_number(c->e, r, number | r);
+}
+
+/* The items so far, where those registers matter. */
+void cloner_flush(struct cloner *c, uint16_t live)
+{
+    uint16_t busy = 0;
+    unsigned offset = 0;
+    bool spill;
+    for (unsigned k = 0; k < c->item_count; k++)
+        busy |= c->items[k].is_number ? 0 : (uint16_t)(1u << c->items[k].reg);
+    spoil(c, live, busy);
+    if (c->item_count == 0)
+        return;
+    unsigned s = cloner_take_register(c, live, busy, &spill);
+    if (spill)
+        emit_slot_store(c->e, CLONE_SPILL, s);
+    emit_slot_load(c->e, CLONE_RECORDING, s);
+    for (unsigned k = 0; k < c->item_count; k++) {
+        const struct item *i = &c->items[k];
+        if (i->is_number)
+            emit_store_number(c->e, s, offset, i->number, i->bytes);
+        if (i->is_function)
+            emit_fixup_at(c->e, CLONE_NUMBER, 0, c->e->bytes - 4);
+        if (!i->is_number)
+            emit_store(c->e, s, offset, i->reg, i->bytes);
+        offset += i->bytes;
+    }
+    emit_lea(c->e, s, s, EMIT_NONE, (int32_t)offset);
+    emit_slot_store(c->e, CLONE_RECORDING, s);
+    if (spill)
+        emit_slot_load(c->e, CLONE_SPILL, s);
+    c->item_count = 0;
+}
+
+void cloner_add(struct cloner *c, struct item item, uint16_t live)
+{
+    if (c->item_count == GROUP)
+        cloner_flush(c, live);
+    c->items[c->item_count++] = item;
+}
+
+void cloner_add_number(struct cloner *c, uint32_t n, unsigned bytes, uint16_t live)
+{
+    cloner_add(c, (struct item){.is_number = true, .bytes = (uint8_t)bytes, .number = n}, live);
+}
+
+static void add_value(struct cloner *c, uint32_t v, uint16_t live)
+{
+    const struct value *x = &c->f->values[v];
+    if (x->variable >= SKEL_FLAGS)
+        cloner_refuse(c, "a value that is recorded is in no general register");
+    else
+        cloner_add(c,
+                   (struct item){.bytes = (uint8_t)skel_value_bytes(c->f, v), .reg = x->variable},
+                   live);
+}
+
+/* Its registers themselves: the skeleton picks the elements. */
+static void record_lanes(struct cloner *c, const struct access *a, uint32_t block)
+{
+    uint16_t live = live_before(&c->live, block, a->at);
+    bool spill;
+    cloner_flush(c, live);
+    unsigned s = cloner_take_register(c, live, 0, &spill);
+    if (spill)
+        emit_slot_store(c->e, CLONE_SPILL, s);
+    emit_slot_load(c->e, CLONE_RECORDING, s);
+    emit_lea(c->e, s, s, EMIT_NONE, (int32_t)lanes_emit(c->e, a->lanes, s));
+    emit_slot_store(c->e, CLONE_RECORDING, s);
+    if (spill)
+        emit_slot_load(c->e, CLONE_SPILL, s);
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Whoever called has been entered before the window too. */
+void cloner_put_returns(struct cloner *c)
+{
+    if (!c->f->late)
+        return;
+    emit_byte(c->e, 0xe8);
+    emit_fixup(c->e, CLONE_RETURNS, 0, 0);
+}
+
+/* A call of the next instruction, to have its address on the stack: that is the function's own. */
+static void put_own_address(struct cloner *c, uint64_t next)
+{
+    bool spill;
+    unsigned t = cloner_take_register(c, UINT16_MAX, 0, &spill);
+    emit_slot_store(c->e, CLONE_SPILL, t);
+    emit_address(c->e, t, next);
+    emit_push(c->e, t);
+    emit_slot_load(c->e, CLONE_SPILL, t);
+}
+
+/* A jump to where a register, which is spilled, says; beyond what leaf functions keep behind the stack pointer. */
+static void put_hooked(struct cloner *c, enum clone_fixup_kind hook, unsigned t)
+{
+    enum { RED_ZONE = 128 };
+    emit_slot_store(c->e, CLONE_TARGET, t);
+    emit_slot_load(c->e, CLONE_SPILL, t);
+    emit_lea(c->e, RSP, RSP, EMIT_NONE, -RED_ZONE);
+    emit_byte(c->e, 0xe8);
+    emit_fixup(c->e, hook, 0, 0);
+    emit_lea(c->e, RSP, RSP, EMIT_NONE, RED_ZONE);
+    emit_jump_slot(c->e, CLONE_TARGET);
+}
+
+/* Where the function itself, or another, runs from amid its code on, the recording says so: all registers matter there. */
+static void put_missing(struct cloner *c, uint64_t place)
+{
+    enum { BYTES = 1 + 8 };
+    const struct code_range *r = code_range_of(c->f->code, place);
+    if (r == NULL || r->start == place || graph_symbol_at(c->f->code->image, place) != NULL)
+        return;
+    bool spill;
+    unsigned s = cloner_take_register(c, UINT16_MAX, 0, &spill);
+    unsigned t = cloner_take_register(c, UINT16_MAX, (uint16_t)(1u << s), &spill);
+    emit_slot_store(c->e, CLONE_SPILL, s);
+    emit_slot_store(c->e, CLONE_SPILL_2, t);
+    emit_slot_load(c->e, CLONE_RECORDING, s);
+    emit_address(c->e, t, place);
+    emit_store_number(c->e, s, 0, TOKEN_MISSING, 1);
+    emit_store(c->e, s, 1, t, 8);
+    emit_lea(c->e, s, s, EMIT_NONE, BYTES);
+    emit_slot_store(c->e, CLONE_RECORDING, s);
+    emit_slot_load(c->e, CLONE_SPILL, s);
+    emit_slot_load(c->e, CLONE_SPILL_2, t);
+}
+
+static void put_tail(struct cloner *c, uint64_t target)
+{
+    put_missing(c, target);
+    cloner_put_returns(c);
+    emit_byte(c->e, 0xe9);
+    if (direct_is(c->f->directs, target))
+        emit_call(c->e, target);
+    else
+        emit_fixup(c->e, CLONE_FUNCTION, target, 0);
+}
+
+void cloner_leave(struct cloner *c, uint64_t target)
+{
+    const struct code_range *r = code_range_of(c->f->code, target);
+    if (c->f->sites != NULL && code_has(c->f->sites, target)) {
+        emit_byte(c->e, 0xe9); /* behind the alarm it goes on in another clone */
+        emit_fixup(c->e, CLONE_FUNCTION, target, 0);
+        return;
+    }
+    if (c->f->late && (r == NULL || r->start != target)) {
+        bool spill;
+        put_missing(c, target);
+        unsigned t = cloner_take_register(c, UINT16_MAX, 0, &spill);
+        emit_slot_store(c->e, CLONE_SPILL, t);
+        emit_address(c->e, t, target);
+        put_hooked(c, CLONE_LEAVES, t);
+        return;
+    }
+    put_tail(c, target);
+}
+
+void cloner_put_jump(struct cloner *c, const struct instruction *i, enum clone_fixup_kind hook)
+{
+    bool spill;
+    struct one x;
+    if (!cloner_decode(c, i, &x) ||
+        (x.o[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+         (x.o[0].mem.segment == ZYDIS_REGISTER_FS || x.o[0].mem.segment == ZYDIS_REGISTER_GS))) {
+        cloner_refuse(c, "a jump through a thread's variable");
+        return;
+    }
+    uint16_t busy = (uint16_t)(c->live.uses[i - c->f->instructions] | 1u << RSP);
+    unsigned t = cloner_take_register(c, UINT16_MAX, busy, &spill);
+    emit_slot_store(c->e, CLONE_SPILL, t);
+    if (i->form.mod != 3)
+        emit_with_memory(c->e, i, 0x8b, t, lift_register(x.o[0].mem.index) > 7,
+                         lift_register(x.o[0].mem.base) > 7);
+    else
+        emit_move(c->e, t, form_rm(&i->form));
+    put_hooked(c, hook, t);
+}
+
+/* In the function's own code, where none begins. */
+static bool is_within(const struct function *f, uint64_t target)
+{
+    const struct code_range *r = code_range_of(f->code, target);
+    return r != NULL && r == code_range_of(f->code, f->start) && target != r->start;
+}
+
+static void put_instruction(struct cloner *c, const struct instruction *i, bool last, unsigned end,
+                            bool wild)
+{
+    switch ((enum flow)i->form.flow) {
+    case FLOW_CALL:
+        if (i->target == i->next) {
+            put_own_address(c, i->next);
+            return;
+        }
+        if (is_within(c->f, i->target))
+            put_missing(c, i->target);
+        emit_byte(c->e, 0xe8);
+        if (direct_calls(c->f, i))
+            emit_call(c->e, i->target);
+        else
+            emit_fixup(c->e, CLONE_FUNCTION, i->target, 0);
+        break;
+    case FLOW_JUMP:
+        if (last && end == END_TAIL)
+            put_tail(c, i->target);
+        break; /* others: cloner_end() */
+    case FLOW_BRANCH: break;
+    case FLOW_JUMP_POINTER:
+        if (end == END_TABLE)
+            break;
+        if (wild) {
+            cloner_put_jump(c, i, CLONE_JUMPS); /* looked up as it is taken */
+            break;
+        }
+        cloner_put_returns(c);
+        emit_copy(c->e, i);
+        break;
+    case FLOW_NEXT:
+    case FLOW_CALL_POINTER:
+    case FLOW_RETURN:
+    case FLOW_END:
+        if (i->form.flow == FLOW_RETURN)
+            cloner_put_returns(c);
+        if (i->form.imm_relative || (i->form.relative && i->form.address_width != 64))
+            cloner_refuse(c, "an instruction that cannot run elsewhere");
+        emit_copy(c->e, i);
+        break;
+    }
+}
+
+/* Behind a call that does not come back: whoever does goes on in the function. No other place has its address. */
+static void put_unexpected(struct cloner *c, uint64_t next)
+{
+    put_missing(c, next);
+    emit_byte(c->e, 0xe9);
+    emit_fixup(c->e, CLONE_FUNCTION, next, 0);
+}
+
+/* Recorded ones of those that the function is entered with: one register's, or those that nobody knows. */
+static void add_entry_values(struct cloner *c, uint32_t block, unsigned variable)
+{
+    MEMBERS_EACH (&c->values, block, n) {
+        const struct value *x = &c->f->values[*n];
+        bool is = variable == SKEL_FLAGS ? !value_is_passed(c->f, *n) : x->variable == variable;
+        if (x->kind == V_ENTRY && x->recorded && is)
+            add_value(c, *n, c->live.in[block]);
+    }
+}
+
+/* Of the call of that number, or of the jump that ends the block. */
+static void add_arguments(struct cloner *c, uint32_t block, uint32_t at, bool jump, uint16_t live)
+{
+    for (uint32_t k = 0; k < c->f->argument_count; k++) {
+        const struct argument *a = &c->f->arguments[k];
+        if (a->block == block && a->recorded && (jump ? a->tail : a->at == at && !a->tail))
+            cloner_add(c,
+                       (struct item){.bytes = (uint8_t)skel_value_bytes(c->f, a->value),
+                                     .reg = a->variable},
+                       live);
+    }
+}
+
+/* Behind the begin, where direct calls come to: without the token, and without what their skeletons know. */
+static void put_begin(struct cloner *c, uint32_t block, uint32_t number)
+{
+    uint16_t live = c->live.in[block];
+    cloner_add_number(c, TOKEN_ENTER, 1, live);
+    cloner_add(c,
+               (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
+               live);
+    add_entry_values(c, block, SKEL_RSP);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++)
+        if ((c->f->passed >> r & 1) != 0)
+            add_entry_values(c, block, r);
+    if (direct_has(c->f)) {
+        cloner_flush(c, live);
+        c->direct = c->e->bytes;
+        emit_stands_for(c->e, c->f->blocks[block].start, CLONE_PLACE_SAME);
+    }
+    add_entry_values(c, block, SKEL_FLAGS);
+    cloner_flush(c, live);
+}
+
+static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
+{
+    uint16_t live = c->live.in[block];
+    if (number != UINT32_MAX)
+        put_begin(c, block, number);
+    MEMBERS_EACH (&c->values, block, n) {
+        const struct value *x = &c->f->values[*n];
+        if (x->kind == V_PHI && x->recorded && x->arg_count != 0)
+            add_value(c, *n, live);
+    }
+    cloner_flush(c, live);
+}
+
+/* Where the function may be gone on with instead: not where an alarm would fire once more. */
+static void stands_for(struct cloner *c, uint64_t at)
+{
+    bool fires = c->f->watched && at == c->f->start;
+    emit_stands_for(c->e, at, fires ? 0 : CLONE_PLACE_SAME);
+}
+
+static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_t next)
+{
+    struct function *f = c->f;
+    const struct block *b = &f->blocks[block];
+    c->labels[block] = 1 + c->e->bytes;
+    if (b->leaves != 0)
+        emit_stands_for(c->e, b->start, CLONE_PLACE_SAME);
+    else
+        stands_for(c, b->start);
+    put_entry(c, block, number);
+    for (uint32_t at = b->first; at < b->first + b->count && c->reason == NULL; at++) {
+        const struct instruction *i = &f->instructions[at];
+        bool last = at + 1 == b->first + b->count;
+        size_t before = c->e->bytes;
+        stands_for(c, i->at);
+        MEMBERS_EACH (&c->accesses, block, n) {
+            const struct access *a = &f->accesses[*n];
+            if (a->at == at && a->recorded)
+                cloner_record_address(c, a, block);
+            if (a->at == at && a->lanes != NULL)
+                record_lanes(c, a, block);
+        }
+        add_arguments(c, block, at, false, live_before(&c->live, block, at));
+        if (last)
+            add_arguments(c, block, at, true, live_before(&c->live, block, at));
+        cloner_flush(c, live_before(&c->live, block, at));
+        if (c->e->bytes != before)
+            stands_for(c, i->at);
+        put_instruction(c, i, last, b->end, b->wild);
+        /* Branches and jumps through tables are made by cloner_end(). */
+        bool waits = last && (b->end == END_BRANCH || b->end == END_TABLE);
+        uint16_t live = waits ? live_before(&c->live, block, at) : live_behind(&c->live, block, at);
+        if (graph_is_call(i))
+            emit_stands_for(c->e, i->next, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);
+        bool over = last && b->end == END_NORETURN;
+        if (graph_is_call(i) && over)
+            put_unexpected(c, i->next);
+        else if (graph_is_call(i) && !direct_calls(f, i))
+            cloner_add_number(c, TOKEN_RESUME, 1, live);
+        cloner_record_left(c, block, at, live);
+        MEMBERS_EACH (&c->values, block, n) {
+            const struct value *x = &f->values[*n];
+            if (x->recorded && x->at == at && x->kind != V_PHI && x->kind != V_ENTRY)
+                add_value(c, *n, live);
+        }
+        cloner_flush(c, live);
+    }
+    if (b->count == 0) {
+        add_arguments(c, block, 0, true, UINT16_MAX);
+        cloner_flush(c, UINT16_MAX);
+    }
+    cloner_end(c, block, next);
+}
+
+const char *clone_function(struct function *f, struct emit *e, uint32_t number,
+                           struct clone_function *out)
+{
+    size_t bytes = e->bytes, fixups = e->fixup_count, places = e->place_count;
+    size_t calls = e->call_count;
+    struct cloner c = {.f = f,
+                       .e = e,
+                       .live = live_find(f),
+                       .values = members_values(f),
+                       .accesses = members_accesses(f),
+                       .labels = arena_take(f->arena, (f->block_count + 1) * sizeof(size_t))};
+    if (!ZYAN_SUCCESS(
+            ZydisDecoderInit(&c.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+        cloner_refuse(&c, "there is no decoder");
+    if (f->call != 0) { /* unwinders look before where a call returns to */
+        emit_stands_for(e, f->call, 0);
+        emit_byte(e, 0x90);
+        emit_stands_for(e, f->start, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);
+    }
+    for (uint32_t k = 0; k < f->order_count && c.reason == NULL; k++)
+        put_block(&c, f->order[k], k == 0 ? number : UINT32_MAX,
+                  k + 1 < f->order_count ? f->order[k + 1] : UINT32_MAX);
+    if (c.reason == NULL)
+        cloner_finish(&c);
+    while (e->bytes % 16 != 0)
+        emit_byte(e, 0xcc);
+    *out = (struct clone_function){.address = f->start,
+                                   .code = bytes,
+                                   .direct = c.direct != 0 ? (uint32_t)(c.direct - bytes) : 0,
+                                   .bytes = (uint32_t)(e->bytes - bytes),
+                                   .number = number};
+    if (c.reason != NULL) {
+        e->bytes = bytes;
+        e->fixup_count = fixups;
+        e->place_count = places;
+        e->call_count = calls;
+    }
+    return c.reason;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Addresses that a clone records: computed before the instruction, by what it has itself, without flags. */
+#include "isa/decode/operands.h"
+#include "isa/memory/copy/cloner.h"
+
+bool cloner_decode(struct cloner *c, const struct instruction *i, struct one *x)
+{
+    *x = (struct one){.f = c->f, .i = i};
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&c->decoder, i->bytes, i->form.length, &x->z, x->o));
+}
+
+/* The operand of an access: of an instruction's, first come those that read (lift.h). NULL: there is none such. */
+static const ZydisDecodedOperand *operand_of(struct cloner *c, struct one *x, uint32_t block,
+                                             const struct access *a)
+{
+    uint32_t before = 0;
+    MEMBERS_EACH (&c->accesses, block, n)
+        before += c->f->accesses[*n].at == a->at && &c->f->accesses[*n] < a;
+    for (int writes = 0; writes < 2; writes++)
+        for (unsigned n = 0; n < x->z.operand_count; n++) {
+            bool reads = (x->o[n].actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+            if (lift_is_accessed(x, n) && reads != (writes == 1) && before-- == 0)
+                return &x->o[n];
+        }
+    return NULL;
+}
+
+static struct emit_memory memory_of(const struct one *x, const ZydisDecodedOperand *o)
+{
+    int base = lift_base(x, o), index = lift_register(o->mem.index);
+    return (struct emit_memory){.base = base < 0 ? EMIT_NONE : (unsigned)base,
+                                .index = index < 0 ? EMIT_NONE : (unsigned)index,
+                                .scale = o->mem.scale,
+                                .narrow = lift_is_narrow(x, o),
+                                .offset = lift_displacement(x, o)};
+}
+
+/* Registers that hold what is to be recorded next. */
+static uint16_t held(const struct cloner *c)
+{
+    uint16_t busy = 0;
+    for (unsigned k = 0; k < c->item_count; k++)
+        busy |= c->items[k].is_number ? 0 : (uint16_t)(1u << c->items[k].reg);
+    return busy;
+}
+
+static void put_address(struct cloner *c, const struct one *x, const ZydisDecodedOperand *o,
+                        unsigned t)
+{
+    struct emit_memory m = memory_of(x, o);
+    if (o->mem.base == ZYDIS_REGISTER_RIP) {
+        emit_address(c->e, t, x->i->memory);
+    } else if (x->z.mnemonic == ZYDIS_MNEMONIC_XLAT) {
+        emit_low_byte(c->e, t, RAX);
+        m.index = t;
+        m.scale = 1;
+        emit_lea_of(c->e, t, &m);
+    } else if (m.base == EMIT_NONE && m.index == EMIT_NONE && m.offset != (int32_t)m.offset) {
+        emit_move_number(c->e, t, (uint64_t)m.offset);
+    } else {
+        emit_lea_of(c->e, t, &m);
+    }
+}
+
+static void add_register(struct cloner *c, unsigned reg, uint16_t live)
+{
+    cloner_add(c, (struct item){.bytes = 8, .reg = (uint8_t)reg}, live);
+}
+
+void cloner_record_address(struct cloner *c, const struct access *a, uint32_t block)
+{
+    const struct instruction *i = &c->f->instructions[a->at];
+    uint16_t live = live_before(&c->live, block, a->at);
+    struct one x;
+    const ZydisDecodedOperand *o = cloner_decode(c, i, &x) ? operand_of(c, &x, block, a) : NULL;
+    if (o == NULL || o->mem.type == ZYDIS_MEMOP_TYPE_AGEN || o->mem.base == ZYDIS_REGISTER_EIP ||
+        operands_is_bit_string(&x.z, x.o)) {
+        cloner_refuse(c, "an access of which only the instruction itself knows the address");
+        return;
+    }
+    struct emit_memory m = memory_of(&x, o);
+    bool plain = m.base != EMIT_NONE && m.index == EMIT_NONE && m.offset == 0 && !m.narrow &&
+                 x.z.mnemonic != ZYDIS_MNEMONIC_XLAT;
+    if (plain) {
+        add_register(c, m.base, live);
+    } else {
+        bool spill;
+        uint16_t uses = x.z.mnemonic == ZYDIS_MNEMONIC_XLAT ? c->live.uses[a->at] : 0;
+        if (c->item_count == GROUP) /* which would be flushed when t is taken already */
+            cloner_flush(c, live);
+        unsigned t = cloner_take_register(c, live, held(c) | uses, &spill);
+        if (spill) {
+            cloner_flush(c, live);
+            emit_slot_store(c->e, CLONE_SPILL_2, t);
+        }
+        put_address(c, &x, o, t);
+        add_register(c, t, live);
+        if (spill) {
+            cloner_flush(c, live);
+            emit_slot_load(c->e, CLONE_SPILL_2, t);
+        }
+    }
+    if (a->repeated)
+        add_register(c, RCX, live);
+}
+
+void cloner_record_left(struct cloner *c, uint32_t block, uint32_t at, uint16_t live)
+{
+    bool ends_early = false;
+    MEMBERS_EACH (&c->accesses, block, n) {
+        const struct access *a = &c->f->accesses[*n];
+        ends_early = ends_early || (a->at == at && a->recorded && a->ends_early);
+    }
+    if (ends_early)
+        add_register(c, RCX, live);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See clones.h. */
+#include "isa/memory/copy/clones.h"
+
+#include "isa/memory/copy/cloner.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *clones_make(struct clones *c, struct function *f, uint32_t number,
+                        struct clone_part *out)
+{
+    *out = (struct clone_part){
+        .fixups = c->e.fixup_count, .places = c->e.place_count, .calls = c->e.call_count};
+    const char *reason = clone_function(f, &c->e, number, &out->f);
+    out->fixup_count = c->e.fixup_count - out->fixups;
+    out->place_count = c->e.place_count - out->places;
+    out->call_count = c->e.call_count - out->calls;
+    return reason;
+}
+
+uint64_t clones_count(const struct clones *c)
+{
+    uint64_t n = 0;
+    for (unsigned k = 0; k < CLONES_KINDS; k++)
+        n += c->counts[k];
+    return n;
+}
+
+void clones_add(struct clones *c, const struct clone_part *part, enum clones_kind kind)
+{
+    uint64_t n = clones_count(c);
+    if (n == c->room) {
+        c->room = 2 * c->room + 64;
+        c->parts = emit_more(c->parts, c->room * sizeof *c->parts);
+    }
+    c->parts[n] = *part;
+    c->counts[kind]++;
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------------------- */
+
+/* All of it, one part behind the other. */
+struct whole {
+    struct emit e;
+    struct clone_function *functions;
+};
+
+static void append(struct whole *w, const struct emit *from, const struct clone_part *p, uint64_t n)
+{
+    size_t at = w->e.bytes, moved = at - p->f.code; /* modulo 2^64 */
+    w->functions[n] = p->f;
+    w->functions[n].code = at;
+    emit_bytes(&w->e, from->code + p->f.code, p->f.bytes);
+    for (size_t k = 0; k < p->fixup_count; k++) {
+        w->e.fixups[w->e.fixup_count] = from->fixups[p->fixups + k];
+        w->e.fixups[w->e.fixup_count++].at += moved;
+    }
+    for (size_t k = 0; k < p->place_count; k++) {
+        w->e.places[w->e.place_count] = from->places[p->places + k];
+        w->e.places[w->e.place_count++].code += (uint32_t)moved;
+    }
+}
+
+static int by_address(const void *key, const void *function)
+{
+    uint64_t a = *(const uint64_t *)key, b = ((const struct clone_function *)function)->address;
+    return (a > b) - (a < b);
+}
+
+/* False: a function that is called has no clone where it can be called. */
+static bool link_calls(const struct clones *c, struct whole *w)
+{
+    for (uint64_t n = 0; n < clones_count(c); n++) {
+        const struct clone_part *p = &c->parts[n];
+        for (size_t k = p->calls; k < p->calls + p->call_count; k++) {
+            const struct emit_call *call = &c->e.calls[k];
+            const struct clone_function *to = bsearch(
+                &call->target, w->functions, c->counts[CLONES_FUNCTIONS], sizeof *to, by_address);
+            if (to == NULL || to->direct == 0)
+                return false;
+            emit_link(&w->e, call->at - p->f.code + w->functions[n].code, to->code + to->direct);
+        }
+    }
+    return true;
+}
+
+static bool put(FILE *out, const void *bytes, size_t size, size_t count)
+{
+    return count == 0 || fwrite(bytes, size, count, out) == count;
+}
+
+static int put_whole(const struct clones *c, const struct whole *w, FILE *out)
+{
+    struct clones_head head = {.version = CLONES_VERSION,
+                               .function_count = (uint32_t)c->counts[CLONES_FUNCTIONS],
+                               .late_count = (uint32_t)c->counts[CLONES_LATE],
+                               .site_count = (uint32_t)c->counts[CLONES_SITES],
+                               .number_count = c->number,
+                               .fixup_count = w->e.fixup_count,
+                               .place_count = w->e.place_count,
+                               .code_bytes = w->e.bytes};
+    memcpy(head.magic, CLONES_MAGIC, sizeof head.magic);
+    bool good = put(out, &head, sizeof head, 1) &&
+                put(out, w->functions, sizeof *w->functions, clones_count(c)) &&
+                put(out, w->e.fixups, sizeof *w->e.fixups, w->e.fixup_count) &&
+                put(out, w->e.places, sizeof *w->e.places, w->e.place_count) &&
+                put(out, w->e.code, 1, w->e.bytes);
+    return good ? 0 : -EIO;
+}
+
+int clones_put(const struct clones *c, FILE *out)
+{
+    uint64_t count = clones_count(c);
+    struct whole w = {.functions = emit_more(NULL, (count + 1) * sizeof *w.functions)};
+    w.e.fixups = emit_more(NULL, (c->e.fixup_count + 1) * sizeof *w.e.fixups);
+    w.e.places = emit_more(NULL, (c->e.place_count + 1) * sizeof *w.e.places);
+    for (uint64_t n = 0; n < count; n++)
+        append(&w, &c->e, &c->parts[n], n);
+    int rc = link_calls(c, &w) ? put_whole(c, &w, out) : -EINVAL;
+    free(w.functions);
+    free(w.e.fixups);
+    free(w.e.places);
+    free(w.e.code);
+    return rc;
+}
+
+int clones_write(const struct clones *c, const char *path)
+{
+    FILE *out = fopen(path, "we");
+    if (out == NULL)
+        return -errno;
+    int rc = clones_put(c, out);
+    return fclose(out) == 0 ? rc : -EIO;
+}
+
+void clones_free(struct clones *c)
+{
+    free(c->parts);
+    free(c->e.fixups);
+    free(c->e.places);
+    free(c->e.calls);
+    free(c->e.code);
+    *c = (struct clones){.parts = NULL};
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What to record, by the plan. Of a skeleton's: a minimum cut between what cannot be computed (entry values, loads, results of calls) and what is wanted (addresses,
+ * conditions), in the graph of which value is computed from which. A node costs as often as its block is executed, by a guess (often.c). An outcome is a
+ * bit, an eighth. Dinic, "Algorithm for solution of a problem of maximum flow" (1970). */
+#include "isa/memory/skel.h"
+
+#include <string.h>
+
+/* More than all that blocks can cost together (often.c). */
+#define NEVER (UINT64_C(1) << 62)
+
+/* Each node is two: edges come into 2 * n and go out of 2 * n + 1. */
+struct edge {
+    uint32_t to, back; /* index of the edge the other way round */
+    uint32_t next;     /* of the same begin: that edge + 1 */
+    uint64_t room;
+};
+
+struct flow_graph {
+    struct function *f;
+    struct edge *edges;
+    uint32_t edge_count;
+    uint32_t *first, *now; /* by half node: edge + 1 */
+    uint32_t *level, *queue;
+    uint32_t *node_of;     /* by value: node + 1 */
+    const uint64_t *often; /* by block */
+    uint32_t *argument_nodes;
+    uint32_t *todo;
+    uint32_t todo_count, node_count, source, sink;
+};
+
+static void connect(struct flow_graph *g, uint32_t from, uint32_t to, uint64_t room)
+{
+    struct arena *a = g->f->arena;
+    for (int way = 0; way < 2; way++) {
+        g->edges = arena_grow(a, g->edges, g->edge_count, sizeof *g->edges);
+        uint32_t n = g->edge_count++;
+        g->edges[n] = (struct edge){.to = way ? from : to,
+                                    .back = way ? n - 1 : n + 1,
+                                    .next = g->first[way ? to : from],
+                                    .room = way ? 0 : room};
+        g->first[way ? to : from] = n + 1;
+    }
+}
+
+static uint32_t add_node(struct flow_graph *g, uint64_t cost)
+{
+    uint32_t n = g->node_count++;
+    connect(g, 2 * n, 2 * n + 1, cost);
+    return n;
+}
+
+/* A sum of multiples of one value each, and extensions of such: where symbolic expressions of seed 004 do not stop. */
+static bool is_linear(const struct function *f, const struct value *x)
+{
+    switch ((enum value_kind)x->kind) {
+    case V_CONSTANT:
+    case V_SEGMENT:
+    case V_ADD:
+    case V_SUB:
+    case V_NOT:
+    case V_ZEXT:
+    case V_SEXT: return true;
+    case V_MUL:
+        return f->values[x->args[0]].kind == V_CONSTANT || f->values[x->args[1]].kind == V_CONSTANT;
+    case V_SHL: return f->values[x->args[1]].kind == V_CONSTANT;
+    default: return false;
+    }
+}
+
+static bool is_computed(const struct function *f, uint32_t v)
+{
+    return f->plan == PLAN_SKELETON ? value_is_computed(f, v) : is_linear(f, &f->values[v]);
+}
+
+/* The node of a value; what it is computed from comes later. */
+static uint32_t node_for(struct flow_graph *g, uint32_t value)
+{
+    const struct value *x = &g->f->values[value];
+    if (g->node_of[value] != 0)
+        return g->node_of[value] - 1;
+    uint32_t n = add_node(g, x->recordable ? g->often[x->block] : NEVER);
+    g->node_of[value] = n + 1;
+    g->todo[g->todo_count++] = value;
+    return n;
+}
+
+static void want(struct flow_graph *g, uint32_t wanted, uint32_t value)
+{
+    if (g->f->values[value].kind != V_CONSTANT)
+        connect(g, 2 * node_for(g, value) + 1, 2 * wanted, NEVER);
+}
+
+/* What must be known besides: where jumps to other functions find their stack, and what is handed to others. */
+static void build_calls(struct flow_graph *g)
+{
+    struct function *f = g->f;
+    for (uint32_t k = 0; k < f->tail_count; k++) {
+        uint32_t n = add_node(g, NEVER);
+        connect(g, 2 * n + 1, g->sink, NEVER);
+        want(g, n, f->tails[k].stack);
+    }
+    for (uint32_t k = 0; k < f->argument_count; k++) {
+        const struct argument *a = &f->arguments[k];
+        g->argument_nodes[k] = add_node(g, g->often[a->block]);
+        connect(g, 2 * g->argument_nodes[k] + 1, g->sink, NEVER);
+        want(g, g->argument_nodes[k], a->value);
+    }
+}
+
+static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decision_nodes)
+{
+    struct function *f = g->f;
+    g->source = 2 * g->node_count++;
+    g->sink = 2 * g->node_count++;
+    for (uint32_t k = 0; k < f->access_count; k++) {
+        const struct access *a = &f->accesses[k];
+        /* Elements, and how often, are not recorded instead. */
+        bool whole = !a->repeated && a->lanes == NULL;
+        access_nodes[k] = add_node(g, whole ? g->often[a->block] : NEVER);
+        connect(g, 2 * access_nodes[k] + 1, g->sink, NEVER);
+        want(g, access_nodes[k], a->address);
+        if (a->repeated)
+            want(g, access_nodes[k], a->count);
+    }
+    for (uint32_t k = 0; k < f->decision_count && f->plan == PLAN_SKELETON; k++) {
+        const struct decision *d = &f->decisions[k];
+        bool is_bit = f->blocks[d->block].end == END_BRANCH;
+        decision_nodes[k] = add_node(g, g->often[d->block] / (is_bit ? 8 : 1));
+        connect(g, 2 * decision_nodes[k] + 1, g->sink, NEVER);
+        want(g, decision_nodes[k], d->value);
+    }
+    build_calls(g);
+    while (g->todo_count > 0) {
+        uint32_t v = g->todo[--g->todo_count];
+        const struct value *x = &f->values[v];
+        uint32_t n = g->node_of[v] - 1;
+        if (!is_computed(f, v))
+            connect(g, g->source, 2 * n, NEVER);
+        else
+            for (uint32_t k = 0; k < x->arg_count; k++)
+                want(g, n, x->args[k]);
+    }
+}
+
+/* Up to the sink; where it is not come to, of all that can be. */
+static bool find_levels(struct flow_graph *g)
+{
+    uint32_t head = 0, tail = 0;
+    memset(g->level, 0, 2 * (size_t)g->node_count * sizeof *g->level);
+    g->level[g->source] = 1;
+    g->queue[tail++] = g->source;
+    while (head < tail) {
+        uint32_t from = g->queue[head++];
+        for (uint32_t n = g->first[from]; n != 0; n = g->edges[n - 1].next) {
+            const struct edge *e = &g->edges[n - 1];
+            if (e->room == 0 || g->level[e->to] != 0)
+                continue;
+            g->level[e->to] = g->level[from] + 1;
+            if (e->to == g->sink)
+                return true;
+            g->queue[tail++] = e->to;
+        }
+    }
+    return false;
+}
+
+static uint64_t push(struct flow_graph *g, uint32_t from, uint64_t most)
+{
+    uint64_t done = 0;
+    if (from == g->sink)
+        return most;
+    for (; g->now[from] != 0 && done < most; g->now[from] = g->edges[g->now[from] - 1].next) {
+        struct edge *e = &g->edges[g->now[from] - 1];
+        if (e->room == 0 || g->level[e->to] != g->level[from] + 1)
+            continue;
+        uint64_t part = push(g, e->to, e->room < most - done ? e->room : most - done);
+        e->room -= part;
+        g->edges[e->back].room += part;
+        done += part;
+        if (done == most)
+            break;
+    }
+    return done;
+}
+
+static bool is_cut(const struct flow_graph *g, uint32_t node)
+{
+    return g->level[2 * node] != 0 && g->level[2 * node + 1] == 0;
+}
+
+/* Backwards from what is wanted to what is recorded. */
+static void need(struct flow_graph *g, uint32_t value)
+{
+    struct function *f = g->f;
+    g->todo_count = 0;
+    if (f->values[value].needed)
+        return;
+    f->values[value].needed = true;
+    g->todo[g->todo_count++] = value;
+    while (g->todo_count > 0) {
+        const struct value *x = &f->values[g->todo[--g->todo_count]];
+        for (uint32_t k = 0; !x->recorded && k < x->arg_count; k++) {
+            struct value *a = &f->values[x->args[k]];
+            if (!a->needed)
+                g->todo[g->todo_count++] = x->args[k];
+            a->needed = true;
+        }
+    }
+}
+
+static void mark(struct flow_graph *g, const uint32_t *access_nodes, const uint32_t *decision_nodes)
+{
+    struct function *f = g->f;
+    for (uint32_t v = 0; v < f->value_count; v++)
+        f->values[v].recorded = g->node_of[v] != 0 && is_cut(g, g->node_of[v] - 1);
+    for (uint32_t k = 0; k < f->access_count; k++) {
+        struct access *a = &f->accesses[k];
+        a->recorded = is_cut(g, access_nodes[k]);
+        a->computed = !a->recorded;
+        if (a->recorded)
+            continue;
+        need(g, a->address);
+        need(g, a->count);
+    }
+    for (uint32_t k = 0; k < f->decision_count; k++) {
+        struct decision *d = &f->decisions[k];
+        d->recorded = f->plan == PLAN_SKELETON ? is_cut(g, decision_nodes[k])
+                                               : f->values[d->value].kind != V_CONSTANT;
+        d->known = !d->recorded;
+        if (d->known)
+            need(g, d->value);
+    }
+    for (uint32_t k = 0; k < f->tail_count; k++)
+        need(g, f->tails[k].stack);
+    for (uint32_t k = 0; k < f->argument_count; k++) {
+        struct argument *a = &f->arguments[k];
+        a->recorded = is_cut(g, g->argument_nodes[k]);
+        if (!a->recorded)
+            need(g, a->value);
+    }
+}
+
+/* All that is accessed, and where it goes. */
+static void record_all(struct function *f)
+{
+    for (uint32_t k = 0; k < f->access_count; k++)
+        f->accesses[k].recorded = true;
+    for (uint32_t k = 0; k < f->decision_count; k++) {
+        struct decision *d = &f->decisions[k];
+        d->recorded = f->values[d->value].kind != V_CONSTANT;
+        d->known = !d->recorded;
+    }
+}
+
+bool skel_plan_parse(const char *name, enum skel_plan *out)
+{
+    static const char *const names[] = {"skeleton", "registers", "addresses"};
+    for (unsigned n = 0; n < sizeof names / sizeof *names; n++)
+        if (strcmp(name, names[n]) == 0) {
+            *out = (enum skel_plan)n;
+            return true;
+        }
+    return false;
+}
+
+void cut_find(struct function *f)
+{
+    if (f->plan == PLAN_ADDRESSES) {
+        record_all(f);
+        return;
+    }
+    struct flow_graph g = {.f = f};
+    size_t most = 2 * ((size_t)f->value_count + f->access_count + f->decision_count +
+                       f->tail_count + f->argument_count + 2);
+    uint32_t *access_nodes = arena_take(f->arena, f->access_count * sizeof *access_nodes);
+    uint32_t *decision_nodes = arena_take(f->arena, f->decision_count * sizeof *decision_nodes);
+    g.argument_nodes = arena_take(f->arena, f->argument_count * sizeof *g.argument_nodes);
+    g.first = arena_take(f->arena, most * sizeof *g.first);
+    g.now = arena_take(f->arena, most * sizeof *g.now);
+    g.level = arena_take(f->arena, most * sizeof *g.level);
+    g.queue = arena_take(f->arena, most * sizeof *g.queue);
+    g.node_of = arena_take(f->arena, f->value_count * sizeof *g.node_of);
+    g.todo = arena_take(f->arena, f->value_count * sizeof *g.todo);
+    g.often = often_guess(f);
+    build(&g, access_nodes, decision_nodes);
+    uint64_t total = 0, more;
+    while (total < NEVER && find_levels(&g)) {
+        memcpy(g.now, g.first, 2 * (size_t)g.node_count * sizeof *g.now);
+        while (total < NEVER && (more = push(&g, g.source, NEVER)) != 0)
+            total += more;
+    }
+    if (total < NEVER) {
+        mark(&g, access_nodes, decision_nodes);
+    } else {
+        f->reason = "an address depends on what is in no register";
+        f->reason_at = f->start;
+    }
+}
+
+void skel_count(const struct function *f, struct skel_counts *n)
+{
+    n->functions++;
+    n->bytes += f->end - f->start;
+    if (f->reason != NULL)
+        return;
+    n->analysed++;
+    n->instructions += f->instruction_count;
+    n->loops += f->loop_count;
+    n->accesses += f->access_count;
+    for (uint32_t k = 0; k < f->access_count; k++) {
+        n->recorded += f->accesses[k].recorded || f->accesses[k].lanes != NULL;
+    }
+    for (uint32_t v = 0; v < f->value_count; v++) {
+        const struct value *x = &f->values[v];
+        n->recorded += x->recorded && !(f->direct && value_is_passed(f, v));
+        n->inductions += f->inductions[v].known;
+    }
+    for (uint32_t k = 0; k < f->argument_count; k++)
+        n->recorded += f->arguments[k].recorded;
+    n->decisions += f->decision_count;
+    for (uint32_t k = 0; k < f->decision_count; k++)
+        n->outcomes += f->decisions[k].recorded;
+}
+
+void skel_analyse(struct function *f)
+{
+    graph_build(f);
+    if (f->reason == NULL)
+        loops_find(f);
+    if (f->reason == NULL)
+        values_build(f);
+    if (f->reason != NULL)
+        return;
+    if (f->plan == PLAN_SKELETON)
+        constants_find(f);
+    demand_find(f);
+    cut_find(f);
+    if (f->reason == NULL)
+        linear_resolve(f);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See kept.h. A file: struct kept_head, the key, what was said, clones, skeleton. */
+#include "isa/memory/kept.h"
+
+#include "base/format/clone.h"
+#include "base/sys.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define KEPT_MAGIC "rtkept1"
+
+struct kept_head {
+    char magic[8];
+    uint64_t key, said, clones, skeleton; /* bytes */
+};
+
+/* Another build of this program may make others. */
+static bool make_key(struct kept *k, const char *options, size_t bytes)
+{
+    struct stat st;
+    FILE *out = open_memstream(&k->key, &k->key_bytes);
+    if (out == NULL)
+        return false;
+    bool good = stat("/proc/self/exe", &st) == 0;
+    if (good)
+        (void)fprintf(out, "%d %lld %lld.%09ld %llu ", CLONES_VERSION, (long long)st.st_size,
+                      (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+                      (unsigned long long)st.st_ino);
+    good = good && fwrite(options, 1, bytes, out) == bytes;
+    return fclose(out) == 0 && good;
+}
+
+static bool put_file(const char *path, const void *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_CREAT | O_TRUNC, 0666);
+    bool good = fd >= 0 && sys_write_all(fd, bytes, n) == 0;
+    return fd >= 0 && close(fd) == 0 && good;
+}
+
+static bool deliver(const struct kept *k, const char *clones, const char *skeleton)
+{
+    size_t n;
+    const char *bytes = cache_map(k->path, &n);
+    const struct kept_head *h = (const void *)bytes;
+    if (bytes == NULL)
+        return false;
+    const char *said = bytes + sizeof *h + k->key_bytes;
+    bool good = n >= sizeof *h && memcmp(h->magic, KEPT_MAGIC, sizeof KEPT_MAGIC) == 0 &&
+                h->key == k->key_bytes && h->said < n && h->clones < n && h->skeleton < n &&
+                n == sizeof *h + h->key + h->said + h->clones + h->skeleton &&
+                memcmp(bytes + sizeof *h, k->key, k->key_bytes) == 0 &&
+                put_file(clones, said + h->said, h->clones) &&
+                put_file(skeleton, said + h->said + h->clones, h->skeleton) &&
+                fwrite(said, 1, h->said, stdout) == h->said;
+    (void)munmap((void *)bytes, n); /* NOLINT: it takes no const */
+    return good;
+}
+
+static void forget(struct kept *k)
+{
+    cache_unlock(&k->cache);
+    if (k->image != NULL)
+        image_close(k->image);
+    free(k->key);
+    *k = (struct kept){.cache = {.lock = -1}, .out = -1, .said = -1};
+}
+
+bool kept_begin(struct kept *k, const char *image, const char *options, size_t bytes,
+                const char *clones, const char *skeleton)
+{
+    struct rt_error e;
+    *k = (struct kept){.out = -1, .said = -1};
+    cache_open(&k->cache, NULL);
+    k->image = k->cache.folder[0] != '\0' ? image_open(image, &e) : NULL;
+    if (k->image == NULL || !make_key(k, options, bytes) ||
+        !cache_path_of(&k->cache, k->image, k->key, k->key_bytes, "clones", k->path)) {
+        forget(k);
+        return false;
+    }
+    bool done = deliver(k, clones, skeleton);
+    if (!done) {
+        cache_lock(&k->cache, k->image);
+        done = deliver(k, clones, skeleton); /* by who had the lock */
+    }
+    if (done) {
+        forget(k);
+        return true;
+    }
+    (void)fflush(stdout);
+    k->out = dup(STDOUT_FILENO);
+    k->said = memfd_create("regtrace-said", MFD_CLOEXEC);
+    if (k->out < 0 || k->said < 0 || dup2(k->said, STDOUT_FILENO) < 0) {
+        if (k->out >= 0)
+            (void)close(k->out);
+        if (k->said >= 0)
+            (void)close(k->said);
+        forget(k);
+    }
+    return false;
+}
+
+static const char *map_fd(int fd, size_t *bytes)
+{
+    struct stat st;
+    void *p = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0
+                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                  : MAP_FAILED;
+    *bytes = p != MAP_FAILED ? (size_t)st.st_size : 0;
+    return p != MAP_FAILED ? p : NULL;
+}
+
+static const char *map_path(const char *path, size_t *bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *p = map_fd(fd, bytes);
+    if (fd >= 0)
+        (void)close(fd);
+    return p;
+}
+
+static void store(const struct kept *k, const char *said, size_t said_bytes, const char *clones,
+                  const char *skeleton)
+{
+    struct kept_head h = {.magic = KEPT_MAGIC, .key = k->key_bytes, .said = said_bytes};
+    const char *code = map_path(clones, &h.clones), *text = map_path(skeleton, &h.skeleton);
+    size_t n = sizeof h + h.key + h.said + h.clones + h.skeleton;
+    char *bytes = code != NULL && text != NULL ? malloc(n) : NULL, *to = bytes;
+    if (bytes != NULL) {
+        to = (char *)mempcpy(to, &h, sizeof h);
+        to = mempcpy(to, k->key, h.key);
+        to = mempcpy(to, said, h.said);
+        to = mempcpy(to, code, h.clones);
+        (void)mempcpy(to, text, h.skeleton);
+        (void)cache_put(k->cache.folder, k->path, (const uint8_t *)bytes, n);
+    }
+    free(bytes);
+    if (code != NULL)
+        (void)munmap((void *)code, h.clones); /* NOLINT */
+    if (text != NULL)
+        (void)munmap((void *)text, h.skeleton); /* NOLINT */
+}
+
+void kept_end(struct kept *k, bool good, const char *clones, const char *skeleton)
+{
+    size_t n;
+    if (k->out < 0)
+        return;
+    good = fflush(stdout) == 0 && good;
+    (void)dup2(k->out, STDOUT_FILENO);
+    (void)close(k->out);
+    const char *said = map_fd(k->said, &n);
+    if (said != NULL) {
+        (void)sys_write_all(STDOUT_FILENO, said, n);
+        if (good)
+            store(k, said, n, clones, skeleton);
+        (void)munmap((void *)said, n); /* NOLINT */
+    }
+    (void)close(k->said);
+    forget(k);
+}

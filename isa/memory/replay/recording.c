@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See recording.h. */
+#include "isa/memory/replay/recording.h"
+
+#include "isa/memory/replay/stretch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PAUSE_MS = 50 };
+
+struct recording {
+    struct stretch_file file;
+    const struct recording_wishes *wishes;
+    const struct recording_sink *sink;
+    struct replay replay;
+    struct stretch stretch;
+    bool over; /* nobody writes it any more */
+};
+
+/* --- skeletons --------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t list_images(const struct recording *r, uint64_t images[MEMORY_IMAGES])
+{
+    for (uint32_t i = 0; i < r->file.head.image_count; i++)
+        images[i] = r->file.head.images[i].bias;
+    return r->file.head.image_count;
+}
+
+/* image: by its number, -1: the late ones. */
+static int load_one(struct recording *r, int image, const char *path, struct rt_error *e)
+{
+    uint64_t images[MEMORY_IMAGES];
+    uint32_t count = list_images(r, images);
+    if (image < 0)
+        return replay_load(&r->replay, path, 0, images, count, e);
+    return replay_load(&r->replay, path, r->file.head.images[image].first, &images[image], 1, e);
+}
+
+static int load(struct recording *r, const struct recording_skeletons *s, struct rt_error *e)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < r->file.head.image_count && i < s->count && rc == 0; i++)
+        if (s->images[i][0] != '\0')
+            rc = load_one(r, (int)i, s->images[i], e);
+    return rc == 0 && s->late != NULL ? load_one(r, -1, s->late, e) : rc;
+}
+
+/* --- a run that is followed ----------------------------------------------------------------------------------------------------- */
+
+static int tell(const struct recording *r, struct rt_error *e, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int tell(const struct recording *r, struct rt_error *e, const char *fmt, ...)
+{
+    va_list arguments;
+    va_start(arguments, fmt);
+    int n = vdprintf(r->wishes->follow.ask, fmt, arguments);
+    va_end(arguments);
+    if (n >= 0)
+        return 0;
+    rt_error_set(e, "who compiles skeletons is gone");
+    return -ECANCELED;
+}
+
+/* A line; false: there is none any more. */
+static bool hear(const struct recording *r, char *line, size_t room)
+{
+    size_t n = 0;
+    while (n + 1 < room && read(r->wishes->follow.answers, line + n, 1) == 1) {
+        if (line[n] == '\n') {
+            line[n] = '\0';
+            return true;
+        }
+        n++;
+    }
+    return false;
+}
+
+/* Of replay_run(): a function that was not compiled, in images that may not have been there at first. */
+static int missing(void *context, struct replay *replay, uint32_t number, struct rt_error *e)
+{
+    struct recording *r = context;
+    char line[PATH_MAX + 32], *path;
+    (void)replay;
+    int rc = stretch_file_head(&r->file, e);
+    rc = rc != 0 ? rc : tell(r, e, "need %" PRIu32 " %" PRIu64 "\n", number, r->stretch.at);
+    if (rc != 0 || !hear(r, line, sizeof line))
+        return rc;
+    long image = strtol(line, &path, 10);
+    if (path == line || *path != ' ' || image >= (long)r->file.head.image_count)
+        return 0; /* there is none: replay_run() says it */
+    return load_one(r, (int)image, path + 1, e);
+}
+
+/* Something may have come when it is over; the run may be, too. */
+static int wait_a_while(struct recording *r)
+{
+    struct pollfd end = {.fd = r->wishes->follow.answers, .events = POLLIN};
+    int rc = r->sink->rest(r->sink->context);
+    if (rc == 0 && poll(&end, 1, PAUSE_MS) > 0)
+        r->over = true;
+    return rc;
+}
+
+/* --- stretches -------------------------------------------------------------------------------------------------------------------- */
+
+static int look(struct recording *r, struct rt_error *e)
+{
+    int rc = stretch_look(&r->stretch, !r->over, e);
+    r->replay.cut = r->stretch.whole && r->stretch.how != MEMORY_CLOSED;
+    return rc;
+}
+
+/* Of replay_run(). */
+static int more_bytes(void *context, uint8_t *to, size_t room, size_t *got, struct rt_error *e)
+{
+    struct recording *r = context;
+    for (;;) {
+        int rc = stretch_read(&r->stretch, to, room, got, e);
+        if (rc != 0 || *got != 0 || r->stretch.whole)
+            return rc;
+        uint64_t end = r->stretch.end;
+        rc = look(r, e);
+        if (rc == 0 && !r->stretch.whole && r->stretch.end == end && (rc = wait_a_while(r)) != 0) {
+            rt_error_set(e, "the trace cannot be written: %s", strerror(rc));
+            rc = -rc;
+        }
+        if (rc != 0)
+            return rc;
+    }
+}
+
+static int sink_failed(int error, struct rt_error *e)
+{
+    if (error != 0)
+        rt_error_set(e, "the trace cannot be written: %s", strerror(error));
+    return -error;
+}
+
+/* Until all of it is known. */
+static int pass_over(struct recording *r, struct rt_error *e)
+{
+    int rc = look(r, e);
+    while (rc == 0 && !r->stretch.whole) {
+        rc = sink_failed(wait_a_while(r), e);
+        rc = rc != 0 ? rc : look(r, e);
+    }
+    return rc;
+}
+
+static int replay_stretch(struct recording *r, struct rt_error *e)
+{
+    int rc = look(r, e);
+    const struct memory_head *head = &r->file.head;
+    struct recording_stretch s = {
+        .whose = {head->rank, head->pid, head->tid, r->stretch.window, r->stretch.signal},
+        .known = r->stretch.whole,
+        .bytes = stretch_bytes(&r->stretch),
+        .end = r->stretch.how,
+    };
+    r->replay.accesses = r->replay.entered = r->replay.missing_count = 0;
+    if (rc == 0)
+        rc = sink_failed(r->sink->begin(r->sink->context, &s), e);
+    if (rc == 0)
+        rc = replay_run(&r->replay, e);
+    rc = rc != 0 ? rc : pass_over(r, e);
+    if (rc != 0)
+        return rc;
+    s.known = r->stretch.whole;
+    s.bytes = stretch_bytes(&r->stretch);
+    s.end = r->stretch.how;
+    if (s.end == MEMORY_CLOSED && r->replay.missing_count != 0)
+        s.end = ACCESSES_MISSING;
+    const struct recording_sums sums = {r->replay.accesses,      r->replay.entered,
+                                        r->replay.values,        r->replay.outcomes,
+                                        r->replay.missing_count, r->replay.missing_first};
+    return sink_failed(r->sink->end(r->sink->context, &s, &sums), e);
+}
+
+/* The log's stretches come behind each other. Of one that has just been closed it may not be known for a moment that none follows: a process that is
+ * killed then leaves it so. */
+static int find_next(struct recording *r, uint64_t at, bool *there, struct rt_error *e)
+{
+    for (;;) {
+        int rc = stretch_file_head(&r->file, e);
+        *there = rc == 0 && at < r->file.head.closed;
+        if (!*there || r->file.head.closed != MEMORY_OPEN)
+            return rc;
+        rc = stretch_begins(&r->file, at, there, e);
+        if (rc != 0 || *there || r->over)
+            return rc;
+        rc = sink_failed(wait_a_while(r), e);
+        if (rc != 0)
+            return rc;
+    }
+}
+
+static int replay_all(struct recording *r, struct rt_error *e)
+{
+    uint64_t at = r->wishes->follow.from;
+    bool there = false;
+    int rc = find_next(r, at, &there, e);
+    while (rc == 0 && there) {
+        rc = stretch_open(&r->stretch, &r->file, at, e);
+        if (rc != 0)
+            return rc;
+        bool wanted = r->stretch.window >= r->wishes->first && r->stretch.window <= r->wishes->last;
+        rc = wanted ? replay_stretch(r, e) : pass_over(r, e);
+        if (rc != 0)
+            return rc;
+        at = stretch_next(&r->stretch);
+        there = false;
+        if (r->stretch.how != ACCESSES_OPEN)
+            rc = find_next(r, at, &there, e);
+    }
+    if (rc != 0 || !r->wishes->follow.is)
+        return rc;
+    return tell(r, e, "at %" PRIu64 "\n", r->over ? MEMORY_OPEN : at);
+}
+
+int recording_replay(const char *path, const struct recording_skeletons *skeletons,
+                     const struct recording_wishes *w, const struct recording_sink *sink,
+                     struct rt_error *e)
+{
+    struct recording r = {.wishes = w, .sink = sink, .over = !w->follow.is};
+    int rc = stretch_file_open(&r.file, path, e);
+    rc = rc != 0 ? rc : load(&r, skeletons, e);
+    if (rc == 0) {
+        r.replay.fs = r.file.head.fs;
+        r.replay.source = more_bytes;
+        r.replay.sink = sink->put;
+        r.replay.source_context = &r;
+        r.replay.sink_context = sink->context;
+        r.replay.missing = w->follow.is ? missing : NULL;
+        rc = replay_all(&r, e);
+    }
+    stretch_file_close(&r.file);
+    free(r.replay.functions);
+    return rc;
+}

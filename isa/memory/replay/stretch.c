@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See stretch.h. Read by pread(2), not mapped: a file may become shorter under whoever reads it, and grows while it is followed. */
+#include "isa/memory/replay/stretch.h"
+
+#include "base/format/accesses.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ATTEMPTS = 1000, HEAD = sizeof(struct memory_stretch) };
+
+int stretch_file_damaged(const struct stretch_file *f, const char *what, struct rt_error *e)
+{
+    rt_error_set(e, "%s is damaged: %s", f->path, what);
+    return -EINVAL;
+}
+
+static int get(const struct stretch_file *f, void *to, size_t n, uint64_t at, struct rt_error *e)
+{
+    uint8_t *p = to;
+    while (n > 0) {
+        ssize_t done = at <= INT64_MAX ? pread(f->fd, p, n, (off_t)at) : 0;
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0) {
+            int rc = -errno;
+            rt_error_set(e, "%s cannot be read: %s", f->path, strerror(-rc));
+            return rc;
+        }
+        if (done == 0)
+            return stretch_file_damaged(f, "its end is missing", e);
+        p += done;
+        at += (uint64_t)done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* --- the file ------------------------------------------------------------------------------------------------------------------- */
+
+int stretch_file_head(struct stretch_file *f, struct rt_error *e)
+{
+    int rc = get(f, &f->head, sizeof f->head, 0, e);
+    if (rc == -EINVAL ||
+        (rc == 0 && (memcmp(f->head.magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) != 0 ||
+                     f->head.image_count > MEMORY_IMAGES)))
+        return stretch_file_damaged(f, "it is no recording of memory accesses", e);
+    return rc;
+}
+
+int stretch_file_open(struct stretch_file *f, const char *path, struct rt_error *e)
+{
+    uint8_t last;
+    *f = (struct stretch_file){.path = path};
+    f->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (f->fd < 0) {
+        int rc = -errno;
+        rt_error_set(e, "%s cannot be read: %s", path, strerror(-rc));
+        return rc;
+    }
+    int rc = stretch_file_head(f, e);
+    return rc != 0 ? rc : get(f, &last, 1, MEMORY_LOG - 1, e);
+}
+
+void stretch_file_close(struct stretch_file *f)
+{
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    f->fd = -1;
+}
+
+/* --- the log ----------------------------------------------------------------------------------------------------------------------- */
+
+static int get_tail(const struct stretch_file *f, uint64_t *tail, struct rt_error *e)
+{
+    return get(f, tail, sizeof *tail, offsetof(struct memory_head, tail), e);
+}
+
+/* What of the buffer is the log's, from there on; zeros where there is nothing. */
+static int get_buffer(const struct stretch_file *f, uint64_t tail, uint8_t *to, size_t n,
+                      uint64_t at, struct rt_error *e)
+{
+    size_t there = (tail & MEMORY_MOVED) != 0 || at >= MEMORY_BUFFER ? 0
+                   : MEMORY_BUFFER - at < n                          ? MEMORY_BUFFER - at
+                                                                     : n;
+    memset(to + there, 0, n - there);
+    return get(f, to, there, MEMORY_PAGE + at, e);
+}
+
+/* Bytes that are in the file, or else in the buffer, from where they may be moved meanwhile: then once more. */
+static int get_log(const struct stretch_file *f, void *to, size_t n, uint64_t at,
+                   struct rt_error *e)
+{
+    for (int k = 0; k < ATTEMPTS; k++) {
+        uint64_t tail, again = 0;
+        int rc = get_tail(f, &tail, e);
+        uint64_t flushed = tail & ~MEMORY_MOVED;
+        size_t filed = at >= flushed ? 0 : flushed - at < n ? (size_t)(flushed - at) : n;
+        rc = rc != 0 ? rc : get(f, to, filed, MEMORY_LOG + at, e);
+        if (rc != 0 || filed == n)
+            return rc;
+        rc = get_buffer(f, tail, (uint8_t *)to + filed, n - filed, at + filed - flushed, e);
+        rc = rc != 0 ? rc : get_tail(f, &again, e);
+        if (rc != 0 || again == tail)
+            return rc;
+    }
+    return stretch_file_damaged(f, "it changes all the time", e);
+}
+
+/* Where the log ends that a process has left: with the last byte of the buffer that is not 0. */
+static int find_end(const struct stretch_file *f, uint64_t *end, struct rt_error *e)
+{
+    uint8_t *buffer = malloc(MEMORY_BUFFER);
+    uint64_t tail = 0, again = MEMORY_OPEN;
+    size_t n = MEMORY_BUFFER;
+    int rc = buffer == NULL ? -ENOMEM : 0;
+    if (rc != 0)
+        rt_error_set(e, "there is no memory left");
+    for (int k = 0; rc == 0 && tail != again && k < ATTEMPTS; k++) {
+        rc = get_tail(f, &tail, e);
+        rc = rc != 0 ? rc : get_buffer(f, tail, buffer, MEMORY_BUFFER, 0, e);
+        rc = rc != 0 ? rc : get_tail(f, &again, e);
+    }
+    while (rc == 0 && n > 0 && buffer[n - 1] == 0)
+        n--;
+    *end = (tail & ~MEMORY_MOVED) + (tail == again ? n : 0);
+    free(buffer);
+    return rc;
+}
+
+/* --- a stretch -------------------------------------------------------------------------------------------------------------------- */
+
+static int get_stretch(const struct stretch *s, struct memory_stretch *out, struct rt_error *e)
+{
+    int rc = get_log(s->file, out, sizeof *out, s->place, e);
+    return rc == -EINVAL || (rc == 0 && out->magic != MEMORY_STRETCH_MAGIC)
+               ? stretch_file_damaged(s->file, "a stretch is missing", e)
+               : rc;
+}
+
+int stretch_begins(const struct stretch_file *f, uint64_t place, bool *there, struct rt_error *e)
+{
+    uint32_t magic = 0;
+    int rc = get_log(f, &magic, sizeof magic, place, e);
+    *there = magic != 0;
+    return rc;
+}
+
+int stretch_open(struct stretch *s, struct stretch_file *f, uint64_t place, struct rt_error *e)
+{
+    struct memory_stretch head;
+    *s = (struct stretch){.file = f, .place = place};
+    int rc = get_stretch(s, &head, e);
+    s->at = s->end = place + HEAD;
+    s->window = rc == 0 ? head.window : 0;
+    s->signal = rc == 0 ? head.signal : 0;
+    return rc;
+}
+
+static int close_it(struct stretch *s, const struct memory_stretch *head, struct rt_error *e)
+{
+    uint64_t tail;
+    int rc = get_tail(s->file, &tail, e);
+    uint64_t most = (tail & ~MEMORY_MOVED) + MEMORY_BUFFER - s->place - HEAD;
+    if (rc == 0 && (head->bytes > most || head->bytes > INT64_MAX))
+        return stretch_file_damaged(s->file, "a stretch is longer than the file", e);
+    s->end = s->place + HEAD + head->bytes;
+    s->whole = rc == 0;
+    s->how = head->end;
+    return rc;
+}
+
+int stretch_look(struct stretch *s, bool grows, struct rt_error *e)
+{
+    struct memory_stretch head;
+    uint64_t end = 0;
+    int rc = get_stretch(s, &head, e);
+    if (rc != 0 || s->whole)
+        return rc;
+    if (head.bytes == MEMORY_OPEN) {
+        rc = grows ? get_tail(s->file, &end, e) : find_end(s->file, &end, e);
+        /* It may have been closed just now, and others have begun. */
+        rc = rc != 0 ? rc : get_stretch(s, &head, e);
+    }
+    if (rc != 0 || head.bytes != MEMORY_OPEN)
+        return rc != 0 ? rc : close_it(s, &head, e);
+    end &= ~MEMORY_MOVED;
+    if (end > s->end)
+        s->end = end;
+    s->whole = !grows;
+    s->how = ACCESSES_OPEN;
+    return 0;
+}
+
+int stretch_read(struct stretch *s, uint8_t *to, size_t room, size_t *got, struct rt_error *e)
+{
+    bool whole = s->whole;
+    *got = s->at >= s->end ? 0 : s->end - s->at < room ? (size_t)(s->end - s->at) : room;
+    int rc = get_log(s->file, to, *got, s->at, e);
+    /* It may have been closed meanwhile, before what is there, and that be another's. */
+    if (rc == 0 && !whole && *got != 0)
+        rc = stretch_look(s, true, e);
+    if (rc == 0 && !whole && s->whole && s->end < s->at + *got)
+        return stretch_read(s, to, room, got, e);
+    s->at += *got;
+    return rc;
+}
+
+uint64_t stretch_bytes(const struct stretch *s)
+{
+    return s->end - s->place - HEAD;
+}
+
+uint64_t stretch_next(const struct stretch *s)
+{
+    return (s->end + HEAD - 1) & ~(uint64_t)(HEAD - 1);
+}

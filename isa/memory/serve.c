@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See serve.h. */
+#include "isa/memory/serve.h"
+
+#include "isa/memory/copy/clones.h"
+#include "isa/memory/opened.h"
+#include "isa/memory/source/source.h"
+
+#include "base/format/memory.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 15 }; /* of an instruction */
+
+struct served {
+    char *path, *functions;
+    struct addresses sites;
+    struct opened o;
+    bool open, failed;
+};
+
+struct server {
+    enum skel_plan plan;
+    char *skeletons;
+    int fd; /* of that file; -1: not there yet */
+    struct served images[MEMORY_IMAGES];
+    struct arena arena;
+};
+
+static bool get(void *to, size_t n)
+{
+    for (size_t got = 0; got < n;) {
+        ssize_t rc = read(STDIN_FILENO, (char *)to + got, n - got);
+        if (rc == 0 || (rc < 0 && errno != EINTR))
+            return false;
+        got += rc > 0 ? (size_t)rc : 0;
+    }
+    return true;
+}
+
+static bool answer(uint64_t address, bool none, const void *bytes, size_t n)
+{
+    struct clone_answer a = {.address = address, .bytes = (uint32_t)n, .none = none};
+    return sys_write_all(STDIN_FILENO, &a, sizeof a) == 0 &&
+           (n == 0 || sys_write_all(STDIN_FILENO, bytes, n) == 0);
+}
+
+static void take_image(struct server *s, const struct clone_question *q)
+{
+    struct served *m = &s->images[q->image];
+    if (m->open)
+        opened_close(&m->o);
+    free(m->path);
+    free(m->functions);
+    free(m->sites.at);
+    *m = (struct served){.path = strndup(q->path, sizeof q->path - 1),
+                         .functions = strndup(q->functions, sizeof q->functions - 1)};
+    for (uint32_t k = 0; k < q->site_count && k < CLONE_SITES_MAX; k++)
+        m->failed = !code_append(&m->sites, q->sites[k]) || m->failed;
+    code_sort(&m->sites);
+}
+
+static void take_file(struct server *s, const struct clone_question *q)
+{
+    if (s->fd >= 0)
+        (void)close(s->fd);
+    free(s->skeletons);
+    s->skeletons = strndup(q->path, sizeof q->path - 1);
+    s->fd = -1;
+}
+
+/* Decodes it. */
+static bool open_image(struct served *m)
+{
+    struct rt_error e = {{0}};
+    if (!m->open && !m->failed && m->path != NULL && m->functions != NULL)
+        m->open = opened_open(&m->o, m->path, m->functions, &e) == 0;
+    if (m->open && m->sites.at != NULL) {
+        m->o.sites = m->sites;
+        m->sites = (struct addresses){.at = NULL};
+    }
+    m->failed = !m->open;
+    return m->open;
+}
+
+/* So that who asks need not wait for it. */
+static void use_idle_time(struct server *s)
+{
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    for (unsigned k = 0; k < MEMORY_IMAGES; k++) {
+        struct served *m = &s->images[k];
+        if (m->path == NULL || m->open || m->failed)
+            continue;
+        if (poll(&p, 1, 0) != 0)
+            return;
+        (void)open_image(m);
+    }
+}
+
+/* The call that returns to that address; 0: none is known. */
+static uint64_t call_before(const struct code *c, uint64_t next)
+{
+    for (unsigned n = 2; n <= MOST_BYTES; n++) {
+        const uint8_t *flags = code_at(c, next - n);
+        struct instruction i;
+        if (flags != NULL && (*flags & CODE_START) != 0 && (*flags & CODE_UNSURE) == 0 &&
+            code_decode(c, next - n, &i) && i.next == next &&
+            (i.form.flow == FLOW_CALL || i.form.flow == FLOW_CALL_POINTER))
+            return i.at;
+    }
+    return 0;
+}
+
+/* One function, in one piece: a process that is killed leaves whole ones. */
+static bool write_skeleton(struct server *s, struct function *f, const struct clone_question *q)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (out == NULL)
+        return false;
+    if (s->fd < 0)
+        skel_source_prelude(out);
+    struct skel_source source = {.out = out, .number = q->number, .image = q->image};
+    skel_source_function(&source, f);
+    bool good = skel_source_end(&source) == 0;
+    good = fclose(out) == 0 && good;
+    if (good && s->fd < 0)
+        s->fd = open(s->skeletons, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    good = good && s->fd >= 0 && sys_write_all(s->fd, text, n) == 0;
+    free(text);
+    return good;
+}
+
+struct made {
+    struct function f;
+    struct clones clones;
+    struct clone_part part;
+    char name[512];
+    const char *reason; /* why there is none; NULL: there is one */
+    bool meant;
+};
+
+static void analyse(struct server *s, const struct clone_question *q, enum skel_plan plan,
+                    struct made *k)
+{
+    struct opened *o = &s->images[q->image].o;
+    uint64_t call = q->kind == CLONE_ASK_BEHIND ? call_before(o->code, q->address) : 0;
+    k->meant = q->kind != CLONE_ASK_BEHIND || call != 0; /* who asks for what is there is there */
+    k->reason = "it is behind no call";
+    if (!k->meant)
+        return;
+    arena_empty(&s->arena);
+    o->plan = plan;
+    opened_late(o, &s->arena, call, q->address, k->name, &k->f);
+    k->reason = k->f.reason;
+    k->meant = k->reason == NULL || k->f.reason_at != 0;
+    if (k->reason == NULL)
+        k->reason = clones_make(&k->clones, &k->f, q->number, &k->part);
+}
+
+/* What no plan can compute addresses of in mid-function has them recorded, each. */
+static void make(struct server *s, const struct clone_question *q, struct made *k)
+{
+    *k = (struct made){.clones.number = q->number + 1, .reason = "its image cannot be read"};
+    if (!open_image(&s->images[q->image]))
+        return;
+    analyse(s, q, s->plan, k);
+    if (k->reason != NULL && k->meant && s->plan != PLAN_ADDRESSES)
+        analyse(s, q, PLAN_ADDRESSES, k);
+    if (k->reason == NULL && !write_skeleton(s, &k->f, q))
+        k->reason = "its skeleton cannot be written";
+}
+
+/* The file of clones; NULL: no memory. */
+static char *put(struct made *k, size_t *bytes)
+{
+    char *file = NULL;
+    clones_add(&k->clones, &k->part, CLONES_LATE);
+    FILE *out = open_memstream(&file, bytes);
+    if (out != NULL && (clones_put(&k->clones, out) != 0) + (fclose(out) != 0) != 0) {
+        free(file);
+        file = NULL;
+    }
+    return file;
+}
+
+static bool give_answer(struct server *s, const struct clone_question *q)
+{
+    static struct made k;
+    char why[640];
+    size_t bytes = 0;
+    if (s->skeletons == NULL)
+        return answer(q->address, false, NULL, 0);
+    make(s, q, &k);
+    char *file = k.reason == NULL ? put(&k, &bytes) : NULL;
+    int n = snprintf(why, sizeof why, "%s (%s)", k.name,
+                     k.reason != NULL ? k.reason : "there is no memory for it");
+    bool good = file != NULL ? answer(q->address, false, file, bytes)
+                             : answer(q->address, k.meant, why, k.meant ? (size_t)n + 1 : 0);
+    free(file);
+    clones_free(&k.clones);
+    arena_empty(&s->arena);
+    return good;
+}
+
+int serve(enum skel_plan plan)
+{
+    static struct server s;
+    static struct clone_question q;
+    s.plan = plan;
+    s.fd = -1;
+    for (bool good = true; good && get(&q, sizeof q); use_idle_time(&s)) {
+        if (q.image >= MEMORY_IMAGES)
+            return 1;
+        q.path[sizeof q.path - 1] = q.functions[sizeof q.functions - 1] = '\0';
+        switch ((enum clone_question_kind)q.kind) {
+        case CLONE_ASK_IMAGE: take_image(&s, &q); break;
+        case CLONE_ASK_FILE: take_file(&s, &q); break;
+        case CLONE_ASK_BEHIND:
+        case CLONE_ASK_AT: good = give_answer(&s, &q); break;
+        }
+    }
+    return 0;
+}

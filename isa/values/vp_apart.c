@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Plug-ins run in a child, so that whatever they do ends that child alone, and its parent can say what it was.
+ *
+ * The child notes in shared memory which entry of the plug-in it is in; a timer kills it where that takes too long, if
+ * possible by a signal that cannot be blocked. */
+#include "isa/values/vp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIRST_OWN = 10 /* descriptor of ours in the child */ };
+
+struct vp_shared {
+    char phase[64];   /* entry of the plug-in that it is in; "": none */
+    int64_t deadline; /* seconds of CLOCK_MONOTONIC, 0: none */
+    bool finished;    /* by itself, with: */
+    int rc;
+    struct rt_error e;
+};
+
+/* Of the child. A timer of its own takes room in the user's queue of signals, which may be full (RLIMIT_SIGPENDING): then it is alarm(2)'s. */
+static timer_t timer;
+static bool has_timer;
+
+static int64_t seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* 0: none. */
+static void set_timer(unsigned from_now)
+{
+    const struct itimerspec when = {.it_value.tv_sec = (time_t)from_now};
+    sigset_t set;
+    if (has_timer) {
+        (void)timer_settime(timer, 0, &when, NULL);
+        return;
+    }
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGALRM);
+    (void)signal(SIGALRM, SIG_DFL);
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+    (void)alarm(from_now);
+}
+
+void vp_enter(const struct vp_apart *v, const char *what)
+{
+    (void)snprintf(v->shared->phase, sizeof v->shared->phase, "%s", what);
+    v->shared->deadline = seconds() + v->limit;
+    set_timer(v->limit);
+}
+
+void vp_leave(const struct vp_apart *v)
+{
+    set_timer(0);
+    v->shared->deadline = 0;
+    v->shared->phase[0] = '\0';
+}
+
+int vp_read_all(int fd, void *to, size_t bytes)
+{
+    char *at = to;
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = read(fd, at + done, bytes - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            return done == 0 ? 1 : -EPIPE;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+/* --- the child --------------------------------------------------------------------------------------------- */
+
+/* What it has as standard input and output would mix with what is said there in ours. */
+static int take_descriptors(struct vp_apart *v)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (v->in >= 0)
+        v->in = fcntl(v->in, F_DUPFD_CLOEXEC, FIRST_OWN);
+    if (v->out >= 0)
+        v->out = fcntl(v->out, F_DUPFD_CLOEXEC, FIRST_OWN);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return -errno;
+    return 0;
+}
+
+static void make_timer(void)
+{
+    struct sigevent kill_us = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    has_timer = timer_create(CLOCK_MONOTONIC, &kill_us, &timer) == 0;
+}
+
+_Noreturn static void become(struct vp_apart *v, pid_t parent)
+{
+    const struct rlimit none = {0, 0};
+    struct vp_shared *s = v->shared;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    if (getppid() != parent)
+        _exit(1);
+    s->rc = take_descriptors(v);
+    make_timer();
+    vp_confine();
+    if (s->rc != 0)
+        rt_error_set(&s->e, "it cannot be run apart: %s", strerror(-s->rc));
+    else
+        s->rc = vp_load(v, &s->e);
+    if (s->rc == 0) {
+        if (v->run != NULL)
+            s->rc = v->run(v, &s->e);
+        vp_release(v);
+    }
+    s->finished = true;
+    (void)fflush(stderr);
+    _exit(0);
+}
+
+/* --- its parent -------------------------------------------------------------------------------------------- */
+
+static int judge(const struct vp_apart *v, int status, struct rt_error *e)
+{
+    struct vp_shared *s = v->shared;
+    const char *what = s->phase[0] != '\0' ? s->phase : "it";
+    s->phase[sizeof s->phase - 1] = s->e.text[sizeof s->e.text - 1] = '\0';
+    if (s->finished) {
+        rt_error_set(e, "%s", s->e.text);
+        return s->rc;
+    }
+    if (WIFEXITED(status)) {
+        rt_error_set(e, "%s has ended its process (exit status %d)", what, WEXITSTATUS(status));
+        return -ECHILD;
+    }
+    if ((WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGALRM) && s->deadline != 0 &&
+        seconds() >= s->deadline) {
+        rt_error_set(e, "%s has not returned within %u s", what, v->limit);
+        return -ETIMEDOUT;
+    }
+    rt_error_set(e, "%s has crashed: %s", what, strsignal(WTERMSIG(status)));
+    return -EFAULT;
+}
+
+int vp_apart(struct vp_apart *v, struct rt_error *e)
+{
+    int status = 0;
+    pid_t us = getpid(), child;
+    v->shared =
+        mmap(NULL, sizeof *v->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (v->shared == MAP_FAILED) {
+        rt_error_set(e, "%s: no memory", v->plugin);
+        return -ENOMEM;
+    }
+    (void)fflush(NULL);
+    child = fork();
+    if (child == 0)
+        become(v, us);
+    int rc = child < 0 ? -errno : 0;
+    while (rc == 0 && waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            rc = -errno;
+    if (rc != 0)
+        rt_error_set(e, "no process for it: %s", strerror(-rc));
+    else
+        rc = judge(v, status, e);
+    if (rc != 0)
+        rt_error_prefix(e, "%s", v->plugin);
+    (void)munmap(v->shared, sizeof *v->shared);
+    return rc;
+}

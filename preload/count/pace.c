@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What samples take of a thread's time. Of the processor's time: others may have had it in between. One that was lost within a sample
+ * counts as the sample's. */
+#include "preload/count/pace.h"
+
+#include "base/clock.h"
+#include "base/sys.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+
+#define SIGNAL_NS 3000u  /* what signal and interrupt take in the kernel, about ... */
+#define LOOK_SAMPLES 16u /* a look after so many, or some time in them, or since the last one ... */
+#define LOOK_TICKS (UINT64_C(1) << 21) /* 1 ms or less */
+#define LOOK_LATE (UINT64_C(1) << 26)  /* some 20 ms */
+
+static struct pace_time now(void)
+{
+    struct timespec cpu = {0};
+    (void)sys_call6(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&cpu, 0, 0, 0, 0);
+    return (struct pace_time){.ticks = clock_ticks(),
+                              .ns = clock_monotonic_ns(),
+                              .cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec};
+}
+
+/* Of the time outside the handler. An event that is a clock tells: what lies between two samples beyond its period, and as much again
+ * within it. No more than some, since periods that end in a system call make no sample; but all of it where the period is so short that
+ * interrupts may have taken it. */
+static uint64_t in_kernel(const struct pmu_sampler *s, uint64_t samples, uint64_t outside)
+{
+    uint64_t asked = s->spec->is_clock ? samples * s->spec->period * s->factor : outside;
+    uint64_t more = outside > asked ? 2 * (outside - asked) : 0;
+    if (s->spec->period * s->factor >= PMU_SHORT_NS && more > samples * PMU_SHORT_NS)
+        more = samples * PMU_SHORT_NS;
+    return more > samples * SIGNAL_NS ? more : samples * SIGNAL_NS;
+}
+
+void pace_begin(struct pace *p)
+{
+    p->began = clock_ticks();
+}
+
+void pace_exclude(struct pace *p, uint64_t ticks)
+{
+    p->began += ticks;
+}
+
+uint32_t pace_weight(const struct pace *p, const struct pmu_sampler *s, uint32_t weight)
+{
+    if (s->factor == 1 || !s->spec->is_clock || p->ns_per_tick == 0)
+        return weight;
+    uint64_t most = ((p->began - p->ended) >> 8) * p->ns_per_tick / s->spec->period >> 8;
+    return most < weight ? (uint32_t)most + 1 : weight;
+}
+
+/* ... but not of signals alone that had waited for each other: they come all at once. */
+static bool is_to_look(const struct pace *p, uint64_t ticks)
+{
+    bool many = p->samples >= LOOK_SAMPLES || p->spent >= LOOK_TICKS;
+    return ticks >= LOOK_LATE || (many && ticks >= LOOK_TICKS);
+}
+
+void pace_end(struct pace *p, struct pmu_sampler *s)
+{
+    p->ended = clock_ticks();
+    p->spent += p->ended - p->began;
+    p->samples++;
+    if (p->looked.ns != 0 && !is_to_look(p, p->ended - p->looked.ticks))
+        return;
+    struct pace_time then = p->looked;
+    p->looked = now();
+    if (then.ns != 0) {
+        p->ns_per_tick = ((p->looked.ns - then.ns) << 16) / (p->looked.ticks - then.ticks + 1);
+        uint64_t cpu = p->looked.cpu_ns - then.cpu_ns;
+        uint64_t spent = (p->spent >> 8) * p->ns_per_tick >> 8;
+        uint64_t outside = cpu > spent ? cpu - spent : 0;
+        uint64_t kernel = in_kernel(s, p->samples, outside);
+        pmu_sampler_pace(s, spent + kernel, outside > kernel ? outside - kernel : 0);
+    }
+    p->samples = 0;
+    p->spent = 0;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Images that come later, noticed before their code runs.
+ *
+ * dlopen is not wrapped: it searches by its return address (RUNPATH, $ORIGIN), which a wrapper would change. But the
+ * first instructions of each image's DT_INIT, which come from the C library's crti.o, call __gmon_start__ where
+ * somebody defines it: for profilers, and that is what we are. At the first such call of a dlopen all its images
+ * are mapped and relocated, and none of their constructors has run. What was linked without crti.o is noticed
+ * at the next image's start or dlclose; dlmopen's namespaces, which hold a C library of their own, are not seen. */
+#include "preload/count/counting.h"
+#include "preload/libc/images.h"
+#include "preload/libc/interpose.h"
+#include "preload/patch/probes.h"
+
+#include "base/sys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+
+#define IMAGES_MAX 4096
+
+struct known_image {
+    uintptr_t base, headers;
+    uint32_t round; /* of the look that saw it last; 0 = empty */
+};
+
+/* Touched only inside dl_iterate_phdr callbacks, which the dynamic linker serialises. */
+static struct known_image known[IMAGES_MAX];
+static unsigned known_count;
+static uint32_t look_round;
+static unsigned long long last_adds, last_subs;
+
+/* One new image, copied: its name may go away once the lock is given back. */
+struct look {
+    bool notify, first, found, changed;
+    uintptr_t base;
+    char build_id[IMAGE_ID_TEXT];
+    char path[PATH_MAX];
+};
+
+static struct known_image *find_known(uintptr_t base, uintptr_t headers)
+{
+    for (unsigned i = 0; i < known_count; i++)
+        if (known[i].base == base && known[i].headers == headers && known[i].round != 0)
+            return &known[i];
+    return NULL;
+}
+
+static bool remember(uintptr_t base, uintptr_t headers)
+{
+    for (unsigned i = 0; i < IMAGES_MAX; i++)
+        if (known[i].round == 0) {
+            known[i] = (struct known_image){base, headers, look_round};
+            known_count = i >= known_count ? i + 1 : known_count;
+            return true;
+        }
+    return false; /* more than IMAGES_MAX: not noticed */
+}
+
+/* Stops at the first image that is new. Without one it sees them all, and those not seen are gone. */
+static int visit(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    (void)size;
+    struct look *l = ctx;
+    if (l->first) {
+        l->first = false;
+        l->changed = info->dlpi_adds != last_adds || info->dlpi_subs != last_subs;
+        if (!l->changed)
+            return 1;
+        look_round++;
+    }
+    struct known_image *k = find_known(info->dlpi_addr, (uintptr_t)info->dlpi_phdr);
+    if (k != NULL) {
+        k->round = look_round;
+        return 0;
+    }
+    if (!remember(info->dlpi_addr, (uintptr_t)info->dlpi_phdr) || !l->notify)
+        return 0;
+    l->found = true;
+    l->base = info->dlpi_addr;
+    image_build_id(info, l->build_id);
+    (void)strncpy(l->path, info->dlpi_name != NULL ? info->dlpi_name : "", sizeof l->path - 1);
+    return 1;
+}
+
+static int visit_end(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    (void)size;
+    (void)ctx;
+    for (unsigned i = 0; i < known_count; i++)
+        if (known[i].round != look_round)
+            known[i].round = 0;
+    last_adds = info->dlpi_adds;
+    last_subs = info->dlpi_subs;
+    return 1;
+}
+
+/* Between the two walks another thread may load something: it looks again itself. */
+static void images_look(void *notify)
+{
+    struct look l;
+    for (;;) {
+        l.notify = *(const bool *)notify;
+        l.first = true;
+        l.found = l.changed = false;
+        memset(l.path, 0, sizeof l.path);
+        (void)dl_iterate_phdr(visit, &l);
+        if (!l.found)
+            break;
+        trigger_image_loaded(l.path, l.base, l.build_id);
+    }
+    if (l.changed)
+        (void)dl_iterate_phdr(visit_end, NULL);
+}
+
+void images_prepare(void)
+{
+    bool notify = false;
+    images_look(&notify);
+}
+
+static bool noticing(void)
+{
+    return process.traced && processes_vfork_depth == 0 && recorder_self.in_toolkit == 0 &&
+           (trigger_wants_images() || recorder_is_on());
+}
+
+static void notice_images(void)
+{
+    int keep = errno;
+    if (!noticing())
+        return;
+    unsigned own = counting_own_begin();
+    struct sys_cancel was = sys_cancel_off(); /* symbols are read from files */
+    bool notify = true;
+    run_with_much_room(images_look, &notify);
+    sys_cancel_on(was);
+    counting_own_end(own);
+    errno = keep;
+}
+
+/* Also called by the images of the start: before our constructor nothing is traced, after it nothing is new. */
+void __gmon_start__(void);
+PRELOAD_EXPORT void __gmon_start__(void)
+{
+    notice_images();
+}
+
+PRELOAD_EXPORT int dlclose(void *handle)
+{
+    int rc = NEXT(dlclose)(handle);
+    notice_images();
+    unsigned own = counting_own_begin();
+    probes_images_gone();
+    counting_own_end(own);
+    return rc;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * longjmp and exceptions out of instrumented functions and MPI calls: their ends happen then, not when a later call shows
+ * that they are gone. */
+#include "preload/internal.h"
+#include "preload/memory/memory.h"
+#include "preload/patch/probes.h"
+
+#include "mpi/mpi.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+
+typedef void jump_function(jmp_buf, int);
+
+enum { JUMPS = 4 };
+static const char *const names[JUMPS] = {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"};
+static jump_function *real[JUMPS];
+
+/* In the constructor: a jump may leave a signal handler, where nothing can be looked up. */
+void longjmp_resolve(void)
+{
+    for (int i = 0; i < JUMPS; i++) {
+        void *symbol = preload_next(names[i]);
+        __builtin_memcpy(&real[i], &symbol, sizeof symbol);
+    }
+}
+
+/* Where glibc has registers: rbx, rbp, r12 to r15, the stack pointer, where to go on; rbp and the last two mangled
+ * (sysdeps/x86_64/jmpbuf-offsets.h, PTR_MANGLE). Where we do not know the layout 0s: then later calls show what is gone. */
+enum { KEPT = 6, WORDS = 8 };
+#if defined(__x86_64__) && defined(__GLIBC__)
+static uintptr_t demangle(uintptr_t value)
+{
+    __asm__("ror $0x11, %0\n\txor %%fs:0x30, %0" : "+r"(value) : : "cc");
+    return value;
+}
+
+static uintptr_t mangle(uintptr_t value)
+{
+    __asm__("xor %%fs:0x30, %0\n\trol $0x11, %0" : "+r"(value) : : "cc");
+    return value;
+}
+
+static void read_target(const jmp_buf env, uintptr_t words[WORDS])
+{
+    __builtin_memcpy(words, env, WORDS * sizeof *words);
+    words[1] = demangle(words[1]);
+    words[KEPT] = demangle(words[KEPT]);
+    words[KEPT + 1] = demangle(words[KEPT + 1]);
+}
+
+static void write_target(jmp_buf env, uintptr_t at)
+{
+    at = mangle(at);
+    __builtin_memcpy((char *)env + (KEPT + 1) * sizeof at, &at, sizeof at);
+}
+#else
+static void read_target(const jmp_buf env, uintptr_t words[WORDS])
+{
+    (void)env;
+    __builtin_memset(words, 0, WORDS * sizeof *words);
+}
+
+static void write_target(jmp_buf env, uintptr_t at)
+{
+    (void)env;
+    (void)at;
+}
+#endif
+
+/* A jump to another stack (a coroutine's) says nothing of this one. */
+static void leave_frames(uintptr_t here, uintptr_t stack)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (stack <= here || stack - here >= (64u << 20) || t->in_toolkit)
+        return;
+    mpi_jumped(t, stack);
+    functions_jumped(stack);
+    probe_functions_jumped(here, stack);
+    probe_exits_jumped(here, stack);
+}
+
+struct jumping {
+    uintptr_t here, stack;
+    uintptr_t target; /* where we redirect the jump; 0: nowhere */
+    bool recorded;
+};
+
+static void leave_for(void *p)
+{
+    struct jumping *j = p;
+    if (!recorder_self.in_toolkit)
+        memory_jumped(j->here, j->stack);
+    leave_frames(j->here, j->stack);
+    if (j->recorded)
+        j->target = memory_jumps_on();
+}
+
+static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
+{
+    uintptr_t words[WORDS];
+    sigjmp_buf copy; /* the program may use its own again */
+    struct jumping j = {.here = (uintptr_t)__builtin_frame_address(0)};
+    if (process.traced) {
+        read_target(env, words);
+        j.recorded = process.memory && words[KEPT] != 0 && !recorder_self.in_toolkit &&
+                     memory_jump_begins(words[KEPT + 1], words, words[KEPT]);
+        j.stack = words[KEPT];
+        run_with_room(NULL, leave_for, &j);
+    }
+    if (j.target != 0) {
+        __builtin_memcpy(copy, env, sizeof(jmp_buf));
+        write_target(copy, j.target);
+        env = copy;
+    }
+    jump_function *go = real[which];
+    if (go == NULL) { /* before our constructor */
+        longjmp_resolve();
+        go = real[which];
+    }
+    go(env, value);
+    __builtin_unreachable();
+}
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#undef longjmp
+#undef _longjmp
+#undef siglongjmp
+PRELOAD_EXPORT void __attribute__((noreturn)) longjmp(jmp_buf env, int value)
+{
+    jump(0, env, value);
+}
+PRELOAD_EXPORT void __attribute__((noreturn)) _longjmp(jmp_buf env, int value)
+{
+    jump(1, env, value);
+}
+PRELOAD_EXPORT void __attribute__((noreturn)) siglongjmp(sigjmp_buf env, int value)
+{
+    jump(2, env, value);
+}
+PRELOAD_EXPORT void __attribute__((noreturn)) __longjmp_chk(jmp_buf env, int value);
+PRELOAD_EXPORT void __attribute__((noreturn)) __longjmp_chk(jmp_buf env, int value)
+{
+    jump(3, env, value);
+}
+
+/* --- exceptions of C++ ---------------------------------------------------------------------------------------- */
+
+typedef void *catch_function(void *);
+
+/* The caller's own, where libstdc++ came with a module that was opened RTLD_LOCAL. */
+static void *next_of(const char *name, const void *caller)
+{
+    void *symbol = preload_next(name);
+    Dl_info module;
+    if (symbol == NULL && dladdr(caller, &module) != 0 && module.dli_fname != NULL) {
+        void *handle = dlopen(module.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle != NULL) {
+            symbol = dlsym(handle, name);
+            (void)dlclose(handle);
+        }
+    }
+    return symbol;
+}
+
+static catch_function *catch_of(const void *caller)
+{
+    void *symbol = next_of("__cxa_begin_catch", caller);
+    catch_function *function;
+    __builtin_memcpy(&function, &symbol, sizeof function);
+    return function;
+}
+
+PRELOAD_EXPORT void *__cxa_begin_catch(void *exception);
+PRELOAD_EXPORT void *__cxa_begin_catch(void *exception)
+{
+    catch_function *go = catch_of(__builtin_return_address(0));
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0),
+              stack = (uintptr_t)__builtin_dwarf_cfa();
+    if (process.traced)
+        leave_frames(here, stack);
+    if (process.memory && !recorder_self.in_toolkit)
+        memory_caught((uintptr_t)__builtin_return_address(0), here, stack);
+    memory_exception_ends();
+    return go(exception);
+}
+
+/* The first field of every exception names the language. */
+struct exception {
+    uint64_t language;
+};
+typedef int raise_function(struct exception *);
+
+static bool is_of_cxx(const struct exception *e)
+{
+    enum { KIND = 0xff }; /* of a dependent exception 1 */
+    static const uint64_t gnu = 0x474e5543432b2b00, clang = 0x434c4e47432b2b00;
+    return (e->language & ~(uint64_t)KIND) == gnu || (e->language & ~(uint64_t)KIND) == clang;
+}
+
+static raise_function *raise_begins(const char *name, const struct exception *e, const void *caller)
+{
+    void *symbol = next_of(name, caller);
+    raise_function *go;
+    __builtin_memcpy(&go, &symbol, sizeof go);
+    if (process.traced && is_of_cxx(e))
+        memory_exception_begins(e);
+    return go;
+}
+
+/* Both end in a jump, so that the unwinder meets no frame of ours. They return if nobody catches the
+ * exception; the C++ library calls __cxa_begin_catch() then, before it ends the program. */
+
+PRELOAD_EXPORT int _Unwind_RaiseException(struct exception *e);
+PRELOAD_EXPORT int _Unwind_RaiseException(struct exception *e)
+{
+    return raise_begins("_Unwind_RaiseException", e, __builtin_return_address(0))(e);
+}
+
+PRELOAD_EXPORT int _Unwind_Resume_or_Rethrow(struct exception *e);
+PRELOAD_EXPORT int _Unwind_Resume_or_Rethrow(struct exception *e)
+{
+    return raise_begins("_Unwind_Resume_or_Rethrow", e, __builtin_return_address(0))(e);
+}
+
+/* What personality routines call last: the unwinder goes on at a landing pad, of a catch or a destructor. */
+struct _Unwind_Context;
+typedef void go_on_function(struct _Unwind_Context *, uintptr_t);
+
+PRELOAD_EXPORT void _Unwind_SetIP(struct _Unwind_Context *context, uintptr_t at);
+PRELOAD_EXPORT void _Unwind_SetIP(struct _Unwind_Context *context, uintptr_t at)
+{
+    void *symbol = next_of("_Unwind_SetIP", __builtin_return_address(0));
+    go_on_function *go;
+    __builtin_memcpy(&go, &symbol, sizeof go);
+    if (process.traced && process.memory && !recorder_self.in_toolkit)
+        at = memory_throw(at);
+    go(context, at);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The older ways to set a handler, in terms of sigaction, as the C library defines them: inside it they would not
+ * pass through ours. */
+#include "preload/libc/interpose.h"
+
+#include "base/sys.h"
+
+#include <errno.h>
+#include <string.h>
+
+int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old)
+{
+    return NEXT(sigaction)(signo, act, old);
+}
+
+static _Atomic uint64_t interrupting; /* siginterrupt(n, 1): signal() leaves SA_RESTART out */
+
+static bool in_range(int signo)
+{
+    return signo >= 1 && signo <= 64;
+}
+
+static __sighandler_t set_handler(int signo, __sighandler_t handler, int flags, bool mask_itself)
+{
+    struct sigaction a, old;
+    if (handler == SIG_ERR || !in_range(signo)) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    memset(&a, 0, sizeof a);
+    a.sa_handler = handler;
+    a.sa_flags = flags;
+    if (mask_itself)
+        (void)sigaddset(&a.sa_mask, signo);
+    return sigaction(signo, &a, &old) != 0 ? SIG_ERR : old.sa_handler;
+}
+
+static __sighandler_t set_bsd(int signo, __sighandler_t handler)
+{
+    bool restart = !in_range(signo) || (atomic_load(&interrupting) >> (signo - 1) & 1) == 0;
+    return set_handler(signo, handler, restart ? SA_RESTART : 0, true);
+}
+
+PRELOAD_EXPORT __sighandler_t signal(int signo, __sighandler_t handler)
+{
+    return set_bsd(signo, handler);
+}
+
+__sighandler_t bsd_signal(int signo, __sighandler_t handler);
+PRELOAD_EXPORT __sighandler_t bsd_signal(int signo, __sighandler_t handler)
+{
+    return set_bsd(signo, handler);
+}
+
+PRELOAD_EXPORT __sighandler_t ssignal(int signo, __sighandler_t handler)
+{
+    return set_bsd(signo, handler);
+}
+
+PRELOAD_EXPORT __sighandler_t sysv_signal(int signo, __sighandler_t handler)
+{
+    return set_handler(signo, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
+}
+
+__sighandler_t __sysv_signal(int signo, __sighandler_t handler);
+PRELOAD_EXPORT __sighandler_t __sysv_signal(int signo, __sighandler_t handler)
+{
+    return set_handler(signo, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
+}
+
+PRELOAD_EXPORT int siginterrupt(int signo, int interrupt)
+{
+    struct sigaction a;
+    if (sigaction(signo, NULL, &a) != 0)
+        return -1;
+    uint64_t bit = sys_signal_bit(signo);
+    if (interrupt) {
+        atomic_fetch_or(&interrupting, bit);
+        a.sa_flags &= ~SA_RESTART;
+    } else {
+        atomic_fetch_and(&interrupting, ~bit);
+        a.sa_flags |= SA_RESTART;
+    }
+    return sigaction(signo, &a, NULL);
+}
+
+PRELOAD_EXPORT int sigignore(int signo)
+{
+    return set_handler(signo, SIG_IGN, 0, false) == SIG_ERR ? -1 : 0;
+}
+
+static int mask_one(int how, int signo, sigset_t *old)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    if (sigaddset(&set, signo) != 0)
+        return -1;
+    return sigprocmask(how, &set, old);
+}
+
+PRELOAD_EXPORT int sighold(int signo)
+{
+    return mask_one(SIG_BLOCK, signo, NULL);
+}
+
+PRELOAD_EXPORT int sigrelse(int signo)
+{
+    return mask_one(SIG_UNBLOCK, signo, NULL);
+}
+
+/* X/Open: SIG_HOLD blocks and leaves the action; everything else sets it and unblocks. */
+PRELOAD_EXPORT __sighandler_t sigset(int signo, __sighandler_t handler)
+{
+    struct sigaction before;
+    sigset_t mask;
+    if (handler == SIG_ERR || !in_range(signo)) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    if (handler == SIG_HOLD) {
+        if (mask_one(SIG_BLOCK, signo, &mask) != 0)
+            return SIG_ERR;
+        if (sigismember(&mask, signo) == 1)
+            return SIG_HOLD;
+        return sigaction(signo, NULL, &before) != 0 ? SIG_ERR : before.sa_handler;
+    }
+    __sighandler_t old = set_handler(signo, handler, 0, false);
+    if (old == SIG_ERR || mask_one(SIG_UNBLOCK, signo, &mask) != 0)
+        return SIG_ERR;
+    return sigismember(&mask, signo) == 1 ? SIG_HOLD : old;
+}

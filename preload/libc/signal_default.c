@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the kernel and the program get where SIGTRAP is ours; the program's handler, or the default action, of a signal that our
+ * handler got in place of it. */
+#include "preload/libc/interpose.h"
+
+#include "base/sys.h"
+#include "preload/count/counting.h"
+#include "preload/internal.h"
+#include "preload/memory/memory.h"
+#include "preload/memory/probe_clones.h"
+#include "preload/values/values.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+uintptr_t signals_ip_of(const void *context)
+{
+    const ucontext_t *uc = context;
+#if defined(__x86_64__)
+    return probe_clone_stands_for((uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+#else
+    return (uintptr_t)uc->uc_mcontext.pc;
+#endif
+}
+
+struct sigaction signals_trap_action(void (*handler)(int, siginfo_t *, void *))
+{
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_sigaction = handler;
+    a.sa_flags = SA_SIGINFO | SA_RESTART;
+    (void)sigfillset(&a.sa_mask);
+    (void)sigdelset(&a.sa_mask, SIGSEGV);
+    values_block_others(&a.sa_mask);
+    return a;
+}
+
+void signals_hand_on(int signo, siginfo_t *info, void *context)
+{
+    const ucontext_t *uc = context;
+    uint64_t mask;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    uint64_t all = sys_block_signals();
+    sys_restore_signals(mask | sys_signal_bit(SIGTRAP));
+    signals_handler(signo, info, context);
+    sys_restore_signals(all);
+}
+
+static bool default_is_nothing(int signo)
+{
+    return signo == SIGCHLD || signo == SIGURG || signo == SIGWINCH || signo == SIGCONT;
+}
+
+static bool default_is_stop(int signo)
+{
+    return signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU;
+}
+
+/* A fault happens again, anything else is sent again. */
+RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
+{
+    struct sigaction plain, before;
+    if (default_is_nothing(signo))
+        return;
+    memset(&plain, 0, sizeof plain);
+    (void)NEXT(sigaction)(signo, &plain, &before);
+    bool fault = info->si_code > 0 && info->si_code != SI_KERNEL &&
+                 (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL || signo == SIGFPE);
+    /* With the kernel's or kill()'s code only the first thread may send on; the rest of *info is of no effect here. */
+    if (!fault &&
+        sys_call6(SYS_rt_tgsigqueueinfo, sys_getpid(), sys_gettid(), signo, (long)info, 0, 0) != 0)
+        (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), signo, 0, 0, 0);
+    if (!default_is_stop(signo)) {
+        ucontext_t *uc = context;
+        (void)sigdelset(&uc->uc_sigmask, signo); /* delivered as our handler returns */
+        return;
+    }
+    uint64_t mask = sys_signal_bit(signo);
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, sizeof mask, 0,
+                    0); /* stops here */
+    (void)NEXT(sigaction)(signo, &before, NULL);
+}
+
+void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context)
+{
+    bool raised = info->si_code > 0 && (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL ||
+                                        signo == SIGFPE || signo == SIGTRAP || signo == SIGSYS);
+    if (!ignored || raised)
+        signals_default_action(signo, info, context);
+}
+
+/* --- the program's handler ------------------------------------------------------------------------------------ */
+
+static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
+{
+    struct recorder_thread *t = &recorder_self;
+    uint32_t in_toolkit = t->in_toolkit;
+    bool attached = t->attached == 1;
+    if (attached)
+        t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
+    struct memory_handler *memory =
+        memory_handler_begins((uintptr_t)__builtin_frame_address(0), info, context);
+    struct pmu_inside inside = counting_program_begin();
+    ((void (*)(int, siginfo_t *, void *))handler)(signo, info,
+                                                  context); /* NOLINT: a function's address */
+    counting_program_end(inside);
+    memory_handler_ends(memory, context);
+    if (attached)
+        t->in_toolkit = in_toolkit;
+}
+
+/* One run of a program's handler. begins() and ends() record its edges, on a stack with enough
+ * room. */
+struct run {
+    int signo;
+    void *context;
+    int32_t window;
+    bool recorded;
+};
+
+static void begins(void *p)
+{
+    struct run *r = p;
+    struct recorder_thread *t = &recorder_self;
+    r->recorded = recorder_active(t);
+    r->window = t->window;
+    if (r->recorded)
+        (void)recorder_emit(t, EV_SIGNAL_ENTER, (uint64_t)r->signo, signals_ip_of(r->context));
+}
+
+static void ends(void *p)
+{
+    const struct run *r = p;
+    struct recorder_thread *t = &recorder_self;
+    if (recorder_active(t) && t->window == r->window)
+        (void)recorder_emit(t, EV_SIGNAL_LEAVE, (uint64_t)r->signo, 0);
+}
+
+void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void *context)
+{
+    struct run r = {.signo = signo, .context = waits_place(context)};
+    int keep = errno;
+    bool restarts = (flags & (int)SA_RESTART) != 0;
+    /* Do not wait for the writer here. Meanwhile the kernel would deliver further such signals to
+     * other threads, such as MPI's own, which block fewer signals than the program expects. */
+    recorder_self.hurry = 1;
+    if (process.traced && process.options.number[OPT_record_signals] != 0)
+        run_with_room(context, begins, &r);
+    recorder_self.hurry = 0;
+    waits_program_comes(context, restarts);
+    signals_seen.program++;
+    signals_seen.breaking += !restarts;
+    errno = keep;
+    run(handler, signo, info, context);
+    keep = errno;
+    recorder_self.hurry = 1;
+    if (r.recorded)
+        run_with_room(context, ends, &r);
+    recorder_self.hurry = 0;
+    errno = keep;
+}

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The program's signal handlers pass through one handler of ours, and one real-time signal is our own.
+ *
+ * The kernel's disposition is the truth; `shown` keeps what the program asked for where the kernel has our handler.
+ * Masks and flags are the kernel's to apply: our handler is installed with those of the program's action. A
+ * borrower (child of vfork) sets the kernel's dispositions, which are its own, and never `shown`, which is not. */
+#include "preload/libc/interpose.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "preload/count/counting.h"
+#include "preload/memory/memory.h"
+#include "preload/patch/probes.h"
+#include "preload/count/sampling.h"
+#include "preload/valgrind.h"
+#include "preload/values/values.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define SIGNALS 65
+#define NATIVE_FIRST_RESERVED 32 /* glibc's own: 32 and 33 */
+#define RESTORER 0x04000000
+
+/* What the program sees. handler is read by our handler without the lock. */
+struct shown_action {
+    _Atomic(uintptr_t) handler; /* 0 SIG_DFL, 1 SIG_IGN, else a function */
+    int flags;
+    bool blocks_internal; /* its mask names the internal signal */
+};
+
+static struct shown_action shown[SIGNALS];
+static _Atomic uint32_t lock;
+static _Atomic uint32_t installed;
+static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal signal */
+
+int signals_kept_out;
+__thread uint64_t signals_hidden;
+static uint64_t fork_mask; /* mask of the thread that holds the lock during a fork */
+
+static uint64_t lock_take(void)
+{
+    uint64_t mask = sys_block_signals();
+    while (atomic_exchange_explicit(&lock, 1, memory_order_acquire) != 0)
+        sys_relax();
+    return mask;
+}
+
+static void lock_give(uint64_t mask)
+{
+    atomic_store_explicit(&lock, 0, memory_order_release);
+    sys_restore_signals(mask);
+}
+
+void signals_before_fork(void)
+{
+    if (atomic_load(&installed))
+        fork_mask = lock_take();
+}
+
+void signals_after_fork(void)
+{
+    if (atomic_load(&installed))
+        lock_give(fork_mask);
+}
+
+void signals_forked(void)
+{
+    atomic_store_explicit(&lock, 0, memory_order_release);
+}
+
+static bool is_ours(const struct sigaction *a)
+{
+    return a->sa_sigaction == signals_handler || a->sa_sigaction == counting_trapped ||
+           a->sa_sigaction == probes_trapped;
+}
+
+static uintptr_t handler_of(const struct sigaction *a)
+{
+    return (uintptr_t)a->sa_handler;
+}
+
+static bool is_function(uintptr_t handler)
+{
+    return handler != (uintptr_t)SIG_DFL && handler != (uintptr_t)SIG_IGN;
+}
+
+/* --- dispositions ------------------------------------------------------------------------------------------- */
+
+/* The kernel's action as the program would have it. */
+static void show(int signo, struct sigaction *a)
+{
+    const struct shown_action *s = &shown[signo];
+    if (is_ours(a)) {
+        a->sa_handler = (__sighandler_t)atomic_load(&s->handler); /* NOLINT: a function's address */
+        a->sa_flags = s->flags | (a->sa_flags & RESTORER);
+        signals_fault_shown(signo, a);
+    } else if (a->sa_handler == SIG_DFL && (s->flags & (int)SA_RESETHAND) != 0 &&
+               is_function(atomic_load(&s->handler))) {
+        a->sa_flags = s->flags | (a->sa_flags & RESTORER); /* reset by the kernel: the rest stays */
+    } else {
+        return;
+    }
+    if (s->blocks_internal && signals_kept_out != 0)
+        (void)sigaddset(&a->sa_mask, signals_kept_out);
+}
+
+/* Signals that come to us whatever the program does with them: an alarm names it, or we sent it once and may again. */
+static bool always_ours(int signo)
+{
+    return trigger_wants_signal(signo) || (signo == SIGTRAP && signals_want_traps()) ||
+           values_is_fault(signo) || memory_is_fault(signo) ||
+           (signo == SIGIO && process.overflows) ||
+           (atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) !=
+               0;
+}
+
+/* For signals that the program does not handle. Valgrind (3.19) kills a program that gets a signal with SA_ONSTACK while no
+ * alternate stack is there and its main stack has to grow. */
+static int own_flags(void)
+{
+    return SA_RESTART | (valgrind_request(VALGRIND_RUNNING, 0, 0) != 0 ? 0 : SA_ONSTACK);
+}
+
+/* What the kernel is to have so that the program gets *wanted: our handler before its handler, or before the default where
+ * an alarm names the signal. */
+static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
+{
+    struct sigaction a = *wanted;
+    bool named = always_ours(signo);
+    bool function = is_function(handler_of(wanted));
+    if (signals_kept_out != 0)
+        (void)sigdelset(&a.sa_mask, signals_kept_out);
+    if (process.steps || process.probes)
+        (void)sigdelset(&a.sa_mask, SIGTRAP); /* blocked, a trap in the handler would kill */
+    if (process.memory)
+        (void)sigdelset(&a.sa_mask, SIGSEGV); /* likewise */
+    if (signo == SIGTRAP && signals_want_traps())
+        return signals_trap_action(process.steps ? counting_trapped : probes_trapped);
+    if (!function && !named)
+        return a;
+    a.sa_sigaction = signals_handler;
+    a.sa_flags |= SA_SIGINFO;
+    if (named)
+        a.sa_flags &= ~(int)SA_RESETHAND; /* signals_handler does that, and stays */
+    if (!function) {
+        a.sa_flags |= own_flags();
+        (void)sigemptyset(&a.sa_mask);
+        if (signo == SIGCHLD && wanted->sa_handler == SIG_IGN)
+            a.sa_flags |= SA_NOCLDWAIT; /* children that nobody waits for still go away */
+    }
+    signals_fault_action(signo, &a);
+    return a;
+}
+
+static void note_shown(int signo, const struct sigaction *wanted)
+{
+    struct shown_action *s = &shown[signo];
+    s->flags = wanted->sa_flags & ~RESTORER;
+    s->blocks_internal =
+        signals_kept_out != 0 && sigismember(&wanted->sa_mask, signals_kept_out) == 1;
+    atomic_store(&s->handler, handler_of(wanted));
+}
+
+/* Under the lock, wanted != NULL. From a function to another kind the kernel comes first, so that a handler in flight still
+ * finds its function; else the function comes first. */
+static int change(int signo, const struct sigaction *wanted, struct sigaction *old)
+{
+    struct sigaction a = kernel_action(signo, wanted);
+    bool early = is_ours(&a);
+    struct shown_action before = {.flags = shown[signo].flags,
+                                  .blocks_internal = shown[signo].blocks_internal};
+    uintptr_t handler_before = atomic_load(&shown[signo].handler);
+    int rc = NEXT(sigaction)(signo, NULL, old);
+    if (rc != 0)
+        return rc;
+    show(signo, old);
+    if (early)
+        note_shown(signo, wanted);
+    rc = NEXT(sigaction)(signo, &a, NULL);
+    if (rc != 0 && early) {
+        shown[signo].flags = before.flags;
+        shown[signo].blocks_internal = before.blocks_internal;
+        atomic_store(&shown[signo].handler, handler_before);
+    } else if (!early) {
+        shown[signo].flags = 0;
+    }
+    return rc;
+}
+
+static int borrower_sigaction(int signo, const struct sigaction *act, struct sigaction *old)
+{
+    struct sigaction before;
+    int rc = NEXT(sigaction)(signo, act, &before);
+    if (rc == 0 && old != NULL) {
+        show(signo, &before);
+        *old = before;
+    }
+    return rc;
+}
+
+PRELOAD_EXPORT int sigaction(int signo, const struct sigaction *act, struct sigaction *old)
+{
+    if (!atomic_load_explicit(&installed, memory_order_acquire) || signo < 1 || signo >= SIGNALS ||
+        signo == SIGKILL || signo == SIGSTOP || signo == NATIVE_FIRST_RESERVED ||
+        signo == NATIVE_FIRST_RESERVED + 1)
+        return NEXT(sigaction)(signo, act, old);
+    if (processes_vfork_depth != 0)
+        return borrower_sigaction(signo, act, old);
+    if (act != NULL)
+        signals_give_up_internal(signo);
+    struct sigaction wanted, before;
+    if (act != NULL)
+        wanted = *act;
+    uint64_t mask = lock_take();
+    int rc;
+    if (act != NULL) {
+        rc = change(signo, &wanted, &before);
+    } else {
+        rc = NEXT(sigaction)(signo, NULL, &before);
+        show(signo, &before);
+    }
+    lock_give(mask);
+    if (rc == 0 && old != NULL)
+        *old = before;
+    return rc;
+}
+
+/* --- delivery ----------------------------------------------------------------------------------------------- */
+
+/* Sent by ourselves, by a timer of ours, or by our writer for `regtrace ctl`. */
+bool signals_is_internal(int signo, const siginfo_t *info)
+{
+    if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) == 0)
+        return false;
+    /* A counter may be gone when its overflow comes: nobody else makes the kernel send a reserved signal. */
+    if (info->si_code > 0)
+        return counting_is_overflow(info) || sampling_is_due(info) || signo == signals_kept_out;
+    int code = info->si_value.sival_int >> 16;
+    const struct stream_header *h = recorder_stream.header;
+    if (info->si_code == SI_TKILL)
+        return h != NULL && info->si_pid == (pid_t)h->writer_pid;
+    if (info->si_code == SI_TIMER)
+        return code == INTERRUPT_TIMER || code == INTERRUPT_SAMPLE;
+    return info->si_code == SI_QUEUE && info->si_pid == (pid_t)process.pid &&
+           (code == INTERRUPT_SYNC || code == INTERRUPT_REQUEST);
+}
+
+/* What one signal is to us; these parts run where there is room for them. */
+struct received {
+    int signo;
+    siginfo_t *info;
+    void *context;
+};
+
+static void triggered(void *p)
+{
+    const struct received *r = p;
+    trigger_signal(r->signo, signals_ip_of(r->context));
+}
+
+/* The internal signal, sent by somebody else while it is still ours: from now on it is the program's. */
+RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
+{
+    bool blocked = (signals_hidden & sys_signal_bit(signo)) != 0;
+    signals_give_up_internal(signo); /* its disposition is the default still: nobody set one */
+    if (!blocked) {
+        signals_default_action(signo, info, context);
+        return;
+    }
+    ucontext_t *uc = context;
+    (void)sigaddset(&uc->uc_sigmask, signo);
+    (void)sys_call6(SYS_rt_sigqueueinfo, sys_getpid(), signo, (long)info, 0, 0, 0);
+}
+
+/* Returns true if a handler of the program has run. */
+static bool handle(int signo, siginfo_t *info, void *context)
+{
+    int keep = errno, flags = shown[signo].flags;
+    uintptr_t handler = atomic_load(&shown[signo].handler);
+    struct received r = {.signo = signo, .info = info, .context = waits_place(context)};
+    if (signals_is_internal(signo, info)) {
+        if (processes_vfork_depth == 0 && !memory_postpones(info))
+            interrupted_with_room(info, context, r.context);
+        errno = keep;
+        return false;
+    }
+    if (processes_vfork_depth != 0) { /* a child of vfork: the handler is inherited, we are not */
+        if (is_function(handler))
+            ((void (*)(int, siginfo_t *, void *))handler)(signo, info, context); /* NOLINT */
+        else
+            signals_unhandled(handler == (uintptr_t)SIG_IGN, signo, info, context);
+        return is_function(handler);
+    }
+    if (memory_is_fault(signo) && (signals_hidden & sys_signal_bit(signo)) != 0) {
+        if (info->si_code > 0) /* blocked, as the program thinks: the kernel would end it */
+            signals_default_action(signo, info, context);
+        else
+            memory_withhold();
+        return false;
+    }
+    if (signo == signals_kept_out) {
+        foreign(signo, info, context);
+        errno = keep;
+        return false;
+    }
+    /* The kernel's word for a signal that it could not queue; the program may have been meant as well. */
+    bool unqueued = signo == SIGIO && process.overflows && info->si_code == SI_KERNEL;
+    if (unqueued) {
+        interrupted_with_room(info, context, r.context);
+    }
+    if (always_ours(signo)) {
+        if ((shown[signo].flags & (int)SA_RESETHAND) != 0 && is_function(handler))
+            atomic_store(&shown[signo].handler, (uintptr_t)SIG_DFL);
+        run_with_room(context, triggered, &r);
+    }
+    bool programs = is_function(handler);
+    errno = keep;
+    if (programs) {
+        signals_run(handler, flags, signo, info, context);
+        return true;
+    }
+    if (!unqueued)
+        signals_unhandled(handler == (uintptr_t)SIG_IGN, signo, info, context);
+    errno = keep;
+    return false;
+}
+
+void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_seen seen)
+{
+    if (values_faulted(signo, info, context) || memory_faulted(signo, info, context))
+        return;
+    struct waits_arrival came = waits_arrive(info, context, seen);
+    signals_fault_unmask(signo, shown[signo].flags, context);
+    struct memory_interrupted before = memory_interrupt_by(context);
+    struct pmu_inside inside = counting_handler_begin(context);
+    bool programs = handle(signo, info, context);
+    waits_continue(context, came, programs);
+    counting_handler_end(context, inside);
+    memory_interrupt_over(before);
+    waits_leave(context, came);
+}
+
+/* --- the internal signal -------------------------------------------------------------------------------------- */
+
+/* While our handler is on a small alternate stack, no handler of the program may come on top of it:
+ * the program provided room for its own handlers alone. Where there is room
+ * interrupted_with_room() lets them come. */
+static sigset_t all_but_faults(void)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    sigset_t set;
+    (void)sigfillset(&set);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        (void)sigdelset(&set, faults[i]);
+    return set;
+}
+
+/* Under the lock. From SIGRTMAX-2 downwards: the ends of the range are what programs take. */
+static int choose_internal(int but)
+{
+    for (int n = SIGRTMAX - 2; n > SIGRTMIN + 2; n--) {
+        struct sigaction a, ours;
+        if (n == but || trigger_wants_signal(n) ||
+            (atomic_load(&once_internal) & sys_signal_bit(n)) != 0 ||
+            NEXT(sigaction)(n, NULL, &a) != 0 || a.sa_handler != SIG_DFL)
+            continue;
+        memset(&ours, 0, sizeof ours);
+        ours.sa_sigaction = signals_handler;
+        ours.sa_flags = SA_SIGINFO | own_flags();
+        ours.sa_mask = all_but_faults();
+        if (NEXT(sigaction)(n, &ours, NULL) != 0)
+            continue;
+        atomic_fetch_or(&once_internal, sys_signal_bit(n));
+        return n;
+    }
+    return 0;
+}
+
+/* Timers that are armed and the writer still send the old one: signals_is_internal() knows them, whoever has it now. Where the
+ * program takes every real-time signal, the last one is shared: it may then block ours, too. */
+void signals_give_up_internal(int signo)
+{
+    if (signo != signals_kept_out)
+        return;
+    uint64_t mask = lock_take();
+    if (signo == signals_kept_out) {
+        int other = choose_internal(signo);
+        struct sigaction plain;
+        memset(&plain, 0, sizeof plain);
+        signals_kept_out = other;
+        if (other != 0)
+            process.internal_signal = other;
+        else if (recorder_stream.header != NULL)
+            log_line(LOG_WARNING, "the program takes every real-time signal: where it blocks them, "
+                                  "timeouts and requests come late, or not at all");
+        struct sigaction a =
+            kernel_action(signo, &plain); /* still ours: what is on its way must find us */
+        note_shown(signo, &plain);
+        (void)NEXT(sigaction)(signo, &a, NULL);
+    }
+    lock_give(mask);
+}
+
+int signals_install(void)
+{
+    interpose_resolve_all();
+    waits_prepare();
+    uint64_t mask = lock_take();
+    signals_kept_out = process.internal_signal = choose_internal(0);
+    for (int n = 1; n < SIGNALS; n++) {
+        struct sigaction a, ignored;
+        if (n == SIGKILL || n == SIGSTOP || n == NATIVE_FIRST_RESERVED ||
+            n == NATIVE_FIRST_RESERVED + 1 || n == signals_kept_out ||
+            NEXT(sigaction)(n, NULL, &a) != 0)
+            continue;
+        /* Constructors that ran before ours have set handlers; a shell may have ignored signals for us. */
+        if (is_function(handler_of(&a)) || always_ours(n))
+            (void)change(n, &a, &ignored);
+    }
+    atomic_store(&installed, 1);
+    lock_give(mask);
+    if (signals_kept_out != 0)
+        signals_adopt_mask();
+    threads_prepare();
+    processes_prepare();
+    images_prepare();
+    return process.internal_signal != 0 ? 0 : -EAGAIN;
+}
+
+/* --- what a new program inherits ----------------------------------------------------------------------------- */
+
+void signals_before_exec(struct signals_inherited *saved)
+{
+    int keep = errno;
+    *saved = (struct signals_inherited){0};
+    if (!atomic_load(&installed))
+        return;
+    for (int n = 1; n < SIGNALS; n++) {
+        struct sigaction a;
+        if (!always_ours(n) || atomic_load(&shown[n].handler) != (uintptr_t)SIG_IGN ||
+            NEXT(sigaction)(n, NULL, &a) != 0 || !is_ours(&a))
+            continue;
+        memset(&a, 0, sizeof a);
+        a.sa_handler = SIG_IGN;
+        if (NEXT(sigaction)(n, &a, NULL) == 0)
+            saved->ignored |= sys_signal_bit(n);
+    }
+    saved->hidden = signals_hidden & signals_kept_bits();
+    if (saved->hidden != 0)
+        (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&saved->hidden, 0,
+                        sizeof saved->hidden, 0, 0);
+    errno = keep;
+}
+
+void signals_after_exec(const struct signals_inherited *saved)
+{
+    int keep = errno;
+    for (int n = 1; n < SIGNALS && saved->ignored != 0; n++) {
+        struct sigaction ignore, a;
+        if ((saved->ignored & sys_signal_bit(n)) == 0)
+            continue;
+        memset(&ignore, 0, sizeof ignore);
+        ignore.sa_handler = SIG_IGN;
+        a = kernel_action(n, &ignore);
+        (void)NEXT(sigaction)(n, &a, NULL);
+    }
+    if (saved->hidden != 0)
+        (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&saved->hidden, 0,
+                        sizeof saved->hidden, 0, 0);
+    errno = keep;
+}

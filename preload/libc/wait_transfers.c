@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Continues transfers of data that our signals cut short. See wait_transfers.h. */
+#include "preload/libc/wait_transfers.h"
+
+#if defined(__x86_64__)
+
+#include "base/sys.h"
+#include "preload/preload.h"
+#include "preload/libc/wait_ways.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+
+/* Flags with which a transfer ends early, or does more than to move bytes. */
+#define OTHER_FLAGS                                                                                \
+    (MSG_DONTWAIT | MSG_OOB | MSG_PEEK | MSG_TRUNC | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_ERRQUEUE)
+
+enum { MEMORY_DEVICES = 1, ZERO = 5, URANDOM = 9, TERMINALS = 4, FIRST_PTY = 136, LAST_PTY = 143 };
+
+enum kind { KIND_NONE, KIND_WRITE, KIND_SEND, KIND_RECEIVE, KIND_READ, KIND_RANDOM, KIND_FILE };
+
+struct transfer {
+    enum kind kind;
+    int fd, flags;
+    const struct iovec *parts; /* NULL: the one below */
+    size_t count;
+    struct iovec part;
+    uint64_t total;
+};
+
+static int socket_option(int fd, int option)
+{
+    int value = -1;
+    socklen_t size = sizeof value;
+    if (sys_call6(SYS_getsockopt, fd, SOL_SOCKET, option, (long)&value, (long)&size, 0) != 0)
+        return -1;
+    return value;
+}
+
+/* A socket that has a timeout is left out: nobody knows how much of it remains. */
+static bool is_patient_stream(int fd)
+{
+    struct timeval in = {0}, out = {0};
+    socklen_t size = sizeof in;
+    return socket_option(fd, SO_TYPE) == SOCK_STREAM &&
+           sys_call6(SYS_getsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, (long)&in, (long)&size, 0) == 0 &&
+           sys_call6(SYS_getsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, (long)&out, (long)&size, 0) ==
+               0 &&
+           in.tv_sec == 0 && in.tv_usec == 0 && out.tv_sec == 0 && out.tv_usec == 0;
+}
+
+static bool is_blocking(int fd)
+{
+    long flags = sys_call6(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+    return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
+/* What writes to this descriptor do: only a pipe, a stream socket and a terminal write all unless a
+ * signal or an error ends the call. */
+static enum kind writes_to(int fd)
+{
+    struct stat s;
+    if (!is_blocking(fd) || sys_call6(SYS_fstat, fd, (long)&s, 0, 0, 0, 0) != 0)
+        return KIND_NONE;
+    unsigned device = major(s.st_rdev);
+    if (S_ISSOCK(s.st_mode))
+        return is_patient_stream(fd) ? KIND_SEND : KIND_NONE;
+    bool terminal =
+        S_ISCHR(s.st_mode) && (device == TERMINALS || (device >= FIRST_PTY && device <= LAST_PTY));
+    return S_ISFIFO(s.st_mode) || terminal ? KIND_WRITE : KIND_NONE;
+}
+
+/* /dev/zero, /dev/full, /dev/random and /dev/urandom. Other reads may be short. */
+static enum kind reads_from(int fd)
+{
+    struct stat s;
+    if (sys_call6(SYS_fstat, fd, (long)&s, 0, 0, 0, 0) != 0 || !S_ISCHR(s.st_mode) ||
+        major(s.st_rdev) != MEMORY_DEVICES)
+        return KIND_NONE;
+    return minor(s.st_rdev) >= ZERO && minor(s.st_rdev) <= URANDOM ? KIND_READ : KIND_NONE;
+}
+
+static enum kind receives_from(int fd, int flags)
+{
+    bool all = (flags & MSG_WAITALL) != 0 && is_blocking(fd) && is_patient_stream(fd);
+    return all ? KIND_RECEIVE : KIND_NONE;
+}
+
+static void fill_message(struct transfer *t, const struct msghdr *m)
+{
+    t->parts = m->msg_iov;
+    t->count = m->msg_iovlen;
+    if (m->msg_control != NULL && t->kind == KIND_RECEIVE)
+        t->kind = KIND_NONE; /* it ends where control data begins */
+}
+
+/* Describes the call of that number; KIND_NONE: it may end early by itself. */
+static void fill(struct transfer *t, const ucontext_t *uc, long number)
+{
+    long second = wait_argument(uc, 1), third = wait_argument(uc, 2);
+    t->fd = (int)wait_argument(uc, 0);
+    t->part = (struct iovec){(void *)second, (size_t)third}; /* NOLINT: the program's */
+    switch (number) {
+    case SYS_write:
+    case SYS_writev: t->kind = writes_to(t->fd); break;
+    case SYS_read: t->kind = reads_from(t->fd); break;
+    case SYS_sendto:
+    case SYS_sendmsg:
+        t->flags = (int)(number == SYS_sendto ? wait_argument(uc, 3) : third);
+        t->kind = writes_to(t->fd);
+        break;
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+        t->flags = (int)(number == SYS_recvfrom ? wait_argument(uc, 3) : third);
+        t->kind = receives_from(t->fd, t->flags);
+        break;
+    case SYS_getrandom:
+        t->part = (struct iovec){(void *)(uintptr_t)wait_argument(uc, 0), (size_t)second};
+        t->flags = (int)third;
+        t->kind = KIND_RANDOM;
+        break;
+    case SYS_sendfile:
+        t->part.iov_len = (size_t)wait_argument(uc, 3);
+        t->kind = writes_to(t->fd) == KIND_SEND ? KIND_FILE : KIND_NONE; /* pipes: what fits */
+        break;
+    default: break;
+    }
+    if (t->kind != KIND_RANDOM && (t->flags & OTHER_FLAGS) != 0)
+        t->kind = KIND_NONE;
+    if (t->kind != KIND_NONE && number == SYS_writev) {
+        t->parts = (const struct iovec *)second; /* NOLINT: the program's */
+        t->count = (size_t)third;
+    } else if (t->kind != KIND_NONE && (number == SYS_sendmsg || number == SYS_recvmsg)) {
+        fill_message(t, (const struct msghdr *)second); /* NOLINT: the program's */
+    }
+}
+
+static struct transfer transfer_of(const ucontext_t *uc, long number)
+{
+    struct transfer t = {.kind = KIND_NONE};
+    fill(&t, uc, number);
+    t.total = t.part.iov_len;
+    if (t.parts != NULL) {
+        t.total = 0;
+        for (size_t i = 0; i < t.count; i++)
+            t.total += t.parts[i].iov_len;
+    }
+    return t;
+}
+
+struct look {
+    const ucontext_t *uc;
+    bool is_short;
+};
+
+static void look(void *p)
+{
+    struct look *l = p;
+    struct transfer t = transfer_of(l->uc, wait_number(l->uc));
+    l->is_short = t.kind != KIND_NONE && (uint64_t)l->uc->uc_mcontext.gregs[REG_RAX] < t.total;
+}
+
+bool transfer_is_short(const ucontext_t *uc)
+{
+    struct look l = {.uc = uc};
+    if (wait_is_over(uc) && uc->uc_mcontext.gregs[REG_RAX] > 0)
+        run_with_room(uc, look, &l);
+    return l.is_short;
+}
+
+/* Returns what remains of the first part that is not complete. */
+static struct iovec remaining(const struct transfer *t, uint64_t done)
+{
+    struct iovec part = t->part;
+    for (size_t i = 0; t->parts != NULL; i++) {
+        part = t->parts[i];
+        if (done < part.iov_len)
+            break;
+        done -= part.iov_len;
+    }
+    return (struct iovec){(char *)part.iov_base + done, part.iov_len - done};
+}
+
+/* Waits before it receives, so that an error of the socket is left for the program's next call. */
+static long receive(ucontext_t *uc, const struct transfer *t, struct iovec part,
+                    struct signals_seen seen)
+{
+    struct pollfd fd = {.fd = t->fd, .events = POLLIN};
+    const long wait[6] = {(long)&fd, 1, 0, 0, 0, 0};
+    const long arguments[6] = {
+        t->fd, (long)part.iov_base, (long)part.iov_len, (t->flags & ~MSG_WAITALL) | MSG_DONTWAIT, 0,
+        0};
+    long rc = waits_once(uc, SYS_ppoll, wait, seen);
+    if (rc < 0)
+        return rc;
+    if ((fd.revents & (POLLERR | POLLNVAL)) != 0)
+        return 0;
+    rc = waits_once(uc, SYS_recvfrom, arguments, seen);
+    return rc == -EAGAIN ? WAITS_AGAIN : rc;
+}
+
+static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
+                 struct signals_seen seen)
+{
+    long base = (long)part.iov_base, bytes = (long)part.iov_len;
+    switch (t->kind) {
+    case KIND_RECEIVE: return receive(uc, t, part, seen);
+    case KIND_SEND: { /* after some bytes an error is no SIGPIPE */
+        const long arguments[6] = {t->fd, base, bytes, t->flags | MSG_NOSIGNAL, 0, 0};
+        return waits_once(uc, SYS_sendto, arguments, seen);
+    }
+    case KIND_RANDOM: {
+        const long arguments[6] = {base, bytes, t->flags, 0, 0, 0};
+        return waits_once(uc, SYS_getrandom, arguments, seen);
+    }
+    case KIND_FILE: {
+        const long arguments[6] = {t->fd, wait_argument(uc, 1), wait_argument(uc, 2), bytes, 0, 0};
+        return waits_once(uc, SYS_sendfile, arguments, seen);
+    }
+    case KIND_READ:
+    case KIND_WRITE:
+    case KIND_NONE: break;
+    }
+    const long arguments[6] = {t->fd, base, bytes, 0, 0, 0};
+    return waits_once(uc, t->kind == KIND_READ ? SYS_read : SYS_write, arguments, seen);
+}
+
+void transfer_go_on(ucontext_t *uc, struct signals_seen seen)
+{
+    struct transfer t = transfer_of(uc, wait_number(uc));
+    uint64_t done = (uint64_t)uc->uc_mcontext.gregs[REG_RAX];
+    while (done < t.total) {
+        long rc = move(uc, &t, remaining(&t, done), seen);
+        if (rc > 0)
+            done += (uint64_t)rc;
+        else if (rc != WAITS_AGAIN)
+            break;
+    }
+    uc->uc_mcontext.gregs[REG_RAX] = (greg_t)done;
+    uc->uc_mcontext.gregs[REG_RCX] = 0;
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Finds out which system call a signal has interrupted, and how to continue it. */
+#include "preload/libc/wait_ways.h"
+
+#if defined(__x86_64__)
+
+#include "base/sys.h"
+#include "preload/internal.h"
+#include "preload/libc/wait_calls.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+
+#define NUMBER_BYTES 20u /* length of code before a system call to search for its number */
+#define URING_EXTENDED 8 /* IORING_ENTER_EXT_ARG */
+
+static uintptr_t at_of(const ucontext_t *uc)
+{
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+}
+
+static uintptr_t stack_of(const ucontext_t *uc)
+{
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+}
+
+static const struct wait_rule rules[] = {
+    {SYS_nanosleep, WAY_KERNEL, 0, 0},
+    {SYS_clock_nanosleep, WAY_KERNEL, 0, 0},
+    {SYS_poll, WAY_KERNEL, 0, 0},
+    {SYS_futex, WAY_KERNEL, 0, 0},
+    {SYS_pause, WAY_AGAIN, 0, 0},
+    {SYS_rt_sigsuspend, WAY_AGAIN, 0, 0},
+    {SYS_msgrcv, WAY_AGAIN, 0, 0},
+    {SYS_msgsnd, WAY_AGAIN, 0, 0},
+    {SYS_semop, WAY_AGAIN, 0, 0},
+    {SYS_io_uring_enter, WAY_AGAIN, 0, 0},
+    {SYS_select, WAY_REST, 4, UNIT_TIMEVAL},
+    {SYS_pselect6, WAY_REST, 4, UNIT_TIMESPEC},
+    {SYS_ppoll, WAY_REST, 2, UNIT_TIMESPEC},
+    {SYS_epoll_wait, WAY_TIMED, 3, UNIT_MS},
+    {SYS_epoll_pwait, WAY_TIMED, 3, UNIT_MS},
+    {SYS_epoll_pwait2, WAY_TIMED, 3, UNIT_TIMESPEC},
+    {SYS_rt_sigtimedwait, WAY_TIMED, 2, UNIT_TIMESPEC},
+    {SYS_semtimedop, WAY_TIMED, 3, UNIT_TIMESPEC},
+    {SYS_io_getevents, WAY_TIMED, 4, UNIT_TIMESPEC},
+    {SYS_io_pgetevents, WAY_TIMED, 4, UNIT_TIMESPEC},
+    {SYS_read, WAY_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_readv, WAY_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_recvfrom, WAY_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_recvmsg, WAY_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_recvmmsg, WAY_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_accept, WAY_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_accept4, WAY_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_write, WAY_SOCKET, 0, UNIT_SEND},
+    {SYS_writev, WAY_SOCKET, 0, UNIT_SEND},
+    {SYS_sendto, WAY_SOCKET, 0, UNIT_SEND},
+    {SYS_sendmsg, WAY_SOCKET, 0, UNIT_SEND},
+    {SYS_sendmmsg, WAY_SOCKET, 0, UNIT_SEND},
+    {SYS_connect, WAY_SOCKET, 0, UNIT_SEND},
+    {SYS_ioctl, WAY_RESTARTED, 0, 0},
+    {SYS_open, WAY_RESTARTED, 0, 0},
+    {SYS_openat, WAY_RESTARTED, 0, 0},
+    {SYS_creat, WAY_RESTARTED, 0, 0},
+    {SYS_wait4, WAY_RESTARTED, 0, 0},
+    {SYS_waitid, WAY_RESTARTED, 0, 0},
+    {SYS_flock, WAY_RESTARTED, 0, 0},
+    {SYS_fcntl, WAY_RESTARTED, 0, 0},
+    {SYS_mq_timedsend, WAY_RESTARTED, 0, 0},
+    {SYS_mq_timedreceive, WAY_RESTARTED, 0, 0},
+    {SYS_getrandom, WAY_RESTARTED, 0, 0},
+    {SYS_splice, WAY_RESTARTED, 0, 0},
+    {SYS_tee, WAY_RESTARTED, 0, 0},
+    {SYS_vmsplice, WAY_RESTARTED, 0, 0},
+    {SYS_sendfile, WAY_RESTARTED, 0, 0},
+    {449 /* futex_waitv */, WAY_RESTARTED, 0, 0},
+};
+
+static const struct wait_rule *rule_of(long number)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].number == number)
+            return &rules[i];
+    return NULL;
+}
+
+bool waits_is_timed(long number)
+{
+    const struct wait_rule *r = rule_of(number);
+    return r != NULL && (r->way == WAY_TIMED || r->way == WAY_SOCKET);
+}
+
+/* --- which call it was ------------------------------------------------------------------------ */
+
+long wait_argument(const ucontext_t *uc, unsigned i)
+{
+    static const uint8_t places[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+    return (long)uc->uc_mcontext.gregs[places[i]];
+}
+
+static bool is_system_call(uintptr_t at)
+{
+    uint8_t copy[2];
+    const uint8_t *code = (const uint8_t *)at;      /* NOLINT: code that ran or runs next */
+    if (at % TEXT_PAGE > TEXT_PAGE - sizeof copy) { /* the next page may be unmapped */
+        if (sys_read_self(at, copy, sizeof copy) != (long)sizeof copy)
+            return false;
+        code = copy;
+    }
+    return code[0] == 0x0f && code[1] == 0x05;
+}
+
+/* The instruction pointer is after a syscall instruction, which has put the same address into %rcx.
+ * After that the program may change %rcx; our code clears it when the program is to see the
+ * result. */
+bool wait_is_over(const ucontext_t *uc)
+{
+    const greg_t *r = uc->uc_mcontext.gregs;
+    return r[REG_RCX] == r[REG_RIP] && is_system_call(at_of(uc) - 2);
+}
+
+bool wait_is_broken(const ucontext_t *uc)
+{
+    return uc->uc_mcontext.gregs[REG_RAX] == -EINTR && wait_is_over(uc);
+}
+
+/* Returns the number of a mov $number, %eax or xor %eax, %eax shortly before the syscall
+ * instruction at `at`, or -1 if there is neither. */
+static long number_in_code(uintptr_t at)
+{
+    uint8_t copy[NUMBER_BYTES + 1];
+    const uint8_t *code = (const uint8_t *)at - sizeof copy; /* NOLINT: code */
+    if (at % TEXT_PAGE < sizeof copy) {                      /* the page before may be unmapped */
+        if (sys_read_self(at - sizeof copy, copy, sizeof copy) != (long)sizeof copy)
+            return -1;
+        code = copy;
+    }
+    const uint8_t *end = code + sizeof copy;
+    if ((end[-2] == 0x31 || end[-2] == 0x33) && end[-1] == 0xc0)
+        return 0;
+    for (const uint8_t *p = end - 5; p > code; p--)
+        if (p[0] == 0xb8 && p[2] <= 1 && p[3] == 0 && p[4] == 0 && p[-1] != 0x41)
+            return p[1] | p[2] << 8;
+    return -1;
+}
+
+/* Returns the number of the call. For libc's syscall(), whose code has no number, our wrapper has
+ * noted it. If the call is in an instrumented copy, this reads the original code. */
+long wait_number(const ucontext_t *uc)
+{
+    long number = number_in_code(signals_ip_of(uc) - 2);
+    const struct wait_note *n = &wait_noted;
+    bool fits = number < 0 && n->stack == stack_of(uc) && n->first == (int32_t)wait_argument(uc, 0);
+    return fits ? n->number : number;
+}
+
+static int64_t ns_of(int64_t seconds, int64_t rest)
+{
+    return seconds > 4000000000 ? INT64_MAX / 2 : seconds * 1000000000 + rest;
+}
+
+/* Reads the timeout; false if there is none. In a timeval the kernel has truncated the remaining
+ * time to microseconds, so this adds 999 ns. */
+static bool timeout_of(const ucontext_t *uc, const struct wait_rule *r, int64_t *ns)
+{
+    long a = wait_argument(uc, r->timeout);
+    const struct timespec *ts = (const struct timespec *)a; /* NOLINT: the program's */
+    const struct timeval *tv = (const struct timeval *)a;   /* NOLINT: likewise */
+    if (r->unit == UNIT_MS) {
+        *ns = (int64_t)(int)a * 1000000;
+        return *ns >= 0;
+    }
+    if (a == 0)
+        return false;
+    *ns = r->unit == UNIT_TIMESPEC ? ns_of(ts->tv_sec, ts->tv_nsec)
+                                   : ns_of(tv->tv_sec, tv->tv_usec * 1000 + 999);
+    return true;
+}
+
+static bool socket_timeout(const ucontext_t *uc, const struct wait_rule *r, int64_t *ns)
+{
+    struct timeval tv = {0};
+    socklen_t size = sizeof tv;
+    int option = r->unit == UNIT_SEND ? SO_SNDTIMEO : SO_RCVTIMEO;
+    if (sys_call6(SYS_getsockopt, wait_argument(uc, 0), SOL_SOCKET, option, (long)&tv, (long)&size,
+                  0) != 0)
+        return false;
+    *ns = ns_of(tv.tv_sec, tv.tv_usec * 1000);
+    return *ns != 0;
+}
+
+static enum wait_way way_of(const ucontext_t *uc, const struct wait_rule *r, int64_t *timeout)
+{
+    switch ((enum wait_way)r->way) {
+    case WAY_KERNEL:
+        return r->number == SYS_clock_nanosleep && (wait_argument(uc, 1) & TIMER_ABSTIME) != 0
+                   ? WAY_AGAIN
+                   : WAY_KERNEL;
+    case WAY_AGAIN:
+        return r->number == SYS_io_uring_enter && (wait_argument(uc, 3) & URING_EXTENDED) != 0
+                   ? WAY_NONE
+                   : WAY_AGAIN;
+    case WAY_REST:
+    case WAY_TIMED: return timeout_of(uc, r, timeout) ? (enum wait_way)r->way : WAY_AGAIN;
+    case WAY_SOCKET: return socket_timeout(uc, r, timeout) ? WAY_SOCKET : WAY_AGAIN;
+    case WAY_TRANSFER:
+    case WAY_RESTARTED:
+    case WAY_NONE: break;
+    }
+    return WAY_NONE;
+}
+
+struct wait_broken wait_look(const ucontext_t *uc)
+{
+    struct wait_broken b = {.rule = rule_of(wait_number(uc))};
+    if (b.rule != NULL)
+        b.way = way_of(uc, b.rule, &b.timeout);
+    return b;
+}
+
+const struct wait_rule *wait_rule_ahead(const ucontext_t *uc)
+{
+    const struct wait_rule *r = rule_of((long)uc->uc_mcontext.gregs[REG_RAX]);
+    return r != NULL && is_system_call(at_of(uc)) ? r : NULL;
+}
+
+#else
+
+bool waits_is_timed(long number)
+{
+    (void)number;
+    return false;
+}
+
+#endif

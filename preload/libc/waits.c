@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Continues the system calls that our signals interrupt.
+ *
+ * The kernel restarts some calls itself, because our handlers have SA_RESTART. It makes the other
+ * calls fail with EINTR, with or without SA_RESTART. At its end our handler finishes such a call:
+ *
+ * - The kernel knows when the call ends (nanosleep, poll, futex with a timeout): restart_syscall
+ *   continues it exactly. The kernel forgets the end time when a handler returns through it, so the
+ *   handler itself makes the call. If a handler of the program ran on top of ours, it has returned
+ *   through the kernel. Then restart_syscall fails with EINTR, and the program gets EINTR, as it
+ *   should.
+ * - The call has a relative timeout: the handler makes the call with the remaining time. Either the
+ *   kernel wrote that time into memory (ppoll, select), or the wrapper of the call noted when the
+ *   call began (wait_calls.c). Without a note the timeout starts at the first interruption.
+ * - The call has no timeout or an absolute one: the program executes the instruction again.
+ *
+ * The handler makes such a call through waits_call(), under the program's signal mask. If our
+ * signal interrupts that call, its handler does not return through the kernel but by
+ * waits_resume(). So stack frames do not pile up, and the kernel does not forget the end time.
+ *
+ * If a handler of the program runs between the interruption and the continuation, the call ends
+ * with EINTR, as it would without us: waits_program_comes(). */
+#include "preload/libc/waits.h"
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "preload/count/counting.h"
+#include "preload/libc/interpose.h"
+#include "preload/memory/memory_frames.h"
+#include "preload/valgrind.h"
+#include "preload/libc/wait_calls.h"
+#include "preload/libc/wait_transfers.h"
+#include "preload/libc/wait_ways.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <ucontext.h>
+
+__thread struct signals_seen signals_seen;
+
+/* The kernel sets uc_link of a context to NULL and never reads it. We store these marks in it: a
+ * handler of the program ran on top of our handler before ours had read signals_seen. */
+enum { MARK_PROGRAM = 1, MARK_BREAKING = 2 };
+
+#if defined(__x86_64__)
+
+#define NOTE_REACH 768u /* most stack bytes between a wrapper and its syscall */
+
+extern const uint8_t signals_handler_counted[] __attribute__((visibility("hidden")));
+extern const uint8_t waits_call_begins[] __attribute__((visibility("hidden")));
+extern const uint8_t waits_call_ends[] __attribute__((visibility("hidden")));
+long waits_call(const uint64_t *mask, long number, const long arguments[6], void *context)
+    __attribute__((visibility("hidden")));
+_Noreturn void waits_resume(const void *context) __attribute__((visibility("hidden")));
+
+/* The instruction of a call that is about to be executed again. A handler of the program that runs
+ * there interrupts the call. The record stays after the call. That is harmless, because the program
+ * cannot tell such a signal from one that arrives a moment later. */
+static __thread struct {
+    uintptr_t at;
+    uintptr_t stack; /* shifted left by one bit; user addresses are below 2^63 */
+} again;
+#define AGAIN_ALWAYS 1u /* lowest bit: SA_RESTART handlers end the call too */
+
+static uintptr_t at_of(const ucontext_t *uc)
+{
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+}
+
+static uintptr_t stack_of(const ucontext_t *uc)
+{
+    return (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+}
+
+/* Returns the note of when this call began, or NULL. libc's epoll_wait() may make epoll_wait or
+ * epoll_pwait. */
+static const struct wait_note *note_for(const ucontext_t *uc, long number)
+{
+    const struct wait_note *n = &wait_noted;
+    bool fits = n->clock != 0 && n->stack - stack_of(uc) <= NOTE_REACH &&
+                n->first == (int32_t)wait_argument(uc, 0) &&
+                (n->number == number || (n->number == SYS_epoll_pwait && number == SYS_epoll_wait));
+    return fits ? n : NULL;
+}
+
+/* Kept, since the question needs more of a small alternate stack than the answer. */
+static bool under_valgrind;
+
+void waits_prepare(void)
+{
+    under_valgrind = valgrind_request(VALGRIND_RUNNING, 0, 0) != 0;
+}
+
+static bool can_continue(void)
+{
+    return processes_vfork_depth == 0 && !under_valgrind;
+}
+
+/* --- handlers that interrupt waits_call() ----------------------------------------------------- */
+
+static bool is_within(const ucontext_t *uc)
+{
+    uintptr_t at = at_of(uc);
+    return at >= (uintptr_t)waits_call_begins && at <= (uintptr_t)waits_call_ends;
+}
+
+/* Is the call in waits_call() unfinished: without a result, or with EINTR because of a signal? */
+static bool is_waiting(const ucontext_t *uc)
+{
+    return is_within(uc) &&
+           (at_of(uc) != (uintptr_t)waits_call_ends || uc->uc_mcontext.gregs[REG_RAX] == -EINTR);
+}
+
+void *waits_place(void *context)
+{
+    const ucontext_t *uc = context;
+    return is_within(uc) ? (void *)uc->uc_mcontext.gregs[REG_RBX] : context; /* NOLINT */
+}
+
+struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct signals_seen seen)
+{
+    ucontext_t *uc = context;
+    uintptr_t marks = (uintptr_t)uc->uc_link;
+    int signo = info->si_signo;
+    bool fault = info->si_code > 0 && (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL ||
+                                       signo == SIGFPE || signo == SIGTRAP);
+    if (RT_UNLIKELY(marks != 0 && marks <= (MARK_PROGRAM | MARK_BREAKING))) {
+        uc->uc_link = NULL;
+        seen.program--;
+        seen.breaking -= (marks & MARK_BREAKING) != 0;
+    }
+    return (struct waits_arrival){
+        .seen = seen,
+        .at = !fault && wait_is_broken(uc) ? (int64_t)clock_monotonic_ns() : 0,
+        .fault = fault,
+    };
+}
+
+bool waits_is_lost(const void *context)
+{
+    const ucontext_t *uc = context;
+    return !is_within(uc) && wait_is_broken(uc) &&
+           (!can_continue() || wait_look(uc).way == WAY_NONE);
+}
+
+/* Gives the program EINTR. Clears %rcx, so that our next signal does not mistake this context for a
+ * call that it has interrupted itself (wait_is_broken()). */
+static void give(ucontext_t *uc)
+{
+    if (uc->uc_mcontext.gregs[REG_RAX] <= 0) /* else what a transfer has moved */
+        uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
+    uc->uc_mcontext.gregs[REG_RCX] = 0;
+}
+
+/* Ends a call with EINTR that the kernel or we have set up to be executed again. */
+static void end_restarted(ucontext_t *uc)
+{
+    uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
+    uc->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+void waits_program_comes(void *context, bool restarts)
+{
+    ucontext_t *uc = context;
+    uintptr_t at = at_of(uc);
+    if (at >= (uintptr_t)signals_handler && at < (uintptr_t)signals_handler_counted) {
+        ucontext_t *below = (ucontext_t *)uc->uc_mcontext.gregs[REG_RDX]; /* NOLINT: its argument */
+        uintptr_t marks = MARK_PROGRAM | (restarts ? 0 : MARK_BREAKING);
+        below->uc_link = (ucontext_t *)((uintptr_t)below->uc_link | marks); /* NOLINT: no pointer */
+    } else if (is_within(uc) && at != (uintptr_t)waits_call_ends) {
+        uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
+        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)waits_call_ends;
+    } else if (at == again.at && stack_of(uc) == again.stack >> 1) {
+        if (wait_rule_ahead(uc) != NULL && ((again.stack & AGAIN_ALWAYS) != 0 || !restarts))
+            end_restarted(uc);
+    }
+}
+
+/* --- continuing ------------------------------------------------------------------------------- */
+
+static bool program_came(struct signals_seen seen)
+{
+    return signals_seen.program != seen.program;
+}
+
+/* Makes the program execute the call again. Signals are blocked from here on, so a handler of the
+ * program runs either before this or at `again`. */
+static void execute_again(ucontext_t *uc, long number, struct signals_seen seen)
+{
+    (void)sys_block_signals();
+    if (program_came(seen)) {
+        give(uc);
+        return;
+    }
+    uc->uc_mcontext.gregs[REG_RAX] = number;
+    uc->uc_mcontext.gregs[REG_RIP] -= 2;
+    again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc) << 1 | AGAIN_ALWAYS};
+}
+
+/* Prepares for a call that the kernel is about to restart. */
+static void let_restart(ucontext_t *uc, struct signals_seen seen)
+{
+    (void)sys_block_signals();
+    again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc) << 1};
+    if (signals_seen.breaking != seen.breaking) {
+        end_restarted(uc);
+        give(uc);
+    }
+}
+
+long waits_once(ucontext_t *uc, long number, const long arguments[6], struct signals_seen seen)
+{
+    uint64_t mask;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    (void)sys_block_signals();
+    return program_came(seen) ? -EINTR : waits_call(&mask, number, arguments, uc);
+}
+
+static long wait_by_kernel(ucontext_t *uc, struct signals_seen seen)
+{
+    static const long none[6];
+    long rc;
+    do
+        rc = waits_once(uc, SYS_restart_syscall, none, seen);
+    while (rc == WAITS_AGAIN);
+    return rc;
+}
+
+static struct timespec time_until(int64_t end)
+{
+    int64_t left = end - (int64_t)clock_monotonic_ns();
+    left = left > 0 ? left : 0;
+    return (struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+}
+
+/* Makes the call with the time that remains until `end`. If the kernel writes the remaining time
+ * into the program's memory, this does too; either fails if that is read-only. epoll_wait becomes
+ * epoll_pwait2, which takes ns. */
+static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
+                       struct signals_seen seen)
+{
+    const struct wait_rule *r = b->rule;
+    long number = r->number, arguments[6], rc;
+    struct timespec left;
+    struct timeval rest;
+    for (unsigned i = 0; i < 6; i++)
+        arguments[i] = wait_argument(uc, i);
+    arguments[r->timeout] = r->unit == UNIT_TIMEVAL ? (long)&rest : (long)&left;
+    if (r->unit == UNIT_MS) {
+        number = SYS_epoll_pwait2;
+        if (r->number == SYS_epoll_wait)
+            arguments[4] = 0;
+    }
+    do {
+        left = time_until(end);
+        rest = (struct timeval){.tv_sec = left.tv_sec, .tv_usec = (left.tv_nsec + 999) / 1000};
+        rc = waits_once(uc, number, arguments, seen);
+    } while (rc == WAITS_AGAIN);
+    if (b->way == WAY_REST)
+        (void)sys_write_self((uintptr_t)wait_argument(uc, r->timeout),
+                             (const void *)arguments[r->timeout], sizeof rest); /* NOLINT */
+    return rc;
+}
+
+/* Waits until the socket is ready or `end`. Returns WAITS_AGAIN if the program must make the call
+ * again. */
+static long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, int64_t end,
+                            struct signals_seen seen)
+{
+    struct pollfd fd = {.fd = (int)wait_argument(uc, 0),
+                        .events = b->rule->unit == UNIT_SEND ? POLLOUT : POLLIN};
+    struct timespec left;
+    const long arguments[6] = {(long)&fd, 1, (long)&left, 0, 0, 0};
+    long rc;
+    do {
+        left = time_until(end);
+        rc = waits_once(uc, SYS_ppoll, arguments, seen);
+    } while (rc == WAITS_AGAIN);
+    if (rc == 0)
+        return b->rule->number == SYS_connect ? -EINPROGRESS : -EAGAIN;
+    return rc == -EINTR ? rc : WAITS_AGAIN;
+}
+
+static void go_on(ucontext_t *uc, const struct wait_broken *b, int64_t arrived,
+                  struct signals_seen seen)
+{
+    if (b->way == WAY_TRANSFER) {
+        transfer_go_on(uc, seen);
+        return;
+    }
+    const struct wait_note *n = b->way == WAY_REST ? NULL : note_for(uc, b->rule->number);
+    int64_t end = (n != NULL ? (int64_t)n->clock : arrived) + b->timeout;
+    long rc = b->way == WAY_KERNEL   ? wait_by_kernel(uc, seen)
+              : b->way == WAY_SOCKET ? wait_for_socket(uc, b, end, seen)
+                                     : wait_until(uc, b, end, seen);
+    if (rc == WAITS_AGAIN)
+        execute_again(uc, b->rule->number, seen);
+    else if (rc == -EINTR)
+        give(uc);
+    else
+        uc->uc_mcontext.gregs[REG_RAX] = rc;
+}
+
+/* --- on an alternate stack -------------------------------------------------------------------- */
+
+/* Returns how much of the stack the kernel takes for the frame of a handler. */
+static uintptr_t frame_bytes(const ucontext_t *uc)
+{
+    uintptr_t state = (uintptr_t)uc->uc_mcontext.fpregs;
+    uint32_t bytes = 0;
+    if (state > (uintptr_t)uc)
+        memcpy(&bytes, (const char *)state + 464 + 4, sizeof bytes); /* struct _fpx_sw_bytes */
+    return bytes != 0 ? state - (uintptr_t)uc + bytes : sizeof *uc;
+}
+
+/* Has the alternate stack room for handlers of the program? They need it while our handler is on it
+ * and continues the call. */
+static bool has_room(const ucontext_t *uc)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0),
+              room = here - (uintptr_t)uc->uc_stack.ss_sp;
+    return room >= uc->uc_stack.ss_size || room >= 2 * frame_bytes(uc) + 8192;
+}
+
+/* Is this range mapped? That is all we can find out: another stack may lie there without a guard
+ * page in between. */
+static bool is_memory(uintptr_t from, uintptr_t to)
+{
+    char byte;
+    for (; from < to; from += TEXT_PAGE)
+        if (sys_read_self(from, &byte, 1) != 1)
+            return false;
+    return sys_read_self(to - 1, &byte, 1) == 1;
+}
+
+struct elsewhere {
+    ucontext_t *uc;
+    struct wait_broken broken;
+    struct waits_arrival came;
+};
+
+/* Adjusts the chain of frame pointers in the copy, so that unwinders stay in the copy. `first` is a
+ * slot of the copy. Moves each pointer into [from, from + bytes) to `to`; with back, undoes
+ * that. */
+static void move_frame_pointers(uintptr_t *first, uintptr_t from, uintptr_t to, size_t bytes,
+                                bool back)
+{
+    uintptr_t *slot = first;
+    while (*slot - (back ? to : from) < bytes - sizeof *slot) {
+        uintptr_t there = *slot + (back ? 0 : to - from);
+        *slot = back ? there - (to - from) : there;
+        slot = (uintptr_t *)there; /* NOLINT: in the copy */
+    }
+}
+
+/* Continues the call. Everything that this function uses is in the copy. */
+static void go_on_elsewhere(struct elsewhere *e, char *from, char *to, size_t bytes)
+{
+    ucontext_t *uc = (ucontext_t *)(to + ((char *)e->uc - from));
+    uintptr_t *frame = (uintptr_t *)(void *)to + 1; /* the saved %rbx is below it */
+    void *kept = memory_where.context;
+    if (kept == e->uc)
+        memory_where.context = uc;
+    move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, false);
+    go_on(uc, &e->broken, e->came.at, e->came.seen);
+    (void)sys_block_signals();
+    move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, true);
+    memory_where.context = kept;
+    memcpy(from, to, bytes);
+}
+
+void waits_elsewhere(uintptr_t below, uintptr_t end,
+                     void (*function)(struct elsewhere *e, char *from, char *to, size_t bytes),
+                     struct elsewhere *argument) __attribute__((visibility("hidden")));
+
+/* If the alternate stack is small: moves to the interrupted stack, where a handler without
+ * SA_ONSTACK would run, and continues the call there. Returns false if that stack has no room or is
+ * the alternate stack itself. */
+static bool move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
+{
+    enum { RED_ZONE = 128, ROOM = 4096 }; /* for our code and one more of our signals */
+    uintptr_t low = (uintptr_t)uc->uc_stack.ss_sp, end = low + uc->uc_stack.ss_size;
+    struct elsewhere e = {.uc = uc, .broken = *b, .came = came};
+    uintptr_t stack = stack_of(uc), bytes = end - (uintptr_t)__builtin_frame_address(0);
+    if (stack - low < uc->uc_stack.ss_size || !is_memory(stack - bytes - ROOM, stack))
+        return false;
+    waits_elsewhere(stack - RED_ZONE, end, go_on_elsewhere, &e);
+    return true;
+}
+
+/* Has our signal alone ended a transfer of data early? If a handler of the program ran, it has. Then
+ * this clears %rcx, so that our next signal does not continue the call. */
+static bool is_cut_short(ucontext_t *uc, struct signals_seen seen)
+{
+    if (uc->uc_mcontext.gregs[REG_RAX] <= 0 || !wait_is_over(uc))
+        return false;
+    if (program_came(seen)) {
+        uc->uc_mcontext.gregs[REG_RCX] = 0;
+        return false;
+    }
+    return transfer_is_short(uc);
+}
+
+void waits_continue(void *context, struct waits_arrival came, bool programs)
+{
+    ucontext_t *uc = context;
+    if (came.fault || !can_continue() || is_within(uc))
+        return;
+    struct wait_broken b = {.way = WAY_NONE};
+    if (!wait_is_broken(uc)) {
+        if (!programs && wait_rule_ahead(uc) != NULL)
+            let_restart(uc, came.seen);
+        if (!is_cut_short(uc, came.seen))
+            return;
+        b.way = WAY_TRANSFER;
+    } else if (!program_came(came.seen)) {
+        b = wait_look(uc);
+    }
+    if (b.way == WAY_AGAIN) {
+        execute_again(uc, b.rule->number, came.seen);
+    } else if (b.way == WAY_NONE) {
+        give(uc);
+    } else if (has_room(uc)) {
+        go_on(uc, &b, came.at, came.seen);
+    } else if (!move(uc, &b, came)) {
+        struct recorder_thread *t = &recorder_self;
+        if (t->row != NULL && t->attached == 1)
+            t->row->interrupted++;
+        give(uc);
+    }
+}
+
+void waits_leave(void *context, struct waits_arrival came)
+{
+    if (is_waiting(context) && !program_came(came.seen))
+        waits_resume(context);
+}
+
+#else
+
+void waits_prepare(void)
+{
+}
+
+/* Does not continue calls on this architecture: x8 keeps the number of the call, but the result has
+ * overwritten the first argument. */
+struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct signals_seen seen)
+{
+    (void)info;
+    (void)context;
+    return (struct waits_arrival){.seen = seen};
+}
+
+bool waits_is_lost(const void *context)
+{
+    const uint32_t *at =
+        (const uint32_t *)((const ucontext_t *)context)->uc_mcontext.pc; /* NOLINT: code */
+    const uint32_t svc = 0xd4000001;
+    return ((const ucontext_t *)context)->uc_mcontext.regs[0] == (unsigned long)-EINTR &&
+           at[-1] == svc;
+}
+
+void *waits_place(void *context)
+{
+    return context;
+}
+
+void waits_program_comes(void *context, bool restarts)
+{
+    (void)context;
+    (void)restarts;
+}
+
+void waits_continue(void *context, struct waits_arrival came, bool programs)
+{
+    (void)context;
+    (void)came;
+    (void)programs;
+}
+
+void waits_leave(void *context, struct waits_arrival came)
+{
+    (void)context;
+    (void)came;
+}
+
+void signals_handler(int signo, siginfo_t *info, void *context)
+{
+    signals_arrived(signo, info, context, signals_seen);
+}
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See memory_frames.h. */
+#include "preload/memory/memory_frames.h"
+
+#if defined(__x86_64__)
+
+#include "base/sys.h"
+#include "preload/libc/interpose.h"
+#include "preload/memory/probe_clones.h"
+#include "preload/count/walk.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#define TRAP_FLAG 0x100
+#define CALLERS 256u /* looked at for one that has a clone */
+
+static __thread bool leaves; /* by single steps, to the next place that it can leave from */
+
+/* Words that look so and are none are left from calls that are over. */
+__attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, uintptr_t to)
+{
+    for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8)
+        if (probe_clone_return(*(const uintptr_t *)at) != 0) /* NOLINT: the thread's stack */
+            return true;
+    return false;
+}
+
+__attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from, uintptr_t to)
+{
+    uintptr_t low, high;
+    memory_leave_slots(&memory_self->flight, &clone_slots[CLONE_TARGET]);
+    if (!probe_stack_ends(&low, &high) || from < low || from >= high)
+        return;
+    high = to < high ? to : high;
+    for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= high; at += 8) {
+        uintptr_t *word = (uintptr_t *)at; /* NOLINT: the thread's stack */
+        uintptr_t back = probe_clone_return(*word);
+        if (back != 0)
+            *word = back;
+    }
+}
+
+bool memory_is_made(uintptr_t at)
+{
+    return probe_clones_have(at) || walk_is_made(at);
+}
+
+/* What pushfq stores has the trap flag while a thread is stepped. */
+static void push_flags(greg_t *r)
+{
+    enum { PUSHFQ = 0x9c };
+    if (*(const uint8_t *)r[REG_RIP] != PUSHFQ) /* NOLINT: code that is about to run */
+        return;
+    uint64_t flags = (uint64_t)r[REG_EFL] & ~(uint64_t)TRAP_FLAG;
+    r[REG_RIP]++;
+    r[REG_RSP] -= (greg_t)sizeof flags;
+    memcpy((void *)r[REG_RSP], &flags, sizeof flags); /* NOLINT: the thread's stack */
+}
+
+void memory_leave_made(void *context)
+{
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    uintptr_t at = (uintptr_t)r[REG_RIP], there = probe_clone_leave(at);
+    bool stepped = leaves;
+    memory_self->stepped_at = at;
+    leaves = there == 0 && memory_is_made(at) && at != memory_self->repeats;
+    if (there != 0)
+        r[REG_RIP] = (greg_t)there;
+    if (leaves) {
+        push_flags(r);
+        r[REG_EFL] |= TRAP_FLAG;
+    } else if (stepped) {
+        r[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    }
+}
+
+void memory_stop_steps(void *context)
+{
+    if (leaves)
+        ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    leaves = false;
+}
+
+bool memory_stepped(const siginfo_t *info, void *context)
+{
+    const ucontext_t *uc = context;
+    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    if (!leaves || info->si_code != TRAP_TRACE)
+        return false;
+    memory_self->repeats = at == memory_self->stepped_at && !probe_clones_have(at) ? at : 0;
+    memory_leave_made(context);
+    if (!leaves)
+        run_with_room(context, memory_begin_late, context);
+    return true;
+}
+
+/* Amid a string instruction, in a copy: that is as if it were about to begin. */
+static uintptr_t place_of(const void *context)
+{
+    struct walk w;
+    walk_begin_context(&w, context);
+    return walk_up(&w) ? w.r[WALK_RETURN] : 0;
+}
+
+bool memory_has_left_made(void)
+{
+    ucontext_t *uc = memory_where.context;
+    if (!memory_is_made(memory_where.at))
+        return true;
+    if (uc == NULL)
+        return !probe_clones_have(memory_where.at);
+    memory_leave_made(uc);
+    memory_where.at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    if (!leaves && memory_where.at == memory_self->repeats)
+        memory_where.at = place_of(uc);
+    return !leaves;
+}
+
+/* --- jumps --------------------------------------------------------------------------------------------------------- */
+
+/* Where all jumps lead: setjmp returns, so that registers which functions need not keep are free. Until the last instruction what has been
+ * recorded may change where it goes. */
+void memory_landing(void);
+void memory_landing_jump(void);
+__asm__("	.pushsection .text\n"
+        "	.hidden	memory_landing\n"
+        "	.hidden	memory_landing_jump\n"
+        "	.type	memory_landing, @function\n"
+        "	.type	memory_landing_jump, @function\n"
+        "memory_landing:\n"
+        "	mov	memory_self@gottpoff(%rip), %rcx\n"
+        "	mov	%fs:(%rcx), %rcx\n"
+        "	movq	$0, 8(%rcx)\n"
+        "memory_landing_jump:\n"
+        "	jmp	*(%rcx)\n"
+        "	.size	memory_landing_jump, . - memory_landing_jump\n"
+        "	.size	memory_landing, . - memory_landing\n"
+        "	.popsection\n");
+_Static_assert(offsetof(struct memory_thread, flight.target) == 0 &&
+                   offsetof(struct memory_thread, flight.under_way) == 8,
+               "as above");
+
+/* Where all exceptions lead: landing pads are given what they need in rax, rdx and the registers that functions keep. */
+void memory_thrown(void);
+__asm__("	.pushsection .text\n"
+        "	.hidden	memory_thrown\n"
+        "	.type	memory_thrown, @function\n"
+        "memory_thrown:\n"
+        "	.cfi_startproc\n"
+        "	.cfi_undefined rip\n"
+        "	.irp	register, rax, rdx, r15, r14, r13, r12, rbp, rbx\n"
+        "	push	%\\register\n"
+        "	.endr\n"
+        "	mov	%rsp, %rdi\n"
+        "	lea	64(%rsp), %rsi\n"
+        "	mov	%rsp, %rbx\n"
+        "	and	$-16, %rsp\n"
+        "	call	memory_lands\n"
+        "	mov	%rbx, %rsp\n"
+        "	.irp	register, rbx, rbp, r12, r13, r14, r15, rdx, rax\n"
+        "	pop	%\\register\n"
+        "	.endr\n"
+        "	jmp	memory_landing\n"
+        "	.cfi_endproc\n"
+        "	.size	memory_thrown, . - memory_thrown\n"
+        "	.popsection\n");
+
+uintptr_t memory_flight_lands(void)
+{
+    return (uintptr_t)memory_landing;
+}
+
+static void leave_flight(struct memory_flight *flight)
+{
+    uintptr_t itself = flight->pad != 0 ? flight->pad : probe_clone_return(flight->target);
+    if (itself != 0)
+        flight->target = itself;
+}
+
+void memory_leave_slots(struct memory_flight *flight, uint64_t *target)
+{
+    uintptr_t itself = probe_clone_leave(*target);
+    if (itself != 0)
+        *target = itself;
+    leave_flight(flight);
+}
+
+bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+{
+    if (!memory_thread_ready())
+        return false;
+    struct memory_flight *f = &memory_self->flight;
+    f->under_way = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    f->target = at;
+    f->pad = 0;
+    f->from_clone = probe_clone_return(at) != 0;
+    f->is_thrown = f->opened = false;
+    memcpy(f->kept, kept, sizeof f->kept);
+    f->stack = stack;
+    leave_flight(f);
+    atomic_signal_fence(memory_order_seq_cst);
+    f->under_way = 1;
+    return true;
+}
+
+uintptr_t memory_throw(uintptr_t pad)
+{
+    if (!memory_thread_ready())
+        return pad;
+    struct memory_flight *f = &memory_self->flight;
+    f->under_way = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    f->target = f->pad = pad;
+    f->is_thrown = true;
+    f->opened = false;
+    atomic_signal_fence(memory_order_seq_cst);
+    f->under_way = 1;
+    return (uintptr_t)memory_thrown;
+}
+
+/* Signals are blocked. */
+void memory_flight_at(const uintptr_t kept[6], uintptr_t stack)
+{
+    memcpy(memory_self->flight.kept, kept, sizeof memory_self->flight.kept);
+    memory_self->flight.stack = stack;
+    memory_self->flight.is_thrown = false;
+}
+
+/* --- in ------------------------------------------------------------------------------------------------------------- */
+
+static void say_missing(uintptr_t at, enum clone_question_kind kind)
+{
+    if (probe_clone_refused(at, kind))
+        memory_missing(at);
+}
+
+static bool redirect(uintptr_t *back)
+{
+    uintptr_t clone = probe_clone_behind(*back);
+    if (clone != 0)
+        *back = clone;
+    else
+        say_missing(*back, CLONE_ASK_BEHIND);
+    return clone != 0;
+}
+
+static void know_stack(struct walk *w)
+{
+    (void)probe_stack_ends(&w->low, &w->high);
+}
+
+static void enter_hook(const struct walk *w, bool returns);
+
+static void redirect_callers(struct walk *w)
+{
+    know_stack(w);
+    for (unsigned n = 0; n < CALLERS; n++) {
+        enum probe_clone_hook hook = probe_clone_hook(w->r[WALK_RETURN]);
+        if (!walk_up(w))
+            return;
+        if (hook != PROBE_CLONE_NO_HOOK && probe_clones_have(w->r[WALK_RETURN])) {
+            enter_hook(w, hook == PROBE_CLONE_RETURNS);
+            return;
+        }
+        if (probe_clones_have(w->r[WALK_RETURN]) || (w->back != NULL && redirect(w->back)))
+            return;
+    }
+}
+
+static void enter_target(struct memory_flight *to)
+{
+    struct walk w;
+    if (to->is_thrown) { /* when it lands */
+        to->opened = true;
+        return;
+    }
+    uintptr_t clone = to->pad != 0 ? probe_clone_at(to->pad) : probe_clone_behind(to->target);
+    if (clone != 0) {
+        to->target = clone;
+        return;
+    }
+    say_missing(to->target, CLONE_ASK_BEHIND);
+    walk_begin_return(&w, (uintptr_t *)to->stack - 1, to->kept); /* NOLINT: the thread's stack */
+    w.r[WALK_RETURN] = to->target;
+    w.interrupted = to->pad != 0;
+    redirect_callers(&w);
+}
+
+void memory_enter_late(const struct memory_interrupted *i)
+{
+    struct walk w;
+    if (memory_self->flight.under_way != 0 || i->at == (uintptr_t)memory_landing_jump) {
+        enter_target(&memory_self->flight);
+        return;
+    }
+    if (i->context != NULL) {
+        ucontext_t *uc = i->context;
+        if (memory_decide_again(uc))
+            return;
+        uintptr_t clone = probe_clone_at(i->at);
+        if (clone != 0) {
+            uc->uc_mcontext.gregs[REG_RIP] = (greg_t)clone;
+            return;
+        }
+        say_missing(i->at, CLONE_ASK_AT);
+        walk_begin_context(&w, uc);
+    } else {
+        if (i->entered && redirect((uintptr_t *)i->stack)) /* NOLINT: the thread's stack */
+            return;
+        walk_begin_here(&w);
+    }
+    redirect_callers(&w);
+}
+
+void memory_misses(uintptr_t at)
+{
+    uint64_t mask = sys_block_signals();
+    memory_missing(at);
+    if (clone_slots[CLONE_ENTER] != 0)
+        memory_enter_late(&memory_where);
+    sys_restore_signals(mask);
+}
+
+/* --- hooks ---------------------------------------------------------------------------------------------------------- */
+
+static void enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
+{
+    struct walk w;
+    walk_begin_return(&w, stack - 1, kept);
+    w.r[WALK_RETURN] = clone_slots[CLONE_TARGET];
+    w.interrupted = true;
+    redirect_callers(&w);
+}
+
+/* A stub of the PLT in which a window has found the thread leads to another image; a function may end so. */
+static void enter_jump(uintptr_t *stack, const uintptr_t kept[6])
+{
+    uintptr_t clone = probe_clone_at(clone_slots[CLONE_TARGET]);
+    if (clone != 0) {
+        clone_slots[CLONE_TARGET] = clone;
+        return;
+    }
+    say_missing(clone_slots[CLONE_TARGET], CLONE_ASK_AT);
+    enter_leaving(stack, kept);
+}
+
+static void enter_returning(uintptr_t *place, const uintptr_t kept[6])
+{
+    struct walk w;
+    if (redirect(place))
+        return;
+    walk_begin_return(&w, place, kept);
+    redirect_callers(&w);
+}
+
+/* A window that opens in a hook, of a clone that the last one has left it in, finds the thread where that is about to lead. */
+static void enter_hook(const struct walk *w, bool returns)
+{
+    enum { BEHIND = 128 / sizeof(uintptr_t) };
+    const uintptr_t kept[6] = {w->r[WALK_RBX],     w->r[WALK_RBP],     w->r[WALK_R12],
+                               w->r[WALK_R12 + 1], w->r[WALK_R12 + 2], w->r[WALK_R12 + 3]};
+    uintptr_t *stack = (uintptr_t *)w->r[WALK_RSP]; /* NOLINT: the thread's stack */
+    if (returns)
+        enter_returning(stack, kept);
+    else
+        enter_jump(stack + BEHIND, kept);
+}
+
+bool memory_decide_again(void *context)
+{
+    enum { MOST = 8, DIRECTION_FLAG = 0x400 };
+    ucontext_t *uc = context;
+    greg_t *r = uc->uc_mcontext.gregs;
+    struct walk w;
+    walk_begin_context(&w, uc);
+    know_stack(&w);
+    for (unsigned n = 0; n < MOST && memory_is_own(w.r[WALK_RETURN]); n++) {
+        uintptr_t again = probe_clone_hook_again(w.r[WALK_RETURN]);
+        if (again != 0) {
+            r[REG_RIP] = (greg_t)again;
+            r[REG_RBX] = (greg_t)w.r[WALK_RBX];
+            r[REG_RSP] = r[REG_RBX] & -64;
+            r[REG_EFL] &= ~(greg_t)DIRECTION_FLAG;
+            return true;
+        }
+        if (!walk_up(&w))
+            return false;
+    }
+    return false;
+}
+
+/* What a hook does while a window is open, which may have closed since it has looked. */
+static void in_window(void (*enter)(uintptr_t *, const uintptr_t *), uintptr_t *stack, uintptr_t to,
+                      const uintptr_t kept[6])
+{
+    uint64_t mask = sys_block_signals();
+    if (clone_slots[CLONE_ENTER] != 0 && !probe_clones_have(to))
+        enter(stack, kept);
+    sys_restore_signals(mask);
+}
+
+void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6])
+{
+    in_window(enter_jump, stack, clone_slots[CLONE_TARGET], kept);
+}
+
+void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
+{
+    in_window(enter_leaving, stack, clone_slots[CLONE_TARGET], kept);
+}
+
+void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6])
+{
+    in_window(enter_returning, place, *place, kept);
+}
+
+#endif

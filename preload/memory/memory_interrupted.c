@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where the program was interrupted. See memory.h. */
+#include "preload/libc/interpose.h"
+#include "preload/memory/memory_frames.h"
+
+#if defined(__x86_64__)
+
+#include "preload/patch/probe_sites.h"
+#include "preload/count/walk.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <ucontext.h>
+
+#define NESTED 64u /* handlers that interrupt each other */
+#define FRAMES 64u /* of a handler */
+#define MOV 7u     /* bytes of the restorer before its system call */
+
+__thread struct memory_interrupted memory_where;
+
+struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
+{
+    struct memory_interrupted before = memory_where;
+    memory_where = (struct memory_interrupted){.stack = stack, .at = at};
+    return before;
+}
+
+struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
+{
+    struct memory_interrupted before = memory_interrupt(stack, at);
+    memory_where.entered = true;
+    return before;
+}
+
+struct memory_interrupted memory_stand(void *context)
+{
+    const ucontext_t *uc = context;
+    struct memory_interrupted before = memory_interrupt((uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+                                                        (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+    memory_where.context = context;
+    return before;
+}
+
+/* The caller's frame pointer, and where to return to. */
+struct memory_interrupted memory_call(void *frame)
+{
+    return memory_enter((uintptr_t)frame + 8, 0);
+}
+
+/* It has that table for unwinders. */
+bool memory_is_own(uintptr_t at)
+{
+    const uint8_t *table = walk_table(at);
+    return table != NULL && table == walk_table((uintptr_t)memory_is_own);
+}
+
+/* What the handler of ours at which that context stands has been called with; NULL: it is in none. Handlers return to `restorer`, libc's mov $15, %rax;
+ * syscall, and the context lies behind that address. */
+static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
+{
+    struct walk w;
+    walk_begin_context(&w, uc);
+    (void)probe_stack_ends(&w.low, &w.high);
+    for (unsigned n = 0; n < FRAMES; n++) {
+        uintptr_t at = w.r[WALK_RETURN];
+        if (at - restorer <= MOV)
+            return (ucontext_t *)w.r[WALK_RSP]; /* NOLINT: the thread's stack */
+        if (!memory_is_own(at) || !walk_up(&w))
+            return NULL;
+    }
+    return NULL;
+}
+
+struct search {
+    ucontext_t *uc;
+    uintptr_t restorer;
+};
+
+static void find_outermost(void *p)
+{
+    struct search *s = p;
+    uintptr_t at = (uintptr_t)s->uc->uc_mcontext.gregs[REG_RIP];
+    if (!memory_is_own(at) && at - s->restorer > MOV)
+        return;
+    for (unsigned n = 0; n < NESTED; n++) {
+        ucontext_t *outer = handled(s->uc, s->restorer);
+        if (outer == NULL || (uintptr_t)outer->uc_mcontext.gregs[REG_RSP] == memory_handler_stack())
+            break;
+        s->uc = outer;
+    }
+}
+
+/* Handlers of ours may interrupt each other, the next one before the last has done anything. The program is where the outermost has found it, or one
+ * within a handler of its own. */
+static ucontext_t *outermost(ucontext_t *uc)
+{
+    struct search s = {uc, ((const uintptr_t *)uc)[-1]};
+    run_with_room(uc, find_outermost, &s);
+    return s.uc;
+}
+
+/* What a handler is left by (siglongjmp) forgets nothing: where the program's own are run, memory_where is of nobody. A child of vfork has its parent's. */
+struct memory_interrupted memory_interrupt_by(void *context)
+{
+    struct memory_interrupted before = memory_where;
+    if (!process.memory || processes_vfork_depth != 0)
+        return before;
+    ucontext_t *uc = before.context != NULL ? before.context : context;
+    memory_where.context = uc; /* whoever interrupts us begins there */
+    atomic_signal_fence(memory_order_seq_cst);
+    uc = outermost(uc);
+    memory_where = (struct memory_interrupted){.stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+                                               .at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP],
+                                               .context = uc};
+    return before;
+}
+
+bool memory_stack_is_known(void)
+{
+    return memory_where.stack != 0;
+}
+
+void memory_interrupt_over(struct memory_interrupted before)
+{
+    memory_where = before;
+}
+
+#endif

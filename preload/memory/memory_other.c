@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where there are no memory traces: other machines than x86-64. */
+#include "preload/memory/memory.h"
+
+#if !defined(__x86_64__)
+
+void memory_opened(struct recorder_thread *t)
+{
+    (void)t;
+}
+
+void memory_closes(struct recorder_thread *t)
+{
+    (void)t;
+}
+
+void memory_thread_end(void)
+{
+}
+
+void memory_forked(void)
+{
+}
+
+struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
+{
+    (void)stack;
+    (void)at;
+    return (struct memory_interrupted){0};
+}
+
+struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
+{
+    return memory_interrupt(stack, at);
+}
+
+struct memory_interrupted memory_call(void *frame)
+{
+    (void)frame;
+    return (struct memory_interrupted){0};
+}
+
+struct memory_interrupted memory_interrupt_by(void *context)
+{
+    (void)context;
+    return (struct memory_interrupted){0};
+}
+
+bool memory_stepped(const siginfo_t *info, void *context)
+{
+    (void)info;
+    (void)context;
+    return false;
+}
+
+bool memory_stack_is_known(void)
+{
+    return true;
+}
+
+void memory_interrupt_over(struct memory_interrupted before)
+{
+    (void)before;
+}
+
+bool memory_faulted(int signo, const siginfo_t *info, void *context)
+{
+    (void)signo;
+    (void)info;
+    (void)context;
+    return false;
+}
+
+bool memory_is_fault(int signo)
+{
+    (void)signo;
+    return false;
+}
+
+void memory_withhold(void)
+{
+}
+
+void memory_unblocked(void)
+{
+}
+
+struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, void *context)
+{
+    (void)frame;
+    (void)info;
+    (void)context;
+    return NULL;
+}
+
+void memory_handler_ends(struct memory_handler *h, void *context)
+{
+    (void)h;
+    (void)context;
+}
+
+void memory_exception_begins(const void *exception)
+{
+    (void)exception;
+}
+
+void memory_exception_ends(void)
+{
+}
+
+bool memory_postpones(const siginfo_t *info)
+{
+    (void)info;
+    return false;
+}
+
+void memory_images_came(void)
+{
+}
+
+void memory_vfork(bool begins)
+{
+    (void)begins;
+}
+
+void memory_jumped(uintptr_t from, uintptr_t to)
+{
+    (void)from;
+    (void)to;
+}
+
+void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
+{
+    (void)back;
+    (void)from;
+    (void)to;
+}
+
+uintptr_t memory_throw(uintptr_t pad)
+{
+    return pad;
+}
+
+bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+{
+    (void)at;
+    (void)kept;
+    (void)stack;
+    return false;
+}
+
+uintptr_t memory_jumps_on(void)
+{
+    return 0;
+}
+
+void memory_unwound(uintptr_t at)
+{
+    (void)at;
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What clones call (base/format/clone.h): late ones as they return, or leave for the function itself, since whoever called has been entered before the
+ * window too, and is to be recorded from there on; and before jumps of which nobody knows where they lead. */
+#include "preload/memory/clone_images.h"
+#include "preload/memory/memory_frames.h"
+
+#if defined(__x86_64__)
+
+bool probe_clone_returns(uintptr_t *place);
+
+/* These may be compiled into nothing that changes other registers: those are the program's. True: it must be asked for, or who has called
+ * the caller be looked for. Where a window closes or opens meanwhile they begin again. */
+__attribute__((target("general-regs-only"), used)) bool probe_clone_returns(uintptr_t *place)
+{
+    bool ask = false;
+    uintptr_t clone =
+        clone_slots[CLONE_ENTER] != 0 ? probe_clone_known(*place, CLONE_ASK_BEHIND, &ask) : 0;
+    if (clone != 0)
+        *place = clone;
+    return clone_slots[CLONE_ENTER] != 0 && clone == 0 && probe_may_jump &&
+           probe_stack_is_own((uintptr_t)place);
+}
+
+/* True: where it leads must be asked for, or has no clone: whoever called is looked for then. */
+__attribute__((target("general-regs-only"), used)) bool probe_clone_jumps(const uintptr_t *stack);
+__attribute__((target("general-regs-only"), used)) bool probe_clone_jumps(const uintptr_t *stack)
+{
+    bool ask;
+    uintptr_t clone;
+    if (clone_slots[CLONE_ENTER] == 0)
+        return false;
+    clone = probe_clone_known(clone_slots[CLONE_TARGET], CLONE_ASK_AT, &ask);
+    if (clone != 0)
+        clone_slots[CLONE_TARGET] = clone;
+    return clone == 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
+}
+
+__attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const uintptr_t *stack);
+__attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const uintptr_t *stack)
+{
+    return clone_slots[CLONE_ENTER] != 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
+}
+
+/* They keep all registers. `first` decides; `then` may use any of them, which are saved for it; both are given the address of what lies behind the
+ * return address (and so many bytes), `then` the registers that functions keep: rbx, rbp, r12 to r15. */
+#define HOOK(name, first, then, behind)                                                            \
+    __asm__("	.pushsection .text\n"                                                                \
+            "	.globl	" #name "\n"                                                               \
+            "	.hidden	" #name "\n"                                                               \
+            "	.type	" #name ", @function\n" #name ":\n"                                        \
+            "	.cfi_startproc\n"                                                                    \
+            "	pushfq\n"                                                                            \
+            "	.cfi_adjust_cfa_offset 8\n"                                                          \
+            "	cld\n"                                                                               \
+            "	.irp	register, rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11, r15, r14, r13, r12, "      \
+            "rbp, rbx\n"                                                                           \
+            "	push	%\\register\n"                                                                  \
+            "	.cfi_adjust_cfa_offset 8\n"                                                          \
+            "	.cfi_rel_offset %\\register, 0\n"                                                    \
+            "	.endr\n"                                                                             \
+            "	mov	%rsp, %rbx\n"                                                                    \
+            "	.cfi_def_cfa_register %rbx\n"                                                        \
+            "	and	$-64, %rsp\n"                                                                    \
+            "	.globl	" #name "_again\n"                                                         \
+            "	.hidden	" #name "_again\n" #name "_again:\n"                                       \
+            "	lea	" #behind "+136(%rbx), %rdi\n"                                             \
+            "	call	" #first "\n"                                                              \
+            "	test	%al, %al\n"                                                                     \
+            "	jz	1f\n"                                                                             \
+            "	.globl	" #name "_decided\n"                                                       \
+            "	.hidden	" #name "_decided\n" #name "_decided:\n"                                   \
+            "	lea	-32(%rbx), %rdi\n" /* as in probe_stubs.c */                               \
+            "	mov	%rdi, %rsp\n"                                                                    \
+            "	and	$-64, %rsp\n"                                                                    \
+            "	call	own_stack_move\n"                                                               \
+            "	test	%rax, %rax\n"                                                                   \
+            "	jz	1f\n"                                                                             \
+            "	lea	-2752(%rax), %rsp\n"                                                             \
+            "	and	$-64, %rsp\n"                                                                    \
+            "	xor	%eax, %eax\n"                                                                    \
+            "	.irp	at, 512, 520, 528, 536, 544, 552, 560, 568\n"                                   \
+            "	mov	%rax, \\at(%rsp)\n"                                                              \
+            "	.endr\n"                                                                             \
+            "	mov	$0xe7, %eax\n"                                                                   \
+            "	xor	%edx, %edx\n"                                                                    \
+            "	xsave64	(%rsp)\n"                                                                    \
+            "	lea	" #behind "+136(%rbx), %rdi\n"                                             \
+            "	mov	%rbx, %rsi\n"                                                                    \
+            "	call	" #then "\n"                                                               \
+            "	mov	$0xe7, %eax\n"                                                                   \
+            "	xor	%edx, %edx\n"                                                                    \
+            "	xrstor64 (%rsp)\n"                                                                   \
+            "	lea	-32(%rbx), %rdi\n"                                                               \
+            "	mov	%rdi, %rsp\n"                                                                    \
+            "	and	$-64, %rsp\n"                                                                    \
+            "	call	own_stack_back\n"                                                               \
+            "1:	mov	%rbx, %rsp\n"                                                                  \
+            "	.cfi_def_cfa_register %rsp\n"                                                        \
+            "	.irp	register, rbx, rbp, r12, r13, r14, r15, r11, r10, r9, r8, rdi, rsi, rdx, "      \
+            "rcx, rax\n"                                                                           \
+            "	pop	%\\register\n"                                                                   \
+            "	.cfi_adjust_cfa_offset -8\n"                                                         \
+            "	.cfi_restore %\\register\n"                                                          \
+            "	.endr\n"                                                                             \
+            "	popfq\n"                                                                             \
+            "	.cfi_adjust_cfa_offset -8\n"                                                         \
+            "	ret\n"                                                                               \
+            "	.cfi_endproc\n"                                                                      \
+            "	.size	" #name ", . - " #name "\n"                                                \
+            "	.globl	" #name "_end\n"                                                           \
+            "	.hidden	" #name "_end\n" #name "_end:\n"                                           \
+            "	.popsection\n")
+
+/* Behind its own return address lies the function's. The others are called from below 128 bytes that functions which call nobody keep. */
+HOOK(probe_clone_returning, probe_clone_returns, memory_enter_returning, 0);
+HOOK(probe_clone_jumping, probe_clone_jumps, memory_enter_jump, 128);
+HOOK(probe_clone_leaving, probe_clone_leaves, memory_enter_leaving, 128);
+HOOK(probe_clone_losing, probe_clone_leaves, memory_lost, 128);
+
+enum probe_clone_hook probe_clone_hook(uintptr_t at)
+{
+    if (at >= (uintptr_t)probe_clone_returning && at < (uintptr_t)probe_clone_returning_end)
+        return PROBE_CLONE_RETURNS;
+    bool jumps = at >= (uintptr_t)probe_clone_jumping && at < (uintptr_t)probe_clone_jumping_end;
+    bool leaves = at >= (uintptr_t)probe_clone_leaving && at < (uintptr_t)probe_clone_leaving_end;
+    bool loses = at >= (uintptr_t)probe_clone_losing && at < (uintptr_t)probe_clone_losing_end;
+    return jumps || leaves || loses ? PROBE_CLONE_JUMPS : PROBE_CLONE_NO_HOOK;
+}
+
+uintptr_t probe_clone_hook_again(uintptr_t at)
+{
+    uintptr_t returns = (uintptr_t)probe_clone_returning_again;
+    uintptr_t jumps = (uintptr_t)probe_clone_jumping_again;
+    if (at >= returns && at < (uintptr_t)probe_clone_returning_decided)
+        return returns;
+    return at >= jumps && at < (uintptr_t)probe_clone_jumping_decided ? jumps : 0;
+}
+
+#endif

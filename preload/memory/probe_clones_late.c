@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clones of what has been entered before (base/format/clone.h, late ones): who may open windows, and those that are asked for as the process runs, of
+ * wherever a window finds a thread. */
+#include "preload/memory/clone_images.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "preload/helper.h"
+#include "preload/libc/interpose.h"
+#include "preload/patch/probe_unwind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+/* Of the chains' functions, and of what this library has for the program. */
+size_t probe_clones_openers(const char **names, size_t room)
+{
+    static const char *const own[] = {"MPI_Pcontrol",   "mpi_pcontrol",         "mpi_pcontrol_",
+                                      "mpi_pcontrol__", "MPI_PCONTROL",         "mpi_pcontrol_f08_",
+                                      "regtrace_start", "regtrace_region_begin"};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own && n < room; i++)
+        names[n++] = own[i];
+    for (unsigned i = 0; i < ctl_config_alarm_count(process.config) && n < room; i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
+        if (a->type == CTL_ENTER_FUNC && a->event == CTL_START)
+            names[n++] = a->value;
+    }
+    return n;
+}
+
+size_t probe_clones_awaited(const char **names, size_t room)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < ctl_config_alarm_count(process.config) && n < room; i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
+        if (a->type == CTL_ENTER_FUNC && a->event != CTL_START)
+            names[n++] = a->value;
+    }
+    return n;
+}
+
+#if defined(__x86_64__)
+
+#define ANSWER_MS                                                                                  \
+    30000 /* an image of 100 MB takes seconds to be decoded; emulated machines take longer */
+#define RECEIVED ((size_t)64 << 20)
+
+static struct helper helper = HELPER_NONE;
+static const char *arguments[5] = {helper.program, "--serve", "--plan"};
+static bool gone; /* for good */
+static bool told; /* where skeletons go */
+static struct probe_lock asking;
+static uint8_t *received; /* RECEIVED bytes */
+
+static uint64_t born; /* names what this process leaves: its number may be another's later */
+
+const char *probe_clones_late_name(void)
+{
+    static char name[48];
+    static uint32_t of;
+    if (of != process.pid || name[0] == '\0') {
+        born = clock_monotonic_ns();
+        (void)snprintf(name, sizeof name, "%u-%llx.late.c", process.pid, (unsigned long long)born);
+        of = process.pid;
+    }
+    return name;
+}
+
+int clones_late_prepare(struct rt_error *e)
+{
+    (void)probe_clones_late_name();
+    return helper.program[0] != '\0' ? 0 : helper_find(&helper, "regtrace-skel", e);
+}
+
+static bool give_up(const char *why)
+{
+    helper_drop(&helper);
+    gone = true;
+    log_line(LOG_ERROR, why);
+    return false;
+}
+
+static void forget_told(void)
+{
+    told = false;
+    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
+        clones_images[i].late.told = false;
+}
+
+static bool start(void)
+{
+    if (helper_is_there(&helper))
+        return true;
+    if (gone)
+        return false;
+    long p = received != NULL ? (long)received
+                              : sys_call6(SYS_mmap, 0, RECEIVED, PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p < 0 && p > -4096)
+        return give_up("functions that had been entered before their window are recorded from the "
+                       "next call on: no memory");
+    received = (uint8_t *)p; /* NOLINT: the kernel's address */
+    arguments[3] = process.options.text[OPT_memory_plan];
+    helper.arguments = arguments;
+    forget_told();
+    if (helper_start(&helper, -1) != 0)
+        return give_up("functions that had been entered before their window are recorded from the "
+                       "next call on: regtrace-skel cannot be started in this process");
+    return true;
+}
+
+/* --- asking --------------------------------------------------------------------------------------------------------- */
+
+static struct clone_question telling;
+
+static bool tell_image(struct clones_image *m, int ms)
+{
+    if (m->late.told)
+        return true;
+    telling.kind = CLONE_ASK_IMAGE;
+    telling.image = (uint32_t)(m - clones_images);
+    (void)snprintf(telling.path, sizeof telling.path, "%s", m->path);
+    (void)snprintf(telling.functions, sizeof telling.functions, "%s", m->functions_meant);
+    telling.site_count = m->site_count;
+    memcpy(telling.sites, m->sites, sizeof telling.sites);
+    m->late.told = helper_put(&helper, &telling, sizeof telling, ms) == 0;
+    return m->late.told;
+}
+
+static bool tell_file(void)
+{
+    if (told)
+        return true;
+    telling.kind = CLONE_ASK_FILE;
+    telling.image = 0;
+    int n = snprintf(telling.path, sizeof telling.path, "%s/" MEMORY_FOLDER "/%s", process.dir,
+                     probe_clones_late_name());
+    told = n > 0 && n < (int)sizeof telling.path &&
+           helper_put(&helper, &telling, sizeof telling, ANSWER_MS) == 0;
+    return told;
+}
+
+static bool put_question(struct clones_image *m, const struct clone_question *q)
+{
+    return tell_file() && tell_image(m, ANSWER_MS) &&
+           helper_put(&helper, q, sizeof *q, ANSWER_MS) == 0;
+}
+
+/* Its bytes are in `received`. False: none will come. */
+static bool exchange(struct clones_image *m, const struct clone_question *q, struct clone_answer *a)
+{
+    if (!put_question(m, q) || helper_get(&helper, a, sizeof *a, ANSWER_MS) != 0 ||
+        a->address != q->address || a->bytes > RECEIVED)
+        return false;
+    return a->bytes == 0 || helper_get(&helper, received, a->bytes, ANSWER_MS) == 0;
+}
+
+/* Each place is asked for once. */
+static void say_refused(const char *what)
+{
+    enum { MOST = 16 };
+    static unsigned said;
+    if (said++ < MOST)
+        log_detail(LOG_ERROR,
+                   said < MOST ? "memory traces lack what a function does from a place on"
+                               : "memory traces lack what a function does from a place on (further "
+                                 "ones are not named)",
+                   what);
+}
+
+/* --- putting in ------------------------------------------------------------------------------------------------------ */
+
+static void tell_unwinders(const struct clones_image *m, const struct clones_image *file,
+                           uintptr_t code)
+{
+    const struct clone_place *p = file->places;
+    uint64_t n = file->head->place_count;
+    probe_unwind_late_begin();
+    probe_unwind_begin(code, p[0].address + m->bias, false);
+    for (uint64_t k = 1; k < n; k++)
+        if (p[k].code > 0)
+            probe_unwind_place(code + p[k].code, p[k].address + m->bias);
+    probe_unwind_end(code + file->head->code_bytes);
+    probe_unwind_late_end();
+}
+
+static void add_places(struct clones_image *m, const struct clones_image *file, uintptr_t code)
+{
+    struct late_clones *l = &m->late;
+    for (uint64_t k = 0; k < file->head->place_count; k++) {
+        struct clone_place p = file->places[k];
+        p.code += (uint32_t)(code - (uintptr_t)m->code);
+        l->places[l->place_count++] = p;
+    }
+    atomic_store_explicit(&l->places_known, l->place_count, memory_order_release);
+}
+
+/* Where threads go; 0: it cannot be. */
+static uintptr_t put_in(struct clones_image *m, const struct clones_image *file, uint32_t first)
+{
+    struct late_clones *l = &m->late;
+    uintptr_t code = (uintptr_t)m->code + m->own_bytes + l->code_used;
+    uint8_t *bytes = (uint8_t *)(uintptr_t)file->file_code; /* in `received` */
+    if (file->head->late_count != 1 || file->head->place_count == 0 ||
+        l->code_used + file->head->code_bytes > LATE_CODE ||
+        l->place_count + file->head->place_count > LATE_PLACES ||
+        !clones_settle(m, file, bytes, code, first) ||
+        !probe_write(code, bytes, file->head->code_bytes))
+        return 0;
+    l->code_used += (file->head->code_bytes + 15) & ~UINT64_C(15);
+    tell_unwinders(m, file, code);
+    add_places(m, file, code);
+    return code + file->functions[0].code;
+}
+
+static void say_no_room(const struct clones_image *m, uint64_t address)
+{
+    char what[256];
+    (void)snprintf(what, sizeof what, "0x%llx of %.160s (there is no room left for copies)",
+                   (unsigned long long)address, m->path);
+    say_refused(what);
+}
+
+static uintptr_t make(struct clones_image *m, struct clone_question *q, bool *refused)
+{
+    static struct clones_image file;
+    struct clone_answer a;
+    *refused = true;
+    q->number = clones_take_numbers(1);
+    if (!start())
+        return 0;
+    if (!exchange(m, q, &a)) {
+        (void)give_up("functions that had been entered before their window are recorded from the "
+                      "next call on: regtrace-skel has ended, or does not answer");
+        return 0;
+    }
+    *refused = a.bytes != 0;
+    if (a.none != 0 && *refused) {
+        received[a.bytes - 1] = '\0';
+        say_refused((const char *)received);
+    }
+    if (a.none != 0 || a.bytes == 0 || !clones_parse(received, a.bytes, &file))
+        return 0;
+    /* The skeleton has its number by itself; what the clone records is a number of its file. */
+    uintptr_t code = put_in(m, &file, 0);
+    *refused = code == 0;
+    if (code == 0)
+        say_no_room(m, q->address);
+    return code != 0 && q->kind == CLONE_ASK_BEHIND ? code + CLONE_LATE_BEGIN : code;
+}
+
+static uintptr_t ask(uintptr_t at, enum clone_question_kind kind)
+{
+    static struct clone_question q;
+    uintptr_t code = 0;
+    bool unknown;
+    struct clones_image *m = clones_image_of(at);
+    if (m == NULL || processes_vfork_depth != 0)
+        return 0;
+    struct probe_locked locked = probe_lock(&asking);
+    code = probe_clone_known(at, kind, &unknown); /* by now */
+    if (unknown && m->late.slots_used < LATE_MOST && !gone) {
+        struct late_slot *s = clones_late_slot(m, at - m->bias, kind);
+        q = (struct clone_question){
+            .kind = kind, .image = (uint32_t)(m - clones_images), .address = at - m->bias};
+        code = make(m, &q, &s->refused);
+        m->late.slots_used += atomic_load(&s->key) == 0;
+        s->code = code;
+        s->process = process.pid;
+        atomic_store_explicit(&s->key, (at - m->bias) << 2 | (uint64_t)kind, memory_order_release);
+    }
+    probe_unlock(&asking, locked);
+    return code;
+}
+
+static uintptr_t late(uintptr_t at, enum clone_question_kind kind)
+{
+    bool unknown;
+    uintptr_t code = probe_clone_known(at, kind, &unknown);
+    return unknown ? ask(at, kind) : code;
+}
+
+/* Whoever could not be asked for may have been meant. */
+bool probe_clone_refused(uintptr_t at, enum clone_question_kind kind)
+{
+    bool unknown;
+    const struct clones_image *m = clones_image_of(at);
+    if (m == NULL || probe_clone_known(at, kind, &unknown) != 0)
+        return false;
+    return unknown || clones_late_slot(m, at - m->bias, kind)->refused;
+}
+
+uintptr_t probe_clone_behind(uintptr_t back)
+{
+    return late(back, CLONE_ASK_BEHIND);
+}
+
+uintptr_t probe_clone_at(uintptr_t at)
+{
+    return late(at, CLONE_ASK_AT);
+}
+
+/* May windows open where a thread just is? Who calls MPI_Pcontrol or one of the functions has clones already. */
+static bool opens_anywhere(void)
+{
+    for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, i);
+        if (a->event == CTL_START &&
+            (a->global || a->bcast || (a->type != CTL_PCONTROL && a->type != CTL_ENTER_FUNC)))
+            return true;
+    }
+    return false;
+}
+
+void probe_clones_expect(void)
+{
+    if (!opens_anywhere() || gone || processes_vfork_depth != 0)
+        return;
+    struct probe_locked locked = probe_lock(&asking);
+    uint32_t n = atomic_load_explicit(&clones_image_count, memory_order_acquire);
+    bool good = n != 0 && start();
+    for (uint32_t k = 0; k < n && good; k++)
+        good = tell_image(&clones_images[k], 0);
+    probe_unlock(&asking, locked);
+}
+
+void probe_clones_forked(void)
+{
+    helper_drop(&helper);
+    probe_lock_free(&asking);
+    gone = false;
+}
+
+#endif

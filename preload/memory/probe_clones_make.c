@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clones of whole images: regtrace-skel makes them and their skeletons, in memory that no file system knows, and they are put near their image. */
+#include "preload/memory/clone_images.h"
+
+#if defined(__x86_64__)
+
+#include "base/toolkit/ask.h"
+#include "base/identity.h"
+#include "base/log.h"
+#include "preload/patch/probe_unwind.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SAID ((size_t)4 << 20)
+#define NAMED_MAX 3
+#define OPENERS_MAX 256
+#define HEAP ((uintptr_t)512 << 20)
+
+static _Atomic uint32_t numbers;
+
+uint32_t clones_take_numbers(uint32_t count)
+{
+    return atomic_fetch_add(&numbers, count);
+}
+
+/* --- which functions ---------------------------------------------------------------------------------------------- */
+
+bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PATTERN_ROOM])
+{
+    static char pattern[OPTION_PATTERN_ROOM], of[OPTION_PATTERN_ROOM];
+    const char *rest = process.options.text[OPT_memory], *name = identity_base_name(image->path);
+    size_t n = 0;
+    int rc = 0;
+    regex[0] = '\0';
+    while ((rest = option_pattern(rest, pattern, of, &rc)) != NULL)
+        if (of[0] == '\0' ? image->is_program : fnmatch(of, name, 0) == 0)
+            n += (size_t)snprintf(regex + n, n < CLONE_PATTERN_ROOM ? CLONE_PATTERN_ROOM - n : 0,
+                                  n != 0 ? "|(%s)" : "(%s)", pattern);
+    return n != 0 && n < CLONE_PATTERN_ROOM;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+static const void *map_all(int fd, size_t *bytes)
+{
+    struct stat st;
+    void *p = fstat(fd, &st) == 0 && st.st_size > 0
+                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                  : MAP_FAILED;
+    *bytes = p != MAP_FAILED ? (size_t)st.st_size : 0;
+    return p != MAP_FAILED ? p : NULL;
+}
+
+/* Functions that have none: how many, and the first of them. */
+static void say_refused(char *said, const char *path)
+{
+    char text[512];
+    size_t n = 0;
+    unsigned count = 0;
+    for (char *line = strtok(said, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        char *name = strncmp(line, "none\t", 5) == 0 ? line + 5 : NULL, *why;
+        if (name == NULL || (why = strchr(name, '\t')) == NULL)
+            continue;
+        *why++ = '\0';
+        if (count++ < NAMED_MAX && n < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s (%.80s)", n != 0 ? ", " : "",
+                                  name, why);
+    }
+    char line[700];
+    (void)snprintf(line, sizeof line,
+                   "%u functions of %.60s are not recorded for memory traces: %s%s", count,
+                   identity_base_name(path), text, count > NAMED_MAX ? ", ..." : "");
+    if (count != 0)
+        process_warn(line);
+}
+
+static size_t add_names(const char **arguments, size_t n, const char *option,
+                        size_t (*list)(const char **names, size_t room))
+{
+    const char *names[OPENERS_MAX];
+    size_t count = list(names, OPENERS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        arguments[n++] = option;
+        arguments[n++] = names[i];
+    }
+    return n;
+}
+
+static size_t add_sites(const char **arguments, size_t n, const struct clones_image *m,
+                        char room[CLONE_SITES_MAX][20])
+{
+    for (uint32_t i = 0; i < m->site_count; i++) {
+        (void)snprintf(room[i], sizeof room[i], "%" PRIx64, m->sites[i]);
+        arguments[n++] = "--site";
+        arguments[n++] = room[i];
+    }
+    return n;
+}
+
+/* 1: no function is wanted. */
+static int ask(const struct probe_image *image, const struct clones_image *m, int file,
+               int skeleton, struct rt_error *e)
+{
+    static char sites[CLONE_SITES_MAX][20];
+    char program[PATH_MAX], to[64], source[64];
+    size_t length = 0;
+    if (!process_find_program("regtrace-skel", program)) {
+        rt_error_set(e, "%s is not there (it is built where Zydis is)", program);
+        return -ENOENT;
+    }
+    (void)snprintf(to, sizeof to, "/proc/%d/fd/%d", (int)getpid(), file);
+    (void)snprintf(source, sizeof source, "/proc/%d/fd/%d", (int)getpid(), skeleton);
+    const char *arguments[10 + 4 * OPENERS_MAX + 2 * CLONE_SITES_MAX + 3] = {
+        program,
+        "--function",
+        m->functions_meant,
+        "--plan",
+        process.options.text[OPT_memory_plan],
+        "--clones",
+        to,
+        "--skeleton",
+        source,
+        "--kept"};
+    size_t n = 10;
+    n = add_names(arguments, n, "--opens", probe_clones_openers);
+    size_t openers = n;
+    n = add_names(arguments, n, "--awaits", probe_clones_awaited);
+    if (openers - 10 == 2 * OPENERS_MAX || n - openers == 2 * OPENERS_MAX)
+        arguments[n++] = "--tokens"; /* there may be more */
+    n = add_sites(arguments, n, m, sites);
+    arguments[n++] = image->path;
+    char *said = mmap(NULL, SAID, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (said == MAP_FAILED) {
+        rt_error_set(e, "no memory for what regtrace-skel says");
+        return -ENOMEM;
+    }
+    int rc = ask_program(program, arguments, environ, said, SAID, &length, e);
+    if (rc == 0 && strncmp(said, "missing\n", 8) == 0)
+        rc = 1;
+    else if (rc == 0)
+        say_refused(said, image->path);
+    (void)munmap(said, SAID);
+    return rc;
+}
+
+static bool is_whole(const void *file, size_t bytes)
+{
+    const struct clones_head *h = file;
+    if (bytes < sizeof *h || memcmp(h->magic, CLONES_MAGIC, sizeof CLONES_MAGIC) != 0 ||
+        h->version != CLONES_VERSION)
+        return false;
+    return bytes == sizeof *h +
+                        ((uint64_t)h->function_count + h->late_count + h->site_count) *
+                            sizeof(struct clone_function) +
+                        h->fixup_count * sizeof(struct clone_fixup) +
+                        h->place_count * sizeof(struct clone_place) + h->code_bytes;
+}
+
+bool clones_parse(const void *file, size_t bytes, struct clones_image *out)
+{
+    if (file == NULL || !is_whole(file, bytes))
+        return false;
+    out->head = file;
+    out->functions = (const void *)(out->head + 1);
+    out->fixups = (const void *)(out->functions + out->head->function_count +
+                                 out->head->late_count + out->head->site_count);
+    out->places = (const void *)(out->fixups + out->head->fixup_count);
+    out->file_code = (const void *)(out->places + out->head->place_count);
+    return true;
+}
+
+static int take(int file, int skeleton, struct clones_image *m, struct rt_error *e)
+{
+    size_t bytes;
+    const void *p = map_all(file, &bytes);
+    m->skeleton = map_all(skeleton, &m->skeleton_bytes);
+    if (m->skeleton != NULL && clones_parse(p, bytes, m))
+        return 0;
+    rt_error_set(e, "regtrace-skel is of another version, or there is no memory");
+    return -EPROTO;
+}
+
+/* --- placing ------------------------------------------------------------------------------------------------------ */
+
+size_t clones_hooks_at(const struct clones_image *m)
+{
+    return (m->head->code_bytes + 15) & ~(size_t)15;
+}
+
+/* jmp *0(%rip), and where to. */
+static void put_hooks(uint8_t *at)
+{
+    static const uint8_t code[] = {0xff, 0x25, 0, 0, 0, 0};
+    static void (*const to[CLONES_HOOKS])(void) = {probe_clone_returning, probe_clone_jumping,
+                                                   probe_clone_leaving, probe_clone_losing};
+    for (unsigned k = 0; k < CLONES_HOOKS; k++, at += CLONES_HOOK_BYTES) {
+        memcpy(at, code, sizeof code);
+        memcpy(at + sizeof code, &to[k], sizeof to[k]);
+    }
+}
+
+/* Alarms are met by the function's entry alone. */
+static bool is_awaited(uintptr_t function)
+{
+    enum { FURTHEST = 16 }; /* a probe behind endbr64 */
+    const struct probe_sites *all = probe_sites_now();
+    const struct probe_site *s = all != NULL ? probe_sites_from(all, function) : NULL;
+    for (; s != NULL && s < all->rows + all->count && s->at <= function + FURTHEST; s++)
+        if (probe_is_of_alarms(s))
+            return true;
+    return false;
+}
+
+static uintptr_t way_to(const struct clones_image *m, uint64_t function)
+{
+    uintptr_t at = function + m->bias;
+    const uint8_t *clone = m->linked ? probe_clone_of(at) : NULL;
+    return clone != NULL && !is_awaited(at) ? (uintptr_t)clone : at;
+}
+
+/* m: the image that the code is for, and whose hooks it uses. */
+static int64_t value_of(const struct clones_image *m, const struct clone_fixup *f, uintptr_t code)
+{
+    uintptr_t at = code + f->at;
+    switch ((enum clone_fixup_kind)f->kind) {
+    case CLONE_THREAD:
+        return (const char *)&clone_slots[f->target] - (const char *)__builtin_thread_pointer();
+    case CLONE_RETURNS:
+    case CLONE_JUMPS:
+    case CLONE_LEAVES:
+    case CLONE_LOST:
+        return (int64_t)((uintptr_t)m->code + clones_hooks_at(m) +
+                         (f->kind - CLONE_RETURNS) * CLONES_HOOK_BYTES) -
+               (int64_t)(at + 4);
+    case CLONE_FUNCTION: return (int64_t)way_to(m, f->target) - (int64_t)(at + 4);
+    case CLONE_IMAGE:
+    default: return (int64_t)(f->target + m->bias) - (int64_t)(at + 4 + f->behind);
+    }
+}
+
+bool clones_settle(const struct clones_image *m, const struct clones_image *file, uint8_t *code,
+                   uintptr_t at, uint32_t first)
+{
+    for (uint64_t k = 0; k < file->head->fixup_count; k++) {
+        const struct clone_fixup *f = &file->fixups[k];
+        if (f->at + 4 > file->head->code_bytes)
+            return false;
+        if (f->kind == CLONE_NUMBER) {
+            uint32_t number;
+            memcpy(&number, code + f->at, sizeof number);
+            number += first;
+            memcpy(code + f->at, &number, sizeof number);
+            continue;
+        }
+        int64_t value = value_of(m, f, at);
+        int32_t distance = (int32_t)value;
+        memcpy(code + f->at, &distance, sizeof distance);
+        if (value != distance)
+            return false;
+    }
+    return true;
+}
+
+static void tell_unwinders(const struct clones_image *m)
+{
+    size_t p = 0;
+    for (uint32_t k = 0; k < m->head->function_count + m->head->late_count + m->head->site_count;
+         k++) {
+        const struct clone_function *f = &m->functions[k];
+        uintptr_t code = (uintptr_t)m->code;
+        if (f->bytes == 0)
+            continue;
+        probe_unwind_begin(code + f->code, m->places[p].address + m->bias, false);
+        for (; p < m->head->place_count && m->places[p].code < f->code + f->bytes; p++)
+            if (m->places[p].code > f->code)
+                probe_unwind_place(code + m->places[p].code, m->places[p].address + m->bias);
+        probe_unwind_end(code + f->code + f->bytes);
+    }
+}
+
+static void *map_private(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    return p != MAP_FAILED ? p : NULL;
+}
+
+static int place(const struct probe_image *image, struct clones_image *m, struct rt_error *e)
+{
+    size_t own = (clones_hooks_at(m) + CLONES_HOOKS * CLONES_HOOK_BYTES + 4095) & ~(size_t)4095;
+    m->late = (struct late_clones){.places = map_private(LATE_PLACES * sizeof *m->late.places),
+                                   .slots = map_private(LATE_SLOTS * sizeof *m->late.slots)};
+    /* The heap grows behind the program, where nothing else is put. */
+    uint8_t *code = probe_map_near(image->from, image->to + HEAP, own + LATE_CODE);
+    if (code == MAP_FAILED)
+        code = probe_map_near(image->from, image->to, own + LATE_CODE);
+    if (code == MAP_FAILED || m->late.places == NULL || m->late.slots == NULL) {
+        rt_error_set(e, "there is no free memory within 2 GiB of %s for %" PRIu64 " bytes of code",
+                     image->path, m->head->code_bytes);
+        return -ENOMEM;
+    }
+    m->code = code;
+    m->own_bytes = own;
+    memcpy(code, m->file_code, m->head->code_bytes);
+    put_hooks(code + clones_hooks_at(m));
+    bool good = clones_settle(m, m, code, (uintptr_t)code, m->first);
+    tell_unwinders(m);
+    if (good && mprotect(code, own + LATE_CODE, PROT_READ | PROT_EXEC) == 0)
+        return 0;
+    rt_error_set(e,
+                 good ? "memory cannot be made executable here"
+                      : "code of %s is too far away to be reached",
+                 image->path);
+    return -ENOMEM;
+}
+
+/* By what is in it: other options make other skeletons. FNV-1a. */
+static void name_skeleton(struct clones_image *m)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < m->skeleton_bytes; i++)
+        hash = (hash ^ (uint8_t)m->skeleton[i]) * UINT64_C(1099511628211);
+    (void)snprintf(m->name, sizeof m->name, "%016" PRIx64 ".c", hash);
+}
+
+/* What is called directly is not entered where its alarm stands. */
+static void check_awaited(const struct clones_image *m)
+{
+    for (uint32_t k = 0; k < m->head->function_count; k++)
+        if (m->functions[k].direct != 0 && is_awaited(m->functions[k].address + m->bias))
+            log_line(LOG_ERROR, "an alarm stands where memory traces do not look: it does not fire "
+                                "in their windows");
+}
+
+/* Nobody runs in them yet. */
+static void link_calls(struct clones_image *m)
+{
+    check_awaited(m);
+    m->linked = mprotect(m->code, m->own_bytes, PROT_READ | PROT_WRITE) == 0;
+    for (uint64_t k = 0; m->linked && k < m->head->fixup_count; k++) {
+        const struct clone_fixup *f = &m->fixups[k];
+        int64_t value = f->kind == CLONE_FUNCTION ? value_of(m, f, (uintptr_t)m->code) : INT64_MAX;
+        int32_t distance = (int32_t)value;
+        if (value == distance)
+            memcpy(m->code + f->at, &distance, sizeof distance);
+    }
+    (void)mprotect(m->code, m->own_bytes, PROT_READ | PROT_EXEC);
+}
+
+void probe_clones_link(void)
+{
+    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
+        if (!clones_images[i].linked)
+            link_calls(&clones_images[i]);
+}
+
+static int make(const struct probe_image *image, struct clones_image *m, struct rt_error *e)
+{
+    int file = memfd_create("regtrace-clones", MFD_CLOEXEC);
+    int skeleton = memfd_create("regtrace-skeleton", MFD_CLOEXEC);
+    int rc = file < 0 || skeleton < 0 ? -errno : 0;
+    if (rc != 0)
+        rt_error_set(e, "no memory file can be made: %s", strerror(errno));
+    else
+        rc = ask(image, m, file, skeleton, e);
+    if (rc == 0)
+        rc = take(file, skeleton, m, e);
+    if (file >= 0)
+        (void)close(file);
+    if (skeleton >= 0)
+        (void)close(skeleton);
+    return rc;
+}
+
+static bool has_site(const struct clones_image *m, uint64_t address)
+{
+    uint32_t i = 0;
+    while (i < m->site_count && m->sites[i] != address)
+        i++;
+    return i < m->site_count;
+}
+
+static int take_sites(struct clones_image *m, const struct probe_sites *alarms, struct rt_error *e)
+{
+    for (size_t i = 0; i < alarms->count; i++) {
+        const struct probe_site *s = &alarms->rows[i];
+        uintptr_t at = s->at - s->behind;
+        if (!probe_is_place(s) || at < m->from || at >= m->to || has_site(m, at - m->bias))
+            continue;
+        if (m->site_count == CLONE_SITES_MAX) {
+            rt_error_set(e,
+                         "alarms stand at more than %u places of %s: with memory traces "
+                         "(REGTRACE_MEMORY) name fewer",
+                         CLONE_SITES_MAX, m->path);
+            return -E2BIG;
+        }
+        m->sites[m->site_count++] = at - m->bias;
+    }
+    return 0;
+}
+
+int probe_clones_make(const struct probe_image *image, const struct probe_sites *alarms,
+                      struct rt_error *e)
+{
+    static char functions[CLONE_PATTERN_ROOM];
+    uint32_t n = atomic_load(&clones_image_count);
+    if (!probe_clones_functions(image, functions))
+        return 0;
+    if (n == MEMORY_IMAGES) {
+        rt_error_set(e, "more than %d images: name fewer (REGTRACE_MEMORY)", MEMORY_IMAGES);
+        return -E2BIG;
+    }
+    struct clones_image *m = &clones_images[n];
+    *m = (struct clones_image){.from = image->from,
+                               .to = image->to,
+                               .bias = image->bias,
+                               .path = strdup(image->path),
+                               .functions_meant = strdup(functions)};
+    int rc = take_sites(m, alarms, e);
+    rc = rc != 0 ? rc : clones_late_prepare(e);
+    rc = rc != 0 ? rc : make(image, m, e);
+    if (rc != 0) /* none is wanted of it: whoever looks for its places says so */
+        return rc < 0 ? rc : 0;
+    m->count = m->head->number_count;
+    m->first = clones_take_numbers(m->count);
+    name_skeleton(m);
+    rc = place(image, m, e);
+    if (rc == 0)
+        atomic_store_explicit(&clones_image_count, n + 1, memory_order_release);
+    return rc;
+}
+
+/* --- what is said of them ------------------------------------------------------------------------------------------- */
+
+uint32_t probe_clones_images(struct memory_image *out, uint32_t room)
+{
+    uint32_t n = atomic_load_explicit(&clones_image_count, memory_order_acquire);
+    for (uint32_t i = 0; i < n && i < room; i++) {
+        const struct clones_image *m = &clones_images[i];
+        out[i] = (struct memory_image){.bias = m->bias, .first = m->first, .count = m->count};
+        memcpy(out[i].skeleton, m->name, sizeof out[i].skeleton);
+    }
+    return n;
+}
+
+const char *probe_clones_skeleton(uint32_t image, size_t *bytes)
+{
+    *bytes = clones_images[image].skeleton_bytes;
+    return clones_images[image].skeleton;
+}
+
+static int note_image(struct dl_phdr_info *info, size_t size, void *context)
+{
+    bool *there = context;
+    (void)size;
+    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
+        there[i] = there[i] || clones_images[i].bias == info->dlpi_addr;
+    return 0;
+}
+
+void probe_clones_gone(void)
+{
+    bool there[MEMORY_IMAGES] = {false};
+    (void)dl_iterate_phdr(note_image, there);
+    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
+        if (!there[i])
+            atomic_store(&clones_images[i].to, 0);
+}
+
+#endif

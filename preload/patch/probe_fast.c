@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The common case of functions that are recorded: a place that is reached by a jump, in a window, nothing else to do there. Compiled to
+ * use general registers alone, so that no other state need be saved; nothing else is called. All else goes the long way
+ * (probe_jump.c), which says the same at more length (probe_functions.c).
+ *
+ * Signals are not blocked. A handler that comes in between may record, enter functions and leave them, open and close windows, and jump
+ * away: see struct probe_opens. Whoever has recorded has moved the cursor, and the long way looks at everything again. */
+#include "preload/patch/probe_fast.h"
+
+#include "base/format/recorder.h"
+
+#if PROBE_HAS_FAST
+
+/* The event of f, if no handler has recorded since slot was the next one, and the list was `state`. The clock is the counter: else no place
+ * goes this way. amid: what is added to the state meanwhile; after: what it is then. False: the long way. */
+static inline __attribute__((always_inline)) bool
+put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, uint32_t windows,
+    const struct probe_function *f, uint32_t code, uint64_t b, uint64_t state, uint64_t amid,
+    uint32_t after)
+{
+    uint32_t depth = probe_opens_depth(state);
+    uint64_t head = (uint64_t)code | (uint64_t)(uint16_t)*t->cpu << 32 | t->mark_bits;
+    struct probe_room *room = o->room;
+    amid |= state | (uint64_t)(uintptr_t)slot << PROBE_STATE_SLOT;
+    room->amid = *f;
+    room->head = head;
+    /* Who has changed it since it was looked at has recorded an edge of a window, and moved the cursor. */
+    __atomic_store_n(&o->state, amid, __ATOMIC_RELAXED);
+    uint64_t clock = room->clock = clock_counter();
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    bool done = recorder_swap_cursor(t, slot, slot + 1);
+    if (RT_LIKELY(done)) {
+        recorder_fill(slot, head, clock, f->function, b);
+        if (after > depth)
+            room->open[depth] = *f;
+        if (RT_LIKELY(probe_swap(&o->state, amid, after)))
+            return true;
+    }
+    /* A handler has been here. What it has settled as not there yet (PROBE_BACK) is, or will not be; else it has seen to the list. */
+    for (;;) {
+        uint64_t now = probe_look(&o->state);
+        uint32_t then = now == amid && o->windows != windows ? 0 : probe_opens_depth(now);
+        bool open = (now & PROBE_BACK) != 0 && done;
+        if (open && after > depth)
+            room->open[depth] = *f;
+        if (probe_swap(&o->state, now, open ? after : then))
+            return done;
+    }
+}
+
+/* Our own code, or a child that borrows this memory: there is nothing to do. */
+static inline __attribute__((always_inline)) bool is_ours(const struct recorder_thread *t,
+                                                          const struct probe_opens *o)
+{
+    return (o->inside | t->in_toolkit | processes_vfork_depth) != 0;
+}
+
+/* Something is to be looked at first, or to be counted beside. */
+static inline __attribute__((always_inline)) bool is_long(const struct recorder_thread *t)
+{
+    return t->epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire) ||
+           (t->counted & RECORDER_COUNTED_INSTRUCTIONS) != 0;
+}
+
+static uintptr_t stack_at(const struct probe_frame *f)
+{
+    return (uintptr_t)(f + 1) + PROBE_RED_ZONE + ((f->number & PROBE_NUMBER_CALL) != 0 ? 8 : 0);
+}
+
+static struct probe_numbered *row_of(const struct probe_frame *f)
+{
+    return &probe_numbered[f->number & PROBE_NUMBER_MASK];
+}
+
+static uintptr_t place_at(const struct probe_frame *f, const struct probe_numbered *row)
+{
+    return row->at - ((f->number & PROBE_NUMBER_ENDBR) != 0 ? 4 : 0);
+}
+
+/* Functions with exit_func alarms may be over by now (probe_exits_at()). */
+static inline __attribute__((always_inline)) bool may_exit(uintptr_t stack)
+{
+    uintptr_t lowest = probe_exits_lowest;
+    return RT_UNLIKELY(lowest != 0) && stack >= lowest;
+}
+
+/* Off the way: it is asked once as long as the same call leads to the function. */
+static __attribute__((noinline)) PROBE_FAST bool is_return(uintptr_t at, struct probe_numbered *row)
+{
+    bool yes = probe_has_return(atomic_load_explicit(&probe_returns_now, memory_order_acquire), at);
+    if (yes)
+        __atomic_store_n(&row->back, at, __ATOMIC_RELAXED);
+    return yes;
+}
+
+/* exits: there are exit_func alarms as well. */
+static inline __attribute__((always_inline)) bool entered(const struct probe_frame *f, bool exits)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct probe_opens *o = &probe_opens;
+    uintptr_t stack = stack_at(f);
+    if (exits && may_exit(stack))
+        return true;
+    if (is_ours(t, o))
+        return false;
+    struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+    uint32_t windows = o->windows;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t state = probe_look(&o->state);
+    struct probe_numbered *row = row_of(f);
+    if (is_long(t) || slot == t->end || state > OPTION_FUNCTIONS_DEPTH_MAX)
+        return true;
+    uint32_t depth = (uint32_t)state;
+    if (depth != 0 && o->room->open[depth - 1].stack <= stack)
+        return true;
+    if (depth >= probe_functions_limit || t->recording == 0)
+        return false;
+    uintptr_t back = *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
+    if (__atomic_load_n(&row->back, __ATOMIC_RELAXED) != back && !is_return(back, row))
+        return true;
+    const struct probe_function entered = {place_at(f, row), stack, back};
+    return !put(t, o, slot, windows, &entered, EV_FUNCTION_ENTER, back, state, PROBE_AMID_ENTER,
+                depth + 1);
+}
+
+static inline __attribute__((always_inline)) bool returned(const struct probe_frame *f, bool exits)
+{
+    struct recorder_thread *t = &recorder_self;
+    struct probe_opens *o = &probe_opens;
+    uintptr_t stack = stack_at(f);
+    if (exits && may_exit(stack))
+        return true;
+    struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+    uint32_t windows = o->windows;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t state = probe_look(&o->state);
+    if (state == 0 || t->recording == 0 || is_ours(t, o))
+        return false;
+    if (is_long(t) || slot == t->end || state > OPTION_FUNCTIONS_DEPTH_MAX)
+        return true;
+    uint32_t depth = (uint32_t)state - 1;
+    const struct probe_function left = o->room->open[depth];
+    if (left.stack + sizeof left.stack != stack || left.back != place_at(f, row_of(f)))
+        return true;
+    return !put(t, o, slot, windows, &left, EV_FUNCTION_LEAVE, 0, state, PROBE_AMID_LEAVE, depth);
+}
+
+bool probe_fast_entered(void)
+{
+    return entered(__builtin_dwarf_cfa(), false);
+}
+
+bool probe_fast_returned(void)
+{
+    return returned(__builtin_dwarf_cfa(), false);
+}
+
+bool probe_fast_entered_beside(void)
+{
+    return entered(__builtin_dwarf_cfa(), true);
+}
+
+bool probe_fast_returned_beside(void)
+{
+    return returned(__builtin_dwarf_cfa(), true);
+}
+
+#endif

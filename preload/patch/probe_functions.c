@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Functions that REGTRACE_FUNCTIONS names, recorded as they are entered and left, in windows.
+ *
+ * As with exits (probe_exits.c) nobody's return address is touched: a function that is entered is remembered with its stack pointer, and
+ * left where a probe on the place that it returns to sees the stack pointer above it. What is left without coming there (longjmp, an
+ * exception, a jump into another function in place of a call) is over when something shows its frame to be gone. Calls are
+ * nested in a thread, whatever stacks it runs on: where one returns on another stack (coroutines), those entered since are cut. */
+#include "preload/patch/probes.h"
+
+#include "base/log.h"
+#include "preload/patch/probe_fast.h"
+#include "preload/patch/probe_sites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CUT ((uint32_t)EVENT_FLAG_CUT << 24)
+
+__thread struct probe_opens probe_opens;
+uint32_t probe_functions_limit;
+_Atomic(const struct probe_returns *) probe_returns_now, probe_exits_now;
+
+bool probe_functions_wanted(void)
+{
+    return process.options.number[OPT_functions] == OPTION_FUNCTIONS_NAMED;
+}
+
+/* Of places of that kind. */
+static const struct probe_returns *make_returns(const struct probe_sites *s, uint16_t kind)
+{
+    uint32_t n = 0, size = 64;
+    for (size_t i = 0; i < s->count; i++)
+        n += s->rows[i].alarm == kind && s->rows[i].jumped != 0;
+    while (size < 2 * n)
+        size *= 2;
+    struct probe_returns *r = n != 0 ? calloc(1, sizeof *r + size * sizeof *r->at) : NULL;
+    for (size_t i = 0; i < s->count && r != NULL; i++) {
+        const struct probe_site *site = &s->rows[i];
+        r->mask = size - 1;
+        uint32_t slot = probe_return_slot(r, site->at - site->behind);
+        if (site->alarm != kind || site->jumped == 0)
+            continue;
+        while (r->at[slot] != 0)
+            slot = (slot + 1) & r->mask;
+        r->at[slot] = site->at - site->behind;
+    }
+    return r;
+}
+
+void probe_functions_published(const struct probe_sites *s)
+{
+    probe_functions_limit = (uint32_t)process.options.number[OPT_functions_depth];
+    atomic_store_explicit(&probe_returns_now, make_returns(s, PROBE_RETURNED),
+                          memory_order_release);
+    atomic_store_explicit(&probe_exits_now, make_returns(s, PROBE_EXITED), memory_order_release);
+}
+
+static uint32_t depth_now(void)
+{
+    return probe_opens_depth(probe_opens.state);
+}
+
+static void set_depth(uint32_t depth)
+{
+    probe_opens.state = (probe_opens.state & PROBE_BACK) | depth;
+}
+
+/* The event that the fast way was about to record is there; what it had no time to write of it is written. */
+static bool is_recorded(const struct recorder_thread *t, struct event_slot *slot)
+{
+    const struct probe_room *o = probe_opens.room;
+    uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
+    if (atomic_load_explicit(&t->cursor, memory_order_relaxed) == slot)
+        return false;
+    if (head >> 48 == o->head >> 48)
+        return EVENT_HEAD_CODE(head) == EVENT_HEAD_CODE(o->head) && slot->a == o->amid.function;
+    if ((const char *)slot > (const char *)t->chunk && slot < t->end)
+        recorder_fill(slot, o->head, o->clock, o->amid.function,
+                      EVENT_HEAD_CODE(o->head) == EV_FUNCTION_ENTER ? o->amid.back : 0);
+    return true;
+}
+
+/* First of all, where the list is looked at: this may be a handler that has come amid what the fast way does (struct probe_opens). */
+static void settle(const struct recorder_thread *t)
+{
+    struct probe_opens *o = &probe_opens;
+    uint64_t state = o->state;
+    uint32_t depth = probe_opens_depth(state);
+    if ((state & (PROBE_AMID_ENTER | PROBE_AMID_LEAVE)) == 0)
+        return;
+    if (!is_recorded(t, (struct event_slot *)(uintptr_t)(state >> PROBE_STATE_SLOT))) { /* NOLINT */
+        o->state = depth | PROBE_BACK;
+    } else if ((state & PROBE_AMID_ENTER) != 0) {
+        o->room->open[depth] = o->room->amid;
+        o->state = depth + 1;
+    } else {
+        o->state = depth - 1;
+    }
+}
+
+/* What the fast way was amid will not be gone on with: the thread is further up the stack. */
+static void forget_amid(uintptr_t stack)
+{
+    struct probe_opens *o = &probe_opens;
+    if ((o->state & PROBE_BACK) != 0 && stack > o->room->amid.stack &&
+        probe_one_stack(stack, o->room->amid.stack))
+        o->state = depth_now();
+}
+
+static void leave(struct recorder_thread *t, uint32_t cut)
+{
+    uint32_t depth = depth_now() - 1;
+    const struct probe_function f = probe_opens.room->open[depth];
+    set_depth(depth);
+    if (t->recording != 0) /* not asked anew: a window may be closing */
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, f.function, 0);
+}
+
+static const struct probe_function *latest(void)
+{
+    return &probe_opens.room->open[depth_now() - 1];
+}
+
+/* A frame that began there is gone when another begins or goes on further up on the same stack. */
+static bool is_gone(const struct probe_function *f, uintptr_t stack)
+{
+    return f->stack <= stack && probe_one_stack(f->stack, stack);
+}
+
+void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
+{
+    static _Atomic bool told;
+    struct recorder_thread *t = &recorder_self;
+    if (!recorder_active(t))
+        return;
+    settle(t);
+    forget_amid(stack);
+    while (depth_now() != 0 && is_gone(latest(), stack))
+        leave(t, 0);
+    uint32_t depth = depth_now();
+    if (depth >= probe_functions_limit)
+        return;
+    uintptr_t back = *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
+    if (!(may_trap && probe_return_ensure(back)) && recorder_stream.header != NULL &&
+        !atomic_exchange(&told, true)) {
+        char line[160];
+        (void)snprintf(line, sizeof line,
+                       "where a function is called so (0x%lx) its end cannot be seen: it is "
+                       "recorded when something later shows it",
+                       (unsigned long)back);
+        log_line(LOG_WARNING, line);
+    }
+    probe_opens.room->open[depth] = (struct probe_function){function, stack, back};
+    set_depth(depth + 1);
+    (void)recorder_emit(t, EV_FUNCTION_ENTER, function, back);
+}
+
+void probe_functions_returned(uintptr_t stack, uintptr_t at)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!probe_functions_wanted())
+        return;
+    (void)recorder_active(t); /* a window that opens here shows what is active */
+    settle(t);
+    forget_amid(stack);
+    uint32_t i = depth_now();
+    if (i == 0)
+        return;
+    while (i > 0 && (probe_opens.room->open[i - 1].stack + sizeof stack != stack ||
+                     probe_opens.room->open[i - 1].back != at))
+        i--;
+    if (i == 0) {
+        while (depth_now() != 0 && is_gone(latest(), stack))
+            leave(t, 0);
+        return;
+    }
+    while (depth_now() > i)
+        leave(t, is_gone(latest(), stack) ? 0 : CUT);
+    if (depth_now() == i)
+        leave(t, 0);
+}
+
+void probe_functions_jumped(uintptr_t from, uintptr_t to)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.probes || probe_opens.state == 0)
+        return;
+    uint64_t mask = sys_block_signals();
+    (void)recorder_active(t);
+    settle(t);
+    forget_amid(to);
+    while (depth_now() != 0 && latest()->stack >= from && latest()->stack < to)
+        leave(t, 0);
+    sys_restore_signals(mask);
+}
+
+void probe_functions_forked(void)
+{
+    probe_opens.forked = depth_now() != 0;
+}
+
+/* Nor is the memory looked at where there are no probes: its first use is a fault on a page, which events of windows count. */
+void probe_functions_cut(struct recorder_thread *t, bool enter)
+{
+    if (!process.probes)
+        return;
+    settle(t);
+    probe_opens.windows++;
+    if (enter && !probe_opens.forked)
+        set_depth(0);
+    probe_opens.forked = false;
+    if (enter)
+        for (uint32_t i = 0; i < depth_now(); i++)
+            (void)recorder_emit(t, EV_FUNCTION_ENTER | CUT, probe_opens.room->open[i].function,
+                                probe_opens.room->open[i].back);
+    else
+        while (depth_now() != 0)
+            leave(t, CUT);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Jumps are written over instructions, and taken away, while other threads run them.
+ *
+ * Where one instruction is displaced, the order of the Linux kernel's text_poke_bp() does it: an int3 in the first byte, the rest, the
+ * first byte, with every processor made to drop what it has fetched in between (membarrier(2), SYNC_CORE). Where several are
+ * displaced a thread may stand at one of those behind the first, for as long as it likes, and would go on in the middle of the jump.
+ * So the jump's distance is chosen to have an int3 as each of its bytes (instruction punning; Chamith et al., PLDI 2017): whoever stands
+ * there traps, and goes on at the same instruction of the copy (probe_trap.c). All jumps of an image then have one distance, and
+ * what they lead to lies as their places do: at each a jump to the place's code. Nobody need be stopped, signalled or waited for. */
+#include "preload/patch/probe_sites.h"
+#include "preload/patch/probe_unwind.h"
+
+#include "base/sys.h"
+
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define JUMP 5u
+#define CHUNK ((uintptr_t)1 << 20)
+#define CHUNKS 1024u
+
+static bool ready;
+static struct probe_lock changing;
+/* Of memory where jumps lead to: numbers of chunks. */
+static uintptr_t chunks[CHUNKS];
+static unsigned chunk_count;
+
+static void sync_cores(void)
+{
+    (void)sys_call6(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0, 0);
+}
+
+void probe_poke_prepare(void)
+{
+    ready = sys_call6(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0,
+                      0, 0) == 0;
+}
+
+/* --- where jumps lead to -------------------------------------------------------------------------------------------------- */
+
+static bool have_chunk(uintptr_t number)
+{
+    for (unsigned i = chunk_count; i-- > 0;)
+        if (chunks[i] == number)
+            return true;
+    void *at = (void *)(number * CHUNK); /* NOLINT: an address of our choice */
+    if (chunk_count == CHUNKS || number == 0)
+        return false;
+    void *p = mmap(at, CHUNK, PROT_READ | PROT_EXEC,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p != MAP_FAILED && p != at)
+        (void)munmap(p, CHUNK); /* a kernel that does not know the flag */
+    if (p != at)
+        return false;
+    chunks[chunk_count++] = number;
+    return true;
+}
+
+/* A place's jump with that distance leads to memory of ours, and on to its code. */
+static bool lead(const struct probe_site *s, int32_t distance)
+{
+    uintptr_t to = s->at + JUMP + (uintptr_t)(intptr_t)distance;
+    uint8_t code[JUMP] = {0xe9};
+    int64_t on = (int64_t)((uintptr_t)s->entry - (to + JUMP));
+    int32_t field = (int32_t)on;
+    if (field != on || (distance < 0) != (to < s->at) || !have_chunk(to / CHUNK) ||
+        !have_chunk((to + JUMP - 1) / CHUNK))
+        return false;
+    memcpy(code + 1, &field, sizeof field);
+    if (!probe_write(to, code, sizeof code))
+        return false;
+    probe_unwind_begin(to, s->at, false);
+    probe_unwind_end(to + JUMP);
+    return true;
+}
+
+static bool can(const struct probe_site *s)
+{
+    /* Above all: where an instruction begins at the fourth byte of the distance, it is this. */
+    static const uint8_t highest[] = {PROBE_INT3, 0xd8, 0xe8, 0xf4, 0x0c, 0x18, 0x24, 0x30};
+    static const uint8_t none[4] = {PROBE_NO_STEP, PROBE_NO_STEP, PROBE_NO_STEP, PROBE_NO_STEP};
+    const struct probe_block *b = (const struct probe_block *)s->block;
+    if (!ready || s->jumped == 0)
+        return false;
+    if (b->distance != 0 || memcmp(b->steps, none, sizeof none) == 0)
+        return true;
+    unsigned tries = b->steps[3] == PROBE_NO_STEP ? sizeof highest : 1;
+    for (unsigned i = 0; i < tries; i++) {
+        int32_t distance = (int32_t)((uint32_t)highest[i] << 24 | 0xccccccu);
+        if (lead(s, distance))
+            return probe_write((uintptr_t)&b->distance, (const uint8_t *)&distance,
+                               sizeof distance);
+    }
+    return false;
+}
+
+bool probe_poke_can(const struct probe_site *first)
+{
+    struct probe_locked locked = probe_lock(&changing);
+    bool yes = can(first);
+    probe_unlock(&changing, locked);
+    return yes;
+}
+
+void probe_poke_forked(void)
+{
+    probe_lock_free(&changing);
+}
+
+unsigned probe_jump_bytes(const struct probe_site *s, uint8_t code[16])
+{
+    const struct probe_block *b = (const struct probe_block *)s->block;
+    bool call = (s->flags & ISA_SITE_CALL) != 0;
+    unsigned length = call ? s->jumped : JUMP;
+    int32_t distance =
+        b->distance != 0 ? b->distance : (int32_t)((intptr_t)s->entry - (intptr_t)(s->at + length));
+    if (call)
+        isa_call_bytes(code, length, distance);
+    else {
+        code[0] = 0xe9;
+        memcpy(code + 1, &distance, sizeof distance);
+    }
+    return length;
+}
+
+/* --- changing --------------------------------------------------------------------------------------------------------------- */
+
+/* Instructions begin at these of the bytes behind the first. */
+static bool begins(const struct probe_site *s, unsigned behind)
+{
+    const struct probe_block *b = (const struct probe_block *)s->block;
+    return behind <= sizeof b->steps && b->steps[behind - 1] != PROBE_NO_STEP;
+}
+
+/* What one step does to a place; length: of the jump. */
+typedef void change(const struct probe_site *s, const uint8_t *code, unsigned length);
+
+static void stop_first(const struct probe_site *s, const uint8_t *code, unsigned length)
+{
+    (void)code;
+    (void)length;
+    probe_text_write(s->at, (const uint8_t[]){PROBE_INT3}, 1);
+}
+
+static void stop_all(const struct probe_site *s, const uint8_t *code, unsigned length)
+{
+    stop_first(s, code, length);
+    for (unsigned i = 1; i < length; i++)
+        if (begins(s, i))
+            probe_text_write(s->at + i, (const uint8_t[]){PROBE_INT3}, 1);
+}
+
+static void write_tail(const struct probe_site *s, const uint8_t *code, unsigned length)
+{
+    probe_text_write(s->at + 1, code + 1, length - 1);
+}
+
+/* All but first bytes of instructions: nobody is there. */
+static void write_inside(const struct probe_site *s, const uint8_t *code, unsigned length)
+{
+    for (unsigned i = 1; i < length; i++)
+        if (!begins(s, i))
+            probe_text_write(s->at + i, code + i, 1);
+}
+
+static void write_beginnings(const struct probe_site *s, const uint8_t *code, unsigned length)
+{
+    for (unsigned i = 1; i < length; i++)
+        if (begins(s, i))
+            probe_text_write(s->at + i, code + i, 1);
+}
+
+static void write_first(const struct probe_site *s, const uint8_t *code, unsigned length)
+{
+    (void)length;
+    probe_text_write(s->at, code, 1);
+}
+
+/* As memcmp(3), of which the program may have one of its own, with a probe. */
+static bool are_same(const volatile uint8_t *a, const uint8_t *b, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+/* What is there now is the jump, or what stood there. Not so where the image has gone and the memory is another's. */
+static bool holds(const struct probe_site *s, const uint8_t *code, unsigned length)
+{
+    uint8_t now[16];
+    return probe_text_read(s->at, now, length) && are_same(now, code, length);
+}
+
+/* Of each place with a jump, where all is as it was; first >= 0: whose first byte is that by now. `in`: code is the jump, else what stood
+ * there. */
+static void each(const struct probe_site *rows, size_t count, bool in, int first, change *how)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct probe_site *s = &rows[i];
+        const uint8_t *old = ((const struct probe_block *)s->block)->bytes;
+        uint8_t jump[16], before[16], byte = (uint8_t)first;
+        if (s->jumped == 0 || !probe_is_first(rows, i))
+            continue;
+        unsigned length = probe_jump_bytes(s, before); /* before it gets another distance */
+        if (!can(s))
+            continue;
+        (void)probe_jump_bytes(s, jump);
+        if (first >= 0 ? holds(s, &byte, 1)
+                       : holds(s, in ? old : before, length) || (!in && holds(s, jump, length)))
+            how(s, in ? jump : old, length);
+    }
+    probe_text_flush();
+    sync_cores();
+}
+
+void probe_poke_in(const struct probe_site *rows, size_t count)
+{
+    struct probe_locked locked = probe_lock(&changing);
+    each(rows, count, true, -1, stop_all);
+    each(rows, count, true, PROBE_INT3, write_tail);
+    each(rows, count, true, PROBE_INT3, write_first);
+    probe_unlock(&changing, locked);
+}
+
+void probe_poke_out(const struct probe_site *rows, size_t count)
+{
+    struct probe_locked locked = probe_lock(&changing);
+    each(rows, count, false, -1, stop_first);
+    each(rows, count, false, PROBE_INT3, write_inside);
+    each(rows, count, false, PROBE_INT3, write_beginnings);
+    each(rows, count, false, PROBE_INT3, write_first);
+    probe_unlock(&changing, locked);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Places that functions return to. Who calls a function is known when it is called: its return address is an instruction's, in
+ * whatever image, and gets an int3 then. regtrace-sites is asked once for each such place, for one instruction, from the
+ * handler; the place stays patched. */
+#include "preload/patch/probe_sites.h"
+
+#include "base/sys.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PLACES 16384u /* a power of two */
+#define AREAS 64u
+#define AREA_BYTES ((size_t)64 << 10)
+
+struct return_place {
+    _Atomic uintptr_t at; /* 0: free */
+    _Atomic(const uint8_t *) copy;
+    uint8_t bytes[16];        /* the original code */
+    uint8_t displaced, flags; /* ISA_SITE_OWN: an int3 of the program, without a copy */
+};
+
+static struct return_place places[PLACES];
+static unsigned place_count;
+static struct area {
+    uint8_t *base;
+    size_t used;
+} areas[AREAS];
+static _Atomic unsigned area_count;
+static struct probe_lock changing;
+
+static unsigned slot_of(uintptr_t at)
+{
+    return (unsigned)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 50) & (PLACES - 1);
+}
+
+/* Its place, or the free one where it would be. */
+static struct return_place *look_up(uintptr_t at)
+{
+    unsigned i = slot_of(at);
+    for (;; i = (i + 1) & (PLACES - 1)) {
+        uintptr_t there = atomic_load_explicit(&places[i].at, memory_order_acquire);
+        if (there == at || there == 0)
+            return &places[i];
+    }
+}
+
+/* Does an int3 at `at` bring threads to us? Sets *copy to NULL if it is an int3 of the program. */
+static bool is_watched(const struct return_place *p, uintptr_t at, const uint8_t **copy)
+{
+    bool there = atomic_load_explicit(&p->at, memory_order_acquire) == at;
+    *copy = atomic_load_explicit(&p->copy, memory_order_acquire);
+    return there && (*copy != NULL || (p->flags & ISA_SITE_OWN) != 0);
+}
+
+bool probe_return_at(uintptr_t at, struct probe_site *site)
+{
+    const struct return_place *p = look_up(at);
+    const uint8_t *copy;
+    if (!is_watched(p, at, &copy))
+        return false;
+    *site =
+        (struct probe_site){.at = at, .copy = copy, .displaced = p->displaced, .flags = p->flags};
+    return true;
+}
+
+bool probe_return_is_copy(uintptr_t at)
+{
+    unsigned n = atomic_load_explicit(&area_count, memory_order_acquire);
+    for (unsigned i = 0; i < n; i++)
+        if (at - (uintptr_t)areas[i].base < AREA_BYTES)
+            return true;
+    return false;
+}
+
+void probe_returns_forked(void)
+{
+    probe_lock_free(&changing);
+}
+
+/* The bytes from there on that can be read, n at most, as they were before there were int3s of ours. */
+static unsigned read_bytes(uintptr_t at, uint8_t *bytes, unsigned n)
+{
+    uintptr_t edge = (at | 4095) + 1;
+    size_t first = edge - at < n ? edge - at : n;
+    long got = sys_read_self(at, bytes, first);
+    if (got == (long)first && first < n && sys_read_self(edge, bytes + first, n - first) > 0)
+        got = n;
+    for (long i = 0; i < got; i++) {
+        const struct return_place *p = bytes[i] == PROBE_INT3 ? look_up(at + (uintptr_t)i) : NULL;
+        const struct probe_site *s =
+            p != NULL ? probe_sites_find(probe_sites_now(), at + (uintptr_t)i) : NULL;
+        if (s != NULL && s->jumped == 0)
+            bytes[i] = s->byte;
+        else if (p != NULL && atomic_load(&p->at) == at + (uintptr_t)i &&
+                 atomic_load(&p->copy) != NULL)
+            bytes[i] = p->bytes[0];
+    }
+    return got > 0 ? (unsigned)got : 0;
+}
+
+/* As it is now; an int3 where it cannot be read. */
+static uint8_t byte_now(uintptr_t at)
+{
+    uint8_t now = PROBE_INT3;
+    (void)sys_read_self(at, &now, 1);
+    return now;
+}
+
+/* What a name of a part of a function (foo.cold) stands at finds another word where return addresses are: only what follows a call
+ * is one. Intel's manual, volume 2: e8 with 32 bits, ff /2 with 0 to 5 more bytes behind the second. */
+static bool follows_call(uintptr_t at)
+{
+    uint8_t b[7] = {0};
+    unsigned n = (at & 4095) < sizeof b ? (unsigned)(at & 4095) : sizeof b;
+    if (read_bytes(at - sizeof b, b, sizeof b) != sizeof b &&
+        (n == 0 || read_bytes(at - n, b + sizeof b - n, n) != n))
+        return false;
+    if (b[2] == 0xe8)
+        return true;
+    for (unsigned length = 2; length <= 7; length++)
+        if (length != 5 && b[7 - length] == 0xff && (b[8 - length] >> 3 & 7) == 2)
+            return true;
+    return false;
+}
+
+/* One line of /proc/self/maps: LOW-HIGH r-xp OFFSET DEVICE INODE PATH. Images alone: code that a program makes, changes or has
+ * mapped twice is its own to look at. */
+static bool is_code_line(const char *line, uintptr_t at)
+{
+    char *end;
+    uintptr_t low = strtoul(line, &end, 16);
+    uintptr_t high = *end == '-' ? strtoul(end + 1, &end, 16) : 0;
+    return at >= low && at < high && strncmp(end, " r-xp ", 6) == 0 && strchr(end, '/') != NULL;
+}
+
+/* Under the lock. */
+static bool is_code(uintptr_t at)
+{
+    static char text[4096];
+    size_t n = 0;
+    bool found = false;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t got; fd >= 0 && !found && (got = read(fd, text + n, sizeof text - 1 - n)) > 0;) {
+        n += (size_t)got;
+        text[n] = '\0';
+        char *line = text, *stop;
+        for (; !found && (stop = strchr(line, '\n')) != NULL; line = stop + 1) {
+            *stop = '\0';
+            found = is_code_line(line, at);
+        }
+        n -= (size_t)(line - text);
+        memmove(text, line, n);
+        if (n == sizeof text - 1)
+            n = 0; /* a path of that length: its line's head is gone, and is another's */
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return found;
+}
+
+/* Room for a copy that reaches what the instruction reaches. */
+static uint8_t *room_near(uintptr_t at, size_t bytes)
+{
+    for (unsigned i = 0; i < area_count; i++) {
+        struct area *a = &areas[i];
+        uintptr_t base = (uintptr_t)a->base, away = base > at ? base - at : at - base;
+        if (away < PROBE_REACH - AREA_BYTES && AREA_BYTES - a->used >= bytes) {
+            a->used += bytes;
+            return a->base + a->used - bytes;
+        }
+    }
+    if (area_count == AREAS)
+        return NULL;
+    void *p = probe_map_near(at, at, AREA_BYTES);
+    if (p == MAP_FAILED)
+        return NULL;
+    (void)mprotect(p, AREA_BYTES, PROT_READ | PROT_EXEC);
+    areas[area_count] = (struct area){.base = p, .used = bytes};
+    atomic_fetch_add(&area_count, 1);
+    return p;
+}
+
+/* The copy of the instruction there, as regtrace-sites makes it. */
+static bool make(struct return_place *p, uintptr_t at, unsigned readable)
+{
+    static struct probe_answer answer; /* under the lock */
+    static struct rt_error why;
+    static uint8_t code[256];
+    uint8_t *to = NULL;
+    if (probe_ask_instruction(at, p->bytes, readable, &answer, &why) == 0) {
+        struct isa_site s = probe_plan_site(answer.plan, 0);
+        p->displaced = s.one.displaced;
+        p->flags = s.flags;
+        to = room_near(at, (s.one.bytes + 15u) & ~15u);
+        if (to != NULL && !(probe_copy(answer.plan, &s.one, 0, code, (uintptr_t)to) &&
+                            probe_write((uintptr_t)to, code, s.one.bytes)))
+            to = NULL;
+    }
+    probe_answer_free(&answer);
+    if (to == NULL)
+        p->displaced = sizeof p->bytes;
+    atomic_store_explicit(&p->copy, to, memory_order_release);
+    return to != NULL;
+}
+
+/* Prepares a place. Writes nothing if the program itself has an int3 there. */
+static bool prepare(struct return_place *p, uintptr_t at, unsigned readable)
+{
+    bool own = p->bytes[0] == PROBE_INT3;
+    p->flags = 0;
+    p->displaced = sizeof p->bytes; /* no copy: compare all bytes to reuse the answer */
+    if (!follows_call(at) || !is_code(at))
+        return false;
+    if (!own)
+        return make(p, at, readable);
+    p->flags = ISA_SITE_OWN;
+    p->displaced = 1;
+    return true;
+}
+
+static bool patch(uintptr_t at)
+{
+    struct return_place *p = look_up(at);
+    uint8_t bytes[16] = {0};
+    unsigned n = read_bytes(at, bytes, 15);
+    if (n == 0)
+        return false;
+    bool known = atomic_load(&p->at) == at && memcmp(p->bytes, bytes, p->displaced) == 0;
+    if (known && atomic_load(&p->copy) == NULL)
+        return (p->flags & ISA_SITE_OWN) != 0; /* the answer from before */
+    if (!known) {
+        if (atomic_load(&p->at) == 0 && place_count++ >= PLACES / 2)
+            return false;
+        atomic_store_explicit(&p->copy, NULL, memory_order_release);
+        memcpy(p->bytes, bytes, sizeof bytes);
+        bool made = prepare(p, at, n);
+        atomic_store_explicit(&p->at, at, memory_order_release);
+        if (!made)
+            return false;
+    }
+    return byte_now(at) == PROBE_INT3 || probe_write_text(at, (const uint8_t[]){PROBE_INT3}, 1);
+}
+
+bool probe_return_ensure(uintptr_t at)
+{
+    enum { ENDBR64 = 4 };
+    const struct probe_sites *all = probe_sites_now();
+    const struct probe_site *s = probe_sites_find(all, at), *behind = NULL;
+    if (s == NULL && (behind = probe_sites_find(all, at + ENDBR64)) != NULL &&
+        behind->behind == ENDBR64)
+        s = behind;
+    if (at == 0 || s != NULL)
+        return at != 0; /* a place anyway */
+    const uint8_t *copy;
+    if (is_watched(look_up(at), at, &copy) && byte_now(at) == PROBE_INT3)
+        return true;
+    struct probe_locked locked = probe_lock(&changing);
+    bool done = patch(at);
+    probe_unlock(&changing, locked);
+    return done;
+}
+
+void probe_returns_rest(void)
+{
+    struct probe_locked locked = probe_lock(&changing);
+    for (unsigned i = 0; i < PLACES && place_count != 0; i++) {
+        uintptr_t at = atomic_load(&places[i].at);
+        if (at != 0 && atomic_load(&places[i].copy) != NULL && byte_now(at) == PROBE_INT3)
+            (void)probe_write_text(at, places[i].bytes, 1);
+    }
+    probe_unlock(&changing, locked);
+}

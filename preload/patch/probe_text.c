@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The program's text, read and written; and whether a trap would kill now. By async-signal-safe calls. */
+#include "preload/patch/probe_sites.h"
+
+#include "base/clock.h"
+#include "base/sys.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE ((uintptr_t)4096)
+
+/* What is being changed, a page at a time: of a program with thousands of places each page has many. */
+static struct {
+    struct probe_lock lock;
+    struct probe_locked locked;
+    int fd;
+    uintptr_t page;    /* 0: none */
+    unsigned from, to; /* bytes of it that have been changed; from >= to: none */
+    bool failed;
+    uint8_t bytes[PAGE];
+} text;
+
+static bool read_text(int fd, uintptr_t at, uint8_t *bytes, size_t n)
+{
+    return (fd >= 0 && pread(fd, bytes, n, (off_t)at) == (ssize_t)n) ||
+           sys_read_self(at, bytes, n) == (long)n;
+}
+
+/* By /proc/self/mem the kernel writes where the mapping itself may not be written, and copies the page first. */
+static bool write_text(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
+{
+    if (fd >= 0 && pwrite(fd, bytes, n, (off_t)at) == (ssize_t)n)
+        return true;
+    void *page = (void *)(at & ~(PAGE - 1)); /* NOLINT: an address of the program's */
+    size_t room = ((at + n + PAGE - 1) & ~(PAGE - 1)) - (at & ~(PAGE - 1));
+    if (mprotect(page, room, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        ((volatile uint8_t *)at)[i] = bytes[i]; /* NOLINT */
+    (void)mprotect(page, room, PROT_READ | PROT_EXEC);
+    return true;
+}
+
+void probe_text_open(void)
+{
+    struct probe_locked locked = probe_lock(&text.lock);
+    text.locked = locked;
+    text.fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    text.page = 0;
+    text.from = text.to = 0;
+    text.failed = false;
+}
+
+void probe_text_flush(void)
+{
+    if (text.from < text.to &&
+        !write_text(text.fd, text.page + text.from, text.bytes + text.from, text.to - text.from))
+        text.failed = true;
+    text.page = 0;
+    text.from = text.to = 0;
+}
+
+bool probe_text_close(void)
+{
+    probe_text_flush();
+    if (text.fd >= 0)
+        (void)close(text.fd);
+    bool done = !text.failed;
+    probe_unlock(&text.lock, text.locked);
+    return done;
+}
+
+/* The program may have a memcpy of its own, with a probe; volatile, or compilers call that here. */
+static void copy(volatile uint8_t *to, const uint8_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i];
+}
+
+/* The bytes of a place that lie in one page; *n becomes how many do. NULL: they cannot be read. */
+static uint8_t *within(uintptr_t at, size_t *n)
+{
+    uintptr_t page = at & ~(PAGE - 1);
+    if (page != text.page) {
+        probe_text_flush();
+        if (!read_text(text.fd, page, text.bytes, PAGE))
+            return NULL;
+        text.page = page;
+        text.from = PAGE;
+    }
+    *n = *n > page + PAGE - at ? page + PAGE - at : *n;
+    return text.bytes + (at - page);
+}
+
+bool probe_text_read(uintptr_t at, uint8_t *bytes, size_t n)
+{
+    for (size_t k; n > 0; at += k, bytes += k, n -= k) {
+        k = n;
+        const uint8_t *there = within(at, &k);
+        if (there == NULL)
+            return false;
+        copy(bytes, there, k);
+    }
+    return true;
+}
+
+void probe_text_write(uintptr_t at, const uint8_t *bytes, size_t n)
+{
+    for (size_t k; n > 0; at += k, bytes += k, n -= k) {
+        k = n;
+        uint8_t *there = within(at, &k);
+        if (there == NULL) {
+            text.failed = true;
+            return;
+        }
+        unsigned from = (unsigned)(at & (PAGE - 1)), to = from + (unsigned)k;
+        copy(there, bytes, k);
+        text.from = from < text.from ? from : text.from;
+        text.to = to > text.to ? to : text.to;
+    }
+}
+
+bool probe_write_text(uintptr_t at, const uint8_t *bytes, size_t n)
+{
+    probe_text_open();
+    probe_text_write(at, bytes, n);
+    return probe_text_close();
+}
+
+bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
+{
+    int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    bool done = write_text(fd, at, bytes, n);
+    if (fd >= 0)
+        (void)close(fd);
+    return done;
+}
+
+/* --- who has SIGTRAP blocked ------------------------------------------------------------------------------------------------ */
+
+/* Threads that are there because the program, or an image of it, has made them by functions that we stand in front of: their masks leave SIGTRAP
+ * out. Those that libc makes inside itself (timers with SIGEV_THREAD, aio) have it blocked. */
+static _Atomic int32_t known_threads;
+/* On their way to us: until they come they are in libc, with all signals blocked, for as long as it takes to get a processor. */
+static _Atomic int32_t coming_threads;
+/* Threads that have ended but for libc's last steps, which it takes with all signals blocked. */
+enum { GONE = 64, GONE_NS = 2000000000 };
+static struct {
+    _Atomic uint32_t tid;
+    _Atomic uint64_t when;
+} gone[GONE];
+
+void probe_thread_made(void)
+{
+    atomic_fetch_add(&coming_threads, 1);
+}
+
+void probe_thread_never_came(void)
+{
+    atomic_fetch_sub(&coming_threads, 1);
+}
+
+void probe_thread_comes(void)
+{
+    atomic_fetch_add(&known_threads, 1);
+    atomic_fetch_sub(&coming_threads, 1);
+}
+
+void probe_thread_goes(void)
+{
+    static _Atomic uint32_t next;
+    unsigned i = atomic_fetch_add(&next, 1) % GONE;
+    atomic_store(&gone[i].when, clock_monotonic_ns());
+    atomic_store(&gone[i].tid, (uint32_t)sys_gettid());
+    atomic_fetch_sub(&known_threads, 1);
+}
+
+/* Not for ever: the number may become another's. */
+static bool is_gone(uint32_t tid)
+{
+    for (unsigned i = 0; i < GONE; i++)
+        if (atomic_load(&gone[i].tid) == tid &&
+            clock_monotonic_ns() - atomic_load(&gone[i].when) < GONE_NS)
+            return true;
+    return false;
+}
+
+void probe_threads_forked(void)
+{
+    probe_lock_free(&text.lock);
+    atomic_store(&known_threads, 1);
+    atomic_store(&coming_threads, 0);
+}
+
+/* proc(5): SigBlk is a line of a thread's status, in hexadecimal. */
+static bool has_blocked(int tasks, const char *tid)
+{
+    char path[32], status[2048];
+    (void)snprintf(path, sizeof path, "%s/status", tid);
+    int fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, status, sizeof status - 1) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    status[n > 0 ? n : 0] = '\0';
+    const char *line = strstr(status, "\nSigBlk:");
+    uint64_t mask = line != NULL ? strtoull(line + 8, NULL, 16) : 0;
+    return (mask & sys_signal_bit(SIGTRAP)) != 0;
+}
+
+/* Any thread but this one. getdents64(2). */
+static void look_for_blocked(void *result)
+{
+    struct entry {
+        uint64_t ino;
+        int64_t off;
+        uint16_t length;
+        uint8_t type;
+        char name[];
+    };
+    char list[1024] __attribute__((aligned(8))), own[16];
+    bool found = false;
+    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(own, sizeof own, "%d", (int)sys_gettid());
+    for (long n; tasks >= 0 && !found &&
+                 (n = sys_call6(SYS_getdents64, tasks, (long)list, sizeof list, 0, 0, 0)) > 0;)
+        for (long at = 0; at < n && !found;) {
+            const struct entry *e = (const struct entry *)(const void *)(list + at);
+            found = e->name[0] != '.' && strcmp(e->name, own) != 0 && has_blocked(tasks, e->name) &&
+                    !is_gone((uint32_t)strtoul(e->name, NULL, 10));
+            at += e->length;
+        }
+    if (tasks >= 0)
+        (void)close(tasks);
+    *(bool *)result = found;
+}
+
+static bool anybody_has_blocked(void)
+{
+    bool found = true; /* assumed if no stack has room for the search */
+    run_with_room(NULL, look_for_blocked, &found);
+    return found;
+}
+
+bool probe_may_poke(void)
+{
+    enum { TRIES = 20, COMING_TRIES = 20000, PAUSE_NS = 100000 };
+    for (int i = 0, coming = 0; i - coming < TRIES && i < COMING_TRIES; i++) {
+        struct stat st;
+        struct timespec pause = {.tv_nsec = PAUSE_NS};
+        if (stat("/proc/self/task", &st) != 0 ||
+            (int64_t)st.st_nlink - 2 <= atomic_load(&known_threads) || !anybody_has_blocked())
+            return true;
+        coming += atomic_load(&coming_threads) > 0;
+        (void)sys_call6(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+    }
+    return false;
+}

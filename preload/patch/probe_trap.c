@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A thread comes to a place that has a probe. */
+#include "preload/patch/probes.h"
+
+#include "base/sys.h"
+#include "preload/count/counting.h"
+#include "preload/libc/interpose.h"
+#include "preload/memory/memory.h"
+#include "preload/memory/probe_clones.h"
+#include "preload/patch/probe_sites.h"
+#include "preload/values/values.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#define ALARMS_MAX 256u /* at one place */
+#define TRAP_BIT sys_signal_bit(SIGTRAP)
+
+const struct probe_site *probe_sites_from(const struct probe_sites *s, uintptr_t at)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->rows[middle].at < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &s->rows[low];
+}
+
+const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t at)
+{
+    const struct probe_site *row = s != NULL ? probe_sites_from(s, at) : NULL;
+    return row != NULL && row < s->rows + s->count && row->at == at ? row : NULL;
+}
+
+struct probe_locked probe_lock(struct probe_lock *l)
+{
+    struct probe_locked was;
+    uint32_t expected = 0;
+    was.cancel = sys_cancel_off();
+    was.mask = sys_block_signals();
+    while (!atomic_compare_exchange_strong(&l->taken, &expected, 1)) {
+        sys_futex_wait(&l->taken, 1, 1000000000);
+        expected = 0;
+    }
+    return was;
+}
+
+void probe_unlock(struct probe_lock *l, struct probe_locked was)
+{
+    atomic_store(&l->taken, 0);
+    sys_futex_wake(&l->taken, 1);
+    sys_restore_signals(was.mask);
+    sys_cancel_on(was.cancel);
+}
+
+void probe_lock_free(struct probe_lock *l)
+{
+    atomic_store(&l->taken, 0);
+}
+
+#if defined(__x86_64__)
+
+/* What registers must hold where the instruction alone does not say it all. */
+static bool says_it(const struct ctl_alarm *a, const struct probe_coming *c)
+{
+    if (a->type == CTL_CPUID)
+        return c->rax == (a->number << 16 | 0x4711);
+    if (a->type != CTL_MAGIC)
+        return true;
+    if (c->place.displaced == 3) /* xchg %bx,%bx */
+        return c->rax == 4 && c->rbx == a->number && c->rcx == a->second;
+    return (uint32_t)c->rax == a->number && (uint32_t)c->rbx == a->second;
+}
+
+bool probe_is_entry(const struct probe_coming *c)
+{
+    uintptr_t at = c->place.at;
+    bool site = probe_clone_of(at - c->place.behind) == NULL;
+    for (const struct probe_site *s = c->first;
+         s != NULL && s < c->all->rows + c->all->count && s->at == at; s++)
+        if (!probe_is_place(s) && !(site && s->alarm == PROBE_CLONED))
+            return true;
+    return c->first == NULL;
+}
+
+void probe_fire(void *p)
+{
+    const struct probe_coming *c = p;
+    uint16_t alarms[ALARMS_MAX];
+    unsigned n = 0;
+    bool has_exit = false;
+    bool entered = false;
+    uintptr_t at = c->place.at;
+    /* By a system call that nobody has seen: locks may be those of threads that are not here. */
+    if (RT_UNLIKELY(recorder_was_forked()))
+        (void)thread_self();
+    probe_functions_returned(c->stack, at - c->place.behind);
+    probe_exits_at(c->stack, at - c->place.behind);
+    for (const struct probe_site *s = c->first;
+         s != NULL && s < c->all->rows + c->all->count && s->at == at && n < ALARMS_MAX; s++) {
+        const struct ctl_alarm *a =
+            probe_is_alarm(s) ? ctl_config_alarm(process.config, s->alarm) : NULL;
+        if (a == NULL)
+            entered = entered || s->alarm == PROBE_ENTERED;
+        else if (a->type == CTL_EXIT_FUNC)
+            has_exit = true;
+        else if (says_it(a, c))
+            alarms[n++] = s->alarm;
+    }
+    /* Nothing is armed, but its jump could not be taken away: nor need its return be seen. */
+    has_exit = has_exit && probe_group_is_in(PROBE_OF_ALARMS);
+    bool seen = has_exit && probe_exits_coming(c->stack, c->may_trap);
+    if (n != 0)
+        trigger_probe(alarms, n, at - c->place.behind, c->due);
+    if (has_exit)
+        probe_exits_entered(at, c->stack, seen);
+    if (entered)
+        probe_functions_entered(at - c->place.behind, c->stack, c->may_trap);
+    if (probe_clone_misses(at - c->place.behind))
+        memory_misses(at - c->place.behind);
+    const struct stream_header *h = recorder_stream.header;
+    if (h != NULL && atomic_load_explicit(&h->status_armed, memory_order_relaxed) == 0)
+        probes_rest(); /* again: a thread was not known yet */
+}
+
+/* In a window of a memory trace the thread goes on in the instrumented copy of its function. Returns
+ * false where there is none. */
+static bool go_on_in_clone(const struct probe_site *s, greg_t *r)
+{
+    const uint8_t *clone =
+        clone_slots[CLONE_ENTER] != 0 ? probe_clone_from(s->at - s->behind) : NULL;
+    if (clone != NULL)
+        r[REG_RIP] = (greg_t)(uintptr_t)clone;
+    return clone != NULL;
+}
+
+/* Moves the thread to the copy of the instruction. The copy of a call expects the return address on
+ * the stack. While a jump is being written or removed, an int3 stands in its place: only its first
+ * instruction has an entry in the copy. */
+static void go_on(const struct probe_site *s, ucontext_t *uc)
+{
+    greg_t *r = uc->uc_mcontext.gregs;
+    const uint8_t *copy = s->jumped != 0 ? s->block + PROBE_BLOCK_BYTES : s->copy;
+    if (go_on_in_clone(s, r))
+        return;
+    if ((s->flags & ISA_SITE_CALL) != 0) {
+        r[REG_RSP] -= 8;
+        *(uint64_t *)r[REG_RSP] = s->at + s->displaced; /* NOLINT: the thread's stack */
+    }
+    r[REG_RIP] = (greg_t)(uintptr_t)copy;
+}
+
+/* It stood at an instruction that a jump displaces as the jump was written (probe_poke.c): at the same one of the copy now. */
+static bool go_on_inside(const struct probe_sites *all, int code, greg_t *r)
+{
+    uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
+    for (unsigned behind = 1; code == SI_KERNEL && behind <= 4; behind++) {
+        const struct probe_site *s = probe_sites_find(all, at - behind);
+        if (s == NULL || s->jumped == 0)
+            continue;
+        uint8_t step = ((const struct probe_block *)(const void *)s->block)->steps[behind - 1];
+        if (step == PROBE_NO_STEP)
+            return false;
+        r[REG_RIP] = (greg_t)(uintptr_t)(s->block + PROBE_BLOCK_BYTES + step);
+        return true;
+    }
+    return false;
+}
+
+/* Finds the place at this address; false if there is none. */
+static bool find_place(struct probe_coming *c, uintptr_t at)
+{
+    c->first = probe_sites_find(c->all, at);
+    if (c->first == NULL)
+        return probe_return_at(at, &c->place);
+    c->place = *c->first;
+    return true;
+}
+
+/* Does the program get the trap of this place? It gets the trap of its own int3, whatever fires
+ * there, except if an int3 alarm is at the place. */
+static bool is_programs(const struct probe_coming *c)
+{
+    const struct probe_site *s = c->first;
+    if (c->place.copy != NULL)
+        return false;
+    for (; s != NULL && s < c->all->rows + c->all->count && s->at == c->place.at; s++)
+        if (probe_is_alarm(s) && ctl_config_alarm(process.config, s->alarm)->type == CTL_INT3)
+            return false;
+    return true;
+}
+
+enum probe_kind probes_at(uintptr_t at)
+{
+    struct probe_coming c = {.all = probe_sites_now()};
+    if (!find_place(&c, at))
+        return PROBE_NOWHERE;
+    return c.place.copy != NULL ? PROBE_PATCHED : is_programs(&c) ? PROBE_PROGRAMS : PROBE_TAKEN;
+}
+
+/* SIGTRAP sent to a thread that has blocked it, as it thinks. */
+static __thread bool withheld;
+
+void probes_unblocked(void)
+{
+    if (!withheld || (signals_hidden & TRAP_BIT) != 0)
+        return;
+    withheld = false;
+    (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
+}
+
+/* Gives the program a SIGTRAP that is not ours. If the program blocks SIGTRAP, a signal that
+ * another process or thread sent waits, and a signal that an instruction raised ends the
+ * program. */
+void probes_hand_on(int signo, siginfo_t *info, void *context)
+{
+    bool blocked = (signals_hidden & TRAP_BIT) != 0;
+    if (blocked && info->si_code <= 0)
+        withheld = true;
+    else if (blocked)
+        signals_default_action(signo, info, context);
+    else
+        signals_hand_on(signo, info, context);
+}
+
+static struct memory_interrupted come(const struct probe_coming *c, ucontext_t *uc)
+{
+    greg_t *r = uc->uc_mcontext.gregs;
+    if (probe_is_entry(c))
+        return memory_enter(c->stack, (uintptr_t)r[REG_RIP]);
+    r[REG_RIP] = (greg_t)(c->place.at - c->place.behind);
+    return memory_stand(uc);
+}
+
+void probes_come(void *context)
+{
+    ucontext_t *uc = context;
+    greg_t *r = uc->uc_mcontext.gregs;
+    uintptr_t at = (uintptr_t)r[REG_RIP];
+    struct probe_coming c = {.all = probe_sites_now(),
+                             .due = -1,
+                             .may_trap = true,
+                             .rax = (uint64_t)r[REG_RAX],
+                             .rbx = (uint64_t)r[REG_RBX],
+                             .rcx = (uint64_t)r[REG_RCX],
+                             .stack = (uintptr_t)r[REG_RSP]};
+    if (!process.traced || processes_vfork_depth != 0 || recorder_self.in_toolkit != 0 ||
+        !find_place(&c, at))
+        return;
+    unsigned own = counting_own_begin_if(true);
+    struct memory_interrupted before = come(&c, uc);
+    run_with_room(context, probe_fire, &c);
+    memory_interrupt_over(before);
+    counting_own_end(own);
+    r[REG_RIP] = (greg_t)at;
+}
+
+/* Moves the thread from a place to the copy of its instruction. If the table has no copy, because
+ * the place is just being rebuilt, the thread traps again. */
+void probes_go_on(void *context)
+{
+    ucontext_t *uc = context;
+    struct probe_coming c = {.all = probe_sites_now()};
+    if (find_place(&c, (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]) && c.place.copy != NULL)
+        go_on(&c.place, uc);
+}
+
+bool probes_is_copy(uintptr_t at)
+{
+    return probe_place_is_copy(at) || probe_return_is_copy(at);
+}
+
+void probes_trapped(int signo, siginfo_t *info, void *context)
+{
+    int keep = errno;
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
+    if (memory_stepped(info, context) || values_trapped(info, context)) {
+        errno = keep;
+        return;
+    }
+    enum probe_kind kind = info->si_code == SI_KERNEL ? probes_at(at) : PROBE_NOWHERE;
+    if (kind == PROBE_NOWHERE) {
+        if (!go_on_inside(probe_sites_now(), info->si_code, r))
+            probes_hand_on(signo, info, context);
+        errno = keep;
+        return;
+    }
+    r[REG_RIP] = (greg_t)at;
+    probes_come(context);
+    struct probe_coming c = {.all = probe_sites_now()};
+    if (kind == PROBE_PATCHED)
+        probes_go_on(context);
+    else if (kind != PROBE_TAKEN || !find_place(&c, at) || !go_on_in_clone(&c.place, r))
+        r[REG_RIP] = (greg_t)at + 1;
+    if (kind == PROBE_PROGRAMS)
+        probes_hand_on(signo, info, context);
+    errno = keep;
+}
+
+#else
+
+enum probe_kind probes_at(uintptr_t at)
+{
+    (void)at;
+    return PROBE_NOWHERE;
+}
+
+void probes_come(void *context)
+{
+    (void)context;
+}
+
+void probes_go_on(void *context)
+{
+    (void)context;
+}
+
+bool probes_is_copy(uintptr_t at)
+{
+    (void)at;
+    return false;
+}
+
+void probes_hand_on(int signo, siginfo_t *info, void *context)
+{
+    signals_hand_on(signo, info, context);
+}
+
+void probes_trapped(int signo, siginfo_t *info, void *context)
+{
+    signals_handler(signo, info, context);
+}
+
+void probes_unblocked(void)
+{
+}
+
+#endif

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which alarms stand where.
+ *
+ * The table of sites is never changed, but replaced as a whole: a thread that has met an int3 looks it up in whichever it finds.
+ * Old ones stay, and so do copies of instructions, which a thread may be in. */
+#include "preload/patch/probes.h"
+
+#include "base/identity.h"
+#include "base/log.h"
+#include "preload/memory/memory.h"
+#include "preload/memory/probe_clones.h"
+#include "preload/patch/probe_wishes.h"
+#include "preload/valgrind.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define QUESTIONS 1000u
+#define MISSING_SAID 4u
+
+static _Atomic(const struct probe_sites *) sites;
+
+const struct probe_sites *probe_sites_now(void)
+{
+    return atomic_load_explicit(&sites, memory_order_acquire);
+}
+
+/* --- finding the places --------------------------------------------------------------------------------------------- */
+
+static void warn(const struct probe_wish *w, const char *what, const char *where)
+{
+    char text[640];
+    (void)snprintf(text, sizeof text, "%.150s: %.380s%.100s", probe_wish_text(w), what, where);
+    process_warn(text);
+}
+
+static void note_masked(struct probe_wish *w, const struct probe_image *image)
+{
+    (void)snprintf(w->masked, sizeof w->masked, "%s", identity_base_name(image->path));
+}
+
+/* Functions without a clone need no probe. */
+static void keep_cloned(struct probe_sites *to, size_t from)
+{
+    size_t n = from;
+    for (size_t i = from; i < to->count; i++)
+        if (probe_clone_of(to->rows[i].at - to->rows[i].behind) != NULL)
+            to->rows[n++] = to->rows[i];
+    to->count = n;
+}
+
+/* What one image has for one wish. */
+static int take(const struct probe_image *image, struct probe_wish *w,
+                const struct probe_answer *answer, struct probe_sites *to, struct rt_error *e)
+{
+    uint64_t refused = 0;
+    if (image->is_program)
+        (void)snprintf(w->nearest, sizeof w->nearest, "%s", answer->reason);
+    if (answer->plan != NULL && !image->no_int3 && w->of == NULL)
+        w->unsure += answer->plan->unsure;
+    if (answer->plan == NULL || answer->plan->sites.count == 0 || (w->one_image && w->found) ||
+        (w->of != NULL && !w->of->found))
+        return 0;
+    if (image->no_int3) {
+        note_masked(w, image);
+        return 0;
+    }
+    w->found = true;
+    size_t before = to->count;
+    int rc = probe_place(image, answer->plan, w->rows, w->row_count, to, &refused, e);
+    if (w->rows[0] == PROBE_CLONED)
+        keep_cloned(to, before);
+    if (w->of != NULL)
+        return rc; /* others are met as they come */
+    if (refused != 0 && w->refused == 0)
+        (void)snprintf(w->refused_in, sizeof w->refused_in, "%s", identity_base_name(image->path));
+    w->refused += refused;
+    return rc;
+}
+
+/* Questions of one kind, and whose answers they are. */
+struct inquiry {
+    struct probe_question question[QUESTIONS];
+    struct probe_wish *wish[QUESTIONS];
+    struct probe_answer answer[QUESTIONS];
+    unsigned count;
+    bool kept;
+};
+
+static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e)
+{
+    int rc = q->count != 0 ? probe_ask(q->kept, q->question, q->count, q->answer, e) : 0;
+    /* Where functions return to matters if they are anywhere, which may be in an image further down. */
+    for (int exits = 0; exits < 2; exits++)
+        for (unsigned i = 0; i < q->count && rc == 0; i++)
+            if ((q->wish[i]->of != NULL) == (exits != 0))
+                rc = take(q->question[i].image, q->wish[i], &q->answer[i], to, e);
+    for (unsigned i = 0; i < q->count; i++) {
+        probe_answer_free(&q->answer[i]);
+        free(q->question[i].request);
+    }
+    q->count = 0;
+    return rc;
+}
+
+/* Does the wish belong to this inquiry, and must we ask about it in this image? cloned: true for
+ * the pass over functions with instrumented copies, false for all others. */
+static bool concerns(const struct inquiry *q, struct probe_wish *w, const struct probe_image *image,
+                     bool cloned, struct probe_names *names, char text[PROBE_REQUEST_ROOM])
+{
+    if (w->unkept == q->kept || (w->rows[0] == PROBE_CLONED) != cloned ||
+        !probe_write_request(w, image, text))
+        return false;
+    if (image->no_int3 && w->scans) {
+        note_masked(w, image);
+        return false;
+    }
+    const char *name = probe_wish_name(w, image);
+    if (name != NULL && names->file == NULL)
+        probe_names_open(names, image);
+    return name == NULL || probe_names_may_have(names, name);
+}
+
+static int find_kind(struct inquiry *q, const struct probe_image *images, unsigned n, bool cloned,
+                     struct probe_sites *to, struct rt_error *e)
+{
+    char text[PROBE_REQUEST_ROOM];
+    int rc = 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct probe_names names = {.file = NULL};
+        for (unsigned k = 0; k < probe_wish_count && rc == 0; k++) {
+            struct probe_wish *w = &probe_wishes[k];
+            if (!concerns(q, w, &images[i], cloned, &names, text))
+                continue;
+            q->wish[q->count] = w;
+            q->question[q->count++] = (struct probe_question){&images[i], strdup(text)};
+            if (q->count == QUESTIONS)
+                rc = inquire(q, to, e);
+        }
+        probe_names_close(&names);
+    }
+    return rc != 0 ? rc : inquire(q, to, e);
+}
+
+static int find_in(const struct probe_image *images, unsigned n, bool cloned,
+                   struct probe_sites *to, struct rt_error *e)
+{
+    struct inquiry *q = calloc(1, sizeof *q);
+    int rc = q == NULL ? -ENOMEM : find_kind(q, images, n, cloned, to, e);
+    if (rc == 0) {
+        q->kept = true;
+        rc = find_kind(q, images, n, cloned, to, e);
+    }
+    free(q);
+    return rc;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct probe_site *p = a, *q = b;
+    return p->at != q->at ? (p->at > q->at) - (p->at < q->at)
+                          : (p->alarm > q->alarm) - (p->alarm < q->alarm);
+}
+
+/* A table with a link to the one that it replaced. The old tables stay reachable, because otherwise
+ * LeakSanitizer would report them and end the program with an error. */
+struct stored {
+    struct probe_sites sites;
+    const struct probe_sites *before;
+};
+
+static void store(const struct probe_sites *found)
+{
+    struct stored *s = malloc(sizeof *s);
+    if (s == NULL)
+        return;
+    *s = (struct stored){.sites = *found, .before = atomic_load(&sites)};
+    atomic_store_explicit(&sites, &s->sites, memory_order_release);
+}
+
+static void sort_rows(struct probe_sites *s)
+{
+    if (s->count != 0)
+        qsort(s->rows, s->count, sizeof *s->rows, by_place);
+}
+
+/* With all that is made of the rows. */
+static void publish(struct probe_sites found)
+{
+    sort_rows(&found);
+    if (!probe_make_groups(&found))
+        return;
+    store(&found);
+    probe_functions_published(probe_sites_now());
+}
+
+/* Found nowhere, and to be told: an image that comes later may have it; a function whose program was compiled to say so itself is
+ * known without; what instructions are may well not be there. */
+static bool is_missing(const struct probe_wish *w, bool instrumented)
+{
+    if (w->pattern != NULL || w->of != NULL)
+        return !w->found && (w->rows[0] == PROBE_ENTERED || w->rows[0] == PROBE_CLONED);
+    return !w->found && !w->scans && !(probe_wish_is_function(w) && instrumented);
+}
+
+/* Warnings alone: the same chains are for every program of a job, and each is to run. */
+static void say_missing(const struct probe_wish *w)
+{
+    if (w->masked[0] != '\0')
+        warn(w, w->masked,
+             " has it, which runs with SIGTRAP blocked at times: places there are left alone");
+    else
+        warn(w, w->nearest[0] != '\0' ? w->nearest : "there is no such place",
+             " (in the program; an image that is loaded later may have it)");
+}
+
+static void say_unresolved(bool instrumented)
+{
+    unsigned missing = 0;
+    char text[256];
+    for (unsigned i = 0; i < probe_wish_count; i++) {
+        const struct probe_wish *w = &probe_wishes[i];
+        if (is_missing(w, instrumented) && missing++ < MISSING_SAID)
+            say_missing(w);
+        (void)snprintf(text, sizeof text,
+                       "%" PRIu64 " places cannot be patched and are left alone, the first in %s",
+                       w->refused, w->refused_in);
+        if (w->refused != 0)
+            warn(w, text, "");
+        (void)snprintf(text, sizeof text, "%" PRIu64 " places may be data and are left alone",
+                       w->unsure);
+        if (w->unsure != 0)
+            warn(w, text, "");
+    }
+    (void)snprintf(text, sizeof text, "%u more places are not in what is loaded so far",
+                   missing - MISSING_SAID);
+    if (missing > MISSING_SAID)
+        process_warn(text);
+}
+
+static bool has_cloned(const struct probe_sites *s, size_t from, uintptr_t at)
+{
+    for (size_t i = from; i < s->count; i++)
+        if (s->rows[i].at == at)
+            return true;
+    return false;
+}
+
+/* Behind alarms in mid-function one goes on in the clone of that site. */
+static int add_sites(struct probe_sites *to, struct rt_error *e)
+{
+    size_t count = to->count;
+    for (size_t i = 0; i < count; i++) {
+        struct probe_site s = to->rows[i];
+        uintptr_t at = s.at - s.behind;
+        if (!probe_is_place(&s) || probe_clone_of(at) != NULL || probe_clone_from(at) == NULL ||
+            has_cloned(to, count, s.at))
+            continue;
+        struct probe_site *more = realloc(to->rows, (to->count + 1) * sizeof *more);
+        if (more == NULL) {
+            rt_error_set(e, "no memory for the sites of alarms");
+            return -ENOMEM;
+        }
+        s.alarm = PROBE_CLONED;
+        to->rows = more;
+        to->rows[to->count++] = s;
+    }
+    return 0;
+}
+
+/* They know where alarms stand, which have been found before. */
+static int make_clones(const struct probe_image *images, long n, struct probe_sites *found,
+                       struct rt_error *e)
+{
+    int rc = 0;
+    for (long i = 0; i < n && rc == 0; i++)
+        if (!images[i].no_int3)
+            rc = probe_clones_make(&images[i], found, e);
+    if (rc == 0)
+        rc = add_sites(found, e);
+    return rc != 0 ? rc : find_in(images, (unsigned)n, true, found, e);
+}
+
+/* In all images that have not been looked at. */
+static int find_all(struct probe_sites *found, bool *instrumented, struct rt_error *e)
+{
+    struct probe_image *images;
+    long n = probe_images(&images);
+    int rc = n > 0 ? find_in(images, (unsigned)n, false, found, e) : (int)n;
+    if (rc == 0 && n > 0 && probe_clones_wanted())
+        rc = make_clones(images, n, found, e);
+    if (n < 0)
+        rt_error_set(e, "no memory for a list of what is loaded");
+    for (long i = 0; i < n; i++)
+        *instrumented = *instrumented || images[i].instrumented;
+    free(images);
+    return rc;
+}
+
+/* Nobody else can be in the code that is about to be changed. */
+static bool is_alone(void)
+{
+    struct stat st;
+    return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
+}
+
+/* What needs probes cannot have them. */
+static int refuse(struct rt_error *e, const char *what, const char *why)
+{
+    rt_error_set(e, "%s %s", what, why);
+    return -ENOTSUP;
+}
+
+int probes_prepare(struct rt_error *e)
+{
+    unsigned places = probe_count_alarms(true), functions = probe_count_alarms(false);
+    bool recorded = probe_functions_wanted(), cloned = probe_clones_wanted(),
+         translated = valgrind_request(VALGRIND_RUNNING, 0, 0) != 0;
+    const char *what = cloned ? "memory traces (REGTRACE_MEMORY)"
+                       : places != 0
+                           ? "alarms that name places of the program"
+                           : "functions that were not compiled for it (REGTRACE_FUNCTIONS=REGEX)";
+    char path[PATH_MAX];
+    bool instrumented = false;
+    if (cloned && strlen(process.options.text[OPT_memory]) >= CLONE_PATTERN_ROOM - 64)
+        return refuse(e, what, "take shorter expressions: less than 960 bytes in all");
+    if (cloned && (recorded || ctl_config_uses(process.config, CTL_EXIT_FUNC)))
+        return refuse(e, what,
+                      "cannot be combined with -functions, nor with exit_func, in this build: "
+                      "enter_func, and alarms that name places, are legal");
+    if ((places != 0 || recorded || cloned) && translated)
+        return refuse(e, what, "do not work under valgrind, which runs a translation of it");
+#if !defined(__x86_64__)
+    if (recorded || cloned)
+        return refuse(e, what, "are not recorded on this architecture, but on x86-64 alone");
+#endif
+    /* Functions of programs that were compiled for it are known without. */
+    if (places == 0 && !recorded && !cloned &&
+        (functions == 0 || !probe_can_ask(path) || translated))
+        return 0;
+    struct probe_sites found = {0};
+    /* No jumps: a stepped thread would count their code, which is not the program's. */
+    probe_may_jump = !process.steps && probe_jump_prepare();
+    probe_poke_prepare();
+    probe_kept_prepare();
+    int rc = probe_make_wishes(e);
+    if (rc == 0)
+        rc = find_all(&found, &instrumented, e);
+    if (rc != 0)
+        return rc;
+    say_unresolved(instrumented);
+    sort_rows(&found);
+    store(&found);
+    probe_ask_prepare();
+    process.probes = true;
+    process.memory = cloned && (probe_clones_exist() || probe_clones_may_come());
+    return 0;
+}
+
+static void patch(const struct probe_sites *s, bool alone)
+{
+    uint64_t changed = 0;
+    int rc = 0;
+    for (int g = 0; g < PROBE_GROUPS && rc == 0; g++)
+        if (probe_group_is_in(g))
+            rc = probe_patch(s->groups[g].rows, s->groups[g].count,
+                             alone && g != PROBE_OF_FUNCTIONS, &changed);
+    if (rc != 0)
+        log_line(LOG_ERROR, "the program's text cannot be written here (/proc/self/mem, mprotect): "
+                            "alarms that name places of the program do not fire");
+    if (changed != 0)
+        log_line(LOG_WARNING,
+                 "some places hold other bytes in memory than in their file: left alone");
+}
+
+void probes_begin(void)
+{
+    const struct probe_sites *s = atomic_load(&sites);
+    if (s == NULL)
+        return;
+    bool alone = is_alone();
+    probe_choose(s->rows, s->count, alone);
+    probe_seal();
+    publish(*s);
+    probe_clones_link();
+    probe_clones_expect();
+    probe_rest_begin();
+    patch(probe_sites_now(), alone);
+}
+
+static void free_groups(struct probe_sites *s)
+{
+    for (int g = 0; g < PROBE_GROUPS; g++)
+        free(s->groups[g].rows);
+}
+
+/* One at a time: the table is read, added to and published. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+void probes_images_loaded(void)
+{
+    struct rt_error e = {{0}};
+    struct probe_sites found = {0};
+    if (!process.probes)
+        return;
+    (void)pthread_mutex_lock(&changing);
+    const struct probe_sites *old = atomic_load(&sites);
+    bool instrumented = false, alone = is_alone();
+    int rc = find_all(&found, &instrumented, &e);
+    size_t n = found.count;
+    sort_rows(&found);
+    probe_choose(found.rows, n, alone);
+    probe_seal();
+    struct probe_site *rows = rc == 0 && n != 0 ? malloc((old->count + n) * sizeof *rows) : NULL;
+    if (rows != NULL) {
+        memcpy(rows, found.rows, n * sizeof *rows);
+        memcpy(rows + n, old->rows, old->count * sizeof *rows);
+        publish((struct probe_sites){.rows = rows, .count = old->count + n});
+        probe_clones_link();
+        probe_clones_expect();
+        memory_images_came();
+        if (probe_make_groups(&found))
+            patch(&found, alone);
+    }
+    free_groups(&found);
+    free(found.rows);
+    (void)pthread_mutex_unlock(&changing);
+    if (rc != 0)
+        log_detail(LOG_ERROR, "images that were loaded later have no probes", e.text);
+}
+
+void probes_forked(void)
+{
+    static const pthread_mutex_t free_again = PTHREAD_MUTEX_INITIALIZER;
+    memcpy(&changing, &free_again, sizeof changing);
+    probe_clones_forked();
+    probe_returns_forked();
+    probe_functions_forked();
+    probe_rest_forked();
+    probe_poke_forked();
+}
+
+struct remaining {
+    struct probe_sites left;
+    const struct probe_sites *all;
+};
+
+static int keep_those(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    struct remaining *r = context;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + p->p_vaddr;
+        for (size_t k = 0; p->p_type == PT_LOAD && k < r->all->count; k++)
+            if (r->all->rows[k].at >= from && r->all->rows[k].at - from < p->p_memsz)
+                r->left.rows[r->left.count++] = r->all->rows[k];
+    }
+    return 0;
+}
+
+static bool has_alarm(const struct probe_sites *s, uint16_t alarm)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->rows[i].alarm == alarm)
+            return true;
+    return false;
+}
+
+/* Another image may come to lie where one was. */
+void probes_images_gone(void)
+{
+    if (!process.probes)
+        return;
+    (void)pthread_mutex_lock(&changing);
+    probe_clones_gone();
+    struct remaining r = {.all = atomic_load(&sites)};
+    if (probe_images_forget())
+        r.left.rows = malloc((r.all->count + 1) * sizeof *r.left.rows);
+    if (r.left.rows != NULL)
+        (void)dl_iterate_phdr(keep_those, &r);
+    if (r.left.rows != NULL && r.left.count < r.all->count) {
+        publish(r.left);
+        for (unsigned i = 0; i < probe_wish_count; i++)
+            probe_wishes[i].found = has_alarm(&r.left, probe_wishes[i].rows[0]);
+    } else {
+        free(r.left.rows);
+    }
+    (void)pthread_mutex_unlock(&changing);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The doors of the triggers: what happened is matched against the alarms of its type and handed to the automaton. */
+#include "preload/count/counters.h"
+#include "preload/count/counting.h"
+#include "preload/libc/images.h"
+#include "preload/patch/probes.h"
+#include "preload/count/sampling.h"
+#include "preload/values/values.h"
+#include "preload/libc/waits.h"
+
+#include "base/identity.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "mpi/mpi.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define LIST_MAX CTL_SAME_TYPE_MAX
+#define TEXT_MAX 1024
+
+static struct alarm_list pcontrols, signals, images;
+static uint64_t signal_set; /* bit n - 1: an alarm names signal n */
+static bool pcontrol_wants_text;
+static enum { PRESET_NONE, PRESET_STD, PRESET_IPM, PRESET_APS, PRESET_MPIP } preset;
+
+void alarms_collect(const struct ctl_config *config, enum ctl_type type, struct alarm_list *list)
+{
+    for (unsigned i = 0; i < ctl_config_alarm_count(config) && list->count < LIST_MAX; i++)
+        if (ctl_config_alarm(config, i)->type == type && ctl_config_alarm_reachable(config, i))
+            list->alarm[list->count++] = (uint16_t)i;
+}
+
+void triggers_prepare(const struct ctl_config *config)
+{
+    static const char *const presets[] = {"", "std", "ipm", "aps", "mpip"};
+    alarms_collect(config, CTL_PCONTROL, &pcontrols);
+    alarms_collect(config, CTL_SIGNAL, &signals);
+    requests_prepare(config);
+    alarms_collect(config, CTL_IMAGE_LOAD, &images);
+    for (unsigned i = 0; i < signals.count; i++) {
+        uint64_t n = ctl_config_alarm(config, signals.alarm[i])->number;
+        if (n >= 1 && n <= 64)
+            signal_set |= sys_signal_bit((int)n);
+    }
+    for (unsigned i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (strcmp(process.options.text[OPT_pcontrol], presets[i]) == 0)
+            preset = (typeof(preset))i;
+    pcontrol_wants_text = preset == PRESET_IPM;
+    for (unsigned i = 0; i < pcontrols.count; i++)
+        if (ctl_config_alarm(config, pcontrols.alarm[i])->value_kind == CTL_VALUE_STRING)
+            pcontrol_wants_text = true;
+    functions_resolve();
+}
+
+/* Of thousands of chains, those of a file of regions, each edge would look through all in all threads: a hundred times a second
+ * is often enough to be shown. */
+static bool looks_now(unsigned chains)
+{
+    enum { FEW = 256, PAUSE_NS = 10000000 };
+    static _Atomic uint64_t last;
+    uint64_t before = atomic_load_explicit(&last, memory_order_relaxed), now;
+    if (chains <= FEW)
+        return true;
+    now = clock_monotonic_ns();
+    return now - before >= PAUSE_NS && atomic_compare_exchange_strong(&last, &before, now);
+}
+
+/* For `regtrace ctl status`: chains that have an alarm armed in any thread. Where this thread has all of them armed, and that
+ * is what is known already, the others need not be looked at. */
+void triggers_count_armed(const struct preload_thread *pt)
+{
+    if (recorder_stream.header == NULL)
+        return; /* a forked child that records nothing (yet) */
+    _Atomic uint32_t *known = &recorder_stream.header->status_armed;
+    unsigned chains = ctl_config_chain_count(process.config), c = 0;
+    if (atomic_load_explicit(known, memory_order_relaxed) == chains && pt != NULL)
+        while (c < chains && ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM)
+            c++;
+    if (c < chains && looks_now(chains))
+        ctl_chains_armed(process.shared, known);
+    if (atomic_load_explicit(known, memory_order_relaxed) == 0)
+        probes_rest();
+}
+
+/* The program asked to end after its last window: no chain has anything armed on this thread any more. Not on any thread: chains
+ * without a tid stay armed in every thread that does not reach them, and nobody else may ever stop a window for all. */
+void triggers_after_hit(struct preload_thread *pt)
+{
+    static _Atomic uint64_t fired_before;
+    if (recorder_stream.header == NULL)
+        return; /* a forked child that records nothing (yet) */
+    uint64_t fired =
+        atomic_load_explicit(&recorder_stream.header->fired_total, memory_order_relaxed);
+    /* Its own firing in any case: who sees it before its chain has gone on counts what was armed before. */
+    bool own = pt->fired;
+    pt->fired = false;
+    if (fired != atomic_exchange_explicit(&fired_before, fired, memory_order_relaxed) || own)
+        triggers_count_armed(pt);
+    counting_retire(pt);
+    if (process.options.number[OPT_exit_on_stop] == 0 || recorder_self.recording ||
+        atomic_load(&recorder_stream.header->windows_opened) == 0)
+        return;
+    for (unsigned c = 0; c < ctl_config_chain_count(process.config); c++)
+        if (ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM)
+            return;
+    process_finish(CLOSE_END, true);
+    (void)sys_call6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+}
+
+static void hit(struct preload_thread *pt, const uint16_t *alarms, unsigned n, uintptr_t ip)
+{
+    if (n == 0 || pt == NULL || pt->automaton == NULL)
+        return;
+    struct ctl_moment m = moment_now(ip);
+    ctl_hit(pt->automaton, alarms, n, &m);
+    triggers_after_hit(pt);
+}
+
+static bool level_matches(const struct ctl_alarm *a, int level)
+{
+    return a->value_kind == CTL_VALUE_LEVEL && (int64_t)a->number == level;
+}
+
+/* Hits the pcontrol alarms for the end of a region, which have the text "end=NAME". */
+static void hit_region_end(struct preload_thread *pt, const char *name, uintptr_t ip)
+{
+    static const char end[] = "end=";
+    uint16_t match[LIST_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < pcontrols.count; i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, pcontrols.alarm[i]);
+        if (a->value_kind == CTL_VALUE_STRING && strncmp(a->value, end, sizeof end - 1) == 0 &&
+            strcmp(a->value + sizeof end - 1, name) == 0)
+            match[n++] = pcontrols.alarm[i];
+    }
+    hit(pt, match, n, ip);
+}
+
+/* All pcontrol alarms that this call matches; text NULL: it has none, or none that can be read. */
+static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, const char *text,
+                         uintptr_t ip)
+{
+    uint16_t match[LIST_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < pcontrols.count; i++) {
+        const struct ctl_alarm *a = ctl_config_alarm(process.config, pcontrols.alarm[i]);
+        if ((has_level && level_matches(a, level)) ||
+            (text != NULL && a->value_kind == CTL_VALUE_STRING && strcmp(a->value, text) == 0))
+            match[n++] = pcontrols.alarm[i];
+    }
+    hit(pt, match, n, ip);
+}
+
+/* Where the kernel does not say (a seccomp filter), the pointer is taken as it is. */
+static bool page_is_readable(struct preload_thread *pt, uintptr_t page)
+{
+    static _Atomic bool told;
+    uintptr_t none = 0, *known = pt != NULL ? &pt->readable[page % THREAD_READABLE_PAGES] : &none;
+    char byte;
+    if (*known == page + 1)
+        return true;
+    if (sys_read_self(page * TEXT_PAGE, &byte, 1) == -EFAULT) {
+        if (!atomic_exchange(&told, true))
+            log_line(LOG_WARNING, "a named call (regtrace.h) was given a name that is not in "
+                                  "readable memory; such calls are left out");
+        return false;
+    }
+    *known = page + 1;
+    return true;
+}
+
+RT_COLD bool text_look(struct preload_thread *pt, const char *text)
+{
+    uintptr_t at = (uintptr_t)text, last = at + STREAM_STRING_MAX;
+    for (;;) {
+        uintptr_t page = at / TEXT_PAGE, next = (page + 1) * TEXT_PAGE;
+        if (!page_is_readable(pt, page))
+            return false;
+        if (last < next)
+            return true;
+        for (; at != next; at++)
+            if (*(const char *)at == '\0') /* NOLINT: the program's */
+                return true;
+    }
+}
+
+void region_begin(const char *name, uintptr_t ip)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced || t->in_toolkit || name == NULL)
+        return;
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL || !text_is_readable(pt, name) || name[0] == '\0')
+        return;
+    hit_pcontrol(pt, false, 0, name, ip);
+    uint32_t id = stream_string_id(&recorder_stream, name);
+    bool wanted = recorder_active(t);
+    if (pt->region_depth < THREAD_REGION_DEPTH)
+        pt->regions[pt->region_depth] = id;
+    pt->region_depth++;
+    if (wanted)
+        (void)recorder_emit(t, EV_REGION_BEGIN, id, 0);
+}
+
+void region_end(const char *name, uintptr_t ip)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced || t->in_toolkit || name == NULL)
+        return;
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL || !text_is_readable(pt, name) || name[0] == '\0')
+        return;
+    bool wanted = recorder_active(t);
+    if (pt->region_depth > 0)
+        pt->region_depth--;
+    if (wanted)
+        (void)recorder_emit(t, EV_REGION_END, stream_string_id(&recorder_stream, name), 0);
+    hit_region_end(pt, name, ip);
+}
+
+static void number_text(char text[16], unsigned value)
+{
+    char digits[16];
+    int n = 0;
+    do {
+        digits[n++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    for (int i = 0; i < n; i++)
+        text[i] = digits[n - 1 - i];
+    text[n] = '\0';
+}
+
+static void apply_preset(struct recorder_thread *t, int level, const char *text, uintptr_t ip)
+{
+    char name[16];
+    switch (preset) {
+    case PRESET_STD:
+    case PRESET_MPIP:
+        if (level == 0 || level == 1)
+            windows_edge(t, level == 1, true, ip);
+        else if (preset == PRESET_STD && level == 2)
+            recorder_flush(t);
+        else if (preset == PRESET_MPIP && level >= 2 && level <= 4)
+            counters_stats(t, level == 2 ? EV_STATS_RESET : EV_STATS_EMIT, 0xffff, t->tid);
+        break;
+    case PRESET_IPM:
+        if (level == 1 && text != NULL)
+            region_begin(text, ip);
+        else if (level == -1 && text != NULL)
+            region_end(text, ip);
+        break;
+    case PRESET_APS:
+        number_text(name, (unsigned)(level < 0 ? -level : level));
+        if (level >= 5)
+            region_begin(name, ip);
+        else if (level <= -5)
+            region_end(name, ip);
+        break;
+    case PRESET_NONE: break;
+    }
+}
+
+void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced || t->in_toolkit)
+        return;
+    if (preset == PRESET_STD || preset == PRESET_MPIP)
+        process_force();
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL)
+        return;
+    bool wants = pcontrol_wants_text && !fortran && second != 0;
+    struct recorder_scratch *scratch = wants ? recorder_scratch_take(t, TEXT_MAX) : NULL;
+    char *text = scratch != NULL ? (char *)scratch->room : NULL;
+    bool has_text = text != NULL && mpi_read_string(second, text, TEXT_MAX) > 0;
+    bool region_preset = preset == PRESET_IPM && has_text && (level == 1 || level == -1);
+    bool before = recorder_active(t);
+    uint32_t id = has_text ? stream_string_id(&recorder_stream, text) : 0;
+    if (before)
+        (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
+                            (uint32_t)level, id);
+    hit_pcontrol(pt, true, level, has_text && !region_preset ? text : NULL, ip);
+    apply_preset(t, level, has_text ? text : NULL, ip);
+    if (!before && recorder_active(t))
+        (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
+                            (uint32_t)level, id);
+    if (scratch != NULL)
+        recorder_scratch_give(t, scratch);
+}
+
+bool trigger_wants_signal(int signal_number)
+{
+    return signal_number >= 1 && signal_number <= 64 &&
+           (signal_set >> (signal_number - 1) & 1) != 0;
+}
+
+void trigger_signal(int signal_number, uintptr_t ip)
+{
+    if (!process.traced || !trigger_wants_signal(signal_number))
+        return;
+    uint16_t match[LIST_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < signals.count; i++)
+        if (ctl_config_alarm(process.config, signals.alarm[i])->number == (uint64_t)signal_number)
+            match[n++] = signals.alarm[i];
+    hit(thread_self(), match, n, ip);
+}
+
+void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, int due)
+{
+    struct preload_thread *pt = process.traced ? thread_self() : NULL;
+    if (due < 0 || pt == NULL || pt->automaton == NULL) {
+        hit(pt, alarms, n, ip);
+        return;
+    }
+    struct ctl_moment m = moment_now(ip);
+    ctl_hit_due(pt->automaton, alarms, n, &m, (unsigned)due);
+    triggers_after_hit(pt);
+}
+
+bool trigger_wants_images(void)
+{
+    return images.count != 0 || process.probes || functions_wanted() || images_are_noted();
+}
+
+static void image_is_here(const char *path, uintptr_t base, const char *build_id)
+{
+    if (functions_wanted())
+        functions_resolve();
+    uint16_t match[LIST_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < images.count; i++) {
+        const char *value = ctl_config_alarm(process.config, images.alarm[i])->value;
+        if (strcmp(value, path) == 0 || strcmp(value, identity_base_name(path)) == 0)
+            match[n++] = images.alarm[i];
+    }
+    if (n != 0)
+        hit(thread_self(), match, n, base);
+    image_record(&recorder_self, path, base, build_id);
+}
+
+void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id)
+{
+    if (!process.traced || recorder_self.in_toolkit)
+        return;
+    image_note(path, base, build_id);
+    values_images_changed();
+    probes_images_loaded();
+    image_is_here(path, base, build_id);
+}
+
+/* The program itself comes first and has no name. */
+static int visit_start_image(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    (void)size;
+    bool *first = ctx;
+    const char *path = *first ? process.id.executable : info->dlpi_name;
+    char build_id[IMAGE_ID_TEXT];
+    *first = false;
+    image_build_id(info, build_id);
+    if (path != NULL && path[0] != '\0')
+        image_is_here(path, info->dlpi_addr, build_id);
+    return images.count == 0; /* nobody waits for the others */
+}
+
+void triggers_images_at_start(void)
+{
+    bool first = true;
+    if (process.traced && recorder_self.in_toolkit == 0)
+        (void)dl_iterate_phdr(visit_start_image, &first);
+}
+
+void process_interrupted(siginfo_t *info, void *context)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (!process.traced)
+        return;
+    if (context != NULL && t->row != NULL && t->attached == 1 && waits_is_lost(context)) {
+        t->row->interrupted++;
+        if (recorder_is_on() && t->recording)
+            (void)recorder_emit(t, EV_INTERRUPTED, 1, 0);
+    }
+    struct preload_thread *pt = t->window_state;
+    if (info->si_signo == SIGIO) {
+        if (pt != NULL)
+            counting_unqueued(pt, info, context);
+        return;
+    }
+    int code = info->si_value.sival_int;
+    if ((info->si_code == SI_TIMER || info->si_code == SI_QUEUE) && code >> 16 == INTERRUPT_TIMER)
+        trigger_timers(code & 0xffff);
+    if (sampling_is_due(info)) {
+        sampling_hit(pt, info, context);
+        return;
+    }
+    if (counting_is_overflow(info)) {
+        if (pt->automaton != NULL)
+            counting_overflow(pt, context != NULL ? signals_ip_of(context) : 0);
+        return;
+    }
+    if (pt != NULL && pt->automaton != NULL) {
+        struct ctl_moment m = moment_now(context != NULL ? signals_ip_of(context) : 0);
+        ctl_sync(pt->automaton, &m);
+        counting_report(pt, &m);
+        (void)recorder_active(t);
+        counting_retire(pt);
+    }
+    trigger_requests();
+}

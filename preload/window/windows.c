@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Windows: what a fired alarm opens and closes, per thread and for all, and how other threads follow lazily.
+ *
+ * Recording is one flag per thread. A broadcast edge changes the shared state here and bumps recorder_epoch; each
+ * other thread follows when it next asks recorder_active(), writes its own open or close record, and says how
+ * late it was. No thread waits for another. */
+#include "preload/affinity.h"
+#include "preload/count/counters.h"
+#include "preload/count/counting.h"
+#include "preload/libc/images.h"
+#include "preload/memory/memory.h"
+#include "preload/patch/probes.h"
+#include "preload/count/sampling.h"
+#include "preload/window/windows.h"
+
+#include "base/sys.h"
+#include "mpi/mpi.h"
+
+/* Shared by all threads, under `lock` (signals blocked by whoever holds it). */
+static struct {
+    _Atomic uint32_t lock;
+    bool bcast_open;
+    bool default_closed; /* a broadcast close has been: later default starts are the thread's own */
+    uint32_t bcast_number; /* of broadcast windows so far: tells them apart */
+    int32_t
+        bcast_ordinal; /* taken by the first thread that opens its row, -1 until then: ordinals stay dense */
+    uint32_t left; /* threads that ended their part of it by themselves and do not record */
+    uint32_t closes;
+    _Atomic bool alone; /* some thread opened its own window since the last broadcast close */
+    struct window_edge opened, closed;
+} windows = {.bcast_ordinal = -1};
+
+static void lock_windows(void)
+{
+    while (atomic_exchange_explicit(&windows.lock, 1, memory_order_acquire) != 0)
+        sys_relax();
+}
+
+static void unlock_windows(void)
+{
+    atomic_store_explicit(&windows.lock, 0, memory_order_release);
+}
+
+static int32_t next_ordinal(void)
+{
+    return (int32_t)atomic_fetch_add(&recorder_stream.header->windows_opened, 1);
+}
+
+/* Is any window open? Ignores threads that still have to follow the last broadcast close. The
+ * caller holds the lock. */
+static bool anything_is_open(void)
+{
+    return windows.bcast_open || (atomic_load(&windows.alone) &&
+                                  atomic_load(&recorder_stream.header->recording_threads) != 0);
+}
+
+/* Under the lock. */
+static int32_t broadcast_ordinal(void)
+{
+    if (windows.bcast_ordinal < 0)
+        windows.bcast_ordinal = next_ordinal();
+    return windows.bcast_ordinal;
+}
+
+static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt, bool enter)
+{
+    uint32_t cut = (uint32_t)EVENT_FLAG_CUT << 24;
+    uint32_t regions =
+        pt->region_depth < THREAD_REGION_DEPTH ? pt->region_depth : THREAD_REGION_DEPTH;
+    uint32_t functions =
+        pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
+    if (process.options.number[OPT_functions] != OPTION_FUNCTIONS_COMPILED)
+        functions = 0;
+    if (enter) {
+        for (uint32_t i = 0; i < regions; i++)
+            (void)recorder_emit(t, EV_REGION_BEGIN | cut, pt->regions[i], 0);
+        for (uint32_t i = 0; i < functions; i++)
+            (void)recorder_emit(t, EV_FUNCTION_ENTER | cut, pt->functions[i].address, 0);
+        probe_functions_cut(t, true);
+        mpi_cut_enters(t);
+        return;
+    }
+    mpi_cut_leaves(t);
+    probe_functions_cut(t, false);
+    for (uint32_t i = functions; i-- > 0;)
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, pt->functions[i].address, 0);
+    for (uint32_t i = regions; i-- > 0;)
+        (void)recorder_emit(t, EV_REGION_END | cut, pt->regions[i], 0);
+}
+
+/* Adds or removes the probes. With thousands of them this takes milliseconds, which count as our
+ * own time, outside the window. */
+static void probes_change(struct recorder_thread *t, bool in)
+{
+    uint64_t began = clock_ticks();
+    if (in)
+        probe_window_opened();
+    else
+        probe_window_closed();
+    if (t->row != NULL)
+        t->row->own_ticks += clock_ticks() - began;
+}
+
+static void open_window(struct recorder_thread *t, struct preload_thread *pt, int32_t ordinal,
+                        bool bcast, bool firing, const struct window_edge *e)
+{
+    sampling_ready(t, pt);
+    counters_ready(pt);
+    probes_change(t, true);
+    uint64_t now = clock_ticks();
+    /* A thread that began in a window which was open by then is late from its own begin. One that we have not seen begin
+     * was there before anything was recorded: its row's `started` is when it was first seen. */
+    bool seen_begin = t->row != NULL && t->row->start_routine != 0;
+    uint64_t from = seen_begin && t->row->started > e->clock ? t->row->started : e->clock;
+    uint64_t late = firing || now < from ? 0 : now - from;
+    uint64_t a = (uint32_t)ordinal | (uint64_t)bcast << 32 | (uint64_t)firing << 33;
+    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN,
+                        firing ? e->actual : counting_known(pt),
+                        (uint64_t)e->alarm | (uint64_t)e->kind << 16};
+    pt->kind = e->kind;
+    if (!bcast)
+        atomic_store(&windows.alone, true);
+    recorder_set_window(t, ordinal, 1);
+    (void)recorder_emit_long(t, EV_WINDOW_OPEN, a, late, more, 1);
+    atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
+    affinity_tell(t, pt);
+    images_record(t);
+    pt->function_unseen = pt->function_depth > THREAD_FUNCTION_DEPTH ? pt->function_depth : 0;
+    emit_cut(t, pt, true);
+    sampling_opened(t, pt);
+    counters_opened(t, pt);
+    memory_opened(t);
+}
+
+static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
+                         const struct window_edge *e)
+{
+    memory_closes(t);
+    counters_closed(t, pt);
+    sampling_closes(pt);
+    emit_cut(t, pt, false);
+    uint64_t now = clock_ticks();
+    uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
+    uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN,
+                        firing ? e->actual : counting_known(pt),
+                        (uint64_t)e->alarm | (uint64_t)pt->kind << 16};
+    uint64_t a = (uint32_t)t->window | (uint64_t)e->reason << 32;
+    (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);
+    recorder_set_window(t, STREAM_NO_WINDOW, 0);
+    atomic_fetch_sub_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
+    probes_change(t, false);
+    sampling_gap(t, pt);
+}
+
+/* This thread has stopped for itself alone while a broadcast window is open: the next broadcast start is for it too. */
+static void leave_broadcast(struct preload_thread *pt)
+{
+    lock_windows();
+    if (windows.bcast_open && pt->left_number != windows.bcast_number) {
+        windows.left++;
+        pt->left_number = windows.bcast_number;
+    }
+    unlock_windows();
+}
+
+/* ... and records again, or has ended. */
+static void forget_leaving(struct preload_thread *pt)
+{
+    if (pt->left_number == 0)
+        return;
+    lock_windows();
+    if (pt->left_number == windows.bcast_number && windows.left > 0)
+        windows.left--;
+    pt->left_number = 0;
+    unlock_windows();
+}
+
+void windows_follow(struct recorder_thread *t, struct preload_thread *pt)
+{
+    lock_windows();
+    bool close = windows.closes != pt->closes_seen;
+    bool open =
+        windows.bcast_open && pt->bcast_seen != windows.bcast_number && !ctl_is_helper(t->tid);
+    bool join = open && (!t->recording || close);
+    struct window_edge closed = windows.closed, opened = windows.opened;
+    int32_t ordinal = join ? broadcast_ordinal() : -1;
+    pt->closes_seen = windows.closes;
+    if (open)
+        pt->bcast_seen = windows.bcast_number;
+    unlock_windows();
+    if (close && t->recording)
+        close_window(t, pt, false, &closed);
+    if (join)
+        open_window(t, pt, ordinal, true, false, &opened);
+}
+
+static void follow_here(void *p)
+{
+    windows_follow(p, recorder_self.window_state);
+}
+
+uint32_t windows_sync(struct recorder_thread *t)
+{
+    uint32_t epoch = atomic_load_explicit(&recorder_epoch, memory_order_acquire);
+    if (t->in_toolkit || !process.traced) {
+        if (!process.traced)
+            t->epoch = epoch;
+        return 0;
+    }
+    struct preload_thread *pt = thread_self();
+    if (pt == NULL || !recorder_is_on()) {
+        /* For good, unless a start is under way (this is a handler on the thread that makes it): ask again then. */
+        if (atomic_load(&process_start_state) != 1)
+            t->epoch = epoch;
+        t->recording = 0;
+        return 0;
+    }
+    t->epoch = epoch;
+    uint64_t mask = sys_block_signals();
+    run_with_room(NULL, follow_here, t);
+    sys_restore_signals(mask);
+    return t->recording;
+}
+
+/* Threads that compute, and ask for nothing, are to be sampled too, and their accesses recorded: they are told. */
+static void bump_epoch(struct recorder_thread *t)
+{
+    uint32_t before = atomic_fetch_add_explicit(&recorder_epoch, 1, memory_order_acq_rel);
+    if (t->epoch == before)
+        t->epoch = before + 1;
+    if (sampling_is_on() || counters_are_on() || process.memory)
+        timers_sync_needed(NULL);
+}
+
+static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt,
+                            const struct window_edge *e, bool by_default)
+{
+    lock_windows();
+    if (by_default && windows.default_closed) {
+        unlock_windows();
+        open_window(t, pt, next_ordinal(), false, true, e);
+        return true;
+    }
+    /* Open already: threads that left it get a new one, those in it stay there. */
+    bool fresh = !windows.bcast_open || (!by_default && (!t->recording || windows.left != 0));
+    if (fresh) {
+        windows.bcast_open = true;
+        windows.bcast_number++;
+        windows.bcast_ordinal = -1;
+        windows.left = 0;
+        windows.opened = *e;
+    }
+    bool join = !t->recording && (fresh || by_default);
+    int32_t ordinal = join ? broadcast_ordinal() : -1;
+    pt->bcast_seen = windows.bcast_number;
+    unlock_windows();
+    if (fresh)
+        bump_epoch(t);
+    if (!join)
+        return fresh;
+    pt->left_number = 0;
+    open_window(t, pt, ordinal, true, fresh, e);
+    return true;
+}
+
+static bool stop_broadcast(struct recorder_thread *t, struct preload_thread *pt,
+                           const struct window_edge *e)
+{
+    lock_windows();
+    bool any = anything_is_open();
+    if (any) {
+        windows.bcast_open = false;
+        atomic_store(&windows.alone, false);
+        windows.default_closed = true;
+        windows.closes++;
+        windows.closed = *e;
+        pt->closes_seen = windows.closes;
+    }
+    unlock_windows();
+    if (!any)
+        return false;
+    bump_epoch(t);
+    if (t->recording)
+        close_window(t, pt, true, e);
+    return true;
+}
+
+bool windows_apply(struct recorder_thread *t, struct preload_thread *pt, bool start, bool bcast,
+                   bool by_default, const struct window_edge *e)
+{
+    if (start) {
+        if (t->recording && !bcast && pt->kind == e->kind)
+            return false;
+        if (t->recording && pt->kind != e->kind) {
+            struct window_edge before = *e;
+            if (bcast)
+                (void)stop_broadcast(t, pt, &before);
+            else
+                close_window(t, pt, true, &before);
+        }
+        if (bcast)
+            return start_broadcast(t, pt, e, by_default);
+        forget_leaving(pt);
+        open_window(t, pt, next_ordinal(), false, true, e);
+        return true;
+    }
+    if (e->kind != WINDOW_REGION && (!t->recording || pt->kind != e->kind))
+        return false;
+    if (bcast)
+        return stop_broadcast(t, pt, e);
+    if (!t->recording)
+        return false;
+    close_window(t, pt, true, e);
+    leave_broadcast(pt);
+    return true;
+}
+
+bool windows_would_ignore(const struct recorder_thread *t, const struct preload_thread *pt,
+                          bool start, bool bcast, uint8_t kind)
+{
+    lock_windows();
+    bool open = windows.bcast_open, left = windows.left != 0, any = anything_is_open();
+    unlock_windows();
+    if (start)
+        return t->recording && pt->kind == kind && (!bcast || (open && !left));
+    if (kind != WINDOW_REGION && (!t->recording || pt->kind != kind))
+        return true;
+    if (bcast)
+        return !any;
+    return !t->recording;
+}
+
+static void close_here(void *p)
+{
+    close_window(&recorder_self, recorder_self.window_state, true, p);
+}
+
+void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t icount)
+{
+    struct preload_thread *pt = t->window_state;
+    if (pt == NULL || !recorder_is_on())
+        return;
+    if (!t->recording) {
+        uint64_t mask = sys_block_signals();
+        forget_leaving(pt);
+        sys_restore_signals(mask);
+        return;
+    }
+    struct window_edge e = {.clock = clock_ticks(),
+                            .requested = CTL_UNKNOWN,
+                            .actual = icount,
+                            .alarm = CTL_NO_ALARM,
+                            .kind = pt->kind,
+                            .reason = (uint8_t)reason};
+    uint64_t mask = sys_block_signals();
+    run_with_room(NULL, close_here, &e);
+    sys_restore_signals(mask);
+}
+
+/* What the thread that forked was in: the child's other threads may be first to open windows there. */
+static struct {
+    struct window_edge opened;
+    bool shared;
+} before_fork;
+
+void windows_forked(struct preload_thread *pt, bool again)
+{
+    unlock_windows();
+    if (!again || windows.bcast_open) {
+        before_fork.opened = windows.opened;
+        before_fork.shared = windows.bcast_open;
+    }
+    windows.closes = 0;
+    windows.left = 0;
+    windows.bcast_number = 0;
+    windows.bcast_open = false;
+    atomic_store(&windows.alone, false);
+    if (pt != NULL)
+        pt->closes_seen = pt->bcast_seen = pt->left_number = 0;
+}
+
+void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)
+{
+    struct window_edge e = before_fork.opened;
+    e.clock = clock_ticks();
+    e.kind = pt->kind;
+    if (!pt->was_recording)
+        return;
+    e.requested = CTL_UNKNOWN;
+    e.actual = counting_known(pt);
+    if (before_fork.shared) {
+        pt->was_recording = false;
+        (void)start_broadcast(t, pt, &e, false);
+    } else {
+        windows_reopen(t, pt);
+    }
+}
+
+void windows_reopen(struct recorder_thread *t, struct preload_thread *pt)
+{
+    struct window_edge e = {.clock = clock_ticks(),
+                            .requested = CTL_UNKNOWN,
+                            .actual = counting_known(pt),
+                            .alarm = CTL_NO_ALARM,
+                            .kind = pt->kind};
+    pt->was_recording = false;
+    if (!t->recording)
+        open_window(t, pt, next_ordinal(), false, true, &e);
+}

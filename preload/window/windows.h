@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The edge (open or close) of a window, and the operations that fired.c uses for a fired alarm.
+ * Callers block signals. */
+#ifndef REGTRACE_PRELOAD_WINDOW_WINDOWS_H
+#define REGTRACE_PRELOAD_WINDOW_WINDOWS_H
+
+#include "preload/internal.h"
+
+struct window_edge {
+    uint64_t clock;             /* ticks */
+    uint64_t requested, actual; /* instruction counts or CTL_UNKNOWN */
+    uint16_t alarm;             /* CTL_NO_ALARM: none */
+    uint8_t kind, reason;       /* enum window_kind; CLOSE_* */
+};
+
+/* Applies the past broadcast edges to this thread. */
+void windows_follow(struct recorder_thread *t, struct preload_thread *pt);
+
+/* Would this edge change nothing? The caller asks before it records the event, because the record
+ * holds the answer. Another thread may make an edge in between: windows_apply() decides again under
+ * the lock, and the record keeps the first answer. */
+bool windows_would_ignore(const struct recorder_thread *t, const struct preload_thread *pt,
+                          bool start, bool bcast, uint8_t kind);
+
+/* Applies one edge to the calling thread. Returns false if the edge changed nothing. */
+bool windows_apply(struct recorder_thread *t, struct preload_thread *pt, bool start, bool bcast,
+                   bool by_default, const struct window_edge *e);
+
+#endif

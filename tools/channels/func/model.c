@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Functions of the program; sample/ has them too. */
+#include "tools/channels/models.h"
+
+int func_at(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+{
+    uint32_t number;
+    int rc =
+        emu_functions_find(r->functions, rec->stream, rec->event.a, rec->event.clock, &number, e);
+    *value = number;
+    return rc;
+}
+
+static int64_t last_function(const struct replay *r, uint32_t channel)
+{
+    (void)channel;
+    return emu_functions_count(r->functions);
+}
+
+static const char *function_text(const struct replay *r, uint32_t channel, int64_t value,
+                                 char room[64])
+{
+    (void)channel;
+    (void)room;
+    return emu_functions_name(r->functions, value);
+}
+
+const struct labels labels_of_functions = {
+    .known = last_function, .unrecorded = "Not recorded", .text = function_text};

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the models' tables are made into, and what models and replay.c share. Of tools/channels alone. */
+#ifndef REGTRACE_TOOLS_CHANNELS_MODELS_H
+#define REGTRACE_TOOLS_CHANNELS_MODELS_H
+
+#include "tools/channels/functions.h"
+#include "tools/channels/names.h"
+#include "tools/channels/replay.h"
+
+/* Channels by number; of CHANNELS the first. */
+enum channel_number {
+#define CHANNEL(number, ...) CHANNEL_##number,
+#define CHANNELS(number, many, ...)                                                                \
+    CHANNEL_##number, CHANNEL_##number##_LAST = CHANNEL_##number + (many)-1,
+#define EVENT(...)
+#include "tools/channels/models.def"
+#undef CHANNEL
+#undef CHANNELS
+#undef EVENT
+    CHANNEL_COUNT,
+    CHANNEL_NONE = CHANNEL_COUNT,
+};
+
+/* What a channel's values mean: 0 to `last`, or to what `known` says where those come with the run. */
+struct labels {
+    int64_t last;
+    int64_t (*known)(const struct replay *r, uint32_t channel);
+    /* For stacks that are recorded in windows only: the text of EMU_NOT_RECORDED, which they show
+     * outside of windows. NULL: they show 0 there. */
+    const char *unrecorded;
+    const char *(*text)(const struct replay *r, uint32_t channel, int64_t value, char room[64]);
+};
+
+enum model_action {
+    ACTION_NOTHING,
+    ACTION_PUSH,
+    ACTION_POP,
+    ACTION_END, /* a pop, unless what begins it lies outside the window */
+    ACTION_SET,
+    ACTION_TELL, /* a punctual event */
+    ACTION_CALL, /* the hook does it all */
+};
+
+/* The value of an event's action, or all that it does. */
+typedef int model_hook(struct replay *r, const struct emu_record *rec, int64_t *value,
+                       struct rt_error *e);
+
+struct model_rule {
+    uint32_t code;
+    bool any; /* value of the code's third byte */
+    enum model_action action;
+    uint32_t channel;
+    model_hook *hook;
+};
+extern const struct model_rule model_rules[];
+extern const uint32_t model_rule_count;
+
+struct model_channel {
+    struct emu_channel channel;
+    uint32_t paraver, index; /* index: among those of CHANNELS */
+    const struct labels *labels;
+    char name[24], title[128];
+};
+/* Does the channel show EMU_NOT_RECORDED outside of windows? */
+bool model_is_unrecorded(const struct model_channel *c);
+/* All CHANNEL_COUNT of them. */
+void models_channels(struct model_channel *out);
+
+#define EVENT(code, values, action, channel, hook) model_hook hook;
+#define CHANNEL(...)
+#define CHANNELS(...)
+#include "tools/channels/models.def"
+#undef CHANNEL
+#undef CHANNELS
+#undef EVENT
+
+/* An MPI call that has been entered. */
+struct open_call {
+    uint32_t function;
+    int64_t activity, bytes, peer, comm;
+};
+
+/* What is known of what it does outside of MPI calls that were seen to begin. */
+enum row_activity {
+    ROW_KNOWN,
+    ROW_IN_GAP,     /* its events are lost */
+    ROW_BEHIND_GAP, /* it may be in a call that began there, until one begins or ends */
+};
+
+/* One thread. */
+struct replay_row {
+    uint64_t left;  /* events that come */
+    uint32_t calls; /* open; those beyond EMU_STACK_MAX are refused by the stack */
+    size_t call_room;
+    struct open_call *open;
+    bool in_window;
+    bool has_lost; /* in this window: what is left may have been entered in a gap, or before */
+    enum row_activity activity;
+    int32_t window; /* its ordinal */
+    int32_t bound;  /* processor, its row */
+};
+
+/* From ns on events of that thread are lost; there is a record of it where they are not any more, in that window (-1: in none). */
+struct replay_gap {
+    int64_t ns;
+    uint32_t stream;
+    int32_t window;
+};
+
+enum { MARKS = CHANNEL_REGION_MARK_LAST - CHANNEL_REGION_MARK + 1 };
+
+struct mark_label {
+    int64_t value;
+    uint32_t text; /* of names.marks */
+};
+
+struct replay {
+    struct emu *emu;
+    struct emu_streams *streams;
+    const struct emu_stream *all;
+    struct emu_functions *functions;
+    struct replay_options options;
+    struct replay_row *rows; /* by stream */
+    struct replay_thread *threads;
+    uint32_t thread_count, file_count;
+    struct replay_processor *processors;
+    uint32_t processor_count;
+    const char **nodes;
+    uint32_t node_count;
+    int32_t *first_processor; /* by node; the virtual one is the last before the next's */
+    struct model_channel channels[CHANNEL_COUNT];
+    struct emu_channel emu_channels[CHANNEL_COUNT];
+    bool used[CHANNEL_COUNT], told[CHANNEL_COUNT];
+    uint64_t events;
+    struct names regions, levels, alarms, marks, counters[3];
+    struct mark_label *mark_labels[MARKS];
+    uint32_t mark_label_count[MARKS];
+    bool mark_known[MARKS];
+    struct replay_gap *gaps; /* in the order of time */
+    size_t gap_count, gap_room, next_gap;
+    const struct replay_sink *sink;
+    int64_t origin, realtime;
+    struct replay_found found;
+    uint16_t rule_of[65536]; /* by the code's low bytes: rule + 1 */
+};
+
+extern const struct labels labels_of_states, labels_of_processors, labels_of_flushes, labels_of_mpi,
+    labels_of_activities, labels_of_comms, labels_of_windows, labels_of_names, labels_of_signals,
+    labels_of_marks, labels_of_functions;
+/* Returns the value of mpi.activity during a call of this function (0 to 767). In mpi/model.c. */
+int64_t mpi_activity(uint32_t function);
+/* What the innermost call is, or that there is none: mpi/model.c. */
+RT_MUST_CHECK int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e);
+
+static inline const struct rt_rank *replay_rank_of(const struct replay *r,
+                                                   const struct emu_record *rec)
+{
+    return r->all[rec->stream].rank;
+}
+/* Stacks of a thread are empty: its window is over. spoiled: nobody says what is on them, nor how it goes on. */
+void replay_settle(struct replay *r, uint32_t stream, bool spoiled);
+/* Notes that a window of the thread begins (recorded) or ends. Outside of windows its channels show
+ * EMU_NOT_RECORDED. */
+void replay_recorded(struct replay *r, uint32_t stream, bool recorded);
+/* The processor row where a thread is. */
+RT_MUST_CHECK int replay_moves(struct replay *r, uint32_t stream, int32_t processor,
+                               struct rt_error *e);
+RT_MUST_CHECK int replay_no_memory(struct rt_error *e);
+
+/* rows.c: threads, nodes and processors of the run. */
+RT_MUST_CHECK int replay_make_rows(struct replay *r, struct rt_error *e);
+/* The row of that processor of a node, the virtual one where there is none such. */
+int32_t replay_processor_row(const struct replay *r, uint32_t node, int32_t number);
+/* gaps.c: all of the run; one begins (its thread shows EMU_BAD, or 0 where that may be a number); the record of one has come. */
+RT_MUST_CHECK int replay_find_gaps(struct replay *r, struct rt_error *e);
+RT_MUST_CHECK int replay_gap_begins(struct replay *r, const struct replay_gap *g,
+                                    struct rt_error *e);
+RT_MUST_CHECK int replay_gap_ends(struct replay *r, const struct emu_record *rec,
+                                  struct rt_error *e);
+/* health.c: what files say of themselves. */
+RT_MUST_CHECK int replay_check_files(const struct replay *r, const struct rt_run *run,
+                                     struct rt_error *e);
+
+#endif

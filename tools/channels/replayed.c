@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What commands share that replay a run. */
+#include "tools/channels/replayed.h"
+
+#include "tools/messages/messages.h"
+#include "tools/streams/parts.h"
+#include "tools/output.h"
+#include "tools/report/report.h"
+
+#include <string.h>
+
+static const char *telling = "replay"; /* the command's name */
+
+void replay_tell(const char *text)
+{
+    message_warning(telling, "%s", text);
+}
+
+void replay_tell_skipped(const char *file, const char *why)
+{
+    message_warning(telling, "%s is left out: %s", file, why);
+}
+
+static bool take_policy(struct replay_wishes *w, const char *value)
+{
+    static const char *const names[] = {"strict", "lint", "salvage"};
+    for (unsigned i = 0; i < 3; i++)
+        if (strcmp(value, names[i]) == 0) {
+            w->options.policy = (enum emu_policy)i;
+            return true;
+        }
+    message_error(w->command, "-policy is \"%s\": strict, lint and salvage are legal", value);
+    return false;
+}
+
+static bool take_cpu(struct replay_wishes *w, const char *value)
+{
+    w->options.observed = strcmp(value, "observed") == 0;
+    if (w->options.observed || strcmp(value, "bound") == 0)
+        return true;
+    message_error(w->command, "-cpu is \"%s\": bound and observed are legal", value);
+    return false;
+}
+
+int replay_take_option(void *wishes, const struct arguments *a)
+{
+    struct replay_wishes *w = wishes;
+    struct rt_error e = {{0}};
+    const char *name = a->option->name;
+    bool good = true;
+    if (strcmp(name, "policy") == 0) {
+        good = take_policy(w, a->value);
+    } else if (strcmp(name, "cpu") == 0) {
+        good = take_cpu(w, a->value);
+    } else if (strcmp(name, "rank") == 0) {
+        good = rank_list_parse(&w->options.ranks, a->value, &e) == 0;
+        if (!good)
+            message_error(w->command, "-rank: %s", e.text);
+    } else if (strcmp(name, "messages") == 0) {
+        good = emu_messages_choose(a->value);
+        if (!good)
+            message_error(w->command, "-messages is \"%s\": likely, sure and none are legal",
+                          a->value);
+    } else if (strcmp(name, "output") == 0) {
+        w->out = a->value;
+        good = a->value[0] != '\0';
+        if (!good)
+            message_error(w->command, "-output is empty: the name of what is to be made is legal");
+    } else if (strcmp(name, "force") == 0) {
+        w->force = true;
+    } else {
+        good = argument_number(a->value, 0, 86400, &w->wait) == 0;
+        if (!good)
+            message_error(w->command, "-wait is \"%s\": seconds from 0 to 86400 are legal",
+                          a->value);
+    }
+    return good ? TOOL_OK : TOOL_USAGE;
+}
+
+int replay_begin(const struct replay_wishes *w, const char *out, const char *ending,
+                 struct rt_run **run, struct replay **replay)
+{
+    static char name[PATH_MAX];
+    struct rt_error e = {{0}};
+    struct replay_options options = w->options;
+    telling = w->command;
+    options.told = replay_tell;
+    options.skipped = replay_tell_skipped;
+    *run = tool_open_run(w->command, w->path, w->wait);
+    if (*run == NULL)
+        return TOOL_FAILURE;
+    output_name(name, out, rt_run_dir(*run), ending);
+    output_catch_signals();
+    if ((parts_count() == 1 || parts_meet(name, &e) == 0) &&
+        replay_open(replay, *run, &options, &e) == 0) {
+        uint32_t threads;
+        (void)replay_threads(*replay, &threads);
+        if (threads != 0)
+            return TOOL_OK;
+        message_error(w->command, "none of the ranks asked for (-rank) is in %s", w->path);
+        replay_close(*replay);
+        rt_run_close(*run);
+        return TOOL_FAILURE;
+    }
+    message_error(w->command, "%s", e.text);
+    rt_run_close(*run);
+    return TOOL_FAILURE;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace ctl`: asks the writers of a running program to fire the interactive alarm, to open or
+ * close windows, or to report their status. The transport is in tools/ctl/ctl.h. */
+#include "tools/ctl/ctl.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TARGETS 4096
+
+struct wishes {
+    const char *dir;
+    struct ctl_question question;
+    bool json;
+    struct rank_list ranks;
+};
+
+static bool read_path_file(const char *dir, struct ctl_target *t)
+{
+    char path[PATH_MAX + 80];
+    (void)snprintf(path, sizeof path, "%s/ctl/%s.path", dir, t->name);
+    FILE *f = fopen(path, "re");
+    bool good = f != NULL && fgets(t->host, sizeof t->host, f) != NULL &&
+                fgets(t->socket, sizeof t->socket, f) != NULL;
+    if (f != NULL)
+        (void)fclose(f);
+    t->host[strcspn(t->host, "\n")] = '\0';
+    t->socket[strcspn(t->socket, "\n")] = '\0';
+    return good;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ctl_target *x = a, *y = b;
+    return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static int find_targets(const struct wishes *w, struct ctl_target **out, size_t *count)
+{
+    char path[PATH_MAX];
+    *count = 0;
+    *out = calloc(TARGETS, sizeof **out);
+    if (*out == NULL)
+        return -ENOMEM;
+    if (snprintf(path, sizeof path, "%s/ctl", w->dir) >= (int)sizeof path)
+        return -ENAMETOOLONG;
+    DIR *d = opendir(path);
+    if (d == NULL)
+        return -errno;
+    for (struct dirent *entry; (entry = readdir(d)) != NULL && *count < TARGETS;) {
+        struct ctl_target t = {.fd = -1};
+        const char *dot = strrchr(entry->d_name, '.');
+        int rank;
+        unsigned pid;
+        if (dot == NULL || strcmp(dot, ".path") != 0 ||
+            sscanf(entry->d_name, "rank-%d.%u.", &rank, &pid) != 2 ||
+            (size_t)(dot - entry->d_name) >= sizeof t.name)
+            continue;
+        memcpy(t.name, entry->d_name, (size_t)(dot - entry->d_name));
+        t.rank = rank;
+        t.pid = pid;
+        if (rank_list_has(&w->ranks, rank) && read_path_file(w->dir, &t))
+            (*out)[(*count)++] = t;
+    }
+    (void)closedir(d);
+    qsort(*out, *count, sizeof **out, by_rank);
+    return 0;
+}
+
+/* {"ok":true,"rank":0,...} as words: the writer's own answers are flat, and no text in them holds a quote. */
+static void print_words(const struct ctl_target *t)
+{
+    char text[CTL_ANSWER_ROOM];
+    size_t n = 0;
+    bool quoted = false;
+    for (const char *p = t->answer; *p != '\0' && n + 1 < sizeof text; p++) {
+        quoted ^= *p == '"';
+        if (strchr("{}\"", *p) == NULL)
+            text[n++] = quoted ? *p : *p == ',' ? ' ' : *p == ':' ? '=' : *p;
+    }
+    text[n] = '\0';
+    const char *words = strncmp(text, "ok=true", 7) == 0 ? text + 7 : text;
+    (void)printf("rank %d pid %u:%s%s\n", t->rank, t->pid, words[0] == ' ' ? "" : " ", words);
+}
+
+/* Prints which ranks did not do it, and what the user can do. */
+static void print_failures(const struct wishes *w, const struct ctl_target *t, size_t count,
+                           size_t failed)
+{
+    char list[256] = "";
+    size_t used = 0;
+    int32_t last = -1;
+    for (size_t i = 0; i < count && used < sizeof list; i++) {
+        if (t[i].ok || t[i].rank == last)
+            continue;
+        last = t[i].rank;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used != 0 ? "," : "",
+                                 t[i].rank);
+    }
+    if (used >= sizeof list) /* the list is cut, but the lines above name all ranks */
+        *strrchr(list, ',') = '\0';
+    message_error("ctl", "%zu of %zu processes did not %s (rank %s)%s", failed, count,
+                  w->question.verb, list,
+                  strcmp(w->question.verb, "status") == 0 ? ""
+                  : strcmp(w->question.verb, "fire") == 0
+                      ? "; `open` or `close` brings all of them into the same state"
+                      : "; it does no harm to ask again");
+}
+
+static int print_answers(const struct wishes *w, const struct ctl_target *t, size_t count)
+{
+    size_t good = 0;
+    for (size_t i = 0; i < count; i++) {
+        good += t[i].ok;
+        if (!t[i].answered)
+            message_error("ctl", "rank %d pid %u on %s: %s", t[i].rank, t[i].pid, t[i].host,
+                          t[i].answer);
+        else if (w->json)
+            (void)printf("%s\n", t[i].answer);
+        else
+            print_words(&t[i]);
+    }
+    if (good != count && count > 1)
+        print_failures(w, t, count, count - good);
+    return output_finish("ctl", good == count ? TOOL_OK : TOOL_FAILURE);
+}
+
+static int take_option(struct wishes *w, const struct arguments *a)
+{
+    struct rt_error e = {{0}};
+    const char *name = a->option->name;
+    if (strcmp(name, "json") == 0) {
+        w->json = true;
+        return TOOL_OK;
+    }
+    if (strcmp(name, "rank") == 0) {
+        if (rank_list_parse(&w->ranks, a->value, &e) == 0)
+            return TOOL_OK;
+        message_error("ctl", "-rank: %s", e.text);
+    } else if (strcmp(name, "tid") == 0) {
+        w->question.has_tid = true;
+        if (argument_number(a->value, 0, INT32_MAX, &w->question.tid) == 0)
+            return TOOL_OK;
+        message_error("ctl", "-tid is \"%s\": the number of a thread is legal, from 0", a->value);
+    } else {
+        if (argument_number(a->value, 1, 3600, &w->question.wait_s) == 0)
+            return TOOL_OK;
+        message_error("ctl", "-wait is \"%s\": seconds from 1 to 3600 are legal", a->value);
+    }
+    return TOOL_USAGE;
+}
+
+static int read_wishes(struct wishes *w, int argc, char **argv)
+{
+    struct arguments a = {.command = &command_ctl, .count = argc, .words = argv, .next = 1};
+    *w = (struct wishes){.question.wait_s = 10};
+    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
+        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
+            return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
+        if (kind == ARGUMENT_OPTION && take_option(w, &a) != TOOL_OK)
+            return TOOL_USAGE;
+        if (kind == ARGUMENT_WORD && w->dir == NULL)
+            w->dir = a.value;
+        else if (kind == ARGUMENT_WORD && w->question.verb == NULL)
+            w->question.verb = a.value;
+        else if (kind == ARGUMENT_WORD) {
+            message_error("ctl",
+                          "\"%s\" is one word too many: regtrace ctl DIR fire|open|close|status",
+                          a.value);
+            return TOOL_USAGE;
+        }
+    }
+    if (w->dir == NULL || w->question.verb == NULL) {
+        message_error("ctl", "%s: regtrace ctl DIR fire|open|close|status",
+                      w->dir == NULL ? "no folder is named" : "what is to be done");
+        return TOOL_USAGE;
+    }
+    if (!ctl_verb_is_legal(w->question.verb)) {
+        message_error("ctl", "\"%s\" is no request; legal are fire, open, close and status",
+                      w->question.verb);
+        return TOOL_USAGE;
+    }
+    if (w->question.has_tid && strcmp(w->question.verb, "status") == 0) {
+        message_error("ctl", "-tid goes with fire, open and close, not with status");
+        return TOOL_USAGE;
+    }
+    return -1;
+}
+
+static int ctl_main(int argc, char **argv)
+{
+    struct wishes w;
+    struct ctl_target *targets = NULL;
+    size_t count = 0;
+    int code = read_wishes(&w, argc, argv);
+    if (code >= 0)
+        return code;
+    int rc = find_targets(&w, &targets, &count);
+    if (rc != 0 && rc != -ENOENT) {
+        message_error("ctl", "%s/ctl: %s", w.dir, strerror(-rc));
+        code = TOOL_FAILURE;
+    } else if (count == 0) {
+        bool there = access(w.dir, F_OK) == 0;
+        message_error(
+            "ctl",
+            there ? "no traced process of %s listens%s: it has ended, or has not begun to record"
+                  : "%s: no such folder%s",
+            w.dir, there && w.ranks.count > 0 ? " among the ranks asked for" : "");
+        code = TOOL_FAILURE;
+    } else {
+        ctl_ask(w.dir, &w.question, targets, count);
+        code = print_answers(&w, targets, count);
+    }
+    free(targets);
+    return code;
+}
+
+static const struct command_option ctl_options[] = {
+    {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
+    {"tid", "T", "fire, open, close: for this thread alone (our number; 0 is the main thread)",
+     't'},
+    {"json", NULL, "the answers as JSON, one object a line", 0},
+    {"wait", "SECONDS", "how long to wait for answers (default 10)", 0},
+    {NULL, NULL, NULL, 0},
+};
+
+const struct command command_ctl = {
+    .name = "ctl",
+    .summary = "open and close windows of a running program, fire its interactive alarms, or ask "
+               "how it is doing",
+    .synopsis = "[--rank LIST] [--tid T] [--json] [--wait SECONDS] DIR fire|open|close|status",
+    .description =
+        "DIR is the folder of a run that is going on. Each request returns when all ranks asked "
+        "for have done it.\n\n"
+        "open opens a window for every thread of a rank; threads that have a window open stay in "
+        "it. close closes every window of a rank. Both work with any chains, and do nothing where "
+        "the windows are so already: they can be repeated without harm. If an interactive alarm "
+        "of the main thread waits to start (stop) a window, open (close) fires it first, so that "
+        "its chain goes on. With --tid, open and close are for that thread alone.\n\n"
+        "fire makes one firing of the alarm \"interactive\" in each rank: one request, one event "
+        "of each alarm that waits for it in the main thread, or in thread T. fired says how many "
+        "alarms fired, counted how many have count and are still to fire. Where no alarm waits, "
+        "since the chain is over or has none of type interactive, that is an error: a chain that "
+        "is to fire more than once has \",repeat\".\n\n"
+        "status prints what each rank's writer knows: chains still armed, threads that record, "
+        "windows, events stored and dropped.\n\n"
+        "A rank that does not answer is asked again until --wait is over. It does what it is "
+        "asked once, however often it was asked. Ranks that did not answer are named, with the "
+        "reason.\n\n"
+        "The writer of each process listens on a Unix socket that only its user may open; ranks "
+        "on other nodes are reached through request files in DIR/ctl.",
+    .options = ctl_options,
+    .examples =
+        "regtrace run -o trace -control start:interactive:bcast,stop:interactive:bcast,repeat -- "
+        "./app &\n"
+        "regtrace ctl trace open\nregtrace ctl trace close\nregtrace ctl trace fire\n"
+        "regtrace ctl trace status --rank 0",
+    .exits = "0 every process asked has answered that it did it, 1 otherwise (with fire also where "
+             "no alarm waited in one of them), 2 wrong usage.",
+    .main = ctl_main,
+};

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See skel_kept.h. A file: the shared object, and struct tail. What is loaded runs here: so it is looked at first, and a copy is loaded that nobody
+ * else can change. */
+#include "tools/memory/compile/skel_kept.h"
+
+#include "base/toolkit/cache.h"
+#include "base/sys.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define KEPT_MAGIC "rtskel1"
+
+struct tail {
+    char magic[8];
+    uint64_t key[2], bytes, hash; /* of the shared object */
+};
+
+/* --- what it is kept by --------------------------------------------------------------------------------------------------- */
+
+static void add(struct skel_kept *k, const void *bytes, size_t n)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        k->key[i] = cache_hash(k->key[i], &n, sizeof n);
+        k->key[i] = cache_hash(k->key[i], bytes, n);
+    }
+}
+
+static bool add_file(struct skel_kept *k, const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    size_t n = good ? (size_t)st.st_size : 0;
+    void *bytes = good ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    if (fd >= 0)
+        (void)close(fd);
+    if (bytes == MAP_FAILED)
+        return false;
+    add(k, bytes, n);
+    (void)munmap(bytes, n);
+    return true;
+}
+
+/* As execvp(3) finds it. */
+static bool find_program(const char *name, char path[PATH_MAX])
+{
+    const char *folders = strchr(name, '/') != NULL ? "" : getenv("PATH");
+    if (strchr(name, '/') != NULL)
+        return realpath(name, path) != NULL;
+    for (; folders != NULL;
+         folders = strchr(folders, ':') != NULL ? strchr(folders, ':') + 1 : NULL) {
+        char one[PATH_MAX];
+        int length = (int)strcspn(folders, ":");
+        int n = snprintf(one, sizeof one, "%.*s/%s", length, folders, name);
+        if (length > 0 && n < (int)sizeof one && access(one, X_OK) == 0)
+            return realpath(one, path) != NULL;
+    }
+    return false;
+}
+
+/* Another build of it may make others. */
+static bool add_compiler(struct skel_kept *k, const char *name)
+{
+    struct stat st;
+    char path[PATH_MAX], text[PATH_MAX + 128];
+    if (!find_program(name, path) || stat(path, &st) != 0)
+        return false;
+    int n =
+        snprintf(text, sizeof text, "%s %lld %lld.%09ld %llu", path, (long long)st.st_size,
+                 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (unsigned long long)st.st_ino);
+    add(k, text, (size_t)n);
+    return n < (int)sizeof text;
+}
+
+bool skel_kept_key(struct skel_kept *k, const char *folder, const char *const *words,
+                   const char *some, const char *source)
+{
+    struct utsname machine;
+    *k = (struct skel_kept){.folder = folder, .key = {CACHE_HASH, ~CACHE_HASH}};
+    if (uname(&machine) != 0 || !add_compiler(k, words[0]))
+        return false;
+    add(k, machine.machine, strlen(machine.machine));
+    for (unsigned i = 1; words[i] != NULL; i++)
+        add(k, words[i], strlen(words[i]));
+    return add_file(k, some) && add_file(k, source); /* which has what it and its host share */
+}
+
+/* --- files ---------------------------------------------------------------------------------------------------------------- */
+
+/* Number 0: in the run's folder; 1: in the user's cache. */
+static bool place(const struct skel_kept *k, unsigned number, char folder[PATH_MAX],
+                  char path[PATH_MAX])
+{
+    struct cache c = {.folder = ""};
+    if (number == 1)
+        cache_open(&c, NULL);
+    int length = snprintf(folder, PATH_MAX, "%s", number == 0 ? k->folder : c.folder);
+    int n = snprintf(path, PATH_MAX, "%s/%016" PRIx64 "%016" PRIx64 ".so", folder, k->key[0],
+                     k->key[1]);
+    return folder[0] != '\0' && length < PATH_MAX && n < PATH_MAX;
+}
+
+static bool is_whole(const struct skel_kept *k, const uint8_t *bytes, size_t n)
+{
+    struct tail t;
+    if (n < sizeof t)
+        return false;
+    memcpy(&t, bytes + n - sizeof t, sizeof t);
+    return memcmp(t.magic, KEPT_MAGIC, sizeof KEPT_MAGIC) == 0 && t.bytes == n - sizeof t &&
+           memcmp(t.key, k->key, sizeof t.key) == 0 &&
+           cache_hash(CACHE_HASH, bytes, t.bytes) == t.hash;
+}
+
+static bool put_file(const char *path, const void *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0700);
+    bool good = fd >= 0 && sys_write_all(fd, bytes, n) == 0;
+    good = fd >= 0 && close(fd) == 0 && good;
+    if (fd >= 0 && !good)
+        (void)unlink(path);
+    return good;
+}
+
+bool skel_kept_get(const struct skel_kept *k, const char *path)
+{
+    char folder[PATH_MAX], from[PATH_MAX];
+    bool done = false;
+    for (unsigned number = 0; number < 2 && !done; number++) {
+        size_t n = 0;
+        const void *bytes = place(k, number, folder, from) ? cache_map(from, &n) : NULL;
+        done = bytes != NULL && is_whole(k, bytes, n) &&
+               put_file(path, bytes, n - sizeof(struct tail));
+        if (bytes != NULL)
+            (void)munmap((void *)bytes, n); /* NOLINT: it takes no const */
+    }
+    return done;
+}
+
+void skel_kept_put(const struct skel_kept *k, const char *path)
+{
+    char folder[PATH_MAX], to[PATH_MAX];
+    size_t n = 0;
+    const void *bytes = cache_map(path, &n);
+    uint8_t *whole = bytes != NULL ? malloc(n + sizeof(struct tail)) : NULL;
+    if (whole != NULL) {
+        struct tail t = {.magic = KEPT_MAGIC, .key = {k->key[0], k->key[1]}, .bytes = n};
+        t.hash = cache_hash(CACHE_HASH, bytes, n);
+        memcpy(whole, bytes, n);
+        memcpy(whole + n, &t, sizeof t);
+        bool done = false;
+        for (unsigned number = 0; number < 2 && !done; number++)
+            done = place(k, number, folder, to) && cache_put(folder, to, whole, n + sizeof t);
+    }
+    free(whole);
+    if (bytes != NULL)
+        (void)munmap((void *)bytes, n); /* NOLINT: it takes no const */
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Programs that `regtrace skel` runs to their end: compilers, and regtrace-skel where it says what a skeleton has. */
+#include "tools/json.h"
+#include "tools/output.h"
+#include "tools/memory/skel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+enum { CANNOT_RUN = 127 };
+
+static _Noreturn void become(const char *const *words)
+{
+    (void)execvp(words[0], (char *const *)words);
+    (void)fprintf(stderr, "regtrace skel: %s cannot be run: %s\n", words[0], strerror(errno));
+    _exit(CANNOT_RUN);
+}
+
+/* out, said: its standard output and error, -1: ours. folder: where it is to put temporary files, in a process group of its own (output_note_group()); NULL:
+ * as we do. 0: in it, which is to go on. */
+static pid_t start(int out, int said, const char *folder)
+{
+    (void)fflush(stdout);
+    pid_t pid = fork();
+    if (pid > 0 && folder != NULL)
+        (void)setpgid(pid, pid);
+    if (pid != 0)
+        return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (folder != NULL) {
+        (void)setpgid(0, 0);
+        (void)setenv("TMPDIR", folder, 1);
+        output_release_signals();
+    }
+    if ((out >= 0 && dup2(out, STDOUT_FILENO) < 0) || (said >= 0 && dup2(said, STDERR_FILENO) < 0))
+        _exit(CANNOT_RUN);
+    return 0;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* It is still to be waited for: until then its number is nobody else's. */
+static void wait_for_end(pid_t pid)
+{
+    siginfo_t info;
+    while (pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        continue;
+}
+
+/* Compilers quote what they read, which may be damaged. Closes it. */
+static void tell(int said, struct skel_ended *ended)
+{
+    char *line = NULL;
+    size_t room = 0;
+    FILE *in = lseek(said, 0, SEEK_SET) == 0 ? fdopen(said, "r") : NULL;
+    while (in != NULL && getline(&line, &room, in) > 0) {
+        ended->full = ended->full || strstr(line, "No space left on device") != NULL;
+        line[strcspn(line, "\n")] = '\0';
+        text_write_plain(stderr, line);
+        (void)fputc('\n', stderr);
+    }
+    free(line);
+    (void)(in != NULL ? fclose(in) : close(said));
+}
+
+/* The exit status of the first that has failed, or 0. Those that run then end by themselves. */
+static int run_some(const char *const *const *list, size_t count, size_t jobs)
+{
+    int failed = 0;
+    size_t next = 0, running = 0;
+    while (running > 0 || (failed == 0 && next < count)) {
+        int status = 0;
+        pid_t pid = -1;
+        if (failed == 0 && next < count && running < (jobs > 0 ? jobs : 1)) {
+            pid = fork();
+            if (pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+                become(list[next]);
+            }
+            next++;
+            running += pid > 0;
+            failed = pid > 0 ? failed : CANNOT_RUN;
+            continue;
+        }
+        if (waitpid(-1, &status, 0) < 0) {
+            if (errno == EINTR)
+                continue;
+            return CANNOT_RUN;
+        }
+        running--;
+        if (failed == 0 && status != 0)
+            failed = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    }
+    return failed;
+}
+
+/* Ended by a signal, compilers leave temporary files now and then: a signal that ends us kills them, and removes the folder. What they say comes when they have
+ * failed of themselves. */
+bool skel_run_all(const char *const *const *list, size_t count, size_t jobs, const char *folder,
+                  struct skel_ended *ended)
+{
+    int said = memfd_create("said", MFD_CLOEXEC);
+    output_hold_signals();
+    pid_t pid = start(-1, said, folder);
+    if (pid == 0 && count == 1)
+        become(list[0]);
+    if (pid == 0)
+        _exit(run_some(list, count, jobs));
+    output_note_group(pid > 0 ? pid : 0);
+    output_release_signals();
+    wait_for_end(pid);
+    output_note_group(0);
+    int status = wait_for(pid);
+    ended->lacks = status == CANNOT_RUN;
+    if (said >= 0 && status != 0)
+        tell(said, ended);
+    else if (said >= 0)
+        (void)close(said);
+    return status == 0;
+}
+
+bool skel_run(const char *const *words, const char *folder, struct skel_ended *ended)
+{
+    return skel_run_all(&words, 1, 1, folder, ended);
+}
+
+bool skel_read_begin(struct skel_reader *r, const char *const *words)
+{
+    int ends[2];
+    *r = (struct skel_reader){.pid = -1};
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        message_error("skel", "no pipe can be made: %s", strerror(errno));
+        return false;
+    }
+    r->pid = start(ends[1], -1, NULL);
+    if (r->pid == 0)
+        become(words);
+    (void)close(ends[1]);
+    r->file = fdopen(ends[0], "re");
+    if (r->file == NULL)
+        (void)close(ends[0]);
+    return r->pid > 0 && r->file != NULL;
+}
+
+int skel_read_end(struct skel_reader *r)
+{
+    if (r->file != NULL)
+        (void)fclose(r->file);
+    return wait_for(r->pid);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See skel_text.h. */
+#include "tools/memory/compile/skel_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool add_call(struct skel_text *t, uint32_t from, uint32_t to)
+{
+    if (t->call_count == t->call_room) {
+        size_t room = 2 * t->call_room + 1024;
+        uint32_t(*more)[2] = realloc(t->calls, room * sizeof *more);
+        if (more == NULL)
+            return false;
+        t->calls = more;
+        t->call_room = room;
+    }
+    t->calls[t->call_count][0] = from;
+    t->calls[t->call_count++][1] = to;
+    return true;
+}
+
+/* As isa/memory/job.c writes it. */
+static bool take_calls(struct skel_text *t, const char *line)
+{
+    uint32_t from;
+    int at = 0;
+    if (sscanf(line, "/* %" SCNu32 " calls%n", &from, &at) < 1 || at == 0)
+        return true;
+    for (const char *p = line + at;;) {
+        char *end;
+        unsigned long to = strtoul(p, &end, 10);
+        if (end == p || from >= SKEL_FUNCTIONS_MOST || to >= SKEL_FUNCTIONS_MOST)
+            return true;
+        if (!add_call(t, from, (uint32_t)to))
+            return false;
+        p = end;
+    }
+}
+
+/* What is not whole is overwritten by the next. */
+static bool begin_function(struct skel_text *t, uint32_t number, size_t at)
+{
+    if (t->count == t->room) {
+        size_t room = 2 * t->room + 256;
+        struct skel_function *more = realloc(t->functions, room * sizeof *more);
+        if (more == NULL)
+            return false;
+        t->functions = more;
+        t->room = room;
+    }
+    if (t->count == 0)
+        t->head = at;
+    t->functions[t->count] = (struct skel_function){.number = number, .at = at};
+    return true;
+}
+
+static bool begins(const char *line, const char *with)
+{
+    return strncmp(line, with, strlen(with)) == 0;
+}
+
+/* Each line ends by '\n' or 0. */
+static bool scan(struct skel_text *t, size_t length)
+{
+    static const char some[] = "#if !defined(SKELETON_SOME) || defined(SKELETON_";
+    bool inside = false, good = true;
+    t->head = length;
+    for (size_t at = 0, next; good && at < length; at = next) {
+        const char *line = t->text + at, *end = memchr(line, '\n', length - at);
+        next = end != NULL ? (size_t)(end - t->text) + 1 : length;
+        if (*line == '/') {
+            good = take_calls(t, line);
+        } else if (*line == '#' && begins(line, some)) {
+            unsigned long n = strtoul(line + sizeof some - 1, NULL, 10);
+            inside = n < SKEL_FUNCTIONS_MOST;
+            good = !inside || begin_function(t, (uint32_t)n, at);
+        } else if (inside && *line == ' ' && begins(line, "        TURN();")) {
+            t->functions[t->count].loops = true;
+        } else if (inside && begins(line, "#endif\n")) {
+            t->functions[t->count].bytes = next - t->functions[t->count].at;
+            t->count++;
+            t->bytes = next;
+            inside = false;
+        }
+    }
+    t->bytes = t->count > 0 || inside ? t->bytes : length;
+    t->head = t->count > 0 ? t->head : t->bytes;
+    t->cut = t->bytes != length || length == 0 || t->text[length - 1] != '\n';
+    return good;
+}
+
+int skel_open_regular(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody may ever write to a FIFO */
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    (void)close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+static FILE *open_file(const char *path)
+{
+    int fd = skel_open_regular(path);
+    FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (fd >= 0 && in == NULL)
+        (void)close(fd);
+    return in;
+}
+
+bool skel_text_read(struct skel_text *t, const char *path)
+{
+    size_t room = 0;
+    FILE *in = open_file(path);
+    *t = (struct skel_text){.text = NULL};
+    if (in == NULL)
+        return false;
+    /* No byte of it is 0. */
+    ssize_t n = getdelim(&t->text, &room, '\0', in);
+    bool good = ferror(in) == 0 && t->text != NULL;
+    (void)fclose(in);
+    return good && scan(t, n > 0 ? (size_t)n : 0);
+}
+
+void skel_text_free(struct skel_text *t)
+{
+    free(t->text);
+    free(t->functions);
+    free(t->calls);
+}

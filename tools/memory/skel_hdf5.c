@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace skel replay -format hdf5`: several recordings are replayed at once, each read by a thread of its own, which compresses what it reads. */
+#include "tools/output.h"
+#include "tools/memory/skel_records.h"
+#include "tools/memory/stats/skel_shapes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct output_kind kind = {.option = "output"};
+
+struct hdf5 {
+    struct skel_folder *folder;
+    struct rt_accesses *file;
+    struct lane **lanes; /* as the folder's list; NULL: nothing has come of it yet */
+    size_t count;
+    pthread_mutex_t lock; /* of `unwritten` */
+    bool unwritten;       /* the file cannot be written, which has been said */
+};
+
+/* A recording on its way. */
+struct lane {
+    struct hdf5 *whole;
+    struct skel_records records;
+    uint32_t number;
+    struct rt_accesses_rows *rows;
+    struct rt_accesses_stretch *stretches;
+    size_t stretch_count;
+};
+
+/* Of the file; in all threads the first of them counts. */
+static bool unwritten(struct hdf5 *h, const struct rt_error *e)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    if (!h->unwritten)
+        message_error("skel", "%s", e->text);
+    h->unwritten = true;
+    (void)pthread_mutex_unlock(&h->lock);
+    return false;
+}
+
+/* --- records ------------------------------------------------------------------------------------------------------- */
+
+static bool no_memory(void)
+{
+    message_error("skel", "there is no memory left");
+    return false;
+}
+
+static bool begin_stretch(void *context, const struct accesses_whose *whose)
+{
+    struct lane *l = context;
+    struct rt_accesses_stretch *more = realloc(l->stretches, (l->stretch_count + 1) * sizeof *more);
+    if (more == NULL)
+        return no_memory();
+    l->stretches = more;
+    l->stretches[l->stretch_count++] =
+        (struct rt_accesses_stretch){.rank = whose->rank,
+                                     .pid = whose->pid,
+                                     .program = l->records.recording->program,
+                                     .thread = whose->thread,
+                                     .window = whose->window,
+                                     .signal = whose->signal,
+                                     .recording = l->number};
+    return true;
+}
+
+static bool put_rows(void *context, const struct accesses_record *list, size_t count)
+{
+    struct lane *l = context;
+    struct rt_error e = {{0}};
+    l->stretches[l->stretch_count - 1].rows += count;
+    return rt_accesses_put(l->rows, list, count, &e) == 0 || unwritten(l->whole, &e);
+}
+
+static bool end_stretch(void *context, uint64_t functions, uint32_t how)
+{
+    const struct lane *l = context;
+    l->stretches[l->stretch_count - 1].functions = functions;
+    l->stretches[l->stretch_count - 1].end = how;
+    return true;
+}
+
+static void rest(void *context)
+{
+    rt_accesses_rest(((struct lane *)context)->rows);
+}
+
+static const struct skel_records_use records_use = {
+    .begin = begin_stretch, .put = put_rows, .end = end_stretch, .rest = rest};
+
+/* --- lanes ----------------------------------------------------------------------------------------------------------- */
+
+static int opens(void *context, size_t i)
+{
+    (void)context;
+    (void)i;
+    return SKEL_PIPE;
+}
+
+/* The file's dataset has the recording's name, without .rec. */
+static struct lane *make_lane(struct hdf5 *h, size_t i)
+{
+    struct rt_error e = {{0}};
+    struct lane *l = calloc(1, sizeof *l);
+    char name[64];
+    const char *path = h->folder->list[i]->path, *slash = strrchr(path, '/');
+    (void)snprintf(name, sizeof name, "%.60s", slash != NULL ? slash + 1 : path);
+    name[strlen(name) - strlen(".rec")] = '\0';
+    if (l == NULL) {
+        (void)no_memory();
+        return NULL;
+    }
+    *l = (struct lane){.whole = h, .number = (uint32_t)i};
+    l->records =
+        (struct skel_records){.use = &records_use, .context = l, .recording = h->folder->list[i]};
+    if (rt_accesses_begin(h->file, name, &l->rows, &e) == 0)
+        return l;
+    (void)unwritten(h, &e);
+    free(l);
+    return NULL;
+}
+
+/* Datasets come in the order of the list. */
+static bool make_lanes(struct hdf5 *h)
+{
+    struct lane **more = realloc(h->lanes, (h->folder->count + 1) * sizeof *more);
+    if (more == NULL)
+        return no_memory();
+    h->lanes = more;
+    for (; h->count < h->folder->count; h->count++)
+        if ((h->lanes[h->count] = make_lane(h, h->count)) == NULL)
+            return false;
+    return true;
+}
+
+static bool begins(void *context, size_t i, struct skel_player *p)
+{
+    struct hdf5 *h = context;
+    return make_lanes(h) && skel_records_start(&h->lanes[i]->records, p);
+}
+
+/* All of it, or no file: one that fails ends all. */
+static int ended(void *context, size_t i, int status)
+{
+    struct hdf5 *h = context;
+    bool good = i < h->count && skel_records_wait(&h->lanes[i]->records);
+    return status == ACCESSES_DONE && good ? ACCESSES_DONE : ACCESSES_UNWRITTEN;
+}
+
+static bool run_lanes(struct hdf5 *h)
+{
+    const struct skel_use use = {
+        .format = "binary", .opens = opens, .begins = begins, .ended = ended, .context = h};
+    int status =
+        h->folder->wishes->follow ? skel_follow(h->folder, &use) : skel_each(h->folder, &use);
+    return status == ACCESSES_DONE && make_lanes(h);
+}
+
+/* --- tables ---------------------------------------------------------------------------------------------------------- */
+
+static bool gather_stretches(const struct hdf5 *h, struct rt_accesses_about *about)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < h->count; i++)
+        count += h->lanes[i]->stretch_count;
+    about->stretches = calloc(count + 1, sizeof *about->stretches);
+    for (size_t i = 0; about->stretches != NULL && i < h->count; i++) {
+        const struct lane *l = h->lanes[i];
+        if (l->stretch_count > 0)
+            memcpy(about->stretches + about->stretch_count, l->stretches,
+                   l->stretch_count * sizeof *about->stretches);
+        about->stretch_count += l->stretch_count;
+    }
+    return about->stretches != NULL || no_memory();
+}
+
+static bool has_base(const struct rt_accesses_base *list, size_t count,
+                     const struct rt_accesses_base *b)
+{
+    for (size_t k = count; k-- > 0 && list[k].pid == b->pid;)
+        if (list[k].program == b->program && list[k].image == b->image)
+            return true;
+    return false;
+}
+
+static struct rt_accesses_base *find_bases(const struct skel_folder *f,
+                                           const struct skel_shapes *shapes, size_t *count)
+{
+    struct rt_accesses_base *list = calloc(f->count * MEMORY_IMAGES + 1, sizeof *list);
+    *count = 0;
+    for (size_t i = 0; list != NULL && i < f->count; i++) {
+        const struct memory_head *head = &f->list[i]->head;
+        for (uint32_t k = 0; k < head->image_count; k++) {
+            const struct rt_accesses_base b = {
+                .rank = head->rank,
+                .pid = head->pid,
+                .program = f->list[i]->program,
+                .image = skel_shapes_image(shapes, head->images[k].skeleton),
+                .base = head->images[k].bias};
+            if (b.image != SKEL_NO_IMAGE && !has_base(list, *count, &b))
+                list[(*count)++] = b;
+        }
+    }
+    return list;
+}
+
+static bool finish(struct hdf5 *h, struct rt_accesses_about *about)
+{
+    struct rt_error e = {{0}};
+    struct skel_shapes shapes;
+    struct rt_accesses_base *bases = NULL;
+    bool good = gather_stretches(h, about);
+    good = skel_shapes_read(&shapes, h->folder) && good;
+    if (good) {
+        skel_shapes_resolve(&shapes);
+        bases = find_bases(h->folder, &shapes, &about->base_count);
+        good = bases != NULL || no_memory();
+    }
+    about->program = h->folder->list[0]->head.program;
+    about->images = shapes.images;
+    about->image_count = shapes.image_count;
+    about->bases = bases;
+    about->functions = shapes.functions;
+    about->function_count = shapes.function_count;
+    about->loops = shapes.loops;
+    about->loop_count = shapes.loop_count;
+    about->places = shapes.places;
+    about->place_count = shapes.place_count;
+    if (good) {
+        good = rt_accesses_finish(h->file, about, &e) == 0 || unwritten(h, &e);
+        h->file = NULL;
+    }
+    free(bases);
+    skel_shapes_free(&shapes);
+    return good;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------------- */
+
+static void print_sums(const struct hdf5 *h, const struct rt_accesses_about *about)
+{
+    uint64_t rows = 0;
+    for (size_t i = 0; i < about->stretch_count; i++)
+        rows += about->stretches[i].rows;
+    (void)printf("%s: %" PRIu64 " accesses, %zu stretches of %zu recordings\n",
+                 h->folder->wishes->output, rows, about->stretch_count, h->folder->count);
+}
+
+static bool write_file(struct hdf5 *h, const char *path)
+{
+    struct rt_error e = {{0}};
+    struct rt_accesses_about about = {.program = NULL};
+    bool good = rt_accesses_open(&h->file, path, (unsigned)h->folder->wishes->compress, &e) == 0 ||
+                unwritten(h, &e);
+    good = good && run_lanes(h);
+    if (good && !skel_folder_had_some(h->folder)) {
+        (void)skel_folder_lacks(h->folder);
+        good = false;
+        h->unwritten = true;
+    }
+    good = good && finish(h, &about);
+    if (good)
+        print_sums(h, &about);
+    rt_accesses_discard(h->file);
+    for (size_t i = 0; i < h->count; i++) {
+        free(h->lanes[i]->stretches);
+        free(h->lanes[i]);
+    }
+    free(h->lanes);
+    free(about.stretches);
+    return good;
+}
+
+int skel_hdf5(struct skel_folder *f)
+{
+    struct hdf5 h = {.folder = f};
+    struct output o;
+    struct rt_error e = {{0}};
+    int rc = output_begin(&o, f->wishes->output, &kind, f->wishes->force, &e);
+    if (rc != 0) {
+        message_error("skel", "%s", e.text);
+        return TOOL_FAILURE;
+    }
+    (void)pthread_mutex_init(&h.lock, NULL);
+    bool written = write_file(&h, o.working);
+    rc = output_end(&o, written ? 0 : -EIO, &e);
+    if (rc != 0 && written)
+        message_error("skel", "%s", e.text);
+    else if (!written && !h.unwritten)
+        message_error("skel",
+                      "%s is not made; -rank, -thread and -window leave out what cannot be "
+                      "replayed",
+                      f->wishes->output);
+    (void)pthread_mutex_destroy(&h.lock);
+    return rc == 0 ? output_finish("skel", TOOL_OK) : TOOL_FAILURE;
+}

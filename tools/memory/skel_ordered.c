@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Replays to standard output, in the order of ranks, processes, threads and windows, several at a time. The one whose turn it is writes for
+ * itself, if it was started last; what others write before their turn goes into files without a name, up to a bound. Beyond it they wait. */
+#include "base/sys.h"
+#include "tools/memory/skel_player.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SPOOLED_MOST (UINT64_C(1) << 30)
+enum { AHEAD = 64, PIECE = 1 << 18 }; /* recordings that are done before their turn; bytes */
+
+/* A recording in the order. */
+struct place {
+    struct skel_player player;
+    bool started, ended;
+    int status;       /* if ended: enum accesses_exit */
+    int spool;        /* -1: it has written nothing before its turn */
+    uint64_t spooled; /* bytes in it */
+    char *held;       /* what did not fit there any more: it is not read from before its turn */
+    size_t held_bytes;
+};
+
+struct ordered {
+    struct skel_folder *folder;
+    struct place *places;
+    size_t current, next; /* whose turn it is; which is started next */
+    size_t running, jobs;
+    uint64_t spooled; /* of all */
+    bool failed;
+    char piece[PIECE];
+};
+
+int skel_put(const void *bytes, size_t n)
+{
+    int rc = sys_write_all(STDOUT_FILENO, bytes, n);
+    if (rc == 0)
+        return ACCESSES_DONE;
+    if (rc == -EPIPE)
+        return ACCESSES_UNREAD;
+    message_error("skel", "the output could not be written: %s", strerror(-rc));
+    return ACCESSES_UNWRITTEN;
+}
+
+/* --- before its turn --------------------------------------------------------------------------------------------------- */
+
+static int make_spool(const struct ordered *o)
+{
+    char path[PATH_MAX + 32];
+    (void)snprintf(path, sizeof path, "%s/spool", o->folder->builds.temporary);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    (void)unlink(path);
+    return fd;
+}
+
+/* What cannot be kept in the file, on a full disk, is held. */
+static bool keep(struct ordered *o, struct place *p, size_t n)
+{
+    if (p->spool < 0)
+        p->spool = make_spool(o);
+    size_t done = 0;
+    while (p->spool >= 0 && done < n) {
+        ssize_t wrote = pwrite(p->spool, o->piece + done, n - done, (off_t)p->spooled);
+        if (wrote <= 0)
+            break;
+        done += (size_t)wrote;
+        p->spooled += (uint64_t)wrote;
+        o->spooled += (uint64_t)wrote;
+    }
+    if (done == n)
+        return true;
+    p->held_bytes = n - done;
+    p->held = malloc(p->held_bytes);
+    if (p->held != NULL)
+        memcpy(p->held, o->piece + done, p->held_bytes);
+    return p->held != NULL;
+}
+
+/* Its turn has come. */
+static int put_kept(struct ordered *o, struct place *p)
+{
+    int status = ACCESSES_DONE;
+    for (uint64_t at = 0; at < p->spooled && status == ACCESSES_DONE;) {
+        ssize_t n = pread(p->spool, o->piece, PIECE, (off_t)at);
+        if (n <= 0) {
+            message_error("skel", "what was kept in %s cannot be read: %s",
+                          o->folder->builds.temporary, n < 0 ? strerror(errno) : "it is gone");
+            return ACCESSES_UNWRITTEN;
+        }
+        status = skel_put(o->piece, (size_t)n);
+        at += (uint64_t)n;
+    }
+    if (status == ACCESSES_DONE && p->held != NULL)
+        status = skel_put(p->held, p->held_bytes);
+    o->spooled -= p->spooled;
+    if (p->spool >= 0)
+        (void)close(p->spool);
+    free(p->held);
+    p->spool = -1;
+    p->spooled = 0;
+    p->held = NULL;
+    return status;
+}
+
+/* --- processes ------------------------------------------------------------------------------------------------------------ */
+
+static void start_more(struct ordered *o)
+{
+    while (o->running < o->jobs && o->next < o->folder->count &&
+           (o->next == o->current || (o->spooled < SPOOLED_MOST && o->next - o->current < AHEAD))) {
+        struct place *p = &o->places[o->next];
+        const struct skel_play how = {.folder = o->folder,
+                                      .recording = o->folder->list[o->next],
+                                      .format = o->folder->wishes->format,
+                                      .out = o->next == o->current ? STDOUT_FILENO : SKEL_PIPE};
+        p->started = skel_player_start(&p->player, &how);
+        p->ended = !p->started;
+        p->status = ACCESSES_FAILED;
+        o->running += p->started;
+        o->next++;
+    }
+}
+
+static void end(struct ordered *o, size_t i)
+{
+    struct place *p = &o->places[i];
+    p->status = skel_player_wait(&p->player, o->folder->list[i]);
+    p->ended = true;
+    o->running--;
+}
+
+/* Something has come of place i, or it has ended. */
+static int take(struct ordered *o, size_t i)
+{
+    struct place *p = &o->places[i];
+    ssize_t n = p->player.out >= 0 ? read(p->player.out, o->piece, PIECE) : 0;
+    if (n < 0 && errno == EINTR)
+        return ACCESSES_DONE;
+    if (n <= 0)
+        return end(o, i), ACCESSES_DONE;
+    if (i == o->current)
+        return skel_put(o->piece, (size_t)n);
+    if (keep(o, p, (size_t)n))
+        return ACCESSES_DONE;
+    message_error("skel", "there is no memory left");
+    return ACCESSES_UNWRITTEN;
+}
+
+static bool may_read(const struct ordered *o, size_t i)
+{
+    const struct place *p = &o->places[i];
+    return i == o->current || (p->held == NULL && o->spooled < SPOOLED_MOST);
+}
+
+static int wait_for_some(struct ordered *o)
+{
+    struct pollfd list[AHEAD + 1];
+    size_t whose[AHEAD + 1], n = 0;
+    for (size_t i = o->current; i < o->next; i++) {
+        const struct place *p = &o->places[i];
+        if (p->ended || !may_read(o, i))
+            continue;
+        whose[n] = i;
+        list[n++] = (struct pollfd){.fd = p->player.out >= 0 ? p->player.out : p->player.control,
+                                    .events = POLLIN};
+    }
+    int status = ACCESSES_DONE, ready = poll(list, n, -1);
+    for (size_t k = 0; k < n && ready > 0 && status == ACCESSES_DONE; k++)
+        if (list[k].revents != 0)
+            status = take(o, whose[k]);
+    return status;
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------------------------- */
+
+/* Turns go on, as far as places have ended. */
+static int go_on(struct ordered *o)
+{
+    int status = ACCESSES_DONE;
+    while (status == ACCESSES_DONE && o->current < o->next) {
+        struct place *p = &o->places[o->current];
+        status = put_kept(o, p);
+        if (status != ACCESSES_DONE || !p->ended)
+            break;
+        o->failed = o->failed || p->status != ACCESSES_DONE;
+        if (p->status == ACCESSES_UNREAD || p->status == ACCESSES_UNWRITTEN)
+            status = p->status;
+        o->current++;
+    }
+    return status;
+}
+
+static void stop(struct ordered *o)
+{
+    for (size_t i = o->current; i < o->next; i++) {
+        if (o->places[i].started && !o->places[i].ended)
+            skel_player_stop(&o->places[i].player);
+        if (o->places[i].spool >= 0)
+            (void)close(o->places[i].spool);
+        free(o->places[i].held);
+    }
+}
+
+int skel_ordered(struct skel_folder *f)
+{
+    struct ordered *o = calloc(1, sizeof *o);
+    struct place *places = calloc(f->count, sizeof *places);
+    int status = o != NULL && places != NULL ? ACCESSES_DONE : ACCESSES_FAILED;
+    if (status != ACCESSES_DONE) {
+        message_error("skel", "there is no memory left");
+    } else {
+        o->folder = f;
+        o->places = places;
+        o->jobs = skel_jobs(f->wishes, AHEAD);
+        for (size_t i = 0; i < f->count; i++)
+            places[i].spool = -1;
+        while (status == ACCESSES_DONE && o->current < f->count) {
+            start_more(o);
+            status = go_on(o);
+            if (status == ACCESSES_DONE && o->running > 0)
+                status = wait_for_some(o);
+        }
+        stop(o);
+        if (status == ACCESSES_DONE && o->failed)
+            status = ACCESSES_FAILED;
+    }
+    free(places);
+    free(o);
+    return status;
+}

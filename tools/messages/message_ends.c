@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sends and receives on their ways: to those that are sure, to those that are likely at best, or counted. */
+#include "tools/messages/message_ends.h"
+
+#include "tools/messages/message_functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { COMM_MANY = 0xffff };
+#define SECOND INT64_C(1000000000) /* clocks of nodes are off by less */
+
+static int no_memory(struct rt_error *e)
+{
+    rt_error_set(e, "no memory");
+    return -ENOMEM;
+}
+
+/* What the way says of a message, beside its ends. */
+static void tell(const struct emu_messages *m, const struct way_key *key, struct emu_message what)
+{
+    what.tag = key->tag;
+    what.sender = emu_comms_world_rank(m->comms, key->sender);
+    what.receiver = emu_comms_world_rank(m->comms, key->receiver);
+    what.comm = key->comm;
+    m->found(m->context, &what);
+}
+
+void ends_found(void *context, const struct way_key *key, const struct sent *s,
+                const struct received *r)
+{
+    tell(context, key,
+         (struct emu_message){.send_stream = s->stream,
+                              .receive_stream = r->stream,
+                              .send_ns = s->ns,
+                              .sent_ns = s->end_ns,
+                              .receive_ns = r->ns,
+                              .received_ns = r->received_ns,
+                              .bytes = s->bytes});
+}
+
+void ends_found_likely(void *context, const struct way_key *key, const struct likely_send *s,
+                       const struct likely_receive *r)
+{
+    tell(context, key,
+         (struct emu_message){.send_stream = s->stream,
+                              .receive_stream = r->stream,
+                              .send_ns = s->ns,
+                              .sent_ns = s->end_ns == INT64_MAX ? r->received_ns : s->end_ns,
+                              .receive_ns = r->ns,
+                              .received_ns = r->received_ns,
+                              .bytes = s->bytes,
+                              .likely = true});
+}
+
+/* The process behind a rank that is a peer of this one's. */
+static uint32_t peer_of(const struct emu_messages *m, uint32_t process, uint32_t comm, int32_t rank)
+{
+    uint32_t count;
+    const struct emu_comm *c = &emu_comms_all(m->comms, &count)[comm];
+    for (uint32_t side = 0; c->sides == 2 && side < 2; side++)
+        for (uint32_t i = 0; i < c->size[side]; i++)
+            if (emu_comms_process(m->comms, comm, side, (int32_t)i) == process)
+                return emu_comms_process(m->comms, comm, side ^ 1, rank);
+    return emu_comms_process(m->comms, comm, 0, rank);
+}
+
+/* EMU_NO_COMM: not known. One that the process itself had no number for may be any: from here on nothing is sure. */
+static uint32_t comm_of(struct emu_messages *m, uint32_t process, uint64_t b, int64_t ns)
+{
+    uint32_t id = (uint32_t)(b >> 48), side;
+    if (id == COMM_MANY) {
+        likely_spoil(m->likely, process);
+        if (m->processes[process].whole > ns)
+            m->processes[process].whole = ns;
+    }
+    return id != 0 && id != COMM_MANY ? emu_comms_find(m->comms, process, id, &side) : EMU_NO_COMM;
+}
+
+/* Nothing will come from there that is sure. */
+static bool is_past(const struct emu_messages *m, uint32_t process, int64_t now)
+{
+    int64_t whole = m->processes[process].whole;
+    return m->processes[process].is_known && whole < INT64_MAX - SECOND && now > whole + SECOND;
+}
+
+int ends_send(struct emu_messages *m, const struct emu_record *r, int64_t ns, uint64_t a,
+              uint64_t b, unsigned does, struct kept_send *out, struct rt_error *e)
+{
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    int32_t peer = (int32_t)(uint32_t)a;
+    *out = (struct kept_send){NULL, 0};
+    if (peer == PROC_NULL)
+        return 0;
+    uint32_t comm = comm_of(m, process, b, ns);
+    m->processes[process].is_known = true;
+    if (comm == EMU_NO_COMM) {
+        m->left.sends[EMU_UNIDENTIFIED]++;
+        return 0;
+    }
+    struct way_key key = {comm, process, peer_of(m, process, comm, peer), (int32_t)(a >> 32)};
+    const uint64_t bytes = b & ((UINT64_C(1) << 48) - 1);
+    const bool outside = ns >= m->processes[process].whole, alone = key.receiver == EMU_NO_PROCESS;
+    if (outside || alone || (is_past(m, key.receiver, ns) && !ways_expects(m->ways, &key, false))) {
+        enum emu_unmatched_reason why = outside && !alone ? EMU_OUTSIDE : EMU_ALONE;
+        const struct likely_send s = {.key = key,
+                                      .flags =
+                                          (uint8_t)(((does & AT_ONCE) != 0) * LIKELY_SYNCHRONOUS |
+                                                    ((does & BUFFERS) != 0) * LIKELY_BUFFERED),
+                                      .why = (uint8_t)why,
+                                      .stream = r->stream,
+                                      .ns = ns,
+                                      .end_ns = INT64_MAX,
+                                      .done_ns = INT64_MAX,
+                                      .bytes = bytes};
+        /* One to nobody that is there is kept too: what this process awaits stays known, for messages of others. */
+        if (likely_is_open(m->likely, process, r->stream))
+            out->likely = likely_add_send(m->likely, process, &s);
+        if (out->likely == 0) {
+            likely_spoil(m->likely, process);
+            m->left.sends[why]++;
+        }
+        return 0;
+    }
+    out->sent = ways_send(
+        m->ways, &key,
+        &(struct sent){.ns = ns, .end_ns = INT64_MAX, .bytes = bytes, .stream = r->stream});
+    return out->sent != NULL ? 0 : no_memory(e);
+}
+
+int ends_post(struct emu_messages *m, const struct emu_record *r, int64_t ns, uint64_t a,
+              uint64_t b, unsigned does, struct posted **out, struct rt_error *e)
+{
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    struct process *p = &m->processes[process];
+    bool untold = (does & UNTOLD) != 0;
+    if (!untold && (int32_t)(uint32_t)a == PROC_NULL)
+        return 0;
+    uint32_t comm = comm_of(m, process, b, ns);
+    p->is_known = true;
+    bool windowed = ns >= p->whole && likely_is_open(m->likely, process, r->stream);
+    if (comm == EMU_NO_COMM || (ns >= p->whole && !windowed)) {
+        if (!untold) /* that one may be from nobody */
+            m->left.receives[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
+        return 0;
+    }
+    *out = posted_add(windowed ? &p->windowed : &p->posted,
+                      &(struct posted){.comm = comm,
+                                       .stream = r->stream,
+                                       .source = untold ? POSTED_ANY : (int32_t)a,
+                                       .tag = untold ? POSTED_ANY : (int32_t)(a >> 32),
+                                       .ns = ns,
+                                       .end_ns = INT64_MAX,
+                                       .windowed = windowed,
+                                       .untold = untold,
+                                       .probed = (does & PROBES) != 0});
+    return *out != NULL ? 0 : no_memory(e);
+}
+
+void ends_over(struct emu_messages *m, uint32_t process, struct kept_send s, int64_t ns)
+{
+    struct likely_send *likely = likely_sent(m->likely, process, s.likely);
+    if (s.sent != NULL)
+        ways_over(m->ways, s.sent, ns);
+    if (likely != NULL)
+        likely->end_ns = ns;
+}
+
+void ends_settle(struct emu_messages *m, uint32_t process, struct kept_send s, int64_t ns,
+                 bool dropped)
+{
+    struct likely_send *likely = likely_sent(m->likely, process, s.likely);
+    if (s.sent != NULL)
+        ways_settle(m->ways, s.sent, dropped);
+    if (likely != NULL && dropped)
+        likely->dropped = true;
+    else if (likely != NULL)
+        likely->done_ns = ns;
+}
+
+/* One whose partner is known as likely at best; it is counted if it is not kept. */
+static void take_likely(struct emu_messages *m, uint32_t process, const struct way_key *key,
+                        const struct posted *p, enum emu_unmatched_reason why)
+{
+    const struct likely_receive r = {.key = *key,
+                                     .stream = p->stream,
+                                     .wait = p->probed ? 0 : p->wait,
+                                     .why = (uint8_t)why,
+                                     .ns = p->ns,
+                                     .received_ns = p->received_ns,
+                                     .bytes = p->bytes,
+                                     .room = p->room};
+    if (likely_is_open(m->likely, process, p->stream) && likely_add_receive(m->likely, process, &r))
+        return;
+    likely_spoil(m->likely, process);
+    m->left.receives[why]++;
+}
+
+static int pass_on(struct emu_messages *m, uint32_t process, const struct posted *p, int64_t now,
+                   struct rt_error *e)
+{
+    struct way_key key = {p->comm, peer_of(m, process, p->comm, p->source), process, p->tag};
+    const bool alone = key.sender == EMU_NO_PROCESS;
+    if (p->windowed || alone ||
+        (is_past(m, key.sender, now) && !ways_expects(m->ways, &key, true))) {
+        take_likely(m, process, &key, p, p->windowed && !alone ? EMU_OUTSIDE : EMU_ALONE);
+        return 0;
+    }
+    return ways_receive(m->ways, &key,
+                        &(struct received){.ns = p->ns,
+                                           .received_ns = p->received_ns,
+                                           .bytes = p->bytes,
+                                           .room = p->room,
+                                           .stream = p->stream,
+                                           .concurrent = p->concurrent}) == 0
+               ? 0
+               : no_memory(e);
+}
+
+static int go_on(struct emu_messages *m, uint32_t process, struct posted_list *list, int64_t now,
+                 struct rt_error *e)
+{
+    struct posted *p;
+    int rc = 0;
+    while (rc == 0 && (p = posted_next(list)) != NULL) {
+        rc = pass_on(m, process, p, now, e);
+        free(p);
+    }
+    return rc;
+}
+
+static struct posted_list *list_of(struct emu_messages *m, uint32_t process, const struct posted *p)
+{
+    return p->windowed ? &m->processes[process].windowed : &m->processes[process].posted;
+}
+
+int ends_match(struct emu_messages *m, uint32_t process, struct posted *p, int64_t now,
+               struct rt_error *e)
+{
+    struct posted_list *list = list_of(m, process, p);
+    posted_match(list, p);
+    return go_on(m, process, list, now, e);
+}
+
+int ends_never(struct emu_messages *m, uint32_t process, struct posted *p, int64_t now,
+               struct rt_error *e)
+{
+    if (p == NULL)
+        return 0;
+    struct posted_list *list = list_of(m, process, p);
+    posted_remove(list, p);
+    return go_on(m, process, list, now, e);
+}
+
+/* Requests that are complete later are not known then, nor which handles have been given to others. */
+static bool is_of_window(const void *context, const struct entry *x)
+{
+    const bool *partly = context;
+    return x->likely != 0 || (x->posted != NULL && x->posted->windowed) ||
+           (*partly && x->kind == PARAMETERS);
+}
+
+void ends_window(struct emu_messages *m, const struct emu_record *r)
+{
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    struct process *p = &m->processes[process];
+    struct thread *t = &m->threads[r->stream];
+    const bool partly = r->ns >= p->whole;
+    handles_forget(&p->handles, is_of_window, &partly);
+    for (uint32_t i = 0; i < t->depth; i++) {
+        t->frames[i].sent.likely = t->frames[i].wait = 0;
+        if (t->frames[i].posted != NULL && t->frames[i].posted->windowed)
+            t->frames[i].posted = NULL;
+    }
+    if (t->matched != NULL && t->matched->windowed)
+        t->matched = NULL;
+    for (const struct posted *x = p->windowed.first; x != NULL; x = x->next)
+        m->left.receives[EMU_OUTSIDE] += x->matched || !x->untold;
+    posted_free(&p->windowed);
+}

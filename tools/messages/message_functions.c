@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The table of functions that send or receive. */
+#include "tools/messages/message_functions.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Also of their large-count twins. */
+static const struct {
+    const char *name;
+    unsigned does;
+} functions[] = {
+    {"Send", SENDS},
+    {"Bsend", SENDS | BUFFERS},
+    {"Ssend", SENDS | AT_ONCE},
+    {"Rsend", SENDS},
+    {"Isend", SENDS | REQUEST},
+    {"Ibsend", SENDS | REQUEST | BUFFERS},
+    {"Issend", SENDS | REQUEST | SLOW},
+    {"Irsend", SENDS | REQUEST},
+    {"Send_init", SENDS | PERSISTENT},
+    {"Bsend_init", SENDS | PERSISTENT | BUFFERS},
+    {"Ssend_init", SENDS | PERSISTENT | SLOW},
+    {"Rsend_init", SENDS | PERSISTENT},
+    {"Recv", RECEIVES | WAITS},
+    {"Irecv", RECEIVES | REQUEST},
+    {"Recv_init", RECEIVES | PERSISTENT},
+    {"Sendrecv", SENDS | RECEIVES | UNTOLD | WAITS},
+    {"Sendrecv_replace", SENDS | RECEIVES | UNTOLD | WAITS},
+    {"Isendrecv", SENDS | RECEIVES | UNTOLD | REQUEST},
+    {"Isendrecv_replace", SENDS | RECEIVES | UNTOLD | REQUEST},
+    {"Mprobe", PROBES},
+    {"Improbe", PROBES},
+    {"Mrecv", TAKES},
+    {"Imrecv", TAKES | REQUEST},
+    {"Wait", WAITS},
+    {"Waitall", WAITS},
+    {"Waitany", WAITS},
+    {"Waitsome", WAITS},
+    {"Cancel", CANCELS},
+    {"Request_free", FREES},
+    {"Psend_init", SENDS | PARTITIONED},
+    {"Precv_init", RECEIVES | PARTITIONED},
+    {"Init", INITS},
+    {"Init_thread", INITS},
+};
+
+unsigned message_function(const char *name)
+{
+    size_t n = strlen(name += strlen("MPI_"));
+    if (n > 2 && strcmp(name + n - 2, "_c") == 0)
+        n -= 2;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strncmp(functions[i].name, name, n) == 0 && functions[i].name[n] == '\0')
+            return functions[i].does;
+    return 0;
+}

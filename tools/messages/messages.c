@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What each event says of sends and receives: calls that are open, requests, messages of matched probes. */
+#include "tools/messages/messages.h"
+
+#include "tools/messages/message_ends.h"
+#include "tools/messages/message_functions.h"
+#include "tools/messages/whole.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int no_memory(struct rt_error *e)
+{
+    rt_error_set(e, "no memory");
+    return -ENOMEM;
+}
+
+const char *emu_unmatched_text(enum emu_unmatched_reason why)
+{
+    static const char *const texts[EMU_REASONS] = {
+        [EMU_OUTSIDE] = "made by a process that had been outside windows or lost something",
+        [EMU_ALONE] = "the partner is not in the recording",
+        [EMU_UNIDENTIFIED] = "the communicator or the request is not known",
+        [EMU_CONCURRENT] = "threads did the same at once",
+        [EMU_UNLIKE] = "sizes of send and receive differ",
+        [EMU_UNFINISHED] = "not complete, or behind one that is not",
+        [EMU_PARTITIONED] = "partitioned",
+    };
+    return texts[why];
+}
+
+/* --- calls ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Whoever awaits such a send may wait for its receiver. */
+static bool is_slow(unsigned does, uint64_t b)
+{
+    return (does & (SLOW | AT_ONCE)) != 0 || (b & ((UINT64_C(1) << 48) - 1)) > LIKELY_SMALL;
+}
+
+static int enter(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+                 struct rt_error *e)
+{
+    uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
+    unsigned does = function < event_mpi_functions ? m->does[function] : 0;
+    t->came_up = false;
+    if (t->depth == FRAMES)
+        t->depth--;
+    struct frame *f = &t->frames[t->depth++];
+    *f = (struct frame){.function = function, .ns = r->ns, .a = r->event.a, .b = r->event.b};
+    if ((r->event.flags & EVENT_FLAG_CUT) != 0)
+        return 0;
+    f->looked = true;
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    if ((does & WAITS) != 0 && likely_is_open(m->likely, process, r->stream))
+        f->wait = likely_add_wait(m->likely, process, r->ns);
+    if ((does & SENDS) != 0 && is_slow(does, f->b))
+        likely_unclear(m->likely, process, f->wait);
+    int rc = 0;
+    if ((does & PARTITIONED) != 0) {
+        m->left.sends[EMU_PARTITIONED] += (does & SENDS) != 0;
+        m->left.receives[EMU_PARTITIONED] += (does & RECEIVES) != 0;
+    } else if ((does & PERSISTENT) == 0) {
+        if ((does & SENDS) != 0)
+            rc = ends_send(m, r, r->ns, f->a, f->b, does, &f->sent, e);
+        if (rc == 0 && (does & (RECEIVES | PROBES)) != 0)
+            rc = ends_post(m, r, r->ns, f->a, f->b, does, &f->posted, e);
+    }
+    return rc;
+}
+
+static int release(struct emu_messages *m, uint32_t process, uint64_t request, int64_t ns)
+{
+    struct process *p = &m->processes[process];
+    struct entry **at = find_entry(&p->handles, ACTIVE, request, ns);
+    if (at != NULL) { /* a receive stays open: nobody will know what it got */
+        struct entry x = take_entry(at);
+        if (x.sent != NULL) /* nobody will know when one in a window was complete */
+            ways_settle(m->ways, x.sent, false);
+    }
+    at = find_entry(&p->handles, PARAMETERS, request, ns);
+    if (at != NULL)
+        (void)take_entry(at);
+    return 0;
+}
+
+static int leave_request(struct emu_messages *m, const struct emu_record *r, struct frame *f,
+                         unsigned does, struct rt_error *e)
+{
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    struct posted *posted = f->posted;
+    uint64_t handle = r->event.a;
+    bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
+    if (posted != NULL)
+        posted->end_ns = r->ns;
+    if (handle == 0 && !cut) { /* it has failed, or found nothing */
+        ends_settle(m, process, f->sent, r->ns, true);
+        ends_over(m, process, f->sent, r->ns);
+        return (does & TAKES) == 0 ? ends_never(m, process, posted, r->ns, e) : 0;
+    }
+    struct entry x = {.kind = (does & PROBES) != 0 ? MESSAGE : ACTIVE,
+                      .handle = handle,
+                      .ns = r->ns,
+                      .sent = f->sent.sent,
+                      .likely = f->sent.likely,
+                      .slow = (does & SENDS) != 0 && is_slow(does, f->b),
+                      .posted = posted};
+    bool known = x.sent != NULL || x.likely != 0 || posted != NULL;
+    int rc = handle != 0 && known ? add_entry(&m->processes[process].handles, &x, e) : 0;
+    ends_over(m, process, f->sent, r->ns);
+    return rc;
+}
+
+static int leave(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+                 struct rt_error *e)
+{
+    uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    unsigned does = function < event_mpi_functions ? m->does[function] : 0;
+    while (t->depth > 0 && t->frames[t->depth - 1].function != function)
+        t->depth--;
+    if (t->depth == 0)
+        return 0;
+    struct frame *f = &t->frames[--t->depth];
+    bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
+    t->came_up = (does & INITS) != 0 && !cut;
+    t->matched = NULL;
+    if ((does & PERSISTENT) != 0 && r->event.a != 0 && f->looked) {
+        struct entry **old =
+            find_entry(&m->processes[process].handles, PARAMETERS, r->event.a, r->ns);
+        if (old != NULL)
+            (void)take_entry(old);
+        return add_entry(&m->processes[process].handles,
+                         &(struct entry){.kind = PARAMETERS,
+                                         .handle = r->event.a,
+                                         .ns = r->ns,
+                                         .does = does,
+                                         .a = f->a,
+                                         .b = f->b},
+                         e);
+    }
+    if ((does & (REQUEST | PROBES)) != 0)
+        return leave_request(m, r, f, does, e);
+    if ((does & CANCELS) != 0) {
+        struct entry **at = find_entry(&m->processes[process].handles, ACTIVE, r->event.a, f->ns);
+        if (at != NULL && (*at)->sent != NULL)
+            (*at)->sent->cancelling = true;
+        struct likely_send *s = at != NULL ? likely_sent(m->likely, process, (*at)->likely) : NULL;
+        if (s != NULL)
+            s->cancelling = true;
+    }
+    if ((does & FREES) != 0)
+        return release(m, process, r->event.a, f->ns);
+    ends_settle(m, process, f->sent, r->ns, false);
+    ends_over(m, process, f->sent, r->ns);
+    return 0;
+}
+
+/* --- what happens in calls -------------------------------------------------------------------------------------------------------- */
+
+/* Of the innermost call that is open. */
+static int64_t begin_of(const struct thread *t, const struct emu_record *r)
+{
+    return t->depth > 0 ? t->frames[t->depth - 1].ns : r->ns;
+}
+
+static int started(struct emu_messages *m, const struct emu_record *r, const struct thread *t,
+                   struct rt_error *e)
+{
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    struct process *p = &m->processes[process];
+    struct entry **at = find_entry(&p->handles, PARAMETERS, r->event.a, r->ns);
+    if (at == NULL) {
+        likely_spoil(m->likely, process); /* it may be one */
+        return 0;
+    }
+    struct entry x = {.kind = ACTIVE, .handle = r->event.a, .ns = r->ns};
+    struct kept_send sent = {NULL, 0};
+    const unsigned does = (*at)->does;
+    const uint64_t a = (*at)->a, b = (*at)->b;
+    int64_t ns = begin_of(t, r);
+    int rc = (does & SENDS) != 0 ? ends_send(m, r, ns, a, b, does, &sent, e)
+                                 : ends_post(m, r, ns, a, b, does, &x.posted, e);
+    ends_over(m, process, sent, r->ns);
+    x.sent = sent.sent;
+    x.likely = sent.likely;
+    x.slow = (does & SENDS) != 0 && is_slow(does, b);
+    if (x.posted != NULL)
+        x.posted->end_ns = r->ns;
+    return rc == 0 && (x.sent != NULL || x.likely != 0 || x.posted != NULL)
+               ? add_entry(&p->handles, &x, e)
+               : rc;
+}
+
+/* Of one handle the libraries give to several that are complete at once, all but one are sends: whichever goes first. */
+static int completed(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+                     struct rt_error *e)
+{
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    struct process *p = &m->processes[process];
+    int32_t source = (int32_t)(uint32_t)r->event.b;
+    bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
+    struct posted *posted = NULL;
+    t->matched = NULL;
+    struct frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
+    const uint32_t wait = f != NULL ? f->wait : 0;
+    if (r->event.a == 0) {
+        if (f != NULL && f->posted != NULL) {
+            posted = f->posted;
+            f->posted = NULL;
+        }
+    } else {
+        struct entry **at = find_entry(&p->handles, ACTIVE, r->event.a, begin_of(t, r));
+        if (at == NULL || cut) {
+            likely_unclear(m->likely, process, wait);
+            return 0;
+        }
+        struct entry x = take_entry(at);
+        posted = x.posted;
+        ends_settle(m, process, (struct kept_send){x.sent, x.likely}, r->ns, false);
+        if (x.slow)
+            likely_unclear(m->likely, process, wait);
+    }
+    bool told = source != NOBODY;
+    if (posted == NULL || (!told && (posted->room == 0 || posted->source < 0 || posted->tag < 0)))
+        return 0;
+    if (source == PROC_NULL)
+        return ends_never(m, process, posted, r->ns, e);
+    if (r->ns >= p->whole && !posted->windowed)
+        return 0;
+    likely_complete(m->likely, process, wait);
+    posted->wait = wait;
+    posted->received_ns = r->ns;
+    if (told) {
+        posted->source = source;
+        posted->tag = (int32_t)(r->event.b >> 32);
+        t->matched = posted;
+        return 0;
+    }
+    posted->bytes = RECEIVED_ANY;
+    return ends_match(m, process, posted, r->ns, e);
+}
+
+static int cancelled(struct emu_messages *m, const struct emu_record *r, const struct thread *t,
+                     struct rt_error *e)
+{
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    struct entry **at =
+        find_entry(&m->processes[process].handles, ACTIVE, r->event.a, begin_of(t, r));
+    if (at == NULL)
+        return 0;
+    struct entry x = take_entry(at);
+    ends_settle(m, process, (struct kept_send){x.sent, x.likely}, r->ns, true);
+    return ends_never(m, process, x.posted, r->ns, e);
+}
+
+static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+                      struct rt_error *e)
+{
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    struct posted *posted = t->matched;
+    if (posted == NULL)
+        return 0;
+    t->matched = NULL;
+    posted->bytes = r->event.b;
+    return ends_match(m, process, posted, r->ns, e);
+}
+
+/* Beside the send that the call's enter has told. */
+static int take_receive(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+                        struct rt_error *e)
+{
+    struct frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
+    if (f == NULL || f->posted == NULL)
+        return 0;
+    struct posted *p = f->posted;
+    p->source = (int32_t)(uint32_t)r->event.a;
+    p->tag = (int32_t)(r->event.a >> 32);
+    p->room = r->event.b;
+    if (p->source != PROC_NULL)
+        return 0;
+    f->posted = NULL;
+    return ends_never(m, emu_comms_process_of(m->comms, r->stream), p, r->ns, e);
+}
+
+static void take_message(struct emu_messages *m, const struct emu_record *r, struct thread *t)
+{
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    struct entry **at =
+        find_entry(&m->processes[process].handles, MESSAGE, r->event.a, begin_of(t, r));
+    if (at != NULL && t->depth > 0)
+        t->frames[t->depth - 1].posted = take_entry(at).posted;
+}
+
+int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct rt_error *e)
+{
+    struct thread *t = &m->threads[r->stream];
+    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    bool ended;
+    if (likely_take(m->likely, r, process, &ended) != 0)
+        return no_memory(e);
+    if (ended)
+        ends_window(m, r);
+    if (EVENT_IS_MPI_ENTER(r->event.code))
+        return enter(m, r, t, e);
+    if (EVENT_IS_MPI_LEAVE(r->event.code))
+        return leave(m, r, t, e);
+    switch (r->event.code) {
+    case EV_MPI_READY:
+        m->processes[process].is_known = true;
+        likely_level(m->likely, process, (int)(r->event.b & 0xff));
+        if (t->came_up && r->event.window >= 0)
+            m->processes[process].whole =
+                emu_whole_until(emu_comms_file(m->comms, process), r->event.thread, r->event.window,
+                                (int)(r->event.b & 0xff));
+        return 0;
+    case EV_MPI_STARTED: return started(m, r, t, e);
+    case EV_MPI_COMPLETE: return completed(m, r, t, e);
+    case EV_MPI_BYTES: return take_bytes(m, r, t, e);
+    case EV_MPI_CANCELLED: return cancelled(m, r, t, e);
+    case EV_MPI_RECEIVE: return take_receive(m, r, t, e);
+    case EV_MPI_MESSAGE: take_message(m, r, t); return 0;
+    default: return 0;
+    }
+}
+
+/* --- which -----------------------------------------------------------------------------------------------------------------------------*/
+
+static enum { LIKELY, SURE, NONE } chosen;
+
+bool emu_messages_choose(const char *which)
+{
+    static const char *const names[] = {[LIKELY] = "likely", [SURE] = "sure", [NONE] = "none"};
+    for (unsigned i = LIKELY; i <= NONE; i++)
+        if (strcmp(which, names[i]) == 0) {
+            chosen = i;
+            return true;
+        }
+    return false;
+}
+
+static void nothing(void *context, const struct emu_message *m)
+{
+    (void)context;
+    (void)m;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------------------------ */
+
+int emu_messages_open(struct emu_messages **messages, const struct emu_streams *streams,
+                      const struct emu_comms *comms,
+                      void (*found)(void *context, const struct emu_message *m), void *context,
+                      struct rt_error *e)
+{
+    struct emu_messages *m = calloc(1, sizeof *m);
+    uint32_t n;
+    (void)emu_streams_all(streams, &n);
+    *messages = NULL;
+    if (m == NULL)
+        return no_memory(e);
+    m->comms = comms;
+    m->found = chosen == NONE ? nothing : found;
+    m->context = context;
+    m->ways = ways_open(ends_found, m, &m->left);
+    m->likely = likely_open(comms, chosen == LIKELY ? ends_found_likely : NULL, m, &m->left);
+    m->processes = calloc((size_t)emu_comms_processes(comms) + 1, sizeof *m->processes);
+    m->threads = calloc((size_t)n + 1, sizeof *m->threads);
+    m->does = calloc((size_t)event_mpi_functions + 1, sizeof *m->does);
+    if (m->ways == NULL || m->likely == NULL || m->processes == NULL || m->threads == NULL ||
+        m->does == NULL) {
+        emu_messages_close(m);
+        return no_memory(e);
+    }
+    for (uint32_t i = 0; i < emu_comms_processes(comms); i++)
+        m->processes[i].whole = INT64_MIN;
+    for (uint32_t i = 0; i < event_mpi_functions; i++)
+        m->does[i] = message_function(event_mpi_name(i));
+    *messages = m;
+    return 0;
+}
+
+static bool is_whole(const void *context, uint32_t sender)
+{
+    const struct emu_messages *m = context;
+    return m->processes[sender].whole == INT64_MAX;
+}
+
+int emu_messages_end(struct emu_messages *m, struct emu_unmatched *left, struct rt_error *e)
+{
+    if (likely_end(m->likely) != 0)
+        return no_memory(e);
+    ways_settle_all(m->ways, is_whole, m);
+    ways_end(m->ways);
+    for (uint32_t i = 0; i < emu_comms_processes(m->comms); i++)
+        for (const struct posted *p = m->processes[i].posted.first; p != NULL; p = p->next)
+            m->left.receives[EMU_UNFINISHED]++;
+    for (uint32_t i = 0; i < emu_comms_processes(m->comms); i++)
+        for (const struct posted *p = m->processes[i].windowed.first; p != NULL; p = p->next)
+            m->left.receives[EMU_OUTSIDE] += p->matched || !p->untold;
+    *left = m->left;
+    return 0;
+}
+
+void emu_messages_close(struct emu_messages *m)
+{
+    if (m == NULL)
+        return;
+    for (uint32_t i = 0; m->processes != NULL && i < emu_comms_processes(m->comms); i++) {
+        posted_free(&m->processes[i].posted);
+        posted_free(&m->processes[i].windowed);
+        handles_free(&m->processes[i].handles);
+    }
+    ways_close(m->ways);
+    likely_close(m->likely);
+    free(m->processes);
+    free(m->threads);
+    free(m->does);
+    free(m);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From /windows, /threads and /losses. */
+#include "tools/messages/whole.h"
+
+#include <stdlib.h>
+
+/* Of MPI-3.1, 12.4.3: several threads call MPI from here on. */
+enum { LEVEL_SERIALIZED = 2 };
+
+/* Their numbers lie there. */
+static bool is_helper(int32_t thread)
+{
+    return thread >= 1000 && thread < 1000000;
+}
+
+/* The process, or the thread, went no further. */
+static bool is_last(const struct rt_window *w)
+{
+    return w->reason == RT_WINDOW_PROGRAM_END || w->reason == RT_WINDOW_THREAD_END ||
+           w->reason == RT_WINDOW_KILLED || w->reason == RT_WINDOW_EXITED ||
+           w->reason == RT_WINDOW_OPEN;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How long a thread was in windows without a break, from that one on. */
+static int64_t followed(const struct rt_rank *file, int32_t thread, int32_t window)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(file);
+    const struct rt_window *now = NULL;
+    for (size_t i = 0; i < t->window_count; i++)
+        if (t->windows[i].thread == thread && t->windows[i].ordinal == window)
+            now = &t->windows[i];
+    if (now == NULL)
+        return INT64_MIN;
+    uint64_t end = now->stop_clock;
+    for (bool more = true; more && !is_last(now);) {
+        more = false;
+        for (size_t i = 0; i < t->window_count && !more; i++) {
+            const struct rt_window *w = &t->windows[i];
+            if (w->thread != thread || w->start_clock >= end ||
+                (!is_last(w) && w->stop_clock <= end))
+                continue;
+            now = w;
+            end = w->stop_clock;
+            more = true;
+        }
+    }
+    return is_last(now) ? INT64_MAX : rt_rank_ns(file, end);
+}
+
+/* One that records from its begin on has the default start, or came into a window that others have opened by it. */
+static int64_t of_thread(const struct rt_rank *file, const struct rt_thread *row)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(file);
+    bool from_begin = false;
+    const struct rt_window *first = NULL;
+    for (size_t i = 0; i < t->fired_count; i++)
+        from_begin |= t->fired[i].thread == row->thread && (t->fired[i].flags & 16) != 0;
+    for (size_t i = 0; i < t->window_count; i++)
+        if (t->windows[i].thread == row->thread &&
+            (first == NULL || t->windows[i].start_clock < first->start_clock))
+            first = &t->windows[i];
+    return from_begin && first != NULL ? followed(file, row->thread, first->ordinal)
+                                       : rt_rank_ns(file, row->started);
+}
+
+static bool has_lost(const struct rt_rank *file)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(file);
+    for (size_t i = 0; i < t->loss_count; i++)
+        switch (t->losses[i].kind) {
+        case RT_LOSS_INCOMPLETE: /* the last of a thread that was killed */
+        case RT_LOSS_STRINGS:
+        case RT_LOSS_STORAGE: break; /* its windows end there */
+        default: return true;
+        }
+    const char *skipped = rt_rank_metadata(file, "mpi_completions_skipped");
+    return skipped != NULL && strtoull(skipped, NULL, 10) != 0;
+}
+
+int64_t emu_whole_until(const struct rt_rank *file, int32_t thread, int32_t window, int level)
+{
+    if (has_lost(file))
+        return INT64_MIN;
+    int64_t until = followed(file, thread, window);
+    const struct rt_rank_tables *t = rt_rank_tables(file);
+    for (size_t i = 0; level >= LEVEL_SERIALIZED && i < t->thread_count; i++)
+        if (t->threads[i].thread != thread && !is_helper(t->threads[i].thread))
+            until = least(until, of_thread(file, &t->threads[i]));
+    return until;
+}
+
+bool emu_is_single(const struct rt_rank *file, int32_t thread, int level)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(file);
+    for (size_t i = 0; level >= LEVEL_SERIALIZED && i < t->thread_count; i++)
+        if (t->threads[i].thread != thread && !is_helper(t->threads[i].thread))
+            return false;
+    return !has_lost(file);
+}

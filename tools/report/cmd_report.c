@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * `regtrace report`: the run at a glance, or as JSON. */
+#include "tools/messages/messages.h"
+#include "tools/report/hot.h"
+#include "tools/report/report.h"
+
+#include <string.h>
+
+#define MOST_FOLDERS 1000
+
+struct wishes {
+    const char *path[MOST_FOLDERS];
+    size_t paths;
+    const char *whole;
+    bool json, all, hot;
+    uint64_t top, wait;
+    struct rank_list ranks;
+    struct window_span windows;
+};
+
+static int take_option(struct wishes *w, const struct arguments *a)
+{
+    struct rt_error e = {{0}};
+    const char *name = a->option->name;
+    if (strcmp(name, "json") == 0)
+        w->json = true;
+    else if (strcmp(name, "all") == 0)
+        w->all = true;
+    else if (strcmp(name, "hot") == 0)
+        w->hot = true;
+    else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
+        message_error("report", "-rank: %s", e.text);
+    else if (strcmp(name, "window") == 0 && window_span_parse(&w->windows, a->value, &e) != 0)
+        message_error("report", "-window: %s", e.text);
+    else if (strcmp(name, "total") == 0 && a->value[0] == '\0')
+        message_error("report", "-total is empty: the folder of a run is legal");
+    else if (strcmp(name, "total") == 0)
+        w->whole = a->value;
+    else if (strcmp(name, "top") == 0 && argument_number(a->value, 0, 1000000, &w->top) != 0)
+        message_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
+    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
+        message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+    else if (strcmp(name, "messages") == 0 && !emu_messages_choose(a->value))
+        message_error("report", "-messages is \"%s\": likely, sure and none are legal", a->value);
+    else
+        return TOOL_OK;
+    return a->option->value == NULL || w->whole == a->value ? TOOL_OK : TOOL_USAGE;
+}
+
+static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
+{
+    struct arguments a = {.command = &command_report, .count = argc, .words = argv, .next = 1};
+    *w = (struct wishes){.top = 20, .wait = 30};
+    for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
+        *code = kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
+        if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
+            return 1;
+        if (kind == ARGUMENT_OPTION && (*code = take_option(w, &a)) != TOOL_OK)
+            return 1;
+        if (kind == ARGUMENT_WORD && w->paths == MOST_FOLDERS) {
+            message_error("report", "%d folders at once are enough; \"%s\" is one more",
+                          MOST_FOLDERS, a.value);
+            return 1;
+        }
+        if (kind == ARGUMENT_WORD)
+            w->path[w->paths++] = a.value;
+    }
+    *code = TOOL_USAGE;
+    if (w->paths == 0)
+        message_error("report", "no folder is named: regtrace report DIR");
+    else if (w->json && w->paths > 1)
+        message_error("report", "--json takes one folder at a time; \"%s\" is a second one",
+                      w->path[1]);
+    return w->paths == 0 || (w->json && w->paths > 1);
+}
+
+/* The run that true totals come from, read as a whole. */
+static int read_whole(const struct wishes *w, struct report *whole)
+{
+    static const struct rank_list every;
+    static const struct window_span all;
+    struct rt_error e = {{0}};
+    struct rt_run *run = tool_open_run("report", w->whole, w->wait);
+    int rc = run == NULL ? TOOL_FAILURE : TOOL_OK;
+    if (rc == TOOL_OK && report_collect(whole, run, &every, &all, &e) != 0) {
+        message_error("report", "-total: %s", e.text);
+        rc = TOOL_FAILURE;
+    }
+    if (rc == TOOL_OK && whole->failed == whole->rank_count) {
+        message_error("report", "-total: %s", whole->ranks[0].error);
+        rc = TOOL_FAILURE;
+    }
+    for (size_t i = 0; i < whole->rank_count && rc == TOOL_OK; i++)
+        if (whole->ranks[i].error != NULL)
+            message_warning("report", "-total: %s: %s", whole->ranks[i].file,
+                            whole->ranks[i].error);
+    rt_run_close(run);
+    return rc;
+}
+
+static void print_one(const struct wishes *w, const struct report *r, const struct report *whole)
+{
+    struct report_estimate estimate;
+    const struct report_estimate *e =
+        report_estimate(r, w->whole != NULL ? whole : NULL, &estimate) ? &estimate : NULL;
+    if (w->whole != NULL && e == NULL)
+        message_warning("report",
+                        "-total has no use: no window of %s stands for a whole run "
+                        "(uniform, or a regions file)",
+                        r->dir);
+    if (w->json)
+        report_print_json(stdout, r, e);
+    else if (r->failed < r->rank_count)
+        report_print_text(stdout, r, e, (size_t)w->top, w->all);
+}
+
+static int report_one(const struct wishes *w, const char *path)
+{
+    static struct report r, whole;
+    struct rt_error e = {{0}};
+    struct rt_run *run = tool_open_run("report", path, w->wait);
+    if (run == NULL)
+        return TOOL_FAILURE;
+    int code = w->whole != NULL ? read_whole(w, &whole) : TOOL_OK;
+    if (code != TOOL_OK) {
+        report_free(&whole);
+        rt_run_close(run);
+        return code;
+    }
+    if (report_collect(&r, run, &w->ranks, &w->windows, &e) != 0) {
+        message_error("report", "%s", e.text);
+        code = TOOL_FAILURE;
+    } else {
+        report_collect_waits(&r, run, &w->ranks);
+        print_one(w, &r, &whole);
+    }
+    for (size_t i = 0; i < r.rank_count; i++)
+        if (r.ranks[i].error != NULL)
+            message_error("report", "%s: %s", r.ranks[i].file, r.ranks[i].error);
+    if (r.failed > 0)
+        code = TOOL_FAILURE;
+    report_free(&r);
+    report_free(&whole);
+    rt_run_close(run);
+    return code;
+}
+
+static int hot_rank(struct hot *h, const struct wishes *w, const struct rt_run *run, size_t i)
+{
+    struct rt_rank *rank = NULL;
+    struct rt_error e = {{0}};
+    int rc = rt_rank_open(&rank, run, i, &e);
+    if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
+        rc = hot_collect(h, rank, &w->windows, &e);
+    rt_rank_close(rank);
+    if (rc != 0)
+        message_error("report", "%s: %s", rt_run_file(run, i), e.text);
+    return rc;
+}
+
+/* The samples of all ranks as one. */
+static int report_hot(const struct wishes *w, const char *path)
+{
+    struct hot h = {0};
+    struct progress p;
+    int code = TOOL_OK;
+    struct rt_run *run = tool_open_run("report", path, w->wait);
+    if (run == NULL)
+        return TOOL_FAILURE;
+    progress_begin(&p, "reading samples");
+    for (size_t i = 0; i < rt_run_count(run); i++) {
+        if (hot_rank(&h, w, run, i) != 0)
+            code = TOOL_FAILURE;
+        progress_update(&p, i + 1, rt_run_count(run));
+    }
+    progress_end(&p);
+    if (hot_resolve(&h) != 0) {
+        message_error("report", "out of memory");
+        code = TOOL_FAILURE;
+    } else if (w->json) {
+        hot_print_json(stdout, &h);
+    } else {
+        hot_print_text(stdout, &h, (size_t)w->top);
+    }
+    hot_free(&h);
+    rt_run_close(run);
+    return code;
+}
+
+static int report_main(int argc, char **argv)
+{
+    static struct wishes w;
+    int code;
+    if (read_wishes(&w, argc, argv, &code) != 0)
+        return code;
+    code = TOOL_OK;
+    for (size_t i = 0; i < w.paths; i++) {
+        if (i > 0)
+            (void)fputc('\n', stdout);
+        if ((w.hot ? report_hot : report_one)(&w, w.path[i]) != TOOL_OK)
+            code = TOOL_FAILURE;
+    }
+    return output_finish("report", code);
+}
+
+static const struct command_option report_options[] = {
+    {"json", NULL, "one JSON object instead of tables", 0},
+    {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
+    {"hot", NULL, "where the samples of REGTRACE_SAMPLE fell: functions and source lines", 0},
+    {"window", "N[-M]",
+     "only the windows with these ordinals: their events, calls and times; what is lost, waits and "
+     "own overhead of the slow path are those of the whole run",
+     'w'},
+    {"total", "DIR",
+     "a run of the same program whose totals stand beside the estimates: a counting run (regtrace "
+     "run --count), or one recorded from start to end",
+     0},
+    {"top", "N", "how many functions are shown, the longest first; 0 for all (default 20)", 0},
+    {"messages", "WHICH",
+     "likely (the default): also those of windows that times and sizes leave one partner, counted "
+     "apart; sure: those alone that are certain; none",
+     0},
+    {"all", NULL, "every window and every rank, however many", 'a'},
+    {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
+     0},
+    {NULL, NULL, NULL, 0},
+};
+
+const struct command command_report = {
+    .name = "report",
+    .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
+    .synopsis = "[--hot] [--json] [--rank LIST] [--window N[-M]] [--total DIR] [--top N] "
+                "[--messages WHICH] [--all] [--wait "
+                "SECONDS] DIR...",
+    .description =
+        "Each DIR is the folder of a run, its regtrace.h5, or one rank file (--json takes one). "
+        "Files whose process has "
+        "ended but whose "
+        "writer still works are waited for; files of a program that still runs are shown as far as "
+        "they are. "
+        "regtrace.h5 is built if it is missing and every file is closed.\n\n"
+        "Times are ns on the clock of rank 0's node since the first thread of any rank began to be "
+        "traced; the "
+        "clock offsets of nodes are applied. Time in MPI is that of outermost calls, inside "
+        "windows only; nested "
+        "calls (made by callbacks and by the library itself) are counted, but not timed again. "
+        "Bytes are those "
+        "given to the calls, 0 for MPI_PROC_NULL; received are those of completed receives. The "
+        "imbalance is the "
+        "longest rank's time "
+        "divided by the mean over all ranks. Work of ranks outside MPI is what they did in windows "
+        "of the same ordinal, those first in which most is lost by waiting for the longest. "
+        "Waits are told where two ranks or more call MPI and all files are closed: late senders, "
+        "late receivers of MPI_Ssend, and in collective calls the time until the last rank came; "
+        "messages and calls are matched for as long as all sides recorded everything from MPI_Init "
+        "on, what is left is counted with the reason. This is another pass over all events.\n\n"
+        "Where the run recorded functions of the program (REGTRACE_FUNCTIONS), a table has their "
+        "calls and times: total with the functions that they call, of a recursion the outermost "
+        "instance; self without.\n\n"
+        "Of a counting run (regtrace run --count) the instructions of each thread are shown; of "
+        "more than 48 threads (without -all) those of each rank.\n\n"
+        "Events (REGTRACE_EVENTS) are shown with rates: each per second of the time that threads "
+        "were in windows, and those whose name says that they count misses per 1000 instructions, "
+        "where instructions are counted too.\n\n"
+        "--hot shows samples instead, of all ranks together: each function's own share and, where "
+        "the run "
+        "recorded callers (REGTRACE_SAMPLE_DEPTH), its share with what it calls; then source "
+        "lines, where the "
+        "program has them (-g). Names are looked up now, in the images as they are on this "
+        "machine, C++ names in readable form. --hot --json has: sample (as "
+        "asked), "
+        "period, unit, samples, periods (the sum of what the samples stand for), "
+        "periods_in_windows, functions "
+        "(function, "
+        "image, self and with_callees in periods) and lines (line, image, self).\n\n"
+        "Where windows stand for a whole run, an estimate of it is shown beside the true totals. "
+        "Windows of regions with a multiplier (LoopPoint) are added up, each times its multiplier. "
+        "Windows of regions with a weight (PinPoints) give values per instruction, which are "
+        "weighted and multiplied with the instructions of their thread; windows of uniform, and "
+        "those that icount opens in a repeated chain, the same, all alike. The instructions of a "
+        "thread are those that its counter saw from start "
+        "to end, else those of -total. Warm-up, prolog and epilog windows, and those cut off by "
+        "the end, are left out. What was not measured between windows is said to be so.\n\n"
+        "--json has: dir, size (ranks of the world, null unknown), origin_monotonic_ns and "
+        "origin_realtime_ns (what "
+        "start_ns 0 is), events and lost (sums), chains (list of texts), ranks, windows, "
+        "windows_over_ranks (of each ordinal that more than one rank has, of threads that call "
+        "MPI: duration_ns, outside_mpi_ns, mpi_share, mpi_calls, mpi_bytes, instructions, each "
+        "with ranks, mean, least, least_rank, most, most_rank, null where unknown), waits (null "
+        "where fewer than two ranks call MPI or files still grow; else for each kind and function "
+        "waits, total_ns, longest_ns, and rank and for_rank of the longest), waits_by_rank (rank, "
+        "waited_ns, others_waited_ns), messages (from, to, messages, bytes, of all windows), "
+        "unmatched_sends, unmatched_receives, unmatched_collectives (null where waits is), rates "
+        "(of "
+        "all ranks: instructions_per_cycle, cycles_per_second, branch_misses_percent, null where "
+        "not counted), mpi, "
+        "program_functions (of a run with "
+        "REGTRACE_FUNCTIONS, all ranks together, the longest self_ns first: function, null where "
+        "unknown, image, offset, calls, cut, total_ns, self_ns), "
+        "estimate (null where no window stands for the whole run; else methods, windows, threads, "
+        "threads_uncounted, windows_unfinished, weights, and instructions, time_ns, mpi_ns, "
+        "mpi_calls, each with estimate and total, null where unknown), "
+        "missing (ranks of "
+        "the world without a file), never_fired, log. ranks is a list of objects, one a file, with "
+        "rank, file, "
+        "state (live, closing, closed, recovered, abandoned, unreadable), main, size, host, pid, "
+        "program, "
+        "end_reason, events (recorded), lost, lost_unknown, lost_by_kind, windows (how many), "
+        "fired, ignored, "
+        "window_ns, mpi_calls, mpi_ns, mpi_bytes, mpi_bytes_received, unmatched, "
+        "completions_unknown (requests made outside the window in which they complete: nobody "
+        "knows whether "
+        "they are receives, so they are not in mpi_bytes_received), completions_skipped (requests "
+        "whose completion could not be recorded for lack of "
+        "memory), interrupted (system calls that our signals broke off with EINTR), overhead, "
+        "functions, counters (of REGTRACE_EVENTS: event, count, windows, running_per_mille, "
+        "in_mpi, per_second, per_1000_instructions), rates and "
+        "threads (their instructions are null where not counted; "
+        "overhead.slow_path_ns is null in files of regtrace split, which do "
+        "not know it); a file that "
+        "cannot be read has rank, file, state and error alone. windows is a list of objects with "
+        "rank, thread, ordinal, chain (number from 0, null for the default start and the API), "
+        "chain_text, kind, region, weight, multiplier (null: none), mpi_calls, mpi_ns, "
+        "start_ns, stop_ns, start_icount, stop_icount, start_requested, stop_requested (all four "
+        "absolute for the "
+        "thread, null where unknown or nothing was requested), start_alarm and stop_alarm (texts "
+        "of the alarms that "
+        "fired, null where none did), start_alarm_index, stop_alarm_index, opened_by, closed_by, "
+        "bcast, firing, "
+        "truncated, main, pid.",
+    .options = report_options,
+    .examples =
+        "regtrace report regtrace-app-*\nregtrace report --json trace | python3 -m json.tool\n"
+        "regtrace report --rank 0-3 --top 5 trace\nregtrace report --hot trace",
+    .exits = "0 fine, 1 a file could not be read (the rest is shown), 2 wrong usage.",
+    .main = report_main,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Reading the samples of a run. */
+#include "tools/report/hot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK 65536u
+
+/* The sample that a thread's rows of callers belong to. */
+struct open_sample {
+    int32_t thread;
+    uint64_t sample;
+    uint32_t left; /* callers that are still to come */
+};
+
+struct reading {
+    struct hot *h;
+    const struct window_span *windows;
+    struct open_sample *open;
+    size_t open_count, latest;
+};
+
+static int push_frame(struct hot *h, uint32_t place)
+{
+    if (h->frame_count == h->frame_room) {
+        uint64_t room = 2 * h->frame_room + 4096;
+        uint32_t *more = realloc(h->frames, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        h->frames = more;
+        h->frame_room = room;
+    }
+    h->frames[h->frame_count++] = place;
+    return 0;
+}
+
+static int add_frame(struct reading *r, uint64_t address, uint64_t clock, uint32_t *place)
+{
+    struct hot *h = r->h;
+    if (addresses_find(&h->at, address, clock, place) != 0)
+        return -ENOMEM;
+    if (*place >= h->place_room) {
+        size_t room = 2 * h->place_room + 1024;
+        struct hot_place *more = realloc(h->places, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        memset(more + h->place_room, 0, (room - h->place_room) * sizeof *more);
+        h->places = more;
+        h->place_room = room;
+    }
+    return push_frame(h, *place);
+}
+
+static struct open_sample *open_of(struct reading *r, int32_t thread, bool make)
+{
+    if (r->latest < r->open_count && r->open[r->latest].thread == thread)
+        return &r->open[r->latest];
+    for (r->latest = 0; r->latest < r->open_count; r->latest++)
+        if (r->open[r->latest].thread == thread)
+            return &r->open[r->latest];
+    struct open_sample *more = make ? realloc(r->open, (r->open_count + 1) * sizeof *more) : NULL;
+    if (more == NULL)
+        return NULL;
+    r->open = more;
+    r->open[r->open_count] = (struct open_sample){.thread = thread};
+    return &r->open[r->open_count++];
+}
+
+static int begin_sample(struct reading *r, const struct rt_event *e)
+{
+    struct hot *h = r->h;
+    uint32_t callers = (uint32_t)(e->b >> 32), weight = (uint32_t)e->b, place;
+    struct open_sample *o = open_of(r, e->thread, true);
+    if (o == NULL)
+        return -ENOMEM;
+    if (h->sample_count == h->sample_room) {
+        uint64_t room = 2 * h->sample_room + 1024;
+        struct hot_sample *more = realloc(h->samples, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        h->samples = more;
+        h->sample_room = room;
+    }
+    *o = (struct open_sample){e->thread, h->sample_count, callers};
+    h->samples[h->sample_count++] = (struct hot_sample){h->frame_count, 1, weight};
+    h->weight += weight;
+    h->weight_in_windows += e->window >= 0 ? weight : 0;
+    h->has_callers |= callers != 0;
+    if (add_frame(r, e->a, e->clock, &place) != 0)
+        return -ENOMEM;
+    h->places[place].weight += weight;
+    return 0;
+}
+
+static int add_caller(struct reading *r, struct open_sample *o, uint64_t address, uint64_t clock)
+{
+    struct hot *h = r->h;
+    struct hot_sample *s = &h->samples[o->sample];
+    uint32_t place;
+    if (o->left == 0 || address == 0)
+        return 0;
+    o->left--;
+    if (s->first + s->count != h->frame_count) {
+        /* Another thread's sample began meanwhile: this one moves behind it. */
+        uint64_t from = s->first;
+        for (uint32_t i = 0; i < s->count; i++)
+            if (push_frame(h, h->frames[from + i]) != 0)
+                return -ENOMEM;
+        s->first = h->frame_count - s->count;
+    }
+    /* The call stands before the address to which it returns. */
+    if (add_frame(r, address - 1, clock, &place) != 0)
+        return -ENOMEM;
+    s->count++;
+    return 0;
+}
+
+static int take_event(struct reading *r, const struct rt_event *e)
+{
+    if (!window_span_has(r->windows, e->window))
+        return 0;
+    if (e->code == EV_SAMPLE)
+        return begin_sample(r, e);
+    if (e->code != EV_SAMPLE_CALLERS)
+        return 0;
+    struct open_sample *o = open_of(r, e->thread, false);
+    int rc = o != NULL ? add_caller(r, o, e->a, e->clock) : 0;
+    return o != NULL && rc == 0 ? add_caller(r, o, e->b, e->clock) : rc;
+}
+
+static int read_all(struct reading *r, struct rt_rank *rank, struct rt_error *e)
+{
+    struct rt_event *rows = malloc(BLOCK * sizeof *rows);
+    uint64_t first = 0;
+    size_t got = 0;
+    int rc = rows == NULL ? -ENOMEM : 0;
+    do {
+        if (rc == 0)
+            rc = rt_rank_read_events(rank, first, BLOCK, rows, &got, e);
+        for (size_t i = 0; i < got && rc == 0; i++)
+            rc = take_event(r, &rows[i]);
+        first += got;
+    } while (rc == 0 && got != 0);
+    free(rows);
+    return rc;
+}
+
+int hot_collect(struct hot *h, struct rt_rank *rank, const struct window_span *windows,
+                struct rt_error *e)
+{
+    struct reading r = {.h = h, .windows = windows};
+    const char *asked = rt_rank_metadata(rank, "option.sample");
+    if (asked != NULL && h->asked[0] == '\0')
+        (void)snprintf(h->asked, sizeof h->asked, "%s", asked);
+    int rc = addresses_begin_rank(&h->at, rank);
+    if (rc == 0)
+        rc = read_all(&r, rank, e);
+    free(r.open);
+    if (rc == -ENOMEM)
+        rt_error_set(e, "out of memory");
+    return rc;
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The report for people: what was recorded, where the time in MPI went, what was lost, what it cost. */
+#include "tools/json.h"
+#include "tools/report/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RANKS_SHOWN 24
+#define RANKS_EXTREME 5
+#define LOG_SHOWN 40
+
+const char *report_bytes_text(char out[24], uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double v = (double)bytes;
+    unsigned u = 0;
+    for (; v >= 10000 && u < 5; u++)
+        v /= 1024;
+    (void)snprintf(out, 24, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
+    return out;
+}
+
+const char *report_time_text(char out[24], double ns)
+{
+    double a = ns < 0 ? -ns : ns;
+    if (a < 1e3)
+        (void)snprintf(out, 24, "%.0f ns", ns);
+    else if (a < 1e6)
+        (void)snprintf(out, 24, "%.2f us", ns / 1e3);
+    else if (a < 1e9)
+        (void)snprintf(out, 24, "%.2f ms", ns / 1e6);
+    else
+        (void)snprintf(out, 24, "%.3f s", ns / 1e9);
+    return out;
+}
+
+bool report_spread_of(const struct report *r, int f, struct report_spread *out)
+{
+    unsigned ranks = 0;
+    *out = (struct report_spread){.max_rank = -1};
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->error != NULL || !k->info.is_main)
+            continue;
+        double ns = f < 0 ? k->mpi_ns : k->functions[f].time_ns;
+        ranks++;
+        out->calls += f < 0 ? k->calls : k->functions[f].calls;
+        out->nested += f < 0 ? 0 : k->functions[f].nested;
+        out->bytes += f < 0 ? k->bytes : k->functions[f].bytes;
+        out->total_ns += ns;
+        if (out->max_rank < 0 || ns > out->max_ns) {
+            out->max_ns = ns;
+            out->max_rank = k->info.rank;
+        }
+    }
+    out->mean_ns = ranks > 0 ? out->total_ns / ranks : 0;
+    return out->calls > 0;
+}
+
+static unsigned count_hosts(const struct report *r)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        bool new_one = r->ranks[i].host != NULL;
+        for (size_t k = 0; new_one && k < i; k++)
+            new_one = r->ranks[k].host == NULL || strcmp(r->ranks[k].host, r->ranks[i].host) != 0;
+        n += new_one;
+    }
+    return n;
+}
+
+/* A living writer is only caught in the act: the next look finds them. */
+uint64_t report_left_out(const struct report_rank *k)
+{
+    return k->error == NULL && k->info.state == RT_FILE_ABANDONED ? k->info.left_out : 0;
+}
+
+static bool is_by_api(const struct report_window *w)
+{
+    return (w->opened_by != NULL && strcmp(w->opened_by, "API") == 0) ||
+           w->row.reason == RT_WINDOW_API;
+}
+
+/* What opens windows in a run that has no chains. */
+static const char *without_chains(const struct report *r)
+{
+    bool counting = false, default_start = false, api = false;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        counting |= k->error == NULL && k->is_counting_run;
+        default_start |= k->error == NULL && k->default_start;
+        for (size_t w = 0; w < k->window_count; w++)
+            api |= is_by_api(&k->windows[w]);
+    }
+    if (counting)
+        return api ? "a counting run; windows are those of regtrace_start() in the program"
+                   : "a counting run, which opens no window";
+    if (!default_start)
+        return "no default start either (-controller-default-start 0); windows are those of "
+               "regtrace_start() in the program";
+    return api ? "each thread starts in a window; regtrace_stop() and regtrace_start() in the "
+                 "program close and open others"
+               : "the whole run is one window";
+}
+
+static void print_head(FILE *out, const struct report *r)
+{
+    uint64_t events = 0, lost = 0, texts = 0, left_out = 0;
+    bool unknown = false;
+    char span[48];
+    const char *program = NULL;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        events += r->ranks[i].events;
+        lost += r->ranks[i].lost_events;
+        texts += r->ranks[i].loss[RT_LOSS_STRINGS];
+        left_out += report_left_out(&r->ranks[i]);
+        unknown |= r->ranks[i].lost_unknown;
+        if (program == NULL && r->ranks[i].error == NULL)
+            program = r->ranks[i].program;
+    }
+    (void)fprintf(out, "%s\n  program ", r->dir);
+    text_write_plain(out, program != NULL ? program : "?");
+    (void)fprintf(out, ", %zu file%s", r->rank_count, r->rank_count == 1 ? "" : "s");
+    if (r->size > 0)
+        (void)fprintf(out, " of %" PRId32 " rank%s", r->size, r->size == 1 ? "" : "s");
+    unsigned hosts = count_hosts(r);
+    (void)fprintf(out, " on %u host%s", hosts, hosts == 1 ? "" : "s");
+    if (r->origin_realtime_ns != 0) {
+        char when[64];
+        time_t t = (time_t)(r->origin_realtime_ns / 1000000000);
+        struct tm tm;
+        if (gmtime_r(&t, &tm) != NULL &&
+            strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm) > 0)
+            (void)fprintf(out, ", started %s", when);
+    }
+    (void)fprintf(out, "\n  %" PRIu64 " events recorded%s%s, %" PRIu64 " lost%s%s\n", events,
+                  r->windows.given ? " in " : "",
+                  r->windows.given ? window_span_text(span, &r->windows) : "", lost,
+                  unknown ? " and an unknown number more" : "",
+                  r->windows.given ? " in the whole run" : "");
+    if (left_out > 0)
+        (void)fprintf(out,
+                      "  %" PRIu64 " more left out until regtrace recover: their writer was "
+                      "killed while it stored them\n",
+                      left_out);
+    if (texts > 0)
+        (void)fprintf(out,
+                      "  %" PRIu64 " texts (names of regions, ...) lost: there were too many "
+                      "different ones, and their events say \"(string table full)\"\n",
+                      texts);
+    for (size_t i = 0; i < r->chain_count; i++) {
+        (void)fprintf(out, "  chain %zu: ", i + 1);
+        text_write_plain(out, r->chains[i]);
+        (void)fputc('\n', out);
+    }
+    if (r->chain_count == 0)
+        (void)fprintf(out, "  no chains: %s\n", without_chains(r));
+}
+
+static int by_time(const void *a, const void *b, void *report)
+{
+    struct report_spread x, y;
+    (void)report_spread_of(report, *(const int *)a, &x);
+    (void)report_spread_of(report, *(const int *)b, &y);
+    if (x.total_ns > y.total_ns || x.total_ns < y.total_ns)
+        return x.total_ns > y.total_ns ? -1 : 1;
+    return x.calls == y.calls ? *(const int *)a - *(const int *)b : x.calls > y.calls ? -1 : 1;
+}
+
+static void print_spread(FILE *out, const char *name, const struct report_spread *s, double all_ns)
+{
+    char total[24], mean[24], most[24], bytes[24], imbalance[16] = "-";
+    if (s->mean_ns > 0)
+        (void)snprintf(imbalance, sizeof imbalance, "%.2f", s->max_ns / s->mean_ns);
+    (void)fprintf(out, "  %-28s %10" PRIu64 " %11s %5.1f%% %11s %11s %6" PRId32 " %9s %11s\n", name,
+                  s->calls, report_time_text(total, s->total_ns),
+                  all_ns > 0 ? 100 * s->total_ns / all_ns : 0.0, report_time_text(mean, s->mean_ns),
+                  report_time_text(most, s->max_ns), s->max_rank, imbalance,
+                  report_bytes_text(bytes, s->bytes));
+}
+
+static void print_functions(FILE *out, const struct report *r, size_t top)
+{
+    int order[REPORT_FUNCTIONS];
+    size_t n = 0;
+    struct report_spread all, s;
+    for (int f = 0; f < REPORT_FUNCTIONS; f++)
+        if (r->names[f] != NULL && report_spread_of(r, f, &s))
+            order[n++] = f;
+    if (n == 0) {
+        (void)fputs("\nNo MPI call was recorded.\n", out);
+        return;
+    }
+    (void)report_spread_of(r, -1, &all);
+    qsort_r(order, n, sizeof *order, by_time, (void *)(uintptr_t)r);
+    (void)fputs("\nTime in MPI by function (imbalance: longest rank / mean of all ranks)\n", out);
+    (void)fprintf(out, "  %-28s %10s %11s %6s %11s %11s %6s %9s %11s\n", "function", "calls",
+                  "total", "share", "mean/rank", "longest", "rank", "imbalance", "bytes");
+    for (size_t i = 0; i < n && (top == 0 || i < top); i++) {
+        (void)report_spread_of(r, order[i], &s);
+        print_spread(out, r->names[order[i]], &s, all.total_ns);
+    }
+    if (top != 0 && n > top)
+        (void)fprintf(out, "  ... %zu more functions (-top 0 shows all)\n", n - top);
+    print_spread(out, "all of MPI (outermost calls)", &all, all.total_ns);
+}
+
+static void print_rank(FILE *out, const struct report_rank *k)
+{
+    char name[48], window[24], mpi[24], bytes[24], received[24], lost[32];
+    report_rank_name(name, k);
+    if (k->error != NULL) {
+        (void)fprintf(out, "  %-16s not readable: %s\n", name, k->error);
+        return;
+    }
+    (void)snprintf(lost, sizeof lost, "%" PRIu64 "%s", k->lost_events, k->lost_unknown ? "+?" : "");
+    (void)fprintf(out,
+                  "  %-16s %11" PRIu64 " %8s %8zu %11s %11s %6.1f%% %10" PRIu64 " %11s %11s  %s",
+                  name, k->events, lost, k->window_count, report_time_text(window, k->window_ns),
+                  report_time_text(mpi, k->mpi_ns),
+                  k->mpi_window_ns > 0 ? 100 * k->mpi_ns / k->mpi_window_ns : 0.0, k->calls,
+                  report_bytes_text(bytes, k->bytes), report_bytes_text(received, k->received),
+                  report_file_state(k));
+    if (k->end_reason[0] != '\0')
+        (void)fprintf(out, ", %s", k->end_reason);
+    (void)fputc('\n', out);
+}
+
+static bool is_odd(const struct report_rank *k)
+{
+    return k->error != NULL || k->lost_events > 0 || k->lost_unknown || !k->info.is_main ||
+           strcmp(k->end_reason, "finished") != 0;
+}
+
+/* Of many ranks: what is odd, and those with the most and the least time in MPI. */
+static bool is_shown(const struct report *r, size_t i)
+{
+    const struct report_rank *k = &r->ranks[i];
+    size_t longer = 0, shorter = 0;
+    if (is_odd(k))
+        return true;
+    for (size_t o = 0; o < r->rank_count; o++) {
+        longer += r->ranks[o].mpi_ns > k->mpi_ns;
+        shorter += r->ranks[o].mpi_ns < k->mpi_ns;
+    }
+    return longer < RANKS_EXTREME || shorter < RANKS_EXTREME;
+}
+
+static void print_ranks(FILE *out, const struct report *r, bool all)
+{
+    size_t shown = 0;
+    all |= r->rank_count <= RANKS_SHOWN;
+    (void)fputs("\nBy rank (MPI share: of the windows of the threads that call MPI)\n", out);
+    (void)fprintf(out, "  %-16s %11s %8s %8s %11s %11s %7s %10s %11s %11s  %s\n", "rank", "events",
+                  "lost", "windows", "in windows", "in MPI", "share", "calls", "bytes", "received",
+                  "file");
+    for (size_t i = 0; i < r->rank_count; i++) {
+        if (!all && !is_shown(r, i))
+            continue;
+        print_rank(out, &r->ranks[i]);
+        shown++;
+    }
+    if (shown < r->rank_count)
+        (void)fprintf(
+            out,
+            "  ... %zu more ranks that finished, lost nothing and lie between (-all shows them)\n",
+            r->rank_count - shown);
+}
+
+static void print_overhead(FILE *out, const struct report *r)
+{
+    double events_ns = 0, own_ns = 0, wait_ns = 0, windows_ns = 0, cost = 0;
+    uint64_t waits = 0, interrupted = 0;
+    unsigned n = 0;
+    bool parts = false;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->error != NULL)
+            continue;
+        interrupted += k->interrupted;
+        parts |= k->is_part;
+        events_ns += k->event_cost_ns * (double)k->events;
+        own_ns += k->own_ns;
+        wait_ns += k->wait_ns;
+        windows_ns += k->window_ns;
+        waits += k->waits;
+        cost += k->event_cost_ns;
+        n += k->event_cost_ns > 0;
+    }
+    char a[24], b[24], c[24];
+    (void)fputs("\nOwn overhead, all ranks together\n", out);
+    if (n > 0)
+        (void)fprintf(out,
+                      "  events      %11s  estimated: %.1f ns an event (measured at start) times "
+                      "the events\n",
+                      report_time_text(a, events_ns), cost / n);
+    else
+        (void)fputs("  events      unknown: no cost was measured at start\n", out);
+    if (parts)
+        (void)fputs("  slow path       unknown of one window: the run that was split has that of "
+                    "whole threads\n",
+                    out);
+    else
+        (void)fprintf(out,
+                      "  slow path   %11s  measured (probes at the edges of windows, chunks, "
+                      "strings, start and end of threads)\n",
+                      report_time_text(b, own_ns));
+    (void)fprintf(out, "  waiting     %11s  measured, %" PRIu64 " waits for the writer\n",
+                  report_time_text(c, wait_ns), waits);
+    if (interrupted > 0)
+        (void)fprintf(out,
+                      "  interrupted %11" PRIu64
+                      "  system calls that our signals broke off: the program saw EINTR\n",
+                      interrupted);
+    if (windows_ns > 0 && !parts)
+        (void)fprintf(out, "  together    %10.3f%%  of the time in windows\n",
+                      100 * (events_ns + own_ns + wait_ns) / windows_ns);
+}
+
+static void problems_head(FILE *out, bool *head)
+{
+    if (!*head)
+        (void)fputs("\nWorth knowing\n", out);
+    *head = true;
+}
+
+/* Ranks as people write them, "0-3,8": span_add() with each in order, then span_write(). */
+struct rank_span {
+    int32_t first, last;
+    unsigned count;
+    bool cut;
+    char text[160];
+};
+
+static void span_write(struct rank_span *s)
+{
+    char piece[32];
+    size_t n = strlen(s->text);
+    if (s->cut)
+        return;
+    s->cut = n + sizeof piece + 8 > sizeof s->text;
+    if (s->cut)
+        (void)snprintf(piece, sizeof piece, "...");
+    else if (s->first == s->last)
+        (void)snprintf(piece, sizeof piece, "%" PRId32, s->first);
+    else
+        (void)snprintf(piece, sizeof piece, "%" PRId32 "-%" PRId32, s->first, s->last);
+    (void)snprintf(s->text + n, sizeof s->text - n, "%s%s", n > 0 ? "," : "", piece);
+}
+
+static void span_add(struct rank_span *s, int32_t rank)
+{
+    if (s->count > 0 && (rank == s->last || rank == s->last + 1)) {
+        s->count += rank != s->last;
+        s->last = rank;
+        return;
+    }
+    if (s->count > 0)
+        span_write(s);
+    s->first = s->last = rank;
+    s->count++;
+}
+
+static bool is_killed(const struct report_rank *k)
+{
+    return k->error == NULL && strcmp(k->end_reason, "killed") == 0;
+}
+
+static void print_ranks_with(FILE *out, const struct report *r, bool *head,
+                             bool (*has)(const struct report_rank *k), const char *one,
+                             const char *many)
+{
+    struct rank_span s = {.count = 0};
+    for (size_t i = 0; i < r->rank_count; i++)
+        if (has(&r->ranks[i]))
+            span_add(&s, r->ranks[i].info.rank);
+    if (s.count == 0)
+        return;
+    span_write(&s);
+    problems_head(out, head);
+    (void)fprintf(out, "  rank%s %s %s\n", s.count > 1 ? "s" : "", s.text,
+                  s.count > 1 ? many : one);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const struct report_text_item *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+    return order != 0 ? order : x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static void print_missing(FILE *out, const struct report *r, bool *head)
+{
+    struct rank_span s = {.count = 0};
+    for (size_t i = 0; i < r->missing_count; i++)
+        span_add(&s, r->missing[i]);
+    if (s.count == 0)
+        return;
+    span_write(&s);
+    problems_head(out, head);
+    (void)fprintf(out, "  no file of rank%s %s%s: never started, not traced, or nothing recorded\n",
+                  s.count > 1 ? "s" : "", s.text, r->living > 0 ? " so far" : "");
+}
+
+/* One line an alarm, however many ranks it did not fire on. */
+static void print_never_fired(FILE *out, const struct report *r, bool *head)
+{
+    struct report_text_item *items = calloc(r->never_fired_count + 1, sizeof *items);
+    if (items == NULL || r->never_fired_count == 0) {
+        free(items);
+        return;
+    }
+    memcpy(items, r->never_fired, r->never_fired_count * sizeof *items);
+    qsort(items, r->never_fired_count, sizeof *items, by_text);
+    problems_head(out, head);
+    for (size_t i = 0; i < r->never_fired_count;) {
+        struct rank_span s = {.count = 0};
+        const char *text = items[i].text;
+        for (; i < r->never_fired_count && strcmp(items[i].text, text) == 0; i++)
+            span_add(&s, items[i].rank);
+        span_write(&s);
+        (void)fprintf(out, "  never fired (rank%s %s): %s\n", s.count > 1 ? "s" : "", s.text, text);
+    }
+    free(items);
+}
+
+static void print_problems(FILE *out, const struct report *r)
+{
+    bool head = false;
+    print_missing(out, r, &head);
+    print_ranks_with(out, r, &head, is_killed, "was killed: the file is complete up to then",
+                     "were killed: their files are complete up to then");
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->error != NULL)
+            continue;
+        if (k->info.state == RT_FILE_ABANDONED) {
+            problems_head(out, &head);
+            (void)fprintf(out, "  %s was left by its writer: regtrace recover %s finishes it\n",
+                          k->file, r->dir);
+        }
+        if (k->unmatched > 0) {
+            problems_head(out, &head);
+            (void)fprintf(out,
+                          "  rank %" PRId32 ": %" PRIu64 " MPI calls without their other end\n",
+                          k->info.rank, k->unmatched);
+        }
+        if (k->completions_unknown > 0) {
+            problems_head(out, &head);
+            (void)fprintf(out,
+                          "  rank %" PRId32 ": %" PRIu64
+                          " requests that completed were made outside "
+                          "their window; what they may have received is not counted\n",
+                          k->info.rank, k->completions_unknown);
+        }
+        if (k->completions_skipped > 0) {
+            problems_head(out, &head);
+            (void)fprintf(out,
+                          "  rank %" PRId32 ": %" PRIu64 " requests were waited for in calls whose "
+                          "completions could not be recorded: no memory\n",
+                          k->info.rank, k->completions_skipped);
+        }
+    }
+    print_never_fired(out, r, &head);
+    for (size_t i = 0; i < r->log_count && i < LOG_SHOWN; i++)
+        (void)fprintf(out, "%s  %s\n", i == 0 ? "\nregtrace.log\n" : "", r->log[i]);
+    if (r->log_count > LOG_SHOWN)
+        (void)fprintf(out, "  ... %zu more lines\n", r->log_count - LOG_SHOWN);
+}
+
+void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
+                       size_t top, bool all)
+{
+    print_head(out, r);
+    report_print_windows(out, r, all);
+    if (estimate != NULL)
+        report_print_estimate(out, estimate);
+    report_instructions_print(out, r, all);
+    print_functions(out, r, top);
+    report_uneven_print(out, r, all);
+    report_waits_print(out, r);
+    report_functions_print(out, r, top);
+    report_counters_print(out, r, top);
+    report_memory_print(out, r);
+    print_ranks(out, r, all);
+    print_overhead(out, r);
+    print_problems(out, r);
+}

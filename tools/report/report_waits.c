@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Who waits for whom, and who sends how much to whom: a pass over all ranks' events in the order of time. */
+#include "tools/messages/waits.h"
+#include "tools/report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RANKS_SHOWN 10
+#define PAIRS_SHOWN 10
+#define RANKS_MOST 2048 /* of which who sends to whom is kept: 64 MiB */
+
+struct sum {
+    uint64_t waits;
+    double total_ns, longest_ns;
+    int32_t rank, for_rank; /* of the longest */
+};
+
+struct rank_waits {
+    int32_t rank;
+    double waited_ns, awaited_ns; /* awaited: by others */
+};
+
+struct pair {
+    uint64_t messages, likely, bytes;
+};
+
+struct report_waits {
+    const struct window_span *windows;
+    struct emu_waits *waits;
+    struct sum sums[EMU_WAIT_KINDS][REPORT_FUNCTIONS];
+    struct rank_waits *ranks; /* by rank */
+    struct pair *pairs;       /* from * ranks + to; NULL: too many ranks */
+    uint32_t rank_count;
+    struct emu_unmatched unmatched;
+    uint64_t messages, likely, bytes, collectives_left;
+    char *why_not; /* nothing is known */
+};
+
+static void add_wait(void *context, const struct emu_wait *x)
+{
+    struct report_waits *w = context;
+    if (!window_span_has(w->windows, x->window) || x->function >= REPORT_FUNCTIONS)
+        return;
+    struct sum *s = &w->sums[x->kind][x->function];
+    double ns = (double)x->ns;
+    s->waits++;
+    s->total_ns += ns;
+    if (ns > s->longest_ns) {
+        s->longest_ns = ns;
+        s->rank = x->rank;
+        s->for_rank = x->for_rank;
+    }
+    if (x->rank >= 0 && (uint32_t)x->rank < w->rank_count)
+        w->ranks[x->rank].waited_ns += ns;
+    if (x->for_rank >= 0 && (uint32_t)x->for_rank < w->rank_count)
+        w->ranks[x->for_rank].awaited_ns += ns;
+}
+
+static void add_message(void *context, const struct emu_message *m)
+{
+    struct report_waits *w = context;
+    if (!m->likely) /* who waits for whom is told of those alone that are sure */
+        emu_waits_message(w->waits, m);
+    w->messages++;
+    w->likely += m->likely;
+    w->bytes += m->bytes;
+    if (w->pairs == NULL || m->sender < 0 || m->receiver < 0 ||
+        (uint32_t)m->sender >= w->rank_count || (uint32_t)m->receiver >= w->rank_count)
+        return;
+    struct pair *p = &w->pairs[(size_t)m->sender * w->rank_count + (uint32_t)m->receiver];
+    p->messages++;
+    p->likely += m->likely;
+    p->bytes += m->bytes;
+}
+
+static int pass(struct report_waits *w, struct emu_streams *s, const struct emu_comms *c,
+                struct rt_error *e)
+{
+    struct emu_messages *messages = NULL;
+    struct emu_record r;
+    struct progress p;
+    uint64_t done = 0;
+    bool got;
+    int rc = emu_waits_open(&w->waits, s, c, add_wait, w, e);
+    if (rc == 0)
+        rc = emu_messages_open(&messages, s, c, add_message, w, e);
+    progress_begin(&p, "looking for waits, events");
+    while (rc == 0 && (rc = emu_streams_next(s, &r, &got, e)) == 0 && got) {
+        rc = emu_waits_take(w->waits, &r, e);
+        if (rc == 0)
+            rc = emu_messages_take(messages, &r, e);
+        if ((++done & 0xffff) == 0)
+            progress_update(&p, done, emu_streams_events(s));
+    }
+    if (rc == 0)
+        rc = emu_messages_end(messages, &w->unmatched, e);
+    if (rc == 0)
+        emu_waits_end(w->waits, &w->collectives_left);
+    progress_end(&p);
+    emu_messages_close(messages);
+    emu_waits_close(w->waits);
+    w->waits = NULL;
+    return rc;
+}
+
+static int make_room(struct report_waits *w, const struct report *r, struct rt_error *e)
+{
+    int32_t most = r->size - 1;
+    for (size_t i = 0; i < r->rank_count; i++)
+        most = r->ranks[i].info.rank > most ? r->ranks[i].info.rank : most;
+    w->rank_count = most < 0 || most > 1 << 24 ? 0 : (uint32_t)most + 1;
+    w->ranks = calloc(w->rank_count + 1u, sizeof *w->ranks);
+    if (w->rank_count <= RANKS_MOST)
+        w->pairs = calloc((size_t)w->rank_count * w->rank_count + 1, sizeof *w->pairs);
+    if (w->ranks == NULL || (w->pairs == NULL && w->rank_count <= RANKS_MOST)) {
+        rt_error_set(e, "no memory");
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < w->rank_count; i++)
+        w->ranks[i].rank = (int32_t)i;
+    return 0;
+}
+
+static bool has_two_ranks(const struct report *r)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < r->rank_count; i++)
+        n += r->ranks[i].error == NULL && r->ranks[i].info.is_main && r->ranks[i].calls > 0;
+    return n > 1;
+}
+
+static bool is_growing(const struct report *r)
+{
+    for (size_t i = 0; i < r->rank_count; i++)
+        if (r->ranks[i].error == NULL && r->ranks[i].info.state == RT_FILE_LIVE)
+            return true;
+    return false;
+}
+
+static void nothing(const char *file, const char *why)
+{
+    (void)file; /* the report says it */
+    (void)why;
+}
+
+void report_collect_waits(struct report *r, const struct rt_run *run, const struct rank_list *ranks)
+{
+    struct rt_error e = {{0}};
+    struct emu_streams *s = NULL;
+    struct emu_comms *c = NULL;
+    struct report_waits *w = has_two_ranks(r) ? calloc(1, sizeof *w) : NULL;
+    if (w == NULL)
+        return;
+    r->waits = w;
+    w->windows = &r->windows;
+    if (is_growing(r)) {
+        w->why_not = strdup("files are still being written");
+        return;
+    }
+    int rc = make_room(w, r, &e);
+    if (rc == 0)
+        rc = emu_streams_open(&s, run, ranks, nothing, &e);
+    if (rc == 0)
+        rc = emu_comms_open(&c, s, &e);
+    if (rc == 0)
+        rc = pass(w, s, c, &e);
+    if (rc != 0)
+        w->why_not = strdup(e.text);
+    emu_comms_close(c);
+    emu_streams_close(s);
+}
+
+void report_free_waits(struct report *r)
+{
+    if (r->waits == NULL)
+        return;
+    free(r->waits->ranks);
+    free(r->waits->pairs);
+    free(r->waits->why_not);
+    free(r->waits);
+    r->waits = NULL;
+}
+
+/* --- in words ---------------------------------------------------------------------------------------------------------------- */
+
+static void print_sums(FILE *out, const struct report *r)
+{
+    const struct report_waits *w = r->waits;
+    bool head = false;
+    char total[24], mean[24], most[24];
+    for (int k = 0; k < EMU_WAIT_KINDS; k++)
+        for (int f = 0; f < REPORT_FUNCTIONS; f++) {
+            const struct sum *s = &w->sums[k][f];
+            if (s->waits == 0)
+                continue;
+            if (!head)
+                (void)fprintf(out,
+                              "\nWaits of ranks for others (late sender: before the message was "
+                              "sent; late receiver: in MPI_Ssend\nbefore the receive was posted; "
+                              "collective: before the last rank came)\n  %-14s %-26s %10s %11s "
+                              "%11s %11s %6s %8s\n",
+                              "kind", "function", "waits", "total", "mean", "longest", "rank",
+                              "for rank");
+            head = true;
+            (void)fprintf(
+                out, "  %-14s %-26s %10" PRIu64 " %11s %11s %11s %6" PRId32 " %8" PRId32 "\n",
+                emu_wait_name((enum emu_wait_kind)k), r->names[f] != NULL ? r->names[f] : "?",
+                s->waits, report_time_text(total, s->total_ns),
+                report_time_text(mean, s->total_ns / (double)s->waits),
+                report_time_text(most, s->longest_ns), s->rank, s->for_rank);
+        }
+}
+
+static int by_awaited(const void *a, const void *b)
+{
+    const struct rank_waits *x = a, *y = b;
+    if (x->awaited_ns > y->awaited_ns || x->awaited_ns < y->awaited_ns)
+        return x->awaited_ns > y->awaited_ns ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static void print_ranks(FILE *out, const struct report_waits *w)
+{
+    char waited[24], awaited[24];
+    struct rank_waits *sorted = calloc(w->rank_count + 1u, sizeof *sorted);
+    if (sorted == NULL)
+        return;
+    memcpy(sorted, w->ranks, w->rank_count * sizeof *sorted);
+    qsort(sorted, w->rank_count, sizeof *sorted, by_awaited);
+    if (w->rank_count > 0 && sorted[0].awaited_ns > 0)
+        (void)fprintf(out, "  %6s %16s %16s\n", "rank", "others waited", "itself waited");
+    for (uint32_t i = 0; i < w->rank_count && i < RANKS_SHOWN && sorted[i].awaited_ns > 0; i++)
+        (void)fprintf(out, "  %6" PRId32 " %16s %16s\n", sorted[i].rank,
+                      report_time_text(awaited, sorted[i].awaited_ns),
+                      report_time_text(waited, sorted[i].waited_ns));
+    free(sorted);
+}
+
+static int by_bytes(const void *a, const void *b, void *pairs)
+{
+    const struct pair *x = (struct pair *)pairs + *(const uint32_t *)a,
+                      *y = (struct pair *)pairs + *(const uint32_t *)b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+static void print_pairs(FILE *out, const struct report_waits *w)
+{
+    size_t n = 0, all = (size_t)w->rank_count * w->rank_count;
+    uint32_t *order = w->pairs != NULL ? calloc(all + 1, sizeof *order) : NULL;
+    if (order == NULL || w->messages == 0) {
+        free(order);
+        return;
+    }
+    for (size_t i = 0; i < all; i++)
+        if (w->pairs[i].messages > 0)
+            order[n++] = (uint32_t)i;
+    qsort_r(order, n, sizeof *order, by_bytes, w->pairs);
+    (void)fprintf(out,
+                  "\nMessages from rank to rank: %" PRIu64 " of %" PRIu64
+                  " bytes between %zu pairs, of all windows (%" PRIu64 " sure, %" PRIu64
+                  " likely)\n  %6s %6s %10s %16s\n",
+                  w->messages, w->bytes, n, w->messages - w->likely, w->likely, "from", "to",
+                  "messages", "bytes");
+    for (size_t i = 0; i < n && i < PAIRS_SHOWN; i++)
+        (void)fprintf(out, "  %6" PRIu32 " %6" PRIu32 " %10" PRIu64 " %16" PRIu64 "\n",
+                      order[i] / w->rank_count, order[i] % w->rank_count,
+                      w->pairs[order[i]].messages, w->pairs[order[i]].bytes);
+    if (n > PAIRS_SHOWN)
+        (void)fprintf(out, "  ... %zu more pairs (--json has them)\n", n - PAIRS_SHOWN);
+    free(order);
+}
+
+static void print_left(FILE *out, const struct report_waits *w)
+{
+    for (int i = 0; i < EMU_REASONS; i++)
+        if (w->unmatched.sends[i] + w->unmatched.receives[i] > 0)
+            (void)fprintf(out, "  not told: %" PRIu64 " sends and %" PRIu64 " receives (%s)\n",
+                          w->unmatched.sends[i], w->unmatched.receives[i],
+                          emu_unmatched_text((enum emu_unmatched_reason)i));
+    if (w->collectives_left > 0)
+        (void)fprintf(out,
+                      "  not told: %" PRIu64
+                      " collective calls (not all of their ranks recorded everything from MPI_Init "
+                      "to them)\n",
+                      w->collectives_left);
+}
+
+void report_waits_print(FILE *out, const struct report *r)
+{
+    const struct report_waits *w = r->waits;
+    if (w == NULL)
+        return;
+    if (w->why_not != NULL) {
+        (void)fprintf(out, "\nWaits of ranks are not told: %s\n", w->why_not);
+        return;
+    }
+    print_sums(out, r);
+    print_ranks(out, w);
+    print_pairs(out, w);
+    uint64_t left = w->collectives_left;
+    for (int i = 0; i < EMU_REASONS; i++)
+        left += w->unmatched.sends[i] + w->unmatched.receives[i];
+    if (left > 0)
+        (void)fputs("\nMessages and collective calls of which nobody knows the other side\n", out);
+    print_left(out, w);
+}
+
+/* --- as JSON --------------------------------------------------------------------------------------------------------------------- */
+
+static void json_sums(struct json *j, const struct report *r)
+{
+    json_array_begin(j, "waits");
+    for (int k = 0; k < EMU_WAIT_KINDS; k++)
+        for (int f = 0; f < REPORT_FUNCTIONS; f++) {
+            const struct sum *s = &r->waits->sums[k][f];
+            if (s->waits == 0)
+                continue;
+            json_object_begin(j, NULL);
+            json_compact(j);
+            json_text(j, "kind", emu_wait_name((enum emu_wait_kind)k));
+            json_text(j, "function", r->names[f] != NULL ? r->names[f] : "?");
+            json_uint(j, "waits", s->waits);
+            json_real(j, "total_ns", s->total_ns);
+            json_real(j, "longest_ns", s->longest_ns);
+            json_int(j, "rank", s->rank);
+            json_int(j, "for_rank", s->for_rank);
+            json_object_end(j);
+        }
+    json_array_end(j);
+}
+
+static void json_ranks(struct json *j, const struct report_waits *w)
+{
+    json_array_begin(j, "waits_by_rank");
+    for (uint32_t i = 0; i < w->rank_count; i++) {
+        json_object_begin(j, NULL);
+        json_compact(j);
+        json_int(j, "rank", w->ranks[i].rank);
+        json_real(j, "waited_ns", w->ranks[i].waited_ns);
+        json_real(j, "others_waited_ns", w->ranks[i].awaited_ns);
+        json_object_end(j);
+    }
+    json_array_end(j);
+    json_array_begin(j, "messages");
+    for (size_t i = 0; w->pairs != NULL && i < (size_t)w->rank_count * w->rank_count; i++) {
+        if (w->pairs[i].messages == 0)
+            continue;
+        json_object_begin(j, NULL);
+        json_compact(j);
+        json_uint(j, "from", i / w->rank_count);
+        json_uint(j, "to", i % w->rank_count);
+        json_uint(j, "messages", w->pairs[i].messages);
+        json_uint(j, "likely", w->pairs[i].likely);
+        json_uint(j, "bytes", w->pairs[i].bytes);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+void report_waits_json(struct json *j, const struct report *r)
+{
+    const struct report_waits *w = r->waits;
+    if (w == NULL || w->why_not != NULL) {
+        static const char *const names[] = {
+            "waits",           "waits_by_rank",      "messages",
+            "unmatched_sends", "unmatched_receives", "unmatched_collectives"};
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            json_null(j, names[i]);
+        return;
+    }
+    json_sums(j, r);
+    json_ranks(j, w);
+    uint64_t sends = 0, receives = 0;
+    for (int i = 0; i < EMU_REASONS; i++) {
+        sends += w->unmatched.sends[i];
+        receives += w->unmatched.receives[i];
+    }
+    json_uint(j, "unmatched_sends", sends);
+    json_uint(j, "unmatched_receives", receives);
+    json_uint(j, "unmatched_collectives", w->collectives_left);
+}

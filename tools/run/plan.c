@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Spreading a constant number of windows evenly over the instructions of a run. */
+#include "tools/run/plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HELPER_THREADS 1000 /* tids from here on are threads of MPI and what it uses */
+
+int plan_read_rank(struct plan_rank *out, const struct rt_rank *rank, struct rt_error *e)
+{
+    const struct rt_rank_info *info = rt_rank_info(rank);
+    const struct rt_rank_tables *t = rt_rank_tables(rank);
+    *out = (struct plan_rank){.rank = info->rank >= 0 ? info->rank : 0, .thread = -1};
+    if (info->state == RT_FILE_LIVE) {
+        rt_error_set(e, "it is still being written: plan when the program has ended (-wait)");
+        return -EBUSY;
+    }
+    if (info->state == RT_FILE_ABANDONED) {
+        rt_error_set(e, "its writer left it; `regtrace recover` finishes it");
+        return -EBUSY;
+    }
+    for (size_t i = 0; i < t->thread_count; i++) {
+        const struct rt_thread *row = &t->threads[i];
+        if (row->thread >= HELPER_THREADS || row->instructions == 0)
+            continue;
+        out->threads++;
+        if (row->instructions > out->total) {
+            out->total = row->instructions;
+            out->thread = row->thread;
+        }
+    }
+    if (out->total != 0 && strcmp(info->end_reason, "killed") != 0)
+        return 0;
+    if (strcmp(info->end_reason, "killed") == 0)
+        rt_error_set(e,
+                     "rank %" PRId32 " was killed, so that its total is unknown; count again with "
+                     "a run that ends, or leave the rank out (-rank)",
+                     out->rank);
+    else
+        rt_error_set(e,
+                     "it has no instruction totals: they come from a counting run, `regtrace run "
+                     "--count -- program`, or one with icount or uniform alarms");
+    return -ENODATA;
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const struct plan_rank *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total < y->total ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct plan_rank *x = a, *y = b;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Which thread drives, -1 where one has been counted only, -2 before the first rank. */
+static int32_t driver_of(const struct plan_rank *r)
+{
+    return r->threads > 1 ? r->thread : -1;
+}
+
+int plan_group(struct plan_rank *ranks, size_t rank_count, struct plan_group **groups,
+               size_t *count)
+{
+    struct plan_group *g = calloc(rank_count + 1, sizeof *g);
+    size_t n = 0;
+    *groups = g;
+    *count = 0;
+    if (g == NULL)
+        return -ENOMEM;
+    qsort(ranks, rank_count, sizeof *ranks, by_total);
+    for (size_t i = 0; i < rank_count; i++) {
+        struct plan_group *last = n > 0 ? &g[n - 1] : NULL;
+        bool alike = last != NULL && last->thread == driver_of(&ranks[i]) &&
+                     (double)(ranks[i].total - last->total) <= PLAN_APART * (double)last->total;
+        if (!alike) {
+            last = &g[n++];
+            *last = (struct plan_group){
+                .first = i, .thread = driver_of(&ranks[i]), .total = ranks[i].total};
+        }
+        last->count++;
+        last->most = ranks[i].total;
+    }
+    for (size_t i = 0; i < n; i++)
+        qsort(ranks + g[i].first, g[i].count, sizeof *ranks, by_rank);
+    *count = n;
+    return 0;
+}
+
+char *plan_ranks_text(const struct plan_rank *ranks, const struct plan_group *group)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL)
+        return NULL;
+    for (size_t i = 0; i < group->count;) {
+        size_t k = i;
+        const struct plan_rank *r = ranks + group->first;
+        while (k + 1 < group->count && r[k + 1].rank == r[k].rank + 1)
+            k++;
+        (void)fprintf(out, "%s%" PRId32, i > 0 ? "+" : "", r[i].rank);
+        if (k > i)
+            (void)fprintf(out, "-%" PRId32, r[k].rank);
+        i = k + 1;
+    }
+    return fclose(out) == 0 ? text : NULL;
+}
+
+/* Windows lie in the middle of their share of the run, so that the last one ends before a run that is a little shorter does.
+ * With a warm-up a repeated chain is needed: a full gap before each window, half of one behind the last. */
+uint64_t plan_period(const struct plan_wish *wish, uint64_t total)
+{
+    if (wish->warmup == 0)
+        return total / wish->windows;
+    __uint128_t twice = 2 * (__uint128_t)total + wish->warmup + wish->length;
+    return (uint64_t)(twice / (2 * (__uint128_t)wish->windows + 1));
+}
+
+static int too_large(const struct plan_wish *w, const struct plan_group *g, int32_t rank,
+                     struct rt_error *e)
+{
+    uint64_t each = w->length + w->warmup, most = g->total / each;
+    char fewer[64] = "";
+    if (most > 0)
+        (void)snprintf(fewer, sizeof fewer, "at most %" PRIu64 " such windows (-windows)", most);
+    else
+        (void)snprintf(fewer, sizeof fewer, "not even one such window (-length, -warmup)");
+    rt_error_set(e,
+                 "%" PRIu64 " windows of %" PRIu64 " instructions do not fit: rank %" PRId32
+                 " has %" PRIu64 " instructions, room for %s%s",
+                 w->windows, each, rank, g->total, fewer,
+                 g->total / w->windows > w->warmup ? "" : ", and -warmup alone takes them all");
+    return -ERANGE;
+}
+
+static bool fits(const struct plan_wish *w, const struct plan_group *g)
+{
+    __uint128_t need = ((__uint128_t)w->length + w->warmup) * w->windows;
+    return need <= g->total && plan_period(w, g->total) >= w->length + w->warmup;
+}
+
+char *plan_chain(const struct plan_wish *w, const struct plan_rank *ranks,
+                 const struct plan_group *g, bool all, struct rt_error *e)
+{
+    char tokens[48] = "", *on = NULL, *chain = NULL, *list = NULL;
+    if (!fits(w, g)) {
+        (void)too_large(w, g, ranks[g->first].rank, e);
+        return NULL;
+    }
+    uint64_t period = plan_period(w, g->total);
+    uint64_t gap = period - w->length - w->warmup;
+    if (g->thread >= 0)
+        (void)snprintf(tokens, sizeof tokens, ":tid%" PRId32, g->thread);
+    list = all ? NULL : plan_ranks_text(ranks, g);
+    int n = asprintf(&on, "%s%s%s", tokens, list != NULL ? ":ranks" : "", list != NULL ? list : "");
+    if (n >= 0 && (all || list != NULL) && w->warmup == 0)
+        n = asprintf(&chain,
+                     "precond:icount:%" PRIu64 "%s,uniform:%" PRIu64 ":%" PRIu64 ":%" PRIu64 "%s",
+                     gap / 2, on, period, w->length, w->windows, on);
+    else if (n >= 0 && (all || list != NULL))
+        n = asprintf(&chain,
+                     "warmup-start:icount:%" PRIu64 "%s:bcast,start:icount:%" PRIu64
+                     "%s:bcast,stop:icount:%" PRIu64 "%s:bcast,repeat:%" PRIu64,
+                     gap, on, w->warmup, on, w->length, on, w->windows);
+    free(list);
+    free(on);
+    if (n < 0 || chain == NULL) {
+        rt_error_set(e, "no memory");
+        return NULL;
+    }
+    return chain;
+}

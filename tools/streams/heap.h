@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Heaps of numbers, the first in order on top. */
+#ifndef REGTRACE_TOOLS_STREAMS_HEAP_H
+#define REGTRACE_TOOLS_STREAMS_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The number at i goes down to where it belongs; those below it are a heap. Always inlined: the comparison takes most of the time. */
+__attribute__((always_inline)) static inline void
+emu_heap_sift(uint32_t *heap, uint32_t count, uint32_t i,
+              bool (*is_before)(const void *context, uint32_t a, uint32_t b), const void *context)
+{
+    uint32_t moved = heap[i];
+    for (uint32_t child; (child = 2 * i + 1) < count; i = child) {
+        if (child + 1 < count && is_before(context, heap[child + 1], heap[child]))
+            child++;
+        if (!is_before(context, heap[child], moved))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = moved;
+}
+
+#endif

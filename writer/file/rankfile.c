@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Growing a rank file under SWMR: events in whole chunks, the rest in the tail, and a proper end. */
+#include "writer/file/rankfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int rankfile_add(struct rankfile *f, const struct rt_event *event)
+{
+    if (f->row_count == f->row_room) {
+        size_t room = f->row_room == 0 ? 2 * SCHEMA_EVENT_CHUNK : 2 * f->row_room;
+        struct rt_event *grown = realloc(f->rows, room * sizeof *grown);
+        if (grown == NULL)
+            return -ENOMEM;
+        f->rows = grown;
+        f->row_room = room;
+    }
+    f->rows[f->row_count++] = *event;
+    return 0;
+}
+
+/* Whole chunks go to /events. A reader that sees them there ignores their copies in /tail by their row number. */
+static int write_chunks(struct rankfile *f, size_t count)
+{
+    struct table *events = &f->tables[SCHEMA_EVENTS];
+    for (size_t done = 0; done < count;) {
+        size_t n = count - done < SCHEMA_EVENT_CHUNK ? count - done : SCHEMA_EVENT_CHUNK;
+        int rc = table_write(events, f->written + done, f->rows + done, n);
+        if (rc != 0)
+            return rc;
+        done += n;
+    }
+    int rc = table_flush(events);
+    if (rc == 0)
+        rc = pieces_add(&f->piece, &f->tables[SCHEMA_PIECES], f->rows, count, f->written);
+    if (rc != 0)
+        return rc;
+    f->written += count;
+    f->row_count -= count;
+    f->tail_count = f->tail_count > count ? f->tail_count - count : 0;
+    memmove(f->rows, f->rows + count, f->row_count * sizeof *f->rows);
+    /* The rows kept a place in the tail that depends on their number modulo the chunk: still right. */
+    return 0;
+}
+
+static int write_tail(struct rankfile *f)
+{
+    enum { BATCH = 256 };
+    struct rt_tail_row batch[BATCH];
+    struct table *tail = &f->tables[SCHEMA_TAIL];
+    while (f->tail_count < f->row_count) {
+        uint64_t first = f->written + f->tail_count;
+        size_t place = (size_t)(first % SCHEMA_EVENT_CHUNK);
+        size_t n = f->row_count - f->tail_count;
+        n = n < BATCH ? n : BATCH;
+        n = n < SCHEMA_EVENT_CHUNK - place ? n : SCHEMA_EVENT_CHUNK - place;
+        for (size_t i = 0; i < n; i++) {
+            batch[i] = (struct rt_tail_row){.row = first + i, .event = f->rows[f->tail_count + i]};
+            batch[i].check = schema_tail_check(&batch[i]);
+        }
+        int rc = table_write(tail, place, batch, n);
+        if (rc != 0)
+            return rc;
+        f->tail_count += n;
+    }
+    return table_flush(tail);
+}
+
+static int flush_derived(struct rankfile *f)
+{
+    /* Texts before the rows that name them. Pieces are of events that are there. */
+    static const enum schema_table order[] = {
+        SCHEMA_STRINGS, SCHEMA_STRING_INDEX, SCHEMA_METADATA, SCHEMA_CALIBRATION,
+        SCHEMA_THREADS, SCHEMA_COMMS,        SCHEMA_MAPS,     SCHEMA_FUNCTIONS,
+        SCHEMA_LOSSES,  SCHEMA_FIRED,        SCHEMA_WINDOWS,  SCHEMA_PIECES};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        int rc = table_flush(&f->tables[order[i]]);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int rankfile_commit(struct rankfile *f, bool tail)
+{
+    size_t whole = f->row_count / SCHEMA_EVENT_CHUNK * SCHEMA_EVENT_CHUNK;
+    if (whole == 0 && !tail)
+        return 0;
+    int rc = flush_derived(f);
+    if (rc == 0 && whole > 0)
+        rc = write_chunks(f, whole);
+    if (rc == 0 && tail)
+        rc = write_tail(f);
+    return rc;
+}
+
+int64_t rankfile_bytes(const struct rankfile *f)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) != 0)
+        return -errno;
+    return st.st_nlink == 0 ? -ENOENT : (int64_t)st.st_size;
+}
+
+int rankfile_finish(struct rankfile *f, const char *state, const char *end_reason)
+{
+    int rc = flush_derived(f);
+    if (rc == 0 && f->row_count > 0)
+        rc = write_chunks(f, f->row_count);
+    if (rc == 0)
+        rc = pieces_end(&f->piece, &f->tables[SCHEMA_PIECES]);
+    if (rc == 0)
+        rc = table_flush(&f->tables[SCHEMA_PIECES]);
+    /* Once, at the end: a shrunk dataset's place is not used again under SWMR. */
+    hsize_t none = 0;
+    if (rc == 0 && (H5Dset_extent(f->tables[SCHEMA_TAIL].dataset, &none) < 0 ||
+                    schema_put_text(f->file, "end_reason", end_reason, SCHEMA_REASON_WIDTH) != 0 ||
+                    schema_put_text(f->file, "state", state, SCHEMA_STATE_WIDTH) != 0))
+        rc = -EIO;
+    for (int i = 0; i < SCHEMA_TABLES; i++)
+        table_close(&f->tables[i]);
+    errno = 0;
+    if (f->file >= 0 && H5Fclose(f->file) < 0 && rc == 0)
+        rc = errno != 0 ? -errno : -EIO;
+    f->file = -1;
+    rankfile_abandon(f);
+    return rc;
+}
+
+void rankfile_abandon(struct rankfile *f)
+{
+    free(f->rows);
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    f->rows = NULL;
+    f->fd = -1;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A row of /fired or /windows is right where the event that it names says the same of it. What a killed writer, or a disk, has
+ * damaged is at the end: rows are appended. */
+#include "writer/repair/old_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Is the event at `row` of that code, thread and clock? 1, 0, or -errno. */
+static int fits(struct rt_rank *old, uint64_t row, uint32_t code, int32_t thread, uint64_t clock,
+                struct rt_event *event, struct rt_error *e)
+{
+    size_t got = 0;
+    int rc = rt_rank_read_events(old, row, 1, event, &got, e);
+    if (rc != 0)
+        return rc;
+    return got == 1 && event->code == code && event->thread == thread && event->clock == clock;
+}
+
+static int fired_fits(struct rt_rank *old, const struct rt_fired *f, struct rt_error *e)
+{
+    struct rt_event event;
+    int rc = fits(old, f->row, EV_FIRED, f->thread, f->clock, &event, e);
+    return rc == 1 ? f->event == (event.a & 0xff) && f->flags == event.a >> 56 &&
+                         f->window == event.window && f->ip == event.b
+                   : rc;
+}
+
+static int window_fits(struct rt_rank *old, const struct rt_window *w, struct rt_error *e)
+{
+    struct rt_event event;
+    int rc = fits(old, w->open_row, EV_WINDOW_OPEN, w->thread, w->start_clock, &event, e);
+    if (rc != 1 || w->ordinal != (int32_t)(uint32_t)event.a || w->start_late != event.b)
+        return rc < 0 ? rc : 0;
+    if (w->kind > 3 || !(w->weight >= 0 && w->multiplier >= 0))
+        return 0;
+    if (w->close_row == RT_NO_ROW)
+        return 1;
+    return fits(old, w->close_row, EV_WINDOW_CLOSE, w->thread, w->stop_clock, &event, e);
+}
+
+int old_rows_begin(struct old_rows *o, struct rt_rank *old, struct rt_error *e)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(old);
+    int rc = 0;
+    *o = (struct old_rows){.fired = t->fired_count, .windows = t->window_count};
+    while (o->fired > 0 && (rc = fired_fits(old, &t->fired[o->fired - 1], e)) == 0)
+        o->fired--;
+    if (rc >= 0)
+        while (o->windows > 0 && (rc = window_fits(old, &t->windows[o->windows - 1], e)) == 0)
+            o->windows--;
+    if (rc < 0)
+        return rc;
+    o->fired_from = o->fired > 0 ? t->fired[o->fired - 1].row + 1 : 0;
+    o->windows_from = o->windows > 0 ? t->windows[o->windows - 1].open_row + 1 : 0;
+    o->left_out = t->fired_count - o->fired + t->window_count - o->windows;
+    return 0;
+}
+
+int old_rows_take(struct old_rows *o, struct drain *d, const struct rt_event *e, uint64_t row)
+{
+    struct drain_chunk nowhere = {0};
+    struct drain_thread nobody = {0};
+    bool fired = e->code == EV_FIRED && row >= o->fired_from;
+    bool opened = e->code == EV_WINDOW_OPEN && row >= o->windows_from;
+    /* Of a window that was made anew: no other is open in the drain and ends in the old file. */
+    bool closed = e->code == EV_WINDOW_CLOSE && row >= o->windows_from;
+    if (!fired && !opened && !closed)
+        return 0;
+    if (!closed) {
+        o->remade++;
+        o->left_out -= o->left_out > 0;
+    }
+    return drain_derive(d, &nowhere, &nobody, e, NULL, 0, row);
+}
+
+void old_rows_tell(const struct old_rows *o, char *text, size_t room)
+{
+    size_t n = strlen(text);
+    if (o->remade > 0)
+        n += (size_t)snprintf(text + n, room - n,
+                              "%s%" PRIu64 " damaged row%s of its windows and alarms made anew of "
+                              "the events, without instruction counts",
+                              n > 0 ? "; " : "", o->remade, o->remade == 1 ? "" : "s");
+    if (o->left_out > 0 && n < room)
+        (void)snprintf(text + n, room - n,
+                       "%s%" PRIu64 " damaged row%s of windows or alarms left out",
+                       n > 0 ? "; " : "", o->left_out, o->left_out == 1 ? "" : "s");
+}

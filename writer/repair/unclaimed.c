@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See unclaimed.h. Sources: proc(5). */
+#include "writer/repair/unclaimed.h"
+#include "writer/identify.h"
+
+#include "base/identity.h"
+#include "base/options.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct search {
+    const char *dir;
+    struct stat folder; /* the run's */
+    const struct claim *claims;
+    size_t count;
+    void (*alive)(void *context, uint32_t pid);
+    void *context;
+    struct rt_error *e;
+    int registered;
+};
+
+static bool is_same(const char *path, const struct stat *other)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_dev == other->st_dev && st.st_ino == other->st_ino;
+}
+
+/* Does this process have the file open? */
+static bool has_open(const char *pid, const struct stat *file)
+{
+    char path[PATH_MAX];
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%.20s/fd", pid);
+    DIR *d = opendir(path);
+    for (struct dirent *fd; d != NULL && !found && (fd = readdir(d)) != NULL;) {
+        (void)snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", pid, fd->d_name);
+        found = is_same(path, file);
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    return found;
+}
+
+static bool is_writer(const char *pid)
+{
+    char path[64], text[PATH_MAX];
+    (void)snprintf(path, sizeof path, "/proc/%.20s/cmdline", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return strcmp(identity_base_name(text), "regtrace-writer") == 0;
+}
+
+/* Is a writer of this stream alive? The traced process starts the writer with the stream as an open
+ * descriptor, and then stores the writer's pid in the stream. The process with that pid counts
+ * under any name, since REGTRACE_WRITER may name a script. If the traced process was killed before
+ * it stored the pid, any regtrace-writer that has the stream open counts. */
+static bool writer_lives(const struct stat *file, const struct stream_header *h)
+{
+    bool found = false;
+    uint32_t started = atomic_load(&h->writer_pid);
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d != NULL && !found && (e = readdir(d)) != NULL;) {
+        uint32_t pid = (uint32_t)strtoul(e->d_name, NULL, 10);
+        found = isdigit((unsigned char)e->d_name[0]) && pid != h->pid &&
+                pid != (uint32_t)getpid() && has_open(e->d_name, file) &&
+                (started == 0 || pid == started || is_writer(e->d_name));
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    return found;
+}
+
+static bool is_claimed(const struct search *s, const struct stat *file)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->claims[i].stream[0] != '\0' && is_same(s->claims[i].stream, file))
+            return true;
+    return false;
+}
+
+static int claim_stream(struct search *s, struct stream *stream)
+{
+    struct drain drain;
+    struct stream_facts facts;
+    struct claim c;
+    if (drain_init(&drain, stream) != 0)
+        return 0;
+    identify_stream(&facts, &drain);
+    drain_free(&drain);
+    identify_claim(&c, &facts, stream, s->dir);
+    int rc = claim_register(&c, s->e);
+    s->registered += rc == 0;
+    return rc;
+}
+
+/* Was this stream recorded for the run? A run's folder that was moved has another path, and still
+ * the name of its job. A copy of the folder has that too, so the folder at the stream's path counts
+ * first. */
+static bool is_of_run(const struct search *s, const struct stream *stream)
+{
+    char dir[PATH_MAX] = "";
+    struct identity id = {0};
+    if (!stream_meta_get(stream, "dir", dir, sizeof dir))
+        return false;
+    return is_same(dir, &s->folder) ||
+           (stream_meta_get(stream, "job", id.job, sizeof id.job) &&
+            identity_folder_is_of(s->dir, id.job) && !identity_folder_is_of(dir, id.job));
+}
+
+/* Closes fd. */
+static int look_at_stream(struct search *s, int fd)
+{
+    struct stream stream;
+    struct stat file;
+    int rc = 0;
+    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_uid != s->folder.st_uid ||
+        is_claimed(s, &file) || stream_open(&stream, fd, &(struct rt_error){{0}}) != 0) {
+        (void)close(fd);
+        return 0;
+    }
+    bool ours = is_of_run(s, &stream);
+    if (ours && writer_lives(&file, stream.header))
+        s->alive(s->context, stream.header->pid);
+    /* A writer sets a later state only after it has written its entry. */
+    else if (ours && atomic_load(&stream.header->writer_state) <= WRITER_STARTING)
+        rc = claim_stream(s, &stream);
+    stream_close(&stream);
+    return rc;
+}
+
+static int look_into(struct search *s, const char *place)
+{
+    char start[32];
+    int n = snprintf(start, sizeof start, "regtrace-%u-", (unsigned)s->folder.st_uid), rc = 0;
+    DIR *d = opendir(place);
+    for (struct dirent *entry; d != NULL && rc == 0 && (entry = readdir(d)) != NULL;) {
+        int fd =
+            strncmp(entry->d_name, start, (size_t)n) != 0
+                ? -1
+                : openat(dirfd(d), entry->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd >= 0)
+            rc = look_at_stream(s, fd);
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    return rc;
+}
+
+/* Writes the folder of entry i's stream to `out`. Returns false if it has none, or if an earlier
+ * entry has the same folder. */
+static bool place_of(const struct search *s, size_t i, char out[PATH_MAX])
+{
+    const char *stream = s->claims[i].stream, *slash = strrchr(stream, '/');
+    size_t n = slash != NULL ? (size_t)(slash + 1 - stream) : 0;
+    for (size_t k = 0; k < i; k++)
+        if (strncmp(s->claims[k].stream, stream, n) == 0 &&
+            strchr(s->claims[k].stream + n, '/') == NULL)
+            return false;
+    (void)snprintf(out, PATH_MAX, "%.*s", (int)n, stream);
+    return n > 0;
+}
+
+int unclaimed_register(const char *dir, const struct claim *claims, size_t count,
+                       void (*alive)(void *context, uint32_t pid), void *context,
+                       struct rt_error *e)
+{
+    struct search s = {
+        .dir = dir, .claims = claims, .count = count, .alive = alive, .context = context, .e = e};
+    const char *usual = option_table[OPT_shm].default_value, *named = getenv("REGTRACE_SHM");
+    char place[PATH_MAX];
+    struct stat first = {0}, second = {0};
+    if (stat(dir, &s.folder) != 0)
+        return 0;
+    int rc = look_into(&s, usual);
+    (void)!stat(usual, &first);
+    if (rc == 0 && named != NULL && !is_same(named, &first)) {
+        rc = look_into(&s, named);
+        (void)!stat(named, &second);
+    }
+    for (size_t i = 0; i < count && rc == 0; i++)
+        if (place_of(&s, i, place) && !is_same(place, &first) && !is_same(place, &second))
+            rc = look_into(&s, place);
+    return rc != 0 ? rc : s.registered;
+}
