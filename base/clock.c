@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Choice of the tick source and its calibration against the kernel's clocks. */
+ * Chooses the source of ticks and calibrates it against the kernel's clocks. */
 #include "base/clock.h"
 
 #if defined(__x86_64__)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The clock of records: raw ticks, cheap to read, and calibration points that turn them into time. */
+ * The clock of records: raw ticks, which are cheap to read, and the calibration points that turn
+ * ticks into time. */
 #ifndef REGTRACE_BASE_CLOCK_H
 #define REGTRACE_BASE_CLOCK_H
 
@@ -9,13 +10,16 @@
 #include <stdint.h>
 #include <time.h>
 
-/* What clock_ticks() reads. x86-64: the time stamp counter where it is invariant; aarch64: CNTVCT_EL0;
- * else CLOCK_MONOTONIC in ns. Decided once by clock_init(). */
+/* The source that clock_ticks() reads. clock_init() chooses it once:
+ * - x86-64: the time stamp counter, if it is invariant
+ * - aarch64: CNTVCT_EL0
+ * - otherwise: CLOCK_MONOTONIC, in ns */
 enum clock_source { CLOCK_SOURCE_TSC = 0, CLOCK_SOURCE_CNTVCT = 1, CLOCK_SOURCE_MONOTONIC = 2 };
 
 extern enum clock_source clock_source RT_HIDDEN; /* read-only after clock_init() */
 
-/* Choose the source (CPUID leaf 0x80000007, bit 8; REGTRACE_CLOCK=monotonic forces the fallback). */
+/* Chooses the source (x86-64: by CPUID leaf 0x80000007, bit 8). `force_monotonic`
+ * (REGTRACE_CLOCK=monotonic) selects CLOCK_MONOTONIC. */
 void clock_init(bool force_monotonic);
 
 static inline uint64_t clock_monotonic_ns(void)
@@ -25,13 +29,13 @@ static inline uint64_t clock_monotonic_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Is a counter of the processor the clock? */
+/* Returns true if the clock is a counter of the processor. */
 static inline bool clock_is_counter(void)
 {
     return clock_source != CLOCK_SOURCE_MONOTONIC;
 }
 
-/* That counter: only where clock_is_counter(). */
+/* Reads the processor's counter. Call it only if clock_is_counter() returns true. */
 static inline uint64_t clock_counter(void)
 {
 #if defined(__x86_64__)
@@ -52,19 +56,21 @@ static inline uint64_t clock_ticks(void)
     return clock_monotonic_ns();
 }
 
-/* One reading of all clocks at (nearly) one moment: the reading with the shortest distance of several. */
+/* One reading of all clocks at (nearly) one moment. */
 struct clock_point {
     uint64_t ticks;
     uint64_t monotonic_ns;
     uint64_t realtime_ns;
-    uint64_t uncertainty; /* ticks between the reads that enclose the point */
+    uint64_t uncertainty; /* ticks between the two reads that enclose the point */
 };
 
-/* Async-signal-safe; about 1 µs. */
+/* Reads all clocks several times and returns the reading with the least uncertainty.
+ * Async-signal-safe. Takes about 1 µs. */
 struct clock_point clock_calibrate(void);
 
-/* Ticks to CLOCK_MONOTONIC ns by two points (first and last of a run); exact at both, linear between
- * and beyond. If the points are closer than 1 ms the nominal rate (0: 1 tick = 1 ns) is used. */
+/* Maps ticks to ns of CLOCK_MONOTONIC through two points, the first and the last of a run. The map
+ * is exact at both points and linear between and beyond them. If the points are less than 1 ms
+ * apart, the map uses the nominal rate; a nominal rate of 0 stands for 1 ns per tick. */
 struct clock_map {
     uint64_t ticks0, ns0;
     double ns_per_tick;

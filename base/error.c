@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Error texts: bounded formatting into the caller's struct. */
+ * Error messages: bounded formatting into the caller's struct. */
 #include "base/error.h"
 
 #include <errno.h>

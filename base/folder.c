@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The folder of a run: made once per job, by whichever process comes first, atomically. */
+ * The folder of a run: the first process of a job creates it, atomically. */
 #include "base/identity.h"
 #include "base/sys.h"
 
@@ -17,7 +17,8 @@
 
 #define JOB_FILE "/.regtrace/job"
 #define SUFFIX_LIMIT 10000
-/* Second line of the job file: the user had made the folder, so it stays when nothing was recorded in it. */
+/* Second line of the job file if the user had made the folder: regtrace then keeps the folder even
+ * if it records nothing in it. */
 #define KEPT "kept\n"
 
 enum folder_state { FOLDER_ABSENT, FOLDER_OURS, FOLDER_EMPTY, FOLDER_OTHER, FOLDER_NOT_ONE };
@@ -46,9 +47,9 @@ bool identity_folder_is_of(const char *path, const char *job)
     return folder_look(path, job) == FOLDER_OURS;
 }
 
-#define MAKING ".tmp-" /* NAME.tmp-HOST-PID: an unfinished folder */
+#define MAKING ".tmp-" /* an unfinished folder: NAME.tmp-HOST-PID */
 
-/* Removes a temporary folder, with everything that we put into it. */
+/* Removes a temporary folder and all that regtrace put into it. */
 static void remove_temporary(const char *temporary)
 {
     char name[2 * PATH_MAX + 64];
@@ -76,9 +77,9 @@ static int write_job_file(const char *temporary, const struct identity *id, bool
     return rc;
 }
 
-/* A folder under a temporary name with the job file inside, then renamed: whoever sees the final name sees
- * the job file. rename() on a non-empty folder fails, on an empty one it replaces it: a folder that the
- * user made beforehand is used. */
+/* Makes a folder with the job file inside under a temporary name, then renames it: every process
+ * that sees the final name also sees the job file. rename() fails on a non-empty folder, and
+ * replaces an empty one: regtrace therefore uses a folder that the user made beforehand. */
 static int folder_create(const char *path, const struct identity *id)
 {
     char temporary[PATH_MAX + 64];
@@ -100,13 +101,14 @@ static int folder_create(const char *path, const struct identity *id)
     return rc;
 }
 
-/* Is this entry of `parent` a temporary folder that a process of this host left when it was
- * killed? */
+/* Returns true if this entry of `parent` is a temporary folder that a killed process of this host
+ * left. */
 static bool is_stale(const char *parent, const char *name, const struct identity *id)
 {
     enum {
+        /* A container with the same host name may have processes that are invisible here. */
         OLD_S = 60
-    }; /* a container with the same host name may have processes that we do not see */
+    };
     char path[2 * PATH_MAX];
     struct stat st;
     const char *tail = strstr(name, MAKING), *dash = strrchr(name, '-');
@@ -214,7 +216,7 @@ int identity_make_folder(const struct identity *id, const char *wanted, char *ou
     return report(base, -EEXIST, e);
 }
 
-/* What open() with O_CREAT would say, without making the file. */
+/* Returns what open() with O_CREAT would return, without creating the file. */
 static int look_at_place(const char *path, const char *run)
 {
     char folder[PATH_MAX];

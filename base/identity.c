@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank, job and program of this process, from the launcher's environment and /proc. */
+ * Rank, job and program of this process, from the launcher's environment and from /proc. */
 #include "base/identity.h"
 #include "base/sys.h"
 
@@ -35,7 +35,8 @@ static bool env_number(char *const *envp, const char *name, int32_t *out)
     return true;
 }
 
-/* Order matters: what an inner launcher sets stands before what the batch system sets around it. */
+/* The order matters: an inner launcher's variables come before those of the batch system around
+ * it. */
 static const struct {
     const char *rank, *size, *local_rank, *local_size;
 } launchers[] = {
@@ -85,7 +86,7 @@ bool identity_look(uint32_t pid, struct process_stat *out)
     (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
     if (read_small_file(path, buf, sizeof buf) < 0)
         return false;
-    /* The name in parentheses may hold anything, so go from the last one. */
+    /* The name in parentheses may itself hold parentheses, so parse from the last one on. */
     char *open_at = strchr(buf, '('), *close_at = strrchr(buf, ')');
     if (open_at == NULL || close_at == NULL || close_at[1] == '\0')
         return false;
@@ -107,7 +108,7 @@ bool identity_look(uint32_t pid, struct process_stat *out)
     return field > 22;
 }
 
-/* Dead, and not yet waited for: under a container's init perhaps never. */
+/* Dead, but not yet waited for. Under a container's init that may last forever. */
 static bool is_dead(const struct process_stat *s)
 {
     return s->state == 'Z' || s->state == 'X';
@@ -144,7 +145,8 @@ static bool is_launcher(const char *name)
     return false;
 }
 
-/* Without a job id from the launcher: the outermost launcher process above us on this node. */
+/* Without a job id from the launcher: names the job after the outermost launcher process above this
+ * one on this node. */
 static void job_of_launcher(struct identity *id)
 {
     uint32_t pid = id->parent_pid, found = id->pid;

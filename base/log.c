@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Signal-safe log lines into the run's folder. */
+ * Async-signal-safe log lines, appended to a file in the run's folder. */
 #include "base/log.h"
 
 #include "base/sys.h"
@@ -112,7 +112,8 @@ void log_take_shared(void)
     }
 }
 
-static const char prefix[] = "regtrace: "; /* for stderr, in the same write() as the line */
+/* For stderr, in the same write() as the line. */
+static const char prefix[] = "regtrace: ";
 enum { PREFIX = sizeof prefix - 1 };
 
 /* Each line takes one write(), because other processes append to the same file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See name.h. */
+ * Finds the last word of a function's name. */
 #include "base/name.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which names are most like a misspelt one. */
+ * Finds the names that are most similar to a misspelt one. */
 #include "base/nearest.h"
 
 #include "base/distance.h"
@@ -43,7 +43,7 @@ void near_names_look(struct near_names *n, const char *name)
     unsigned d = distance(n->wanted, name);
     for (size_t i = 0; i <= last; i++)
         if (strncmp(n->best[i].name, name, sizeof n->best[i].name - 1) == 0)
-            return; /* of C++ functions there are several with one name */
+            return; /* C++ functions may share one name */
     for (size_t i = 0; i <= last; i++) {
         if (n->best[i].name[0] != '\0' && n->best[i].distance <= d)
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which names are most like a misspelt one. For programs; in no library. */
+ * Finds the names that are most similar to a misspelt one. For programs; no library links it. */
 #ifndef REGTRACE_BASE_NEAREST_H
 #define REGTRACE_BASE_NEAREST_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading and checking of REGTRACE_ variables by the table. */
+ * Reads and checks the REGTRACE_ variables according to the table of options. */
 #include "base/options.h"
 
 #include "base/distance.h"
@@ -53,7 +53,8 @@ const char *option_nearest(const char *name)
     return nearest(name, false)->option;
 }
 
-/* Digits with an optional K, M or G (powers of 1024); the whole text must be consumed. */
+/* Parses digits with an optional K, M or G (powers of 1024). The number must fill the whole
+ * text. */
 static int parse_number(const char *text, bool suffix, uint64_t *out)
 {
     uint64_t v = 0;
@@ -78,7 +79,7 @@ static int parse_number(const char *text, bool suffix, uint64_t *out)
     return *p == '\0' ? 0 : -EINVAL;
 }
 
-/* "a|b|c" holds the whole word `value`? */
+/* Returns true if `choices`, as in "a|b|c", contains the whole word `value`. */
 static bool is_choice(const char *choices, const char *value)
 {
     size_t n = strlen(value);
@@ -144,7 +145,7 @@ static int check_patterns(const struct option_row *row, const char *value, struc
     return -EINVAL;
 }
 
-/* 0, 1 or patterns. */
+/* Accepts 0, 1 or patterns. */
 static int check_functions(const struct option_row *row, const char *value, uint64_t *number,
                            struct rt_error *e)
 {
@@ -242,7 +243,7 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
     return rc;
 }
 
-/* Variables that are ours but no options: set between our own processes, or in tests. */
+/* Variables of regtrace that are no options: its processes set them for each other, or tests do. */
 static bool is_internal(const char *name, size_t n)
 {
     static const char *const internal[] = {
@@ -291,7 +292,7 @@ int options_read(struct options *o, char *const *envp, struct rt_error *e,
             continue;
         }
         if (equals[1] == '\0')
-            continue; /* set but empty: the default */
+            continue; /* empty: use the default */
         rc = option_check(r, equals + 1, &o->number[r - option_table], e);
         if (rc != 0)
             return rc;

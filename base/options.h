@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every option and REGTRACE_ variable, from one table (options.def). */
+ * All options and REGTRACE_ variables, from one table (options.def). */
 #ifndef REGTRACE_BASE_OPTIONS_H
 #define REGTRACE_BASE_OPTIONS_H
 
@@ -19,27 +19,30 @@ enum option_kind {
     OPTION_PATTERNS
 };
 
-/* Least -max-size: an empty file has some 100 KiB, and HDF5's chunk of compressed events a few. */
+/* The least -max-size: an empty file takes about 100 KiB, and HDF5's chunk of compressed events a
+ * few KiB. */
 #define OPTION_MAX_SIZE_LEAST (128u << 10)
 
-/* What the number of a FUNCTIONS kind says. */
+/* Values of options.number for the kind FUNCTIONS. */
 enum { OPTION_FUNCTIONS_NONE, OPTION_FUNCTIONS_COMPILED, OPTION_FUNCTIONS_NAMED };
 
-/* Most patterns that -functions and -memory take, and bytes of one. Most -functions-depth. */
+/* Limits: patterns of -functions and -memory, bytes of one pattern, and -functions-depth. */
 #define OPTION_PATTERNS_MAX 8u
 #define OPTION_PATTERN_ROOM 1000u
 #define OPTION_FUNCTIONS_DEPTH_MAX 256u
 
-/* One pattern of a FUNCTIONS or PATTERNS option, REGEX or REGEX@IMAGE, which `;` parts; regex and image have OPTION_PATTERN_ROOM bytes, the latter empty where
- * the program itself is meant. Returns what is behind it, NULL: there was none; -E2BIG in *rc: too long. */
+/* Reads one pattern of a FUNCTIONS or PATTERNS option: REGEX or REGEX@IMAGE; `;` separates
+ * patterns. `regex` and `image` have OPTION_PATTERN_ROOM bytes each; `image` is "" if the pattern
+ * is for the program itself. Returns the text after the pattern, or NULL if there is no further
+ * pattern or if it is too long (*rc is then -E2BIG, else 0). */
 const char *option_pattern(const char *text, char *regex, char *image, int *rc);
 
-/* Most -sample-depth. */
+/* Greatest -sample-depth. */
 #define OPTION_SAMPLE_DEPTH_MAX 64u
 
 struct option_row {
-    const char *field;    /* C name */
-    const char *option;   /* of `regtrace run`, without dashes; - and _ are the same */
+    const char *field;    /* name in C */
+    const char *option;   /* for `regtrace run`, without dashes; - and _ are equal */
     const char *variable; /* REGTRACE_... */
     enum option_kind kind;
     const char *default_value; /* "" = not set */
@@ -47,7 +50,7 @@ struct option_row {
     const char *help;
 };
 
-/* Ends with a NULL field. */
+/* The last row has the field NULL. */
 extern const struct option_row option_table[];
 
 enum option_index {
@@ -57,31 +60,34 @@ enum option_index {
     OPTION_COUNT
 };
 
-/* Values as read: text points into the environment or to the default, never NULL ("" = not set);
- * number holds FLAG, SIZE, NUMBER and FUNCTIONS kinds. */
+/* Values of all options. A text points into the environment or to the default; it is never NULL,
+ * and "" means "not set". `number` holds the kinds FLAG, SIZE, NUMBER and FUNCTIONS. */
 struct options {
     const char *text[OPTION_COUNT];
     uint64_t number[OPTION_COUNT];
 };
 
-/* Read all variables from `environ`-like envp. -EINVAL with the variable, the value found and what is legal;
- * an unknown REGTRACE_ variable is reported through unknown(ctx, name, nearest) (NULL allowed), no error. */
+/* Reads all REGTRACE_ variables of `envp`. Returns 0, or a negative errno (-EINVAL, -ERANGE) with a
+ * text that names the variable, its value and the legal values. Reports an unknown REGTRACE_
+ * variable through unknown(ctx, name, nearest), which may be NULL; that is no error. */
 RT_MUST_CHECK int options_read(struct options *o, char *const *envp, struct rt_error *e,
                                void (*unknown)(void *ctx, const char *name, const char *nearest),
                                void *ctx);
 
-/* Check one value as options_read() would. */
+/* Checks one value as options_read() does. */
 RT_MUST_CHECK int option_check(const struct option_row *row, const char *value, uint64_t *number,
                                struct rt_error *e);
 
-/* Does a program of this base name match the value of -include or -exclude? 1 or 0; -ENOMEM (the expression itself has been
- * checked by option_check). Not for handlers. */
+/* Returns 1 if a program of this base name matches the value of -include or -exclude, 0 if not,
+ * or -ENOMEM. (option_check() has checked the expression itself.) Do not call it from signal
+ * handlers. */
 RT_MUST_CHECK int option_matches(const char *pattern, const char *name);
 
-/* Row by option name (dashes stripped by the caller; - and _ alike), NULL if unknown. */
+/* Finds the row of an option, or returns NULL if there is none. The caller strips the dashes; - and
+ * _ are equal. */
 const struct option_row *option_find(const char *name);
 
-/* Nearest legal option name, for error texts; never NULL. */
+/* Returns the most similar legal option name, for error messages; never NULL. */
 const char *option_nearest(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For the address sanitizer alone: memory that is mapped anew, or given back by a system call that it does not see, holds nothing of
- * what was known of it before. */
+ * For the address sanitizer alone: clears its records of memory that was mapped anew, or returned
+ * by a system call that the sanitizer does not see. */
 #ifndef REGTRACE_BASE_POISON_H
 #define REGTRACE_BASE_POISON_H
 

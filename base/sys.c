@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Raw system calls, without errno and without cancellation points. */
+ * Raw system calls, which set no errno and are no cancellation points. */
 #include "base/sys.h"
 
 #include <errno.h>
@@ -55,14 +55,14 @@ void sys_restore_signals(uint64_t mask)
 long sys_read_self(uintptr_t address, void *to, size_t n)
 {
     struct iovec here = {.iov_base = to, .iov_len = n};
-    struct iovec there = {.iov_base = (void *)address,
-                          .iov_len = n}; /* NOLINT: whatever is there */
+    struct iovec there = {.iov_base = (void *)address, .iov_len = n}; /* NOLINT: any address */
     return sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&here, 1, (long)&there, 1, 0);
 }
 
 long sys_write_self(uintptr_t address, const void *from, size_t n)
 {
-    struct iovec here = {.iov_base = (void *)from, .iov_len = n}; /* NOLINT: it is only read */
+    struct iovec here = {.iov_base = (void *)from,
+                         .iov_len = n}; /* NOLINT: the call only reads it */
     struct iovec there = {.iov_base = (void *)address, .iov_len = n};
     return sys_call6(SYS_process_vm_writev, sys_getpid(), (long)&here, 1, (long)&there, 1, 0);
 }
@@ -129,7 +129,7 @@ void sys_futex_wake(_Atomic uint32_t *word, int how_many)
     (void)sys_call6(SYS_futex, (long)word, FUTEX_WAKE, how_many, 0, 0, 0);
 }
 
-/* As the kernel has it. */
+/* The kernel's layout. */
 struct kernel_sigevent {
     union sigval value;
     int signo;
@@ -149,7 +149,7 @@ int sys_thread_timer(int clock, int signo, int code, uint32_t kernel_tid, int *i
 
 void sys_relax(void)
 {
-    static _Atomic unsigned spins; /* of all threads together: each 64th call yields */
+    static _Atomic unsigned spins; /* of all threads together; each 64th call yields */
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif

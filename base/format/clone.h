@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clones: functions once more, with what their plan records written to the thread's recording (isa/memory/replay/stream.h) as they run. What is called
- * and jumped to outside of a function is where it was.
+ * Instrumented copies of functions. As it runs, a copy writes what its plan records to the thread's
+ * recording (isa/memory/replay/stream.h). Calls and jumps out of the function lead to the same
+ * places as those of the original.
  *
- * A late one begins in mid-function, behind a call that may open a window, or anywhere, and is for what has been entered before.
+ * A mid-function entry lets a thread that is already within a function continue in a copy. It
+ * begins after a call that may open a window, or at any other place.
  *
- * Where an alarm stands in mid-function clones leave for the function itself, and behind the alarm one goes on in the clone of that site.
+ * If an alarm stands within a function, its copy jumps to the function itself there; after the
+ * alarm the thread continues in the copy that begins at that site.
  *
- * A file of clones is this header, functions, late ones, those of sites, fixups, places, code; in the machine's own byte order. Addresses are those of the image's file.
- * Code runs wherever it is put, at most 2 GiB from the image, when its fixups are done.
+ * A file of instrumented copies holds, in the machine's byte order: this header, the functions, the
+ * mid-function entries, the entries at sites, fixups, places, code. Addresses are those of the
+ * image's file. After its fixups the code runs at any address within 2 GiB of the image.
  *
- * What is not in it is asked for as a program runs (regtrace-skel --serve): an answer is such a file with one late clone. */
+ * If the file lacks a mid-function entry, the process asks for it at run time (regtrace-skel
+ * --serve); the answer is such a file with one mid-function entry. */
 #ifndef REGTRACE_BASE_FORMAT_CLONE_H
 #define REGTRACE_BASE_FORMAT_CLONE_H
 
@@ -24,43 +29,59 @@
 struct clones_head {
     char magic[8];
     uint32_t version, function_count, late_count;
-    uint32_t number_count; /* of skeletons: some have no clone */
+    uint32_t number_count; /* number of skeletons; some have no copy */
     uint32_t site_count, zero;
     uint64_t fixup_count, place_count, code_bytes;
 };
 
-/* By address. */
+/* One instrumented copy. Each of the three lists is sorted by address. */
 struct clone_function {
-    uint64_t address; /* of late ones, that behind the call */
-    uint64_t
-        code; /* offset of its clone; threads come to late ones CLONE_LATE_BEGIN further, as if from the call */
-    uint32_t bytes;  /* of that; 0: of a site that there can be none of */
-    uint32_t number; /* its skeleton's */
-    uint32_t
-        direct; /* offset, in its code, of where direct calls of other clones come to; 0: there are none */
+    uint64_t address; /* of a mid-function entry after a call: the return address */
+    /* Offset of the copy. A thread comes to a mid-function entry after a call at CLONE_LATE_BEGIN
+     * bytes beyond it, as if the call returned there. */
+    uint64_t code;
+    uint32_t bytes;  /* length of the copy; 0: the site can have no copy */
+    uint32_t number; /* number of its skeleton */
+    /* Offset in its code at which direct calls from other copies enter; 0: there are none. */
+    uint32_t direct;
     uint32_t zero;
 };
 
-#define CLONE_LATE_BEGIN 1 /* of those that a call returns to */
+#define CLONE_LATE_BEGIN 1 /* for mid-function entries after a call */
 
 enum clone_fixup_kind {
-    CLONE_IMAGE, /* the 32-bit distance from the instruction's end, `behind` bytes further, to that address of the image */
-    CLONE_THREAD,  /* 32 bits: enum clone_slot `target`, from fs */
-    CLONE_RETURNS, /* the 32-bit distance to what late clones call as they return: the stack's top is where they return to */
-    CLONE_JUMPS, /* ... to what is called before a jump to CLONE_TARGET, which may go elsewhere then */
-    CLONE_LEAVES, /* ... to what late clones call before they leave for CLONE_TARGET, in mid-function */
-    CLONE_LOST, /* ... to what is called before a jump to CLONE_TARGET that no skeleton follows */
-    CLONE_FUNCTION, /* ... to that function of the image, or to its clone, if it has one that may be gone to at once */
-    CLONE_NUMBER, /* 32 bits, the number of a function in recordings: its skeleton's, which is there, and what the image's begin with */
+    /* 32-bit distance from the instruction's end, `behind` bytes after the fixup, to address
+     * `target` of the image. */
+    CLONE_IMAGE,
+    CLONE_THREAD, /* 32-bit offset of the slot `target` (enum clone_slot) from fs */
+    /* 32-bit distance to the hook that mid-function entries call before they return; the return
+     * address is on top of the stack. */
+    CLONE_RETURNS,
+    /* 32-bit distance to the hook called before a jump to CLONE_TARGET, which the hook may
+     * change. */
+    CLONE_JUMPS,
+    /* 32-bit distance to the hook that a mid-function entry calls before it leaves for
+     * CLONE_TARGET, within a function. */
+    CLONE_LEAVES,
+    /* 32-bit distance to the hook called before a jump to CLONE_TARGET that no skeleton follows. */
+    CLONE_LOST,
+    /* 32-bit distance to that function of the image, or to its copy, if a call may go there at
+     * once. */
+    CLONE_FUNCTION,
+    /* 32 bits: number of a function in recordings. The code holds the skeleton's number; add the
+     * first number of the image. */
+    CLONE_NUMBER,
 };
 
-/* Of each thread, 8 bytes each. */
+/* Slots of each thread, 8 bytes each. */
 enum clone_slot {
-    CLONE_RECORDING, /* where the next byte of its recording goes */
-    CLONE_SPILL,     /* registers that had to be used */
+    CLONE_RECORDING, /* address of the next byte of its recording */
+    CLONE_SPILL,     /* contents of registers that the copy uses */
     CLONE_SPILL_2,
-    CLONE_TARGET, /* where a jump is about to lead */
-    CLONE_ENTER, /* for whoever puts clones in: functions that are entered go to theirs where it is not 0 */
+    CLONE_TARGET, /* target of the next jump */
+    /* Not 0: functions that the thread enters run as their copies. The code at their entries tests
+     * it. */
+    CLONE_ENTER,
     CLONE_SLOTS,
 };
 
@@ -69,17 +90,23 @@ struct clone_fixup {
     uint32_t kind, behind;
 };
 
-/* What stands in a recording between functions: isa/memory/replay/stream.h. */
+/* Tokens in a recording between functions: isa/memory/replay/stream.h. */
 enum skel_token {
-    TOKEN_END,   /* the window's end, wherever the thread stood between functions */
-    TOKEN_ENTER, /* and the function's number, 4 bytes; what its plan says, up to its return, a jump out of it, or TOKEN_END */
-    TOKEN_RESUME,  /* a call has come back to who called */
-    TOKEN_ACCESS,  /* by a function without a plan: pc, address (8 each), bytes (2), kind (1) */
-    TOKEN_MISSING, /* what runs from that place on (8) has no plan, and is not recorded, up to what is entered or returned to */
+    TOKEN_END, /* the window ends; the thread is between functions */
+    /* Then the function's number (4 bytes) and what its plan says, up to its return, a jump out of
+     * it, or TOKEN_END. */
+    TOKEN_ENTER,
+    TOKEN_RESUME, /* a call has returned to its caller */
+    /* An access of a function without a plan: pc, address (8 bytes each), bytes (2), kind (1). */
+    TOKEN_ACCESS,
+    /* Then an address (8 bytes): the code from there on has no plan and is not recorded, until the
+     * thread enters a function or returns to one. */
+    TOKEN_MISSING,
 };
 
-/* From a byte of the code on it stands for what is at that address of the image: before that instruction, or, where a call has come
- * back, behind it. Sorted by `code`. */
+/* From byte `code` of the code on, the copy stands for `address` of the image: for the state before
+ * that instruction, or, if a call has returned there, for the state after the call. Sorted by
+ * `code`. */
 struct clone_place {
     uint64_t address;
     uint32_t code;
@@ -87,35 +114,41 @@ struct clone_place {
 };
 
 enum clone_place_flag {
-    CLONE_PLACE_RETURNED = 1, /* this is where a call of the clone's returns to */
-    CLONE_PLACE_SAME =
-        2, /* whoever stands here may go on in the image instead: registers that matter are as they are there */
+    CLONE_PLACE_RETURNED = 1, /* a call of the copy returns here */
+    /* A thread that stands here may continue in the image instead: all registers that matter have
+     * the same contents. */
+    CLONE_PLACE_SAME = 2,
 };
 
 enum clone_question_kind {
-    CLONE_ASK_IMAGE, /* no answer: of image number `image` that path and these functions are meant from now on, and alarms stand at these sites */
-    CLONE_ASK_FILE, /* no answer: skeletons are added to the file of that path, which is made when there is one */
-    CLONE_ASK_BEHIND, /* a clone of what stands behind the call that returns to that address */
-    CLONE_ASK_AT,     /* of what stands there, wherever one comes from */
+    /* Names the file of image number `image`, its selected functions, and the sites of its alarms.
+     * No answer. */
+    CLONE_ASK_IMAGE,
+    /* Names the file to which the helper appends skeletons; the first skeleton creates it. No
+     * answer. */
+    CLONE_ASK_FILE,
+    CLONE_ASK_BEHIND, /* a copy that begins after the call with this return address */
+    CLONE_ASK_AT,     /* a copy that begins at this address, wherever threads come from */
 };
 
-/* Whoever asks one at a time; 0 bytes are an answer too: what is there is not meant. */
+/* A process asks one question at a time. An answer of 0 bytes means that the function at the
+ * address is not selected. */
 struct clone_question {
     uint32_t kind, image;
     uint64_t address; /* of the image's file */
-    uint32_t
-        number; /* of its skeleton, in recordings; the skeleton has been written when the answer comes */
+    /* Number of its skeleton in recordings. The skeleton is written before the answer comes. */
+    uint32_t number;
     uint32_t site_count;
     char path[4096];
-    char functions[CLONE_PATTERN_ROOM]; /* an extended regular expression for their names */
+    char functions[CLONE_PATTERN_ROOM]; /* extended regular expression for their names */
     uint64_t sites[CLONE_SITES_MAX];    /* of the image's file */
 };
 
 struct clone_answer {
     uint64_t address;
-    uint32_t bytes; /* of what follows: the file, or ... */
-    uint32_t
-        none; /* not 0: ... in words, with a NUL, what it would be of, and why there can be none */
+    uint32_t bytes; /* bytes that follow: a file, or a text if `none` is set */
+    /* Not 0: the text names the place and says why it can have no copy; it ends in a NUL. */
+    uint32_t none;
 };
 
 #endif

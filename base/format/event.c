@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The event table of everything but MPI, made from event_table.def. */
+ * The table of all events but MPI's, made from event_table.def. */
 #include "base/format/event.h"
 
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Slow paths of the recorder: chunks taken and handed over, waiting for the writer, dropping and counting. */
+ * Slow paths of the recorder: takes chunks and hands them over, waits for the writer, drops and
+ * counts events. */
 #include "base/format/recorder.h"
 
 #include "base/sys.h"
@@ -10,18 +11,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WRITER_PATIENCE_NS 2000000000u /* no progress for so long: stop waiting (design: 2 s) */
+#define WRITER_PATIENCE_NS 2000000000u /* stop waiting after 2 s without progress of the writer */
 #define WAIT_SLICE_NS 20000000
 
 __thread struct recorder_thread recorder_self;
-struct recorder_page recorder_page; /* all zeros: no mapping of a file, which cannot be wiped */
+struct recorder_page
+    recorder_page; /* all zeros, so no file mapping, which the kernel could not wipe */
 struct stream recorder_stream = {.fd = -1};
 
 static _Atomic uint32_t recording_on;
 static _Atomic uint32_t next_tid, next_helper_tid = 1000;
 static _Atomic uint32_t chunk_hint;
-static _Atomic uint32_t
-    writer_gave_up; /* the writer made no progress: drop without waiting until it does */
+/* 1: the writer made no progress: drop events without a wait until it does. */
+static _Atomic uint32_t writer_gave_up;
 static _Atomic uint64_t given_up_at;
 static bool forks_are_unseen, forks_are_seen;
 static const uint32_t unknown_cpu = EVENT_CPU_UNKNOWN;
@@ -55,13 +57,14 @@ bool recorder_sees_forks(void)
 
 uint32_t recorder_own_mappings(void)
 {
-    static _Atomic uint32_t last; /* is inherited: no child takes a number of its parent's */
+    static _Atomic uint32_t last; /* inherited by children, so that no child reuses a number */
     uint32_t owner = 0, next = atomic_fetch_add(&last, 1) + 1;
     (void)atomic_compare_exchange_strong(&recorder_page.mappings, &owner, next);
     return owner != 0 ? owner : next;
 }
 
-/* Where the kernel wipes nothing: asked once a chunk. What stood in the parent's open chunk is lost then. */
+/* Detects a fork by the pid if the kernel cannot wipe pages; checked once per chunk. Events in the
+ * parent's open chunk are lost in that case. */
 static bool is_another_process(void)
 {
     return RT_UNLIKELY(forks_are_unseen) && (uint32_t)sys_getpid() != recorder_stream.header->pid;
@@ -93,10 +96,12 @@ static const uint32_t *cpu_source(void)
     if (&__rseq_offset == NULL || &__rseq_size == NULL || __rseq_size == 0)
         return &unknown_cpu;
     const char *rseq = (const char *)__builtin_thread_pointer() + __rseq_offset;
-    return (const uint32_t *)(const void *)(rseq + 4); /* struct rseq: cpu_id_start, cpu_id */
+    return (const uint32_t *)(const void *)(rseq +
+                                            4); /* fields of struct rseq: cpu_id_start, cpu_id */
 }
 
-/* The program's own threads: 0 to 999, then from a million on; helpers stand between. */
+/* Numbers of the program's own threads: 0 to 999, then from a million on. Helpers have those
+ * between. */
 #define HELPERS 1000u
 #define HELPERS_END 1000000u
 
@@ -139,7 +144,8 @@ bool recorder_thread_attach(struct recorder_thread *t, bool helper)
     return true;
 }
 
-/* Did the interrupted code get this slot? Whoever else did has filled it by now. */
+/* Returns true if the interrupted code got this slot. If other code got the slot, it has filled it
+ * by now. */
 static bool is_committed(const struct recorder_thread *t, const struct event_slot *slot)
 {
     if (t->chunk == NULL || slot < chunk_slots(t->chunk) ||
@@ -172,7 +178,7 @@ static void close_chunk(struct recorder_thread *t)
     struct chunk_header *c = t->chunk;
     if (c == NULL)
         return;
-    recorder_finish_call(t); /* while the slot can still be looked at */
+    recorder_finish_call(t); /* while its slot can still be read */
     struct event_slot *cursor = atomic_load_explicit(&t->cursor, memory_order_relaxed);
     uint32_t used = (uint32_t)(cursor - chunk_slots(c));
     t->chunk = NULL;
@@ -209,10 +215,10 @@ static bool writer_is_hopeless(void)
     return w == WRITER_FAILED || w == WRITER_CLOSED;
 }
 
-/* Wait until a chunk is free, other threads hold all of them, the writer has failed, or it has made
- * no progress for WRITER_PATIENCE_NS.
- * The clock is CLOCK_MONOTONIC; signals are blocked by the caller, but not while it sleeps: the program's signals would go
- * to other threads. A handler may then have got a chunk for this thread itself, or jump out of here. */
+/* Waits until a chunk is free, other threads hold all chunks, the writer has failed, or the writer
+ * has made no progress for WRITER_PATIENCE_NS on CLOCK_MONOTONIC. The caller has blocked signals.
+ * They are unblocked during the sleep, because the program's signals would otherwise go to other
+ * threads. A signal handler may then get a chunk for this thread, or jump out of this function. */
 static struct chunk_header *wait_for_chunk(struct recorder_thread *t, uint64_t mask)
 {
     struct stream_header *h = recorder_stream.header;
@@ -262,7 +268,7 @@ static bool may_wait(bool control)
     if (atomic_load(&writer_gave_up)) {
         if (atomic_load(&h->writer_progress) == atomic_load(&given_up_at))
             return false;
-        atomic_store(&writer_gave_up, 0); /* it lives again */
+        atomic_store(&writer_gave_up, 0); /* it makes progress again */
     }
     return true;
 }
@@ -288,8 +294,8 @@ static bool has_room(const struct recorder_thread *t, unsigned slots)
            t->end - atomic_load_explicit(&t->cursor, memory_order_relaxed) >= (ptrdiff_t)slots;
 }
 
-/* One free chunk for the thread, if need be after a wait (whose ticks come back). NULL with a chunk in t: a handler
- * has got it meanwhile. */
+/* Gets a free chunk for the thread, if need be after a wait, and adds the wait's ticks to *waited.
+ * Returns NULL with a chunk in t if a signal handler got one in the meantime. */
 static struct chunk_header *get_chunk(struct recorder_thread *t, bool control, uint64_t mask,
                                       uint64_t *waited)
 {
@@ -302,8 +308,8 @@ static struct chunk_header *get_chunk(struct recorder_thread *t, bool control, u
     return c;
 }
 
-/* Signals are blocked, `mask` is what they were before. After this the thread has at least `slots` free slots, or
- * false. */
+/* Makes sure that the thread has at least `slots` free slots; returns false if it cannot. Signals
+ * are blocked; `mask` is the mask from before. */
 static bool refill(struct recorder_thread *t, unsigned slots, bool control, uint64_t mask)
 {
     uint64_t began = clock_ticks(), waited = 0;
@@ -381,7 +387,7 @@ RT_COLD void recorder_put_slow(struct recorder_thread *t, uint32_t code_flags, u
     (void)recorder_emit(t, code_flags, a, b);
 }
 
-/* The slots are there, and nobody else records on this thread meanwhile. */
+/* Fills slots that exist. No other code records on this thread in the meantime. */
 static uint64_t fill_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                           const uint64_t *more, unsigned n_more)
 {
@@ -466,11 +472,11 @@ void recorder_after_fork(struct recorder_thread *t)
     memcpy(t->open_calls, open, sizeof open);
     t->scratch = scratch;
     t->open_depth = depth;
-    for (uint32_t i = 0; i < depth; i++) /* none of them stands in the child's stream */
+    for (uint32_t i = 0; i < depth; i++) /* the child's stream holds none of these calls */
         t->open_calls[i] &= ~(uint64_t)RECORDER_CALL_ENTERED;
     t->in_toolkit = in_toolkit;
     t->window = STREAM_NO_WINDOW;
-    atomic_store(&recorder_epoch, 1); /* wiped; t->epoch is 0 */
+    atomic_store(&recorder_epoch, 1); /* the kernel has wiped it; t->epoch is 0 */
     atomic_store(&next_tid, 0);
     atomic_store(&next_helper_tid, 1000);
     atomic_store(&chunk_hint, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Creation, opening and checking of stream files; layout arithmetic lives here alone. */
+ * Creates, opens and checks stream files. Only this file computes their layout. */
 #include "base/format/stream.h"
 
 #include <errno.h>
@@ -58,8 +58,8 @@ static void leave_out_more(struct stream_header *h)
     h->total_bytes = bytes_of(h, h->chunk_room);
 }
 
-/* Extends the file and the mapping to the chunks that may follow, which take no memory yet. Limits
- * on files and on address space may forbid that. */
+/* Extends the file and the mapping by the chunks that the writer may add, which take no memory yet.
+ * Limits on file size and address space may forbid it. */
 static void *map_all(const struct stream *s, struct stream_header *h)
 {
     if (ftruncate(s->fd, (off_t)h->total_bytes) != 0)
@@ -82,7 +82,8 @@ static int reserve_and_map(struct stream *s, struct stream_header *h, struct rt_
         return -err;
     }
     void *p = map_all(s, h);
-    /* Populated: the first pass through the pool would else take a page fault each 128 events. */
+    /* MAP_POPULATE: the first pass through the pool would otherwise take a page fault every 128
+     * events. */
     if (p == MAP_FAILED || mmap(p, bytes, PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_POPULATE | MAP_FIXED, s->fd, 0) == MAP_FAILED) {
         err = errno;
@@ -97,7 +98,7 @@ static int reserve_and_map(struct stream *s, struct stream_header *h, struct rt_
     return 0;
 }
 
-/* A file without a name in the folder of `path`; -1 where the file system has none. */
+/* Creates a file without a name in the folder of `path`. Returns -1 if the file system cannot. */
 static int open_unnamed(const char *path)
 {
     char folder[PATH_MAX];
@@ -144,7 +145,8 @@ int stream_create(struct stream *s, const char *path, const struct stream_geomet
     memcpy(s->header, &plan, sizeof plan);
     for (uint32_t i = 0; i < plan.chunk_count; i++)
         stream_chunk(s, i)->generation = 1;
-    (void)stream_string_id(s, "(string table full)"); /* takes id 1 by rule of stream_string_id */
+    (void)stream_string_id(
+        s, "(string table full)"); /* the first string takes id 1: stream_string_id() */
     return 0;
 }
 

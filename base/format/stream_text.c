@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Strings and metadata of a stream: a lock-free table that handlers may enter into, and key=value text. */
+ * Strings and metadata of a stream: a lock-free table that signal handlers may add to, and
+ * key=value text. */
 #include "base/format/stream.h"
 
 #include <errno.h>
@@ -13,8 +14,8 @@ static struct stream_string *entries(const struct stream *s)
     return (struct stream_string *)(void *)(s->base + s->header->strings_offset);
 }
 
-/* Our own copy loop: handlers come here, and a libc memcpy may use vector registers that code reached
- * from probes must not touch. */
+/* Copies without memcpy(): signal handlers call this, and libc's memcpy() may use vector registers,
+ * which code that probes call must not change. */
 static void copy_bytes(char *to, const char *from, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -50,7 +51,8 @@ static uint32_t hash_bytes(const char *text, uint32_t n)
     return h;
 }
 
-/* Entry `i` is claimed by the caller: give it its bytes, or mark it as one that says "full". */
+/* Fills the entry, which the caller has claimed. If the string bytes are full, frees the entry
+ * again and returns false. */
 static bool enter_string(const struct stream *s, struct stream_string *e, const char *text,
                          uint32_t n, uint32_t hash)
 {
@@ -81,7 +83,7 @@ uint32_t stream_string_id(const struct stream *s, const char *text)
     uint32_t n = cut_length(text);
     uint32_t hash = hash_bytes(text, n);
     uint32_t mask = h->string_capacity - 1;
-    /* Entries 0 ("") and 1 (the text for a full table) are no hash places. */
+    /* No hash leads to the entries 0 ("") and 1 (the text for a full table). */
     struct stream_string *table = entries(s);
     if (atomic_load_explicit(&table[1].state, memory_order_acquire) == 0) {
         table[1].state = 1;
@@ -153,7 +155,7 @@ int stream_meta_put(const struct stream *s, const char *key, const char *value)
     return 0;
 }
 
-/* Unescape one field of [from, end) up to `stop` into `to`; returns the place behind it. */
+/* Unescapes one field of [from, end) up to `stop` into `to`. Returns the place after the field. */
 static const char *take_field(const char *from, const char *end, char stop, char *to, size_t room)
 {
     size_t n = 0;
@@ -181,7 +183,7 @@ void stream_meta_each(const struct stream *s,
     const char *at = (const char *)s->base + h->meta_offset;
     const char *end = at + used;
     char key[128];
-    static char value[64u << 10]; /* tools and the writer are single-threaded here */
+    static char value[64u << 10]; /* tools and the writer call this from one thread */
     while (at < end) {
         at = take_field(at, end, '=', key, sizeof key);
         at = take_field(at, end, '\n', value, sizeof value);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Captured values as bytes: numbers in groups of seven bits, values with their leading zero bytes left out. */
+ * Captured values as bytes: numbers in groups of seven bits, values without their leading zero
+ * bytes. */
 #include "base/format/values.h"
 
 #include <string.h>
 
-#define MOST_GROUPS 5u /* of a 32-bit number */
+#define MOST_GROUPS 5u /* groups of a 32-bit number */
 
 static size_t put_number(uint8_t *out, uint32_t n)
 {
@@ -33,7 +34,8 @@ static unsigned bytes_of(uint64_t v)
     return v == 0 ? 0 : 8 - (unsigned)__builtin_clzll(v) / 8;
 }
 
-/* Behind the number: count of words | 16 where the first two are the context; of two words each a byte with their lengths; the words. */
+/* Layout: the number; a byte with the count of words, | 16 if the first two words are the context;
+ * a byte with the lengths of each two words; the words. */
 size_t values_put(const struct values_captured *c, uint8_t *out)
 {
     uint64_t words[2 + VALUES_MOST];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starting a process that the program does not see.
+ * Starts a process that the traced program does not see.
  *
- * Two clones with CLONE_VM | CLONE_VFORK and no exit signal: no copy of a large address space, no atfork
- * handlers, no SIGCHLD, and wait(-1) in the program does not see the child between (it needs __WCLONE). */
+ * Two clones with CLONE_VM | CLONE_VFORK and without an exit signal make no copy of a large address
+ * space, run no atfork handlers and send no SIGCHLD. wait(-1) in the program does not see the
+ * intermediate child, which needs __WCLONE. */
 #include "base/toolkit/apart.h"
 
 #include "base/sys.h"
@@ -20,32 +21,35 @@
 
 #define STACK_BYTES (64u << 10)
 #define DESCRIPTORS 8u
-#define HIGHEST_FD 65536 /* where a kernel before 5.9 has no close_range */
+#define HIGHEST_FD 65536 /* used on kernels before 5.9, which have no close_range */
 
 #ifdef __SANITIZE_THREAD__
-/* The sanitizer takes every clone for a fork and switches itself off in the child: here for the parent too. */
+/* The sanitizer takes every clone for a fork and switches itself off in the child; with shared
+ * memory that would include the parent. */
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
 #define clone __clone
 #endif
 
 #ifdef __SANITIZE_ADDRESS__
-/* What clones left on such a stack before they were killed would be taken for theirs. */
+/* Otherwise the sanitizer takes frames that killed clones left on such a stack for frames of new
+ * ones. */
 void __asan_unpoison_memory_region(const volatile void *at, size_t n);
 #define FORGET_FRAMES(at, n) __asan_unpoison_memory_region(at, n)
 #else
 #define FORGET_FRAMES(at, n) ((void)0)
 #endif
 
-/* What the clones say. In a shared mapping: valgrind makes copies of them that have their own memory. */
+/* Results of the clones. They are in a shared mapping, because valgrind runs the clones as copies
+ * with separate memory. */
 struct result {
-    volatile long failed; /* -errno of the exec, or of what came before it */
+    volatile long failed; /* -errno of the exec, or of a step before it */
     volatile long pid;
 };
 
 struct start {
     long (*become)(void *context);
     void *context;
-    unsigned char *stack; /* of the grandchild */
+    unsigned char *stack; /* stack of the grandchild */
     struct result *result;
 };
 
@@ -54,7 +58,8 @@ static long raw(long n, long a, long b, long c)
     return sys_call6(n, a, b, c, 0, 0, 0);
 }
 
-/* Not by exit: in valgrind that would flush the program's stdio buffers and report its leaks, once more than asked for. */
+/* Ends a clone by SIGKILL. In valgrind, exit would flush the program's stdio buffers and report its
+ * leaks once more. */
 static _Noreturn void end_clone(void)
 {
     for (;;)
@@ -97,14 +102,14 @@ int apart_start(long (*become)(void *context), void *context)
     }
     sys_restore_signals(mask);
     (void)munmap(stacks, 2 * STACK_BYTES);
-    return rc == 0 ? -EAGAIN : (int)rc; /* 0: it was killed before it could say anything */
+    return rc == 0 ? -EAGAIN : (int)rc; /* 0: killed before it stored a result */
 }
 
-/* A copy of the descriptor that is out of the way of those that the program is to have. */
+/* Duplicates the descriptor to a number above those that the program gets. */
 static long move_away(long fd)
 {
     long moved = raw(SYS_fcntl, fd, F_DUPFD, DESCRIPTORS);
-    return moved == -EINVAL ? -EMFILE : moved; /* the limit is below that */
+    return moved == -EINVAL ? -EMFILE : moved; /* the limit on descriptors is below that */
 }
 
 long apart_exec(const int *fds, unsigned n, const char *program, char *const *arguments,

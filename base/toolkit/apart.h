@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program of the toolkit's started from inside the traced process, which sees nothing of it: no SIGCHLD, nobody for
- * wait(-1), a session of its own, none of its descriptors. */
+ * Starts a program of the toolkit from inside the traced process, which does not notice it: no
+ * SIGCHLD, no child for wait(-1), a separate session, none of its descriptors. */
 #ifndef REGTRACE_BASE_TOOLKIT_APART_H
 #define REGTRACE_BASE_TOOLKIT_APART_H
 
 #include <stddef.h>
 
-/* `become` runs in the new process, in the memory of this one and with all signals blocked, while the calling thread waits: raw
- * system calls alone, no errno. It ends in apart_exec() and returns what that returned, or the -errno of what failed before. The
- * pid, or -errno. */
+/* Runs `become` in a new process, in the memory of this one and with all signals blocked, while the
+ * calling thread waits. `become` may make raw system calls alone, and must not use errno. It ends
+ * in apart_exec() and returns its result, or the -errno of an earlier failure. Returns the pid, or
+ * -errno. */
 int apart_start(long (*become)(void *context), void *context);
 
-/* In `become`: fds[i] is the program's descriptor i, for all n (8 at most); it has no others, and no signal blocked. Returns
- * where it cannot be started, -errno. */
+/* Call it in `become`. fds[i] becomes descriptor i of the program, for all n (at most 8). The
+ * program gets no other descriptors, and no signal is blocked in it. Returns only if it fails:
+ * -errno. */
 long apart_exec(const int *fds, unsigned n, const char *program, char *const *arguments,
                 char *const *environment);
 
-/* What environment that program is to have: without LD_PRELOAD, `most` variables at most; to[] has room for one more. The
- * texts stay whose they are. */
+/* Fills to[] with the environment for that program: all variables but LD_PRELOAD, at most `most`,
+ * and a NULL after them (to[] has most + 1 elements). Copies the pointers, not the texts. */
 void apart_environment(char *const *from, char **to, size_t most);
 
 #endif

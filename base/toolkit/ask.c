@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Running a program of the toolkit's, and what it prints. Its end is seen by the end of its output. */
+ * Runs a program of the toolkit and reads its output; the end of the output marks the program's
+ * end. */
 #include "base/toolkit/ask.h"
 
 #include "base/toolkit/apart.h"
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT_MS 30000 /* emulated machines take seconds for what takes 5 ms */
+#define LIMIT_MS 30000 /* emulated machines take seconds for work of 5 ms */
 #define ENVIRONMENT_MAX 4096
 
 struct asked {
@@ -37,7 +38,8 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Up to its end. Whoever does not end in time is killed: as long as it has the pipe its pid is its own. */
+/* Reads the output to its end. Kills a program that does not end in time: its pid cannot be another
+ * process's while it holds the pipe. */
 static int read_all(int fd, int pid, char *out, size_t room, size_t *length)
 {
     size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the toolkit's programs are: the library and regtrace look in the same places. */
+ * Finds the toolkit's programs; the library and `regtrace` look in the same places. */
 #include "base/toolkit/beside.h"
 
 #include <errno.h>

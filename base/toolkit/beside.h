@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the toolkit's programs are, seen from its library. */
+ * Finds the toolkit's programs, relative to its library. */
 #ifndef REGTRACE_BASE_TOOLKIT_BESIDE_H
 #define REGTRACE_BASE_TOOLKIT_BESIDE_H
 
@@ -8,8 +8,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* The program of that name beside the library (a resolved path), or in the libexec folder that belongs to it; in build trees
- * too. False: path is where it should be. */
+/* Finds the program `name` beside the library (a resolved path), in the libexec folder that belongs
+ * to it, or in a build tree. If there is none, returns false with the path where it should be. */
 bool beside_library(const char *library, const char *name, char path[PATH_MAX]);
 
 /* Finds the writer program: `wanted` (REGTRACE_WRITER), or if that is "" the one in the library's

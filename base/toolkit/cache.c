@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See cache.h. */
+ * Cached files: their folder, their names, locks, and atomic writes. */
 #include "base/toolkit/cache.h"
 
 #include "base/sys.h"
@@ -21,7 +21,8 @@ static bool is_ours(const struct stat *st)
     return (st->st_uid == geteuid() || st->st_uid == 0) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* The folder and those above it, each for the user alone. */
+/* Makes the folder and those above it, each for the user alone. Returns false if the folder cannot
+ * be used, or if others may write into it. */
 static bool make_folder(char *path)
 {
     struct stat st;

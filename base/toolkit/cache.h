@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files that are kept to be made once: in the user's own cache, or elsewhere. */
+ * Cached files, each made once: in the user's own cache or in another folder. */
 #ifndef REGTRACE_BASE_TOOLKIT_CACHE_H
 #define REGTRACE_BASE_TOOLKIT_CACHE_H
 
@@ -9,14 +9,15 @@
 #include <stdint.h>
 
 struct cache {
-    char folder[PATH_MAX - 256]; /* "": there is none */
-    int lock;                    /* of one image (isa/plan/cache.h); -1 */
+    char folder[PATH_MAX - 256]; /* "": there is no cache */
+    int lock;                    /* lock of one image (isa/plan/cache.h); -1: none */
 };
 
-/* folder: NULL for the user's own, $XDG_CACHE_HOME/regtrace or ~/.cache/regtrace. Made where it is not there. Where it cannot be
- * made, or others may write into it, there is no cache. */
+/* Opens the cache in `folder`; NULL stands for the user's own, $XDG_CACHE_HOME/regtrace or
+ * ~/.cache/regtrace. Creates a missing folder. There is no cache if the folder cannot be created,
+ * or if others may write into it. */
 void cache_open(struct cache *c, const char *folder);
-/* FNV-1a: of more bytes behind those that `hash` is of. */
+/* FNV-1a: continues `hash` with more bytes. The first call passes CACHE_HASH. */
 #define CACHE_HASH UINT64_C(14695981039346656037)
 uint64_t cache_hash(uint64_t hash, const void *bytes, size_t n);
 /* Writes the path of the cached file for this image and key. `id` is the image's build id in
@@ -35,9 +36,11 @@ void cache_id_of(const struct stat *st, char id[CACHE_ID_ROOM]);
  * or another process takes too long. A process holds one claim at a time; a child of fork does not
  * inherit it. */
 int cache_claim(const struct cache *c, const char *path);
-/* What is there, to be unmapped by munmap(2). NULL: nothing, or others than this user and root may have written it. */
+/* Maps the file at `path`; the caller unmaps it with munmap(2). Returns NULL if there is no such
+ * file, or if users other than this one and root may have written it. */
 const void *cache_map(const char *path, size_t *bytes);
-/* To a path in that folder: all of it or nothing, whoever else writes it too. */
+/* Writes a file at `path`, which lies in `folder`: all of it or nothing, even if other processes
+ * write it at the same time. Returns false if it cannot. */
 bool cache_put(const char *folder, const char *path, const uint8_t *bytes, size_t n);
 
 #endif

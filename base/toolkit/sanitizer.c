@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See sanitizer.h. */
+ * The table of sanitizers whose programs cannot be traced. */
 #include "base/toolkit/sanitizer.h"
 
 const struct sanitizer sanitizers_refused[] = {
