@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A plan of sites: what regtrace-sites makes of an image and a request, and what patches it needs to know. All that other folders
- * may include of isa/.
+ * The format of a plan of sites, which regtrace-sites makes from an image and a request, and which
+ * the patching code applies. Other folders may include only this file of isa/.
  *
- * A plan is one file, in the machine's own byte order, to be mapped: this header, then tables at the offsets that it says. Addresses
- * are those of the image's file; where it is loaded its bias comes on top. Nothing in a plan needs a decoder to be applied:
- * code that is to run elsewhere comes as bytes with fixups, whose 32-bit distances are the only thing that depends on where. */
+ * A plan is one file in the machine's byte order, to be mapped: this header, then tables at the
+ * offsets that the header gives. Addresses are those of the image's file; add the load bias for a
+ * loaded image. The patching code needs no decoder: code that is to run elsewhere comes as bytes
+ * with fixups, 32-bit distances that are all that depends on its address. */
 #ifndef REGTRACE_ISA_ISA_H
 #define REGTRACE_ISA_ISA_H
 
@@ -17,53 +18,56 @@
 #define ISA_PLAN_VERSION 3
 
 struct isa_table {
-    uint64_t offset, count; /* in the file; of entries */
+    uint64_t offset, count; /* offset in the file; number of entries */
 };
 
 struct isa_plan {
     char magic[8];
     uint32_t version, header_bytes;
-    uint64_t bytes; /* of the whole plan */
+    uint64_t bytes; /* size of the whole plan */
     uint8_t build_id[32];
     uint32_t build_id_bytes, zero;
-    uint64_t base;         /* the image's lowest address: what image+offset counts from */
-    struct isa_table text; /* the request, then what is to be said about it; each ends with a NUL */
-    struct isa_table sites;  /* struct isa_site, by address */
+    uint64_t base; /* lowest address of the image, the origin of image+offset */
+    /* The request, then remarks and reasons of refusal; each ends with a NUL. */
+    struct isa_table text;
+    struct isa_table sites;  /* struct isa_site, sorted by address */
     struct isa_table code;   /* bytes */
     struct isa_table fixups; /* struct isa_fixup */
     struct isa_table steps;  /* struct isa_step */
-    uint64_t unsure;         /* places that match and may be data: left alone */
-    uint64_t refused;        /* sites that cannot be patched: ISA_SITE_REFUSED */
+    uint64_t unsure;         /* places that match but may be data: no sites */
+    uint64_t refused;        /* sites with ISA_SITE_REFUSED */
 };
 
 /* Flags of sites. */
 enum {
-    ISA_SITE_ENDBR = 1, /* patched behind the endbr64 that the site begins with */
-    ISA_SITE_CALL =
-        2, /* a call. The copies jump: whoever enters them has pushed the address behind the site */
-    ISA_SITE_OWN = 4,     /* an int3 of the program's own, not executed: no copy */
-    ISA_SITE_SYSCALL = 8, /* the thread may stay in the copy */
-    ISA_SITE_INDIRECT =
-        16, /* an implementation that an indirect function (STT_GNU_IFUNC) may choose */
-    ISA_SITE_REFUSED = 32, /* not to be patched; the reason is in the text */
+    ISA_SITE_ENDBR = 1, /* patched after the endbr64 that the site begins with */
+    /* The site is a call. Its copies jump instead: the code that enters a copy first pushes the
+     * address after the site. */
+    ISA_SITE_CALL = 2,
+    ISA_SITE_OWN = 4,     /* the program's own int3, which is not executed: no copy */
+    ISA_SITE_SYSCALL = 8, /* the copy has a syscall, in which the thread may stay */
+    /* The site is an implementation that an indirect function (STT_GNU_IFUNC) may choose. */
+    ISA_SITE_INDIRECT = 16,
+    ISA_SITE_REFUSED = 32, /* cannot be patched; `reason` says why */
 };
 
-/* Code that does what the displaced instructions did, and then goes on behind them. */
+/* Code that does what the displaced instructions did, and then continues after them. */
 struct isa_copy {
-    uint32_t code, fixups, steps; /* the first of each */
-    uint8_t displaced;            /* bytes of the image that it stands for; 0: there is none */
+    uint32_t code, fixups, steps; /* index of the first entry in each table */
+    uint8_t displaced;            /* number of displaced bytes of the image; 0: no copy */
     uint8_t bytes, fixup_count, step_count;
 };
 
 struct isa_site {
-    uint64_t address; /* of the instruction that was asked for */
-    uint32_t
-        bytes; /* first of the `jump.displaced` or `one.displaced` bytes that are patched, as they are in the file */
-    uint8_t patch; /* what is patched lies so far behind `address` */
+    uint64_t address; /* address of the requested instruction */
+    /* Index in the code table of the original bytes that the patch overwrites: `jump.displaced` of
+     * them, or `one.displaced` if that is 0. */
+    uint32_t bytes;
+    uint8_t patch; /* offset of the patched bytes from `address` */
     uint8_t flags;
-    uint16_t reason;      /* of ISA_SITE_REFUSED: offset in the text */
-    struct isa_copy one;  /* for an int3: of the first instruction */
-    struct isa_copy jump; /* for a jump of 5 bytes: displaced is 0 where none fits */
+    uint16_t reason;      /* with ISA_SITE_REFUSED: offset of the reason in the text */
+    struct isa_copy one;  /* for an int3: copy of the first instruction */
+    struct isa_copy jump; /* for a 5-byte jump; displaced is 0 if no jump fits */
 };
 
 /* code[at..at+3] = target + bias - (address of code[end]) */
@@ -72,7 +76,7 @@ struct isa_fixup {
     uint8_t at, end, zero[6];
 };
 
-/* The instruction at `from` of the displaced bytes begins at `to` of the copy. */
+/* The instruction at offset `from` of the displaced bytes begins at offset `to` of the copy. */
 struct isa_step {
     uint8_t from, to;
 };
@@ -126,7 +130,8 @@ static inline const char *isa_plan_remark(const struct isa_plan *h, const char *
     return next < text + h->text.count ? next : NULL;
 }
 
-/* Write the distance for a copy that will run at `address`. False: out of reach. */
+/* Writes the distance into a copy that will run at `address`. Returns false if the target is out of
+ * reach. */
 static inline bool isa_fixup_apply(const struct isa_fixup *f, uint8_t *code, uint64_t address,
                                    uint64_t bias)
 {
@@ -136,8 +141,9 @@ static inline bool isa_fixup_apply(const struct isa_fixup *f, uint8_t *code, uin
     return field == distance;
 }
 
-/* A call of `length` bytes, 5 to 15, as a call of as many to the address that is `distance` from its end, so that it returns to
- * where the other returned: segment prefixes, which such a call ignores, fill it up. */
+/* Writes a call of `length` bytes, 5 to 15, to the address that lies `distance` bytes from its end.
+ * It takes the place of a call of the same length, so it returns to the same address. Segment
+ * prefixes, which such a call ignores, fill it up. */
 static inline void isa_call_bytes(uint8_t *code, unsigned length, int32_t distance)
 {
     memset(code, 0x2e, length - 5);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Who calls some functions directly, without decoding all: wherever bytes are that such a call has, the function around them is decoded,
- * which tells whether one is there. Intel's manual, volume 2: e8 with a distance of 32 bits; ff 15 with that of the word which
+ * Finds direct calls of some functions without decoding everything. It searches for the bytes of
+ * such calls and has the functions around them decoded, which tells whether they are calls. Intel's
+ * manual, volume 2: e8 with a 32-bit distance; ff 15 with the 32-bit distance of the word that
  * holds the address. */
 #include "isa/plan/site.h"
 
 #include <stdlib.h>
 
-enum { CALLS_MOST = 2048 /* others are left out: that many functions are decoded in no time */ };
+enum { CALLS_MOST = 2048 /* more are ignored: decoding so many functions takes almost no time */ };
 
 static bool has_name(const struct image_slot *s, const char *wanted)
 {
@@ -41,7 +42,7 @@ void callees_free(struct callees *callees)
     free(callees->slots.at);
 }
 
-/* The 4 bytes at n are the distance of a call to one of these. */
+/* Returns whether the 4 bytes at n are the distance of a call to an address in `to`. */
 static bool leads_to(const struct image_segment *s, uint64_t n, const struct addresses *to)
 {
     int32_t distance;
@@ -49,7 +50,9 @@ static bool leads_to(const struct image_segment *s, uint64_t n, const struct add
     return code_has(to, s->address + n + sizeof distance + (uint64_t)(int64_t)distance);
 }
 
-/* Places behind what begins with these bytes and leads there; those alone that are in a known function, which is decoded then. */
+/* Adds to c->behind_calls the places after bytes that look like a call to an address in `to`:
+ * `begin`, then a distance. Ignores bytes outside of known functions, because only known functions
+ * are then decoded. */
 static void look_for(struct code *c, const struct image_segment *s, const char *begin,
                      const struct addresses *to)
 {

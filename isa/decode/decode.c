@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The map of an image's code: made, asked, and what is known of it before anything is decoded. */
+ * The map of an image's code: creates it, answers questions about it, and enters what is known
+ * before anything is decoded. */
 #include "isa/decode/decode.h"
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ void code_sort(struct addresses *list)
     for (size_t i = 0; i < list->count; i++)
         if (kept == 0 || list->at[kept - 1] != list->at[i])
             list->at[kept++] = list->at[i];
-    /* What was added in powers of two goes on so. */
+    /* code_append() needs a capacity that is a power of two. */
     size_t room = 1;
     while (room < kept)
         room *= 2;
@@ -121,10 +122,10 @@ bool code_decode(const struct code *c, uint64_t at, struct instruction *i)
     return s != NULL && instruction_read(c->forms, s->bytes + n, s->size - n, at, i);
 }
 
-/* --- what is known beforehand --------------------------------------------------------------------------------------------- */
+/* --- known before decoding ---------------------------------------------------------------- */
 
-/* Functions of the C and C++ run-time libraries that never come back. ours: it is the image's own; names that the language does not reserve may mean
- * anything then. */
+/* Returns whether this is a function of the C or C++ run-time library that never returns. ours: the
+ * image defines it; then a name that the language does not reserve may mean anything. */
 static bool never_returns(const char *name, bool ours)
 {
     static const char *const names[] = {
@@ -160,7 +161,7 @@ static bool never_returns(const char *name, bool ours)
         "_gfortran_runtime_error_at",
         "__clang_call_terminate",
     };
-    if (strchr("_aelpqs", name[0]) == NULL) /* what these begin with */
+    if (strchr("_aelpqs", name[0]) == NULL) /* first letters of the names */
         return false;
     if (ours && (strcmp(name, "err") == 0 || strcmp(name, "errx") == 0))
         return false;
@@ -193,7 +194,7 @@ static bool add_range(struct code *c, uint64_t start, uint64_t end)
     return true;
 }
 
-/* Frames; and between them functions that have a size. */
+/* Makes ranges from .eh_frame, and from functions with a size between those. */
 static bool make_ranges(struct code *c)
 {
     const struct image *m = c->image;
@@ -231,7 +232,7 @@ static void mark_ranges(struct code *c)
 static void follow_known(struct code *c)
 {
     const struct image *m = c->image;
-    if (m->entry != 0) /* a library has none */
+    if (m->entry != 0) /* 0 in a library */
         code_follow(c, m->entry);
     for (size_t i = 0; i < m->range_count; i++)
         code_follow(c, m->ranges[i].start);
@@ -252,7 +253,8 @@ static void add_word(struct code *c, uint64_t value)
         code_add(c, &c->words, value);
 }
 
-/* Where labels' addresses are kept. At a fixed address nothing tells pointers from numbers. */
+/* Finds stored addresses of labels. In an image at a fixed address, nothing tells pointers from
+ * numbers: any word of data may be one. */
 static void find_words(struct code *c)
 {
     const struct image *m = c->image;

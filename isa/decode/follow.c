@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recursive descent: from a place that is code, or may be, to all that control flow reaches from there. */
+ * Recursive descent: decodes all that control flow reaches from a place that is, or may be,
+ * code. */
 #include "isa/decode/decode.h"
 
 #include <stdlib.h>
@@ -8,18 +9,20 @@
 struct walk {
     struct code *c;
     struct address_stack *todo, *done;
-    const struct code_range *range; /* of the last run */
+    const struct code_range *range; /* range of the last run */
     bool trial, contradiction;
 };
 
-/* So many times a function's bytes, in instructions, its trials may be in vain together. */
+/* The trials of a function stop when they have decoded in vain more instructions than FEW_IN_VAIN
+ * plus MOST_IN_VAIN times the function's bytes. */
 enum { MOST_IN_VAIN = 4, FEW_IN_VAIN = 65536 };
 
-/* One straight run of instructions. */
+/* A straight run of instructions. */
 struct run {
     uint64_t begin;
-    uint64_t behind_call; /* of its last call, which may not have returned; 0: none yet */
-    size_t todo;          /* what was to do by then */
+    /* The place after the run's last call, which may not have returned; 0: no call yet. */
+    uint64_t behind_call;
+    size_t todo; /* length of the todo list at that call */
 };
 
 static void push(struct code *c, struct address_stack *s, uint64_t address)
@@ -62,13 +65,14 @@ static void branch(struct walk *w, const struct instruction *i, const struct cod
         code_add_crossing(w->c, i->at, i->target);
 }
 
-/* Of 8 bytes the first so many, at most all. */
+/* Returns a mask of the first `bytes` of 8 bytes, of all 8 at most. */
 static uint64_t first_of(unsigned bytes)
 {
     return ~UINT64_C(0) >> (64 - 8 * (bytes < 8 ? bytes : 8));
 }
 
-/* The bytes of an instruction, from f on, are those of no other, nor of a table. */
+/* Returns whether the bytes of an instruction, with flags from f on, belong to no other instruction
+ * and to no table. */
 static bool is_free(const uint8_t *f, unsigned length)
 {
     uint64_t eight,
@@ -82,8 +86,9 @@ static bool is_free(const uint8_t *f, unsigned length)
     return true;
 }
 
-/* What programs of users hardly ever do: what decodes so on a guess is data. Zeros are add %al,(%rax); that itself, once, and others of that
- * opcode (with a REX prefix: other registers) are what `*p += x` is compiled to. */
+/* Returns whether user programs hardly ever execute such an instruction: on a trial it means that
+ * the bytes are data. Zeros are add %al,(%rax). A single one is not odd, and others with that
+ * opcode (with a REX prefix: other registers) are how compilers translate `*p += x`. */
 static bool is_odd(const struct form *f, const uint8_t *bytes, uint64_t size)
 {
     if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->map != ZYDIS_OPCODE_MAP_DEFAULT)
@@ -114,7 +119,8 @@ static bool is_odd(const struct form *f, const uint8_t *bytes, uint64_t size)
     }
 }
 
-/* Two instructions share bytes and each is reached: neither is sure. Those behind them are in step again, or decided likewise. */
+/* Two instructions share bytes, and control flow reaches both: neither is sure. The instructions
+ * after them are the same again, or are disputed in the same way. */
 static void dispute(const struct code *c, uint64_t at, uint64_t next)
 {
     for (uint64_t b = at; b < next; b++) {
@@ -155,7 +161,7 @@ unsigned code_named(const struct code *c, const struct instruction *i, struct na
         named[n++] = (struct named){i->memory, i->form.lea};
     if (c->image->dynamic_type || i->form.flow != FLOW_NEXT)
         return n;
-    /* At a fixed address: displacements of 32 bits, and immediates. */
+    /* At a fixed address, 32-bit displacements and immediates may be addresses. */
     if (!i->form.relative && i->form.disp_size == 32)
         named[n++] = (struct named){instruction_displacement(i), i->form.lea};
     if (i->form.imm_size == 32)
@@ -165,7 +171,8 @@ unsigned code_named(const struct code *c, const struct instruction *i, struct na
     return n;
 }
 
-/* Data that tables may be bounded by, and code that somebody may jump to, whether it is known to be code by now or not. */
+/* Notes the addresses that an instruction names: of data, which may bound tables, and of code, to
+ * which something may jump whether or not it is known to be code by now. */
 static void note_references(struct walk *w, const struct instruction *i)
 {
     struct code *c = w->c;
@@ -190,7 +197,7 @@ static bool comes_back(const struct code *c, const struct instruction *i)
 {
     const uint8_t *f = i->form.flow == FLOW_CALL ? code_at(c, i->target) : NULL;
     if (i->form.flow == FLOW_CALL_POINTER && i->form.relative) {
-        /* As -fno-plt calls. */
+        /* The call of -fno-plt code. */
         const char *name = image_slot_name(c->image, i->memory);
         return name == NULL ||
                (strcmp(name, "abort") != 0 && strcmp(name, "exit") != 0 &&
@@ -199,7 +206,7 @@ static bool comes_back(const struct code *c, const struct instruction *i)
     return f == NULL || (*f & CODE_NORETURN) == 0;
 }
 
-/* A call to a place of its own function is made to learn an address; what lies behind it may be a text. */
+/* A call to a later place of its own function serves to learn an address; text may follow it. */
 static bool calls_itself(const struct code *c, const struct instruction *i,
                          const struct code_range *r)
 {
@@ -209,7 +216,7 @@ static bool calls_itself(const struct code *c, const struct instruction *i,
     return r != NULL ? i->target < r->end : i->target - i->next < 256;
 }
 
-/* The instruction goes on behind itself. */
+/* Returns whether control flow continues after the instruction. Notes its other targets. */
 static bool goes_on(struct walk *w, const struct instruction *i, struct run *run,
                     const struct code_range *range)
 {
@@ -235,7 +242,8 @@ static bool goes_on(struct walk *w, const struct instruction *i, struct run *run
     return false;
 }
 
-/* The run cannot be as it was read. Behind a call it is the call that did not return; else all of it is in doubt. */
+/* The run cannot be as decoded. If it has a call, the call did not return: takes back what follows
+ * the call. Otherwise all of the run is in doubt. */
 static void give_up(struct walk *w, const struct run *run, uint64_t at)
 {
     if (run->behind_call != 0)
@@ -253,7 +261,7 @@ static void give_up(struct walk *w, const struct run *run, uint64_t at)
     }
 }
 
-/* Most runs are of the function of the last one. */
+/* Caches the last range: most runs are in the function of the previous run. */
 static const struct code_range *range_of(struct walk *w, uint64_t at)
 {
     const struct code_range *r = w->range, *end = w->c->ranges + w->c->range_count;
@@ -262,7 +270,7 @@ static const struct code_range *range_of(struct walk *w, uint64_t at)
     return w->range;
 }
 
-/* What it says of other places. False: the run ends with it. */
+/* Notes what the instruction says about other places. Returns false if the run ends with it. */
 static bool look_at(struct walk *w, const struct instruction *i, struct run *run,
                     const struct code_range *range)
 {
@@ -285,7 +293,8 @@ static void walk_run(struct walk *w, uint64_t at)
         uint8_t *f = s != NULL ? s->flags + n : NULL;
         if (f != NULL && (*f & CODE_START) != 0)
             return;
-        /* The call did not return; or into the next function, which is followed by itself. */
+        /* At the end of its function a run ends if its last call stands there, which then does not
+         * return, or if the next function begins there, which is followed separately. */
         if (range != NULL && at == range->end &&
             (at == run.behind_call || (f != NULL && (*f & CODE_ENTRY) != 0)))
             return;

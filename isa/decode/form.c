@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions by what the decoder once said of their first bytes. */
+ * Caches decoded instruction heads in a trie. */
 #include "isa/decode/form.h"
 
 #include "isa/image/image.h"
@@ -7,14 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes: 16 MB; forms: 8 MB, twice what libLLVM has. What is beyond is decoded each time. */
+/* Nodes take up to 16 MB; forms up to 8 MB, twice what libLLVM needs. What exceeds this is decoded
+ * each time. */
 enum { MOST = 1 << 14, MOST_FORMS = 1 << 18 };
 
 _Static_assert(ZYDIS_CATEGORY_MAX_VALUE < 256 && ZYDIS_ISA_EXT_MAX_VALUE < 256, "in a byte");
 
-/* --- what the decoder says -------------------------------------------------------------------------------------------------- */
+/* --- decoding ----------------------------------------------------------------------------- */
 
-/* By opcode (Intel's manual, volume 2, appendix A): the quick decoder does not say where an instruction goes on. */
+/* By opcode (Intel's manual, volume 2, appendix A): the quick mode of the decoder does not say
+ * where control flow continues. */
 static enum flow flow_plain(const ZydisDecodedInstruction *z)
 {
     uint8_t op = z->opcode;
@@ -22,7 +24,7 @@ static enum flow flow_plain(const ZydisDecodedInstruction *z)
         return FLOW_BRANCH;
     if (op == 0xff && z->raw.modrm.reg >= 2 && z->raw.modrm.reg <= 5)
         return z->raw.modrm.reg <= 3 ? FLOW_CALL_POINTER : FLOW_JUMP_POINTER;
-    if (op == 0xc7 && z->raw.modrm.reg == 7) /* xbegin: on, or to where it aborts */
+    if (op == 0xc7 && z->raw.modrm.reg == 7) /* xbegin continues, or jumps when it aborts */
         return FLOW_BRANCH;
     switch (op) {
     case 0xe8: return FLOW_CALL;
@@ -95,9 +97,9 @@ static struct form form_of(const ZydisDecodedInstruction *z)
     };
 }
 
-/* --- what is kept of it ----------------------------------------------------------------------------------------------------- */
+/* --- caching ------------------------------------------------------------------------------ */
 
-/* 0: no room. */
+/* Returns the index of the new node's first entry; 0 if there is no room. */
 static uint32_t add_node(struct forms *f)
 {
     const size_t entries = 256, bytes = entries * sizeof *f->next;
@@ -138,7 +140,7 @@ bool forms_may_have(const struct forms *f, bool category, uint64_t number)
     return number < 256 && (category ? f->categories[number] : f->extensions[number]);
 }
 
-/* The bytes that make it what it is; 0: not the first ones alone. */
+/* Returns the length of the head; 0 if the first bytes alone do not determine the form. */
 static unsigned head_of(const struct form *form)
 {
     unsigned head = form->length;
@@ -151,7 +153,7 @@ static unsigned head_of(const struct form *form)
     return head;
 }
 
-/* Remember what begins with these first bytes. */
+/* Caches `found` for instructions that begin with the first `head` bytes. */
 static void keep(struct forms *f, const uint8_t *bytes, unsigned head, uint32_t found)
 {
     uint32_t at = 0;
@@ -167,7 +169,8 @@ static void keep(struct forms *f, const uint8_t *bytes, unsigned head, uint32_t 
         f->next[at + bytes[head - 1]] = found;
 }
 
-/* Data, which is decoded where nothing tells it from code, is mostly no instruction. The fewest bytes by which the decoder knows. */
+/* Data is decoded where nothing tells it from code, and is mostly no instruction. Caches that
+ * result for the fewest bytes from which the decoder knows. */
 static void keep_none(struct forms *f, const uint8_t *bytes)
 {
     ZydisDecodedInstruction z;
@@ -207,7 +210,7 @@ uint32_t form_find_end(struct forms *f, const uint8_t *bytes, size_t n)
 {
     uint8_t some[FORM_LONGEST] = {0};
     memcpy(some, bytes, n < sizeof some ? n : sizeof some);
-    /* An instruction that ends before the zeros is what it is without them. */
+    /* The zeros do not change an instruction that ends before them. */
     uint32_t found = form_find(f, some, sizeof some);
     return form_length(found) <= n ? found : FORM_FOUND;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions, one by one.
+ * Decodes single instructions.
  *
- * What an instruction is lies in its first bytes, up to its displacement and immediate: prefixes, opcode, ModRM, SIB (Intel's
- * manual, volume 2, 2.1). Code of millions of instructions has some thousands of such heads. The decoder is asked of each head
- * once; its answer is found again by the bytes of the head, one look for each, in a twentieth of the time. An opcode that comes last
- * (3DNow!) is decoded each time. */
+ * The kind of an instruction is in its head: the bytes before its displacement and immediate, which
+ * are prefixes, opcode, ModRM and SIB (Intel's manual, volume 2, 2.1). Code of millions of
+ * instructions has some thousands of different heads. The decoder decodes each head once; a trie
+ * then finds the result by the bytes of the head, one look-up for each byte, in a twentieth of the
+ * time. An instruction whose opcode comes last (3DNow!) is decoded each time. */
 #ifndef REGTRACE_ISA_DECODE_FORM_H
 #define REGTRACE_ISA_DECODE_FORM_H
 
@@ -19,35 +20,36 @@
 
 enum flow {
     FLOW_NEXT,
-    FLOW_BRANCH, /* conditional, to target or on */
+    FLOW_BRANCH, /* conditional: continues at target or after it */
     FLOW_JUMP,
     FLOW_CALL,
     FLOW_JUMP_POINTER, /* through a register or memory */
     FLOW_CALL_POINTER,
     FLOW_RETURN,
-    FLOW_END, /* ud2, hlt: on to nowhere */
+    FLOW_END, /* ud2, hlt: control does not continue */
 };
 
-/* What instructions with the same head have in common. Sizes are in bits, 0: it has none; offsets and the length in bytes. */
+/* What instructions with the same head have in common. Sizes are in bits (0: the field is absent);
+ * offsets and the length are in bytes. */
 struct form {
     uint8_t length;
     uint8_t flow;                  /* enum flow */
     uint8_t encoding, map, opcode; /* ZydisInstructionEncoding, ZydisOpcodeMap */
     uint8_t category, extension;   /* ZydisInstructionCategory, ZydisISAExt */
     uint8_t address_width;
-    uint8_t mod, reg, rm, modrm_offset; /* of ModRM */
-    uint8_t scale, index, base;         /* of SIB */
+    uint8_t mod, reg, rm, modrm_offset; /* fields of ModRM */
+    uint8_t scale, index, base;         /* fields of SIB */
     uint8_t rex_r, rex_b;
     uint8_t disp_size, disp_offset;
-    uint8_t imm_size, imm_offset; /* of the first */
+    uint8_t imm_size, imm_offset; /* of the first immediate */
     bool imm_signed, imm_relative;
     bool has_sib;
-    bool has_66;   /* the prefix */
-    bool relative; /* its memory operand is, to its own address */
+    bool has_66;   /* prefix 66 */
+    bool relative; /* has a memory operand relative to its own address */
     bool lea;
 } __attribute__((aligned(16)));
 
-/* The registers that ModRM names, by number: 0 to 15. */
+/* The registers that ModRM names, numbered from 0 to 15. */
 static inline unsigned form_reg(const struct form *f)
 {
     return (unsigned)(f->rex_r << 3 | f->reg);
@@ -60,40 +62,45 @@ static inline unsigned form_rm(const struct form *f)
 
 struct instruction {
     uint64_t at, next;
-    const uint8_t *bytes; /* as they were given */
-    uint64_t target;      /* of FLOW_BRANCH, _JUMP, _CALL */
-    uint64_t memory;      /* if form.relative: what it reads, writes or, with lea, computes */
+    const uint8_t *bytes; /* not copied */
+    uint64_t target;      /* for FLOW_BRANCH, _JUMP, _CALL */
+    /* If form.relative: the address that it reads or writes, or, for lea, computes. */
+    uint64_t memory;
     struct form form;
 };
 
-enum { FORM_LONGEST = 15 /* instruction */ };
+enum { FORM_LONGEST = 15 /* bytes of an instruction */ };
 
-/* What is found of some bytes: their form by its number, and its length, 0: no instruction. */
+/* The result of form_find(): FORM_FOUND, the number of the form, and the length of the instruction;
+ * length 0: no instruction. */
 enum { FORM_NUMBER_BITS = 27, FORM_LENGTHS = 15 };
 #define FORM_FOUND UINT32_C(0x80000000)
 
-/* The decoder, and what it has said so far: for each byte of a head one look. */
+/* The decoder, and a trie that caches its results by the bytes of heads. */
 struct forms {
     ZydisDecoder decoder;
-    uint32_t *
-        next; /* 256 for each node, the first is the root: FORM_FOUND and what; or the begin of a node; 0: not known */
+    /* The nodes of the trie, 256 entries each; the first node is the root. An entry is a result
+     * with FORM_FOUND, or the index of the next node's first entry, or 0: not known. */
+    uint32_t *next;
     size_t node_count;
-    struct form *forms; /* the first: what was asked last and is not kept */
+    struct form *forms; /* the first is for a result that is not cached */
     size_t form_count;
-    bool guessing;                         /* what is asked from now on may be data */
-    bool categories[256], extensions[256]; /* seen before that */
+    bool guessing;                         /* what is decoded from now on may be data */
+    bool categories[256], extensions[256]; /* decoded before guessing began */
 };
 
-/* NULL: no memory. */
+/* Returns NULL without memory; forms_close() frees the result. */
 struct forms *forms_open(void) RT_MUST_CHECK;
 void forms_close(struct forms *f);
 
-/* The parts of form_find(): what is not known yet, and fewer than FORM_LONGEST bytes. */
+/* Parts of form_find(): for bytes that the trie does not know, and for fewer than FORM_LONGEST
+ * bytes. */
 uint32_t form_ask(struct forms *f, const uint8_t *bytes);
 uint32_t form_find_end(struct forms *f, const uint8_t *bytes, size_t n);
 
-/* What these bytes begin with, n at most. Inline, since it is done for each instruction of a program, where the next begins is known
- * by it alone, and a processor can do nothing meanwhile. */
+/* Finds the instruction that `bytes`, n of them, begin with. Inline, because it runs for each
+ * instruction of a program: only its result tells where the next instruction begins, and the
+ * processor can do nothing meanwhile. */
 static inline uint32_t form_find(struct forms *f, const uint8_t *bytes, size_t n)
 {
     uint32_t at = 0;
@@ -114,13 +121,13 @@ static inline unsigned form_length(uint32_t found)
     return found >> FORM_NUMBER_BITS & FORM_LENGTHS;
 }
 
-/* Valid until the next is asked. */
+/* Returns the form of a result. Valid until the next form_find(). */
 static inline const struct form *form_found(const struct forms *f, uint32_t found)
 {
     return &f->forms[found & ((UINT32_C(1) << FORM_NUMBER_BITS) - 1)];
 }
 
-/* Both at once; NULL: no instruction. */
+/* Combines form_find() and form_found(). Returns NULL if there is no instruction. */
 RT_MUST_CHECK static inline const struct form *form_read(struct forms *f, const uint8_t *bytes,
                                                          size_t n)
 {
@@ -128,7 +135,7 @@ RT_MUST_CHECK static inline const struct form *form_read(struct forms *f, const 
     return form_length(found) != 0 ? form_found(f, found) : NULL;
 }
 
-/* The number of so many bits, 0 to 64, that is there. */
+/* Reads a number of `bits` bits, 0 to 64. */
 static inline uint64_t form_number(const uint8_t *bytes, unsigned bits, bool is_signed)
 {
     uint64_t value = 0;
@@ -141,7 +148,8 @@ static inline uint64_t form_number(const uint8_t *bytes, unsigned bits, bool is_
     }
 }
 
-/* The number in its displacement (signed), or its first immediate, as 64 bits; 0 where it has none. */
+/* Return the displacement (signed) or the first immediate, extended to 64 bits; 0 if it is
+ * absent. */
 static inline uint64_t instruction_displacement(const struct instruction *i)
 {
     return form_number(i->bytes + i->form.disp_offset, i->form.disp_size, true);
@@ -152,7 +160,8 @@ static inline uint64_t instruction_immediate(const struct instruction *i)
     return form_number(i->bytes + i->form.imm_offset, i->form.imm_size, i->form.imm_signed);
 }
 
-/* An instruction of that form, with these bytes, at that address. The bytes must live as long as it. */
+/* Makes the instruction of this form at address `at`. Keeps `bytes`: they must outlive the
+ * result. */
 static inline struct instruction instruction_of(const struct form *form, const uint8_t *bytes,
                                                 uint64_t at)
 {
@@ -169,7 +178,7 @@ static inline struct instruction instruction_of(const struct form *form, const u
     return i;
 }
 
-/* What these bytes begin with; false: no instruction. */
+/* Reads the instruction that `bytes` begin with. Returns false if there is none. */
 static inline bool instruction_read(struct forms *f, const uint8_t *bytes, size_t n, uint64_t at,
                                     struct instruction *i)
 {
@@ -179,7 +188,8 @@ static inline bool instruction_read(struct forms *f, const uint8_t *bytes, size_
     return form != NULL;
 }
 
-/* False: nothing of that category, or of that extension, has been read before guessing. */
+/* Returns false if no instruction of this category (or ISA extension, if not category) was decoded
+ * before guessing began. */
 bool forms_may_have(const struct forms *f, bool category, uint64_t number);
 
 #endif

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tells which instructions use their memory operands in unusual ways. */
 #include "isa/decode/operands.h"
 
 #include <string.h>

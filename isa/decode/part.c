@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Only the functions that are asked for are decoded, where requests name them: of an image of 50 MB that takes less than reading
- * its symbols. Who else comes into the first bytes of such a function, behind its first instruction, is then known from its own
- * branches, and of all other code from a search for what leads there (isa/decode/reach.c). Functions with a table that may are decoded
- * too. */
+ * Decodes only the functions that requests name: for an image of 50 MB that takes less time than
+ * reading its symbols. Jumps into the first bytes of such a function, after its first instruction,
+ * come from its own branches, which are then known, or from other code, which isa/decode/reach.c
+ * searches for them. Functions with a table that may lead there are decoded too. */
 #include "isa/decode/decode.h"
 
 #include <stdlib.h>
 
-enum { MOST = 4096 /* of more, all is decoded */ };
+enum { MOST = 4096 /* for more places everything is decoded */ };
 
-/* With those nearby, which short jumps may come from. */
+/* Marks the functions of the places as wanted, and those nearby, which may hold short jumps to
+ * them. Returns false if everything must be decoded. */
 static bool want(struct code *c, const struct addresses *places)
 {
     for (size_t i = 0; i < places->count; i++) {
@@ -26,7 +27,7 @@ static bool want(struct code *c, const struct addresses *places)
     return places->count <= MOST;
 }
 
-/* What is known to be code, of ranges that are wanted. */
+/* Follows what is known to be code in wanted ranges. */
 static void follow_wanted(struct code *c)
 {
     const struct image *m = c->image;
@@ -46,8 +47,8 @@ static void follow_wanted(struct code *c)
     code_follow_computed(c);
 }
 
-/* Functions that have a table which may lead into these places; where that is in no function, or none that is seen to be executed,
- * all that may be an entry counts. */
+/* Decodes the functions with a table that may lead to these places. If a use is in no function, or
+ * in no sure instruction, every possible entry of its table counts. */
 static void follow_uses(struct code *c, const struct addresses *places, const struct lea_list *uses)
 {
     for (size_t i = 0; i < uses->count; i++) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Who comes into the first bytes of some places, of code that is not decoded: by any 4 bytes there that are a distance from where
- * they end, by a short jump, and by what may be an entry of a table. What so looks like a jump to one of these bytes is taken for
- * one if an instruction can be decoded that has it; what looks like a table, if an instruction computes the address where it
- * begins: which of its entries are meant is told by decoding that function. */
+ * Finds jumps from undecoded code into the first bytes of some places. It searches for:
+ * - any 4 bytes that are the distance from their end to such a byte. They count as a jump if an
+ *   instruction that contains them can be decoded.
+ * - short jumps.
+ * - possible entries of jump tables. They count if an instruction computes the address where
+ *   their table begins. Decoding its function then tells which entries are used. */
 #include "isa/decode/decode.h"
 
 #include <stdlib.h>
@@ -11,13 +13,14 @@
 enum {
     ENTRIES = 8192, /* of a table, at most */
     PIECE_BITS = 15,
-    PIECES = 1 << 17, /* that many pieces are 4 GB: as far as distances go */
+    PIECES = 1 << 17, /* so many pieces are 4 GB, the reach of distances */
     SPANS = 4,
-    BLOCK = 16,  /* so many words, one beginning at each byte, are looked at at once */
-    LONGEST = 15 /* instruction */
+    /* Words examined at once, one beginning at each byte. */
+    BLOCK = 16,
+    LONGEST = 15 /* bytes of an instruction */
 };
 
-/* Words that follow each other and may be entries of one table. */
+/* Consecutive words that may be entries of one table. */
 struct row {
     uint64_t start, next;
 };
@@ -26,7 +29,7 @@ struct span {
     uint64_t low, end;
 };
 
-/* Bits of addresses. */
+/* A bit map of addresses, one bit for each piece. */
 struct bits {
     uint64_t at[PIECES / 64];
 };
@@ -35,15 +38,16 @@ struct reach {
     struct code *c;
     const struct addresses *places;
     struct lea_list *uses;
-    uint64_t low, high; /* all code lies there */
-    uint64_t **bases; /* of each segment: where tables may begin, a bit for each byte; NULL: none */
-    struct span spans[SPANS]; /* all of them lie there */
+    uint64_t low, high; /* all executable segments lie there */
+    /* For each segment: a bit map of the bytes where tables may begin; NULL: nowhere. */
+    uint64_t **bases;
+    struct span spans[SPANS]; /* all bits of `bases` lie there */
     unsigned span_count;
-    struct bits near_places, near_bases; /* the pieces of memory that matter */
-    struct row rows[4];                  /* of the segment that is looked at, by address modulo 4 */
+    struct bits near_places, near_bases; /* pieces of memory that matter */
+    struct row rows[4];                  /* of the current segment, by address modulo 4 */
 };
 
-/* Words that lead somewhere, from where they lie or from 0. */
+/* A search for words that lead into a span, relative to their own address or to 0. */
 struct search {
     const struct image_segment *s;
     bool relative;
@@ -73,7 +77,7 @@ static void set_near(struct bits *b, uint64_t low, uint64_t end)
         set_bit(b->at, n & (PIECES - 1));
 }
 
-/* --- the search ----------------------------------------------------------------------------------------------------------- */
+/* --- search ------------------------------------------------------------------------------- */
 
 typedef uint32_t lanes __attribute__((vector_size(16)));
 typedef int32_t signed_lanes __attribute__((vector_size(16)));
@@ -86,9 +90,11 @@ static inline signed_lanes words_at(const uint8_t *bytes, lanes from)
     return (signed_lanes)(words + from);
 }
 
-/* The first block from n on in which a word may lead there; or where no whole one is left. This is done for each byte of an image,
- * so four words are added and compared at once, modulo 2^32, where the last that matches becomes the greatest number there is.
- * Of words 1 to 3 bytes behind the others the distance is taken from where these lie, so some more match. */
+/* Returns the offset of the first block, from n on, in which a word may lead to the span, or of the
+ * end that is too short for a block. It runs for each byte of an image, so it adds and compares
+ * four words at once. Sums are modulo 2^32 and shifted so that the last match becomes the greatest
+ * number. Of the words at 1 to 3 bytes beyond the others, the distance counts from the place of
+ * these others, so some more words match. */
 static uint64_t next_block(const struct search *q, uint64_t n)
 {
     const uint8_t *bytes = q->s->bytes;
@@ -140,9 +146,10 @@ static void search(struct reach *r, struct search q, bool data)
     }
 }
 
-/* --- jumps ---------------------------------------------------------------------------------------------------------------- */
+/* --- jumps -------------------------------------------------------------------------------- */
 
-/* It is one of the first bytes of a place, but the first. */
+/* Returns whether `address` is one of the first CODE_PATCHED bytes of a place, except its first
+ * byte. */
 static bool is_patched(const struct reach *r, uint64_t address)
 {
     size_t next = code_above(r->places, address - 1);
@@ -156,14 +163,15 @@ static void may_come(const struct reach *r, uint64_t target)
         *f |= CODE_TARGET;
 }
 
-/* What is decoded says itself where it jumps. */
+/* The targets of decoded code are known from its instructions. */
 static bool is_decoded(const struct reach *r, uint64_t from)
 {
     const uint8_t *f = code_at(r->c, from);
     return f != NULL && (*f & (CODE_START | CODE_BODY)) != 0;
 }
 
-/* There may be an instruction with these 4 bytes that jumps to that address, or names it; or there is one. */
+/* Returns whether an instruction that contains the 4 bytes at `bytes` may jump to `to` or name it.
+ * decoded: considers only sure instructions. */
 static bool leads(const struct code *c, uint64_t bytes, uint64_t to, bool decoded)
 {
     for (uint64_t at = bytes - 1; at > bytes - LONGEST; at--) {
@@ -180,7 +188,7 @@ static bool leads(const struct code *c, uint64_t bytes, uint64_t to, bool decode
     return false;
 }
 
-/* With 8 bits: 70 to 7f, e0 to e3, eb. */
+/* Finds jumps with an 8-bit distance: opcodes 70 to 7f, e0 to e3, eb. */
 static void look_near(const struct reach *r, const struct image_segment *s, uint64_t place)
 {
     uint64_t n = place > s->address + CODE_SHORT ? place - CODE_SHORT - s->address : 0;
@@ -194,7 +202,7 @@ static void look_near(const struct reach *r, const struct image_segment *s, uint
     }
 }
 
-/* --- tables --------------------------------------------------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------------------------- */
 
 static bool may_be_entry(const struct reach *r, const struct search *q, uint64_t n)
 {
@@ -203,7 +211,7 @@ static bool may_be_entry(const struct reach *r, const struct search *q, uint64_t
     return q->s->address + n + (uint64_t)(int64_t)word - r->low < r->high - r->low + 4 * ENTRIES;
 }
 
-/* A table whose entry is at n may begin there at the earliest. */
+/* Returns the lowest offset at which a table with an entry at n may begin. */
 static uint64_t row_of(struct reach *r, const struct search *q, uint64_t n)
 {
     struct row *row = &r->rows[n % 4];
@@ -216,7 +224,7 @@ static uint64_t row_of(struct reach *r, const struct search *q, uint64_t n)
     return first > floor ? first : floor;
 }
 
-/* The spans are few, and where their number allows that are short. */
+/* Keeps the spans few, and as short as that allows. */
 static void add_to_spans(struct reach *r, uint64_t base)
 {
     struct span *nearest = NULL;
@@ -253,7 +261,8 @@ static void add_base(struct reach *r, const struct image_segment *s, uint64_t ba
     add_to_spans(r, base);
 }
 
-/* The word at n leads to `to`, from where it lies; from the begin of its table to what lies so much before. */
+/* The word at n leads to `to` relative to its own address. Relative to the begin of its table, it
+ * leads as much lower as the table begins before n. */
 static void note_entry(struct reach *r, const struct search *q, uint64_t n, uint64_t to)
 {
     uint64_t lowest = to - (n - row_of(r, q, n)), base_of = q->s->address + n - to;
@@ -275,7 +284,7 @@ static void found_distance(struct reach *r, const struct search *q, uint64_t n, 
     note_entry(r, q, n, to);
 }
 
-/* At a fixed address: tables have whole addresses. */
+/* At a fixed address tables hold whole addresses. */
 static void found_address(struct reach *r, const struct search *q, uint64_t n, uint64_t to)
 {
     uint64_t at = q->s->address + n, whole = 0;
@@ -328,7 +337,7 @@ void code_mark_entries(struct code *c, const struct addresses *places, const str
             mark_entries(&r, uses->at[i].value);
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------------ */
+/* --- all ---------------------------------------------------------------------------------- */
 
 static void find_uses(struct reach *r)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rest of the code: guesses are tried, padding is told from what is not known, and where jumps may land anywhere is noted. */
+ * Decides the rest of the code: tries guesses, tells padding from unknown bytes, and marks ranges
+ * in which jumps may land anywhere. */
 #include "isa/decode/decode.h"
 
 #include <string.h>
@@ -18,8 +19,10 @@ static bool is_marked(const struct code *c, uint64_t at)
     return p != NULL && is_endbr64(p);
 }
 
-/* An address that an instruction computes or that lies in data is a function's or that of data in the text (tables of
- * hand-written code). Frames say which functions there are; then only what is marked is one more, and labels inside of them. */
+/* An address that an instruction computes or that lies in data belongs to a function or to data in
+ * the text (tables of handwritten code). If the image has .eh_frame, it lists the functions: then
+ * only an address with an endbr64 is another function, and one inside a listed range may be a
+ * label. */
 static void try_address(struct code *c, uint64_t at, bool may_be_function)
 {
     if (code_at(c, at) != NULL &&
@@ -28,7 +31,7 @@ static void try_address(struct code *c, uint64_t at, bool may_be_function)
         (void)code_try(c, at);
 }
 
-/* Words of a program at a fixed address, where jumps' targets are not known. */
+/* Tries the stored addresses in ranges whose jumps have unknown targets. */
 static void try_words(struct code *c)
 {
     for (size_t i = 0; i < c->words.count; i++) {
@@ -53,7 +56,7 @@ static void try_pointers(struct code *c)
     }
 }
 
-/* endbr64 marks what may be jumped to; four bytes that are hardly ever data. */
+/* endbr64 marks what may be jumped to; its four bytes are hardly ever data. */
 static void try_marks(struct code *c)
 {
     for (size_t i = 0; i < c->segment_count; i++) {
@@ -64,7 +67,7 @@ static void try_marks(struct code *c)
     }
 }
 
-/* nop, xchg %ax,%ax, and the long forms of 0f 1f; int3; and what linkers fill with. */
+/* nop, xchg %ax,%ax, and the long forms of 0f 1f; int3; and the lea that linkers fill with. */
 static bool does_nothing(const struct form *f, const uint8_t *bytes)
 {
     return *bytes == 0xcc || (f->map == ZYDIS_OPCODE_MAP_DEFAULT && f->opcode == 0x90) ||
@@ -85,7 +88,8 @@ static void mark(const struct code_segment *s, uint64_t from, uint64_t to, uint8
         s->flags[from] |= flags;
 }
 
-/* Padding ends where it stops doing nothing. Zeros between functions count too: as `add %al,(%rax)` they would do something. */
+/* Returns where padding ends: at the first instruction that does something. Zeros up to the end
+ * count as padding too, although `add %al,(%rax)` would do something. */
 static uint64_t padding_end(const struct code *c, const struct code_segment *s, uint64_t from,
                             uint64_t to)
 {
@@ -112,8 +116,8 @@ static void mark_named(const struct code *c, const struct instruction *i)
             mark_target(c, named[k].value);
 }
 
-/* Bytes between instructions. Behind padding all is unsure up to the gap's end, and its branches may be true ones. False: something
- * is in it that may be code. */
+/* Decides the bytes between known instructions. After padding, all bytes up to the end of the gap
+ * are unsure, and their branches may be real. Returns false if the gap may hold code. */
 static bool settle_gap(struct code *c, const struct code_segment *s, uint64_t from, uint64_t to)
 {
     const bool dynamic = c->image->dynamic_type;
@@ -133,13 +137,13 @@ static bool settle_gap(struct code *c, const struct code_segment *s, uint64_t fr
     return false;
 }
 
-/* The first byte from n on of which nothing is known. */
+/* Returns the first byte from n on about which nothing is known. */
 static uint64_t next_unknown(const struct code_segment *s, uint64_t n, uint64_t end)
 {
     for (; n < end; n += sizeof(uint64_t)) {
         uint64_t eight;
         memcpy(&eight, s->flags + n, sizeof eight);
-        /* The lowest bit of each byte is set where one of the flags is. */
+        /* Set the lowest bit of each byte that has one of the flags. */
         eight = (eight | eight >> 1 | eight >> 5) & CODE_EACH(1);
         _Static_assert(KNOWN == (1 | 1 << 1 | 1 << 5), "the flags that are looked at");
         if (eight != CODE_EACH(1)) {
@@ -162,7 +166,7 @@ static void settle(struct code *c, const struct code_segment *s, uint64_t first,
     }
 }
 
-/* Each wanted range, and what lies between it and the next. */
+/* Decides each wanted range, and the bytes between it and the next range. */
 static void settle_wanted(struct code *c)
 {
     for (size_t i = 0; i < c->range_count; i++) {
@@ -200,7 +204,7 @@ void code_count(struct code *c)
     }
 }
 
-/* Whoever has an address may jump there. */
+/* Code that has an address may jump there. */
 static void mark_targets(struct code *c, const struct addresses *list)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Jumps through registers that several ways lead to, each with a value of its own: compilers merge computed gotos, so that the load nearest
- * above a jump is one of many. Where a branch may lead to between a load and its jump, all that the register is set from counts. What is found so
- * is what the jump leads to; where that is not sure, nothing is, and the function has a jump whose targets are not known. */
+ * Finds all targets of jumps through registers if several paths lead to a jump, each with its own
+ * value. Compilers merge computed gotos, so the load nearest above a jump may be one of many. If a
+ * branch may lead to a place between a load and its jump, all instructions that set the register
+ * count. The targets found this way are the jump's targets. If one of them is not certain, the
+ * targets are unknown: the function then has a jump with unknown targets. */
 #include "isa/flow/tables.h"
 #include "isa/flow/ways.h"
 
@@ -14,26 +16,27 @@ static bool is_plain(const struct form *f)
     return f->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && f->map == ZYDIS_OPCODE_MAP_DEFAULT;
 }
 
-/* mov or movslq from memory that an index chooses in. */
+/* Returns whether this is a mov or movslq from memory with an index. */
 static bool is_indexed(const struct form *f)
 {
     return is_plain(f) && (f->opcode == 0x8b || f->opcode == 0x63) && f->mod != 3 && f->has_sib &&
            f->index != 4;
 }
 
-/* The register that a table's address is in. */
+/* Returns the register that holds the table's address. */
 static unsigned base_of(const struct form *f)
 {
     return f->base == 5 && f->mod == 0 ? NOT_ONE : (unsigned)(f->rex_b << 3 | f->base);
 }
 
-/* add of one register to another. */
+/* Returns whether this adds one register to another. */
 static bool is_sum(const struct form *f)
 {
     return is_plain(f) && f->mod == 3 && (f->opcode == 0x01 || f->opcode == 0x03);
 }
 
-/* An address that is a constant: lea of one's own, mov $ADDRESS; 0: none. */
+/* Returns the constant address that the instruction computes (lea relative to itself, or mov
+ * $ADDRESS); 0 if it is no such instruction. */
 static uint64_t constant_of(const struct instruction *i)
 {
     const struct form *f = &i->form;
@@ -44,7 +47,8 @@ static uint64_t constant_of(const struct instruction *i)
     return mov ? instruction_immediate(i) : 0;
 }
 
-/* Straight up from the jump stands all that it is computed from, and nobody comes in between. */
+/* Returns whether the code straight above the jump computes all of its target, and no jump leads
+ * into that code. */
 static bool is_straight(const struct code *c, const struct jump *j)
 {
     struct instruction i = *j->i;
@@ -71,8 +75,9 @@ static bool is_straight(const struct code *c, const struct jump *j)
     return false;
 }
 
-/* What may be a label of the function, as data or an instruction names it. At a fixed address a number may be meant that lies within an
- * instruction. False: it is one, and no code is there. */
+/* Follows what may be a label of the function, because data or an instruction names it. At a fixed
+ * address, a number that lies within an instruction may be no address. Returns false if it is an
+ * address, and no code is there. */
 static bool follow_label(struct code *c, const struct jump *j, uint64_t label, size_t *found)
 {
     const uint8_t *f = code_at(c, label);
@@ -85,11 +90,12 @@ static bool follow_label(struct code *c, const struct jump *j, uint64_t label, s
     return true;
 }
 
-/* Labels whose addresses a program keeps (computed goto): each that anything names. A label alone is none, but what somebody wants to
- * know where he is. False: not all are found. */
+/* Follows the labels whose addresses a program stores (computed goto): each one that anything
+ * names. A single label is no computed goto: it serves to learn the code's own address. Returns
+ * false if not all are found. */
 static bool follow_labels(struct code *c, const struct jump *j)
 {
-    /* Copied, as trials add to those that instructions name. */
+    /* Copied, because trials add to the addresses that instructions name. */
     const struct addresses *lists[] = {&c->words, &c->code_refs};
     struct addresses labels = {.count = 0};
     size_t found = 0;
@@ -105,7 +111,8 @@ static bool follow_labels(struct code *c, const struct jump *j)
     return all && found > 1;
 }
 
-/* Where the tables begin that this load reads distances from, by all ways. False: not all are found. */
+/* Follows the tables from which this load reads distances, on all paths. Returns false if not all
+ * are found. */
 static bool follow_bases(struct code *c, struct jump *j, const struct ways *w,
                          const struct instruction *load)
 {
@@ -121,7 +128,7 @@ static bool follow_bases(struct code *c, struct jump *j, const struct ways *w,
     return all;
 }
 
-/* A sum of the table's address and what is loaded from it. */
+/* Follows the sum of a table's address and a value loaded from the table. */
 static bool follow_sum(struct code *c, struct jump *j, const struct ways *w,
                        const struct instruction *sum)
 {
@@ -139,7 +146,8 @@ static bool follow_sum(struct code *c, struct jump *j, const struct ways *w,
     free(parts.at);
     if (all && loads != 0)
         return true;
-    /* Its address comes from afar (a spilled register): it is one of all that the function computes. */
+    /* The table's address comes from afar (a spilled register): it is among those that the function
+     * computes. */
     j->found = false;
     tables_look_everywhere(c, j);
     return j->found;
@@ -147,7 +155,8 @@ static bool follow_sum(struct code *c, struct jump *j, const struct ways *w,
 
 enum kind { OTHER, FOLLOWED, DOUBTFUL };
 
-/* Words that nobody writes to are all that can be loaded from there. */
+/* Follows a load of a whole address. Words of constant memory are all that it can load from
+ * there. */
 static bool follow_words(struct code *c, struct jump *j, const struct instruction *load)
 {
     return (tables_loads_absolute(c, load) && tables_follow_load(c, j, load) &&
@@ -172,7 +181,8 @@ static enum kind follow_source(struct code *c, struct jump *j, const struct ways
     return followed ? FOLLOWED : DOUBTFUL;
 }
 
-/* Pointers to functions alone make no table: a call at the function's end. */
+/* Follows all sources of the jump's register. If all are pointers to functions, there is no table:
+ * the jump is a call at the function's end. */
 static bool follow_all(struct code *c, struct jump *j, const struct ways *w)
 {
     struct addresses sources = {.count = 0};
@@ -197,7 +207,7 @@ static void lose(struct code *c, struct computed *jump, struct code_range *range
     code_add(c, &c->lost, jump->at);
 }
 
-/* Targets of jumps that have turned out to have others. */
+/* Drops the targets of lost jumps. */
 static void drop_lost(struct code *c)
 {
     size_t kept = 0;
@@ -229,7 +239,7 @@ static void sort_all(struct code *c)
                offsetof(struct jump_target, target));
 }
 
-/* Looks at all of them. */
+/* Checks all computed jumps. */
 static void check_all(struct code *c)
 {
     struct ways w = {.code = c, .targets = c->jump_target_count, .crossings = c->crossing_count};
@@ -259,7 +269,8 @@ static bool lose_doubtful(struct code *c)
     return c->lost.count != before;
 }
 
-/* What one jump leads to may be the way to another: none is lost as long as there is news of any. */
+/* The targets of one jump may lead to another: gives up no jump as long as anything new is
+ * found. */
 bool code_follow_joins(struct code *c)
 {
     uint64_t runs = c->runs, tables = c->counts.tables;
@@ -270,7 +281,7 @@ bool code_follow_joins(struct code *c)
     check_all(c);
     sort_all(c);
     drop_lost(c);
-    c->counts.tables = tables; /* they are looked at again and again */
+    c->counts.tables = tables; /* each pass counts them again */
     if (++c->rounds < MOST_ROUNDS && (c->indirect.count != 0 || c->jump_target_count != targets))
         return true;
     if (lose_doubtful(c))

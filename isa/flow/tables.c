@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Jump tables: where jumps through registers and memory go, as compilers and people write them.
+ * Finds jump tables: the targets of jumps through registers and memory, as compilers and people
+ * write them.
  *
  *   jmp *T(,%r,8), or mov T(,%r,8),%q; jmp *%q          at a fixed address: T has addresses
  *   lea T(%rip),%q; movslq (%q,%r,4),%r; add %q,%r; jmp *%r   T has 32-bit distances from T
  *
- * How many entries there are is known from the comparison before (cmp $N; ja). Without one the table ends where an entry leaves
- * the function or would land inside of an instruction, or where the next thing begins that an instruction names. */
+ * The comparison before the jump (cmp $N; ja) gives the number of entries. Without a comparison,
+ * the table ends where an entry leaves the function or would land inside an instruction, or where
+ * the next address begins that an instruction names. */
 #include "isa/flow/tables.h"
 
 #include <stdlib.h>
@@ -15,19 +17,20 @@ enum { LOOK_BACK = 80, MOST_ENTRIES = 8192 };
 
 struct table {
     uint64_t at;
-    uint64_t base;    /* what distances count from; most often the table itself */
-    uint64_t entries; /* as compared before; 0: not known */
+    /* The origin of distances; most often the table itself. */
+    uint64_t base;
+    uint64_t entries; /* number, from the comparison; 0: unknown */
     bool absolute;
 };
 
-/* The end of what may be one table: the next thing named by an instruction. */
+/* Returns the latest end of a table: the next data address that an instruction names. */
 static uint64_t barrier(const struct code *c, uint64_t table)
 {
     size_t next = code_above(&c->data_refs, table);
     return next < c->data_refs.count ? c->data_refs.at[next] : UINT64_MAX;
 }
 
-/* Entry n; false where there is none in the file. */
+/* Reads the target of entry n. Returns false if the file has no such entry. */
 static bool entry(const struct code *c, const struct table *t, uint64_t n, uint64_t *target)
 {
     unsigned size = t->absolute ? 8 : 4;
@@ -44,8 +47,9 @@ static bool entry(const struct code *c, const struct table *t, uint64_t n, uint6
     return true;
 }
 
-/* It can be a target: at no place that is known to be inside of an instruction, and in that function or, where the number of
- * entries is known, in another part of one (GCC moves what is rare elsewhere). */
+/* Returns whether `target` can be a target: not known to be data or inside an instruction, and
+ * inside the function. If the number of entries is known, other functions' ranges count too: GCC
+ * moves rare code elsewhere. */
 static bool plausible(const struct code *c, const struct jump *j, uint64_t target, bool bounded)
 {
     const uint8_t *f = code_at(c, target);
@@ -110,7 +114,8 @@ size_t code_targets_of(const struct code *c, uint64_t at, const struct jump_targ
     return n;
 }
 
-/* Whole addresses inside of the function tell themselves; from entry n on, upwards or downwards. How many of them there are. */
+/* Records further entries of a table of whole addresses, from entry n up or down (step 1 or -1).
+ * Addresses inside the function need no bound to be recognized. Returns how many there are. */
 static uint64_t keep_more(struct code *c, const struct jump *j, const struct table *t, uint64_t n,
                           int step)
 {
@@ -137,11 +142,11 @@ static bool follow_table(struct code *c, struct jump *j, const struct table *t)
         if (all)
             code_follow(c, target);
         else if (!code_try(c, target))
-            n = i; /* what lies behind the table */
+            n = i; /* the table has ended */
         if (i < n)
             tables_keep(c, j, target);
     }
-    /* The comparison may have been of something else, and indexes may be below 0. */
+    /* The comparison may concern something else, and indexes may be negative. */
     if (t->absolute && n != 0)
         n += keep_more(c, j, t, n, 1);
     if (t->absolute && !all)
@@ -150,7 +155,8 @@ static bool follow_table(struct code *c, struct jump *j, const struct table *t)
     return n != 0;
 }
 
-/* cmp $N, or and $N, with a register or memory; or sub $N whose flags alone are meant, as clang does it without optimisation. */
+/* Returns whether this compares with a constant: cmp $N, or and $N, with a register or memory; or
+ * sub $N of which only the flags matter, as clang without optimization emits it. */
 static bool compares(const struct instruction *i, bool branch_next, uint64_t *limit)
 {
     const struct form *f = &i->form;
@@ -163,7 +169,8 @@ static bool compares(const struct instruction *i, bool branch_next, uint64_t *li
     return (group || sub || f->opcode == 0x3c || f->opcode == 0x3d) && *limit < MOST_ENTRIES;
 }
 
-/* The number of entries that a comparison before that instruction leaves; 0: none is seen. */
+/* Returns the number of entries that a comparison before the instruction allows; 0 if it finds
+ * none. */
 static uint64_t bound_before(const struct code *c, const struct instruction *at, uint64_t floor)
 {
     struct instruction i = *at;
@@ -194,13 +201,13 @@ unsigned tables_writes(const struct instruction *i, bool *computes)
     bool memory = f->mod != 3, sib = f->has_sib;
     if (f->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || f->map != ZYDIS_OPCODE_MAP_DEFAULT)
         return 16;
-    if (f->opcode >= 0xb8 &&
-        f->opcode <= 0xbf) { /* mov $label; of a weak function that is not there 0 */
+    /* mov $label. The label of an absent weak function is 0. */
+    if (f->opcode >= 0xb8 && f->opcode <= 0xbf) {
         *computes = instruction_immediate(i) != 0;
         return (unsigned)(f->rex_b << 3 | (f->opcode & 7));
     }
     switch (f->opcode) {
-    case 0x8b: /* mov; from a table where there is an index */
+    case 0x8b: /* mov; reads a table if it has an index */
         *computes = memory && sib && f->index != 4;
         return r;
     case 0x03:
@@ -284,7 +291,8 @@ static void add_lea(struct code *c, struct lea_list *list, const struct lea *l,
         list->at[list->count++] = *l;
 }
 
-/* The range's, by where they are. Those found since all were sorted stand at the end. */
+/* Returns the lea instructions of the range, by address; the caller frees the list. Those found
+ * since the last sort stand at the end of c->lea_list. */
 static struct lea_list leas_of(struct code *c, const struct code_range *r)
 {
     struct lea_list list = {.count = 0};
@@ -300,7 +308,8 @@ static struct lea_list leas_of(struct code *c, const struct code_range *r)
     return list;
 }
 
-/* The address of the table may have been computed at the function's begin, far away; and distances may count from a label. */
+/* The function may compute the table's address at its begin, far from the jump; and distances may
+ * count from a label. */
 void tables_look_everywhere(struct code *c, struct jump *j)
 {
     struct lea_list list = leas_of(c, j->range);
@@ -324,7 +333,8 @@ void tables_look_everywhere(struct code *c, struct jump *j)
     free(list.at);
 }
 
-/* jmp *word(%rip): a function that the dynamic linker or the program stores there; or a label of this one. */
+/* jmp *word(%rip): the word holds a function that the dynamic linker or the program stores there,
+ * or a label of this function. */
 static void look_at_word(struct code *c, const struct instruction *i)
 {
     struct code_range *r = code_range_of(c, i->at);
@@ -339,7 +349,8 @@ static void look_at_word(struct code *c, const struct instruction *i)
     }
 }
 
-/* Words of data that are addresses within the function: labels that a program keeps. Which jumps lead there is for joins.c to say. */
+/* Tries words of data that are addresses within the function: labels whose addresses the program
+ * stores. Returns whether there are several; joins.c finds which jumps lead to them. */
 static bool try_words(struct code *c, const struct code_range *range)
 {
     unsigned inside = 0;
@@ -361,7 +372,7 @@ static void note_computed(struct code *c, const struct jump *j)
 static void look_at_jump(struct code *c, struct instruction *i)
 {
     struct jump j = {.i = i, .range = code_range_of(c, i->at)};
-    /* A function of a table in memory: jmp *24(%rax). */
+    /* jmp *24(%rax) takes a function from a table in memory. */
     if (i->form.mod != 3 && !i->form.has_sib)
         return;
     look_back(c, &j);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Back from an instruction along all ways that lead to it, up to what has set a register. */
+ * Follows all paths to an instruction backwards, up to the instructions that have set a
+ * register. */
 #include "isa/flow/ways.h"
 
 #include <stdlib.h>
 
 enum {
-    MOST_WAYS = 1024,  /* that part on the way back from one instruction */
-    MOST_STEPS = 8192, /* instructions looked at */
+    MOST_WAYS = 1024,  /* paths that part on the way back from one instruction */
+    MOST_STEPS = 8192, /* instructions examined */
 };
 
-/* From here on back, the value is that of this register. */
+/* A point on a path: before `at`, the value is in this register. */
 struct way {
     uint64_t at;
     unsigned reg;
@@ -17,7 +18,7 @@ struct way {
 
 struct search {
     const struct ways *ways;
-    struct way seen[MOST_WAYS]; /* the first `done` have been gone */
+    struct way seen[MOST_WAYS]; /* the first `done` have been followed */
     size_t seen_count, done;
     unsigned steps;
     struct addresses *sources;
@@ -54,7 +55,7 @@ static bool add_branches(struct ways *w, const struct code_range *range)
     return true;
 }
 
-/* From others into this one. */
+/* Adds branches from other ranges into this one. */
 static bool add_crossings(struct ways *w, const struct code_range *range)
 {
     const struct code *c = w->code;
@@ -67,7 +68,8 @@ static bool add_crossings(struct ways *w, const struct code_range *range)
     return true;
 }
 
-/* A part that lies elsewhere and comes back is entered from the function. */
+/* Adds the edges of the function's parts that lie elsewhere and jump back. Control enters such a
+ * part from the function. */
 static bool add_parts(struct ways *w)
 {
     const struct code *c = w->code;
@@ -79,7 +81,7 @@ static bool add_parts(struct ways *w)
         const struct code_range *part = code_range_of(c, w->edges[k].at);
         if (part == NULL || part == last)
             continue;
-        last = part; /* most often there is one alone; what is there twice does no harm */
+        last = part; /* most often there is only one; duplicates do no harm */
         if (!add_branches(w, part) || !add_crossings(w, part))
             return false;
     }
@@ -119,7 +121,7 @@ static void go(struct search *s, uint64_t at, unsigned reg)
         s->seen[s->seen_count++] = (struct way){at, reg};
 }
 
-/* How many come there by branches. */
+/* Continues the search at all branches that lead to `at`. Returns how many there are. */
 static size_t go_to_joins(struct search *s, uint64_t at, unsigned reg)
 {
     const struct ways *w = s->ways;
@@ -130,7 +132,8 @@ static size_t go_to_joins(struct search *s, uint64_t at, unsigned reg)
     return n;
 }
 
-/* Someone may come there whom no edge tells of: a caller, a jump that has the address from somewhere. */
+/* Returns whether control may arrive at `at` without a known edge: from a caller, or from a jump
+ * that has the address from elsewhere. */
 static bool is_open(const struct ways *w, uint64_t at, bool joins)
 {
     const struct code *c = w->code;
@@ -147,10 +150,12 @@ static bool is_numbered(const ZydisDecodedOperand *o, unsigned reg)
                (ZydisRegister)(ZYDIS_REGISTER_RAX + reg);
 }
 
-/* Registers that functions keep for their callers. */
+/* Registers that functions preserve for their callers. */
 enum { CALLED_KEEPS = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15 };
 
-/* An exception lands there, with what these registers had at a call of this function, where other ways come by as well. */
+/* Returns whether `at` is a landing pad and its register is preserved by calls: an exception
+ * arrives there with the value that the register had at a call in this function, and other paths
+ * pass that call too. */
 static bool keeps(const struct ways *w, struct way at)
 {
     const struct image *m = w->code->image;
@@ -177,7 +182,8 @@ static bool writes(const struct ways *w, const struct instruction *i, unsigned r
     return false;
 }
 
-/* What a move takes its value from; 16: it is no move between registers. */
+/* Returns the register that a move takes its value from; 16 if this is no move between
+ * registers. */
 static unsigned moved_from(const struct instruction *i)
 {
     const struct form *f = &i->form;
@@ -190,7 +196,8 @@ static unsigned moved_from(const struct instruction *i)
     return conditional || (f->map == ZYDIS_OPCODE_MAP_DEFAULT && f->opcode == 0x8b) ? b : 16;
 }
 
-/* The instruction before, where it goes on to this one; 0: none. */
+/* Reads the instruction before `at`. Returns false if there is none, or if control does not
+ * continue from it to `at`. */
 static bool comes_before(const struct ways *w, uint64_t at, struct instruction *i)
 {
     const struct code_range *r = is_within(w->range, at) ? w->range : code_range_of(w->code, at);
@@ -209,7 +216,8 @@ static void add_source(struct search *s, uint64_t at)
     s->complete = code_append(s->sources, at) && s->complete;
 }
 
-/* Back to where ways part, or to a source. */
+/* Follows one path back to the instruction that sets the register. Leaves the branches that join it
+ * to the search. */
 static void go_back(struct search *s, struct way at)
 {
     struct instruction i;
@@ -231,7 +239,7 @@ static void go_back(struct search *s, struct way at)
             add_source(s, i.at);
             return;
         }
-        if (i.form.map == ZYDIS_OPCODE_MAP_0F) /* a conditional move may leave it as it was */
+        if (i.form.map == ZYDIS_OPCODE_MAP_0F) /* the move may not happen */
             go(s, i.at, at.reg);
         go(s, i.at, from);
         return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dynamic table of an image: its exported symbols with their versions, and what the dynamic linker will store where. */
+ * Reads the dynamic table of an image: its exported symbols with their versions, and the words that
+ * the dynamic linker will store. */
 #include "isa/image/image.h"
 
 #include <errno.h>
@@ -7,12 +8,13 @@
 #include <string.h>
 
 struct image_dynamic {
-    uint64_t tag[64]; /* of DT_NULL ... DT_JMPREL and the like, by number; 0: not there */
+    /* Values of the tags below 64 (DT_NULL to DT_JMPREL and others), by tag; 0: absent. */
+    uint64_t tag[64];
     uint64_t versym, verdef, verdef_count, verneed, verneed_count, gnu_hash;
     size_t symbols;
 };
 
-/* A text of the string table that ends inside its segment; "" otherwise. */
+/* Returns the text at `offset` of the string table, or "" if it does not end inside its segment. */
 static const char *string_at(const struct image *m, uint64_t offset)
 {
     uint64_t address = m->dynamic->tag[DT_STRTAB] + offset;
@@ -169,7 +171,8 @@ static int add_pointer(struct image *m, uint64_t place, uint64_t value)
     return 0;
 }
 
-/* DT_RELR: an address, then bit maps of the 63 words behind it. The words themselves hold the values. */
+/* DT_RELR: an address, then bit maps of the 63 words after it. The words themselves hold the
+ * values. */
 static int take_relr(struct image *m, uint64_t table, uint64_t bytes)
 {
     uint64_t where = 0, word, value;
@@ -241,7 +244,8 @@ int image_read_dynamic(struct image *m, struct rt_error *e)
         rc = take_relocations(m, tag[DT_JMPREL], tag[DT_PLTRELSZ]);
     if (rc == 0)
         rc = take_relr(m, tag[DT_RELR], tag[DT_RELRSZ]);
-    /* Where they run before main; called by the dynamic linker. */
+    /* The dynamic linker calls these functions. Images at fixed addresses have no relocations for
+     * the words of DT_INIT_ARRAY, whose functions run before main. */
     uint64_t value = 0;
     for (uint64_t at = 0; rc == 0 && !m->dynamic_type && at + 8 <= tag[DT_INIT_ARRAYSZ] &&
                           read_word(m, tag[DT_INIT_ARRAY] + at, &value, 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the entry code of a program says of it: where main is, though nothing has its name. */
+ * Finds main of a stripped program from its entry code. */
 #include "isa/decode/decode.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@ static bool is_start_main(const struct code *c, const struct instruction *i)
     return name != NULL && strcmp(name, wanted) == 0;
 }
 
-/* Of a stripped program: what its entry code hands to __libc_start_main in rdi (psABI x86-64). 0: not found. */
+/* Returns the address that the entry code passes to __libc_start_main in rdi (psABI x86-64); 0 if
+ * that is not found. */
 uint64_t code_find_main(const struct code *c)
 {
     struct instruction i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where functions begin and end, and where exceptions land, by .eh_frame and the language-specific data (LSB 5.0, "Exception
- * Frames"; DWARF 4, 7.6 for LEB128). Stripping keeps both. */
+ * Reads .eh_frame and the language-specific data: where functions begin and end, and where
+ * exceptions land (LSB 5.0, "Exception Frames"; DWARF 4, 7.6 for LEB128). Stripping keeps both. */
 #include "isa/image/image.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ enum {
     PE_INDIRECT = 0x80,
 };
 
-/* Reads on from `at`; bad for ever once it has left its segment. */
+/* Reads forward from `at`; stays bad once it has left its segment. */
 struct reader {
     const struct image *m;
     uint64_t at, end;
@@ -23,7 +23,7 @@ struct reader {
 
 struct cie {
     uint64_t at;
-    uint8_t pointers, lsda; /* encodings */
+    uint8_t pointers, lsda; /* pointer encodings */
     bool augmented;
 };
 
@@ -61,7 +61,7 @@ static uint64_t extend(uint64_t v, unsigned bytes)
     return (uint64_t)((int64_t)(v << shift) >> shift);
 }
 
-/* A pointer as DW_EH_PE says; relative to its own place or to `data`. */
+/* Reads a pointer in a DW_EH_PE encoding: absolute, relative to its own place, or to `data`. */
 static uint64_t take_pointer(struct reader *r, uint8_t encoding, uint64_t data)
 {
     uint64_t place = r->at, v = 0;
@@ -94,7 +94,7 @@ static bool read_cie(const struct image *m, uint64_t at, uint64_t end, struct ci
     struct reader r = {.m = m, .at = at, .end = end};
     char text[16] = "";
     *c = (struct cie){.at = at, .lsda = PE_OMIT};
-    r.at += 8; /* length and id */
+    r.at += 8; /* skip length and id */
     uint64_t version = take(&r, 1);
     for (unsigned i = 0; i < sizeof text - 1 && (text[i] = (char)take(&r, 1)) != '\0'; i++)
         continue;
@@ -127,7 +127,8 @@ static int add_pad(struct image *m, uint64_t address)
     return rc;
 }
 
-/* The call-site table: start, length, landing pad, action; pads count from the start of the function. */
+/* Reads the call-site table. Each entry has start, length, landing pad, action; landing pads count
+ * from the start of the function. */
 static int read_pads(struct image *m, const struct image_range *f)
 {
     const struct image_segment *s = image_segment_of(m, f->lsda);
@@ -166,7 +167,7 @@ static int take_fde(struct image *m, struct reader *r, const struct cie *c)
         f.lsda = take_pointer(r, c->lsda & 0x7f, 0);
     f.end = f.start + length;
     const struct image_segment *s = image_segment_of(m, f.start);
-    /* Of a function that the linker has dropped a null address may be left. */
+    /* The linker may leave a null address for a function that it dropped. */
     if (r->bad || length == 0 || s == NULL || !s->code || length > s->size - (f.start - s->address))
         return 0;
     if (image_grow((void **)&m->ranges, m->range_count, sizeof f) != 0)
@@ -175,7 +176,7 @@ static int take_fde(struct image *m, struct reader *r, const struct cie *c)
     return f.lsda != 0 ? read_pads(m, &f) : 0;
 }
 
-/* Records until a length of 0, the end of the segment, or something that is none. */
+/* Reads records until a length of 0, the end of the segment, or bytes that are no record. */
 static int read_records(struct image *m, uint64_t at, uint64_t end)
 {
     struct cie c = {0};
@@ -198,7 +199,7 @@ static int read_records(struct image *m, uint64_t at, uint64_t end)
     return 0;
 }
 
-/* Static programs come without PT_GNU_EH_FRAME: the section of that name, where there are headers of sections. */
+/* Static programs lack PT_GNU_EH_FRAME: find .eh_frame by section headers, if there are any. */
 static uint64_t frames_by_section(const struct image *m)
 {
     Elf64_Ehdr h;

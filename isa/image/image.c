@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Opening an image: its segments and its build id. */
+ * Opens an image: maps its file, reads its segments and its build id. */
 #include "isa/image/image.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ const uint8_t *image_at(const struct image *m, uint64_t address, size_t n)
 static int map_file(struct image *m, struct rt_error *e)
 {
     struct stat st;
-    int fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody may write to a FIFO */
+    int fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
     if (fd < 0 || fstat(fd, &st) != 0) {
         int error = errno;
         rt_error_set(e, "%s: %s", m->path, strerror(error));
@@ -73,7 +73,8 @@ bool image_is_set_once(const struct image *m, uint64_t address, size_t n)
     return address >= m->relro && address < m->relro_end && n <= m->relro_end - address;
 }
 
-/* Notes are padded to 4 bytes, in segments aligned to 8 to 8; GNU's build id is the only one that matters. */
+/* Reads the GNU build id; other notes do not matter. Notes are padded to 4 bytes, or to 8 in
+ * segments that are aligned to 8. */
 static void read_notes(struct image *m, const Elf64_Phdr *p)
 {
     size_t align = p->p_align == 8 ? 8 : 4, at = 0;
@@ -114,7 +115,7 @@ static int take_segment(struct image *m, const Elf64_Phdr *p)
     return 0;
 }
 
-/* As ld.so protects it. */
+/* Rounds as ld.so does when it protects RELRO pages. */
 static void take_relro(struct image *m, const Elf64_Phdr *p)
 {
     m->relro = p->p_vaddr & ~UINT64_C(4095);

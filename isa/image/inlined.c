@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every rank of a node waits for the answer, and reading more than this takes too long. */
+/* Bytes of debug information to search: every rank of a node waits for the answer, and reading more
+ * than this takes too long. */
 #define SEARCHED_MAX ((size_t)512 << 20)
 
 struct search {
@@ -55,7 +56,7 @@ static const char *call_file(Dwarf_Die *instance, Dwarf_Word *line)
     return name != NULL ? base_name(name) : "";
 }
 
-/* Finds the first instruction of this inlined instance. */
+/* Sets *at to the first instruction of this inlined instance. */
 static bool first_address(Dwarf_Die *instance, Dwarf_Addr *at)
 {
     Dwarf_Addr base, end;

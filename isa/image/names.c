@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a function may be called by whoever asks for it. */
+ * Matches the names of functions against the names that users give. */
 #include "isa/image/image.h"
 
 #include "base/name.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Itanium C++ ABI 3.4, "Demangler API"; of the C++ run-time library. */
+/* From the C++ run-time library: Itanium C++ ABI 3.4, "Demangler API". */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *n, int *status);
 
 char *image_name_demangle(const char *name)
@@ -21,7 +21,8 @@ char *image_name_demangle(const char *name)
     return plain != NULL ? plain : strdup(name);
 }
 
-/* "operator" and what follows it, up to the parameters: operator(), operator<<, operator new[], operator std::string. */
+/* Returns the end of "operator" and what belongs to it, before the parameters: operator(),
+ * operator<<, operator new[], operator std::string. */
 static char *operator_end(char *name)
 {
     char *p = name + strlen("operator");
@@ -43,7 +44,7 @@ static bool begins_operator(const char *p, const char *begin)
            p[8] != '_';
 }
 
-/* Copies the text without what stands in <> or () or [] or {}, of which the first () ends the name unless it is
+/* Removes what stands in <> or () or [] or {}, in place. The first () ends the name unless it is
  * "(anonymous namespace)" or part of a scope. Returns the length. */
 static size_t drop_arguments(char *text)
 {
@@ -64,14 +65,15 @@ static size_t drop_arguments(char *text)
                 depth -= strchr(">)]}", *p) != NULL && !(*p == '>' && p[-1] == '-');
                 p++;
             } while (*p != '\0' && depth > 0);
-            /* The parameters of the function itself: what follows is "const", "&" or a clone's mark. */
+            /* These are the function's own parameters: only "const", "&" or a clone's mark
+             * follows. */
             if (*open == '(' && strncmp(p, "::", 2) != 0 && n > 0 &&
                 (n < 8 || strncmp(text + n - 8, "decltype", 8) != 0))
                 break;
             continue;
         }
         if (strncmp(p, "::", 2) == 0 && (n == 0 || text[n - 1] == ':')) {
-            p += 2; /* behind a scope without a name */
+            p += 2; /* follows a scope without a name */
             continue;
         }
         text[n++] = *p++;
@@ -90,7 +92,7 @@ void image_name_strip(char *text, bool qualified)
     for (size_t i = 0; i < n; i++) {
         if (begins_operator(text + i, text))
             break;
-        if (text[i] == ' ') /* behind the type that a template returns */
+        if (text[i] == ' ') /* ends the return type of a template */
             begin = i + 1;
         else if (!qualified && strncmp(text + i, "::", 2) == 0)
             begin = i + 2;
@@ -98,13 +100,15 @@ void image_name_strip(char *text, bool qualified)
     memmove(text, text + begin, n - begin + 1);
 }
 
-/* foo.constprop.0.isra.2 is foo; foo.cold and foo.part.0 are parts of it. Returns the length of the name proper, 0 for a part. */
+/* Returns the length of the proper name, or 0 for a part of a function: foo.constprop.0.isra.2 is
+ * foo; foo.cold and foo.part.0 are parts of foo. */
 static size_t clone_of(const char *name)
 {
     static const char *const whole[] = {".constprop.", ".isra.", ".lto_priv.", ".localalias"};
     const char *dot = name[0] != '\0' ? strchr(name + 1, '.') : NULL;
     size_t n = dot != NULL ? (size_t)(dot - name) : strlen(name);
-    /* Bodies of parallel regions, tasks, reductions: of clang, of gcc. */
+    /* Bodies of OpenMP parallel regions, tasks and reductions: clang's (.omp), gcc's
+     * (._omp_fn.). */
     if (strncmp(name, ".omp", 4) == 0 || (dot != NULL && strncmp(dot, ".omp_", 5) == 0))
         return strlen(name);
     if (dot != NULL && strncmp(dot, "._omp_fn.", 9) == 0) {
@@ -118,7 +122,7 @@ static size_t clone_of(const char *name)
         if (!known)
             return 0;
         dot = strchr(dot + 1, '.');
-        while (dot != NULL && isdigit((unsigned char)dot[1])) /* the number of the clone */
+        while (dot != NULL && isdigit((unsigned char)dot[1])) /* the clone's number */
             dot = strchr(dot + 1, '.');
     }
     return n;
@@ -137,7 +141,8 @@ static bool version_matches(const struct image_symbol *s, const char *wanted, co
            !(only_default && s->hidden_version);
 }
 
-/* The last word of a wanted name stands in the mangled one as it is, unless it is an operator. */
+/* Tests without demangling: a mangled name contains the last word of the wanted name verbatim,
+ * unless that word is an operator. */
 static bool may_match(const char *mangled, const char *wanted)
 {
     const char *last;
@@ -215,7 +220,8 @@ void image_name_nearest(const struct image *m, bool labels, struct near_names *n
     }
 }
 
-/* By the whole demangled name, ns::f<int>(int), the qualified, ns::f, and the bare, f. */
+/* Matches the whole demangled name, ns::f<int>(int), the qualified name, ns::f, and the bare name,
+ * f. */
 static bool plain_fits(const regex_t *regex, const char *mangled)
 {
     char *plain = image_name_demangle(mangled);
@@ -237,7 +243,8 @@ static bool proper_fits(const regex_t *regex, const char *name, size_t n)
     return yes;
 }
 
-/* foo.part.0, foo.7 (a function within another one) and foo.avx2 are called as others are: by these names, or by foo. */
+/* foo.part.0, foo.7 (a function within another one) and foo.avx2 are called like any function: they
+ * match by these names and as foo. */
 bool image_name_fits(const regex_t *regex, const char *name)
 {
     if (name[0] == '\0' || strstr(name, ".cold") != NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sorting of what has an address, by that, and searching: by digits (Knuth, The Art of Computer Programming, 5.2.5), since of an image of 100 MB
- * there are millions. */
+ * Sorts records by a 64-bit key, and searches them. A radix sort (Knuth, The Art of Computer
+ * Programming, 5.2.5), because an image of 100 MB has millions of records. */
 #include "isa/image/image.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int by_word(const void *a, const void *b, void *key)
     return x < y ? -1 : x > y;
 }
 
-/* By one digit; those with the same keep their order. Inline, so that the compiler knows the size where it is a number. */
+/* Sorts by one digit; stable. Inline, so that the compiler knows a constant size. */
 static inline void sort_digit(const struct sort *s, const char *from, char *to, unsigned shift,
                               size_t size)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Symbols of an image: what .symtab, .gnu_debugdata or the debug file of its build id have (by libdwfl), and stubs of the PLT. */
+ * Reads the symbols of an image: those of .symtab, .gnu_debugdata or the debug file of its build id
+ * (by libdwfl), and the stubs of the PLT. */
 #include "isa/image/image.h"
 
 #include <elfutils/libdwfl.h>
@@ -13,7 +14,7 @@ int image_add_symbol(struct image *m, const struct image_symbol *s)
     int rc = image_grow((void **)&m->symbols, m->symbol_count, sizeof *m->symbols);
     if (rc == 0)
         m->symbols[m->symbol_count++] = *s;
-    /* Functions end with their segment at the latest, whatever a damaged file says. */
+    /* Functions end with their segment at the latest, even if a damaged file claims otherwise. */
     const struct image_segment *segment = image_segment_of(m, s->address);
     uint64_t most = segment != NULL ? segment->size - (s->address - segment->address) : 0;
     if (rc == 0 && image_is_function(s) && s->size > most)
@@ -42,7 +43,8 @@ static int take_symbol(struct image *m, Dwfl_Module *module, int index, GElf_Add
     return image_add_symbol(m, &new);
 }
 
-/* No program and no library is asked of a server, whatever the user has told debuginfod: this runs before main of each rank. */
+/* Removes DEBUGINFOD_URLS, so that libdwfl asks no server for any image, even if the user has
+ * configured debuginfod: this runs before main of each rank. */
 static Dwfl_Module *open_module(struct image *m)
 {
     static char *debuginfo_path;
@@ -66,11 +68,11 @@ static int by_name(const void *a, const void *b)
 {
     const struct image_symbol *x = a, *y = b;
     int order = strcmp(x->name, y->name);
-    /* With a version first: it is the better of two that are the same. */
+    /* The symbol with a version comes first: merge() keeps it rather than its duplicate. */
     return order != 0 ? order : (int)(y->version[0] != '\0') - (int)(x->version[0] != '\0');
 }
 
-/* By address; of one address by name. */
+/* Sorts by address, then by name. */
 static void sort(const struct image *m)
 {
     image_sort(m->symbols, m->symbol_count, sizeof *m->symbols,
@@ -84,7 +86,7 @@ static void sort(const struct image *m)
     }
 }
 
-/* A symbol that is in both tables is one. */
+/* Drops duplicates: a symbol may be in both tables. */
 static void merge(struct image *m)
 {
     size_t kept = 0;
@@ -119,7 +121,7 @@ static int split_versions(struct image *m)
     return 0;
 }
 
-/* A library that cannot be read by libdwfl still has its exported symbols. */
+/* If libdwfl cannot read a library, its exported symbols are still there. */
 int image_read_symbols(struct image *m, struct rt_error *e)
 {
     (void)e;
@@ -139,8 +141,8 @@ int image_read_symbols(struct image *m, struct rt_error *e)
     return rc;
 }
 
-/* A stub: [endbr64] [bnd] jmp *slot(%rip), where the slot is one of the dynamic linker's. In .plt, .plt.sec and .plt.got;
- * told from any other code by the slot, so that headers of sections are not needed. */
+/* Adds a stub: [endbr64] [bnd] jmp *slot(%rip), in .plt, .plt.sec or .plt.got. The slot, which is
+ * one of the dynamic linker's, tells a stub from other code, so section headers are not needed. */
 static int take_stub(struct image *m, const struct image_segment *s, uint64_t at)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -176,7 +178,8 @@ static int take_stubs(struct image *m, const struct image_segment *s, uint64_t f
     return 0;
 }
 
-/* Where sections have names only those of the PLT are looked at: compiled code has such jumps too (-fno-plt). */
+/* If sections have names, looks only at those of the PLT: compiled code has such jumps too
+ * (-fno-plt). */
 static int take_plt_sections(struct image *m, Elf *elf, bool *found)
 {
     size_t names;

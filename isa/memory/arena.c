@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Allocates the memory of one function's analysis in pieces that are freed together. */
 #include "isa/memory/arena.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ void *arena_take(struct arena *a, size_t bytes)
     return memset(p, 0, bytes);
 }
 
-/* By doubling, from 8 on: what is full has a power of two in it. */
+/* Grows by doubling from 8 elements on: a full array holds a power of two of them, at least 8. */
 void *arena_grow(struct arena *a, void *array, size_t count, size_t size)
 {
     if (count != 0 && (count < 8 || (count & (count - 1)) != 0))
@@ -62,7 +63,7 @@ static void free_pieces(struct arena_piece *p)
     }
 }
 
-/* Pieces of the common size are kept for the next function. */
+/* Keeps pieces of the common size in `spare` for the next function. */
 void arena_empty(struct arena *a)
 {
     while (a->pieces != NULL) {

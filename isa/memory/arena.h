@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory of one function's analysis: taken in order, given back all at once. Where there is none left the program ends with a message:
- * it is a helper, and nobody's data is lost. */
+ * Memory of one function's analysis: allocated in order, freed all at once. When memory runs out,
+ * the program ends with a message: it is a helper, so no data of the user is lost. */
 #ifndef REGTRACE_ISA_MEMORY_ARENA_H
 #define REGTRACE_ISA_MEMORY_ARENA_H
 
@@ -12,11 +12,12 @@ struct arena {
     size_t left;
 };
 
-/* Zeroed. */
+/* Returns `bytes` zeroed bytes. */
 void *arena_take(struct arena *a, size_t bytes);
-/* Room for one more of `size` bytes behind `count`; *array may move. */
+/* Makes room for one more element of `size` bytes after the first `count`. Returns the array, which
+ * may have moved. */
 void *arena_grow(struct arena *a, void *array, size_t count, size_t size);
-/* What it had of common size is kept for the next. */
+/* Frees all that was taken. Pieces of the common size stay with the arena for the next function. */
 void arena_empty(struct arena *a);
 void arena_free(struct arena *a);
 

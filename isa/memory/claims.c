@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Addresses that somebody calls or names, in all of an image's code and data: where functions begin without a symbol, and not parts that a
- * compiler has moved away from a function, which it alone jumps to. */
+ * Finds the addresses that an image's code calls or names, or that its data holds: functions
+ * without a symbol begin there. A part that a compiler has moved away from a function is not among
+ * them, since only that function jumps to it. */
 #include "isa/memory/skel.h"
 
 static void claim_of(const struct code *c, uint64_t at, struct addresses *claims)

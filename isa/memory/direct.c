@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See direct.h. */
+ * Decides which functions of an image are called directly. */
 #include "isa/memory/direct.h"
 
 #include <stdlib.h>
 
-/* *list has room for one more of that size. */
+/* Makes room for one more element of `size` bytes in *list. Returns false if no memory is left. */
 static bool grow(void **list, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
@@ -98,7 +98,7 @@ size_t direct_number(const struct directs *d, uint64_t start)
     return (size_t)(find(d, start) - d->list);
 }
 
-/* --- what a function does -------------------------------------------------------------------------------------------- */
+/* --- calls and returns of a function ---------------------------------------------------------- */
 
 static bool note_call(struct directs *d, struct direct *x, uint64_t target, bool jump,
                       uint16_t passed)
@@ -110,7 +110,8 @@ static bool note_call(struct directs *d, struct direct *x, uint64_t target, bool
     return true;
 }
 
-/* An address that is so far above the stack pointer at the function's begin. */
+/* Returns whether `value` is the stack pointer at entry plus a constant, which goes to
+ * *distance. */
 static bool is_of_stack(struct function *f, uint32_t value, int64_t *distance)
 {
     struct linear e = linear_get(f, value);
@@ -120,7 +121,7 @@ static bool is_of_stack(struct function *f, uint32_t value, int64_t *distance)
     return x != NULL && x->kind == V_ENTRY && x->variable == SKEL_RSP && e.terms[0].factor == 1;
 }
 
-/* No access is known to change where it returns to, and no return to be by another address. */
+/* Returns whether no access is known to overwrite the return address, and each return uses it. */
 static bool keeps_its_return(struct function *f)
 {
     for (uint32_t k = 0; k < f->access_count; k++) {

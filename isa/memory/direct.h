@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which functions of an image are called directly: between clones, and skeletons, that know each other, so that nothing is recorded for the call
- * (isa/memory/replay/stream.h).
+ * Decides which functions of an image are called directly: their instrumented copies and skeletons
+ * know each other, so that nothing is recorded for the call (isa/memory/replay/stream.h).
  *
- * A function is, if it is analysed and has a clone, if it is left by returns and by jumps to such functions alone, and if nobody waits for it
- * to be entered. Who is, is guessed first; what was made of a function holds if all that it calls directly turned out to be, and still takes the
- * registers that it hands to them. */
+ * A function is called directly if it is analysed and has a copy, if it is left only by returns and
+ * by jumps to such functions, and if no alarm waits for its entry. Which functions are is guessed
+ * first. What was made of a function holds if all functions that it calls directly turned out to be
+ * such, and if they still take the registers that it passes to them. */
 #ifndef REGTRACE_ISA_MEMORY_DIRECT_H
 #define REGTRACE_ISA_MEMORY_DIRECT_H
 
@@ -13,55 +14,61 @@
 struct direct {
     uint64_t start;
     bool is;
-    bool called; /* by some function, directly */
-    bool
-        returns; /* it is left as it should, but for jumps to other functions, which are among its calls */
-    uint16_t
-        passed; /* registers that direct callers know, by number: they are not recorded there */
-    size_t first, count; /* calls */
+    bool called; /* some function calls it directly */
+    /* apart from jumps to other functions, which are among its calls, it returns as it should */
+    bool returns;
+    /* mask of registers whose entry values direct callers know: such calls do not record them */
+    uint16_t passed;
+    size_t first, count; /* its entries in `calls` */
 };
 
 struct direct_call {
     uint64_t target;
-    bool jump;       /* its own return is the caller's */
-    uint16_t passed; /* as that was */
+    bool jump;       /* a jump: the target's return is the caller's too */
+    uint16_t passed; /* the target's `passed` when this was noted */
 };
 
 struct directs {
-    struct direct *list; /* by address */
+    struct direct *list; /* sorted by address */
     size_t count, room;
     struct direct_call *calls;
     size_t call_count, call_room;
 };
 
-/* One more, which begins behind the others. False: no memory left. */
+/* Appends the function at `start`, which lies above all others. Returns false if no memory is
+ * left. */
 bool direct_add(struct directs *d, uint64_t start, bool is);
 void direct_free(struct directs *d);
 bool direct_is(const struct directs *d, uint64_t start);
 
-/* Registers that direct callers of it know. */
+/* Returns the mask of registers whose entry values direct callers of the function know. */
 uint16_t direct_passed(const struct directs *d, uint64_t start);
-/* Recorded ones that it is entered with, but for the stack pointer: known from now on. */
+/* Adds the registers whose entry values `f` records, except rsp, to those that direct callers know
+ * from now on. Updates f->passed. */
 void direct_pass(struct directs *d, struct function *f);
-/* Is it such a function, from its begin? */
+/* Returns whether `f` begins at the start of a function that is called directly. */
 bool direct_has(const struct function *f);
-/* Is it a call of such a function? */
+/* Returns whether `i` calls a function that is called directly. */
 bool direct_calls(const struct function *f, const struct instruction *i);
-/* Is it one of the functions, called directly or not? */
+/* Returns whether a listed function begins at `start`, called directly or not. */
 bool direct_knows(const struct directs *d, uint64_t start);
-/* Is the function left there, by a jump to such a function? */
+/* Returns whether the block leaves `f` by a jump to a function that is called directly, which goes
+ * to *target. */
 bool direct_leaves(const struct function *f, uint32_t block, uint64_t *target);
 
-/* How one of the list is left, by a look at its instructions alone. False: no memory left. */
+/* Guesses how a listed function, which ends at `end`, is left: looks at its instructions alone.
+ * Returns false if no memory is left. */
 RT_MUST_CHECK bool direct_guess(struct directs *d, struct direct *x, const struct code *c,
                                 uint64_t end);
-/* Of one that is in the list. */
+/* Returns the index of a listed function. */
 size_t direct_number(const struct directs *d, uint64_t start);
-/* What a function (of the list, or another) calls and how it is left; made: there is all that it needs. An analysed one has expressions. False: no memory left. */
+/* Notes in *x, an entry of the list or another, which functions `f` calls directly and how it is
+ * left. `made`: `f` has a copy and all else that it needs. If `f` is analysed, its expressions must
+ * be built. Returns false if no memory is left. */
 RT_MUST_CHECK bool direct_note(struct directs *d, struct direct *x, struct function *f, bool made);
-/* Takes out those that are none, by what is noted; and finds who is called. */
+/* Drops the functions that the notes show not to be called directly. Then sets `called`. */
 void direct_settle(struct directs *d);
-/* What has been made of number n holds. */
+/* Returns whether what was made of function number `n` holds. */
 bool direct_holds(const struct directs *d, size_t n);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An analysed function as a graph for dot(1): loops as boxes in each other, blocks with their accesses. */
+ * Prints an analysed function as a graph for dot(1): nested boxes for loops, and blocks with their
+ * accesses. */
 #include "isa/memory/skel.h"
 
 #include <inttypes.h>

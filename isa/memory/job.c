@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See job.h. What is made of a function depends on which others are called directly, which is known when all have been looked at: each is made
- * by a guess, and once more if that was wrong of one that it calls. */
+ * Analyses all selected functions of an image. What is made of a function depends on which other
+ * functions are called directly, which is known only after all have been analysed. So each function
+ * is made from a guess, and made again if the guess was wrong for a function that it calls. */
 #include "isa/memory/job.h"
 
 #include "isa/memory/source/source.h"
@@ -11,8 +12,8 @@
 #include <string.h>
 
 enum {
-    LARGE = 16384, /* bytes */
-    TURNS = 3,     /* in which registers are found that callers know */
+    LARGE = 16384, /* bytes; larger functions are made last */
+    TURNS = 3,     /* rounds that find registers which callers know */
 };
 
 static bool prints(const struct job *j)
@@ -29,7 +30,7 @@ static void note_reason(struct job *j, const char *reason)
     j->why[n].count++;
 }
 
-/* --- one function --------------------------------------------------------------------------------------------------------- */
+/* --- one function ----------------------------------------------------------------------------- */
 
 static void write_text(struct job *j, const struct job_part *p, struct function *f)
 {
@@ -46,7 +47,7 @@ static void write_text(struct job *j, const struct job_part *p, struct function 
         skel_print(j->made, f);
 }
 
-/* As many values as who calls it directly knows. */
+/* Returns how many recorded values a direct caller knows. */
 static uint64_t records_known(const struct function *f)
 {
     uint64_t count = 0;
@@ -55,7 +56,7 @@ static uint64_t records_known(const struct function *f)
     return count;
 }
 
-/* What is analysed goes into text and clone by one number. */
+/* Analyses function `n`; writes its text and makes its copy under one number. */
 static int make(struct job *j, size_t n, bool direct)
 {
     struct job_part *p = &j->parts[n];
@@ -97,7 +98,7 @@ static int make(struct job *j, size_t n, bool direct)
     return noted ? 0 : -ENOMEM;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------------- */
+/* --- all functions ---------------------------------------------------------------------------- */
 
 static bool is_named(const struct job *j, const struct image_symbol *s)
 {
@@ -109,7 +110,7 @@ static bool is_named(const struct job *j, const struct image_symbol *s)
     return false;
 }
 
-/* By any of its names; main may have none (isa/plan/find.c). */
+/* Checks all names of the function; main may have no symbol (isa/plan/find.c). */
 static bool is_awaited(const struct job *j, uint64_t start)
 {
     const struct image *m = j->o.image;
@@ -121,7 +122,8 @@ static bool is_awaited(const struct job *j, uint64_t start)
     return is_named(j, &unnamed) && code_find_main(j->o.code) == start;
 }
 
-/* One of several functions, which have other names, is chosen when the image is loaded, and the alarm stands at each of them. */
+/* Returns whether an alarm awaits an IFUNC symbol. When the image is loaded, one of several
+ * functions, which have other names, is chosen for it, and the alarm stands at each of them. */
 static bool is_choice_awaited(const struct job *j)
 {
     const struct image *m = j->o.image;
@@ -131,7 +133,8 @@ static bool is_choice_awaited(const struct job *j)
     return false;
 }
 
-/* Parts that a compiler has moved away from a function are analysed with it; stubs of the PLT are no functions. */
+/* Parts that a compiler has moved away from a function are analysed with it. Stubs of the PLT are
+ * no functions. */
 static bool is_wanted(const struct job *j, const struct code_range *r)
 {
     const struct image_symbol *s = graph_symbol_at(j->o.image, r->start);
@@ -166,7 +169,9 @@ static bool is_direct(const struct job *j, size_t n)
     return j->directs.list[n].is && j->directs.list[n].called;
 }
 
-/* By a look at each, and then by what comes of it. Large ones come last, when most that they call is known: they take long. */
+/* Makes each function: decides what is called directly from a look at the instructions first, then
+ * from the analyses. Large functions take long and come last, when most of what they call is
+ * known. */
 static int make_first(struct job *j)
 {
     int rc = 0;
@@ -208,7 +213,7 @@ static int make_all(struct job *j)
     return rc;
 }
 
-/* What has been counted as known is where it is called directly alone. */
+/* `counts` assumes p->direct: corrects `recorded` if the function turned out otherwise. */
 static void add_counts(struct job *j, size_t n)
 {
     const struct job_part *p = &j->parts[n];
@@ -220,7 +225,8 @@ static void add_counts(struct job *j, size_t n)
         j->counts.recorded += p->direct ? p->known : -p->known;
 }
 
-/* Who compiles some functions alone needs those that they call too (tools/memory/compile/skel_build.c). */
+/* Lists the functions that this one calls: to compile some functions alone, those are needed too
+ * (tools/memory/compile/skel_build.c). */
 static void put_called(struct job *j, FILE *out, uint32_t number, const struct direct *x)
 {
     for (size_t k = x->first; k < x->first + x->count; k++) {
@@ -249,7 +255,8 @@ static void put(struct job *j, size_t n)
         clones_add(&j->clones, &p->clone, CLONES_FUNCTIONS);
 }
 
-/* False: it has no clone. */
+/* Adds the copy and the skeleton of `f`, which begins in mid-function. Returns false if it has no
+ * copy. */
 static bool put_late(struct job *j, struct function *f, enum clones_kind kind)
 {
     struct clone_part clone;
@@ -266,7 +273,8 @@ static bool put_late(struct job *j, struct function *f, enum clones_kind kind)
     return good;
 }
 
-/* Where it has none, windows that open there begin with what is entered next. */
+/* Adds mid-function entries. Without one, a window that opens there begins with the next function
+ * that is entered. */
 static void analyse_late(struct job *j)
 {
     struct late_list late;
@@ -288,7 +296,7 @@ static bool is_stub(const struct job *j, uint64_t at)
     return r != NULL && image_has_stubs(j->o.image, r->start, r->end);
 }
 
-/* False: there is nothing there that is meant. */
+/* Sets *made to whether the site has a copy now. Returns false if nothing selected is there. */
 static bool make_site(struct job *j, uint64_t at, enum skel_plan plan, bool *made)
 {
     char name[512];
@@ -300,7 +308,7 @@ static bool make_site(struct job *j, uint64_t at, enum skel_plan plan, bool *mad
     return meant;
 }
 
-/* What no plan can compute addresses of in mid-function has them recorded, each. */
+/* If the plan cannot compute addresses from mid-function, PLAN_ADDRESSES records each of them. */
 static void analyse_sites(struct job *j)
 {
     for (size_t k = 0; k < j->o.sites.count && j->clones_path != NULL; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All functions of an image that are meant: analysed, and written as what is asked for. */
+ * Analyses all selected functions of an image and writes the requested output. */
 #ifndef REGTRACE_ISA_MEMORY_JOB_H
 #define REGTRACE_ISA_MEMORY_JOB_H
 
@@ -8,18 +8,18 @@
 #include "isa/memory/late.h"
 #include "isa/memory/opened.h"
 
-/* A function. */
+/* A selected function. */
 struct job_part {
     uint64_t start, end;
-    const char *reason; /* why it is not analysed, or has no clone; NULL */
+    const char *reason; /* why it is not analysed or has no copy; NULL: it has one */
     uint64_t reason_at;
-    bool watched;  /* an alarm stands where it is entered */
+    bool watched;  /* an alarm stands at its entry */
     bool numbered; /* it has been analysed */
-    bool later;    /* it is made behind the others, and has a number whatever comes of it */
+    bool later;    /* made after the others; has a number even if it cannot be analysed */
     uint32_t number;
-    bool direct;             /* it was taken to be called directly ... */
-    uint64_t known;          /* ... and records so many values more if it is not */
-    uint16_t passed;         /* registers that callers were taken to know */
+    bool direct;             /* it was assumed to be called directly ... */
+    uint64_t known;          /* ... and records this many values more if it is not */
+    uint16_t passed;         /* registers that its callers were assumed to know */
     size_t text, text_bytes; /* in job.made */
     struct clone_part clone;
     struct skel_counts counts;
@@ -31,15 +31,16 @@ struct job {
     const char *pattern;
     enum skel_plan plan;
     bool dot, summary, source, kept, serve;
-    char *options; /* that clones and skeletons depend on, each with a 0 behind it */
+    char *options; /* options that copies and skeletons depend on, each ended by a NUL */
     size_t option_bytes;
-    unsigned turns; /* all have been made so often, where something had changed */
+    unsigned turns; /* rounds of make_all() so far */
     bool tokens;    /* no function is called directly */
     const char *path, *clones_path, *skeleton_path;
-    struct late_names openers,
-        awaited;            /* functions at whose entry somebody waits are entered there */
-    struct addresses sites; /* in mid-function or at its begin */
-    FILE *skeleton;         /* NULL: none is wanted */
+    /* functions that open windows; functions whose entry an alarm awaits, so that entering them is
+     * recorded */
+    struct late_names openers, awaited;
+    struct addresses sites; /* alarms in mid-function, or at its start */
+    FILE *skeleton;         /* file for skeletons; NULL: not requested */
     struct clones clones;
     struct skel_counts counts;
     uint64_t wanted;
@@ -51,12 +52,12 @@ struct job {
 
     struct directs directs;
     struct job_part *parts;
-    FILE *made; /* texts, in the order in which they were made */
+    FILE *made; /* texts of functions, in the order in which they were made */
     char *text;
     size_t text_bytes;
 };
 
-/* Writes to standard output, and to `skeleton`. 0, or -errno. */
+/* Writes to standard output, and to `skeleton`. Returns 0, or -errno. */
 RT_MUST_CHECK int job_analyse(struct job *j);
 void job_free(struct job *j);
 

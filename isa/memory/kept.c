@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See kept.h. A file: struct kept_head, the key, what was said, clones, skeleton. */
+ * Caches instrumented copies and skeletons. A cache file has: struct kept_head, the key, the
+ * output, copies, skeleton. */
 #include "isa/memory/kept.h"
 
 #include "base/format/clone.h"
@@ -17,10 +18,10 @@
 
 struct kept_head {
     char magic[8];
-    uint64_t key, said, clones, skeleton; /* bytes */
+    uint64_t key, said, clones, skeleton; /* sizes in bytes */
 };
 
-/* Another build of this program may make others. */
+/* The key identifies this program's file, since another build may make other copies. */
 static bool make_key(struct kept *k, const char *options, size_t bytes)
 {
     struct stat st;
@@ -58,7 +59,7 @@ static bool deliver(const struct kept *k, const char *clones, const char *skelet
                 put_file(clones, said + h->said, h->clones) &&
                 put_file(skeleton, said + h->said + h->clones, h->skeleton) &&
                 fwrite(said, 1, h->said, stdout) == h->said;
-    (void)munmap((void *)bytes, n); /* NOLINT: it takes no const */
+    (void)munmap((void *)bytes, n); /* NOLINT: munmap() takes no const */
     return good;
 }
 
@@ -86,7 +87,7 @@ bool kept_begin(struct kept *k, const char *image, const char *options, size_t b
     bool done = deliver(k, clones, skeleton);
     if (!done) {
         cache_lock(&k->cache, k->image);
-        done = deliver(k, clones, skeleton); /* by who had the lock */
+        done = deliver(k, clones, skeleton); /* made by the process that held the lock */
     }
     if (done) {
         forget(k);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clones and skeletons kept in the user's cache (isa/plan/cache.h), with what was said of them: of many processes of a node that want those of one image
- * one makes them, and so it is with the next run. */
+ * Caches instrumented copies and skeletons in the user's cache (isa/plan/cache.h), with the output
+ * about them. Of many processes of a node that want those of one image, one makes them; the others
+ * find them, and so does the next run. */
 #ifndef REGTRACE_ISA_MEMORY_KEPT_H
 #define REGTRACE_ISA_MEMORY_KEPT_H
 
@@ -9,17 +10,19 @@
 struct kept {
     struct cache cache;
     struct image *image;
-    char *key; /* all that they depend on but the image: the options, and this program */
+    char *key; /* all that they depend on except the image: the options, and this program */
     size_t key_bytes;
     char path[PATH_MAX];
-    int out, said; /* where standard output leads, and what it has led to meanwhile */
+    int out, said; /* original standard output; the file that collects output meanwhile */
 };
 
-/* To be written to files of these names; options: all that they depend on besides. True: that is done, and what was said then is said
- * again. False: they are to be made, and kept_end() called then. */
+/* Looks for the copies and the skeleton of `image`. `options` is all else that they depend on.
+ * Returns true if they are cached: writes them to the files `clones` and `skeleton`, and repeats
+ * the cached output. Returns false if the caller must make them and then call kept_end(). */
 bool kept_begin(struct kept *k, const char *image, const char *options, size_t bytes,
                 const char *clones, const char *skeleton);
-/* good: what the files have is to be kept. */
+/* Ends what kept_begin() has begun: writes the collected output to standard output. good: caches
+ * the contents of the files. */
 void kept_end(struct kept *k, bool good, const char *clones, const char *skeleton);
 
 #endif

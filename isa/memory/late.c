@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See late.h. */
+ * Finds the calls during which a window may open. */
 #include "isa/memory/late.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4096 }; /* each has its function analysed once more */
+enum { MOST = 4096 }; /* entries; for each, its function is analysed once more */
 
-/* A call, or a jump out of its function, which calls in its place. */
+/* A call, or a jump out of its function, which acts as a call. */
 struct call {
     uint64_t at, next, target;
-    uint64_t function; /* where the caller begins */
+    uint64_t function; /* start of the caller */
     bool jump, pointer, opens;
 };
 
@@ -19,11 +19,11 @@ struct finding {
     const struct code *c;
     const struct late_names *names;
     struct addresses openers; /* sorted */
-    struct call *calls;       /* by target */
+    struct call *calls;       /* sorted by target */
     size_t count, room;
     struct addresses todo; /* functions whose callers are wanted */
-    struct addresses
-        holders; /* functions that have the address of one that opens: any call by pointer may be it */
+    /* functions that load the address of an opener: any of their indirect calls may call it */
+    struct addresses holders;
 };
 
 static bool is_slot_of(const struct finding *g, uint64_t place)
@@ -35,7 +35,7 @@ static bool is_slot_of(const struct finding *g, uint64_t place)
     return false;
 }
 
-/* Stubs of the PLT too. */
+/* Includes stubs of the PLT. */
 static int find_openers(struct finding *g)
 {
     const struct image *m = g->c->image;
@@ -115,7 +115,8 @@ static bool has(const struct addresses *list, uint64_t at)
     return false;
 }
 
-/* What that call returns to, and the callers of its function. */
+/* Adds the address that the call returns to, and queues its function: the callers are wanted
+ * too. */
 static int take(struct finding *g, const struct call *k, struct late_list *out)
 {
     if (!k->jump) {

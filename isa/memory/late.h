@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions that a window may open in: from behind which of their calls on they are to be recorded.
+ * Finds the calls during which a window may open: their functions are to be recorded from after the
+ * call on.
  *
- * Whoever opens windows is named (MPI_Pcontrol, functions of enter_func alarms). What calls it gets a clone that begins behind that call, and so
- * does what calls those, since they return to it while the window is open. */
+ * The functions that open windows are named (MPI_Pcontrol, functions of enter_func alarms). A
+ * function that calls one of them gets a mid-function entry after that call. So do its callers in
+ * turn, since the thread returns to them while the window is open. */
 #ifndef REGTRACE_ISA_MEMORY_LATE_H
 #define REGTRACE_ISA_MEMORY_LATE_H
 
 #include "isa/memory/skel.h"
 
 struct late {
-    uint64_t call, next; /* that instruction, and where it returns to */
+    uint64_t call, next; /* the call, and the address it returns to */
 };
 
-struct late_names { /* of whoever opens windows */
+struct late_names { /* names of functions that open windows */
     const char *names[512];
     size_t count;
 };
 
 struct late_list {
-    struct late *list; /* by `next` */
+    struct late *list; /* sorted by `next` */
     size_t count;
     bool cut; /* there were more: callers of callers are missing */
 };
 
-/* In all code of an image. Names are compared as image_name_match() does. 0, or -ENOMEM. The list is the caller's to free. */
+/* Searches all code of an image; compares names as image_name_match() does. Returns 0, or -ENOMEM.
+ * The caller frees out->list. */
 RT_MUST_CHECK int late_find(const struct code *c, const struct late_names *openers,
                             struct late_list *out);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-skel: what of a program's functions must be recorded for their memory traces.
+ * regtrace-skel: finds what must be recorded of a program's functions for memory traces.
  *
- * A program of its own, since it holds a decoder; `regtrace skel analyze` runs it. Exit status: 0; 1 where the file cannot be read or no
- * function has a name that was asked for; 2 for a wrong command line; of replays enum accesses_exit. */
+ * It is a separate program since it contains a decoder; `regtrace skel analyze` runs it. Exit
+ * status: 0; 1 if the file cannot be read or no function has a requested name; 2 for a wrong
+ * command line; enum accesses_exit for replays. */
 #include "isa/memory/job.h"
 #include "isa/memory/kept.h"
 #include "isa/memory/replay/play.h"
@@ -24,11 +25,12 @@ static const char usage[] =
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
-enum { STACK = 1 << 30 }; /* analyses recurse as deeply as a function is long */
+enum { STACK = 1 << 30 }; /* bytes; analyses recurse as deeply as a function is long */
 
-/* --- the program ------------------------------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------ */
 
-/* In a thread with as much stack as any analysis or recursion takes. */
+/* Runs `function` in a thread whose stack suffices for any analysis or replay. Returns not 0 if no
+ * thread can be made. */
 static int in_thread(void *(*function)(void *), void *argument)
 {
     pthread_t thread;
@@ -78,7 +80,7 @@ static int finish(struct job *j)
     for (unsigned n = 0; n < 16 && j->why[n].reason != NULL; n++)
         (void)printf("not analysed: %" PRIu64 " (%s)\n", j->why[n].count, j->why[n].reason);
     if (j->skeleton != NULL)
-        (void)printf("end\n"); /* base/toolkit/ask.h */
+        (void)printf("end\n"); /* end of the answer (base/toolkit/ask.h) */
     return 0;
 }
 

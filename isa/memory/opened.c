@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See opened.h. */
+ * Opens an image, selects functions in it, and analyses code in mid-function. */
 #include "isa/memory/opened.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ const char *opened_name(const struct opened *o, uint64_t start, char unnamed[32]
     return s != NULL ? s->name : unnamed;
 }
 
-/* A part that is split off (f.cold has the landing pads of f) is meant with its function. */
+/* A part that is split off is selected with its function: f.cold holds the landing pads of f. */
 static bool wants_whole(const struct opened *o, const char *name, uint64_t start)
 {
     char whole[512];
@@ -78,7 +78,7 @@ static bool wants_whole(const struct opened *o, const char *name, uint64_t start
 
 bool opened_watches(const struct opened *o, uint64_t start)
 {
-    enum { FURTHEST = 16 }; /* a probe behind endbr64 */
+    enum { FURTHEST = 16 }; /* bytes; a probe may stand after endbr64 */
     size_t k = code_above(&o->sites, start - 1);
     return k < o->sites.count && o->sites.at[k] <= start + FURTHEST;
 }
@@ -120,7 +120,7 @@ void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uin
     analyse(o, arena, &late, name, out);
 }
 
-/* An int3 of the program's is skipped. */
+/* Begins after an int3 that the program itself has at the site. */
 void opened_site(const struct opened *o, struct arena *arena, uint64_t site, char name[512],
                  struct function *out)
 {

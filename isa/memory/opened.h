@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An image whose functions are analysed, and which of them are meant. */
+ * An open image whose functions are analysed, and the selection of functions. */
 #ifndef REGTRACE_ISA_MEMORY_OPENED_H
 #define REGTRACE_ISA_MEMORY_OPENED_H
 
@@ -13,28 +13,35 @@ struct opened {
     struct addresses claims;
     regex_t pattern;
     bool has_pattern;
-    enum skel_plan plan;           /* of late ones; whoever opens it sets it */
-    const struct directs *directs; /* as well; NULL: none */
-    struct addresses sites;        /* where alarms stand, sorted; whoever opens it fills them in */
+    enum skel_plan plan;           /* plan of mid-function entries; the caller sets it */
+    const struct directs *directs; /* used by mid-function entries, set by the caller; NULL: none */
+    struct addresses sites;        /* alarms, sorted; the caller fills it in */
 };
 
-/* pattern: an extended regular expression; NULL: all. 0, or -errno with the text: -EINVAL where that is none. Needs the stack that analyses do. */
+/* Opens and decodes an image. pattern: an extended regular expression for names of functions; NULL
+ * selects all. Returns 0, or -errno with the text: -EINVAL if the pattern is invalid. Needs as much
+ * stack as analyses do. */
 RT_MUST_CHECK int opened_open(struct opened *o, const char *path, const char *pattern,
                               struct rt_error *e);
 void opened_close(struct opened *o);
-/* By any of its names; what has none is called by its address. */
+/* Returns whether the function at `start` is selected: by any of its names, or, without a symbol,
+ * by `name`. */
 bool opened_wants(const struct opened *o, const char *name, uint64_t start);
-/* Of the function that begins there. */
+/* Returns the name of the function at `start`; without a symbol, its address as text in
+ * `unnamed`. */
 const char *opened_name(const struct opened *o, uint64_t start, char unnamed[32]);
 
-/* One that begins at `start`, in mid-function, for what has been entered before; call: behind that call, 0: behind none. Analysed, where
- * its function is meant and there is something: else `reason` says why not, without `reason_at`. `name` has room for its name. */
+/* Analyses code that begins at `start`, in mid-function, for a thread that has entered the function
+ * before. `call` is the call that returns to `start`; 0: none. Fills in *out. If the function is
+ * not selected or no code is there, out->reason says why, and out->reason_at is 0. `name` is room
+ * for out->name. */
 void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uint64_t start,
                  char name[512], struct function *out);
-/* One for that site, behind its alarm: for the function's clone, which leaves there, and for what a window that it opens finds there. Likewise. */
+/* Does the same for the code after the alarm at `site`. The function's copy leaves at `site` and
+ * goes on in this code; so does a thread for which the alarm opens a window. */
 void opened_site(const struct opened *o, struct arena *arena, uint64_t site, char name[512],
                  struct function *out);
-/* Does an alarm stand where that function is entered? */
+/* Returns whether an alarm stands at the entry of the function at `start`. */
 bool opened_watches(const struct opened *o, uint64_t start);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An analysed function as text: blocks and loops, accesses and conditions as expressions, what is recorded. */
+ * Prints an analysed function as text: blocks and loops, accesses and conditions as expressions,
+ * and what is recorded. */
 #include "isa/memory/skel.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@ const char *const skel_variables[SKEL_VARIABLES + 1] = {
 
 struct text {
     char *at;
-    size_t room; /* with the NUL */
+    size_t room; /* including the NUL */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
@@ -174,9 +175,9 @@ void skel_access(struct function *f, const struct access *a, char *text, size_t 
     put(&t, "%s", a->ends_early ? ", rcx times at most" : a->repeated ? ", rcx times" : "");
 }
 
-/* --- conditions ------------------------------------------------------------------------------------------------------------------ */
+/* --- conditions ------------------------------------------------------------------------------- */
 
-/* The low bits, as a signed number where the condition takes them so. */
+/* Prints the low bits, as a signed number if the condition compares signed numbers. */
 static void put_bits(struct text *t, struct function *f, uint32_t value, unsigned bits,
                      bool is_signed)
 {
@@ -196,7 +197,8 @@ static void put_bits(struct text *t, struct function *f, uint32_t value, unsigne
     }
 }
 
-/* What is compared for being equal, in all bits, as one expression. */
+/* Prints a - b as one expression, if all bits are compared for equality. Returns false if it
+ * cannot. */
 static bool put_difference(struct text *t, struct function *f, const struct value *flags)
 {
     struct linear a = linear_get(f, flags->args[0]), b = linear_get(f, flags->args[1]);
@@ -240,7 +242,7 @@ void skel_condition(struct function *f, uint32_t value, char *text, size_t room)
     }
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------------------------- */
+/* --- functions -------------------------------------------------------------------------------- */
 
 static void print_place(FILE *out, const struct function *f, const struct block *b)
 {
@@ -277,7 +279,7 @@ static void print_ends(FILE *out, struct function *f, uint32_t block)
     (void)fputc('\n', out);
 }
 
-/* Values and accesses by block. */
+/* Values and accesses, by block. */
 struct parts {
     struct members values, accesses;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See serve.h. */
+ * Answers the questions of a traced process for instrumented copies. */
 #include "isa/memory/serve.h"
 
 #include "isa/memory/copy/clones.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 15 }; /* of an instruction */
+enum { MOST_BYTES = 15 }; /* longest instruction */
 
 struct served {
     char *path, *functions;
@@ -28,7 +28,7 @@ struct served {
 struct server {
     enum skel_plan plan;
     char *skeletons;
-    int fd; /* of that file; -1: not there yet */
+    int fd; /* file of skeletons; -1: not made yet */
     struct served images[MEMORY_IMAGES];
     struct arena arena;
 };
@@ -75,7 +75,7 @@ static void take_file(struct server *s, const struct clone_question *q)
     s->fd = -1;
 }
 
-/* Decodes it. */
+/* Opens and decodes the image, if it is not open yet. Returns whether it is open. */
 static bool open_image(struct served *m)
 {
     struct rt_error e = {{0}};
@@ -89,7 +89,7 @@ static bool open_image(struct served *m)
     return m->open;
 }
 
-/* So that who asks need not wait for it. */
+/* Decodes images in advance, so that the traced process need not wait for it. */
 static void use_idle_time(struct server *s)
 {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -103,7 +103,7 @@ static void use_idle_time(struct server *s)
     }
 }
 
-/* The call that returns to that address; 0: none is known. */
+/* Returns the address of the call that returns to `next`; 0: none is known. */
 static uint64_t call_before(const struct code *c, uint64_t next)
 {
     for (unsigned n = 2; n <= MOST_BYTES; n++) {
@@ -117,7 +117,7 @@ static uint64_t call_before(const struct code *c, uint64_t next)
     return 0;
 }
 
-/* One function, in one piece: a process that is killed leaves whole ones. */
+/* Writes the function in one piece: if this process is killed, the file holds whole functions. */
 static bool write_skeleton(struct server *s, struct function *f, const struct clone_question *q)
 {
     char *text = NULL;
@@ -143,7 +143,7 @@ struct made {
     struct clones clones;
     struct clone_part part;
     char name[512];
-    const char *reason; /* why there is none; NULL: there is one */
+    const char *reason; /* why there is no copy; NULL: there is one */
     bool meant;
 };
 
@@ -152,7 +152,8 @@ static void analyse(struct server *s, const struct clone_question *q, enum skel_
 {
     struct opened *o = &s->images[q->image].o;
     uint64_t call = q->kind == CLONE_ASK_BEHIND ? call_before(o->code, q->address) : 0;
-    k->meant = q->kind != CLONE_ASK_BEHIND || call != 0; /* who asks for what is there is there */
+    /* CLONE_ASK_AT: a thread is there, so there is code */
+    k->meant = q->kind != CLONE_ASK_BEHIND || call != 0;
     k->reason = "it is behind no call";
     if (!k->meant)
         return;
@@ -165,7 +166,7 @@ static void analyse(struct server *s, const struct clone_question *q, enum skel_
         k->reason = clones_make(&k->clones, &k->f, q->number, &k->part);
 }
 
-/* What no plan can compute addresses of in mid-function has them recorded, each. */
+/* If the plan cannot compute addresses from mid-function, PLAN_ADDRESSES records each of them. */
 static void make(struct server *s, const struct clone_question *q, struct made *k)
 {
     *k = (struct made){.clones.number = q->number + 1, .reason = "its image cannot be read"};
@@ -178,7 +179,7 @@ static void make(struct server *s, const struct clone_question *q, struct made *
         k->reason = "its skeleton cannot be written";
 }
 
-/* The file of clones; NULL: no memory. */
+/* Returns the file of copies in memory, for the caller to free; NULL: no memory is left. */
 static char *put(struct made *k, size_t *bytes)
 {
     char *file = NULL;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-skel --serve: clones that a traced process asks for as it runs (base/format/clone.h), of what its windows and signals find it in. */
+ * regtrace-skel --serve: makes instrumented copies that a traced process asks for as it runs
+ * (base/format/clone.h), of the functions in which its windows and signals find it. */
 #ifndef REGTRACE_ISA_MEMORY_SERVE_H
 #define REGTRACE_ISA_MEMORY_SERVE_H
 
 #include "isa/memory/skel.h"
 
-/* Answers on standard input, which is a socket, until its other end is closed. Skeletons are in their file before an answer is given. Images are decoded
- * while nothing is asked. Exit status. Needs the stack that analyses do. */
+/* Answers on standard input, which is a socket, until its other end is closed. Writes a skeleton to
+ * its file before it answers. Decodes images while no question is pending. Returns the exit status.
+ * Needs as much stack as analyses do. */
 int serve(enum skel_plan plan);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plans kept in a folder. What is found there patches programs: it must be this user's, and whole. */
+ * Caches plans in a folder. Cached plans patch programs: they must belong to this user, and be
+ * complete. */
 #include "isa/plan/cache.h"
 
 #include "isa/plan/site.h"
@@ -24,7 +25,7 @@ bool cache_path_of(const struct cache *c, const struct image *m, const char *key
 {
     char id[65];
     if (c->folder[0] == '\0')
-        return false; /* or: a question about one instruction, without an image */
+        return false; /* no cache; --instruction has no image either */
     id_text(m, id);
     return cache_path_for(c, id, m->bytes, ISA_PLAN_VERSION, key, bytes, kind, path);
 }
@@ -42,7 +43,7 @@ bool cache_has(const char *path, const struct image *m, const char *request)
     if (bytes == NULL)
         return false;
     bool whole = plan_is_whole(bytes, n, m, request);
-    (void)munmap((void *)bytes, n); /* NOLINT: it takes no const */
+    (void)munmap((void *)bytes, n); /* NOLINT: munmap() takes no const pointer */
     return whole;
 }
 
@@ -54,7 +55,7 @@ void cache_lock(struct cache *c, const struct image *m)
     id_text(m, id);
     (void)snprintf(path, sizeof path, "%s/%s.lock", c->folder, id);
     c->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    /* Where file systems know no locks, each makes its own. */
+    /* On file systems without locks, each process makes its own plans. */
     while (c->lock >= 0 && flock(c->lock, LOCK_EX) != 0 && errno == EINTR)
         continue;
 }

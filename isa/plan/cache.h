@@ -12,12 +12,14 @@
 /* Writes the path of the cached plan for this image and request. Returns false without a cache. */
 bool cache_path(const struct cache *c, const struct image *m, const char *request,
                 char path[PATH_MAX]);
-/* ... and what of another kind is kept, by all that it depends on: `kind` is how the file's name ends. */
+/* Writes the path of a cached file of another kind. `key` is all that the file depends on except
+ * the image; `kind` is the suffix of the file's name. Returns false without a cache. */
 bool cache_path_of(const struct cache *c, const struct image *m, const char *key, size_t bytes,
                    const char *kind, char path[PATH_MAX]);
-/* A whole plan is there. */
+/* Returns whether `path` holds a complete plan of this image and request. */
 bool cache_has(const char *path, const struct image *m, const char *request);
-/* Of many processes that want plans of one image, one makes them; the others wait and find them. */
+/* Locks the cache for this image. Of many processes that want its plans, one makes them; the others
+ * wait and find them. */
 void cache_lock(struct cache *c, const struct image *m);
 void cache_unlock(struct cache *c);
 

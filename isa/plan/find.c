@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which places a request names: by the names of functions, or by what instructions are. */
+ * Finds the places that a request names: by the names of functions, or by the properties of
+ * instructions. */
 #include "isa/plan/site.h"
 
 #include "base/nearest.h"
 
 #include <inttypes.h>
 
-/* --- by name -------------------------------------------------------------------------------------------------------------- */
+/* --- by name ------------------------------------------------------------------------------ */
 
-/* The functions whose addresses the resolver of an indirect one computes. */
+/* Adds the functions whose addresses the resolver of an indirect function computes. */
 static void add_implementations(struct plan *p, const struct image_symbol *s,
                                 void (*add)(struct plan *, const struct image_symbol *, uint8_t))
 {
@@ -50,7 +51,7 @@ static void say_no_such_name(struct plan *p, const struct request *q, bool calle
     (void)plan_say(p, "no function '%s'%s", q->name, text);
 }
 
-/* main is asked for, and known without a symbol; else 0. */
+/* Returns main's address if main is requested and known without a symbol; otherwise 0. */
 static uint64_t unnamed_main(const struct plan *p, const struct request *q)
 {
     uint64_t main = strcmp(q->name, "main") == 0 ? code_find_main(p->code) : 0;
@@ -94,14 +95,15 @@ bool request_is_elsewhere(const struct request *q, const struct image *m)
     if (!exits && !named)
         return false;
     if (strcmp(q->name, "main") == 0 && m->entry != 0 && !exits)
-        return false; /* a program's main function is found without its name */
+        return false; /* a program's main is found without a symbol */
     for (size_t i = 0; i < m->symbol_count; i++)
         if (image_name_match(&m->symbols[i], q->name) != NAME_NO)
             return false;
     return !exits || !request_has_slot(q, m);
 }
 
-/* Where bytes are that an instruction of that kind has, whether one begins there or not. behind: so far behind its beginning. */
+/* Adds places where these bytes are, whether or not an instruction begins there. A place lies
+ * `behind` bytes before the bytes found. */
 static bool add_matches(const struct image *m, const void *bytes, size_t n, unsigned behind,
                         struct addresses *places)
 {
@@ -129,7 +131,7 @@ bool request_places(const struct request *q, const struct image *m, struct addre
         return add_matches(m, "\x87\xdb", 2, 0, places) &&
                add_matches(m, "\x66\x87\xdb", 3, 0, places);
     case REQUEST_ITEXT: return add_matches(m, q->bytes, q->byte_count, 0, places);
-    case REQUEST_EXITS: return true; /* its callers: request_callees() */
+    case REQUEST_EXITS: return true; /* its callers come from request_callees() */
     case REQUEST_ENTER:
     case REQUEST_SYMBOL: break;
     default: return false;
@@ -141,7 +143,7 @@ bool request_places(const struct request *q, const struct image *m, struct addre
             continue;
         if ((s->type == STT_GNU_IFUNC && q->kind == REQUEST_ENTER) ||
             !code_append(places, s->address + behind))
-            return false; /* which functions it chooses from is in its code */
+            return false; /* only the resolver's code shows which functions it chooses from */
     }
     return places->count != before || strcmp(q->name, "main") != 0;
 }
@@ -176,7 +178,7 @@ static void add_place(struct plan *p, const struct request *q)
         say_no_such_name(p, q, false);
 }
 
-/* --- behind calls --------------------------------------------------------------------------------------------------------- */
+/* --- after calls -------------------------------------------------------------------------- */
 
 static bool calls_wanted(const struct plan *p, const struct request *q, const struct instruction *i,
                          const void *context)
@@ -191,7 +193,7 @@ static bool calls_wanted(const struct plan *p, const struct request *q, const st
     return name != NULL && image_name_match(&slot, q->name) != NAME_NO;
 }
 
-/* Where a part is decoded, what may be a call is known. */
+/* In a partial map, c->behind_calls lists all places after what may be a call. */
 static void add_found_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
                             const void *context)
 {
@@ -217,7 +219,7 @@ void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_c
     for (size_t k = 0; k < c->segment_count; k++) {
         const struct code_segment *s = &c->segments[k];
         for (uint64_t n = 0; (n = code_next_flagged(s, n, CODE_START)) < s->size; n++) {
-            /* Behind a call that does not return there is nothing. */
+            /* Nothing sure follows a call that does not return. */
             if (code_is_sure(c, s->address + n) && code_decode(c, s->address + n, &i) &&
                 wants(p, q, &i, context) && code_is_sure(c, i.next) && !p->no_memory)
                 plan_add_site(p, i.next, 0);
@@ -225,7 +227,8 @@ void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_c
     }
 }
 
-/* Behind calls of the wanted functions, of stubs that lead to them, and through slots that will hold them. */
+/* Adds sites after calls of the requested functions, of stubs that lead to them, and through slots
+ * that will hold them. */
 static void add_returns(struct plan *p, const struct request *q)
 {
     const struct image *m = p->code->image;
@@ -255,7 +258,7 @@ void plan_find_named(struct plan *p, const struct request *q)
     }
 }
 
-/* --- by what instructions are ----------------------------------------------------------------------------------------------- */
+/* --- by properties of instructions -------------------------------------------------------- */
 
 static bool matches_bytes(const struct request *q, const uint8_t *b, size_t n)
 {
@@ -287,7 +290,7 @@ static bool matches_meaning(const struct code *c, const struct request *q, const
     return q->number == (q->kind == REQUEST_EXTENSION ? f->extension : f->category);
 }
 
-/* What begins with these bytes is as long as that. */
+/* Returns whether the instruction that matches has the length of the requested bytes. */
 static bool is_whole(const struct code *c, const struct request *q, uint64_t at)
 {
     struct instruction i;
@@ -300,7 +303,8 @@ void plan_scan(struct plan *p, const struct request *q)
 {
     const struct code *c = p->code;
     bool category = q->kind == REQUEST_CATEGORY, meaning = category || q->kind == REQUEST_EXTENSION;
-    /* All that is sure has been decoded: what was not seen then is not there. */
+    /* All sure code has been decoded: no sure instruction has a category or extension that the
+     * decoder has not met. */
     bool none_sure = meaning && !forms_may_have(c->forms, category, q->number);
     uint8_t wanted = none_sure ? CODE_UNSURE : CODE_START | CODE_UNSURE;
     for (size_t k = 0; k < c->segment_count; k++) {

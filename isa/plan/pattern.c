@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions by a regular expression: which are meant, and the places that they return to when this image calls them. */
+ * Finds functions by a regular expression on their names: their first instructions, or the places
+ * to which they return when this image calls them. */
 #include "isa/plan/site.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of the C run-time library's start and end, in every program: nobody means them. */
+/* Parts of the C run-time library's start and end, in every program: no user looks for them. */
 static bool is_plumbing(const char *name)
 {
     static const char *const names[] = {
@@ -32,7 +33,8 @@ static bool name_fits(const struct request *q, const char *name)
     return image_name_fits(&q->regex, name) && !is_plumbing(name);
 }
 
-/* Its first instruction is one of a function that is meant. What chooses among functions as the program is loaded is none. */
+/* Returns whether the request selects this function. An indirect function is no match: it only
+ * chooses among functions when the program is loaded. */
 static bool is_meant(const struct request *q, const struct image_symbol *s)
 {
     return s->origin != IMAGE_PLT && image_is_function(s) && s->type != STT_GNU_IFUNC &&
@@ -49,7 +51,7 @@ void pattern_enters(struct plan *p, const struct request *q)
         (void)plan_say(p, "no function has a name that it matches");
 }
 
-/* Whatever has no name is called by its address. */
+/* A function without a name matches by its address. */
 void pattern_starts(struct plan *p, const struct request *q)
 {
     char unnamed[32];
@@ -65,11 +67,11 @@ void pattern_starts(struct plan *p, const struct request *q)
     }
 }
 
-/* Names of functions that are called through stubs and slots, where they are meant. */
+/* The names of selected functions that are called through stubs and slots. */
 struct names {
     const char **at;
     size_t count;
-    bool all; /* all that fit are: of other images */
+    bool all; /* all names that match, for functions of other images */
 };
 
 static int by_text(const void *a, const void *b)
@@ -84,7 +86,7 @@ static bool is_named(const struct request *q, const struct names *n, const char 
                : n->count != 0 && bsearch(&name, n->at, n->count, sizeof *n->at, by_text) != NULL;
 }
 
-/* The functions of this image. */
+/* Collects the selected functions of this image. */
 static void find_own(struct plan *p, const struct request *q, struct names *own)
 {
     const struct image *m = p->code->image;
@@ -100,7 +102,7 @@ static void find_own(struct plan *p, const struct request *q, struct names *own)
         qsort(own->at, own->count, sizeof *own->at, by_text);
 }
 
-/* Stubs that lead to them. */
+/* Collects the stubs that lead to them. */
 static void find_stubs(struct plan *p, const struct request *q, const struct names *names)
 {
     const struct image *m = p->code->image;

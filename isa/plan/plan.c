@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A plan from request to bytes, and back as far as trust goes. */
+ * Makes a plan from a request, writes it as bytes, and checks the bytes of a cached plan. */
 #include "isa/plan/site.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Names of one function, and two requests' worth of the same place, are one site. */
+/* Keeps one site for each place: a function may have several names, and a place may be found
+ * twice. */
 static void drop_doubles(struct plan *p)
 {
     size_t kept = 0;
@@ -20,8 +21,8 @@ static void drop_doubles(struct plan *p)
     p->site_count = kept;
 }
 
-/* A jump takes no instruction away that is a site itself: an int3 leaves it where it is. Whoever arms several plans at once has
- * to see to the same between them. */
+/* A jump must not overwrite an instruction that is a site itself; an int3 leaves that instruction
+ * in place. Code that arms several plans at once must check the same between the plans. */
 static void part_neighbours(struct plan *p)
 {
     for (size_t i = 0; i + 1 < p->site_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions made to run elsewhere. Encodings: Intel's manual, volume 2. */
+ * Rewrites instructions to run at another address. Encodings: Intel's manual, volume 2. */
 #include "isa/plan/relocate.h"
 
 static void put(struct relocated *r, const uint8_t *bytes, size_t n)
@@ -8,7 +8,7 @@ static void put(struct relocated *r, const uint8_t *bytes, size_t n)
     r->bytes += (unsigned)n;
 }
 
-/* A 32-bit distance to target, the last of its instruction but `behind` bytes. */
+/* Appends a 32-bit distance to target; `behind` more bytes of the instruction follow it. */
 static void put_distance(struct relocated *r, uint64_t target, unsigned behind)
 {
     static const uint8_t zeros[4];
@@ -32,7 +32,7 @@ static bool is_legacy(const struct instruction *i, ZydisOpcodeMap map, uint8_t o
            i->form.opcode == opcode;
 }
 
-/* As it is, but for a distance to memory. */
+/* Copies the instruction; a distance to memory becomes a fixup. */
 static const char *copy(struct relocated *r, const struct instruction *i, const uint8_t *bytes)
 {
     if (!i->form.relative) {
@@ -48,7 +48,8 @@ static const char *copy(struct relocated *r, const struct instruction *i, const 
     return NULL;
 }
 
-/* loop, loope, loopne, jrcxz reach 127 bytes: over a jump, or into it. */
+/* loop, loope, loopne and jrcxz reach 127 bytes: taken, they skip the short jump and reach a long
+ * one; not taken, the short jump skips the long one. */
 static void copy_loop(struct relocated *r, const struct instruction *i)
 {
     if (i->form.address_width == 32)
@@ -74,8 +75,9 @@ static const char *copy_branch(struct relocated *r, const struct instruction *i)
     return NULL;
 }
 
-/* ff /2 and ff /4 differ in a bit of the byte behind the opcode. The address has been pushed by then, so what is found by the stack
- * pointer lies elsewhere. */
+/* Turns the call into a jump: ff /2 and ff /4 differ only in the byte after the opcode. The return
+ * address has been pushed by then, so an operand relative to the stack pointer would lie
+ * elsewhere. */
 static const char *copy_call_pointer(struct relocated *r, const struct instruction *i,
                                      const uint8_t *bytes)
 {
@@ -91,7 +93,7 @@ static const char *copy_call_pointer(struct relocated *r, const struct instructi
     return copy(r, i, changed);
 }
 
-/* NULL: it may be copied at all. */
+/* Returns NULL if the instruction may be copied, or the reason why not. */
 static const char *refuse(const struct relocated *r, const struct instruction *i)
 {
     bool call = i->form.flow == FLOW_CALL || i->form.flow == FLOW_CALL_POINTER;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions made to run elsewhere: operands relative to the instruction pointer, branches that are too short, calls. */
+ * Rewrites instructions to run at another address: operands relative to the instruction pointer,
+ * branches that are too short, calls. */
 #ifndef REGTRACE_ISA_PLAN_RELOCATE_H
 #define REGTRACE_ISA_PLAN_RELOCATE_H
 
@@ -8,7 +9,7 @@
 
 enum { RELOCATE_BYTES = 128, RELOCATE_FIXUPS = 16, RELOCATE_STEPS = 16 };
 
-/* An all-zero one is empty. */
+/* Relocated code. Empty if all bytes are zero. */
 struct relocated {
     uint8_t code[RELOCATE_BYTES];
     unsigned bytes;
@@ -16,18 +17,22 @@ struct relocated {
     unsigned fixup_count;
     struct isa_step steps[RELOCATE_STEPS];
     unsigned step_count;
-    uint64_t first;     /* address of the first instruction */
-    unsigned displaced; /* bytes of the originals */
-    bool call;          /* is one call, written as a jump: enter with the return address pushed */
-    bool ends;          /* control does not go on behind what it has */
+    uint64_t first;     /* of the first instruction */
+    unsigned displaced; /* bytes of the original instructions */
+    /* It is a single call, written as a jump: the code that enters it first pushes the return
+     * address. */
+    bool call;
+    bool ends; /* control does not continue after it */
     bool syscall;
 };
 
-/* One instruction more, which follows the last. NULL, or why it cannot run elsewhere; then nothing has changed. */
+/* Appends the instruction that follows the last one. Returns NULL, or the reason why it cannot run
+ * elsewhere; then *r is unchanged. */
 const char *relocate_add(struct relocated *r, const struct instruction *i,
                          const uint8_t *bytes) RT_MUST_CHECK;
 
-/* The jump back to what follows, where control gets there. NULL, or why not. */
+/* Appends the jump back to the code after the displaced bytes, if control gets there. Returns NULL,
+ * or the reason why that fails. */
 const char *relocate_end(struct relocated *r) RT_MUST_CHECK;
 
 #endif

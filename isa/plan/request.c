@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading of requests: KIND or KIND:VALUE. */
+ * Parses requests: KIND or KIND:VALUE. */
 #include "isa/plan/site.h"
 
 #include <ctype.h>
@@ -70,7 +70,7 @@ static bool read_regex(struct request *q, const char *text)
     return q->has_regex && read_name(q, text);
 }
 
-/* NAME or NAME+OFFSET; operator+ has a plus of its own. */
+/* Reads NAME or NAME+OFFSET. A name such as operator+ has a plus too. */
 static bool read_place(struct request *q, const char *text)
 {
     if (!read_name(q, text))

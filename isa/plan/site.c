@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One site: what is displaced there, by an int3 and, where that is safe, by a jump; and the copies. */
+ * Makes one site: what an int3 displaces there and, where that is safe, a jump; and the copies of
+ * the displaced instructions. */
 #include "isa/plan/site.h"
 
 #include "isa/plan/relocate.h"
@@ -18,7 +19,7 @@ uint16_t plan_say(struct plan *p, const char *fmt, ...)
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     size_t n = strlen(text) + 1, last = 0;
-    /* The same is said once: reasons repeat. */
+    /* Reasons repeat: each text is stored once. */
     for (size_t at = 0; at < p->text_bytes; at += strlen(p->text + at) + 1) {
         if (strcmp(p->text + at, text) == 0)
             return (uint16_t)at;
@@ -65,7 +66,8 @@ static struct isa_copy add_copy(struct plan *p, const struct relocated *r, unsig
     return copy;
 }
 
-/* Nobody may come to one of these bytes but from before. Where jumps' targets are not known that is never certain. */
+/* Returns whether control reaches these bytes only from the instruction before. Never certain in a
+ * function with a jump whose targets are unknown. */
 static bool is_only_run_through(const struct code *c, uint64_t from, uint64_t to)
 {
     for (uint64_t at = from; at < to; at++) {
@@ -76,7 +78,8 @@ static bool is_only_run_through(const struct code *c, uint64_t from, uint64_t to
     return true;
 }
 
-/* Instructions from there on that a jump displaces, copied. Returns the bytes that are overwritten or kept, 0: a jump does not fit. */
+/* Copies the instructions from `at` on that a jump displaces. Returns the number of bytes that are
+ * overwritten or that belong to these instructions; 0 if no jump fits. */
 static unsigned displace(const struct code *c, uint64_t at, struct relocated *r)
 {
     const struct code_range *range = code_range_of(c, at);
@@ -94,7 +97,7 @@ static unsigned displace(const struct code *c, uint64_t at, struct relocated *r)
     }
     if (r->call)
         return i.form.length >= JUMP ? i.form.length : 0;
-    /* Behind a return nobody misses padding. */
+    /* Padding after a return may be overwritten. */
     for (uint64_t pad = at + r->displaced; pad < at + JUMP; pad++)
         if ((*code_at(c, pad) & CODE_PADDING) == 0)
             return 0;
@@ -150,7 +153,7 @@ const char *plan_make_instruction(struct plan *p, const struct code *c, uint64_t
     return p->no_memory ? "no memory" : NULL;
 }
 
-/* Copies for int3 and jump; NULL, or why there are none. */
+/* Makes the copies for int3 and jump. Returns NULL, or the reason why there are none. */
 static const char *make_copies(struct plan *p, struct isa_site *s)
 {
     const struct code *c = p->code;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-sites: where an image is to be patched for what was asked of it.
+ * regtrace-sites: finds where an image must be patched for a request.
  *
- * A program of its own, so that the traced process holds no decoder and no symbol tables. It is run before main, and answers on
- * stdout, a line each, fields separated by tabs:
+ * A separate program, so that the traced process holds no decoder and no symbol tables. It runs
+ * before main, and answers on stdout with lines whose fields are separated by tabs:
  *
- *   plan  REQUEST SITES REFUSED UNSURE FILE   the plan is in that file (isa/isa.h says what a plan is)
- *   plan  REQUEST SITES REFUSED UNSURE =N     no folder to keep it in: N bytes follow this line, then a newline
- *   say   REQUEST TEXT                        something that the user is to know: nearest names, places left alone
- *   !     REQUEST REASON                      it cannot be had
- *   end                                       always the last
+ *   plan  REQUEST SITES REFUSED UNSURE FILE   the plan is in that file (format: isa/isa.h)
+ *   plan  REQUEST SITES REFUSED UNSURE =N     no cache: N bytes follow this line, then a newline
+ *   say   REQUEST TEXT                        for the user: nearest names, places left alone
+ *   !     REQUEST REASON                      the request cannot be answered
+ *   end                                       always the last line
  *
- * With --instruction ADDRESS BYTES no image is read: the answer is a plan of one site, the instruction that these bytes (in
- * hexadecimal) begin with, as it is to run elsewhere.
+ * With --instruction ADDRESS BYTES it reads no image. The answer is a plan of one site: the
+ * instruction that these bytes (in hexadecimal) begin with, made to run elsewhere.
  *
- * Requests: isa/plan/site.h. Exit status: 0, 1 where a request cannot be had, 2 for a wrong command line. */
+ * Requests: isa/plan/site.h. Exit status: 0; 1 if a request cannot be answered; 2 for a wrong
+ * command line. */
 #include "isa/plan/cache.h"
 #include "isa/plan/site.h"
 
@@ -40,10 +41,11 @@ static const char usage[] =
 
 struct job {
     struct image *image;
-    bool read;         /* the image's symbols are */
-    struct code *code; /* made when first needed; of a part where that is enough for the request */
-    struct code names; /* for plans that need no code: of no segment */
-    char **requests;   /* all of this image */
+    bool read; /* the image's symbols have been read */
+    /* Made when first needed; partial if that is enough for the request. */
+    struct code *code;
+    struct code names; /* replaces `code` for plans that need none: has no segments */
+    char **requests;   /* all requests for this image */
     int request_count;
     struct cache cache;
     bool text;
@@ -82,7 +84,8 @@ static void print_copy(const struct plan *p, const char *name, const struct isa_
     }
 }
 
-/* One site a line: address, patch=, flags=, bytes=, one=, jump= (displaced:code:fixups), or why not. */
+/* Prints a site on a line: address, patch=, flags=, bytes=, one=, jump= (displaced:code:fixups), or
+ * the reason of refusal. */
 static void print_sites(const struct plan *p)
 {
     for (size_t i = 0; i < p->site_count; i++) {
@@ -110,7 +113,7 @@ static void print_plan(const struct isa_plan *h, const char *text, const char *w
     (void)putchar('\n');
 }
 
-/* What stands behind the request in a plan's text. */
+/* Prints the remarks after the request in a plan's text. */
 static void print_remarks(const struct isa_plan *h, const char *text)
 {
     for (const char *t = text; (t += strlen(t) + 1) < text + h->text.count;) {
@@ -167,7 +170,7 @@ static bool from_cache(const struct job *j, const char *request)
     return read_all;
 }
 
-/* Of all requests that name places, for which the image is decoded in part. */
+/* Decodes the part of the image that all requests for known places need. */
 static struct code *open_part(const struct job *j)
 {
     static struct request q;
@@ -186,7 +189,7 @@ static struct code *open_part(const struct job *j)
     return c;
 }
 
-/* The image is decoded once, for the first request that needs it; or a part of it, where that is enough. */
+/* Decodes the image once, for the first request that needs it; only a part if that is enough. */
 static bool prepare(struct job *j, const struct request *q, struct rt_error *e)
 {
     struct addresses places = {.at = NULL};
@@ -208,7 +211,7 @@ static bool prepare(struct job *j, const struct request *q, struct rt_error *e)
     return j->code != NULL;
 }
 
-/* What is in doubt where a part is decoded may be certain where all is. */
+/* A partial map may leave in doubt what a complete map decides: then decodes everything. */
 static int make(struct job *j, struct plan *p, const struct request *q)
 {
     j->names = (struct code){.image = j->image};
@@ -235,7 +238,7 @@ static bool answer(struct job *j, const char *request)
     if (from_cache(j, request))
         return true;
     cache_lock(&j->cache, j->image);
-    bool done = from_cache(j, request); /* by who had the lock */
+    bool done = from_cache(j, request); /* made by the process that held the lock */
     if (!done && prepare(j, &q, &e)) {
         int rc = make(j, &p, &q);
         done = rc == 0 && hand_out(j, &p, request);
@@ -249,7 +252,7 @@ static bool answer(struct job *j, const char *request)
     return done;
 }
 
-/* All requests of one image: what stands before the next "--". */
+/* Answers all requests for one image: the words before the next "--". */
 static bool answer_all(struct job *j, char **words, int count)
 {
     struct rt_error e = {""};
@@ -266,11 +269,12 @@ static bool answer_all(struct job *j, char **words, int count)
     }
     code_close(j->code);
     image_close(j->image);
-    (void)fflush(stdout); /* whoever waits sees that it goes on */
+    (void)fflush(stdout); /* the waiting process sees progress */
     return all;
 }
 
-/* Of a thread that is in the middle of something: no files, no cache. */
+/* Answers --instruction for a thread that is in the middle of something: uses no files and no
+ * cache. */
 static bool answer_instruction(const char *address, const char *bytes)
 {
     static struct request q;

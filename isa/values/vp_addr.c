@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * vp-addr: the effective addresses of loads and stores; of gathers and scatters those of seven elements at most. */
+ * vp-addr: plug-in that profiles the effective addresses of loads and stores; of a gather or
+ * scatter, at most seven elements. */
 #include <regtrace/vprofiler.h>
 
 #include <stdio.h>

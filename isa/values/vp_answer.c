@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the traced process is to do with an instruction that it follows: where control goes, whether a copy does what it does.
+ * Decides how the traced process follows an instruction: where control goes, and whether a copy can
+ * replace the instruction.
  *
- * In doubt it is stepped where it stands (VALUES_STEP), or following ends before it (VALUES_STOP). */
+ * In doubt the instruction is stepped in place (VALUES_STEP), or following ends before it
+ * (VALUES_STOP). */
 #include "isa/values/vp.h"
 
 #include <string.h>
@@ -23,9 +25,10 @@ static bool is_general(ZydisRegister r)
            c == ZYDIS_REGCLASS_GPR64;
 }
 
-/* --- what is not followed ------------------------------------------------------------------------------ */
+/* --- instructions that are not followed ------------------------------------------------------- */
 
-/* It asks the kernel or a supervisor, begins or ends what a handler may not be in, or is privileged. */
+/* True if the instruction calls the kernel or a supervisor, begins or ends a state in which no
+ * signal handler may run (a transaction), or is privileged. */
 static bool leaves_program(const ZydisDecodedInstruction *z)
 {
     switch (z->meta.category) {
@@ -58,7 +61,8 @@ static bool leaves_program(const ZydisDecodedInstruction *z)
     }
 }
 
-/* It is not executed, or changes or shows the trap flag, or where the handler's own memory is found. */
+/* True if the instruction faults, changes or reveals the trap flag, or changes a segment base
+ * through which the handler finds its own memory. */
 static bool is_delicate(const ZydisDecodedInstruction *z)
 {
     switch (z->mnemonic) {
@@ -106,7 +110,7 @@ static bool writes_system_register(const struct vp_decoded *d)
     return false;
 }
 
-/* --- what no copy does ------------------------------------------------------------------------------------ */
+/* --- instructions that no copy can replace ---------------------------------------------------- */
 
 static bool saves_state(const ZydisDecodedInstruction *z)
 {
@@ -125,7 +129,8 @@ static bool saves_state(const ZydisDecodedInstruction *z)
     }
 }
 
-/* What it does depends on more than registers and memory: on where it stands, how often it is interrupted, which rights the thread has. */
+/* True if the effect depends on more than registers and memory: on where the instruction stands, on
+ * how often it is interrupted, or on the thread's rights. */
 static bool needs_its_place(const ZydisDecodedInstruction *z)
 {
     const ZydisInstructionAttributes repeated = ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
@@ -157,7 +162,8 @@ static bool needs_its_place(const ZydisDecodedInstruction *z)
     }
 }
 
-/* It writes elsewhere than its memory operand says, so that whoever runs a copy cannot know beforehand whether that is its own stack. */
+/* True if the instruction writes elsewhere than its memory operand states: the code that runs a
+ * copy cannot know beforehand whether the write hits its own stack. */
 static bool writes_elsewhere(const struct vp_decoded *d)
 {
     switch (d->z.mnemonic) {
@@ -170,7 +176,8 @@ static bool writes_elsewhere(const struct vp_decoded *d)
     }
 }
 
-/* By name, or in passing; not as the base of the operand in its ModRM. */
+/* True if the instruction uses rsp explicitly or implicitly. rsp as the base of the ModRM memory
+ * operand does not count: make_copy() replaces it. */
 static bool uses_stack_pointer(const struct vp_decoded *d)
 {
     for (int i = 0; i < d->z.operand_count; i++) {
@@ -198,8 +205,9 @@ static bool is_used(const struct vp_decoded *d, trace_value_t r)
     return false;
 }
 
-/* A register of the low eight, whose number the base's field takes as it is, whatever the prefixes: not rbp, which means something
- * else there. 0: none is free. rsp as a base has a SIB byte. */
+/* Returns a general register that the instruction does not use and that can replace rsp as a base,
+ * or 0 if none is free. rsp as a base always has a SIB byte. The low eight registers fit that
+ * byte's base field without a prefix bit; rbp (5) has another meaning there. */
 static unsigned free_register(const struct vp_decoded *d)
 {
     static const uint8_t candidates[] = {1, 2, 3, 6, 7};
@@ -209,7 +217,7 @@ static unsigned free_register(const struct vp_decoded *d)
     return 0;
 }
 
-/* A copy that runs elsewhere, on another stack; false: none can. */
+/* Makes a copy that can run elsewhere, on another stack. Returns false if no copy can. */
 static bool make_copy(const struct vp_decoded *d, struct values_answer *a)
 {
     const ZydisDecodedInstruction *z = &d->z;
@@ -235,13 +243,14 @@ static bool make_copy(const struct vp_decoded *d, struct values_answer *a)
     return true;
 }
 
-/* --- where control goes ----------------------------------------------------------------------------------- */
+/* --- where control goes ----------------------------------------------------------------------- */
 
 static enum values_flow condition_of(const struct vp_decoded *d, struct values_answer *a)
 {
     const ZydisDecodedInstruction *z = &d->z;
     uint8_t op = z->opcode;
-    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY) /* of a coprocessor that is gone */
+    /* jkzd, jknzd: Xeon Phi coprocessors only */
+    if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
         return VALUES_STOP;
     a->target = a->address + z->length + d->operands[0].imm.value.u;
     if (has_prefix(z, LEGACY_66))
@@ -261,7 +270,8 @@ static enum values_flow condition_of(const struct vp_decoded *d, struct values_a
     return VALUES_CONDITION;
 }
 
-/* Near ones. Those whose length a prefix changes on some processors are stepped. */
+/* Handles near branches. Steps those with prefix 66, which changes their length on some
+ * processors. */
 static enum values_flow branch_of(const struct vp_decoded *d, struct values_answer *a,
                                   enum values_flow kind)
 {
@@ -278,7 +288,7 @@ static enum values_flow branch_of(const struct vp_decoded *d, struct values_answ
     }
     if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && o->imm.is_relative) {
         a->target = a->address + z->length + o->imm.value.u;
-        return a->target != 0 ? kind : VALUES_STOP; /* 0 says that it is in `where` */
+        return a->target != 0 ? kind : VALUES_STOP; /* 0 means: see `where` */
     }
     if (o->type == ZYDIS_OPERAND_TYPE_REGISTER) {
         a->by_register = true;
@@ -306,7 +316,7 @@ static enum values_flow flow_of(const struct vp_decoded *d, struct values_answer
     return VALUES_STRAIGHT;
 }
 
-/* --- what it touches ---------------------------------------------------------------------------------------- */
+/* --- what the instruction touches ------------------------------------------------------------- */
 
 static bool is_vector_register(ZydisRegister r)
 {
@@ -324,7 +334,8 @@ static bool is_vector_register(ZydisRegister r)
     }
 }
 
-/* From memory to a general register, by the rounding mode, with flags: the decoder's table does not name MXCSR with all of them. */
+/* True for conversions, which use MXCSR's rounding mode and set its flags. From memory to a general
+ * register no operand shows that: the decoder's table does not list MXCSR for all of them. */
 static bool converts(const ZydisDecodedInstruction *z)
 {
     return z->meta.category == ZYDIS_CATEGORY_CONVERT && z->meta.isa_ext != ZYDIS_ISA_EXT_BASE &&

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plug-ins run in a child, so that whatever they do ends that child alone, and its parent can say what it was.
+ * Runs a plug-in in a child process, so that a fault of the plug-in ends only the child and the
+ * parent can report it.
  *
- * The child notes in shared memory which entry of the plug-in it is in; a timer kills it where that takes too long, if
- * possible by a signal that cannot be blocked. */
+ * The child notes in shared memory which entry of the plug-in it is in. A timer kills the child if
+ * the call takes too long, if possible by SIGKILL, which cannot be blocked. */
 #include "isa/values/vp.h"
 
 #include <errno.h>
@@ -17,17 +18,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_OWN = 10 /* descriptor of ours in the child */ };
+enum { FIRST_OWN = 10 /* lowest descriptor that the child keeps for us */ };
 
 struct vp_shared {
-    char phase[64];   /* entry of the plug-in that it is in; "": none */
-    int64_t deadline; /* seconds of CLOCK_MONOTONIC, 0: none */
-    bool finished;    /* by itself, with: */
+    char phase[64];   /* running entry of the plug-in; "": none */
+    int64_t deadline; /* seconds of CLOCK_MONOTONIC; 0: none */
+    bool finished;    /* The child reached its end, with rc and e. */
     int rc;
     struct rt_error e;
 };
 
-/* Of the child. A timer of its own takes room in the user's queue of signals, which may be full (RLIMIT_SIGPENDING): then it is alarm(2)'s. */
+/* In the child. A timer needs an entry in the user's signal queue, which may be full
+ * (RLIMIT_SIGPENDING): alarm(2) is used then. */
 static timer_t timer;
 static bool has_timer;
 
@@ -38,7 +40,7 @@ static int64_t seconds(void)
     return now.tv_sec;
 }
 
-/* 0: none. */
+/* Arms the timer in seconds from now; 0 disarms it. */
 static void set_timer(unsigned from_now)
 {
     const struct itimerspec when = {.it_value.tv_sec = (time_t)from_now};
@@ -84,9 +86,10 @@ int vp_read_all(int fd, void *to, size_t bytes)
     return 0;
 }
 
-/* --- the child --------------------------------------------------------------------------------------------- */
+/* --- the child -------------------------------------------------------------------------------- */
 
-/* What it has as standard input and output would mix with what is said there in ours. */
+/* Moves v->in and v->out away from standard input and output: what the plug-in reads or prints
+ * there must not mix with our data. */
 static int take_descriptors(struct vp_apart *v)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -130,7 +133,7 @@ _Noreturn static void become(struct vp_apart *v, pid_t parent)
     _exit(0);
 }
 
-/* --- its parent -------------------------------------------------------------------------------------------- */
+/* --- the parent ------------------------------------------------------------------------------- */
 
 static int judge(const struct vp_apart *v, int status, struct rt_error *e)
 {

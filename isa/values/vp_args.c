@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * vp-args: the six registers that hold arguments, at calls, and the one of results, at returns (psABI x86-64). Whether a function has
- * as many arguments is not known.
+ * vp-args: plug-in that profiles the six argument registers at calls and the result register at
+ * returns (psABI x86-64). How many arguments a function has is not known.
  *
- * A call leaves these registers as they are, so that after it they are the arguments of what was called. A tuple is of the call's or
- * return's address; its contexts are the number of the argument, 1 to 6, and the called function's address; of results 0 and 0. */
+ * A call does not change these registers, so after the call they hold the arguments of the called
+ * function. A tuple's address is that of the call or return. Its contexts are, for an argument, the
+ * argument's number (1 to 6) and the called function's address; for a result, 0 and 0. */
 #include <regtrace/vprofiler.h>
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ static trace_vlist_table_t *prof_init(void)
     trace_add_value_to_vlist(vlist, TRACE_RCX);
     trace_add_value_to_vlist(vlist, TRACE_R8);
     trace_add_value_to_vlist(vlist, TRACE_R9);
-    trace_add_value_to_vlist(vlist, TRACE_OPERAND(0)); /* where an indirect call goes */
+    trace_add_value_to_vlist(vlist, TRACE_OPERAND(0)); /* target of an indirect call */
     trace_add_vlist_by_opc(table, op_call, vlist);
 
     trace_vlist_init(vlist);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * vp-classic: the register that each instruction computes, after it. */
+ * vp-classic: plug-in that profiles the register that each instruction computes, read after it. */
 #include <regtrace/vprofiler.h>
 
 #include <stdio.h>

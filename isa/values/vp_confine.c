@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a plug-in's process may not do: start others, which nobody would end, send signals to others, and have more than 2 GiB of memory.
- * seccomp(2), a filter of system calls, and setrlimit(2). Where the kernel has no filters, it may do the first two. */
+ * Confines a plug-in's process: it cannot start processes, which nobody would end; it cannot send
+ * signals to other processes; and it cannot have more than 2 GiB of memory.
+ *
+ * Uses a system call filter (seccomp(2)) and setrlimit(2). On a kernel without filters only the
+ * memory limit holds. */
 #include "isa/values/vp.h"
 
 #include <errno.h>
@@ -16,17 +19,17 @@
 #include <unistd.h>
 
 #define X32 0x40000000u
-#define MEMORY_MOST ((rlim_t)2 << 30) /* what malloc(3) can give it */
+#define MEMORY_MOST ((rlim_t)2 << 30) /* most data (RLIMIT_DATA), which limits malloc(3) */
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(field))
 #define NUMBER LOAD(offsetof(struct seccomp_data, nr))
 #define ARGUMENT(n) LOAD(offsetof(struct seccomp_data, args) + 8 * (n))
-/* Goes on behind `skip` more if it is not equal. */
+/* Skips the next `skip` instructions unless the loaded value equals `value`. */
 #define UNLESS_EQUAL(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), 0, skip)
 #define UNLESS_BIT(bit, skip) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (uint32_t)(bit), 0, skip)
 #define ANSWER(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 #define ALLOWED BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define REFUSED(call) UNLESS_EQUAL(call, 1), ANSWER(EPERM)
-/* Of a call whose first argument is a process. */
+/* Allows a call whose first argument is a process only for the calling process. */
 #define ITSELF_ALONE(call)                                                                         \
     UNLESS_EQUAL(call, 4), ARGUMENT(0), UNLESS_EQUAL(getpid(), 1), ALLOWED, ANSWER(EPERM)
 
@@ -47,7 +50,8 @@ void vp_confine(void)
         REFUSED(SYS_pidfd_send_signal),
         REFUSED(SYS_rt_sigqueueinfo),
         UNLESS_EQUAL(SYS_clone3, 1),
-        ANSWER(ENOSYS), /* its flags are in memory: C libraries then ask for clone */
+        /* A filter cannot see its flags, which are in memory. C libraries use clone then. */
+        ANSWER(ENOSYS),
         UNLESS_EQUAL(SYS_clone, 4),
         ARGUMENT(0),
         UNLESS_BIT(CLONE_THREAD, 1),
@@ -61,7 +65,7 @@ void vp_confine(void)
     const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
     const struct rlimit memory = {MEMORY_MOST, MEMORY_MOST};
     (void)setrlimit(RLIMIT_DATA, &memory);
-    /* Where memory runs out all the same, it is the first to go. */
+    /* If the machine runs out of memory all the same, the kernel kills this process first. */
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         (void)!write(fd, "1000", 4);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions for value profiling, by Zydis: opcode and function, explicit operands, destination. */
+ * Decodes instructions for value profiling, with Zydis: opcode and function, explicit operands,
+ * destination. */
 #include "isa/values/vp.h"
 
 #include <string.h>
 
 static ZydisDecoder decoder;
-static trace_opcode_t opcodes[ZYDIS_MNEMONIC_MAX_VALUE + 1]; /* of Zydis' mnemonics */
+static trace_opcode_t opcodes[ZYDIS_MNEMONIC_MAX_VALUE + 1]; /* by Zydis mnemonic */
 
 static void prepare(void)
 {
@@ -23,9 +24,10 @@ static bool is_written(const ZydisDecodedOperand *o)
     return (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 }
 
-/* --- the x87 stack ------------------------------------------------------------------------------------ */
+/* --- the x87 stack ---------------------------------------------------------------------------- */
 
-/* How many registers further on st(i) is found after it: above 0 where it has loaded, below where it has popped. */
+/* Returns by how much the instruction changes the number of st(i): positive if it pushes, negative
+ * if it pops. */
 static int x87_moves(ZydisMnemonic m)
 {
     switch (m) {
@@ -70,7 +72,8 @@ static int x87_moves(ZydisMnemonic m)
     }
 }
 
-/* Where it is after the instruction; 0: gone. What a load writes is st(0) by then. */
+/* Returns the register in which the operand is after the instruction, or 0 if it was popped. The
+ * result of a push already is st(0). */
 static trace_value_t x87_after(const ZydisDecodedInstruction *z, trace_value_t v, bool written)
 {
     int moves = x87_moves(z->mnemonic), index = (int)TRACE_INDEX(v);
@@ -79,7 +82,7 @@ static trace_value_t x87_after(const ZydisDecodedInstruction *z, trace_value_t v
     return index >= 0 && index < 8 ? TRACE_X87(index) : 0;
 }
 
-/* --- operands -------------------------------------------------------------------------------------------- */
+/* --- operands --------------------------------------------------------------------------------- */
 
 static bool is_float(const ZydisDecodedOperand *o)
 {
@@ -89,7 +92,8 @@ static bool is_float(const ZydisDecodedOperand *o)
            o->element_type == ZYDIS_ELEMENT_TYPE_FLOAT80;
 }
 
-/* Of a vector its lane, or the only number in it, if that is narrower. */
+/* Returns how many bits of a register to capture: at most a 64-bit lane; of a vector with a single
+ * narrower element, that element. */
 static unsigned captured_bits(const struct vp_decoded *d, const ZydisDecodedOperand *o,
                               unsigned width)
 {
@@ -132,7 +136,8 @@ static trace_operand_t describe(const struct vp_decoded *d, const ZydisDecodedOp
     return t;
 }
 
-/* As the assembler writes them; a mask in braces is none of them. */
+/* Describes the operands in the assembler's order. A mask in braces does not count as an
+ * operand. */
 static void describe_operands(struct vp_decoded *d)
 {
     trace_inst_t *inst = &d->inst;
@@ -144,7 +149,7 @@ static void describe_operands(struct vp_decoded *d)
         inst->is_relative = 1;
 }
 
-/* --- what it computes -------------------------------------------------------------------------------- */
+/* --- what the instruction computes ------------------------------------------------------------ */
 
 static bool is_destination(const struct vp_decoded *d, const ZydisDecodedOperand *o)
 {
@@ -152,7 +157,7 @@ static bool is_destination(const struct vp_decoded *d, const ZydisDecodedOperand
     trace_value_t v = o->type == ZYDIS_OPERAND_TYPE_REGISTER ? vp_register(o->reg.value) : 0;
     if (v == 0 || v == TRACE_RSP || !is_written(o))
         return false;
-    if (hidden && d->z.meta.category == ZYDIS_CATEGORY_STRINGOP) /* rsi, rdi, rcx move on */
+    if (hidden && d->z.meta.category == ZYDIS_CATEGORY_STRINGOP) /* rsi, rdi, rcx only advance */
         return v == TRACE_RAX;
     return d->z.meta.category != ZYDIS_CATEGORY_SYSCALL &&
            d->z.mnemonic != ZYDIS_MNEMONIC_VZEROALL && d->z.mnemonic != ZYDIS_MNEMONIC_VZEROUPPER;
@@ -224,7 +229,8 @@ void vp_decode_inst(const uint8_t *code, size_t bytes, trace_inst_t *inst)
     *inst = d.inst;
 }
 
-/* Zydis takes a move of a double for the string instruction of that name, and writes Intel's name of a move that extends a sign. */
+/* Corrects two names. Zydis writes the scalar double move like the string instruction movsd
+ * (movsdq), and writes Intel's name for movslq. */
 static void correct(const ZydisDecodedInstruction *z, char *text)
 {
     static const char moves[] = "movslq";

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * --format: values as text by the plug-in's preface and format, for `regtrace values`. Lines in, a line each out:
+ * --format: formats values with the plug-in's preface() and format(), for `regtrace values`. Each
+ * input line gets one output line:
  *
- *   I HEXBYTES   an instruction; "+TEXT": its preface, "-": its values are not to be listed
- *   V HEXVALUE   one of its values; "+TEXT"
- *   D HEXBYTES HEXADDRESS   "+TEXT": that instruction, were it there; the plug-in is not asked
+ *   I HEXBYTES              an instruction. Answer "+PREFACE", or "-": do not list its values
+ *   V HEXVALUE              a value of that instruction. Answer "+TEXT"
+ *   D HEXBYTES HEXADDRESS   Answer "+DISASSEMBLY" at that address; does not call the plug-in
  *
- * What cannot be understood is answered by "!REASON". */
+ * A line that is not understood gets "!REASON". */
 #include "isa/values/vp.h"
 
 #include <ctype.h>
@@ -17,14 +18,15 @@
 
 enum { LINE = 256, TEXT_MOST = 4096 };
 
-/* Between the lines. */
+/* State between lines. */
 struct at_hand {
     trace_inst_t inst;
     bool has_inst;
     FILE *out;
 };
 
-/* One line, whatever the plug-in's text has: control characters become spaces; bytes from 0x80 on stay, as of UTF-8. */
+/* Writes one answer line. Control characters become spaces, so that the plug-in's text cannot break
+ * the line; bytes from 0x80 on stay, for UTF-8. */
 static void say(struct at_hand *h, const char *text)
 {
     (void)putc('+', h->out);
@@ -120,7 +122,8 @@ static void line(const struct vp_apart *v, struct at_hand *h, char *text)
         (void)fputs("!a line is I HEXBYTES, V HEXVALUE or D HEXBYTES HEXADDRESS\n", h->out);
 }
 
-/* All lines in text[0..n], of which what is left over comes to the front: its length. One that is too long is taken as it is. */
+/* Handles all complete lines in text[0..n) and moves the rest to the front; returns its length.
+ * Drops the rest if it fills the buffer. */
 static size_t lines(const struct vp_apart *v, struct at_hand *h, char *text, size_t n, size_t room)
 {
     size_t at = 0;
@@ -135,7 +138,7 @@ static size_t lines(const struct vp_apart *v, struct at_hand *h, char *text, siz
     return n - at;
 }
 
-/* Answers go out when no question is left to read. */
+/* Flushes the answers before each read that may wait for more lines. */
 int vp_run_format(struct vp_apart *v, struct rt_error *e)
 {
     static char text[8192];

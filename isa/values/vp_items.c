@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is captured of an instruction: the values that a specification lists, as far as the instruction has them. */
+ * Selects what to capture of an instruction: those values of the specification that it has. */
 #include "isa/values/vp.h"
 
 #include <string.h>
 
-/* Of a register by its value's kind; false: it is none that can be captured. */
+/* Makes an item for a register. Returns false if the register cannot be captured. */
 static bool register_item(trace_value_t v, unsigned bits, unsigned shift, struct values_item *i)
 {
     static const uint8_t sources[TRACE_KINDS] = {
@@ -26,7 +26,8 @@ static bool register_item(trace_value_t v, unsigned bits, unsigned shift, struct
     return true;
 }
 
-/* What is loaded or stored at its address, 8 bytes of it at most. */
+/* Makes an item for the bytes loaded or stored at the address, at most 8. Returns false if there
+ * are none. */
 static bool memory_item(const struct vp_decoded *d, enum values_source source,
                         struct values_item *i)
 {
@@ -39,7 +40,7 @@ static bool memory_item(const struct vp_decoded *d, enum values_source source,
     unsigned size = d->inst.memory.bits / 8u;
     if (size >= 8)
         size = 8;
-    else if (size == 0 || (size & (size - 1)) != 0) /* of 6 bytes: of a far pointer, a descriptor */
+    else if (size == 0 || (size & (size - 1)) != 0) /* such as 6: far pointer, descriptor */
         return false;
     *i = (struct values_item){.source = (uint8_t)source, .size = (uint8_t)size};
     return true;
@@ -114,7 +115,7 @@ void vp_answer(const struct vp_spec *s, const struct values_question *q, struct 
     if (!vp_decode(q->bytes, count, &d))
         return;
     vp_answer_flow(&d, q, a);
-    if (a->by_register) /* `where` is that register, not what a call pushes */
+    if (a->by_register) /* `where` is that register, not the stack slot a call writes */
         d.memory = -1;
     vp_answer_items(s, &d, a);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plug-ins of value profiling found by name, loaded, and asked what they are. All but the search runs apart (vp_apart.c). */
+ * Finds a value profiling plug-in by name, loads it and queries it. Everything but the search runs
+ * in the child (vp_apart.c). */
 #include "base/sys.h"
 #include "isa/values/vp.h"
 
@@ -21,8 +22,9 @@ static bool try_file(char path[PATH_MAX], const char *folder, const char *more, 
     return false;
 }
 
-/* A path has a slash. A name is that of a plug-in that came along: in the build, where it was installed to, beside where this program is
- * installed. Never of the working folder. */
+/* Finds the file of a plug-in. A name with a slash is a path. Another name means a plug-in that
+ * comes with regtrace; it is searched in the build (.libs), in the installation folder, and in
+ * lib/regtrace relative to this program. Never searches the working folder. */
 static int find(const char *name, char path[PATH_MAX], struct rt_error *e)
 {
     char here[PATH_MAX];
@@ -64,7 +66,7 @@ static int check_name(const struct vp_apart *v, struct rt_error *e)
     return 0;
 }
 
-/* Its own, or the file's without .so. */
+/* Sets v->name to what name() returns, or else to the file's name without .so. */
 static int ask_name(struct vp_apart *v, const char *path, struct rt_error *e)
 {
     const char *name = strrchr(path, '/');
@@ -144,7 +146,7 @@ int vp_run_name(struct vp_apart *v, struct rt_error *e)
 {
     char line[sizeof v->name + 1];
     int rc = 0, n = snprintf(line, sizeof line, "%s\n", v->name);
-    if (v->table != NULL) { /* --check: is it one? */
+    if (v->table != NULL) { /* --check: validate the specification */
         vp_enter(v, "the specification of prof_init");
         rc = vp_spec_send(v->table, -1, e);
         vp_leave(v);

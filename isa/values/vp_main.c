@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-vprofiler: what value profiling needs that is kept out of programs, writers and tools: plug-ins, and a decoder.
+ * regtrace-vprofiler: runs plug-ins of value profiling and the decoder, which must stay out of
+ * traced programs, writers and tools.
  *
- *   --answer PLUG-IN    standard input is a socket: for each struct values_question a struct values_answer, many at once; until its end
- *   --process PLUG-IN   standard input is a socket: frames of traces, each answered by one of tuples (base/format/values.h)
- *   --format PLUG-IN    lines (isa/values/vp_format.c)
- *   --check PLUG-IN     its name, if its specification is right
- *   --name PLUG-IN      its name
+ *   --answer PLUG-IN    Standard input is a socket. Answers each struct values_question with a
+ *                       struct values_answer, several at a time, until end of file.
+ *   --process PLUG-IN   Standard input is a socket. Answers each frame of traces with a frame of
+ *                       tuples (base/format/values.h).
+ *   --format PLUG-IN    Formats lines (isa/values/vp_format.c).
+ *   --check PLUG-IN     Prints the plug-in's name if its specification is valid.
+ *   --name PLUG-IN      Prints the plug-in's name.
  *
- * Exit status: 0, 1 where the plug-in is not to be had or fails (the reason is on standard error, of --process in a frame too), 2 for
- * a wrong command line. */
+ * Exit status: 0; 1 if the plug-in cannot be loaded or fails (the reason goes to standard error;
+ * with --process also into a frame); 2 for a wrong command line. */
 #include "base/sys.h"
 #include "isa/values/vp.h"
 
@@ -37,11 +40,12 @@ static int fail(const struct rt_error *e)
     return 1;
 }
 
-/* --- --answer --------------------------------------------------------------------------------------------- */
+/* --- --answer --------------------------------------------------------------------------------- */
 
 static struct vp_spec spec;
 
-/* Of a stream part of a question may come; of a socket of packets, whole ones. */
+/* Answers questions until end of file. A read from a stream socket may end within a question; a
+ * packet socket gives whole questions. */
 static int answer_all(int fd)
 {
     static struct values_question questions[AT_ONCE];
@@ -89,7 +93,7 @@ static int answer(struct vp_apart *v)
     return 0;
 }
 
-/* --- the others ------------------------------------------------------------------------------------------- */
+/* --- other modes ------------------------------------------------------------------------------ */
 
 static int process(struct vp_apart *v)
 {

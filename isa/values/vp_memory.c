@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory operands for value profiling: which counts, what it is made of, whether it is accessed. */
+ * Memory operands for value profiling: selects the operand to describe, describes its address, and
+ * tells whether it is accessed. */
 #include "isa/decode/operands.h"
 #include "isa/values/vp.h"
 
@@ -10,7 +11,7 @@ trace_value_t vp_register(ZydisRegister r)
     unsigned id = (unsigned)ZydisRegisterGetId(r);
     switch (ZydisRegisterGetClass(r)) {
     case ZYDIS_REGCLASS_GPR8:
-        /* al, cl, dl, bl, ah, ch, dh, bh, spl ... */
+        /* Zydis' order: al, cl, dl, bl, ah, ch, dh, bh, spl ... */
         return TRACE_GENERAL(r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH
                                  ? (unsigned)(r - ZYDIS_REGISTER_AH)
                              : r >= ZYDIS_REGISTER_SPL ? (unsigned)(r - ZYDIS_REGISTER_SPL) + 4
@@ -37,7 +38,7 @@ static bool is_read(const ZydisDecodedOperand *o)
     return (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
 }
 
-/* --- memory ----------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 bool vp_is_accessed(const struct vp_decoded *d, const ZydisDecodedOperand *o)
 {
@@ -46,13 +47,13 @@ bool vp_is_accessed(const struct vp_decoded *d, const ZydisDecodedOperand *o)
            (is_read(o) || is_written(o)) && !operands_is_hint(&d->z);
 }
 
-/* An address that cannot be said so: xlat's, of an index of 8 bits. */
+/* False for xlat: struct values_address cannot express its 8-bit index. */
 static bool has_address(const struct vp_decoded *d, const ZydisDecodedOperand *o)
 {
     return o->type == ZYDIS_OPERAND_TYPE_MEMORY && d->z.mnemonic != ZYDIS_MNEMONIC_XLAT;
 }
 
-/* The one that is written in the assembler's text; of two of those, and of hidden ones, the one written. */
+/* Prefers a visible operand to a hidden one, then a written operand to one that is only read. */
 int vp_find_memory(const struct vp_decoded *d)
 {
     int found = -1, best = 0;
@@ -76,7 +77,8 @@ bool vp_is_partial(const struct vp_decoded *d)
            (d->memory >= 0 && d->operands[d->memory].mem.type == ZYDIS_MEMOP_TYPE_VSIB);
 }
 
-/* Bytes of an index of VSIB: what the mnemonic has behind gather, scatter, or their prefetches. */
+/* Returns the bytes of a VSIB index: the letter after "gather", "scatter" or their prefetches'
+ * "pf0" and "pf1". */
 static unsigned index_bytes(const ZydisDecodedInstruction *z)
 {
     const char *name = ZydisMnemonicGetString(z->mnemonic), *at = strstr(name, "gather");
@@ -91,7 +93,7 @@ static unsigned index_bytes(const ZydisDecodedInstruction *z)
     return *at == 'q' ? 8 : 4;
 }
 
-/* And of an element: its last letter. */
+/* Returns the bytes of a VSIB element, by the end of the mnemonic. */
 static unsigned element_bytes(const ZydisDecodedInstruction *z)
 {
     const char *name = ZydisMnemonicGetString(z->mnemonic);
@@ -122,7 +124,9 @@ static unsigned count_elements(const struct vp_decoded *d, const ZydisDecodedOpe
     return data / element < by_index ? data / element : by_index;
 }
 
-/* What push, call, pop and leave use is below or at the stack pointer as it was; the operand of pop is where it is after it. */
+/* Returns the displacement from the registers as they are before the instruction. push, call, pop
+ * and leave access the stack below or at the old stack pointer; the memory operand of pop counts
+ * from rsp after the pop. */
 static int64_t stack_displacement(const struct vp_decoded *d, const ZydisDecodedOperand *o)
 {
     bool is_stack = o->mem.base == ZYDIS_REGISTER_RSP;

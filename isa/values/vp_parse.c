@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * libregtrace-trace.a, which plug-ins are linked with: reading traces and instructions. */
+ * libregtrace-trace.a, which plug-ins link: reads traces and instructions. */
 #include "isa/values/vp_trace.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ const char *trace_opcode_name(trace_opcode_t opc)
     return (unsigned)opc < op_count ? opcode_names[opc] : "";
 }
 
-/* They are sorted. */
+/* Binary search: the names are sorted. */
 trace_opcode_t trace_opcode_by_name(const char *name)
 {
     unsigned low = 1, high = op_count;
@@ -104,7 +104,7 @@ uint64_t trace_inst_target(const trace_inst_t *inst, uint64_t pc)
     return inst->is_relative ? pc + inst->length + inst->operands[0].immediate : 0;
 }
 
-/* By its number, 0 to 16. */
+/* Writes the name of general register n, 0 to 16. */
 static const char *general_name(unsigned n, unsigned bits, unsigned shift, char *text, size_t room)
 {
     static const char *const wide[8] = {"ax", "cx", "dx", "bx", "sp", "bp", "si", "di"};

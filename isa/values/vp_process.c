@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * --process: traces of captured values from the writer, made into tuples by the plug-in's prof_process. */
+ * --process: turns the writer's traces of captured values into tuples with the plug-in's
+ * prof_process. */
 #include "base/sys.h"
 #include "isa/values/vp.h"
 
@@ -10,13 +11,13 @@
 
 enum { TUPLES = VALUES_TUPLES_MOST / sizeof(struct values_tuple) };
 
-/* Of the frame at hand. */
+/* Tuples of the current frame. */
 struct tuples {
     struct values_tuple *at;
     size_t count;
 };
 
-/* Entries with their values, whole ones alone. */
+/* Returns whether the bytes are complete entries, each with its values. */
 static bool is_whole(const uint8_t *bytes, size_t count)
 {
     struct values_entry entry;
@@ -39,7 +40,7 @@ static int too_many(const char *who, struct rt_error *e)
     return -E2BIG;
 }
 
-/* Without prof_process each value is one. */
+/* Without prof_process, each value becomes a tuple. */
 static int process_plain(trace_parser_t *parser, struct tuples *t, struct rt_error *e)
 {
     unsigned long pc, c0, c1, values[VALUES_MOST];
@@ -67,7 +68,8 @@ static int take(struct tuples *t, const vsample_t *samples, int count, struct rt
     return 0;
 }
 
-/* Called until the parser is empty. One that reads nothing would be called for ever. */
+/* Calls prof_process until the parser is empty. A plug-in that neither reads nor returns samples
+ * would be called forever: that is an error. */
 static int process_by(const struct vp_apart *v, trace_parser_t *parser, struct tuples *t,
                       struct rt_error *e)
 {
@@ -133,7 +135,7 @@ void vp_process_failed(int fd, const char *text)
         (void)sys_write_all(fd, text, f.bytes);
 }
 
-/* Until the writer ends. */
+/* Serves frames until the writer ends. */
 static int serve(const struct vp_apart *v, uint8_t *bytes, struct tuples *t, struct rt_error *e)
 {
     struct values_frame f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Trace specifications on their way from the child that ran prof_init. */
+ * Passes a trace specification from the child that ran prof_init to its parent. */
 #include "base/sys.h"
 #include "isa/values/vp.h"
 
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* Of each list that is recorded. */
+/* One recorded list, as the child sends it. */
 struct sent {
     uint16_t opc;
     uint8_t func, count;
@@ -51,7 +51,7 @@ static bool is_sound(const struct sent *s)
     return s->opc < op_count && s->func < TRACE_FUNCS && s->count <= VALUES_MOST;
 }
 
-/* How many there are; -1: they are damaged. */
+/* Fills `all` with the recorded lists. Returns their number, or -1 if the table is damaged. */
 static int collect(const trace_vlist_table_t *table, struct sent *all)
 {
     int count = 0;
@@ -108,7 +108,7 @@ static bool keep(struct vp_spec *s, const struct sent *one)
 int vp_spec_receive(struct vp_spec *s, int fd, struct rt_error *e)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0 || st.st_size == 0) /* nothing is recorded, all is zero */
+    if (fstat(fd, &st) != 0 || st.st_size == 0) /* nothing is recorded */
         return 0;
     const size_t bytes = (size_t)st.st_size;
     struct sent *all = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -127,7 +127,7 @@ int vp_spec_receive(struct vp_spec *s, int fd, struct rt_error *e)
 
 int vp_run_spec(struct vp_apart *v, struct rt_error *e)
 {
-    if (v->table == NULL) /* no prof_init: it captures nothing */
+    if (v->table == NULL) /* no prof_init: captures nothing */
         return 0;
     vp_enter(v, "the specification of prof_init");
     int rc = vp_spec_send(v->table, v->out, e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * libregtrace-trace.a, which plug-ins are linked with: trace specifications. */
+ * libregtrace-trace.a, which plug-ins link: builds trace specifications. */
 #include "isa/values/vp_trace.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ void trace_vlist_init(trace_vlist_t *vlist)
     vlist->is_recorded = 1;
 }
 
-/* -errno: it is not to be had of any instruction. */
+/* Returns 0; -ENOTSUP for a latency; or -EINVAL if no instruction has this value. */
 static int check_value(trace_value_t value)
 {
     unsigned index = TRACE_INDEX(value), lane = TRACE_LANE(value);
@@ -92,7 +92,7 @@ static unsigned count_of(const trace_vlist_t *vlist, unsigned count, trace_value
 }
 
 /* Adds all values of the list, unless the list is invalid. Does not add a value again that another
- * list has asked for, so the result has a value as often as the list that has it most often. */
+ * list already added: the result holds a value as often as the list that holds it most often. */
 static int merge(trace_vlist_table_t *table, trace_opcode_t opc, unsigned func,
                  const trace_vlist_t *vlist)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the archive that plug-ins are linked with and regtrace-vprofiler share: the layout of specifications and parsers. Whoever changes
- * it, or the list of opcodes, adds one to VP_TRACE_VERSION: a plug-in linked with another archive is refused. */
+ * Layout of specifications and parsers, shared by regtrace-vprofiler and the archive that plug-ins
+ * link.
+ *
+ * A change of this layout or of the list of opcodes must add one to VP_TRACE_VERSION: a plug-in
+ * linked with another version of the archive is refused. */
 #ifndef REGTRACE_ISA_VALUES_VP_TRACE_H
 #define REGTRACE_ISA_VALUES_VP_TRACE_H
 
@@ -13,7 +16,7 @@
 
 _Static_assert(TRACE_VALUES_MOST == VALUES_MOST, "one limit");
 
-/* What was wrong first; all-zero: nothing. */
+/* The first fault; all zero: none. */
 struct vp_fault {
     int error; /* -errno */
     trace_value_t value;
@@ -36,8 +39,8 @@ struct trace_parser {
     uint32_t magic, version;
     uint32_t pid;
     int has_context;
-    const uint8_t *at,
-        *end; /* struct values_entry, each followed by its values: whole ones alone */
+    /* From *at to *end: struct values_entry, each followed by its values; complete entries only. */
+    const uint8_t *at, *end;
     void (*decode)(const uint8_t *code, size_t bytes, trace_inst_t *inst);
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A function's clone: its blocks in reverse postorder, each instruction as it was, and between them what records. */
+ * Writes a function's instrumented copy: its blocks in reverse postorder, each instruction
+ * unchanged, and recording code between them. */
 #include "isa/memory/copy/cloner.h"
 #include "isa/memory/direct.h"
 #include "isa/memory/ir/lanes.h"
@@ -14,9 +15,8 @@ void cloner_refuse(struct cloner *c, const char *reason)
         c->reason = reason;
 }
 
-/* --- recording ------------------------------------------------------------------------------------------------------------------- */
+/* --- recording -------------------------------------------------------------------------------- */
 
-/* A register that may be changed where `live` matter, or one of the others that is none of `busy`, which is spilled. */
 unsigned cloner_take_register(const struct cloner *c, uint16_t live, uint16_t busy, bool *spill)
 {
     uint16_t free = (uint16_t)(c->live.written & ~live & ~busy & ~(1u << RSP));
@@ -26,7 +26,7 @@ unsigned cloner_take_register(const struct cloner *c, uint16_t live, uint16_t bu
     return (unsigned)__builtin_ctz(free);
 }
 
-/* What a register that is taken may have in it then, whichever it is. */
+/* --spoil: clobbers every dead register. */
 static void spoil(const struct cloner *c, uint16_t live, uint16_t busy)
 {
     const uint64_t number = UINT64_C(0xbad0000000000000) | c->e->bytes << 8;
@@ -35,7 +35,6 @@ static void spoil(const struct cloner *c, uint16_t live, uint16_t busy)
             emit_move_number(c->e, r, number | r);
 }
 
-/* The items so far, where those registers matter. */
 void cloner_flush(struct cloner *c, uint16_t live)
 {
     uint16_t busy = 0;
@@ -90,7 +89,7 @@ static void add_value(struct cloner *c, uint32_t v, uint16_t live)
                    live);
 }
 
-/* Its registers themselves: the skeleton picks the elements. */
+/* Records the registers themselves; the skeleton selects the elements. */
 static void record_lanes(struct cloner *c, const struct access *a, uint32_t block)
 {
     uint16_t live = live_before(&c->live, block, a->at);
@@ -106,9 +105,8 @@ static void record_lanes(struct cloner *c, const struct access *a, uint32_t bloc
         emit_slot_load(c->e, CLONE_SPILL, s);
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------------------------ */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
-/* Whoever called has been entered before the window too. */
 void cloner_put_returns(struct cloner *c)
 {
     if (!c->f->late)
@@ -117,7 +115,8 @@ void cloner_put_returns(struct cloner *c)
     emit_fixup(c->e, CLONE_RETURNS, 0, 0);
 }
 
-/* A call of the next instruction, to have its address on the stack: that is the function's own. */
+/* A call of the next instruction puts that address on the stack: pushes the function's own
+ * address. */
 static void put_own_address(struct cloner *c, uint64_t next)
 {
     bool spill;
@@ -128,7 +127,8 @@ static void put_own_address(struct cloner *c, uint64_t next)
     emit_slot_load(c->e, CLONE_SPILL, t);
 }
 
-/* A jump to where a register, which is spilled, says; beyond what leaf functions keep behind the stack pointer. */
+/* Jumps to the address in `t`, which has been spilled. Calls the hook below the red zone, which
+ * leaf functions use below the stack pointer. */
 static void put_hooked(struct cloner *c, enum clone_fixup_kind hook, unsigned t)
 {
     enum { RED_ZONE = 128 };
@@ -141,7 +141,8 @@ static void put_hooked(struct cloner *c, enum clone_fixup_kind hook, unsigned t)
     emit_jump_slot(c->e, CLONE_TARGET);
 }
 
-/* Where the function itself, or another, runs from amid its code on, the recording says so: all registers matter there. */
+/* If control goes to `place` in mid-function, of this or another function, what runs there is not
+ * recorded, and the recording says so. All registers are live there. */
 static void put_missing(struct cloner *c, uint64_t place)
 {
     enum { BYTES = 1 + 8 };
@@ -178,7 +179,7 @@ void cloner_leave(struct cloner *c, uint64_t target)
 {
     const struct code_range *r = code_range_of(c->f->code, target);
     if (c->f->sites != NULL && code_has(c->f->sites, target)) {
-        emit_byte(c->e, 0xe9); /* behind the alarm it goes on in another clone */
+        emit_byte(c->e, 0xe9); /* after the alarm, another copy goes on */
         emit_fixup(c->e, CLONE_FUNCTION, target, 0);
         return;
     }
@@ -215,7 +216,7 @@ void cloner_put_jump(struct cloner *c, const struct instruction *i, enum clone_f
     put_hooked(c, hook, t);
 }
 
-/* In the function's own code, where none begins. */
+/* Returns whether `target` is in the function's own code, but not at its start. */
 static bool is_within(const struct function *f, uint64_t target)
 {
     const struct code_range *r = code_range_of(f->code, target);
@@ -242,13 +243,13 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
     case FLOW_JUMP:
         if (last && end == END_TAIL)
             put_tail(c, i->target);
-        break; /* others: cloner_end() */
+        break; /* other jumps: cloner_end() */
     case FLOW_BRANCH: break;
     case FLOW_JUMP_POINTER:
         if (end == END_TABLE)
             break;
         if (wild) {
-            cloner_put_jump(c, i, CLONE_JUMPS); /* looked up as it is taken */
+            cloner_put_jump(c, i, CLONE_JUMPS); /* looks the target up at each jump */
             break;
         }
         cloner_put_returns(c);
@@ -267,7 +268,8 @@ static void put_instruction(struct cloner *c, const struct instruction *i, bool 
     }
 }
 
-/* Behind a call that does not come back: whoever does goes on in the function. No other place has its address. */
+/* Follows a call that is not expected to return: if it does return, control goes on in the
+ * function. The copy has no other place for this address. */
 static void put_unexpected(struct cloner *c, uint64_t next)
 {
     put_missing(c, next);
@@ -275,7 +277,8 @@ static void put_unexpected(struct cloner *c, uint64_t next)
     emit_fixup(c->e, CLONE_FUNCTION, next, 0);
 }
 
-/* Recorded ones of those that the function is entered with: one register's, or those that nobody knows. */
+/* Adds recorded entry values: those of one register, or, for SKEL_FLAGS, those that no caller
+ * knows. */
 static void add_entry_values(struct cloner *c, uint32_t block, unsigned variable)
 {
     MEMBERS_EACH (&c->values, block, n) {
@@ -286,7 +289,7 @@ static void add_entry_values(struct cloner *c, uint32_t block, unsigned variable
     }
 }
 
-/* Of the call of that number, or of the jump that ends the block. */
+/* Adds the recorded arguments of the call at `at`, or of the jump that ends the block. */
 static void add_arguments(struct cloner *c, uint32_t block, uint32_t at, bool jump, uint16_t live)
 {
     for (uint32_t k = 0; k < c->f->argument_count; k++) {
@@ -299,7 +302,7 @@ static void add_arguments(struct cloner *c, uint32_t block, uint32_t at, bool ju
     }
 }
 
-/* Behind the begin, where direct calls come to: without the token, and without what their skeletons know. */
+/* Direct calls enter after the token and after the values that the caller's skeleton knows. */
 static void put_begin(struct cloner *c, uint32_t block, uint32_t number)
 {
     uint16_t live = c->live.in[block];
@@ -333,7 +336,7 @@ static void put_entry(struct cloner *c, uint32_t block, uint32_t number)
     cloner_flush(c, live);
 }
 
-/* Where the function may be gone on with instead: not where an alarm would fire once more. */
+/* A thread here may go on in the function instead, except where an alarm would fire again. */
 static void stands_for(struct cloner *c, uint64_t at)
 {
     bool fires = c->f->watched && at == c->f->start;
@@ -369,7 +372,7 @@ static void put_block(struct cloner *c, uint32_t block, uint32_t number, uint32_
         if (c->e->bytes != before)
             stands_for(c, i->at);
         put_instruction(c, i, last, b->end, b->wild);
-        /* Branches and jumps through tables are made by cloner_end(). */
+        /* cloner_end() makes branches and jumps through tables. */
         bool waits = last && (b->end == END_BRANCH || b->end == END_TABLE);
         uint16_t live = waits ? live_before(&c->live, block, at) : live_behind(&c->live, block, at);
         if (graph_is_call(i))
@@ -408,7 +411,7 @@ const char *clone_function(struct function *f, struct emit *e, uint32_t number,
     if (!ZYAN_SUCCESS(
             ZydisDecoderInit(&c.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
         cloner_refuse(&c, "there is no decoder");
-    if (f->call != 0) { /* unwinders look before where a call returns to */
+    if (f->call != 0) { /* unwinders look before the address that a call returns to */
         emit_stands_for(e, f->call, 0);
         emit_byte(e, 0x90);
         emit_stands_for(e, f->start, CLONE_PLACE_RETURNED | CLONE_PLACE_SAME);

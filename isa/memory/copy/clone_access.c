@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Addresses that a clone records: computed before the instruction, by what it has itself, without flags. */
+ * Records addresses in an instrumented copy: computes them before the instruction, from its own
+ * operands, without a change of flags. */
 #include "isa/decode/operands.h"
 #include "isa/memory/copy/cloner.h"
 
@@ -9,7 +10,7 @@ bool cloner_decode(struct cloner *c, const struct instruction *i, struct one *x)
     return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&c->decoder, i->bytes, i->form.length, &x->z, x->o));
 }
 
-/* The operand of an access: of an instruction's, first come those that read (lift.h). NULL: there is none such. */
+/* Returns the operand of an access, or NULL. An instruction's reads come first (lift.h). */
 static const ZydisDecodedOperand *operand_of(struct cloner *c, struct one *x, uint32_t block,
                                              const struct access *a)
 {
@@ -35,7 +36,7 @@ static struct emit_memory memory_of(const struct one *x, const ZydisDecodedOpera
                                 .offset = lift_displacement(x, o)};
 }
 
-/* Registers that hold what is to be recorded next. */
+/* Returns the registers that hold values to be recorded next. */
 static uint16_t held(const struct cloner *c)
 {
     uint16_t busy = 0;
@@ -86,7 +87,7 @@ void cloner_record_address(struct cloner *c, const struct access *a, uint32_t bl
     } else {
         bool spill;
         uint16_t uses = x.z.mnemonic == ZYDIS_MNEMONIC_XLAT ? c->live.uses[a->at] : 0;
-        if (c->item_count == GROUP) /* which would be flushed when t is taken already */
+        if (c->item_count == GROUP) /* else adding `t` would flush it, when `t` is taken already */
             cloner_flush(c, live);
         unsigned t = cloner_take_register(c, live, held(c) | uses, &spill);
         if (spill) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where a clone's blocks go: branches, outcomes that are recorded on the way, jumps through tables. */
+ * Emits the ends of an instrumented copy's blocks: branches, outcomes that they record, jumps
+ * through tables. */
 #include "isa/memory/copy/cloner.h"
 
 static void link_to(struct cloner *c, uint32_t block)
@@ -37,7 +38,8 @@ static const struct decision *decision_of(const struct function *f, uint32_t blo
     return NULL;
 }
 
-/* Jcc with a distance of 32 bits, at the end; loop and jrcxz, which reach less, over a jump. */
+/* Emits Jcc up to its 32-bit distance, which the caller adds. loop and jrcxz do not reach as far:
+ * they lead to a jump. */
 static void put_condition(struct cloner *c, const struct instruction *i)
 {
     bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT;
@@ -57,7 +59,7 @@ static void put_branch(struct cloner *c, uint32_t block, uint32_t next)
     const struct decision *d = decision_of(c->f, block);
     bool recorded = d != NULL && d->recorded;
     uint32_t on = b->succ[b->succ_count > 1];
-    if (b->succ_count == 1) { /* both ways lead to the same place */
+    if (b->succ_count == 1) { /* both edges lead to one block */
         if (i->form.map == ZYDIS_OPCODE_MAP_DEFAULT && i->form.opcode >= 0xe0)
             cloner_refuse(c, "a loop instruction that leads on");
         if (recorded)
@@ -80,16 +82,18 @@ static void put_branch(struct cloner *c, uint32_t block, uint32_t next)
 }
 
 struct table {
-    uint64_t low, count; /* places from there on, one a byte */
+    uint64_t low, count; /* entries, one for each byte from address `low` on */
     const struct instruction *jump;
-    unsigned t, s; /* registers, and whether they matter to successors; to other places they do */
+    /* two registers, and whether successors need their values; other places always do */
+    unsigned t, s;
     bool spill_t, spill_s;
-    bool flags;     /* they matter where it leads */
-    size_t entries; /* of the clone's table, 4 bytes each: distances from its begin */
-    size_t beyond;  /* where that lies beyond the table: a distance to the last stub */
+    bool flags;     /* flags are live at a successor */
+    size_t entries; /* offset of the copy's own table: 4-byte distances from its start */
+    size_t beyond;  /* offset of the distance to the last stub, for targets outside the table */
 };
 
-/* The same without changing flags; s is rcx. t is below n where neither t nor n - 1 - t has a bit set in its highest byte: none is so far away. */
+/* Does the same as emit_unless_below() without changing flags; s is rcx. t is below n if neither t
+ * nor n - 1 - t has a bit set in its highest byte: no distance is so large. */
 static size_t put_unless_below(struct emit *e, const struct table *j)
 {
     enum { JUMP = 5 };
@@ -107,7 +111,8 @@ static size_t put_unless_below(struct emit *e, const struct table *j)
     return e->bytes - 4;
 }
 
-/* t: where it would go, less the lowest; then to that entry of the table behind. */
+/* Computes in t the distance of the jump's target from the lowest one, and goes to that entry of
+ * the table that follows the code. */
 static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
 {
     struct emit *e = c->e;
@@ -133,7 +138,8 @@ static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
         emit_bytes(e, (const uint8_t[4]){0}, 4);
 }
 
-/* One for each successor; last, for where no target was found, the jump as it was, behind which recording begins anew. */
+/* Adds a stub for each successor. The last stub is for targets that were not found: the original
+ * jump, after which recording begins anew. */
 static void put_table_stubs(struct cloner *c, uint32_t block, const struct table *j, unsigned bytes)
 {
     const struct block *b = &c->f->blocks[block];
@@ -150,13 +156,13 @@ static void put_table_stubs(struct cloner *c, uint32_t block, const struct table
         stub->first_entry = known ? (size_t)(c->f->blocks[b->succ[k]].start - j->low) : 0;
         stub->end_entry = known ? stub->first_entry + 1 : (size_t)j->count;
         for (size_t n = stub->first_entry; n < stub->end_entry; n++)
-            if (stubs[n] == 0) /* of several the first, as stream.h says */
+            if (stubs[n] == 0) /* the first of several successors, as in stream.h */
                 stubs[n] = c->stub_count;
     }
 }
 
-/* Where a jump through a table goes is looked up by the distance from the function's start: in a table of the clone's own, whose
- * entries are its stubs. */
+/* Looks up the target of a jump through a table by its distance from the lowest target: in a table
+ * of the copy, whose entries are the stubs. */
 static void put_table(struct cloner *c, uint32_t block)
 {
     struct function *f = c->f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See clones.h. */
+ * Collects the instrumented copies of an image and writes their file. */
 #include "isa/memory/copy/clones.h"
 
 #include "isa/memory/copy/cloner.h"
@@ -39,9 +39,9 @@ void clones_add(struct clones *c, const struct clone_part *part, enum clones_kin
     c->counts[kind]++;
 }
 
-/* --- the file ----------------------------------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
-/* All of it, one part behind the other. */
+/* All parts, one after the other. */
 struct whole {
     struct emit e;
     struct clone_function *functions;
@@ -69,7 +69,8 @@ static int by_address(const void *key, const void *function)
     return (a > b) - (a < b);
 }
 
-/* False: a function that is called has no clone where it can be called. */
+/* Sets the distances of direct calls. Returns false if a called function has no copy that such
+ * calls can enter. */
 static bool link_calls(const struct clones *c, struct whole *w)
 {
     for (uint64_t n = 0; n < clones_count(c); n++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See emit.h. */
+ * Encodes the machine code that records. */
 #include "isa/memory/copy/emit.h"
 
 #include <stdio.h>
@@ -126,7 +126,7 @@ void emit_slot_store(struct emit *e, enum clone_slot s, unsigned reg)
     slot(e, 0x89, s, reg);
 }
 
-/* ModRM and what follows for base + index * 2^scale + offset. */
+/* Emits ModRM and what follows for base + index * 2^scale + offset. */
 static void operand(struct emit *e, unsigned reg, unsigned base, unsigned index, unsigned scale,
                     int32_t offset)
 {
@@ -143,7 +143,7 @@ void emit_store(struct emit *e, unsigned base, unsigned offset, unsigned reg, un
 {
     if (bytes == 2)
         emit_byte(e, OPERAND_16);
-    emit_byte(e, rex(bytes == 8, reg, 0, base)); /* always: else sil would be dh */
+    emit_byte(e, rex(bytes == 8, reg, 0, base)); /* always: without it, sil would be dh */
     emit_byte(e, bytes == 1 ? 0x88 : 0x89);
     operand(e, reg, base, EMIT_NONE, 0, (int32_t)offset);
 }

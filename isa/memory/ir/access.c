@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The memory that an instruction uses: addresses of its operands before it changes anything, and accesses in their order. */
+ * Finds the memory that an instruction uses: addresses of its operands, before it changes anything,
+ * and its accesses in order. */
 #include "isa/memory/ir/lift.h"
 
 #include "isa/decode/operands.h"
@@ -25,7 +26,8 @@ bool lift_is_accessed(const struct one *x, unsigned n)
            (is_read(o) || is_written(o)) && !operands_is_hint(&x->z);
 }
 
-/* What push and call write lies below the stack pointer as it was; the operand of pop is where it is behind it. */
+/* push and call write below the old stack pointer. The operand of pop is relative to the stack
+ * pointer after the pop. */
 int64_t lift_displacement(const struct one *x, const ZydisDecodedOperand *o)
 {
     bool is_stack = o->mem.base == ZYDIS_REGISTER_RSP;
@@ -40,7 +42,8 @@ static uint32_t sum(const struct one *x, uint32_t a, uint32_t b)
     return value_op(x->f, V_ADD, 64, 0, a, b, 0);
 }
 
-/* Bits count from the operand on, in both directions: in steps of its size. */
+/* Returns the offset of the word that holds the bit: bits count from the operand on, in both
+ * directions, in steps of its size. */
 static uint32_t bit_string_offset(const struct one *x)
 {
     unsigned bits = x->o[0].size;
@@ -52,13 +55,13 @@ static uint32_t bit_string_offset(const struct one *x)
 
 int lift_base(const struct one *x, const ZydisDecodedOperand *o)
 {
-    /* leave: the frame pointer is the stack pointer by then */
+    /* leave: the stack pointer equals the frame pointer by then */
     return lift_register(x->z.mnemonic == ZYDIS_MNEMONIC_LEAVE ? ZYDIS_REGISTER_RBP : o->mem.base);
 }
 
 bool lift_is_narrow(const struct one *x, const ZydisDecodedOperand *o)
 {
-    /* The stack is not addressed so. */
+    /* Implied stack operands do not use 32-bit addresses. */
     bool implied =
         o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && o->mem.base == ZYDIS_REGISTER_RSP;
     return x->z.address_width == 32 && !implied;
@@ -124,7 +127,7 @@ static void refuse(const struct one *x)
     x->f->reason_at = x->i->at;
 }
 
-/* First what it reads, then what it writes. */
+/* Adds reads first, then writes. */
 void lift_accesses(const struct one *x)
 {
     for (int writes = 0; writes < 2; writes++)
@@ -150,7 +153,7 @@ void lift_accesses(const struct one *x)
         }
 }
 
-/* --- strings ------------------------------------------------------------------------------------------------------------------ */
+/* --- string instructions ---------------------------------------------------------------------- */
 
 static bool is_string(ZydisMnemonic m, bool *source, bool *target, bool *compares)
 {
@@ -179,7 +182,7 @@ static bool is_string(ZydisMnemonic m, bool *source, bool *target, bool *compare
     }
 }
 
-/* Upwards, as the ABI has the direction flag between functions. */
+/* Advances upwards: the ABI defines the direction flag so between functions. */
 static void advance(const struct one *x, unsigned variable, uint32_t by, bool known)
 {
     if (known)
@@ -196,13 +199,13 @@ bool lift_string(const struct one *x)
         return false;
     bool repeats = (x->z.attributes &
                     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
-    bool narrow = x->z.address_width == 32; /* ecx, esi and edi: nothing that compilers make */
+    bool narrow = x->z.address_width == 32; /* ecx, esi and edi: compilers do not use these */
     uint32_t first = x->f->access_count, count = lift_get(x, RCX);
     unsigned bytes = x->z.operand_width / 8;
     if (narrow)
         count = value_op(x->f, V_ZEXT, 32, 0, count, 0, 0);
     lift_accesses(x);
-    if (repeats && compares) { /* what is left of rcx tells how often */
+    if (repeats && compares) { /* the rest in rcx tells how often */
         lift_put_unknown(x, RCX);
         count = value_op(x->f, V_SUB, 64, 0, count, lift_get(x, RCX), 0);
     } else if (repeats) {

@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loads of what never changes: entries of jump tables, which the skeleton then has itself, so that where a jump goes is known from the index alone.
+ * Finds loads of data that never changes: entries of jump tables. The skeleton then contains the
+ * table, so that the index alone tells where a jump goes.
  *
- * A table lies around the constant part of the load's address (indexes may be negative), from the first to the last entry that leads to a successor of
- * the jump. It lies where nobody writes: in a segment that is not writable, or, if it has addresses of an image that is loaded anywhere, among what the
- * dynamic linker alone sets. What an index beyond it would load is not known: it is ASTRAY, of which the jump makes nothing that is a successor, and the
- * skeleton says so instead of going on. That goes for jumps alone: what is loaded becomes a table's entry only if nothing else depends on it. */
+ * A table lies around the constant part of the load's address (indexes may be negative), from the
+ * first to the last entry that leads to a successor of the jump. It lies where nobody writes: in a
+ * segment that is not writable, or, if it holds addresses of an image that can be loaded anywhere,
+ * in memory that the dynamic linker alone sets. It is not known what an index beyond the table
+ * would load. Such a load yields skel_astray(), from which the jump computes no successor; the
+ * skeleton reports it instead of going on. This is valid for jumps alone: a load becomes V_TABLE
+ * only if nothing else depends on it. */
 #include "isa/memory/skel.h"
 
 #include <string.h>
 
 enum {
-    MOST_ENTRIES = 8192, /* each way */
-    GAP = 64,            /* so many entries may lead elsewhere: labels of cases that cannot be */
+    MOST_ENTRIES = 8192, /* in each direction */
+    GAP = 64,            /* this many entries may lead elsewhere: labels of impossible cases */
     DEEPEST = 12,
 };
 
 struct finder {
     struct function *f;
-    const struct block *jump; /* the block that ends with it */
+    const struct block *jump; /* the block that ends with the jump */
     uint32_t *todo;
-    uint8_t *seen;     /* by value */
-    uint64_t *entries; /* MOST_ENTRIES before what is at the constant address, and behind it */
+    uint8_t *seen; /* by value */
+    /* MOST_ENTRIES before the entry at the constant address, and as many from it on */
+    uint64_t *entries;
     uint32_t path[DEEPEST];
     unsigned depth;
 };
 
 enum { SEEN_ELSEWHERE = 1, SEEN_NOW = 2 };
 
-/* --- what else depends on a value ------------------------------------------------------------------------------------------- */
+/* --- other uses of values --------------------------------------------------------------------- */
 
 static void mark(struct finder *g, uint32_t value)
 {
@@ -46,7 +51,7 @@ static void mark(struct finder *g, uint32_t value)
     }
 }
 
-/* All that is wanted but for the targets of jumps. */
+/* Marks all values that something else than the target of a jump through a table depends on. */
 static void mark_others(struct finder *g)
 {
     struct function *f = g->f;
@@ -63,9 +68,10 @@ static void mark_others(struct finder *g)
         mark(g, f->arguments[k].value);
 }
 
-/* --- entries ------------------------------------------------------------------------------------------------------------------ */
+/* --- entries ---------------------------------------------------------------------------------- */
 
-/* Adds up the constants of a sum, which is what an address begins with. False: it is too deep. */
+/* Adds up the constants in the sum that makes an address. Returns false if it is nested too
+ * deeply. */
 static bool add_constants(const struct function *f, uint32_t v, unsigned depth, uint64_t *sum,
                           unsigned *images)
 {
@@ -93,7 +99,8 @@ static bool constant_of(const struct function *f, uint32_t v, uint64_t *out, uns
     return x->kind == V_CONSTANT;
 }
 
-/* What the jump makes of that entry, along the path, last first; without the image's load address, which must be in it. */
+/* Computes the jump's target from `entry`, along the path from the load to the jump. *target is
+ * without the image's load address, which must have been added. */
 static bool target_of(const struct finder *g, uint64_t entry, uint64_t *target)
 {
     unsigned images = 0;
@@ -122,7 +129,7 @@ static bool leads(const struct finder *g, uint64_t target)
 }
 
 struct extent {
-    int64_t from, to; /* numbers of entries, from that at the constant address on */
+    int64_t from, to; /* numbers of entries, relative to the entry at the constant address */
 };
 
 static void widen(struct extent *e, int64_t n)
@@ -131,7 +138,8 @@ static void widen(struct extent *e, int64_t n)
     e->to = n >= e->to ? n + 1 : e->to;
 }
 
-/* Whole addresses that the dynamic linker makes of those in the file; others stay 0. */
+/* Collects whole addresses, which the dynamic linker makes from those in the file; other entries
+ * stay 0. */
 static struct extent read_words(const struct finder *g, uint64_t at)
 {
     const struct image *m = g->f->code->image;
@@ -175,7 +183,7 @@ static struct extent read_numbers(const struct finder *g, uint64_t at, unsigned 
     return e;
 }
 
-/* Of jumps that have an entry in common, the longer one. */
+/* If several jumps share a load, the longer table is used. */
 static void set_table(struct function *f, uint32_t load, const struct constant_table *t)
 {
     struct value *x = &f->values[load];
@@ -230,7 +238,7 @@ static void look_at_load(struct finder *g, uint32_t load)
     set_table(f, load, &t);
 }
 
-/* Down to what is loaded. */
+/* Follows a jump's target down to the values that are loaded for it. */
 static void follow(struct finder *g, uint32_t v)
 {
     const struct value x = g->f->values[v];

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What to record, by the plan. Of a skeleton's: a minimum cut between what cannot be computed (entry values, loads, results of calls) and what is wanted (addresses,
- * conditions), in the graph of which value is computed from which. A node costs as often as its block is executed, by a guess (often.c). An outcome is a
- * bit, an eighth. Dinic, "Algorithm for solution of a problem of maximum flow" (1970). */
+ * Chooses what to record, by the plan. Unless all addresses are recorded, it is a minimum cut
+ * between what cannot be computed (entry values, loads, results of calls) and what is wanted
+ * (addresses, conditions), in the graph of which value is computed from which. A node costs its
+ * estimated block frequency (often.c); an outcome is a bit and costs an eighth. Dinic, "Algorithm
+ * for solution of a problem of maximum flow" (1970). */
 #include "isa/memory/skel.h"
 
 #include <string.h>
 
-/* More than all that blocks can cost together (often.c). */
+/* More than all blocks together can cost (often.c). */
 #define NEVER (UINT64_C(1) << 62)
 
-/* Each node is two: edges come into 2 * n and go out of 2 * n + 1. */
+/* Each node is split in two: edges enter 2 * n and leave 2 * n + 1. */
 struct edge {
-    uint32_t to, back; /* index of the edge the other way round */
-    uint32_t next;     /* of the same begin: that edge + 1 */
+    uint32_t to, back; /* index of the reverse edge */
+    uint32_t next;     /* 1 + the next edge with the same origin */
     uint64_t room;
 };
 
@@ -20,10 +22,10 @@ struct flow_graph {
     struct function *f;
     struct edge *edges;
     uint32_t edge_count;
-    uint32_t *first, *now; /* by half node: edge + 1 */
+    uint32_t *first, *now; /* by half node: 1 + an edge */
     uint32_t *level, *queue;
-    uint32_t *node_of;     /* by value: node + 1 */
-    const uint64_t *often; /* by block */
+    uint32_t *node_of;     /* by value: 1 + its node */
+    const uint64_t *often; /* block frequencies */
     uint32_t *argument_nodes;
     uint32_t *todo;
     uint32_t todo_count, node_count, source, sink;
@@ -50,7 +52,8 @@ static uint32_t add_node(struct flow_graph *g, uint64_t cost)
     return n;
 }
 
-/* A sum of multiples of one value each, and extensions of such: where symbolic expressions of seed 004 do not stop. */
+/* Returns whether the value is a sum of multiples of one value each, or an extension of such a sum:
+ * the symbolic expressions of Ketterlin and Clauss go on to its arguments. */
 static bool is_linear(const struct function *f, const struct value *x)
 {
     switch ((enum value_kind)x->kind) {
@@ -73,7 +76,7 @@ static bool is_computed(const struct function *f, uint32_t v)
     return f->plan == PLAN_SKELETON ? value_is_computed(f, v) : is_linear(f, &f->values[v]);
 }
 
-/* The node of a value; what it is computed from comes later. */
+/* Returns the node of a value. build() connects a new node to its arguments later. */
 static uint32_t node_for(struct flow_graph *g, uint32_t value)
 {
     const struct value *x = &g->f->values[value];
@@ -91,7 +94,8 @@ static void want(struct flow_graph *g, uint32_t wanted, uint32_t value)
         connect(g, 2 * node_for(g, value) + 1, 2 * wanted, NEVER);
 }
 
-/* What must be known besides: where jumps to other functions find their stack, and what is handed to others. */
+/* Adds what else must be known: the stack pointer at jumps to other functions, and the arguments
+ * that are passed to functions. */
 static void build_calls(struct flow_graph *g)
 {
     struct function *f = g->f;
@@ -115,7 +119,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
     g->sink = 2 * g->node_count++;
     for (uint32_t k = 0; k < f->access_count; k++) {
         const struct access *a = &f->accesses[k];
-        /* Elements, and how often, are not recorded instead. */
+        /* An address cannot stand for a choice of elements, or for a number of repetitions. */
         bool whole = !a->repeated && a->lanes == NULL;
         access_nodes[k] = add_node(g, whole ? g->often[a->block] : NEVER);
         connect(g, 2 * access_nodes[k] + 1, g->sink, NEVER);
@@ -143,7 +147,8 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
     }
 }
 
-/* Up to the sink; where it is not come to, of all that can be. */
+/* Computes distances from the source, up to the sink; returns whether it is reached. If it is not,
+ * all half nodes that can be reached have a level, which defines the cut. */
 static bool find_levels(struct flow_graph *g)
 {
     uint32_t head = 0, tail = 0;
@@ -189,7 +194,7 @@ static bool is_cut(const struct flow_graph *g, uint32_t node)
     return g->level[2 * node] != 0 && g->level[2 * node + 1] == 0;
 }
 
-/* Backwards from what is wanted to what is recorded. */
+/* Marks all values from the wanted one back to recorded ones. */
 static void need(struct flow_graph *g, uint32_t value)
 {
     struct function *f = g->f;
@@ -241,7 +246,7 @@ static void mark(struct flow_graph *g, const uint32_t *access_nodes, const uint3
     }
 }
 
-/* All that is accessed, and where it goes. */
+/* Records all addresses, and all outcomes that are not constant. */
 static void record_all(struct function *f)
 {
     for (uint32_t k = 0; k < f->access_count; k++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which bits of each value matter, backwards from addresses and conditions. An argument of which none does is a zero: what is above a part of a
- * register that is written alone (`mov $7, %r9b`) is whatever somebody has left there, and nobody needs to know it. */
+ * Finds which bits of each value matter, backwards from addresses and conditions. An argument
+ * without such bits becomes a zero: if a part of a register is written alone (`mov $7, %r9b`), what
+ * was above it is arbitrary, and nobody needs to know it. */
 #include "isa/memory/skel.h"
 
 struct demander {
@@ -15,7 +16,7 @@ static uint64_t low_mask(unsigned bits)
     return bits >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
 }
 
-/* What carries into those bits. */
+/* Returns the bits that can carry into `bits`. */
 static uint64_t up_to(uint64_t bits)
 {
     return bits == 0 ? 0 : ~UINT64_C(0) >> __builtin_clzll(bits);
@@ -26,7 +27,7 @@ static bool is_number(const struct function *f, uint32_t v)
     return f->values[v].kind == V_CONSTANT && !f->values[v].image;
 }
 
-/* Of what is shifted, and of how far. */
+/* Argument 0 is shifted; argument 1 is the count. */
 static uint64_t of_shift(const struct function *f, const struct value *x, unsigned k, uint64_t bits)
 {
     uint64_t most = x->bits == 64 ? 63 : 31, mask = low_mask(x->bits);
@@ -41,7 +42,7 @@ static uint64_t of_shift(const struct function *f, const struct value *x, unsign
     return (bits << n & mask) | (x->kind == V_SAR ? UINT64_C(1) << (x->bits - 1) : 0);
 }
 
-/* And, or: where the other is a number, the bits that it leaves. */
+/* And, or: if the other argument is a number, only the bits that it leaves open matter. */
 static uint64_t of_mask(const struct function *f, const struct value *x, unsigned k, uint64_t bits)
 {
     uint32_t other = x->args[1 - k];
@@ -50,7 +51,7 @@ static uint64_t of_mask(const struct function *f, const struct value *x, unsigne
     return bits & (x->kind == V_AND ? f->values[other].constant : ~f->values[other].constant);
 }
 
-/* The bits of argument k that those of x depend on. */
+/* Returns the bits of argument k on which `bits` of x depend. */
 static uint64_t of_argument(const struct function *f, const struct value *x, unsigned k,
                             uint64_t bits)
 {
@@ -118,7 +119,7 @@ static void find(struct demander *d)
     }
 }
 
-/* Of a part alone: it is what was put there, and fits. */
+/* If only the inserted part matters, the value is that part, zero-extended. */
 static void drop_rest(struct value *x)
 {
     if (x->kind != V_INSERT || x->constant != 0 || (x->demanded & ~low_mask(x->bits)) != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The blocks of a function: what is reached from its start without leaving it. Parts that a compiler has moved elsewhere
- * (foo.cold) are followed; a jump to where another function begins leaves it. */
+ * Finds the blocks of a function: all that is reached from its start without leaving it. Follows
+ * parts that a compiler has moved elsewhere (foo.cold); a jump to the start of another function
+ * leaves the function. */
 #include "isa/memory/skel.h"
 
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 
 enum { MOST_INSTRUCTIONS = 200000, WIDEST_TABLE = 1 << 16 };
 
-/* What is known of addresses: number of the instruction there plus 1, and whether a block begins. */
+/* An address: 1 + number of the instruction there, whether a block begins there, and whether a copy
+ * leaves there. */
 struct seen {
     uint64_t address;
     uint32_t number;
@@ -24,7 +26,7 @@ struct building {
     size_t todo_count, todo_room;
     uint64_t *leaders;
     size_t leader_count;
-    uint32_t back; /* the block that leaves for the function's start; 0: there is none */
+    uint32_t back; /* the block that leaves for the function's start; 0: none */
 };
 
 static void refuse(struct function *f, const char *reason, uint64_t at)
@@ -106,7 +108,7 @@ bool graph_is_call(const struct instruction *i)
     return (i->form.flow == FLOW_CALL && i->target != i->next) || i->form.flow == FLOW_CALL_POINTER;
 }
 
-/* A jump there stays in the function. */
+/* Returns whether a jump to `target` stays in the function. */
 static bool is_inside(const struct building *b, uint64_t target)
 {
     const struct code_range *r = b->range;
@@ -120,12 +122,12 @@ static bool is_inside(const struct building *b, uint64_t target)
     const struct image_symbol *s = graph_symbol_at(b->f->code->image, target);
     if (s != NULL)
         return graph_is_part(s);
-    return other->start != target ||
-           (b->f->claims != NULL && !code_has(b->f->claims, target)); /* stripped of its name */
+    /* a part whose symbol was stripped */
+    return other->start != target || (b->f->claims != NULL && !code_has(b->f->claims, target));
 }
 
-/* What only jumps lead to whose targets nobody knows has not been decoded beforehand: there nothing is known of what stands behind a call either,
- * and it is code like the call. */
+/* Code that is reached only by jumps whose targets are unknown has not been decoded beforehand. So
+ * nothing is known of what follows a call in it: it is taken for code, like the call. */
 static bool is_unknown(const struct function *f, uint64_t at, uint64_t next)
 {
     const struct code_range *r = code_range_of(f->code, at);
@@ -171,7 +173,8 @@ static void follow_targets(struct building *b, const struct instruction *i)
         lead(b, i->next);
 }
 
-/* Functions that come back twice, or look at who called; those of GCC's unwinder where it is linked into the program. */
+/* Returns whether `i` calls a function that returns twice or inspects its caller. uw_init_context_1
+ * belongs to GCC's unwinder, if that is linked into the program. */
 static bool wants_its_caller(const struct function *f, const struct instruction *i)
 {
     static const char *const names[] = {"vfork",   "getcontext", "swapcontext",
@@ -192,7 +195,8 @@ static bool wants_its_caller(const struct function *f, const struct instruction 
     return false;
 }
 
-/* What is called throws away, or writes over, where it would return to: `1: mov %rax, (%rsp); ret` in place of a jump through rax. */
+/* Returns whether the called function discards or overwrites its return address: `1: mov %rax,
+ * (%rsp); ret` in place of a jump through rax. */
 static bool goes_elsewhere(const struct function *f, const struct instruction *call)
 {
     enum { REX_W = 0x48, REX_R = 4, MOV = 0x89, LEA = 0x8d, ADD = 0x83, SIB_RSP = 0x24 };
@@ -207,7 +211,7 @@ static bool goes_elsewhere(const struct function *f, const struct instruction *c
            (b[0] == ADD && b[1] == 0xc4 && b[2] == 8);
 }
 
-/* What a clone cannot do in the function's place. */
+/* Returns whether a copy cannot execute `i` in the function's place. */
 static bool must_leave(const struct function *f, const struct instruction *i)
 {
     if (f->sites != NULL && code_has(f->sites, i->at) && !(f->watched && i->at == f->start))
@@ -218,7 +222,8 @@ static bool must_leave(const struct function *f, const struct instruction *i)
     if (plain && (i->form.opcode == INT3 || i->form.opcode == INT || i->form.opcode == INT1 ||
                   i->form.opcode == STD))
         return true;
-    /* Processors differ in where these lead; a transaction's end is no branch that code sees. */
+    /* Processors differ in where branches with prefix 66 lead. A transaction's end is no branch
+     * that code sees. */
     if (i->form.flow == FLOW_BRANCH && (i->form.has_66 || (plain && i->form.opcode == XBEGIN)))
         return true;
     if (i->form.flow == FLOW_NEXT &&
@@ -227,7 +232,7 @@ static bool must_leave(const struct function *f, const struct instruction *i)
     return wants_its_caller(f, i) || goes_elsewhere(f, i);
 }
 
-/* From a leader on, up to what has been seen. */
+/* Decodes from a leader on, up to code that has been seen. */
 static void explore(struct building *b, uint64_t at)
 {
     struct function *f = b->f;
@@ -235,7 +240,7 @@ static void explore(struct building *b, uint64_t at)
     while (f->reason == NULL) {
         struct seen *seen = note(b, at);
         if (seen->number != 0 || seen->leaves) {
-            begin_block(b, seen); /* instructions may overlap before it (a jump over a prefix) */
+            begin_block(b, seen); /* instructions before it may overlap (a jump over a prefix) */
             return;
         }
         if (!code_decode(f->code, at, &i)) {
@@ -307,7 +312,8 @@ void graph_link(struct function *f)
     }
 }
 
-/* Block 0 is the entry, without instructions; of the leaders, which are sorted, number n begins block n + 1. */
+/* Returns the block that begins at `address`, or 0. Block 0 is the entry, without instructions;
+ * number n of the sorted leaders begins block n + 1. */
 static uint32_t block_at(const struct building *b, uint64_t address)
 {
     size_t low = 0, high = b->leader_count;
@@ -321,7 +327,7 @@ static uint32_t block_at(const struct building *b, uint64_t address)
     return low < b->leader_count && b->leaders[low] == address ? (uint32_t)low + 1 : 0;
 }
 
-/* Addresses in mid-function that code or data name. */
+/* Returns whether code or data names an address in mid-function. */
 static bool has_claims_within(const struct function *f, const struct code_range *r)
 {
     size_t low = 0, high = f->claims != NULL && r != NULL ? f->claims->count : 0, count = high;
@@ -345,7 +351,7 @@ static uint64_t span_of(const struct jump_target *t, size_t n)
     return high - low;
 }
 
-/* A way out of the function, taken by a branch; a block without instructions. */
+/* Adds a block without instructions, through which a branch leaves the function. */
 static uint32_t exit_block(struct function *f, uint64_t target)
 {
     uint32_t n = graph_add_block(f);
@@ -354,7 +360,8 @@ static uint32_t exit_block(struct function *f, uint64_t target)
     return n;
 }
 
-/* Where one goes within the function: to its start by the alarm that stands there. */
+/* Returns the block for a jump to `target` within the function. A jump to the start of a watched
+ * function leaves the copy, so that the alarm there fires. */
 static uint32_t way_to(struct building *b, uint64_t target)
 {
     if (!b->f->watched || target != b->f->start)
@@ -370,11 +377,11 @@ static void end_table(struct building *b, uint32_t block, const struct instructi
     const struct jump_target *t;
     size_t n = code_targets_of(f->code, i->at, &t);
     const struct code_range *r = code_range_of(f->code, i->at);
-    /* One whose targets were not found, in a function where one may land anywhere. */
+    /* Its targets were not found, in a function where such a jump may land anywhere. */
     bool wild = n == 0 && r != NULL && r->wild;
     if (wild && !f->cloned)
         refuse(f, "a jump whose targets are not known", i->at);
-    /* Labels that somebody keeps: what looks like a call may lead to one. */
+    /* The program may store labels: what looks like a call may lead to one. */
     wild = wild || (f->cloned && n == 0 && has_claims_within(f, r));
     if (f->cloned && n != 0 && span_of(t, n) > WIDEST_TABLE) {
         wild = true;
@@ -414,7 +421,8 @@ static void end_block(struct building *b, uint32_t block, const struct instructi
     }
 }
 
-/* Instructions are sorted; those of overlapping ones, which a jump into an instruction makes, do not lie behind each other. */
+/* Instructions are sorted by address. Overlapping ones, which a jump into an instruction causes, do
+ * not follow each other. */
 static void cut_blocks(struct building *b)
 {
     struct function *f = b->f;

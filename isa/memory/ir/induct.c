@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Induction variables: phis at heads of loops, r = phi(start, r + step) with a step that is the same in each iteration. */
+ * Finds induction variables: phis at loop heads, r = phi(start, r + step), whose step is the same
+ * in each iteration. */
 #include "isa/memory/skel.h"
 
-/* *e as phi + step, in so many bits; false: it is not. */
+/* Splits *e into phi + *step, in *bits low bits. Returns false if it has not this form. */
 static bool step_of(struct function *f, uint32_t phi, const struct linear *e, unsigned *bits,
                     struct linear *step)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See lanes.h. Encodings: Intel's manual, volume 2. */
+ * Finds the elements of vector operands that are accessed, and emits code that records the
+ * registers which select them. Encodings: Intel's manual, volume 2. */
 #include "isa/memory/ir/lanes.h"
 
 #include "isa/decode/operands.h"
@@ -26,7 +27,7 @@ static bool is_vector(const ZydisDecodedOperand *o)
     return o->type == ZYDIS_OPERAND_TYPE_REGISTER && vector_bytes(o->reg.value) != 0;
 }
 
-/* A mask register (EVEX). */
+/* EVEX: the mask is a mask register. */
 static void take_mask_register(struct lanes *l, const ZydisDecodedInstruction *z)
 {
     l->mask = number_of(z->avx.mask.reg);
@@ -41,7 +42,7 @@ static void take_mask_vector(struct lanes *l, const ZydisDecodedOperand *o, unsi
     l->mask_width = (uint8_t)vector_bytes(o->reg.value);
 }
 
-/* "vpgatherqd": the letter says what indices are. */
+/* The letter after "gather" or "scatter" tells the size of indices: q in vpgatherqd. */
 static unsigned index_bytes(ZydisMnemonic m)
 {
     const char *name = ZydisMnemonicGetString(m), *at = strstr(name, "gather");
@@ -103,7 +104,7 @@ static bool masked(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *
         take_mask_register(l, z);
         return true;
     }
-    /* vmaskmov: the operand behind the first; maskmovdqu: the second. */
+    /* The mask is the second operand, both of vmaskmov and of maskmovdqu. */
     if (z->operand_count_visible < 2 || !is_vector(&o[1]))
         return false;
     if (z->mnemonic == ZYDIS_MNEMONIC_MASKMOVDQU || z->mnemonic == ZYDIS_MNEMONIC_VMASKMOVDQU) {
@@ -133,11 +134,11 @@ unsigned lanes_bytes(const struct lanes *l)
     return (unsigned)l->index_width + l->mask_width;
 }
 
-/* --- code --------------------------------------------------------------------------------------------------------- */
+/* --- code ------------------------------------------------------------------------------------- */
 
 enum { WITH_32 = 0x80, SIB = 4, NO_INDEX = 0x24 };
 
-/* ModRM, SIB where it must be, and 32 bits of distance, which nothing scales. */
+/* Emits ModRM, SIB if it is needed, and a 32-bit displacement, which is not scaled. */
 static void put_operand(struct emit *e, unsigned reg, unsigned base, uint32_t offset)
 {
     emit_byte(e, WITH_32 | (reg & 7) << 3 | (base & 7));
@@ -146,7 +147,7 @@ static void put_operand(struct emit *e, unsigned reg, unsigned base, uint32_t of
     emit_bytes(e, &offset, sizeof offset);
 }
 
-/* C4, and what has R and B upside down. */
+/* Emits C4, a byte with R and B inverted, and the last byte. */
 static void put_vex(struct emit *e, unsigned reg, unsigned base, unsigned last)
 {
     emit_byte(e, 0xc4);
@@ -154,7 +155,7 @@ static void put_vex(struct emit *e, unsigned reg, unsigned base, unsigned last)
     emit_byte(e, last);
 }
 
-/* vmovdqu64 of zmm, or of registers that VEX does not name. */
+/* Emits the prefix of vmovdqu64, for zmm and for registers that VEX cannot name. */
 static void put_evex(struct emit *e, unsigned reg, unsigned base, unsigned bytes)
 {
     unsigned length = bytes == 64 ? 2 : bytes == 32 ? 1 : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What instructions compute, as values. Those that are not understood leave unknown values in the registers that they write. */
+ * Lifts instructions to values. Instructions that are not understood leave unknown values in the
+ * registers that they write. */
 #include "isa/memory/ir/slots.h"
 
 #include <string.h>
@@ -29,7 +30,8 @@ uint32_t lift_get(const struct one *x, unsigned variable)
     return x->l->read(x->l, variable);
 }
 
-/* It is in that register behind the instruction: in all of it, or in as many low bytes as it has. */
+/* Notes that the register holds the value after the instruction: all of it, or as many low bytes as
+ * the value has. */
 static void note_place(const struct one *x, unsigned variable, uint32_t value)
 {
     struct value *v = &x->f->values[value];
@@ -109,7 +111,7 @@ void lift_write(const struct one *x, unsigned n, uint32_t value)
     lift_put(x, (unsigned)r, value);
 }
 
-/* --- flags --------------------------------------------------------------------------------------------------------------------- */
+/* --- flags ------------------------------------------------------------------------------------ */
 
 static void put_flags(const struct one *x, enum value_kind kind, unsigned bits, uint32_t a,
                       uint32_t b)
@@ -130,7 +132,7 @@ static bool changes_flags(const ZydisDecodedInstruction *z)
                                     z->cpu_flags->set_1 | z->cpu_flags->undefined) != 0;
 }
 
-/* --- instructions -------------------------------------------------------------------------------------------------------------- */
+/* --- instructions ----------------------------------------------------------------------------- */
 
 static unsigned width(const struct one *x, unsigned n)
 {
@@ -203,7 +205,7 @@ static void rotate_right(const struct one *x)
     lift_put_unknown(x, SKEL_FLAGS);
 }
 
-/* The forms of two and three operands; of one, it also writes rdx. */
+/* Lifts the forms with two and three operands. The form with one also writes rdx. */
 static bool multiply(const struct one *x)
 {
     if (x->z.operand_count_visible < 2)
@@ -223,7 +225,7 @@ static void extend_accumulator(const struct one *x, unsigned from, unsigned to)
              to == 16 ? value_op(x->f, V_INSERT, 16, 0, lift_get(x, RAX), v, 0) : zext(x, to, v));
 }
 
-/* cwd, cdq, cqo: rdx is the sign of rax. */
+/* cwd, cdq, cqo: fill rdx with the sign of rax. */
 static void spread_sign(const struct one *x, unsigned bits)
 {
     uint32_t sign = op(x, V_SAR, 64, op(x, V_SEXT, bits, lift_get(x, RAX), 0), lift_number(x, 63));
@@ -241,7 +243,7 @@ static void exchange(const struct one *x)
 
 static void address(const struct one *x)
 {
-    /* lea has no access: its address is made here. */
+    /* lea has no access, so its address is computed here. */
     struct one copy = *x;
     copy.z.mnemonic = ZYDIS_MNEMONIC_MOV;
     copy.o[1].actions = ZYDIS_OPERAND_ACTION_READ;
@@ -262,7 +264,7 @@ static void stack(const struct one *x, int64_t bytes)
     lift_put(x, RSP, op(x, V_ADD, 64, lift_get(x, RSP), lift_number(x, (uint64_t)bytes)));
 }
 
-/* The word that it moves to or from the stack. */
+/* Returns the number of the operand that is moved to or from the stack. */
 static unsigned stack_operand(const struct one *x)
 {
     unsigned n = 0;
@@ -293,11 +295,11 @@ static void leave(const struct one *x)
     lift_put(x, RBP, word);
 }
 
-/* Registers that functions need not keep (psABI 3.2.1). */
+/* Called functions need not preserve these registers (psABI 3.2.1). */
 static void call(const struct one *x)
 {
     static const uint8_t changed[] = {RAX, RCX, RDX, RSI, RDI, 8, 9, 10, 11, SKEL_FLAGS};
-    if (x->i->form.flow == FLOW_CALL && x->i->target == x->i->next) { /* to have its address */
+    if (x->i->form.flow == FLOW_CALL && x->i->target == x->i->next) { /* to get its own address */
         stack(x, -8);
         return;
     }
@@ -306,7 +308,7 @@ static void call(const struct one *x)
         lift_put_unknown(x, changed[n]);
 }
 
-/* --- decisions ------------------------------------------------------------------------------------------------------------------ */
+/* --- decisions -------------------------------------------------------------------------------- */
 
 static void decide(const struct one *x, uint32_t value)
 {
@@ -315,7 +317,7 @@ static void decide(const struct one *x, uint32_t value)
     f->decisions[f->decision_count++] = (struct decision){.block = x->block, .value = value};
 }
 
-/* A clone has the instruction behind all that is recorded of its block. */
+/* In a copy, the loop instruction comes after everything that is recorded of its block. */
 static void put_counter(const struct one *x, uint32_t left)
 {
     lift_put(x, RCX, left);
@@ -347,7 +349,7 @@ static void branch(const struct one *x)
     decide(x, v);
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------------------- */
+/* --- dispatch --------------------------------------------------------------------------------- */
 
 static void unknown(const struct one *x)
 {
@@ -357,7 +359,7 @@ static void unknown(const struct one *x)
         if (r >= 0 && (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0)
             lift_put_unknown(x, (unsigned)r);
     }
-    /* What the kernel returns is none of the instruction's own. */
+    /* The kernel's result in rax is no operand of the instruction. */
     if (x->z.meta.category == ZYDIS_CATEGORY_SYSCALL ||
         x->z.meta.category == ZYDIS_CATEGORY_INTERRUPT)
         lift_put_unknown(x, RAX);

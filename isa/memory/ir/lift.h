@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An instruction while it is lifted: lift.c what registers it leaves, access.c what memory it uses. */
+ * An instruction while it is lifted: lift.c finds the values it leaves in registers, access.c the
+ * memory it uses. */
 #ifndef REGTRACE_ISA_MEMORY_IR_LIFT_H
 #define REGTRACE_ISA_MEMORY_IR_LIFT_H
 
@@ -12,35 +13,38 @@ struct one {
     ZydisDecodedInstruction z;
     ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
     uint32_t block, at;
-    uint32_t address
-        [ZYDIS_MAX_OPERAND_COUNT]; /* of memory operands, before anything is written: value + 1 */
+    /* memory operands: 1 + value of the address, before anything is written */
+    uint32_t address[ZYDIS_MAX_OPERAND_COUNT];
 };
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
 
-/* General registers by number; -1: another. */
+/* Returns the number of a general register; -1: it is another register. */
 int lift_register(ZydisRegister r);
 uint32_t lift_get(const struct one *x, unsigned variable);
-/* All 64 bits of it. What this instruction has computed is in the register from then on, and can be recorded there. */
+/* Writes all 64 bits of a variable. A value that this instruction has computed is in the register
+ * from then on, and can be recorded there. */
 void lift_put(const struct one *x, unsigned variable, uint32_t value);
-/* Whatever the instruction leaves in it. */
+/* Writes an unknown value. */
 void lift_put_unknown(const struct one *x, unsigned variable);
-/* The value of an operand, zeros above its bits. */
+/* Returns the value of an operand, with zeros above its bits. */
 uint32_t lift_operand(const struct one *x, unsigned n);
 void lift_write(const struct one *x, unsigned n, uint32_t value);
 
-/* Addresses of memory operands, then accesses. */
+/* lift_addresses() computes the addresses of memory operands; then lift_accesses() adds the
+ * accesses. */
 void lift_addresses(struct one *x);
 void lift_accesses(const struct one *x);
 bool lift_is_accessed(const struct one *x, unsigned n);
-/* Of a memory operand: the register it begins at, -1: none; what is added, with what push and pop move the stack pointer by; whether 32 bits of
- * it count. */
+/* Describe a memory operand. lift_base() returns its base register, or -1; lift_displacement() what
+ * is added to that, including how far push and pop move the stack pointer; lift_is_narrow() whether
+ * only 32 bits of the address count. */
 int lift_base(const struct one *x, const ZydisDecodedOperand *o);
 int64_t lift_displacement(const struct one *x, const ZydisDecodedOperand *o);
 bool lift_is_narrow(const struct one *x, const ZydisDecodedOperand *o);
 struct access *lift_add_access(const struct one *x, enum access_kind kind, unsigned bytes,
                                uint32_t address);
-/* Movs, stos, lods, cmps, scas; false: it is none. */
+/* Lifts movs, stos, lods, cmps and scas. Returns false for other instructions. */
 bool lift_string(const struct one *x);
 
 static inline uint32_t lift_number(const struct one *x, uint64_t n)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Symbolic linear expressions, modulo 2^64. Sign and zero extensions are atoms; what is inside of one is computed in as many
- * bits as it keeps, so that extensions within each other become one. */
+ * Symbolic linear expressions, modulo 2^64. Sign and zero extensions are atoms. The operand of an
+ * extension is computed in as many bits as the extension keeps, so that nested extensions become
+ * one. */
 #include "isa/memory/skel.h"
 
 #include <string.h>
 
 enum { HEADS = 1024 };
 
-/* --- what is the same is there once ------------------------------------------------------------------------------------------- */
+/* --- unique atoms and expressions ------------------------------------------------------------- */
 
 static uint32_t mix(uint64_t h)
 {
@@ -62,7 +63,7 @@ uint32_t linear_put(struct function *f, const struct linear *e)
     return f->linear_count - 1;
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------------------ */
+/* --- sums ------------------------------------------------------------------------------------- */
 
 static bool add_term(struct linear *to, struct term t)
 {
@@ -107,7 +108,7 @@ struct linear linear_value(struct function *f, uint32_t value)
     return linear_atom(f, (struct atom){.kind = ATOM_VALUE, .number = value});
 }
 
-/* --- extensions ------------------------------------------------------------------------------------------------------------------ */
+/* --- extensions ------------------------------------------------------------------------------- */
 
 static uint64_t low(uint64_t x, unsigned bits)
 {
@@ -132,7 +133,8 @@ static bool phi_of(struct function *f, uint32_t v, struct linear *out)
     return linear_add(out, &turns, factor);
 }
 
-/* What counts of an atom in so many low bits, times a factor. */
+/* Adds the part of a term to *to that affects the low `bits`. Returns false if there are too many
+ * terms. */
 static bool add_low(struct function *f, struct linear *to, struct term t, unsigned bits)
 {
     const struct atom a = f->atoms[t.atom];
@@ -161,7 +163,8 @@ static bool add_low(struct function *f, struct linear *to, struct term t, unsign
     return add_term(to, t);
 }
 
-/* The low bits of *e, extended: one atom, or a number. False: too many terms. */
+/* Replaces *e by the extension of its low bits: one atom, or a number. Returns false if there are
+ * too many terms. */
 static bool extend(struct function *f, struct linear *e, unsigned bits, bool is_signed)
 {
     struct linear inner = {.constant = e->constant};
@@ -184,7 +187,7 @@ static bool extend(struct function *f, struct linear *e, unsigned bits, bool is_
         *e = kept;
         return true;
     }
-    /* Negative constants are shorter so. */
+    /* Negative constants have a shorter text. */
     if ((kept.constant & sign) != 0)
         kept.constant = (kept.constant ^ sign) - sign;
     for (uint32_t k = 0; k < kept.count; k++)
@@ -196,7 +199,7 @@ static bool extend(struct function *f, struct linear *e, unsigned bits, bool is_
     return true;
 }
 
-/* --- values ---------------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static bool of_phi(struct function *f, uint32_t v, struct linear *e)
 {
@@ -242,7 +245,7 @@ uint32_t linear_of(struct function *f, uint32_t value)
         (void)linear_add(&e, &image, 1);
     }
     if (x.recorded)
-        known = false; /* it is what the skeleton reads */
+        known = false; /* the skeleton reads it */
     else if (x.kind == V_PHI)
         known = of_phi(f, value, &e);
     else if (x.kind >= V_ADD)
@@ -256,7 +259,7 @@ uint32_t linear_of(struct function *f, uint32_t value)
 
 struct linear linear_get(struct function *f, uint32_t value)
 {
-    uint32_t n = linear_of(f, value); /* which may move them */
+    uint32_t n = linear_of(f, value); /* may move the list */
     return f->linears[n];
 }
 
@@ -295,7 +298,7 @@ bool linear_is_invariant(const struct function *f, const struct linear *e, uint3
                 return false;
             break;
         case ATOM_COUNTER:
-        case ATOM_PRODUCT: return false; /* none before phis are resolved */
+        case ATOM_PRODUCT: return false; /* do not exist before phis are resolved */
         }
     }
     return true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Liveness of general registers, backwards over blocks until nothing changes. */
+ * Computes liveness of general registers and flags, backwards over blocks until nothing changes. */
 #include "isa/memory/ir/live.h"
 
 #include "isa/memory/ir/lift.h"
 
 enum {
     ALL = 0xffff,
-    /* rax, rdx, and what a function keeps (psABI 3.2.1) */
+    /* rax, rdx, and the registers that a function preserves (psABI 3.2.1) */
     AT_RETURN = 1 << RAX | 1 << RDX | 1 << RBX | 1 << RSP | 1 << RBP | 0xf000,
     AT_SYSTEM_CALL = 1 << RAX | 1 << RDI | 1 << RSI | 1 << RDX | 1 << 10 | 1 << 8 | 1 << 9,
 };
@@ -43,7 +43,7 @@ enum {
 };
 enum { FLAGS_USED = 1, FLAGS_KILLED = 2 };
 
-/* Shifts by a register, and repeated comparisons, may leave them as they were. */
+/* Shifts by a register, and repeated comparisons, may leave the flags as they were. */
 static bool changes_always(const ZydisDecodedInstruction *z)
 {
     switch (z->mnemonic) {
@@ -104,7 +104,7 @@ static uint16_t behind_block(const struct live *l, const struct block *b)
     uint16_t out = 0;
     if (b->end == END_RETURN)
         return AT_RETURN;
-    /* Tables may have more entries than have been found. */
+    /* Tables may have more entries than were found. */
     if (b->end == END_TAIL || b->end == END_NORETURN || b->end == END_TABLE)
         return ALL;
     for (uint32_t s = 0; s < b->succ_count; s++)

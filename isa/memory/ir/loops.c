@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Order, dominators (Cooper, Harvey, Kennedy 2001) and loops of a graph. A loop that can be entered at several blocks is made one
- * with one head: entered elsewhere, a duplicate of its body runs until it comes to that head. Before each head stands a block that
- * all come through who do not come from inside. */
+ * Finds the order, the dominators (Cooper, Harvey, Kennedy 2001) and the loops of a graph. A loop
+ * with several entries gets a single head: an entry elsewhere leads to a duplicate of the body,
+ * which runs until it reaches that head. Before each head stands a preheader, through which all
+ * edges from outside the loop lead. */
 #include "isa/memory/skel.h"
 
 #include <string.h>
 
-enum { MOST_COPIES = 8, MOST_WORK = 100000 /* edges looked at again */ };
+enum { MOST_COPIES = 8, MOST_WORK = 100000 /* edges visited again */ };
 
-/* --- order and dominators ------------------------------------------------------------------------------------------------ */
+/* --- order and dominators --------------------------------------------------------------------- */
 
 struct visit {
     uint32_t block, next;
@@ -88,9 +89,10 @@ bool loops_dominates(const struct function *f, uint32_t a, uint32_t b)
     return a == b;
 }
 
-/* --- loops with several entries ------------------------------------------------------------------------------------------- */
+/* --- loops with several entries --------------------------------------------------------------- */
 
-/* Blocks that `from` leads to (forward) or that lead to it, strictly dominated by `above`. */
+/* Marks blocks that `from` leads to (forward) or that lead to it, and that `above` strictly
+ * dominates. */
 static void reach(const struct function *f, uint32_t from, uint32_t above, bool forward, bool *in)
 {
     uint32_t *todo = arena_take(f->arena, f->block_count * sizeof *todo);
@@ -118,7 +120,7 @@ static bool is_entry(const struct function *f, uint32_t block, const bool *in)
     return false;
 }
 
-/* All but the head, which the duplicates come to in the end. */
+/* Duplicates all blocks but the head, which the duplicates reach in the end. */
 static void duplicate(struct function *f, const bool *in, uint32_t head, uint32_t count)
 {
     uint32_t *copy = arena_take(f->arena, count * sizeof *copy);
@@ -136,7 +138,7 @@ static void duplicate(struct function *f, const bool *in, uint32_t head, uint32_
         b->pred_count = 0;
     }
     for (uint32_t n = 0; n < count; n++) {
-        /* From outside into the duplicate, in it from one to the next. */
+        /* Edges from outside lead into the duplicate; its own edges stay within it. */
         struct block *b = &f->blocks[in[n] ? copy[n] : n];
         for (uint32_t k = 0; (!in[n] || n != head) && k < b->succ_count; k++)
             if (in[b->succ[k]])
@@ -144,7 +146,7 @@ static void duplicate(struct function *f, const bool *in, uint32_t head, uint32_
     }
 }
 
-/* One of them; false: there is none. */
+/* Splits one loop with several entries. Returns false if there is none. */
 static bool split_one(struct function *f)
 {
     for (uint32_t k = 0; k < f->order_count; k++) {
@@ -169,7 +171,7 @@ static bool split_one(struct function *f)
     return false;
 }
 
-/* --- nesting ---------------------------------------------------------------------------------------------------------------- */
+/* --- nesting ---------------------------------------------------------------------------------- */
 
 static bool is_head(const struct function *f, uint32_t block)
 {
@@ -206,7 +208,8 @@ static void add_preheaders(struct function *f)
     }
 }
 
-/* Blocks behind a latch belong to the loop, and loops that were found before to it as a whole. */
+/* Adds to the loop all blocks that lead to the latch; loops that were found before join as a
+ * whole. */
 static void fill(struct function *f, uint32_t number, uint32_t latch, uint32_t *todo)
 {
     size_t count = 0;
@@ -231,7 +234,7 @@ static void fill(struct function *f, uint32_t number, uint32_t latch, uint32_t *
     }
 }
 
-/* Numbers grow from inner loops to outer ones; turned around, so that outer ones come first. */
+/* Finds inner loops before outer ones, then reverses the list, so that outer loops come first. */
 static void nest(struct function *f)
 {
     uint32_t edges = 1;
@@ -286,8 +289,8 @@ static struct block *copy_blocks(struct function *f, const struct block *from, u
     return to;
 }
 
-/* Where there would be too many copies, or it would take seconds (an interpreter whose jumps all lead to all others), there are none: such loops have no
- * counter. */
+/* Splits no loop at all if there would be too many copies, or if it would take seconds (an
+ * interpreter whose jumps all lead to all others). Such loops have no counter. */
 static void split(struct function *f)
 {
     uint32_t count = f->block_count, most = MOST_COPIES * count + 256;

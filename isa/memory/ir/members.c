@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Values and accesses by block: whoever writes a function block by block looks at each once. */
+ * Sorts values and accesses by block, so that code which goes through a function block by block
+ * looks at each once. */
 #include "isa/memory/skel.h"
 
 typedef uint32_t (*block_of)(const struct function *f, uint32_t n);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How often blocks are executed, by a guess: where ways part each as often as the others, loops 32 times each time that they are come to. Fewer, and
- * outcomes in a loop would cost less than a value before it. Wu and Larus, "Static branch frequency and program profile analysis" (1994), without their
- * heuristics. */
+ * Estimates block frequencies: all successors of a block are equally likely, and loops iterate 32
+ * times each time they are entered. With fewer iterations, outcomes in a loop would cost less than
+ * a value before it. Wu and Larus, "Static branch frequency and program profile analysis" (1994),
+ * without their heuristics. */
 #include "isa/memory/skel.h"
 
 enum { TURNS = 32, DEEPEST = 6, ONCE = 1 << 10 };
-/* Loops that are entered anywhere have copies of blocks that lead to each other in all ways. */
+/* Limits frequencies: loops with entries anywhere have duplicated blocks that all lead to each
+ * other. */
 #define MOST (UINT64_C(1) << 40)
 
 static bool holds(const struct function *f, int32_t loop, uint32_t block)
@@ -16,7 +18,7 @@ static bool holds(const struct function *f, int32_t loop, uint32_t block)
     return loop == SKEL_NONE || of == loop;
 }
 
-/* Of a block that is executed so often: its way to a successor. */
+/* Returns how often the edge to `to` is taken, if block `from` executes `often` times. */
 static uint64_t way(const struct function *f, uint32_t from, uint32_t to, uint64_t often)
 {
     const struct block *b = &f->blocks[from];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See slots.h. The stack pointer's distance from where it was at the entry, and the frame pointer's, instruction by instruction. */
+ * Finds slots: tracks the distances of the stack pointer and the frame pointer from the stack
+ * pointer at entry, instruction by instruction. */
 #include "isa/memory/ir/slots.h"
 
 #include <string.h>
@@ -48,9 +49,9 @@ static int32_t at_of(const struct frame *s, const struct one *x, const ZydisDeco
     return from == UNKNOWN ? UNKNOWN : from + (int32_t)lift_displacement(x, o);
 }
 
-/* --- where the stack pointer goes ---------------------------------------------------------------------------------------- */
+/* --- moves of the stack pointer --------------------------------------------------------------- */
 
-/* lea, mov, add, sub of the two registers themselves. True: dealt with. */
+/* Handles lea, mov, add and sub of the two registers themselves. Returns whether it has. */
 static bool moves(struct finder *s)
 {
     const struct one *x = &s->x;
@@ -102,7 +103,7 @@ static void step_stack(struct finder *s)
                                     (x->o[n].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0);
 }
 
-/* --- who learns of the frame --------------------------------------------------------------------------------------------- */
+/* --- escapes of the frame's address ----------------------------------------------------------- */
 
 static void add_slot(struct function *f, int32_t at, unsigned bytes)
 {
@@ -138,7 +139,7 @@ static void look_at_operand(struct finder *s, unsigned n)
         add_slot(s->f, at, o->size / 8);
 }
 
-/* A frame pointer that is written with something else is none any more. */
+/* A frame pointer that receives another value does not point to the frame any more. */
 static void lose_pointer(struct finder *s)
 {
     for (unsigned n = 0; n < s->x.z.operand_count; n++) {
@@ -203,7 +204,7 @@ void slots_find(struct function *f)
         f->slot_count = 0;
 }
 
-/* --- what is in them ------------------------------------------------------------------------------------------------------ */
+/* --- contents of slots ------------------------------------------------------------------------ */
 
 static bool place_of(const struct one *x, unsigned n, int32_t *at)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SSA form of a function, made as its instructions are read (Braun, Buchwald, Hack, Leissa, Mallon, Zwinkau: "Simple and
- * Efficient Construction of Static Single Assignment Form", CC 2013). */
+ * Builds the SSA form of a function while its instructions are read (Braun, Buchwald, Hack, Leissa,
+ * Mallon, Zwinkau: "Simple and Efficient Construction of Static Single Assignment Form", CC
+ * 2013). */
 #include "isa/memory/direct.h"
 #include "isa/memory/ir/slots.h"
 
@@ -14,15 +15,15 @@ struct pending {
 
 struct ssa {
     struct function *f;
-    uint32_t *defined; /* by block and variable: value + 1 */
+    uint32_t *defined; /* by block and variable: 1 + value */
     unsigned variables;
     bool *filled, *sealed;
-    struct pending **pending; /* phis whose predecessors are not all there yet */
-    uint32_t *alias;          /* of phis that are one other value: that + 1 */
+    struct pending **pending; /* phis that lack some predecessors yet */
+    uint32_t *alias;          /* phis that equal one other value: 1 + that value */
     uint32_t alias_room;
 };
 
-/* --- values ---------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 uint32_t value_new(struct function *f, enum value_kind kind, unsigned bits)
 {
@@ -121,7 +122,8 @@ bool value_fits(const struct function *f, uint32_t v, unsigned bits)
     }
 }
 
-/* Of a register whose low bits alone were written, and are asked for: these, whatever was above. */
+/* If only the low bits of a register are wanted, and only these were written, returns what was
+ * written. */
 static uint32_t low_part(const struct function *f, enum value_kind kind, unsigned bits, uint32_t a)
 {
     while ((kind == V_ZEXT || kind == V_SEXT) && f->values[a].kind == V_INSERT &&
@@ -172,7 +174,7 @@ uint32_t value_copy(struct function *f, unsigned bits, uint32_t a)
     return v;
 }
 
-/* Whether flags of that kind tell it (Jcc's condition). */
+/* Returns whether flags of that kind determine the condition (as in Jcc's opcode). */
 static bool tells(const struct function *f, const struct value *flags, unsigned condition)
 {
     bool carry = condition == 2 || condition == 3 || condition == 6 || condition == 7;
@@ -204,7 +206,7 @@ bool value_is_passed(const struct function *f, uint32_t v)
                                                               (f->passed >> x->variable & 1) != 0));
 }
 
-/* --- SSA --------------------------------------------------------------------------------------------------------------------- */
+/* --- SSA -------------------------------------------------------------------------------------- */
 
 static uint32_t *definition(const struct ssa *s, uint32_t block, unsigned variable)
 {
@@ -283,7 +285,7 @@ static void seal_ready(struct ssa *s, uint32_t block)
     s->pending[block] = NULL;
 }
 
-/* --- phis that are none -------------------------------------------------------------------------------------------------------- */
+/* --- trivial phis ----------------------------------------------------------------------------- */
 
 static uint32_t real(const struct ssa *s, uint32_t v)
 {
@@ -292,7 +294,7 @@ static uint32_t real(const struct ssa *s, uint32_t v)
     return v;
 }
 
-/* All its arguments are one value, or itself. */
+/* Returns whether all arguments are the phi itself or one other value, which goes to *same. */
 static bool is_trivial(const struct ssa *s, uint32_t phi, uint32_t *same)
 {
     const struct value *p = &s->f->values[phi];
@@ -346,7 +348,7 @@ static void drop_trivial(struct ssa *s)
         f->arguments[k].value = real(s, f->arguments[k].value);
 }
 
-/* What is handed to whom is called, or jumped to, at `at`. */
+/* Notes the registers that the call or jump at `at` passes to its target. */
 static void note_arguments(struct ssa *s, uint32_t block, uint32_t at, uint64_t target, bool tail)
 {
     struct function *f = s->f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See play.h. */
+ * Runs compiled skeletons over a stream or a recording, as the command line asks. */
 #include "isa/memory/replay/play.h"
 
 #include "isa/memory/replay/shapes.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct trace_out out; /* has a large buffer */
+static struct trace_out out; /* static for its large buffer */
 
 bool play_take(struct play *p, int option, const char *value)
 {
@@ -53,7 +53,7 @@ static enum trace_format format_of(const char *name)
     return TRACE_TEXT;
 }
 
-/* --- a stream without a file around it ------------------------------------------------------------------------------------------ */
+/* --- streams without a file format ------------------------------------------------------------ */
 
 static int read_stream(void *context, uint8_t *to, size_t room, size_t *got, struct rt_error *e)
 {
@@ -85,7 +85,7 @@ static int play_stream(const struct play *p, const struct recording_sink *sink, 
     return rc;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------------------------- */
+/* --- the replay ------------------------------------------------------------------------------- */
 
 static int code_of(int rc, int write_error)
 {
@@ -109,12 +109,13 @@ bool play_is_meant(const struct play *p)
     return p->stream != NULL || p->recording != NULL || p->shapes != NULL;
 }
 
-/* Who has started it is ended by a signal, which takes what it has compiled along before this process is told to end too: there is nothing to say of that. */
+/* Returns whether an error need not be reported: the process that started this one was ended by a
+ * signal. It removes the skeletons it compiled before this process, too, is told to end. */
 static bool is_left_alone(const struct play *p, int rc)
 {
     enum { SOON_MS = 1000 };
     const struct recording_follow *f = &p->wishes.follow;
-    struct pollfd asked = {.fd = f->is ? f->ask : -1}; /* nobody reads it: POLLERR */
+    struct pollfd asked = {.fd = f->is ? f->ask : -1}; /* POLLERR: nobody reads it */
     return p->recording != NULL && poll(&asked, 1, rc == -ENOENT ? SOON_MS : 0) > 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-skel with compiled skeletons: what of the command line is for that, and doing it. */
+ * Replays with compiled skeletons for regtrace-skel: parses the command line's part for it, and
+ * runs it. */
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_PLAY_H
 #define REGTRACE_ISA_MEMORY_REPLAY_PLAY_H
 
@@ -8,16 +9,16 @@
 #include <getopt.h>
 
 struct play {
-    const char *stream, *recording, *shapes; /* one of them */
-    uint64_t base;                           /* of the stream's image */
+    const char *stream, *recording, *shapes; /* one of them is set */
+    uint64_t base;                           /* load address of the stream's image */
     struct recording_skeletons skeletons;
     struct recording_wishes wishes;
     const char *format, *lock;
-    unsigned program; /* of those that the process has been */
+    unsigned program; /* number among the programs that the process has executed */
     int code;         /* enum accesses_exit */
 };
 
-/* For getopt_long(). */
+/* Options for getopt_long(). */
 #define PLAY_OPTIONS                                                                               \
     {"replay", required_argument, NULL, 'r'}, {"base", required_argument, NULL, 'b'},              \
         {"recording", required_argument, NULL, 'R'}, {"first", required_argument, NULL, 'w'},      \
@@ -37,11 +38,11 @@ struct play {
     "SKELETON...\n"                                                                                \
     "       regtrace-skel --shapes SKELETON\n"
 
-/* Takes one of them; false: it is another's, or wrong. */
+/* Takes an option of this part. Returns false if it is none. */
 bool play_take(struct play *p, int option, const char *value);
-/* Is any of it to be done? */
+/* Returns whether the command line asks for a replay or for shapes. */
 bool play_is_meant(const struct play *p);
-/* For in_thread(): `argument` is the struct play. */
+/* Runs it; a function for in_thread(). `argument` is the struct play. */
 void *play_all(void *argument);
 
 #endif

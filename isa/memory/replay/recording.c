@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See recording.h. */
+ * Replays the segments of a recording: loads skeletons, and waits for a run that is followed. */
 #include "isa/memory/replay/recording.h"
 
 #include "isa/memory/replay/stretch.h"
@@ -21,10 +21,10 @@ struct recording {
     const struct recording_sink *sink;
     struct replay replay;
     struct stretch stretch;
-    bool over; /* nobody writes it any more */
+    bool over; /* nobody writes the recording any more */
 };
 
-/* --- skeletons --------------------------------------------------------------------------------------------------------------- */
+/* --- skeletons -------------------------------------------------------------------------------- */
 
 static uint32_t list_images(const struct recording *r, uint64_t images[MEMORY_IMAGES])
 {
@@ -33,7 +33,7 @@ static uint32_t list_images(const struct recording *r, uint64_t images[MEMORY_IM
     return r->file.head.image_count;
 }
 
-/* image: by its number, -1: the late ones. */
+/* image: its number; -1: the skeleton of functions met as the program ran */
 static int load_one(struct recording *r, int image, const char *path, struct rt_error *e)
 {
     uint64_t images[MEMORY_IMAGES];
@@ -52,7 +52,7 @@ static int load(struct recording *r, const struct recording_skeletons *s, struct
     return rc == 0 && s->late != NULL ? load_one(r, -1, s->late, e) : rc;
 }
 
-/* --- a run that is followed ----------------------------------------------------------------------------------------------------- */
+/* --- runs that are followed ------------------------------------------------------------------- */
 
 static int tell(const struct recording *r, struct rt_error *e, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -69,7 +69,7 @@ static int tell(const struct recording *r, struct rt_error *e, const char *fmt, 
     return -ECANCELED;
 }
 
-/* A line; false: there is none any more. */
+/* Reads a line. Returns false if there are no more. */
 static bool hear(const struct recording *r, char *line, size_t room)
 {
     size_t n = 0;
@@ -83,7 +83,8 @@ static bool hear(const struct recording *r, char *line, size_t room)
     return false;
 }
 
-/* Of replay_run(): a function that was not compiled, in images that may not have been there at first. */
+/* Loads a function for replay_run() that was not compiled; its image may not have been there at
+ * first. */
 static int missing(void *context, struct replay *replay, uint32_t number, struct rt_error *e)
 {
     struct recording *r = context;
@@ -95,11 +96,11 @@ static int missing(void *context, struct replay *replay, uint32_t number, struct
         return rc;
     long image = strtol(line, &path, 10);
     if (path == line || *path != ' ' || image >= (long)r->file.head.image_count)
-        return 0; /* there is none: replay_run() says it */
+        return 0; /* no skeleton: replay_run() reports it */
     return load_one(r, (int)image, path + 1, e);
 }
 
-/* Something may have come when it is over; the run may be, too. */
+/* Waits for more input. The run may have ended when it returns. */
 static int wait_a_while(struct recording *r)
 {
     struct pollfd end = {.fd = r->wishes->follow.answers, .events = POLLIN};
@@ -109,7 +110,7 @@ static int wait_a_while(struct recording *r)
     return rc;
 }
 
-/* --- stretches -------------------------------------------------------------------------------------------------------------------- */
+/* --- segments --------------------------------------------------------------------------------- */
 
 static int look(struct recording *r, struct rt_error *e)
 {
@@ -118,7 +119,7 @@ static int look(struct recording *r, struct rt_error *e)
     return rc;
 }
 
-/* Of replay_run(). */
+/* Reads the segment for replay_run(); waits while it grows. */
 static int more_bytes(void *context, uint8_t *to, size_t room, size_t *got, struct rt_error *e)
 {
     struct recording *r = context;
@@ -144,7 +145,7 @@ static int sink_failed(int error, struct rt_error *e)
     return -error;
 }
 
-/* Until all of it is known. */
+/* Waits until all of the segment is known. */
 static int pass_over(struct recording *r, struct rt_error *e)
 {
     int rc = look(r, e);
@@ -184,8 +185,9 @@ static int replay_stretch(struct recording *r, struct rt_error *e)
     return sink_failed(r->sink->end(r->sink->context, &s, &sums), e);
 }
 
-/* The log's stretches come behind each other. Of one that has just been closed it may not be known for a moment that none follows: a process that is
- * killed then leaves it so. */
+/* Sets *there if a segment begins at `at`: the log's segments follow each other. When one has just
+ * been closed, it may be unknown for a moment whether another follows; a process that is killed
+ * then leaves the log so. */
 static int find_next(struct recording *r, uint64_t at, bool *there, struct rt_error *e)
 {
     for (;;) {

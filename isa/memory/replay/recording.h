@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files of base/format/memory.h, replayed. */
+ * Replays recordings, the files of base/format/memory.h. */
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_RECORDING_H
 #define REGTRACE_ISA_MEMORY_REPLAY_RECORDING_H
 
@@ -7,59 +7,65 @@
 
 #include <stdbool.h>
 
-/* What is known of a stretch as it begins. */
+/* The facts about a segment when it begins; `known` and later fields may change until its end. */
 struct recording_stretch {
     struct accesses_whose whose;
-    bool known;     /* how long it is, and how it ended: of one that is followed that comes later */
-    uint64_t bytes; /* of the recording */
+    /* length and end are known; not yet, if the segment is followed while it grows */
+    bool known;
+    uint64_t bytes; /* length in the recording */
     uint32_t end;   /* enum memory_end, or ACCESSES_OPEN */
 };
 
-/* What was made of it; and read for that, if skeletons are compiled with SKELETON_COUNTS. */
+/* Results of a segment. Values and outcomes are read numbers, if skeletons are compiled with
+ * SKELETON_COUNTS. */
 struct recording_sums {
     uint64_t accesses, entered, values, outcomes;
-    uint64_t missing_count,
-        missing_first; /* times that a place's function was not recorded from there on; the first such */
+    /* times that a function was not recorded from a place on; the first such place */
+    uint64_t missing_count, missing_first;
 };
 
-/* Where accesses go. Functions return 0 or an errno, which ends it all. */
+/* Receives the accesses. Functions return 0, or an errno value, which ends the replay. */
 struct recording_sink {
     int (*begin)(void *context, const struct recording_stretch *s);
     replay_sink put;
-    /* Now all of it is known. */
+    /* Now all of the segment is known. */
     int (*end)(void *context, const struct recording_stretch *s, const struct recording_sums *sums);
     /* Nothing more comes for a while. */
     int (*rest)(void *context);
     void *context;
 };
 
-/* Of a program that still runs, by a process that knows when it has ended and can compile: lines to `ask`, what that says on `answers`,
- * which is closed when the run has ended.
+/* Follows a program that still runs. The process at the other end knows when the run has ended, and
+ * can compile. It reads lines from `ask` and answers on `answers`, which it closes when the run has
+ * ended.
  *
- *     need NUMBER OFFSET\n      that function is entered, where its log has been read up to that offset;
- *                               answered with IMAGE PATH\n, the compiled skeleton (image -1: the late one), or with none\n
- *     at PLACE\n                there is no further stretch yet: where in the log the next one will stand; MEMORY_OPEN: there will be none */
+ *     need NUMBER OFFSET\n     That function is entered; the log has been read up to that offset.
+ *                              The answer is IMAGE PATH\n, the compiled skeleton (image -1: the one
+ *                              of functions met as the program ran), or none\n.
+ *     at PLACE\n               There is no further segment yet; the next one will begin at that
+ *                              place in the log. MEMORY_OPEN: there will be none. */
 struct recording_follow {
-    bool is; /* else a recording ends with what it has now */
+    bool is; /* else a recording ends with its present contents */
     int ask, answers;
-    uint64_t from; /* that place */
+    uint64_t from; /* place of the first segment, as `at` said it */
 };
 
 struct recording_wishes {
-    int64_t first, last; /* windows */
+    int64_t first, last; /* numbers of windows */
     struct recording_follow follow;
 };
 
-/* Compiled skeletons: of each image of the recording, in its order ("": nothing of it is entered); and of what was met as the program ran,
- * NULL: none was. */
+/* Compiled skeletons. images: one for each image of the recording, in its order; "": no function of
+ * the image is entered. late: of functions that were met as the program ran; NULL: there are
+ * none. */
 struct recording_skeletons {
     const char *const *images;
     unsigned count;
     const char *late;
 };
 
-/* The stretches of the file at `path`, in their order. 0, or -errno with the text: -EINVAL where it is damaged. Of what the sink returned: that,
- * negative. */
+/* Replays the segments of the file at `path`, in order. Returns 0, or -errno with the text: -EINVAL
+ * if the file is damaged, or the sink's error, negated. */
 RT_MUST_CHECK int recording_replay(const char *path, const struct recording_skeletons *skeletons,
                                    const struct recording_wishes *w,
                                    const struct recording_sink *sink, struct rt_error *e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The host of a skeleton: tokens between functions, input a piece at a time, and buffered output. */
+ * The host of a compiled skeleton: handles tokens between functions, reads input a piece at a time,
+ * and buffers output. */
 #include "isa/memory/replay/replay.h"
 
 #include "isa/memory/replay/stream.h"
@@ -14,10 +15,10 @@
 #include <string.h>
 
 enum {
-    BUFFER = 1024, /* accesses: half of a first cache; skeletons want room for 64 at once */
+    BUFFER = 1024, /* accesses: half of a first-level cache; skeletons want room for 64 at once */
     INPUT = 1 << 18,
     REPLAY_FUNCTIONS = 1 << 28,
-    MARGIN = 1 << 20, /* of the stack, for a function's own frame and what we call */
+    MARGIN = 1 << 20, /* bytes of stack, for a function's own frame and what we call */
 };
 
 _Static_assert(offsetof(replay_access, bytes) == 16 && offsetof(replay_access, kind) == 20 &&
@@ -30,7 +31,7 @@ struct host {
     int status;
     bool sink_failed;
     jmp_buf out;
-    uint64_t before; /* bytes of the stream that stood before those in `input` */
+    uint64_t before; /* bytes of the stream that came before those in `input` */
     struct skeleton s;
     replay_access buffer[BUFFER];
     uint8_t input[INPUT];
@@ -56,7 +57,7 @@ static void flush(struct skeleton *s)
     }
 }
 
-/* Where the source waits, what has been made so far goes on its way first. */
+/* The source may wait, so all accesses so far are passed on first. */
 static bool refill(struct skeleton *s)
 {
     struct host *h = s->host;
@@ -73,7 +74,7 @@ static bool refill(struct skeleton *s)
     return got > 0;
 }
 
-/* A value that is cut off is damage, unless the recording may end anywhere. */
+/* A value that is cut off means damage, unless the recording may end anywhere. */
 static void more(struct skeleton *s, unsigned bytes)
 {
     struct host *h = s->host;
@@ -111,7 +112,7 @@ static void access_itself(struct skeleton *s)
     replay_access a = {.pc = take(s, 8), .address = take(s, 8)};
     a.bytes = (uint32_t)take(s, 2);
     a.kind = (uint8_t)take(s, 1);
-    *s->out++ = a; /* what is taken may have emptied it */
+    *s->out++ = a; /* take() may have emptied the buffer */
 }
 
 __attribute__((noreturn)) static void deep(struct skeleton *s)
@@ -121,7 +122,7 @@ __attribute__((noreturn)) static void deep(struct skeleton *s)
     stop(h, -EINVAL);
 }
 
-/* Whoever recorded has met it too, and has ended the stretch there. */
+/* The recording copy has met this jump too, and has ended the segment there. */
 __attribute__((noreturn)) static void lost(struct skeleton *s, unsigned long long pc)
 {
     struct host *h = s->host;
@@ -159,7 +160,7 @@ static void note_missing(struct host *h, uint64_t at)
         h->r->missing_first = at;
 }
 
-/* What is called, and what that calls back, until control is back with who called. */
+/* Runs the called function, and what it calls back, until control returns to the caller. */
 static int call(struct skeleton *s)
 {
     struct host *h = s->host;
@@ -186,7 +187,7 @@ static int run(struct host *h)
     if (setjmp(h->out) == 0)
         while (call(&h->s) == 0)
             continue;
-    /* What goes before damage is told as well. */
+    /* Accesses before damage are passed on as well. */
     if (!h->sink_failed && setjmp(h->out) == 0)
         flush(&h->s);
     return h->status;
@@ -256,7 +257,7 @@ static int add_function(struct replay *r, uint32_t number, struct replay_functio
 
 void *replay_library(const char *path, struct rt_error *e)
 {
-    char *full = realpath(path, NULL); /* a name without a slash would be looked for elsewhere */
+    char *full = realpath(path, NULL); /* dlopen() searches elsewhere for a name without a slash */
     if (full == NULL) {
         rt_error_set(e, "%s cannot be read: %s", path, strerror(errno));
         return NULL;

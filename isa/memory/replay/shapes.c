@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See shapes.h; isa/memory/source/source_shape.c writes what is read here. */
+ * Prints the tables that isa/memory/source/source_shape.c writes. */
 #include "isa/memory/replay/shapes.h"
 
 #include "isa/memory/replay/replay.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-/* As isa/memory/source/prelude.c has them. */
+/* These structures are declared in isa/memory/source/prelude.c, too. */
 struct skeleton_loop {
     unsigned long long head;
     int parent;
@@ -53,7 +53,7 @@ static void print_shape(FILE *out, const struct skeleton_shape *s, const struct 
     }
 }
 
-/* A table of structures of so many bytes that begin with their function's number. */
+/* A table of structures of `bytes` bytes, each of which begins with the number of its function. */
 struct table {
     const char *rows;
     unsigned count;
@@ -75,7 +75,8 @@ static bool is_of(const struct table *t, unsigned k, unsigned number)
     return k < t->count && *(const unsigned *)(const void *)(t->rows + k * t->bytes) == number;
 }
 
-/* Tables come in the same order, mostly: row k is looked at first. */
+/* Returns the row of a function, or NULL. Tables mostly have the same order, so row k is tried
+ * first. */
 static const void *find(const struct table *t, unsigned k, unsigned number)
 {
     if (!is_of(t, k, number))

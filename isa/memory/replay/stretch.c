@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See stretch.h. Read by pread(2), not mapped: a file may become shorter under whoever reads it, and grows while it is followed. */
+ * Reads segments of a recording by pread(2) instead of mapping it: a file may become shorter while
+ * it is read, and grows while it is followed. */
 #include "isa/memory/replay/stretch.h"
 
 #include "base/format/accesses.h"
@@ -39,7 +40,7 @@ static int get(const struct stretch_file *f, void *to, size_t n, uint64_t at, st
     return 0;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 int stretch_file_head(struct stretch_file *f, struct rt_error *e)
 {
@@ -72,14 +73,14 @@ void stretch_file_close(struct stretch_file *f)
     f->fd = -1;
 }
 
-/* --- the log ----------------------------------------------------------------------------------------------------------------------- */
+/* --- the log ---------------------------------------------------------------------------------- */
 
 static int get_tail(const struct stretch_file *f, uint64_t *tail, struct rt_error *e)
 {
     return get(f, tail, sizeof *tail, offsetof(struct memory_head, tail), e);
 }
 
-/* What of the buffer is the log's, from there on; zeros where there is nothing. */
+/* Reads the part of the log that is in the buffer, from `at` on; zeros follow. */
 static int get_buffer(const struct stretch_file *f, uint64_t tail, uint8_t *to, size_t n,
                       uint64_t at, struct rt_error *e)
 {
@@ -90,7 +91,8 @@ static int get_buffer(const struct stretch_file *f, uint64_t tail, uint8_t *to, 
     return get(f, to, there, MEMORY_PAGE + at, e);
 }
 
-/* Bytes that are in the file, or else in the buffer, from where they may be moved meanwhile: then once more. */
+/* Reads bytes of the log from the file or the buffer. If they were moved meanwhile, reads them
+ * again. */
 static int get_log(const struct stretch_file *f, void *to, size_t n, uint64_t at,
                    struct rt_error *e)
 {
@@ -110,7 +112,7 @@ static int get_log(const struct stretch_file *f, void *to, size_t n, uint64_t at
     return stretch_file_damaged(f, "it changes all the time", e);
 }
 
-/* Where the log ends that a process has left: with the last byte of the buffer that is not 0. */
+/* Finds the end of a log that its process has left: the last byte of the buffer that is not 0. */
 static int find_end(const struct stretch_file *f, uint64_t *end, struct rt_error *e)
 {
     uint8_t *buffer = malloc(MEMORY_BUFFER);
@@ -131,7 +133,7 @@ static int find_end(const struct stretch_file *f, uint64_t *end, struct rt_error
     return rc;
 }
 
-/* --- a stretch -------------------------------------------------------------------------------------------------------------------- */
+/* --- a segment -------------------------------------------------------------------------------- */
 
 static int get_stretch(const struct stretch *s, struct memory_stretch *out, struct rt_error *e)
 {
@@ -182,7 +184,7 @@ int stretch_look(struct stretch *s, bool grows, struct rt_error *e)
         return rc;
     if (head.bytes == MEMORY_OPEN) {
         rc = grows ? get_tail(s->file, &end, e) : find_end(s->file, &end, e);
-        /* It may have been closed just now, and others have begun. */
+        /* The segment may have been closed just now, and others begun. */
         rc = rc != 0 ? rc : get_stretch(s, &head, e);
     }
     if (rc != 0 || head.bytes != MEMORY_OPEN)
@@ -200,7 +202,8 @@ int stretch_read(struct stretch *s, uint8_t *to, size_t room, size_t *got, struc
     bool whole = s->whole;
     *got = s->at >= s->end ? 0 : s->end - s->at < room ? (size_t)(s->end - s->at) : room;
     int rc = get_log(s->file, to, *got, s->at, e);
-    /* It may have been closed meanwhile, before what is there, and that be another's. */
+    /* The segment may have been closed while we read; check again that these bytes are still
+     * ours. */
     if (rc == 0 && !whole && *got != 0)
         rc = stretch_look(s, true, e);
     if (rc == 0 && !whole && s->whole && s->end < s->at + *got)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See trace_out.h. Of text there is more than printf(3) would write in the time that a replay takes. */
+ * Writes accesses as text or records. It formats text itself, since printf(3) would take longer
+ * than the replay. */
 #include "isa/memory/replay/trace_out.h"
 
 #include "base/sys.h"
@@ -14,7 +15,7 @@
 
 enum { LINE = 384, PIPE = 1 << 20 };
 
-/* --- blocks ------------------------------------------------------------------------------------------------------------------- */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static struct accesses_record marker(const struct accesses_whose *w, uint8_t kind)
 {
@@ -23,7 +24,7 @@ static struct accesses_record marker(const struct accesses_whose *w, uint8_t kin
     return r;
 }
 
-/* In words, with how much there is; how long that is. */
+/* Writes in words whose accesses follow, and `much`, how many bytes. Returns the text's length. */
 static int name_whose(const struct trace_out *o, const struct accesses_whose *w, const char *much,
                       char *to, size_t room)
 {
@@ -36,7 +37,7 @@ static int name_whose(const struct trace_out *o, const struct accesses_whose *w,
                     w->thread, w->window, program, much, handler);
 }
 
-/* Whose accesses follow, where those of another have come between. */
+/* Says whose accesses follow, after those of another process have come between. */
 static int put_whose(const struct trace_out *o)
 {
     char line[LINE];
@@ -48,10 +49,10 @@ static int put_whose(const struct trace_out *o)
     return sys_write_all(o->fd, line, (size_t)n);
 }
 
-/* What the file holds. */
+/* Contents of the lock file. */
 struct shared {
-    pid_t last;      /* who wrote last */
-    uint32_t failed; /* somebody could not write, and says so */
+    pid_t last;      /* process that wrote last */
+    uint32_t failed; /* a process could not write, and reports it */
 };
 
 static int put_among_others(struct trace_out *o, const void *bytes, size_t n)
@@ -59,7 +60,7 @@ static int put_among_others(struct trace_out *o, const void *bytes, size_t n)
     struct shared s = {.last = 0};
     if (flock(o->lock, LOCK_EX) != 0)
         return -errno;
-    (void)!pread(o->lock, &s, sizeof s, 0); /* nothing at first */
+    (void)!pread(o->lock, &s, sizeof s, 0); /* empty at first */
     int rc = o->amid && s.last != getpid() ? put_whose(o) : 0;
     rc = rc != 0 ? rc : sys_write_all(o->fd, bytes, n);
     o->said = rc != 0 && s.failed != 0;
@@ -94,7 +95,7 @@ static int make_room(struct trace_out *o)
     return sizeof o->buffer - o->used < LINE ? trace_out_flush(o) : 0;
 }
 
-/* --- accesses ------------------------------------------------------------------------------------------------------------------- */
+/* --- accesses --------------------------------------------------------------------------------- */
 
 static char *put_hex(char *to, uint64_t n, int least)
 {
@@ -162,7 +163,7 @@ static int put(void *context, const replay_access *list, uint64_t count)
     return 0;
 }
 
-/* --- stretches ------------------------------------------------------------------------------------------------------------------- */
+/* --- segments --------------------------------------------------------------------------------- */
 
 static const char *end_of(const struct recording_stretch *s)
 {
@@ -255,7 +256,7 @@ struct recording_sink trace_out_sink(struct trace_out *o)
         .begin = begin, .put = put, .end = end, .rest = rest, .context = o};
 }
 
-/* --- open and close ----------------------------------------------------------------------------------------------------------------- */
+/* --- open and close --------------------------------------------------------------------------- */
 
 int trace_out_open(struct trace_out *o, enum trace_format format, int fd, const char *lock,
                    struct rt_error *e)
@@ -272,7 +273,7 @@ int trace_out_open(struct trace_out *o, enum trace_format format, int fd, const 
         rt_error_set(e, "%s cannot be made: %s", lock, strerror(-rc));
         return rc;
     }
-    (void)fcntl(fd, F_SETPIPE_SZ, PIPE); /* of a pipe; it need not be */
+    (void)fcntl(fd, F_SETPIPE_SZ, PIPE); /* fails unless fd is a pipe, which does no harm */
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A function's skeleton as C: its blocks, phis as variables that edges set, counters of loops, what is read where it is recorded, and
- * accesses as expressions. */
+ * Writes the skeleton of a function as C: its blocks, phis as variables that edges set, counters of
+ * loops, reads of recorded values, and accesses as expressions. */
 #include "isa/memory/direct.h"
 #include "isa/memory/ir/lanes.h"
 #include "isa/memory/source/source_text.h"
@@ -16,11 +16,11 @@ unsigned skel_value_bytes(const struct function *f, uint32_t value)
     return 8;
 }
 
-/* --- room for accesses ------------------------------------------------------------------------------------------------------- */
+/* --- room for accesses ------------------------------------------------------------------------ */
 
 enum {
-    MOST_ROOM = 64,   /* the host's buffer has more */
-    APART = UINT8_MAX /* such an instruction makes room for each of its accesses */
+    MOST_ROOM = 64,   /* less than the host's buffer has */
+    APART = UINT8_MAX /* the instruction makes room for each of its accesses */
 };
 
 static void count_outs(struct writer *w)
@@ -34,7 +34,7 @@ static void count_outs(struct writer *w)
     }
 }
 
-/* For the accesses from here on; up to which instruction. */
+/* Makes room for the accesses from here up to the instruction that it returns. */
 static uint32_t put_room(struct writer *w)
 {
     const struct block *b = &w->f->blocks[w->block];
@@ -50,7 +50,7 @@ static uint32_t put_room(struct writer *w)
     return at > w->at ? at : w->at + 1;
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------------------ */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static void put_in(struct writer *w, uint32_t v)
 {
@@ -62,7 +62,7 @@ static void put_in(struct writer *w, uint32_t v)
     (void)fprintf(w->out, "IN(%u);\n", skel_value_bytes(w->f, v));
 }
 
-/* Are all that the expression needs of this instruction there? */
+/* Returns whether all values of this instruction that the expression needs have been written. */
 static bool is_ready(const struct writer *w, uint32_t number)
 {
     const struct linear *e = &w->f->linears[number];
@@ -102,7 +102,7 @@ static bool may_emit(struct writer *w, uint32_t v)
     return true;
 }
 
-/* Those of this instruction that can be computed by now. */
+/* Writes those values of this instruction that can be computed by now. */
 static void put_values(struct writer *w)
 {
     MEMBERS_EACH (&w->of_block, w->block, n) {
@@ -146,7 +146,7 @@ static void put_address(struct writer *w, const struct access *a)
         source_put_expression(w, a->address);
 }
 
-/* Accesses first..last-1 are those of one instruction. */
+/* Writes accesses first..last-1, which belong to one instruction. */
 static void put_repeated(struct writer *w, uint32_t first, uint32_t last)
 {
     const struct access *all = w->f->accesses;
@@ -162,7 +162,7 @@ static void put_repeated(struct writer *w, uint32_t first, uint32_t last)
             source_put_expression(w, all[k].count);
         (void)fputs(";\n", w->out);
     }
-    /* Of recorded comparisons, which may end before, how many are left is recorded behind them. */
+    /* Recorded comparisons may end early: the number of those left is recorded after them. */
     (void)fprintf(w->out, "        for (u64 n = 0, many = n0%s; n < many; n++) {\n",
                   all[first].recorded && all[first].ends_early ? " - IN(8)" : "");
     (void)fprintf(w->out, "            ROOM(%" PRIu32 ");\n", last - first);
@@ -182,7 +182,7 @@ static void put_lanes(struct writer *w, const struct access *a)
     (void)fputs(");\n", w->out);
 }
 
-/* behind: those whose number is known behind the instruction, or the others. */
+/* behind: writes the accesses whose number is known only after the instruction; else the others. */
 static void put_accesses(struct writer *w, bool behind)
 {
     struct function *f = w->f;
@@ -211,12 +211,12 @@ static void put_accesses(struct writer *w, bool behind)
     }
 }
 
-/* --- edges --------------------------------------------------------------------------------------------------------------------- */
+/* --- edges ------------------------------------------------------------------------------------ */
 
 static void put_label(struct writer *w, uint32_t block)
 {
     const struct block *b = &w->f->blocks[block];
-    bool exit = b->leaves != 0; /* there may be several to one place */
+    bool exit = b->leaves != 0; /* several exits may lead to one place */
     char kind = exit ? 'X' : b->preheader ? 'L' : b->count == 0 ? 'E' : 'B';
     (void)fprintf(w->out, "%c_0x%" PRIx64, kind, b->start);
     if (b->copy != 0 || exit)
@@ -230,7 +230,7 @@ static bool is_phi_of(const struct writer *w, uint32_t v, uint32_t block)
            (x->recorded || w->variable[v]);
 }
 
-/* The loop whose counter an edge changes, or SKEL_NONE. */
+/* Returns the loop whose counter the edge changes, or SKEL_NONE. */
 static int32_t counted(const struct writer *w, uint32_t from, uint32_t to)
 {
     const struct function *f = w->f;
@@ -241,7 +241,7 @@ static int32_t counted(const struct writer *w, uint32_t from, uint32_t to)
     return changes ? loop : SKEL_NONE;
 }
 
-/* Phis all at once, then counters. */
+/* Sets all phis at once, then counters. */
 static void put_moves(struct writer *w, uint32_t from, uint32_t to)
 {
     struct function *f = w->f;
@@ -327,7 +327,8 @@ static void put_table(struct writer *w, uint32_t block, const struct decision *d
                   w->f->instructions[b->first + b->count - 1].at);
 }
 
-/* Of the call at `at`, or of the jump that ends the block; to: what each is put into, with its register's number. */
+/* Writes arguments of the call at `at`, or of the jump that ends the block. `to` is a format for
+ * the variable that receives an argument, with its register's number. */
 static void put_arguments(struct writer *w, uint32_t block, uint32_t at, bool jump, const char *to)
 {
     for (uint32_t k = 0; k < w->f->argument_count; k++) {
@@ -343,7 +344,8 @@ static void put_arguments(struct writer *w, uint32_t block, uint32_t at, bool ju
     }
 }
 
-/* Who calls it directly goes on behind the call by itself: what has not returned, or a trap, must not come back. */
+/* A direct caller goes on after the call by itself: a function that has not returned, or has
+ * trapped, must not come back to it. */
 static void put_exit(struct writer *w, uint32_t block)
 {
     struct function *f = w->f;
@@ -381,7 +383,7 @@ static void put_end(struct writer *w, uint32_t block)
         return;
     }
     if (b->end == END_BRANCH && d != NULL) {
-        /* Where both ways lead to the same place the outcome is recorded all the same. */
+        /* The outcome is recorded even if both edges lead to one block. */
         (void)fputs(b->succ_count > 1 ? "    if (" : "    (void)(", w->out);
         if (d->recorded)
             (void)fputs("OUTCOME(1) == 0", w->out);
@@ -399,7 +401,7 @@ static void put_end(struct writer *w, uint32_t block)
     put_edge(w, block, b->succ[0]);
 }
 
-/* The callee's stack pointer is where its return address is. */
+/* The callee's stack pointer is the address of its return address. */
 static void put_direct_call(struct writer *w)
 {
     struct function *f = w->f;
@@ -437,7 +439,7 @@ void source_put_block(struct writer *w, uint32_t block)
         if (f->values[*n].kind == V_ENTRY && f->values[*n].recorded && !value_is_passed(f, *n))
             put_in(w, *n);
     count_outs(w);
-    uint32_t room = b->first; /* is made up to there */
+    uint32_t room = b->first; /* room is made up to there */
     for (w->at = b->first; w->at < b->first + b->count; w->at++) {
         const struct instruction *i = &f->instructions[w->at];
         if (w->at == room)

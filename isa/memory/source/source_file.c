@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Skeletons as C: files, and functions around their blocks: what they declare, and how they are entered. */
+ * Writes files of skeletons as C, and what surrounds the blocks of functions: declarations and
+ * entries. */
 #include "isa/memory/direct.h"
 #include "isa/memory/source/source_text.h"
 
@@ -13,7 +14,7 @@ static bool is_entry_stack(const struct value *x)
     return x->kind == V_ENTRY && x->variable == SKEL_RSP;
 }
 
-/* Its stack pointer, and registers that callers know. */
+/* Parameters are the stack pointer, and the registers that callers know. */
 static void put_parameters(FILE *out, uint16_t passed)
 {
     (void)fputs("(struct skeleton *s, u64 stack", out);
@@ -71,7 +72,7 @@ static void put_tables(struct writer *w)
     }
 }
 
-/* Within a comment or a string: what could end it becomes a dot. */
+/* Writes text into a comment or a string: characters that could end it become dots. */
 static void put_plain(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -95,7 +96,7 @@ void skel_source_begin(FILE *out, const struct image *m)
     skel_source_prelude(out);
 }
 
-/* Where direct calls come to; what is called so has one name in all files. */
+/* Writes the name of the function that direct calls call. It has the same name in all files. */
 static void put_inner_name(const struct skel_source *s, const struct function *f)
 {
     if (direct_has(f))
@@ -104,7 +105,7 @@ static void put_inner_name(const struct skel_source *s, const struct function *f
         (void)fprintf(s->out, "i_%" PRIu32, s->number);
 }
 
-/* As calls come to it, and jumps, which hand over what they do in memory. */
+/* Declares the function for calls, and for jumps, which pass registers in memory. */
 static void declare(struct writer *w, uint64_t start)
 {
     uint16_t passed = direct_passed(w->f->directs, start);
@@ -121,7 +122,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Each once. */
+/* Declares each called function once. */
 static void declare_called(struct writer *w)
 {
     struct function *f = w->f;
@@ -161,7 +162,7 @@ static void put_jumped(const struct skel_source *s, const struct function *f)
     (void)fputs(");\n}\n", s->out);
 }
 
-/* By its token. */
+/* Writes the function that runs at its TOKEN_ENTER. */
 static void put_entry(const struct skel_source *s, const struct function *f)
 {
     (void)fprintf(s->out, "static int f_%" PRIu32 "(struct skeleton *s)\n{\n    BEGIN();\n",
@@ -202,7 +203,8 @@ void skel_source_function(struct skel_source *s, struct function *f)
     (void)fprintf(s->out, " */\n#if !defined(SKELETON_SOME) || defined(SKELETON_%" PRIu32 ")\n",
                   s->number);
     declare_called(&w);
-    /* gcc -O2 takes minutes for some of these, -O1 seconds: loops that are entered anywhere, whose blocks all lead to each other. */
+    /* gcc -O2 takes minutes for some functions, -O1 seconds: loops with entries anywhere, whose
+     * blocks all lead to each other. */
     (void)fprintf(s->out, "%s%s int ", graph_edges(f) > MANY_EDGES ? "SLOW " : "",
                   direct_has(f) ? "INNER" : "static");
     put_inner_name(s, f);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A function's loops, and which of them each accessing instruction belongs to, as tables of its skeleton's C, and how both are called in expressions: for whoever analyses accesses. */
+ * Writes, as tables in C, a function's loops, the loop of each instruction that accesses memory,
+ * and the texts of both, for the command that analyses accesses. */
 #include "isa/memory/source/source_text.h"
 
 #include <inttypes.h>
 
 enum { TEXT = 512 };
 
-/* Of loops that were duplicated, which have the same head, the first. */
+/* Returns the first of the duplicated loops that have the same head. */
 static int32_t same_head(const struct function *f, int32_t loop)
 {
     if (loop == SKEL_NONE)
@@ -38,7 +39,8 @@ static void put_counters(const struct writer *w)
     (void)fputs(w->f->loop_count == 0 ? "0" : "", w->out);
 }
 
-/* An instruction that accesses memory: accesses first to last - 1 of the function are its. */
+/* Writes the row of an instruction that accesses memory: accesses `first` to `last` - 1 are its
+ * own. */
 typedef void (*put_place)(const struct writer *w, uint32_t first, uint32_t last);
 
 static void put_loop_of(const struct writer *w, uint32_t first, uint32_t last)
@@ -61,7 +63,8 @@ static void put_texts_of(const struct writer *w, uint32_t first, uint32_t last)
     (void)fputc('"', w->out);
 }
 
-/* Those of blocks as they are in the program, or of duplicates, which tell nothing new unless the program's own are never reached. How many by now. */
+/* Writes the rows for original blocks or for duplicates. Duplicates add nothing unless the original
+ * is never reached. Returns the number of rows by now. */
 static uint32_t put_some(const struct writer *w, bool duplicates, put_place put, uint32_t count)
 {
     const struct function *f = w->f;

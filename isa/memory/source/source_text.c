@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Expressions and conditions of a skeleton as C, and the variables that they need. */
+ * Writes expressions and conditions of a skeleton as C, and finds the variables that they need. */
 #include "isa/memory/source/source_text.h"
 
 #include <inttypes.h>
 
-/* --- which values are variables ---------------------------------------------------------------------------------------- */
+/* --- variables -------------------------------------------------------------------------------- */
 
 static void use_value(struct writer *w, uint32_t v);
 
@@ -84,7 +84,7 @@ void source_find_variables(struct writer *w)
             use_expression(w, f->arguments[k].value);
 }
 
-/* --- expressions ---------------------------------------------------------------------------------------------------------- */
+/* --- expressions ------------------------------------------------------------------------------ */
 
 static void put_number(struct writer *w, uint64_t n)
 {
@@ -149,7 +149,6 @@ static void put_linear(struct writer *w, const struct linear *e)
     }
 }
 
-/* With parentheses where it is more than one word. */
 void source_put_expression(struct writer *w, uint32_t v)
 {
     struct linear e = linear_get(w->f, v);
@@ -196,7 +195,7 @@ static void put_test(struct writer *w, const struct value *flags, unsigned condi
         if (before->kind >= V_FLAGS_SUB && before->kind <= V_FLAGS_STEP)
             put_test(w, before, 2);
         else
-            (void)fputc('0', w->out); /* and no condition asks for it */
+            (void)fputc('0', w->out); /* no condition asks for it */
     }
     (void)fputc(')', w->out);
 }
@@ -222,7 +221,7 @@ static void put_call(struct writer *w, const struct value *x, const char *name, 
     (void)fputc(')', w->out);
 }
 
-/* An entry of a table, by how far behind its begin it lies. */
+/* Writes an entry of a table, by its distance from the table's start. */
 static void put_entry(struct writer *w, const struct value *x)
 {
     const struct constant_table *t = &w->f->tables[x->constant];
@@ -233,7 +232,7 @@ static void put_entry(struct writer *w, const struct value *x)
     (void)fprintf(w->out, ") - image - 0x%" PRIx64 "ull%s)", t->address, t->image ? ", image" : "");
 }
 
-/* What computes it: `name` of bits and arguments, or `sign` between them. */
+/* Writes a call of `name` with bits and arguments, or `sign` between the arguments. */
 void source_put_operation(struct writer *w, const struct value *x)
 {
     static const struct {
