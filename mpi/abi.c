@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finding the MPI library that is loaded, its symbols and its constants. */
+ * Finds the loaded MPI library, its symbols and its constants. */
 #include "mpi/abi.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 
 struct mpi_abi mpi_abi;
 
-/* --- symbols ----------------------------------------------------------------------------------- */
+/* --- symbols ---------------------------------------------------------------------------------- */
 
 struct range_search {
     uintptr_t address, low, high;
@@ -68,9 +68,9 @@ static bool is_ours(const void *address)
     return (uintptr_t)address >= low && (uintptr_t)address < high;
 }
 
-/* dlopen from inside dl_iterate_phdr could take the loader's locks in the wrong order: names first.
- * They stay valid as long as nothing is unloaded, which is true of a library that is about to be
- * called. */
+/* Collects the names first: dlopen inside dl_iterate_phdr could take the loader's locks in the
+ * wrong order. The names stay valid as long as nothing is unloaded, which holds for a library that
+ * is about to be called. */
 RT_COLD static void *search_objects(const char *name)
 {
     struct recorder_scratch *memory =
@@ -102,11 +102,10 @@ RT_COLD void *mpi_symbol(const char *name)
     return search_objects(name);
 }
 
-/* --- constants ----------------------------------------------------------------------------------- */
+/* --- constants -------------------------------------------------------------------------------- */
 
-/* A variable of the library: the loader may have copied it into the program (a copy relocation),
- * and then the library itself uses the copy. So the global order first, which begins at the
- * program. */
+/* The loader may have copied the variable into the program (a copy relocation); the library itself
+ * then uses the copy. So this searches the global order first, which begins at the program. */
 RT_COLD void *mpi_variable(const char *name)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
@@ -212,7 +211,7 @@ RT_COLD static void fill_standard(struct mpi_abi *abi)
 RT_COLD static const struct mpi_abi *look(void)
 {
     struct mpi_abi found = {.kind = MPI_ABI_UNKNOWN};
-    /* A library of the standard interface says its version here; others say -1 or lack the
+    /* A library of the standard interface returns its version here. Others return -1 or lack the
      * function. */
     int (*version)(int *, int *) = NULL;
     void *symbol = mpi_symbol("PMPI_Abi_get_version");
@@ -230,8 +229,8 @@ RT_COLD static const struct mpi_abi *look(void)
     if (found.kind != MPI_ABI_UNKNOWN) {
         enum mpi_abi_kind kind = found.kind;
         found.kind = MPI_ABI_UNKNOWN;
-        mpi_abi =
-            found; /* two threads may both do this, with the same values; kind is stored last */
+        /* Two threads may do this at once, with the same values. `kind` is stored last. */
+        mpi_abi = found;
         __atomic_store_n(&mpi_abi.kind, kind, __ATOMIC_RELEASE);
     }
     return &mpi_abi;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Agreement of ranks by files: presence by a file each, the decision by a symbolic link, whose making is exclusive and atomic. */
+ * Agreement of ranks through files: one file a rank shows its presence, and a symbolic link, whose
+ * creation is exclusive and atomic, holds the decision. */
 #include "mpi/agreement.h"
 
 #include "base/format/recorder.h"
@@ -17,15 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 1500000000u      /* of rank 0, which looks for the others */
-#define LONG_PATIENCE_NS 2000000000u /* of the others: rank 0 may be the one that is missing */
+#define PATIENCE_NS 1500000000u      /* for rank 0, which looks for the others */
+#define LONG_PATIENCE_NS 2000000000u /* for the others: rank 0 itself may be missing */
 #define LOOK_NS 5000000
 
-/* DIR/.regtrace/together, made if it is not there; a descriptor or -1. */
+/* Opens DIR/.regtrace/together and makes it if needed. Returns a descriptor or -1. */
 static int open_meeting(void)
 {
-    static char dir[PATH_MAX],
-        path[PATH_MAX + 32]; /* static: this runs only once, on a stack that may be small */
+    /* Static, because this runs only once, on a stack that may be small. */
+    static char dir[PATH_MAX], path[PATH_MAX + 32];
     if (recorder_stream.base == NULL)
         return -1;
     if (!stream_meta_get(&recorder_stream, "dir", dir, sizeof dir))
@@ -36,7 +37,7 @@ static int open_meeting(void)
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* 1 yes, 0 no, -1 not yet. */
+/* Returns 1 for yes, 0 for no, -1 if there is no decision yet. */
 static int decision(int meeting)
 {
     char text[8];
@@ -44,7 +45,8 @@ static int decision(int meeting)
     return n < 0 ? -1 : n == 3 && memcmp(text, "yes", 3) == 0;
 }
 
-/* Whoever is first decides; the answer is the decision that stands, -1 where none can be made. */
+/* Makes the decision, unless another rank was first. Returns the decision that holds, or -1 if none
+ * can be made. */
 static int decide(int meeting, const char *answer)
 {
     if (symlinkat(answer, meeting, "decision") == 0)
@@ -52,7 +54,7 @@ static int decide(int meeting, const char *answer)
     return errno == EEXIST ? decision(meeting) : -1;
 }
 
-/* Files named by numbers below size. */
+/* Counts the files whose names are numbers below size. */
 static int count_present(int meeting, int size)
 {
     char buffer[512] __attribute__((aligned(16)));
@@ -83,7 +85,8 @@ static int wait_for_decision(int meeting, int rank, int size)
         uint64_t waited = clock_monotonic_ns() - began;
         if (answer < 0 && waited > patience)
             answer = decide(meeting, "no");
-        /* The link is there and cannot be read, or cannot be made: the file system fails. No other rank can read "yes" for long. */
+        /* After this time the file system fails: the link exists but cannot be read, or cannot be
+         * made. No other rank can read "yes" for long. */
         if (answer >= 0 || waited > 2 * LONG_PATIENCE_NS)
             return answer;
         (void)nanosleep(&nap, NULL);
@@ -96,7 +99,7 @@ bool agreement_all_here(int rank, int size)
     int meeting = open_meeting(), answer = 0;
     if (meeting < 0)
         return false;
-    /* A decision that stands before this rank has come is of another world, or "no". */
+    /* A decision made before this rank came belongs to another world, or is "no". */
     if (decision(meeting) < 0) {
         (void)snprintf(name, sizeof name, "%d", rank);
         int fd = openat(meeting, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

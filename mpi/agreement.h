@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whether every rank of the world is traced, found out without MPI. */
+ * Finds out without MPI whether every rank of the world is traced. */
 #ifndef REGTRACE_MPI_AGREEMENT_H
 #define REGTRACE_MPI_AGREEMENT_H
 
 #include <stdbool.h>
 
-/* Every rank says by a file in the run's folder that it is here; one symbolic link, which only one can make, says "yes" when all
- * were seen, "no" when a rank has waited long enough: so all ranks that ask get the same answer, and what is collective may follow a
- * "yes". Waits up to 2 s. Once a folder: later worlds in it, folders that the nodes do not share, and processes without one get
- * "no". Not async-signal-safe. */
+/* Returns whether every rank is traced. Each rank makes a file in the run's folder. One symbolic
+ * link, which only one rank can make, holds the decision: "yes" when all files were seen, "no" when
+ * a rank has waited long enough. So all ranks that ask get the same answer, and after "yes" they
+ * can make collective calls. Waits up to 2 s. A folder serves for one decision: later worlds in it
+ * get "no", as do nodes that do not share the folder and processes without one. Not
+ * async-signal-safe. */
 bool agreement_all_here(int rank, int size);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The table of real functions, and which nested calls are the halves of one. */
+ * Resolves the real functions, and recognizes a nested call that is the second half of its outer
+ * call. */
 #include "mpi/open_calls.h"
 #include "mpi/wrapper.h"
 
@@ -16,21 +17,20 @@ _Atomic uint32_t mpi_asleep;
 _Atomic uint64_t mpi_completions_skipped;
 void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS];
 
-/* Where Fortran's entry points live: a C call from there, inside the Fortran call of the same name,
- * is its second half. */
+/* Objects that hold Fortran's entry points. A C call from there, inside the Fortran call of the
+ * same name, is the second half of that call. */
 static uintptr_t fortran_low[2], fortran_high[2];
-/* Our own object: a stub that ends in a jump to the C function leaves our Fortran wrapper as its
- * caller. */
+/* Our own object. If a stub ends in a jump to the C function, the caller is our Fortran wrapper. */
 static uintptr_t own_low, own_high;
 
 static int absent_function(void)
 {
-    return 16; /* MPI_ERR_OTHER of Open MPI and of the standard interface; an error class with MPICH
-                  too */
+    /* MPI_ERR_OTHER of Open MPI and of the standard interface; an error class with MPICH too. */
+    return 16;
 }
 
-/* Stands in for MPIX_Query_cuda_support and similar functions if the library does not have them.
- * Their result is the answer, not an error code: 0 means no support. */
+/* Stands in for MPIX_Query_cuda_support and similar functions that the library lacks. Their result
+ * is the answer, not an error code: 0 means no support. */
 static int absent_answer(void)
 {
     return 0;
@@ -110,10 +110,10 @@ RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, con
     return false;
 }
 
-/* --- strings ------------------------------------------------------------------------------------- */
+/* --- strings ---------------------------------------------------------------------------------- */
 
-/* Bytes read, stopping at the end of a page, so that an unreadable next page does not spoil the
- * whole. */
+/* Reads up to the end of a page, so that an unreadable next page does not make the whole read
+ * fail. */
 static long read_piece(uint64_t address, char *to, size_t n)
 {
     size_t in_page = 4096 - (size_t)(address & 4095);

@@ -2,13 +2,12 @@
  * Clock alignment between nodes: one rank of each node and rank 0 exchange messages at MPI's start
  * and end.
  *
- * The offset is rank 0's CLOCK_MONOTONIC less ours at the same moment, taken from the exchange with
- * the shortest round trip: the error is at most half of that (Cristian 1989). Ranks of one node
- * share a clock and send nothing: exchanges among oversubscribed ranks were wrong by up to 12 ms.
+ * The offset is rank 0's CLOCK_MONOTONIC minus ours at the same moment, from the exchange with the
+ * shortest round trip: the error is at most half of that (Cristian 1989). Ranks of one node share a
+ * clock and send nothing: exchanges among oversubscribed ranks were wrong by up to 12 ms.
  *
- * All of it is collective, and MPI has no call that could be taken back where a rank is not traced. So
- * the ranks agree without MPI first (agreement.c): no message is sent unless every rank takes part.
- */
+ * The exchange is collective, and MPI cannot take back a call if a rank is not traced. So the ranks
+ * first agree without MPI (agreement.c): no message is sent unless every rank takes part. */
 #include "mpi/agreement.h"
 #include "mpi/special.h"
 
@@ -23,17 +22,17 @@
 #include <unistd.h>
 
 #define TRIES 200
-#define BUDGET_NS 100000000u /* of all nodes together */
+#define BUDGET_NS 100000000u /* for all nodes together */
 #define LEAST_BUDGET_NS 2000000u
 enum { TAG_PING = 29001, TAG_RESULT = 29002 };
 
-/* What a node's representative learns and hands to the others of its node. */
+/* A measurement that a node's representative makes and passes to the other ranks of its node. */
 struct measured {
     int64_t offset_ns, error_ns, at_ns;
 };
 static struct measured first;
 static bool have_first;
-/* A duplicate of the world, so that our messages meet nobody else's; made only where there are
+/* A duplicate of the world, so that our messages cannot match others. Made only if there are
  * several nodes. */
 static uint64_t private_comm;
 
@@ -59,7 +58,7 @@ bool clocksync_one_node_by_launcher(int size)
     return number_in("SLURM_STEP_NUM_NODES") == 1;
 }
 
-/* FNV-1a of the node's boot id; REGTRACE_TEST_NODE stands in for it in tests. */
+/* FNV-1a of the node's boot id; tests replace it by REGTRACE_TEST_NODE. */
 static uint64_t node_hash(void)
 {
     char text[128];
@@ -92,7 +91,7 @@ static void bytes_receive(const struct mpi_library *l, void *data, int n, int fr
                   (void *)(uintptr_t)mpi_abi.status_ignore);
 }
 
-/* Rank 0: answer one representative until it says that it has enough (a zero). */
+/* Rank 0: answers one representative until a zero tells that it has enough. */
 static void serve(const struct mpi_library *l, int rank)
 {
     uint64_t more = 1;
@@ -157,7 +156,7 @@ static int representative(const uint64_t *nodes, int rank)
     return i;
 }
 
-/* The exchange itself, the nodes one after the other; every rank takes part. */
+/* Exchanges messages, one node after the other. Every rank takes part. */
 static void exchange(const struct mpi_library *l, const uint64_t *nodes, int rank, int size,
                      bool final)
 {
@@ -190,7 +189,7 @@ static bool several_nodes(const uint64_t *nodes, int size)
     return false;
 }
 
-/* Room for every rank's node, before anything is agreed. Not by malloc. */
+/* Maps room for every rank's node, before the ranks agree. Does not use malloc. */
 static uint64_t *make_room(int size)
 {
     void *memory = mmap(NULL, (size_t)size * sizeof(uint64_t), PROT_READ | PROT_WRITE,
@@ -208,7 +207,7 @@ static void gather_nodes(const struct mpi_library *l, uint64_t *memory, int size
 
 void clocksync_measure(int rank, int size, bool final)
 {
-    static uint64_t *nodes; /* of all ranks; kept for the second time */
+    static uint64_t *nodes; /* hashes of all ranks' nodes; the final measurement uses them again */
     const struct mpi_library *l = mpi_library();
     size_t bytes = (size_t)size * sizeof *nodes;
     if (size < 2 || number_in("REGTRACE_CLOCK_SYNC") == 0 || clocksync_one_node_by_launcher(size) ||

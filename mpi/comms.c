@@ -17,31 +17,33 @@
 
 #include <sched.h>
 
-/* --- communicators ------------------------------------------------------------------------------- */
+/* --- communicators ---------------------------------------------------------------------------- */
 
 #define COMM_SLOTS 4096u
 #define COMM_TRIES 16u
 #define COMM_MANY 0xffffu
 #define COMM_BEING_ASKED 0xfffeu
 
-/* key stays when a communicator ends: MPI gives handles again. id 0: has none at present. */
+/* A key stays when its communicator ends, because MPI reuses handles. id 0: no number at
+ * present. */
 struct comm_entry {
-    _Atomic uint64_t key; /* handle + 1, 0 = never used */
+    _Atomic uint64_t key; /* handle + 1; 0: never used */
     _Atomic uint32_t id;
     uint32_t rank, size;
     _Atomic bool valid; /* a call that we saw made it, or a call with it succeeded */
-    /* It has been freed since. Libraries accept freed handles in some calls, so a later success
-     * does not prove that the handle is valid. */
+    /* It was freed. Libraries accept freed handles in some calls, so a later success does not prove
+     * that the handle is valid. */
     _Atomic bool ended;
 };
 static struct comm_entry comms[COMM_SLOTS];
 static _Atomic uint32_t next_comm = 3;
 
-/* Beside it, seldom asked for. */
+/* Facts that are seldom needed, in a table of the same order. */
 static struct comm_origin {
-    _Atomic uint64_t identity; /* 0 not known */
-    _Atomic uint32_t made;     /* calls of all its ranks that made communicators of it */
-    uint32_t sides;            /* enum mpi_comm_sides */
+    _Atomic uint64_t identity; /* 0: not known */
+    /* number of calls of all its ranks that made communicators from it */
+    _Atomic uint32_t made;
+    uint32_t sides; /* enum mpi_comm_sides */
 } origins[COMM_SLOTS];
 
 static inline uint32_t comm_place(uint64_t comm)
@@ -68,18 +70,19 @@ static struct comm_entry *comm_find(uint64_t comm, bool make)
     return NULL;
 }
 
-/* --- identities ---------------------------------------------------------------------------------- */
+/* --- identities ------------------------------------------------------------------------------- */
 
 #define MADE_KEYS 1024u
 #define RANKS_AT_ONCE 96
 
-/* How often those of one tag and the same ranks have been made; owner: of what, 0 for ever. */
+/* Number of communicators made with one tag by the same ranks. owner: the parent's identity, with
+ * which the entry ends; 0: it stays. */
 static struct made_key {
-    _Atomic uint64_t key; /* 0 free */
+    _Atomic uint64_t key; /* 0: free */
     uint64_t owner;
     _Atomic uint32_t count;
 } made_keys[MADE_KEYS];
-static _Atomic uint32_t made_keys_used; /* behind the last that ever was in use */
+static _Atomic uint32_t made_keys_used; /* index after the last entry ever used */
 
 static uint64_t mix(uint64_t h, uint64_t word)
 {
@@ -92,7 +95,8 @@ static uint64_t not_zero(uint64_t h)
     return h != 0 ? h : 1;
 }
 
-/* World ranks of a group: of the first, and a hash over all where it is asked for. False: not all are of this world. */
+/* Finds the world rank of a group's first rank and, if hash is not NULL, a hash of all its world
+ * ranks. Returns false if not all of them are in this world. */
 static bool look_at_group(uint64_t group, uint64_t world, int *first, uint64_t *hash)
 {
     const struct mpi_library *l = mpi_library();
@@ -122,11 +126,11 @@ static bool look_at_group(uint64_t group, uint64_t world, int *first, uint64_t *
 
 struct members {
     uint32_t sides; /* enum mpi_comm_sides */
-    int first[2];   /* world ranks; of two groups the one with the smaller comes first */
+    int first[2];   /* world ranks; of two groups, the one with the smaller rank comes first */
     uint64_t hash[2];
 };
 
-/* All by calls of PMPI that send nothing. */
+/* Uses PMPI calls that send nothing. */
 static bool find_members(uint64_t comm, bool whole, struct members *m)
 {
     const struct mpi_library *l = mpi_library();
@@ -155,7 +159,7 @@ static bool find_members(uint64_t comm, bool whole, struct members *m)
     return known;
 }
 
-/* Which one of those with this key, from 0; -1: there is no room to count them. */
+/* Returns how many were made with this key before, or -1 if there is no room to count them. */
 static int64_t count_made(uint64_t key, uint64_t owner)
 {
     uint32_t used = atomic_load(&made_keys_used);
@@ -175,7 +179,7 @@ static int64_t count_made(uint64_t key, uint64_t owner)
     return -1;
 }
 
-/* Nothing more is made of that one. */
+/* Forgets the counts of an owner, from which nothing more is made. */
 static void forget_made(uint64_t owner)
 {
     uint32_t used = owner != 0 ? atomic_load(&made_keys_used) : 0;
@@ -184,10 +188,11 @@ static void forget_made(uint64_t owner)
             atomic_store(&made_keys[i].key, 0);
 }
 
-/* A world that another has spawned has numbers of its own, but is not the only one. */
+/* Has another world spawned this one? Then world ranks do not identify processes: each world
+ * numbers its ranks itself. */
 static bool is_spawned(void)
 {
-    static _Atomic int known; /* 1 no, 2 yes */
+    static _Atomic int known; /* 0 not known, 1 no, 2 yes */
     int answer = atomic_load(&known);
     if (answer == 0) {
         const struct mpi_library *l = mpi_library();
@@ -255,7 +260,7 @@ RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making 
         t->in_toolkit--;
         atomic_store(&e->valid, true);
         atomic_store(&e->ended, false);
-        atomic_store(&e->id, 0); /* were it known, its end escaped us */
+        atomic_store(&e->id, 0); /* a number here means that we missed the handle's end */
         o->sides = sides;
         atomic_store(&o->made, 0);
         atomic_store(&o->identity, identity);
@@ -263,7 +268,7 @@ RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making 
     MPI_OWN_END(own);
 }
 
-/* --- numbers ------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 static uint32_t new_id(uint64_t comm)
 {
@@ -278,7 +283,7 @@ static uint32_t new_id(uint64_t comm)
     return COMM_MANY;
 }
 
-/* Rank and size by PMPI; with two sides the size is the other one's. */
+/* Asks PMPI for rank and size; for a communicator with two sides, the size of the other side. */
 static void ask_comm(struct comm_entry *e, uint64_t comm)
 {
     const struct mpi_library *l = mpi_library();
@@ -296,7 +301,8 @@ static void ask_comm(struct comm_entry *e, uint64_t comm)
     e->size = (uint32_t)size;
 }
 
-/* Another thread is at it, by calls that do not wait for us. It may have been killed. */
+/* Waits for the thread that asks MPI about the communicator. Its calls do not wait for us; but it
+ * may have been killed. */
 static uint32_t id_by_another(struct comm_entry *e)
 {
     for (int i = 0; i < 100000; i++) {
@@ -339,8 +345,8 @@ static uint32_t id_of_valid(struct recorder_thread *t, uint64_t comm)
     return comm_describe(t, e, comm, 0);
 }
 
-/* May we ask MPI about this handle? MPI calls the program's error handler for an invalid one, and
- * only the program's own calls may cause that. */
+/* May we ask MPI about this handle? MPI calls the program's error handler for an invalid handle,
+ * and only the program's own calls may cause that. */
 static bool is_valid(uint64_t comm)
 {
     if (comm == mpi_abi.comm_world || comm == mpi_abi.comm_self)
@@ -350,7 +356,7 @@ static bool is_valid(uint64_t comm)
            atomic_load_explicit(&mpi_is_up, memory_order_relaxed);
 }
 
-/* Looks further if the first table slot of the handle does not hold its number. */
+/* Looks further if the handle's first table slot does not hold its number. */
 RT_COLD static uint32_t comm_id_slow(struct recorder_thread *t, uint64_t comm)
 {
     return comm != mpi_abi.comm_null && is_valid(comm) ? id_of_valid(t, comm) : 0;
@@ -368,7 +374,7 @@ RT_COLD uint32_t mpi_comm_proved(struct recorder_thread *t, uint64_t comm)
     return id_of_valid(t, comm);
 }
 
-/* The null communicator never gets an entry, so the table itself tells it apart. */
+/* The null communicator never has an entry, so the common path need not check for it. */
 uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm)
 {
     struct comm_entry *e = &comms[comm_place(comm)];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Completions: what Recv, Wait and Test say about the messages and requests that they end.
+ * Records completions: what Recv, Wait and Test tell about messages and requests that they end.
  *
- * Requests are noted before the call, since MPI sets them to MPI_REQUEST_NULL; where the program
- * ignores the status, one of ours is passed. Nothing that the program sees is written to. */
+ * Requests are noted before the call, because MPI sets them to MPI_REQUEST_NULL. If the program
+ * ignores the status, MPI gets one of ours. This code writes to nothing that the program sees. */
 #include "mpi/library.h"
 #include "mpi/wrapper.h"
 
@@ -38,7 +38,8 @@ static int status_int(const unsigned char *status, uint32_t offset)
     return v;
 }
 
-/* Bytes received and whether the request was cancelled, read from where each library keeps them. */
+/* Returns the bytes received, and whether the request was cancelled, from where each library stores
+ * them. */
 static uint64_t status_bytes(const unsigned char *status, bool *cancelled)
 {
     *cancelled = false;
@@ -48,8 +49,8 @@ static uint64_t status_bytes(const unsigned char *status, bool *cancelled)
         *cancelled = status_int(status, 12) != 0;
         return n;
     }
-    if (mpi_abi.kind ==
-        MPI_ABI_MPICH) { /* int count_lo at 0, count_hi_and_cancelled at 4: bit 0 is the flag */
+    /* int count_lo at 0, int count_hi_and_cancelled at 4, whose bit 0 means cancelled */
+    if (mpi_abi.kind == MPI_ABI_MPICH) {
         uint32_t low = (uint32_t)status_int(status, 0), high = (uint32_t)status_int(status, 4);
         *cancelled = (high & 1) != 0;
         return low | (uint64_t)(high >> 1) << 32;
@@ -73,8 +74,8 @@ static void emit_completion(struct recorder_thread *t, uint64_t request, enum mp
         (void)recorder_emit(t, EV_MPI_CANCELLED, request, 0);
         return;
     }
-    if (kind == MPI_REQUEST_OTHER ||
-        kind == MPI_REQUEST_SILENT) { /* its status says nothing more */
+    /* For these kinds, the status tells nothing more. */
+    if (kind == MPI_REQUEST_OTHER || kind == MPI_REQUEST_SILENT) {
         (void)recorder_emit(t, EV_MPI_COMPLETE, request, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY));
         return;
     }
@@ -104,7 +105,7 @@ static void request_completed(struct recorder_thread *t, uint64_t request, uint6
                         status);
 }
 
-/* MPICH's error codes carry their class in the low bits. */
+/* In MPICH's error codes, the low bits are the class. */
 static int error_class(int code)
 {
     return mpi_abi.kind == MPI_ABI_MPICH ? code & 0x7f : code;
@@ -115,7 +116,8 @@ bool mpi_many_done(int result)
     return result == 0 || error_class(result) == mpi_abi.err_in_status;
 }
 
-/* One of many: its own error is told by its status where the call has failed as a whole. */
+/* Handles one of many requests. If the call failed as a whole, the status tells the request's own
+ * error. */
 static void one_of_many(struct recorder_thread *t, const struct mpi_many *c, uint32_t i, int result,
                         const unsigned char *status)
 {
@@ -126,7 +128,7 @@ static void one_of_many(struct recorder_thread *t, const struct mpi_many *c, uin
     c->noted[i] = 0;
 }
 
-/* --- one ----------------------------------------------------------------------------------------- */
+/* --- one request ------------------------------------------------------------------------------ */
 
 mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran)
 {
@@ -152,10 +154,9 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
         request_completed(t, c->request, c->noted, false, status);
 }
 
-/* --- many ---------------------------------------------------------------------------------------- */
+/* --- many requests ---------------------------------------------------------------------------- */
 
-/* Provides room for n requests and statuses: in *c, or if that is too small in the thread's scratch
- * memory. */
+/* Provides room for n requests and statuses: in *c, or else in the thread's scratch memory. */
 static bool take_room(struct mpi_many *c, uint32_t n)
 {
     c->requests = c->few_requests;
@@ -219,9 +220,9 @@ void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c, int resul
         one_of_many(t, c, i, result, status_at(c, i));
 }
 
-/* Which request an index means. Fortran's count from 1, but mpi_f08 of MPICH 4.0 hands out C's from
- * MPI_Waitany: if the request counted from 1 is still active and its successor has just ended, that
- * one is meant. */
+/* Returns which request an index means. Fortran's indices count from 1, but mpi_f08 of MPICH 4.0
+ * returns C's from MPI_Waitany: if the request counted from 1 is still active and its successor has
+ * just ended, MPI means the successor. */
 static int index_of(const struct mpi_many *c, int index, bool fortran)
 {
     int at = index - (fortran ? 1 : 0);
@@ -270,7 +271,7 @@ void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi
     mpi_one_end(t, one, true);
 }
 
-/* --- messages of matched probes ------------------------------------------------------------------- */
+/* --- messages of matched probes --------------------------------------------------------------- */
 
 void mpi_message_taken(struct recorder_thread *t, uint64_t message)
 {
@@ -284,7 +285,7 @@ void mpi_receives(struct recorder_thread *t, uint64_t source_tag, uint64_t room)
         (void)recorder_emit(t, EV_MPI_RECEIVE, source_tag, room);
 }
 
-/* --- persistent requests ------------------------------------------------------------------------- */
+/* --- persistent requests ---------------------------------------------------------------------- */
 
 void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran)
 {

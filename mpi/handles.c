@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is known of handles: sizes of types, arrays over ranks, Fortran's. Lock-free, no allocation. */
+ * Facts about handles: sizes of types, sums over arrays, Fortran handles. Lock-free, no
+ * allocation. */
 #include "mpi/library.h"
 #include "mpi/wrapper.h"
 
 #include <string.h>
 
-/* --- the library's own functions ----------------------------------------------------------------- */
+/* --- the library's own functions -------------------------------------------------------------- */
 
 static struct mpi_library library;
 
@@ -18,7 +19,7 @@ RT_COLD static void find_library(void)
     memcpy(&found.name, &symbol, sizeof symbol);
     MPI_LIBRARY(X)
 #undef X
-    library = found; /* two threads may do so, with the same values */
+    library = found; /* two threads may do this at once, with the same values */
     __atomic_store_n(&library.ready, 1, __ATOMIC_RELEASE);
 }
 
@@ -29,14 +30,14 @@ const struct mpi_library *mpi_library(void)
     return &library;
 }
 
-/* --- types --------------------------------------------------------------------------------------- */
+/* --- types ------------------------------------------------------------------------------------ */
 
-/* Only predefined types are kept: a derived type's handle may be freed and given to another behind
- * our back. An entry is key << 32 | size + 1, one word, so that it is read and written whole. */
+/* Sizes of predefined types only: a derived type's handle may be freed and reused without our
+ * notice. An entry is key << 32 | size + 1: one word, read and written at once. */
 #define TYPE_SLOTS 256u
 static uint64_t type_sizes[TYPE_SLOTS];
 
-/* A key below 2^32 for a predefined type; 0 for others. */
+/* Returns a key below 2^32 for a predefined type; 0 for others. */
 static uint32_t predefined_key(uint64_t type)
 {
     switch (mpi_abi.kind) {
@@ -48,14 +49,14 @@ static uint32_t predefined_key(uint64_t type)
         return 0;
     case MPI_ABI_MPICH: /* handle kind "builtin", object "datatype" (MPICH's mpir_handlemem.h) */
         return (type & 0xfc000000u) == 0x4c000000u ? (uint32_t)type : 0;
-    case MPI_ABI_STANDARD: /* predefined handles lie below 4096 */
+    case MPI_ABI_STANDARD: /* predefined handles are below 4096 */
         return type < 4096 ? (uint32_t)type : 0;
     default: return 0;
     }
 }
 
-/* Is this one of the library's predefined types? MPI may call the program's error handler when it
- * is asked about another handle. */
+/* Is this one of the library's predefined types? MPI may call the program's error handler for
+ * another handle. */
 static bool is_predefined(uint64_t type)
 {
     /* MPI-5.0, "Application Binary Interface": first and last number of each range */
@@ -65,8 +66,8 @@ static bool is_predefined(uint64_t type)
         {0x240, 0x241}, {0x243, 0x245}, {0x247, 0x249}, {0x250, 0x251}, {0x258, 0x259},
         {0x2c0, 0x2c1}, {0x2c3, 0x2c3}, {0x2c8, 0x2ca}, {0x2d0, 0x2d3}, {0x2d8, 0x2db},
         {0x2e0, 0x2e3}, {0x2eb, 0x2eb}};
-    if (mpi_abi.kind ==
-        MPI_ABI_MPICH) /* MPI_FLOAT_INT to MPI_LONG_DOUBLE_INT; others need no call */
+    /* MPI_FLOAT_INT to MPI_LONG_DOUBLE_INT; others need no call. */
+    if (mpi_abi.kind == MPI_ABI_MPICH)
         return type >= 0x8c000000u && type <= 0x8c000004u;
     if (mpi_abi.kind != MPI_ABI_STANDARD)
         return predefined_key(type) != 0;
@@ -178,7 +179,7 @@ uint64_t mpi_size_of_type(uint64_t type)
     return size_by(type, find_size_or_0);
 }
 
-/* --- arrays -------------------------------------------------------------------------------------- */
+/* --- arrays ----------------------------------------------------------------------------------- */
 
 static uint64_t count_at(mpi_word counts, bool wide, uint32_t i)
 {
@@ -220,7 +221,7 @@ uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm
 
 uint64_t mpi_handle_from_fortran(enum mpi_handle_kind kind, int handle)
 {
-    if (mpi_abi.handle_bytes == 4) /* MPICH's handles are the same integers in both languages */
+    if (mpi_abi.handle_bytes == 4) /* MPICH has the same integers in both languages */
         return (uint32_t)handle;
     const struct mpi_library *l = mpi_library();
     uint64_t (*const convert[MPI_HANDLE_KINDS])(int) = {l->Comm_f2c, l->Type_f2c, l->Request_f2c,
@@ -239,9 +240,9 @@ uint64_t mpi_handle_element(enum mpi_handle_kind kind, mpi_word array, uint64_t 
     return ((const uint64_t *)(uintptr_t)array)[i];
 }
 
-/* Fortran's MPI_IN_PLACE is a variable: its address by the names that the libraries give it. MPICH
- * keeps the address of mpif.h's in MPIR_F_MPI_IN_PLACE, mpi_f08's is the variable
- * MPIR_F08_MPI_IN_PLACE itself. */
+/* Fortran's MPI_IN_PLACE is a variable; libraries give it different names. MPICH stores the address
+ * of mpif.h's variable in MPIR_F_MPI_IN_PLACE; mpi_f08's variable is MPIR_F08_MPI_IN_PLACE
+ * itself. */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor)
 {
     if (!fortran)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The PMPI functions that we call ourselves, through pointers, so that nothing is linked against
+ * The PMPI functions that regtrace itself calls, through pointers, so that nothing links against
  * MPI. */
 #ifndef REGTRACE_MPI_LIBRARY_H
 #define REGTRACE_MPI_LIBRARY_H
 
 #include <stdint.h>
 
-/* Name, then the type of the pointer. Handles travel as words, as in the wrappers. */
+/* Name and type of each pointer. Handles are passed as words, as in the wrappers. */
 #define MPI_LIBRARY(X)                                                                             \
     X(Comm_rank, int (*)(uint64_t, int *))                                                         \
     X(Comm_size, int (*)(uint64_t, int *))                                                         \
@@ -39,8 +39,8 @@ struct mpi_library {
     int ready;
 };
 
-/* Every pointer that the loaded library has; NULL for the others. Cheap once found; not from signal
- * handlers. */
+/* Returns all pointers; NULL for functions that the loaded library lacks. Cheap after the first
+ * call. Not for signal handlers. */
 const struct mpi_library *mpi_library(void);
 
 #endif

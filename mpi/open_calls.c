@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Enter and leave events of the open calls, and their cut edges where a window opens or closes meanwhile.
+ * Writes enter and leave events of the open calls, and their cut edges if a window opens or closes
+ * during a call.
  *
- * Whether a call's enter stands in the open window is told by its state, and for the outermost call's latest event, which
- * is pending, by that event's slot. A handler of the same thread may open or close the window at any instruction, and
- * then writes cut edges; recorder_finish_call() tells it first what was recorded. So the swap of the cursor
- * alone commits an event, and nothing else needs to be atomic:
+ * A call's state tells whether the open window holds its enter. For the outermost call's latest
+ * event, which is pending, that event's slot tells it instead. A handler of the same thread may
+ * open or close the window at any instruction, and then writes cut edges; recorder_finish_call()
+ * first tells it what was recorded. So the swap of the cursor alone commits an event, and nothing
+ * else needs to be atomic:
  *
  *   pending     event not committed    committed
- *   0           as the state says
+ *   0           as the state tells
  *   enter       not entered            entered
  *   leave       entered                not entered, over
  *
- * Edges move the cursor, and so make an interrupted swap fail, which then looks again. */
+ * Cut edges move the cursor, so an interrupted swap fails and tries again. */
 #include "mpi/open_calls.h"
 #include "mpi/wrapper.h"
 
@@ -20,9 +22,9 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-#define NEAR (UINT64_C(64) << 20) /* frames of one stack, not of a coroutine's */
+#define NEAR (UINT64_C(64) << 20) /* closer frames are on one stack, not a coroutine's */
 
-/* With signals blocked nothing can come between: the state says it all. */
+/* Blocks signals, so that nothing can come between: the state tells everything. */
 RT_COLD static void put_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
                                 uint64_t b, bool enter)
 {
@@ -30,7 +32,7 @@ RT_COLD static void put_blocked(struct recorder_thread *t, uint32_t code_flags, 
     uint64_t mask = sys_block_signals();
     recorder_finish_call(t);
     uint32_t depth = t->open_depth;
-    if (depth == 0) { /* it was taken for gone: a coroutine's */
+    if (depth == 0) { /* the call was dropped by mistake: it is a coroutine's */
         sys_restore_signals(mask);
         return;
     }
@@ -47,7 +49,7 @@ RT_COLD static void put_blocked(struct recorder_thread *t, uint32_t code_flags, 
     sys_restore_signals(mask);
 }
 
-/* One try at the next slot: false if another event came first. */
+/* Tries the next slot once. Returns false if another event came first. */
 __attribute__((always_inline)) static inline bool put_pending(struct recorder_thread *t,
                                                               struct event_slot *slot,
                                                               uintptr_t kind, uint32_t code_flags,
@@ -55,9 +57,8 @@ __attribute__((always_inline)) static inline bool put_pending(struct recorder_th
 {
     uint64_t head = (uint64_t)code_flags | (uint64_t)(uint16_t)*t->cpu << 32 | t->mark_bits;
     t->pending = (uintptr_t)slot + kind;
-    __asm__ volatile(
-        "" ::
-            : "memory"); /* the slot first: with the old head it is not committed, which is so */
+    /* The slot first: with the old head, the event counts as not committed, which is true. */
+    __asm__ volatile("" ::: "memory");
     t->pending_head = head;
     uint64_t clock = clock_counter();
     if (RT_UNLIKELY(!recorder_swap_cursor(t, slot, slot + 1)))
@@ -66,7 +67,8 @@ __attribute__((always_inline)) static inline bool put_pending(struct recorder_th
     return true;
 }
 
-/* Whatever is read after it and changed by an edge: the edge moves the cursor as well. */
+/* Returns the next slot. If a cut edge changes what the caller reads after this, the edge also
+ * moves the cursor. */
 static inline struct event_slot *next_slot(const struct recorder_thread *t)
 {
     struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
@@ -91,20 +93,20 @@ void mpi_put_enter(struct recorder_thread *t, uint32_t code_flags, uint64_t a, u
 void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b)
 {
     uint32_t finished = t->finished;
-    struct event_slot *slot = next_slot(t); /* and what follows is read after both */
+    struct event_slot *slot = next_slot(t); /* later reads come after both */
     while (RT_LIKELY(t->pending != 0 && slot != t->end && clock_is_counter())) {
         if (RT_LIKELY(put_pending(t, slot, 1, code_flags, a, b))) {
             t->pending = 0;
             return;
         }
         if (t->finished != finished)
-            t->pending = 0; /* an edge came before it was set again: the state knows */
+            t->pending = 0; /* a cut edge came before `pending` was set again: the state is right */
         slot = next_slot(t);
     }
     put_blocked(t, code_flags, a, b, false);
 }
 
-/* --- cut edges ----------------------------------------------------------------------------------- */
+/* --- cut edges -------------------------------------------------------------------------------- */
 
 static void put_cut(struct recorder_thread *t, uint32_t i, bool enter)
 {
@@ -134,9 +136,9 @@ void mpi_cut_leaves(struct recorder_thread *t)
             put_cut(t, i, false);
 }
 
-/* --- calls that were left without a return ------------------------------------------------------- */
+/* --- calls that were left without a return ---------------------------------------------------- */
 
-/* Signals are blocked. */
+/* Call it with signals blocked. */
 static void drop_innermost(struct recorder_thread *t)
 {
     uint32_t i = t->open_depth - 1, function = t->open_calls[i] & MPI_OPEN_FUNCTION;
@@ -149,7 +151,7 @@ static void drop_innermost(struct recorder_thread *t)
         mpi_hooks.init_failed();
 }
 
-/* A frame below (or at) `stack` on the same stack is gone. */
+/* Is the innermost call's frame below (or at) `stack` on the same stack? Then the frame is gone. */
 static bool is_gone(const struct recorder_thread *t, uintptr_t stack)
 {
     if (t->open_depth == 0)
@@ -192,7 +194,7 @@ RT_COLD void mpi_close_slow(struct recorder_thread *t, uint32_t depth, uint32_t 
     recorder_finish_call(t);
     while (t->open_depth > depth + 1)
         drop_innermost(t);
-    if (t->open_depth == depth + 1) { /* else it was taken for gone itself: a coroutine's */
+    if (t->open_depth == depth + 1) { /* else it was dropped by mistake: a coroutine's */
         put_blocked(t, code_flags, 0, 0, false);
         t->open_depth = depth;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a wrapper costs a thread that is counted and in no window, in instructions: measured, for each, once. */
+ * Measures once, for each wrapper, how many instructions it costs a counted thread outside
+ * windows. */
 #include "mpi/wrapper.h"
 
 #include <string.h>
@@ -11,18 +12,18 @@ typedef int any_function(mpi_word, mpi_word, mpi_word, mpi_word, mpi_word, mpi_w
 
 uint32_t mpi_own_cost[MPI_OWN_UNKNOWN + 1];
 
-/* Made by the linker, where a wrapper is linked in (t/preload/inside.t has none). */
+/* Defined by the linker if a wrapper is linked in (t/preload/inside.t has none). */
 #define LINKER_MADE __attribute__((weak, visibility("hidden")))
 extern const struct mpi_measured __start_regtrace_measured[] LINKER_MADE;
 extern const struct mpi_measured __stop_regtrace_measured[] LINKER_MADE;
 
-/* A failure: what wrappers do behind a success with what was made or freed is left out. */
+/* Fails, so that wrappers skip what they do after a success with what was made or freed. */
 static int nothing(void)
 {
     return 16;
 }
 
-/* Wrappers may look at what pointers among the arguments point to. */
+/* Passes pointers to zeros, because wrappers may read what their pointer arguments point to. */
 static uint64_t calls_for(void (*entry)(void), uint64_t (*read)(const void *), const void *context)
 {
     static mpi_word zeros[64];

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which requests are receives, and which are active: told when they are made and started, asked when they complete.
+ * Knows which requests are receives and which are active: calls that make and start requests note
+ * it, calls that complete them ask for it.
  *
- * A table of the process; a handle in use belongs to one request, so its entry has one writer at a time. Entries go when
- * their requests complete; one that was left behind by a completion outside windows is of another window, and not believed.
- * Where a request finds no place it is unknown, and is counted as such. Libraries hand out one
- * handle for all requests that are complete when they are made (sends, receives from MPI_PROC_NULL): made twice without a
- * completion between, a handle is such a one, and says nothing.
+ * The table belongs to the process. A handle in use belongs to one request, so an entry has one
+ * writer at a time. An entry ends when its request completes. If the request completed outside
+ * windows, the entry remains, but it belongs to another window and is ignored. A request without
+ * room in the table is unknown. Libraries return one handle for all requests that are complete when
+ * they are made (sends, receives from MPI_PROC_NULL). A handle that is made twice without a
+ * completion between is shared in this way, and tells nothing.
  *
- * With several threads in MPI a handle is another request's as soon as the library has completed the first, before its caller
- * is back here. So what is known of a request is noted before the call that may complete it, and the entry is marked as
- * awaited: made again then, it begins anew, with a number that tells it from the one that was noted. */
+ * With several threads in MPI, a handle may belong to another request as soon as the library has
+ * completed the first, before the completing call is back here. So what is known of a request is
+ * noted before the call that may complete it, and the entry is marked as awaited. If the handle is
+ * made again then, the entry begins anew, with a number that differs from the noted one. */
 #include "mpi/wrapper.h"
 
-#define SLOTS 65536u /* a power of two; memory is used where requests were */
+#define SLOTS 65536u /* a power of two; only used entries take memory */
 #define TRIES 8u
 #define CLAIMED UINT64_MAX
 
-/* Beside enum mpi_request_kind. */
+/* Flags beside enum mpi_request_kind. */
 #define ACTIVE 8u
 #define SHARED 16u
 #define AWAITED 32u
 #define KINDS 0xffu
-#define TIMES_SHIFT 8 /* how often its handle was made: 24 bits */
+#define TIMES_SHIFT 8 /* how often the handle was made: 24 bits */
 #define TIMES 0xffffff00u
 
 /* Several threads may be in MPI at once. */
 _Atomic bool mpi_concurrent;
 
 static struct request_entry {
-    _Atomic uint64_t key;   /* handle + 1; 0 free */
-    _Atomic uint64_t value; /* kinds and bits | times << 8 | window << 32 */
+    _Atomic uint64_t key;   /* handle + 1; 0: free */
+    _Atomic uint64_t value; /* kinds and flags | times << 8 | window << 32 */
 } entries[SLOTS];
 
 static struct request_entry *entry_at(uint64_t request, uint32_t i)
@@ -59,7 +62,7 @@ static bool are_concurrent(void)
     return atomic_load_explicit(&mpi_concurrent, memory_order_relaxed);
 }
 
-/* Its entry is nobody else's, to be changed or freed, until its key is stored. */
+/* Takes the entry, so that no other thread changes or frees it until its key is stored. */
 static bool claim(struct request_entry *e, uint64_t request)
 {
     uint64_t key = request + 1;
@@ -76,7 +79,8 @@ static bool is_of_window(const struct recorder_thread *t, uint64_t value)
     return (uint32_t)(value >> 32) == (uint32_t)t->window;
 }
 
-/* Its entry, or a free one, or one of a window that is over, claimed; NULL where there is none. */
+/* Claims the request's entry, or else a free one or one of a past window. Returns NULL if there is
+ * none. */
 static struct request_entry *make(const struct recorder_thread *t, uint64_t request)
 {
     struct request_entry *e = find(request);
@@ -89,7 +93,7 @@ static struct request_entry *make(const struct recorder_thread *t, uint64_t requ
         bool stale = (value & (MPI_REQUEST_PERSISTENT | SHARED)) == 0 && !is_of_window(t, value);
         bool usable = i < TRIES ? key == 0 : key != CLAIMED && stale;
         if (usable && atomic_compare_exchange_strong(&other->key, &key, CLAIMED)) {
-            /* another that is noted by the same handle has another number all the same */
+            /* keep `times`: a request noted earlier under this handle still has another number */
             atomic_store_explicit(&other->value, value & TIMES, memory_order_relaxed);
             e = other;
         }
@@ -121,7 +125,7 @@ void mpi_request_started(const struct recorder_thread *t, uint64_t request)
                               memory_order_relaxed);
 }
 
-/* --- what is noted ------------------------------------------------------------------------------- */
+/* --- notes before a completion ---------------------------------------------------------------- */
 
 uint64_t mpi_request_noted(uint64_t request)
 {
@@ -149,7 +153,7 @@ void mpi_request_awaited(uint64_t request, uint64_t noted)
         (void)atomic_compare_exchange_strong(&e->value, &noted, noted & ~(uint64_t)AWAITED);
 }
 
-/* It is no more, unless its handle is another's by now. */
+/* Removes the entry, unless the handle belongs to another request by now. */
 static void forget(struct request_entry *e, uint64_t request, uint64_t noted)
 {
     if (e == NULL || atomic_load_explicit(&e->value, memory_order_relaxed) != noted ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Wrappers by hand: MPI's start and end, MPI_Abort, MPI_Pcontrol, and functions that do not return
- * int. */
+ * Hand-written wrappers: MPI's start and end, MPI_Abort, MPI_Pcontrol, and functions that do not
+ * return int. */
 #include "mpi/special.h"
 
 #include "mpi/library.h"
@@ -23,8 +23,8 @@ void mpi_session_ended(void)
         atomic_store(&mpi_is_up, false);
 }
 
-/* world: the call was MPI_Init or MPI_Init_thread, which all ranks of MPI_COMM_WORLD make. False
- * for a session. */
+/* world: true for MPI_Init and MPI_Init_thread, which all ranks of MPI_COMM_WORLD call; false for a
+ * session. */
 static void end_init(bool world, int result)
 {
     if (result != 0) {
@@ -48,7 +48,7 @@ static void end_init(bool world, int result)
     if (world && l->Query_thread != NULL)
         (void)l->Query_thread(&level);
     t->in_toolkit--;
-    /* MPI_THREAD_SERIALIZED is 2, in the standard's own interface 2048; a session may have any level */
+    /* MPI_THREAD_SERIALIZED is 2, in the standard's interface 2048; a session may have any level */
     if (!world || level > 2)
         atomic_store(&mpi_concurrent, true);
     if (mpi_hooks.init_done != NULL)
@@ -77,10 +77,10 @@ static void end_finalize(int result)
         mpi_hooks.finalize_done();
 }
 
-/* --- C ------------------------------------------------------------------------------------------- */
+/* --- C ---------------------------------------------------------------------------------------- */
 
-/* begin: run before, if the call is not the C half of a Fortran one; end: after it, with `result`. REAL
- * calls the real function. */
+/* begin runs before the call, and end after it with `result`, unless the call is the C half of a
+ * Fortran call. REAL calls the real function. */
 #define C_CALL(function, begin, end, REAL)                                                         \
     do {                                                                                           \
         struct recorder_thread *t = &recorder_self;                                                \
@@ -152,8 +152,8 @@ MPI_ENTRY int MPI_Abort(mpi_word comm, mpi_word code)
 
 MPI_EXPORT int64_t MPI_Aint_add(mpi_word base, mpi_word displacement)
 {
-    /* MPI-3.1, 4.1.5: the sum of the addresses as char pointers. Nothing to time, so not an event.
-     */
+    /* MPI-3.1, 4.1.5: the sum of the addresses as char pointers. There is nothing to time, so no
+     * event. */
     return (int64_t)(base + displacement);
 }
 
@@ -162,7 +162,7 @@ MPI_EXPORT int64_t MPI_Aint_diff(mpi_word one, mpi_word two)
     return (int64_t)(one - two);
 }
 
-/* --- Fortran ------------------------------------------------------------------------------------- */
+/* --- Fortran ---------------------------------------------------------------------------------- */
 
 #define FORTRAN_CALL(row, function, begin, end, real, ierror, ...)                                 \
     do {                                                                                           \
@@ -226,7 +226,7 @@ FORTRAN_ENTRY_3(1, mpi_abort_, Abort, begin_abort(mpi_read_int(b)), (void)0, c)
 FORTRAN_ENTRY_3(2, mpi_abort_f08_, Abort, begin_abort(mpi_read_int(b)), (void)0, c)
 FORTRAN_NAMES(mpi_abort, MPI_ABORT, (mpi_word, mpi_word, mpi_word))
 
-/* Fortran's are functions of two addresses of address-sized integers. */
+/* Fortran passes the addresses of two address-sized integers. */
 #define FORTRAN_AINT(name, operation)                                                              \
     int64_t name(mpi_word one, mpi_word two);                                                      \
     MPI_EXPORT int64_t name(mpi_word one, mpi_word two)                                            \
@@ -245,10 +245,10 @@ FORTRAN_AINT(mpi_aint_diff_f08_, -)
 FORTRAN_AINT_NAMES(mpi_aint_add, MPI_AINT_ADD)
 FORTRAN_AINT_NAMES(mpi_aint_diff, MPI_AINT_DIFF)
 
-/* --- Pcontrol ------------------------------------------------------------------------------------ */
+/* --- Pcontrol --------------------------------------------------------------------------------- */
 
-/* A variable argument list cannot be handed on, and the libraries' own MPI_Pcontrol does nothing:
- * not chained. */
+/* Does not call the library's MPI_Pcontrol: a variable argument list cannot be passed on, and the
+ * libraries' own function does nothing. */
 MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, void *caller,
                                   void *frame)
 {
@@ -259,9 +259,9 @@ MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, vo
     MPI_OWN_END(own);
 }
 
-/* Without a prototype of "...", so that the second argument is what its register holds, given or
- * not. The register is cleared on return: else a call with the level alone would find the last
- * call's string in it. */
+/* Declared without "...", so that the second argument is what its register holds, whether the
+ * caller passed it or not. The return clears the register: otherwise a call with the level alone
+ * would find the last call's string there. */
 MPI_ENTRY int MPI_Pcontrol(int level, mpi_word second)
 {
     pcontrol(level, second, 0, __builtin_return_address(0), __builtin_frame_address(0));

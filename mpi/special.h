@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files behind the hand-written wrappers. */
+ * What the hand-written wrappers share with other files: the world's rank and size, clock
+ * measurement. */
 #ifndef REGTRACE_MPI_SPECIAL_H
 #define REGTRACE_MPI_SPECIAL_H
 
@@ -7,17 +8,19 @@
 
 #include <stdbool.h>
 
-/* Of the world that MPI_Init made; -1 before and behind it, and always with sessions alone. */
+/* Rank and size in the world of MPI_Init; -1 before it and after MPI_Finalize, and always with
+ * sessions alone. */
 extern int mpi_world_rank RT_HIDDEN, mpi_world_size RT_HIDDEN;
 
-/* Find this process's clock offset to rank 0's node and store it in the stream's header
- * (clock_offset_ns, clock_error_ns, clock_drift; see base/format/stream.h). Where the launcher says that all ranks
- * share a node: offset 0, nothing is sent. Else collective over MPI_COMM_WORLD, but only after every rank has said
- * without MPI that it takes part (agreement.h, 2 s at most): a rank that is not traced is never waited for. `final`: the
- * second measurement, from which the drift follows. Does nothing where MPI refuses. */
+/* Measures this process's clock offset to rank 0's node and stores it in the stream's header
+ * (clock_offset_ns, clock_error_ns, clock_drift; see base/format/stream.h). If the launcher says
+ * that all ranks share a node, the offset is 0 and nothing is sent. Otherwise collective over
+ * MPI_COMM_WORLD, but only after every rank has agreed without MPI to take part (agreement.h, 2 s
+ * at most): it never waits for a rank that is not traced. `final`: the second measurement, which
+ * gives the drift. Does nothing if MPI refuses. */
 void clocksync_measure(int rank, int size, bool final);
 
-/* Does the launcher's environment say that every rank of the job runs on this node? */
+/* Does the launcher's environment tell that all `size` ranks of the job run on this node? */
 bool clocksync_one_node_by_launcher(int size);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The path every wrapped call takes; the generated wrappers are made of these pieces.
+ * The path that every wrapped MPI call takes; the generated wrappers consist of these pieces.
  *
- * Arguments travel as 64-bit words: ints, pointers and both kinds of handles fit a register or an
- * eight-byte stack slot of the x86-64 and AArch64 System V conventions, and what is above a
- * narrower argument is passed on as found. */
+ * Arguments are passed as 64-bit words: ints, pointers and both kinds of handles fit a register or
+ * an eight-byte stack slot of the x86-64 and AArch64 System V conventions. The bits above a
+ * narrower argument are passed on unchanged. */
 #ifndef REGTRACE_MPI_WRAPPER_H
 #define REGTRACE_MPI_WRAPPER_H
 
@@ -18,13 +18,14 @@ typedef uint64_t mpi_word;
 #define MPI_RECORDED __attribute__((noinline))
 #define MPI_INLINE __attribute__((always_inline)) static inline
 
-/* Real functions as resolved so far; [0] C, [1] mpif.h, [2] mpi_f08, [3] mpi_f08 with descriptors.
- */
+/* Real functions resolved so far, by row: [0] C, [1] mpif.h, [2] mpi_f08, [3] mpi_f08 with
+ * descriptors. */
 #define MPI_REAL_ROWS 5
 extern void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS] RT_HIDDEN;
 
-/* Resolve and keep: the next definition of `name` behind us, else of its PMPI_ or pmpi_ twin; where
- * the library has neither, a function that returns MPI_ERR_OTHER. Never NULL. */
+/* Finds and caches a real function: the next definition of `name` after ours, or else of its PMPI_
+ * or pmpi_ twin. Returns a function that fails with MPI_ERR_OTHER if the library has neither; never
+ * NULL. */
 void *mpi_resolve(unsigned row, unsigned function, const char *name);
 
 static inline void *mpi_real_function(unsigned row, unsigned function, const char *name)
@@ -33,9 +34,10 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
     return RT_LIKELY(real != NULL) ? real : mpi_resolve(row, function, name);
 }
 
-/* The first of a wrapper: while nothing can ever be recorded it jumps to the real function, where that is known, with nothing
- * saved; else to the rest, which has to see the wrapper's own frame and return address. Hence a jump, or inlined where compilers
- * make none. */
+/* Begins a wrapper. While nothing can ever be recorded, jumps to the real function, if it is known,
+ * without saving anything. Otherwise runs the rest of the wrapper (MPI_AWAKE), which must see the
+ * wrapper's own frame and return address: it is reached by a jump, or inlined if the compiler makes
+ * no such jumps. */
 #ifdef __OPTIMIZE__
 #define MPI_AWAKE __attribute__((noinline)) RECORDER_ENTRY static
 #else
@@ -50,14 +52,15 @@ static inline void *mpi_real_function(unsigned row, unsigned function, const cha
         }                                                                                          \
     } while (0)
 
-/* --- whose instructions ------------------------------------------------------------------------- */
+/* --- instructions of regtrace and of the program ---------------------------------------------- */
 
-/* First and last in a wrapper: what is not inside MPI_REAL is ours. */
+/* First and last in a wrapper: the instructions between them are regtrace's, except inside
+ * MPI_REAL. */
 #define MPI_OWN_BEGIN(t)                                                                           \
     (RT_UNLIKELY((t)->counted != 0) ? mpi_hooks.own_begin(MPI_OWN_UNKNOWN) : 0u)
 #define MPI_OWN_END(own) ((void)(RT_UNLIKELY((own) != 0) && (mpi_hooks.own_end(own), true)))
 
-/* A wrapper whose instructions can be measured: own_cost.c finds it by the section. */
+/* A wrapper whose instructions own_cost.c can measure; it finds them by the section. */
 struct mpi_measured {
     void (*entry)(void);
     uintptr_t function;
@@ -66,7 +69,7 @@ struct mpi_measured {
     static const struct mpi_measured measured_##name                                               \
         __attribute__((used, section("regtrace_measured"))) = {(void (*)(void))(name), number}
 
-/* The call of a real function; in the other form of one that returns nothing. */
+/* Calls a real function. MPI_REAL_VOID is for functions that return nothing. */
 #define MPI_REAL_AS(counted, declare, result, ...)                                                 \
     ({                                                                                             \
         const bool counted_ = RT_UNLIKELY(counted);                                                \
@@ -82,12 +85,13 @@ struct mpi_measured {
     MPI_REAL_AS(counted, const __typeof__(__VA_ARGS__) result_ =, result_, __VA_ARGS__)
 #define MPI_REAL_VOID(counted, ...) MPI_REAL_AS(counted, , (void)0, __VA_ARGS__)
 
-/* --- one call ------------------------------------------------------------------------------------ */
+/* --- one call --------------------------------------------------------------------------------- */
 
-/* The canonical frame address: what the stack pointer was before the call into the wrapper. */
+/* The canonical frame address: the stack pointer before the call of the wrapper. */
 #define MPI_FRAME() ((uintptr_t)__builtin_dwarf_cfa())
 
-/* Where a wrapper was called; its frame tells calls that an exception or a jump has left from those that are still open. */
+/* Origin of a call. Its frame tells calls that are still open from those that an exception or a
+ * jump has left. */
 struct mpi_origin {
     const void *caller;
     uintptr_t frame;
@@ -98,17 +102,18 @@ struct mpi_origin {
 bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller,
                        uintptr_t frame);
 
-/* Our own call, one inside another, or one of a thread whose instructions are counted: off the common path. */
+/* Takes our own calls, nested calls and calls of counted threads off the common path. */
 #define MPI_IS_NESTED(t) RT_UNLIKELY(((t)->in_toolkit | (t)->open_depth | (t)->counted) != 0)
 
-/* Our own call, or the C half of a Fortran call that is counted already: straight to the real
- * function. */
+/* True for our own calls, and for the C half of a Fortran call that is open already: the wrapper
+ * only calls the real function. */
 #define MPI_PASSES_FROM(t, function, from)                                                         \
     (MPI_IS_NESTED(t) && mpi_passes_nested(t, function, (from).caller, (from).frame))
 #define MPI_PASSES(t, function) MPI_PASSES_FROM(t, function, MPI_ORIGIN())
 
-/* Note the call as open at `depth`, which is t->open_depth. True: it is to be recorded. A handler that opens a window
- * from here on writes the cut enter itself; one that did so before is seen by the second look. */
+/* Notes the call as open at `depth`, which is t->open_depth. Returns whether to record its enter. A
+ * handler that opens a window from here on writes the cut enter itself; if it did so before, the
+ * second look at t->recording sees the window. */
 __attribute__((always_inline)) static inline bool
 mpi_open_at(struct recorder_thread *t, uint32_t depth, unsigned entry, uintptr_t frame)
 {
@@ -120,13 +125,14 @@ mpi_open_at(struct recorder_thread *t, uint32_t depth, unsigned entry, uintptr_t
     return RT_UNLIKELY(t->recording != 0) && mpi_recorded != 0;
 }
 
-/* The enter event, unless a window that opened or closed meanwhile has made it needless. The codes are constants of
- * the caller. */
+/* Writes the enter event, unless a window that opened or closed meanwhile made it needless. Callers
+ * pass constant codes. */
 void mpi_put_enter(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b);
-/* The leave event if the call's enter stands in the window that is open now. */
+/* Writes the leave event if the open window holds the call's enter. */
 void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b);
-/* End of a call inside a window, of which it is not known that its enter is its thread's latest event: calls inside it that
- * an exception has left end first, and it itself with its leave if its enter stands in the window. */
+/* Ends a call inside a window if its enter may not be the thread's latest event. First ends inner
+ * calls that an exception has left, then the call itself, with a leave if the window holds its
+ * enter. */
 void mpi_close_slow(struct recorder_thread *t, uint32_t depth, uint32_t code_flags);
 
 #define MPI_FORTRAN_FLAG(entry)                                                                    \
@@ -140,8 +146,9 @@ __attribute__((always_inline)) static inline void mpi_enter(struct recorder_thre
     mpi_put_enter(t, MPI_ENTER_CODE(entry), a, b);
 }
 
-/* Behind the recorded enter of a call, and before its leave: what is counted in outermost calls. Left out where the thread
- * was not counted when the call began. */
+/* After the recorded enter of a call, and before its leave: the hooks for counters in outermost
+ * calls. No effect on a thread without RECORDER_COUNTED_CALLS; C wrappers also skip them if the
+ * thread was not counted when the call began. */
 __attribute__((always_inline)) static inline void mpi_count_begin(struct recorder_thread *t)
 {
     if (RT_UNLIKELY((t->counted & RECORDER_COUNTED_CALLS) != 0) && t->open_depth == 1)
@@ -154,7 +161,8 @@ __attribute__((always_inline)) static inline void mpi_count_end(struct recorder_
         mpi_hooks.call_end(t);
 }
 
-/* No longer open. A window that opened just before has written an enter that nobody else would end. */
+/* Removes the call from the open calls. A window that opened just before has written a cut enter,
+ * which needs a leave. */
 __attribute__((always_inline)) static inline void mpi_pop(struct recorder_thread *t, uint32_t depth,
                                                           unsigned entry)
 {
@@ -166,7 +174,7 @@ __attribute__((always_inline)) static inline void mpi_pop(struct recorder_thread
     }
 }
 
-/* End of a recorded call. `depth`: as it was opened with. */
+/* Ends a recorded call. `depth` as at its begin. */
 __attribute__((always_inline)) static inline void mpi_close_recorded(struct recorder_thread *t,
                                                                      uint32_t depth, unsigned entry,
                                                                      uint64_t a, uint64_t b)
@@ -180,7 +188,7 @@ __attribute__((always_inline)) static inline void mpi_close_recorded(struct reco
     mpi_pop(t, depth, entry);
 }
 
-/* End of a call that was not recorded at its begin: a window may have opened meanwhile. */
+/* Ends a call whose enter was not recorded: a window may have opened meanwhile. */
 __attribute__((always_inline)) static inline void mpi_close(struct recorder_thread *t,
                                                             uint32_t depth, unsigned entry)
 {
@@ -190,12 +198,11 @@ __attribute__((always_inline)) static inline void mpi_close(struct recorder_thre
         mpi_pop(t, depth, entry);
 }
 
-/* --- what arguments say -------------------------------------------------------------------------- */
+/* --- arguments -------------------------------------------------------------------------------- */
 
 #define MPI_NOBODY ((uint32_t)INT32_MIN)
 
-/* Peers and tags as recorded: any = -1, nobody (MPI_PROC_NULL) = -2, MPI_ROOT = -3, not given
- * INT32_MIN. */
+/* Peers and tags as recorded: any = -1, MPI_PROC_NULL = -2, MPI_ROOT = -3, none = INT32_MIN. */
 static inline uint32_t mpi_peer(mpi_word rank)
 {
     int r = (int)rank;
@@ -211,8 +218,8 @@ static inline uint32_t mpi_tag(mpi_word tag)
 {
     return RT_UNLIKELY((int)tag == mpi_abi.any_tag) ? (uint32_t)-1 : (uint32_t)tag;
 }
-/* Of a rooted collective between two groups: does this rank's argument list mean anything? (peer as
- * recorded) */
+/* For a rooted collective between two groups: do this rank's arguments have a meaning? `root` is
+ * the peer as recorded. */
 static inline bool mpi_some_rank(uint32_t root)
 {
     return (int)root >= 0;
@@ -226,7 +233,7 @@ static inline uint64_t mpi_peer_tag(uint32_t peer, uint32_t tag)
     return peer | (uint64_t)tag << 32;
 }
 
-/* Both ends of a call of which no argument is recorded. */
+/* Begin and end of a call whose arguments are not recorded. */
 struct mpi_plain {
     uint32_t depth;
     bool recorded;
@@ -254,14 +261,14 @@ mpi_close_plain(struct recorder_thread *t, unsigned entry, struct mpi_plain call
     }
 }
 
-/* Bytes are recorded in 48 bits; more is shown as the largest number. */
+/* Events hold 48 bits of bytes; a larger number is recorded as the largest. */
 static inline uint64_t mpi_bytes_comm(uint64_t bytes, uint32_t comm)
 {
     const uint64_t most = (UINT64_C(1) << 48) - 1;
     return (bytes < most ? bytes : most) | (uint64_t)comm << 48;
 }
 
-/* Arguments as C words: `fortran` arguments are addresses of default integers, or of 64-bit ones
+/* Arguments as C values. Fortran arguments are addresses of default integers, or of 64-bit ones
  * (wide). */
 static inline mpi_word mpi_int_argument(mpi_word a, bool fortran)
 {
@@ -278,19 +285,20 @@ enum mpi_handle_kind {
     MPI_HANDLE_WIN = 3,
     MPI_HANDLE_KINDS = 4
 };
-/* The C handle of a Fortran integer, by the library's own MPI_*_f2c. */
+/* Returns the C handle of a Fortran handle, by the library's own MPI_*_f2c. */
 uint64_t mpi_handle_from_fortran(enum mpi_handle_kind kind, int handle);
 static inline uint64_t mpi_handle_argument(enum mpi_handle_kind kind, mpi_word a, bool fortran)
 {
     return fortran ? mpi_handle_from_fortran(kind, *(const int *)(uintptr_t)a)
                    : a & mpi_abi.handle_mask;
 }
-/* Element i of an array of handles; with i = 0 what a pointer to a handle points to. */
+/* Returns element i of an array of handles, as a C handle. i = 0 also reads a pointer to a
+ * handle. */
 uint64_t mpi_handle_element(enum mpi_handle_kind kind, mpi_word array, uint64_t i, bool fortran);
 
-/* MPI calls the program's error handler when it is asked about an invalid handle. So our code asks
- * about predefined handles and handles that a call made that we saw. It asks about any other handle
- * only after a call with it has succeeded. */
+/* MPI calls the program's error handler if a function gets an invalid handle. So our code asks MPI
+ * about predefined handles and about handles from calls that we saw. It asks about any other handle
+ * only after a call with that handle has succeeded. */
 
 /* Returns the bytes of one element; 0 for MPI_DATATYPE_NULL, if MPI does not know the size, or if
  * the type is not known to be valid. */
@@ -306,16 +314,19 @@ bool mpi_type_ends(uint64_t type);
 uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm);
 /* The same after a call with the communicator has succeeded, which proves it valid. */
 uint32_t mpi_comm_proved(struct recorder_thread *t, uint64_t comm);
-/* Ranks that a call on it exchanges with, and the own rank; 0 where unknown. */
+/* Returns how many ranks a call on `comm` exchanges with, and the own rank; 0 if unknown. */
 uint32_t mpi_known_size(uint64_t comm);
 uint32_t mpi_known_rank(uint64_t comm);
-/* How a communicator is made: by a call of all ranks of another, of its own ranks alone, of the ranks of two, or in ways that do not
- * tell which one it is. */
+/* How a communicator is made: by a call of all ranks of its parent, of its own ranks alone, of the
+ * ranks of two communicators, or in a way that does not identify it. */
 enum mpi_comm_making { MPI_MADE_BY_ALL, MPI_MADE_BY_SOME, MPI_MADE_OF_TWO, MPI_MADE_SOMEHOW };
-enum mpi_comm_sides { MPI_COMM_TWO_SIDES = 1, MPI_COMM_SECOND_SIDE = 2 /* the caller's */ };
-/* A call has made `comm` (or the null communicator here), recorded or not: its identity follows. */
+/* MPI_COMM_SECOND_SIDE: the caller is on the second of two sides. */
+enum mpi_comm_sides { MPI_COMM_TWO_SIDES = 1, MPI_COMM_SECOND_SIDE = 2 };
+/* Notes that a call has made `comm` (on this rank maybe the null communicator), recorded or not,
+ * and derives its identity. */
 void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making how, int tag);
-/* It is recorded as known (parent: id); a handle has just ended. */
+/* mpi_comm_created() records a new communicator; `parent` is the parent's number. mpi_comm_freed()
+ * notes that the handle has just ended. */
 void mpi_comm_created(struct recorder_thread *t, uint64_t comm, uint32_t parent);
 void mpi_comm_freed(uint64_t comm);
 
@@ -323,8 +334,8 @@ static inline uint64_t mpi_bytes(mpi_word count, uint64_t type)
 {
     return (int64_t)count > 0 ? count * mpi_size_of_type(type) : 0;
 }
-/* For calls without bytes: returns the word of the leave event that holds the communicator that the
- * enter event lacks. */
+/* For calls without bytes: returns the word of the leave event that supplies the communicator that
+ * the enter event lacks. */
 uint64_t mpi_comm_later(struct recorder_thread *t, uint64_t comm);
 /* Does this word of an enter event lack the communicator (the bytes)? Also true if the value is
  * 0. */
@@ -336,13 +347,13 @@ static inline bool mpi_lacks_bytes(uint64_t bytes_comm)
 {
     return RT_UNLIKELY(bytes_comm << 16 == 0);
 }
-/* Sum of an array over the ranks of comm (wide: 64-bit counts); element of the own rank; sum with
- * types. */
+/* mpi_sum() adds an array over the ranks of comm (wide: 64-bit counts); mpi_own() returns the own
+ * rank's element; mpi_sum_types() adds counts times sizes of types. */
 uint64_t mpi_sum(mpi_word counts, bool wide, uint64_t comm);
 uint64_t mpi_own(mpi_word counts, bool wide, uint64_t comm);
 uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm, bool fortran);
-/* Is this buffer MPI_IN_PLACE? (In MPICH's mpi_f08 a buffer is a descriptor that begins with the
- * address.) */
+/* Is this buffer MPI_IN_PLACE? In MPICH's mpi_f08 a buffer is a descriptor that begins with the
+ * address. */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor);
 
 /* Notes that a call made a window of one-sided communication from this communicator, or freed
@@ -357,55 +368,62 @@ void mpi_win_comm_ends(uint64_t comm, uint32_t id);
 /* Notes that MPI_Session_finalize has succeeded. */
 void mpi_session_ended(void);
 
-/* --- requests ------------------------------------------------------------------------------------ */
+/* --- requests --------------------------------------------------------------------------------- */
 
-/* What MPI says of a request that completes: source, tag and bytes for receives alone (MPI-3.1, 3.7.3). */
+/* Contents of MPI's status for a completed request: source, tag and bytes for receives only
+ * (MPI-3.1, 3.7.3). */
 enum mpi_request_kind {
     MPI_REQUEST_UNKNOWN = 0, /* made outside the window in which it completes */
     MPI_REQUEST_RECEIVE = 1,
     MPI_REQUEST_OTHER = 2,
     MPI_REQUEST_NONE = 3,       /* an inactive persistent request: nothing has completed */
-    MPI_REQUEST_PERSISTENT = 4, /* added to one of the others: known in all windows */
-    MPI_REQUEST_SILENT = 64     /* its status means nothing at all */
+    MPI_REQUEST_PERSISTENT = 4, /* added to one of the others; known in all windows */
+    MPI_REQUEST_SILENT = 64     /* its status has no meaning */
 };
-/* Of MPI_Isendrecv: MPICH (4.0.2) leaves its status as the request's object had it from an earlier one. */
+/* Kind of MPI_Isendrecv's request: MPICH (4.0.2) leaves the status that the request object had from
+ * an earlier request. */
 static inline unsigned mpi_request_of_both(void)
 {
     return mpi_abi.kind == MPI_ABI_MPICH ? MPI_REQUEST_SILENT : MPI_REQUEST_RECEIVE;
 }
-/* `kinds`: of enum mpi_request_kind. */
+/* Notes that a call made a request, or started a persistent one. `kinds`: values of enum
+ * mpi_request_kind. */
 void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds);
 void mpi_request_started(const struct recorder_thread *t, uint64_t request);
-/* Before the call that frees it; that has been freed. */
+/* Before MPI_Request_free, mpi_request_noted() returns what is known of the request; afterwards,
+ * mpi_request_freed() forgets it. */
 uint64_t mpi_request_noted(uint64_t request);
 void mpi_request_freed(uint64_t request, uint64_t noted);
-/* Before a call that may complete it: what is known of it, 0 nothing, or one thread alone uses MPI. Behind a call that has not
- * completed it. */
+/* Before a call that may complete the request, mpi_request_await() returns what is known of it; 0
+ * if nothing is, or if only one thread uses MPI. mpi_request_awaited(): the call did not complete
+ * it. */
 uint64_t mpi_request_await(uint64_t request);
 void mpi_request_awaited(uint64_t request, uint64_t noted);
-/* `noted`: by mpi_request_await(). `empty`: its status is MPI-3.1's empty status (3.7.3), as that of inactive requests is. */
+/* Returns the kind of a completed request. `noted`: from mpi_request_await(). `empty`: the status
+ * is MPI-3.1's empty status (3.7.3), which inactive requests have. */
 enum mpi_request_kind mpi_request_completed(const struct recorder_thread *t, uint64_t request,
                                             uint64_t noted, bool empty);
-/* Several threads may be in MPI at once: requests are awaited. */
+/* Several threads may be in MPI at once, so requests must be awaited. */
 extern _Atomic bool mpi_concurrent;
 
-/* --- completions --------------------------------------------------------------------------------- */
+/* --- completions ------------------------------------------------------------------------------ */
 
-/* A status that the program may ignore: ours stands in for it then. */
+/* One completion. If the program ignores the status, MPI gets `own` instead. */
 struct mpi_one {
     uint64_t request, noted;
     bool plain; /* a receive without a request */
     mpi_word status;
     _Alignas(8) unsigned char own[64];
 };
-/* Returns the word to pass as status. request: pointer to the request, 0 for a plain receive. */
+/* Returns the word to pass as the status. request: pointer to the request; 0 for a plain
+ * receive. */
 mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran);
 void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done);
 
-#define MPI_STATUSES 12 /* room for one wait on the stack, which may be small */
+#define MPI_STATUSES 12 /* few, because the stack may be small */
 struct mpi_many {
     uint32_t n; /* requests noted; 0: none, or no room for them */
-    bool own;   /* own statuses are in use */
+    bool own;   /* MPI gets our statuses */
     mpi_word status, array;
     uint64_t *requests, *noted;
     unsigned char *statuses;
@@ -413,25 +431,25 @@ struct mpi_many {
     uint64_t few_requests[MPI_STATUSES], few_noted[MPI_STATUSES];
     _Alignas(8) unsigned char few_statuses[MPI_STATUSES * 32];
 };
-/* Returns the word to pass as array of statuses. */
+/* Returns the word to pass as the array of statuses. */
 mpi_word mpi_many_begin(struct mpi_many *c, mpi_word count, mpi_word requests, mpi_word statuses,
                         bool fortran);
-/* Does this result say that some of many requests are complete? */
+/* Does this result mean that some of many requests are complete? */
 bool mpi_many_done(int result);
-/* All of them are complete, or those whose status says so (MPI_ERR_IN_STATUS). */
+/* Records that all requests are complete; with MPI_ERR_IN_STATUS, those whose status tells so. */
 void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c, int result);
-/* `done` of them are, at indices (Fortran: from 1). */
+/* Records that `done` requests are complete: those at `indices` (in Fortran from 1). */
 void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, int result, mpi_word done,
                   mpi_word indices, bool fortran);
-/* Gives back what mpi_many_begin() and mpi_any_begin() took; after everything else. */
+/* Releases what mpi_many_begin() or mpi_any_begin() took. Call it last. */
 void mpi_many_free(const struct mpi_many *c);
-/* Waitany, Testany: one status, many requests. */
+/* For Waitany and Testany: one status, many requests. */
 mpi_word mpi_any_begin(struct mpi_many *c, struct mpi_one *one, mpi_word count, mpi_word requests,
                        mpi_word status, bool fortran);
 void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi_one *one,
                  mpi_word index, bool fortran);
 
-/* The message of a matched probe: what its handle holds. Fortran's is a number of its own. */
+/* Returns the message handle of a matched probe. Fortran's handle is another number. */
 static inline uint64_t mpi_message_at(mpi_word address, bool fortran)
 {
     if (address == 0)
@@ -439,14 +457,15 @@ static inline uint64_t mpi_message_at(mpi_word address, bool fortran)
     return fortran || mpi_abi.handle_bytes == 4 ? *(const uint32_t *)(uintptr_t)address
                                                 : *(const uint64_t *)(uintptr_t)address;
 }
-/* What a call receives that also sends. */
+/* mpi_receives() records what a call that also sends receives. mpi_message_taken() records that the
+ * message of a matched probe was received. */
 void mpi_receives(struct recorder_thread *t, uint64_t source_tag, uint64_t room);
 void mpi_message_taken(struct recorder_thread *t, uint64_t message);
 
-/* Persistent requests that have been started. */
+/* Notes and records persistent requests that have been started. */
 void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran);
 
-/* *ierror of a Fortran call; 0 where the program left it out (mpi_f08). */
+/* Returns *ierror of a Fortran call; 0 if the program left it out (mpi_f08). */
 static inline int mpi_fortran_result(mpi_word ierror)
 {
     return ierror != 0 ? *(const int *)(uintptr_t)ierror : 0;

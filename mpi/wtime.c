@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * MPI_Wtime and MPI_Wtick: alone in a file, since a double is returned in a vector register, so
- * that the other wrappers can be built without those. */
+ * MPI_Wtime and MPI_Wtick. They are alone in this file because a double is returned in a vector
+ * register; the other wrappers can then be built without vector registers. */
 #include "mpi/wrapper.h"
 
 typedef double real_clock(void);
