@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which back end counts. */
+ * Chooses the back end that counts. */
 #include "pmu/internal.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* late:SEED:MAXIMUM */
+/* Parses late:SEED:MAXIMUM. */
 static int choose_late(const char *wanted, struct rt_error *err)
 {
     char *end;
@@ -27,7 +27,8 @@ static int choose_late(const char *wanted, struct rt_error *err)
     return 0;
 }
 
-/* papi, else perf. Both are counted by the kernel: papi fails alone where PAPI does not know the processor or is not there. */
+/* Chooses papi, else perf. The kernel counts for both: papi alone fails if PAPI is missing or does
+ * not know the processor. */
 static int choose_auto(bool needed, const struct pmu_backend **backend, struct rt_error *err)
 {
     struct rt_error papi = {{0}}, steps = {{0}};

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread's count and its next interrupt: what is the same for all back ends.
+ * A thread's count and its next interrupt: the part that all back ends share.
  *
- * An exact target is approached: the back end is told to interrupt a margin earlier, and the rest is stepped. The margin is
- * learned from the skids of all the process's interrupts. */
+ * An exact target is approached: the back end interrupts a margin earlier, and the thread is
+ * stepped through the rest. The margin is learned from the skids of all interrupts of the
+ * process. */
 #include "pmu/internal.h"
 
 #include <stdatomic.h>
 
-/* Before as many skids are known the margin is FIRST: few skids say little about the largest. */
+/* The margin is at least FIRST until KNOWN skids are known: few skids say little about the
+ * largest. */
 enum { KNOWN = 16, FIRST = 65536, LEAST = 1024 };
 
 static _Atomic uint64_t largest_skid;
@@ -78,7 +80,7 @@ void pmu_thread_forked(struct pmu_thread *t, int signo, uint32_t kernel_tid)
         return;
     t->step.bound = bound;
     t->step.handling = handling;
-    t->excluded = 0 - before; /* counts are differences: modulo 2^64 it goes on from there */
+    t->excluded = 0 - before; /* modulo 2^64: the count continues from `before` */
     pmu_thread_arm(t, target, exact);
 }
 

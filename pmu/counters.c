@@ -18,7 +18,7 @@ static int bad(struct rt_error *err, const char *text, const char *what, size_t 
     return -EINVAL;
 }
 
-/* False: there is no room for its counters. */
+/* Adds an event. Returns false if there is no room for its counters. */
 static bool add(struct pmu_counter_set *set, const struct pmu_event *event)
 {
     if (set->count == PMU_COUNTERS || event->count > PMU_COUNTERS - set->counters)
@@ -65,13 +65,14 @@ static struct perf_event_attr counter_of(const struct pmu_counter_set *set, unsi
     return attr;
 }
 
-/* Events of one hardware can be refused together; the kernel's own, and what another unit counts, take none of its counters. */
+/* Returns whether the event needs one of the core's counters, of which there may be too few.
+ * Software events and events of other units do not. */
 static bool shares(uint32_t type)
 {
     return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
 }
 
-/* The kernel accepts a group where all of it can be counted at once. */
+/* The kernel accepts a group only if it can count the whole group at once. */
 static int probe_together(const struct perf_event_attr *all, unsigned count)
 {
     int fd[PMU_COUNTERS + 2], rc = 0;
@@ -141,8 +142,8 @@ uint64_t pmu_counters_between(const struct pmu_counter_set *set, const struct pm
         sum += set->counter[i].sign * (int64_t)(after[i].value - before[i].value);
         *per_mille = mille < *per_mille ? (uint32_t)mille : *per_mille;
     }
-    return sum > 0 ? (uint64_t)sum
-                   : 0; /* a difference of counters that are read one behind the other */
+    /* A difference of counters that are read one after the other may be negative. */
+    return sum > 0 ? (uint64_t)sum : 0;
 }
 
 int pmu_counters_begin(struct pmu_counters *c, const struct pmu_counter_set *set)

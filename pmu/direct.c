@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counters read by the instruction that the processor has for it, where the kernel allows: no system call.
+ * Reads counters with the processor's own instruction, without a system call, if the kernel allows
+ * it.
  *
- * The kernel keeps a page for an event: which counter it is in just now (index, 0: in none) and what is to be added to it. Only the
- * event's own thread may read so, and only in the process that made the mapping: it is no child's. Anything unusual (index 0,
- * counters that take turns) is left to read(2). perf_event_open(2), "MMAP layout"; Intel SDM 2B, RDPMC; Linux,
+ * The kernel maintains a page for each event: the counter that the event has now (index; 0: none)
+ * and what to add to it. Only the event's own thread may read so, and only in the process that made
+ * the mapping: a child does not have it. Anything unusual (index 0, events that take turns) is left
+ * to read(2). Sources: perf_event_open(2), "MMAP layout"; Intel SDM 2B, RDPMC; Linux,
  * Documentation/arm64/perf.rst. */
 #include "pmu/internal.h"
 
@@ -14,12 +16,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ATTEMPTS 16 /* each fails where the thread was interrupted in it */
+#define ATTEMPTS 16 /* one attempt fails if the thread is interrupted during it */
 
 #if defined(__aarch64__)
-#define ARM_USER_ACCESS 2u /* of attr.config1, "rdpmc" in .../armv8_pmuv3/format */
+#define ARM_USER_ACCESS 2u /* in attr.config1: "rdpmc" in .../armv8_pmuv3/format */
 
-/* The register is part of the instruction. */
+/* The instruction itself encodes the counter, so each counter needs its own. */
 static uint64_t processor_counter(uint32_t n)
 {
     uint64_t value = 0;
@@ -71,7 +73,8 @@ static uint64_t processor_counter(uint32_t n)
 }
 #endif
 
-/* Does this machine let events of the processor be read so, if they ask for it? Elsewhere the page says so for each. */
+/* Returns whether this machine lets events of the processor be read directly if they request it. On
+ * x86 each page tells that. */
 static bool is_allowed(void)
 {
 #if defined(__aarch64__)
@@ -106,7 +109,7 @@ void pmu_direct_begin(struct pmu_direct *d, int fd, const struct perf_event_attr
         return;
     long page = sys_call6(SYS_mmap, 0, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
     if (page < 0 && page > -4096)
-        return; /* too many of the user's pages are mapped (perf_event_mlock_kb): read(2) does as well */
+        return; /* The user has mapped too many pages (perf_event_mlock_kb): use read(2). */
     d->page = (const struct perf_event_mmap_page *)page; /* NOLINT: an address */
     d->owner = recorder_own_mappings();
     if (!d->page->cap_user_rdpmc)
@@ -130,7 +133,7 @@ bool pmu_page_read(const volatile struct perf_event_mmap_page *page,
 {
     for (unsigned i = 0; i < ATTEMPTS; i++) {
         uint32_t before = page->lock;
-        atomic_signal_fence(memory_order_seq_cst); /* the kernel writes on this very processor */
+        atomic_signal_fence(memory_order_seq_cst); /* the kernel writes on this same processor */
         uint64_t enabled = page->time_enabled, running = page->time_running;
         int64_t offset = page->offset;
         uint32_t index = page->index, width = page->pmc_width;
@@ -140,7 +143,7 @@ bool pmu_page_read(const volatile struct perf_event_mmap_page *page,
         atomic_signal_fence(memory_order_seq_cst);
         if (page->lock != before || (before & 1) != 0)
             continue;
-        /* It counts upwards to an overflow at 0: its highest bit is a sign. */
+        /* The counter counts up to an overflow at 0: its highest bit is a sign. */
         int64_t value = (int64_t)(raw << (64 - width)) >> (64 - width);
         *out = (struct pmu_reading){
             .value = (uint64_t)offset + (uint64_t)value, .enabled = enabled, .running = running};

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-events: what the kernel is to count for a name of PAPI's or libpfm4's on this processor.
+ * regtrace-events: prints what the kernel must count on this processor for a name of PAPI or
+ * libpfm4.
  *
- * A program of its own, since PAPI in the traced process would be a second tool there: with signals, files and state of its
- * own, of which a program that uses PAPI has one set a thread. It is asked before main, by whoever meets a name that
- * is not the kernel's, and answers on stdout (pmu/ask.c reads it), one line a name, fields separated by tabs:
+ * This is a separate program because PAPI in the traced process would be a second tool there, with
+ * its own signals, files and per-thread state, which a program that uses PAPI needs for itself.
+ * regtrace starts it before main for a name that is not the kernel's. It answers on stdout, which
+ * base/toolkit/ask.c reads: one line a name, fields separated by tabs:
  *
- *   TERMS NAME SOURCE MEANING    TERMS: +TYPE.CONFIG.CONFIG1.CONFIG2, hexadecimal, one behind the other; - subtracts
- *   !     NAME SOURCE REASON     it cannot be had
- *   end                          always the last
+ *   TERMS NAME SOURCE MEANING    TERMS: +TYPE.CONFIG.CONFIG1.CONFIG2, hexadecimal, any number of
+ *                                them without separator; - subtracts
+ *   !     NAME SOURCE REASON     the event is not available
+ *   end                          always the last line
  *
  * Sources: PAPI_get_event_info(3), pfm_get_os_event_encoding(3), perf_event_open(2). */
 #include "pmu/events.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PAPI's presets: which events of this processor PAPI counts for PAPI_TOT_INS and its like. PAPI counts nothing here. */
+ * Looks up PAPI's presets: which events of this processor PAPI counts for PAPI_TOT_INS and others.
+ * PAPI itself counts nothing here. */
 #include "pmu/events.h"
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ static bool start(struct event_answer *a)
     return false;
 }
 
-/* The part of PAPI that counts by perf_event_open, and why it does not here. "": it does. */
+/* Returns why PAPI's component for perf_event_open() does not count here, or "" if it does. */
 static const char *reason(void)
 {
     for (int i = 0; i < PAPI_num_components(); i++) {
@@ -54,7 +55,8 @@ static void refuse_name(const char *name, bool exists, struct event_answer *a)
                    near);
 }
 
-/* Its events, added up or subtracted; other rules are not ours to compute. */
+/* Takes the native events of a preset as terms, added or subtracted. Refuses presets with other
+ * formulas, which regtrace does not compute. */
 static bool take_terms(const PAPI_event_info_t *info, struct event_answer *a)
 {
     bool sub = strcmp(info->derived, "DERIVED_SUB") == 0,
@@ -115,7 +117,8 @@ bool events_papi_about(struct event_answer *a)
     unsigned presets = 0;
     if (!start(a))
         return false;
-    /* Parts of PAPI are made ready when an event of theirs is asked for, and say then what they lack. */
+    /* PAPI prepares a component when one of its events is looked up, and only then reports what the
+     * component lacks. */
     (void)PAPI_event_name_to_code(name, &code);
     (void)PAPI_query_event(code);
     for (code = (int)PAPI_PRESET_MASK; PAPI_enum_event(&code, PAPI_PRESET_ENUM_AVAIL) == PAPI_OK;)

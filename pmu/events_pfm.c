@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Names of libpfm4: perf::PAGE-FAULTS, or of the processor's own events with their unit masks. */
+ * Looks up names of libpfm4: perf::PAGE-FAULTS, or the processor's own events with their unit
+ * masks. */
 #include "pmu/events.h"
 
 #ifdef HAVE_LIBPFM
@@ -24,7 +25,8 @@ static bool unit_is_present(int unit, pfm_pmu_info_t *info)
     return pfm_get_pmu_info((pfm_pmu_t)unit, info) == PFM_SUCCESS && info->is_present;
 }
 
-/* By event names: what of the wanted one comes behind the unit and before the masks. */
+/* Suggests similar event names. Compares the part of the name after the unit and before the
+ * masks. */
 static void look_for_near(const char *name, char *out, size_t room)
 {
     char wanted[96], full[160];
@@ -41,7 +43,7 @@ static void look_for_near(const char *name, char *out, size_t room)
                 near_names_look(&near, info.name);
         }
     }
-    /* With its unit each can be typed as it is shown. */
+    /* Add the unit, so that the user can type each name as it is shown. */
     for (size_t k = 0; k < sizeof near.best / sizeof *near.best; k++) {
         for (int u = 0; u < PFM_PMU_MAX && near.best[k].name[0] != '\0'; u++) {
             pfm_pmu_info_t unit;
@@ -90,7 +92,7 @@ static bool encode(const char *name, int sign, struct event_answer *a, char *ful
     return true;
 }
 
-/* The masks that are defaults add nothing for a reader. */
+/* Removes masks with default values, which tell a reader nothing. */
 static void cut_defaults(char *full)
 {
     static const char *const defaults[] = {":e=0",  ":i=0",    ":c=0",     ":g=0",  ":t=0",

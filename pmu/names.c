@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Names of counted events: the kernel's generic ones and raw codes are known here; the program regtrace-events is asked
- * for the rest, and what it said is kept and can be handed on. */
+ * Finds counted events by name. This file knows the kernel's generic names and raw codes; it asks
+ * the program regtrace-events for others, and caches the answers, which can be passed on. */
 #include "pmu/internal.h"
 
 #include "base/toolkit/ask.h"
@@ -13,7 +13,7 @@
 #define CACHE_MISSES(cache)                                                                        \
     ((cache) | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
 
-/* As perf-list(1) has them. */
+/* Names as in perf-list(1). */
 static const struct {
     const char *name;
     uint32_t type;
@@ -37,7 +37,7 @@ static const struct {
     {"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
 };
 
-/* What was said of a name; an event without codes cannot be had, and its meaning says why. */
+/* Cached answers. An event without codes is not available, and its meaning says why. */
 enum { ANSWERS = 20, ANSWER_ROOM = 16 << 10 };
 static struct pmu_event answers[ANSWERS];
 static unsigned answer_count;
@@ -76,7 +76,7 @@ static const struct pmu_event *answer_of(const char *text, size_t length)
     return NULL;
 }
 
-/* --- what regtrace-events says ----------------------------------------------------------------------- */
+/* --- answers of regtrace-events --------------------------------------------------------------- */
 
 static bool read_codes(const char *at, struct pmu_event *out)
 {
@@ -102,7 +102,7 @@ static bool read_codes(const char *at, struct pmu_event *out)
     return out->count != 0;
 }
 
-/* One line, its four fields with that separator. What does not look so is left out: the name stays unknown. */
+/* Takes one line of four fields. Ignores a malformed line: its name stays unknown. */
 static void take_answer(char *line, const char *separator)
 {
     char *field[4];
@@ -168,12 +168,12 @@ bool pmu_names_give(const char *boot_id, char *out, size_t room)
         if (n < room)
             out[n] = '\0';
         if (strchr(e->name, ';') != NULL || strchr(e->name, '|') != NULL)
-            out[n = from] = '\0'; /* no name of an event */
+            out[n = from] = '\0'; /* not a name of an event */
     }
     return answer_count != 0 && n < room;
 }
 
-/* Ask for all of them at once. Why none could be asked goes to *why. */
+/* Asks for all names at once. If that is impossible, *why gets the reason. */
 static void ask(const char *const *names, unsigned count, struct rt_error *why)
 {
     char path[PATH_MAX];
@@ -192,7 +192,7 @@ static void ask(const char *const *names, unsigned count, struct rt_error *why)
     free(text);
 }
 
-/* Where PAPI counts nothing because the kernel allows nothing, the kernel's remedy is the one that helps. */
+/* If PAPI counts nothing because the kernel forbids it, the kernel's remedy helps: append it. */
 static void explain_refusal(const struct pmu_event *e, struct rt_error *why)
 {
     struct rt_error kernel = {{0}};
@@ -209,7 +209,8 @@ static void explain_refusal(const struct pmu_event *e, struct rt_error *why)
     rt_error_set(why, "%s; %s", e->meaning, kernel.text);
 }
 
-/* Only what a program does in user mode is counted, and these happen elsewhere: they would always be 0. */
+/* Returns whether the event happens in the kernel only. Counts cover user mode, so it would be
+ * 0. */
 static bool is_of_the_kernel(const struct pmu_event *e)
 {
     for (unsigned i = 0; i < e->count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * perf_event_open(2): one counting event a thread, whose period is set anew at each edge.
+ * Back ends on perf_event_open(2): one counting event a thread, with a new period at each edge.
  *
- * The event counts all the time; only its period changes. A period of 2^62 never ends. The overflow comes as the signal of
- * F_SETSIG to the thread itself, after the instruction by the hardware's skid. */
+ * The event counts all the time; only its period changes. A period of 2^62 never ends. The overflow
+ * arrives as the signal of F_SETSIG at the thread itself, later by the hardware's skid. */
 #include "pmu/internal.h"
 
 #include "base/sys.h"
@@ -18,11 +18,12 @@
 
 #define FOREVER (UINT64_C(1) << 62)
 #define LOOKS 200000u
-#define TURN_NS UINT64_C(100000000) /* counters change hands at each tick of the kernel's */
+#define TURN_NS UINT64_C(100000000) /* the kernel rotates counters at each of its ticks */
 #define HIGH_FD                                                                                    \
-    500 /* out of the way of programs that close what they know, or expect the next number */
+    500 /* out of the way of programs that close what they know or expect the next number */
 
-/* What is counted as instructions: the kernel's definition or PAPI's. Set when the back end is chosen, before main. */
+/* The event counted as instructions: the kernel's or PAPI's. Set when the back end is chosen,
+ * before main. */
 static struct pmu_event instructions;
 
 struct perf_event_attr pmu_perf_attr(struct pmu_code code)
@@ -53,7 +54,7 @@ int pmu_perf_open(struct perf_event_attr attr)
     return pmu_perf_open_in(attr, -1);
 }
 
-/* Programs close descriptors that they do not know, and use the number themselves. */
+/* Programs close descriptors that they do not know, and reuse the number. */
 static bool is_event(int fd)
 {
     uint64_t id;
@@ -71,8 +72,9 @@ bool pmu_perf_read(int fd, struct pmu_reading *out)
     return is_event(fd) && sys_call6(SYS_read, fd, (long)out, sizeof *out, 0, 0, 0) == sizeof *out;
 }
 
-/* The kernel gives a counter to whoever asks, and lets it wait where others hold all there are. At first it may have to wait for its turn
- * among others: times go by while this thread runs. */
+/* The kernel accepts every event, and lets it wait if others hold all counters. The first turn may
+ * take a while: the loop waits for TURN_NS of `enabled`, a time that passes while this thread
+ * runs. */
 int pmu_perf_try(struct perf_event_attr attr)
 {
     struct pmu_reading r = {0};
@@ -130,7 +132,7 @@ int pmu_read_number(const char *path)
     return minus ? -n : n;
 }
 
-/* Is any counter of the processor to be had? */
+/* Returns whether the processor has any counter for us. */
 static bool has_hardware(void)
 {
     int fd = pmu_perf_open(
@@ -275,6 +277,7 @@ static void set(struct pmu_thread *t, uint64_t distance)
         .read = read_count, .set = set                                                             \
     }
 
-/* PAPI names the event, the kernel counts it: PAPI's own counting would close and open descriptors at each edge. */
+/* PAPI names the event, the kernel counts it: counting through PAPI would close and open
+ * descriptors at each edge. */
 const struct pmu_backend pmu_perf = KERNEL_BACKEND("perf", probe_kernel);
 const struct pmu_backend pmu_papi = KERNEL_BACKEND("papi", probe_papi);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sampling by a timer on a thread's CPU time, or by a perf event that overflows. */
+ * Samples a thread by a timer on its CPU time, or by a perf event that overflows. */
 #include "pmu/internal.h"
 
 #include "base/clock.h"
@@ -16,11 +16,11 @@
 
 #define SHORTEST_NS UINT64_C(10000)
 #define NO_SAMPLE                                                                                  \
-    UINT64_C(1000000000) /* a period that a probe of some instructions does not reach */
+    UINT64_C(1000000000) /* a period that the few instructions of pmu_sample_probe() do not reach */
 #define VARY_EVERY 64u
 #define SLOWEST (UINT64_C(1) << 16)
-#define SLOWEST_NS UINT64_C(100000000) /* ... and of a clock, however often that is */
-#define OFTEN UINT64_C(20000)          /* events that a handler of samples may take itself */
+#define SLOWEST_NS UINT64_C(100000000) /* longest period of a clock, whatever the factor */
+#define OFTEN UINT64_C(20000)          /* a sample's handler may itself cause this many events */
 #define LONGEST_NS UINT64_C(1000000000000)
 
 static int bad(struct rt_error *err, const char *text, const char *why)
@@ -78,7 +78,8 @@ static int read_period(const char *text, const char *from, size_t bytes,
     return 0;
 }
 
-/* Takes the last word off where it says where to sample. */
+/* Parses the optional last word, which tells where to sample. Returns the length of the text before
+ * it. */
 static size_t read_where(const char *text, struct pmu_sample_spec *spec)
 {
     const char *colon = strrchr(text, ':');
@@ -88,7 +89,7 @@ static size_t read_where(const char *text, struct pmu_sample_spec *spec)
     return spec->in_gaps || strcmp(word, "windows") == 0 ? (size_t)(colon - text) : strlen(text);
 }
 
-/* Does the last word stand behind a period, although it does not say where to sample? */
+/* Returns whether the last word follows a period but is no valid place to sample. */
 static bool is_no_place(const char *text)
 {
     const char *word = strrchr(text, ':');
@@ -104,7 +105,7 @@ int pmu_sample_read(const char *text, struct pmu_sample_spec *spec, struct rt_er
     size_t end = read_where(text, spec);
     if (end == strlen(text) && is_no_place(text))
         return bad(err, text, "the word behind the period is none of windows, gaps and always");
-    /* Names of libpfm4 have colons. */
+    /* The event's name may contain colons (libpfm4). */
     const char *colon = memrchr(text, ':', end);
     size_t n = colon != NULL ? (size_t)(colon - text) : 0;
     if (n == 0)
@@ -146,13 +147,13 @@ int pmu_sample_parse(const char *text, struct pmu_sample_spec *spec, struct rt_e
     }
     if (rc != 0)
         return rc;
-    /* Not of a clock: Linux 6.16 and 6.17 hang when it is to stop by itself. */
+    /* Not for a clock: Linux 6.16 and 6.17 hang if a clock has to stop by itself. */
     read.halts = read.period != 0 && !read.by_time && !read.is_clock && read.period < OFTEN;
     *spec = read;
     return 0;
 }
 
-/* --- the kernel's side ------------------------------------------------------------------------------- */
+/* --- kernel timers and events ----------------------------------------------------------------- */
 
 static struct perf_event_attr event_of(const struct pmu_sample_spec *spec)
 {
@@ -217,7 +218,7 @@ static void set_period(const struct pmu_sampler *s, uint64_t n)
         (void)sys_call6(SYS_ioctl, s->id, PERF_EVENT_IOC_PERIOD, (long)&n, 0, 0, 0);
 }
 
-/* Each refresh adds one overflow to those after which the kernel stops the event (perf_event_open(2)). */
+/* Each refresh adds one overflow after which the kernel stops the event (perf_event_open(2)). */
 static void enable(struct pmu_sampler *s)
 {
     bool refresh = s->spec->halts && !s->armed;
@@ -269,7 +270,7 @@ void pmu_sampler_again(struct pmu_sampler *s)
     enable(s);
 }
 
-/* Xorshift (Marsaglia 2003, "Xorshift RNGs"); not each time, since it is a system call. */
+/* Xorshift (Marsaglia 2003, "Xorshift RNGs"). Not at every sample, since it needs a system call. */
 void pmu_sampler_vary(struct pmu_sampler *s)
 {
     uint64_t period = s->spec->period * s->factor;
@@ -309,7 +310,8 @@ static uint64_t shorter(struct pmu_sampler *s, uint64_t times)
     return factor;
 }
 
-/* By what is needed, but not by all of it at once: some samples are none to go by. */
+/* Changes the period towards the need, at most by PACE_STEP at once: some measurements are
+ * misleading. */
 void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program)
 {
     uint64_t factor = s->factor;
@@ -320,7 +322,7 @@ void pmu_sampler_pace(struct pmu_sampler *s, uint64_t samples, uint64_t program)
         factor = shorter(s, program / (samples + 1));
     uint64_t most = s->spec->is_clock ? SLOWEST_NS / s->spec->period + 1 : SLOWEST;
     factor = factor < most ? factor : most;
-    /* A period of 2^62 (the longest) is not reached anyway. */
+    /* The longest period, 2^62, is never reached anyway. */
     if (factor == s->factor || factor > (UINT64_C(1) << 62) / s->spec->period)
         return;
     s->factor = factor;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counting by the trap flag (x86-64): exact, and slow.
+ * Counts by the trap flag (x86-64): exact, and slow.
  *
- * Before each instruction its handler looks at what comes next: what would lose or show the flag, or make no trap of its own, is
- * emulated, or executed elsewhere (step_x86_64.S). With the flag set SIGTRAP must never be blocked, which would kill:
+ * Before each instruction the handler looks at the next one. An instruction that would lose or show
+ * the trap flag, or would not trap by itself, is emulated or executed in a slot (step_x86_64.S).
+ * SIGTRAP must not be blocked while the flag is set: the kernel would kill the process. So
  * rt_sigprocmask is emulated on the saved mask. */
 #include "pmu/internal.h"
 #include "pmu/step_decode.h"
@@ -15,7 +16,8 @@
 #include <ucontext.h>
 
 #define RESUME_FLAG 0x10000u
-#define POPF_SETS UINT64_C(0x244cd5) /* what popf changes in user mode, but for the trap flag */
+/* flags that popf changes in user mode, without the trap flag */
+#define POPF_SETS UINT64_C(0x244cd5)
 #define SLOT_BYTES 8u
 #define SLOT_SYSCALL 40u
 #define SLOT_INT_80 41u
@@ -75,7 +77,7 @@ static void set_flag(ucontext_t *uc, bool on)
     step_set_reg(uc, REG_EFL, on ? flags | STEP_TRAP_FLAG : flags);
 }
 
-/* Whose is the instruction at ip? */
+/* Sets s->counts: does the instruction at ip belong to the program? Maintains s->bound. */
 static void place(struct pmu_step *s, uintptr_t ip, uintptr_t sp)
 {
     if (is_own(ip)) {
@@ -84,14 +86,15 @@ static void place(struct pmu_step *s, uintptr_t ip, uintptr_t sp)
         s->counts = false;
         return;
     }
-    /* Our text was left by a return, or by a jump to the function that the program has called. */
+    /* The thread has left our text by a return, or by a jump to the function that the program
+     * called. */
     if (s->bound != 0 && (sp >= s->bound || s->program))
         s->bound = 0;
     s->program = false;
     s->counts = s->bound == 0;
 }
 
-/* --- emulation ----------------------------------------------------------------------------------------------------- */
+/* --- emulation -------------------------------------------------------------------------------- */
 
 static void skip(ucontext_t *uc, unsigned length)
 {
@@ -158,7 +161,7 @@ static void emulate_mask(struct pmu_step *s, ucontext_t *uc)
     }
 }
 
-/* False: it is to fault by itself. */
+/* Returns false if the stack is not accessible: the instruction then faults by itself. */
 static bool emulate_flags(ucontext_t *uc, const struct step_instruction *i)
 {
     uint64_t flags = step_reg(uc, REG_EFL), value = 0;
@@ -230,9 +233,8 @@ static bool before_call(struct pmu_step *s, ucontext_t *uc, struct step_instruct
     return false;
 }
 
-/* Emulates a load of ss with the selector that ss already holds, as every program that uses it
- * does, and returns true. A load of another selector traps together with the instruction that
- * follows. */
+/* Emulates a load of ss with the selector that ss holds already, as programs do, and returns true.
+ * A load of another selector traps together with the next instruction. */
 static bool load_ss(struct pmu_step *s, ucontext_t *uc, struct step_instruction *i)
 {
     uint16_t selector;
@@ -264,8 +266,7 @@ static bool before(struct pmu_step *s, ucontext_t *uc, struct step_instruction *
     return false;
 }
 
-/* Returns the next instruction. Follows the jumps of a copy: only its first instruction stands for
- * an instruction of the program. */
+/* Returns the next instruction. Follows the jumps in a copy: they are ours, not the program's. */
 static struct step_instruction leave_copy(struct pmu_step *s, ucontext_t *uc)
 {
     struct step_instruction i = step_decode(s, step_reg(uc, REG_RIP));
@@ -310,7 +311,7 @@ static void leave_place(struct pmu_step *s, ucontext_t *uc)
     s->passed = 0;
 }
 
-/* Bring everything into shape for the next instruction. */
+/* Prepares the thread for the next instruction. */
 static enum pmu_trap look(struct pmu_step *s, ucontext_t *uc)
 {
     for (;; s->count += s->counts) {
@@ -336,9 +337,9 @@ static enum pmu_trap look(struct pmu_step *s, ucontext_t *uc)
     }
 }
 
-/* --- traps and other signals --------------------------------------------------------------------------------------- */
+/* --- traps and other signals ------------------------------------------------------------------ */
 
-/* From the slot back to where the program thinks it is. True: it was executed. */
+/* Moves the thread from the slot to its place in the program. Has the instruction executed? */
 static bool leave_slot(struct pmu_step *s, ucontext_t *uc)
 {
     bool done = step_reg(uc, REG_RIP) > s->slot;
@@ -353,7 +354,7 @@ static bool leave_slot(struct pmu_step *s, ucontext_t *uc)
     return done;
 }
 
-/* The kernel leaves the flags, ours included, in r11. */
+/* Removes our trap flag from r11, where the kernel leaves the flags. */
 static void clean_r11(const struct pmu_step *s, ucontext_t *uc)
 {
     uint64_t r11 = step_reg(uc, REG_R11);
@@ -361,8 +362,8 @@ static void clean_r11(const struct pmu_step *s, ucontext_t *uc)
         step_set_reg(uc, REG_R11, r11 & ~(uint64_t)STEP_TRAP_FLAG);
 }
 
-/* The cause is read from DR6, which hypervisors lose now and then: a step that nobody knows the cause of comes as TRAP_BRKPT, as
- * icebp (0xf1) does. */
+/* The kernel reads the cause from DR6, which hypervisors lose now and then. A step without a known
+ * cause arrives as TRAP_BRKPT, as icebp (0xf1) does. */
 static bool is_step(const struct pmu_step *s, const siginfo_t *info, const ucontext_t *uc)
 {
     uint8_t first = 0;
@@ -388,7 +389,7 @@ enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *c
     if (!is_step(s, info, uc))
         return PMU_TRAP_FOREIGN;
     if (s->cloning && s->kernel_tid != (uint32_t)sys_gettid()) {
-        set_flag(uc, false); /* a child on our memory: not ours to step */
+        set_flag(uc, false); /* a child that shares our memory: do not step it */
         return PMU_TRAP_DONE;
     }
     s->cloning = false;
@@ -396,7 +397,7 @@ enum pmu_trap pmu_step_trap(struct pmu_thread *t, const siginfo_t *info, void *c
         set_flag(uc, false);
         return PMU_TRAP_DONE;
     }
-    if (!flag_is_set(uc) && is_own(ip)) /* pmu_stop() */
+    if (!flag_is_set(uc) && is_own(ip)) /* pmu_stop() has cleared the flag */
         return PMU_TRAP_DONE;
     clean_r11(s, uc);
     if (s->counts && !(s->repeats && ip == s->at))
@@ -420,7 +421,7 @@ enum pmu_trap pmu_step_go_on(struct pmu_thread *t, void *context)
     return PMU_TRAP_DONE;
 }
 
-/* Has the thread executed a system call that made no trap of its own before this trap? */
+/* Returns whether a system call that did not trap by itself executed before this trap. */
 static bool has_called(const struct pmu_step *s, const ucontext_t *uc)
 {
     uintptr_t behind = s->at + s->length;
@@ -490,7 +491,7 @@ enum pmu_trap pmu_step_resume(struct pmu_thread *t, void *context, struct pmu_in
     s->entered = inside.entered;
     if (!s->on)
         set_flag(context, false);
-    if (!s->on || inside.on) { /* stepping was off before, and stays off */
+    if (!s->on || inside.on) { /* stepping was off before and stays off */
         leave_place(s, context);
         return PMU_TRAP_DONE;
     }

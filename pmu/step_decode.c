@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Decodes the instruction that a stepped thread executes next, as far as the stepper needs it.
+ * Decodes the instruction that a stepped thread executes next, to the depth that the stepper needs.
  * Encodings: Intel's manual, volume 2. */
 #include "pmu/step_decode.h"
 

@@ -30,7 +30,7 @@ struct step_instruction {
     enum step_kind kind;
     uint8_t length; /* 0 if nothing needs it */
     uint8_t rex, modrm;
-    unsigned slot;  /* of STEP_STRING */
+    unsigned slot;  /* slot of a STEP_STRING */
     bool narrow;    /* has an operand size prefix */
     bool elsewhere; /* has an address size or segment prefix */
     bool wide_set;  /* may name r8 to r15 */

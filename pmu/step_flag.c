@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The calling thread sets and clears its own trap flag. */
+ * Sets and clears the trap flag of the calling thread. */
 #include "pmu/internal.h"
 #include "pmu/step_decode.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * No stepping: on other processors than x86-64 no back end asks for it. */
+ * Empty stepping functions for processors other than x86-64, where no back end steps. */
 #include "pmu/internal.h"
 
 #define UNUSED __attribute__((unused))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Back ends that count by stepping alone: `step`, and for tests `late`, whose interrupts come late by a seeded skid as those of
- * a processor do, so that `exact` can be tried where there is no such processor. */
+ * Back ends that count by stepping alone. `step` is exact. `late` is for tests: its interrupts come
+ * late by a seeded skid, as those of a processor do, so that `exact` can be tested without one. */
 #include "pmu/internal.h"
 
 #include "base/sys.h"
@@ -47,7 +47,7 @@ static void set(struct pmu_thread *t, uint64_t distance)
     t->step.wake = distance == PMU_NEVER ? PMU_NEVER : t->step.count + distance;
 }
 
-/* xorshift64: the same skids for the same seed. */
+/* xorshift64: the same seed gives the same skids. */
 static void set_late(struct pmu_thread *t, uint64_t distance)
 {
     set(t, distance);
