@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recorded addresses become places (image and offset), by the images that their rank had loaded. */
+ * Turns recorded addresses into places (image and offset), by the images that their rank had
+ * loaded. */
 #include "tools/addresses.h"
 
 #include "base/identity.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* malloc'ed; NULL: no memory */
+/* Returns a malloc'ed copy without control characters, or NULL without memory. */
 static char *plain_text(const char *text)
 {
     char *plain = NULL;
@@ -95,7 +96,8 @@ static int grow(struct addresses *a)
     return 0;
 }
 
-/* The map with the nearest base below; of several there (unloaded and loaded again) the latest before `clock`. */
+/* Returns the map with the highest base not above the address. If several have that base (unloaded
+ * and loaded again), prefers the latest at `clock`. */
 static const struct rt_map *find_map(const struct rt_rank_tables *t, uint64_t address,
                                      uint64_t clock)
 {
@@ -164,7 +166,7 @@ const char *addresses_image_name(const struct addresses *a, uint32_t image)
     return a->images[image].shown;
 }
 
-/* Why an image gives no names. */
+/* Prints why an image gives no names. */
 static void print_problem(FILE *out, const struct address_image *image)
 {
     if (image->problem == 0)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arguments of a subcommand: options of its own and of the one table, in any of their spellings. */
+ * Parses the arguments of a subcommand: its own options and those of base/options.def, in any
+ * spelling. */
 #include "tools/tools.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EN_DASH "\xe2\x80\x93" /* U+2013, which documents put where a dash was typed */
+/* U+2013: word processors replace a typed dash by it. */
+#define EN_DASH "\xe2\x80\x93"
 
-/* Length of the dashes (one or two) in front; 0 = no option. */
+/* Returns the length of the one or two dashes at the start; 0: not an option. */
 static size_t dashes(const char *word)
 {
     size_t n = 0;
@@ -117,7 +119,7 @@ static enum argument_kind take_value(struct arguments *a, const char *name, cons
     return kind;
 }
 
-/* A word that begins with dashes. */
+/* Parses a word that begins with dashes; `name` follows them. */
 static enum argument_kind take_option(struct arguments *a, const char *name)
 {
     const char *equals = strchr(name, '=');

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace help` and `regtrace version`: texts, manual pages and completion words from the tables. */
+ * `regtrace help` and `regtrace version`: prints help, manual pages and completion words from the
+ * tables. */
 #include "tools/tools.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace recover`: finishes what killed writers left. */
+ * `regtrace recover`: finishes the files that killed writers left. */
 #include "tools/tools.h"
 #include "writer/writer.h"
 
@@ -11,7 +11,7 @@ struct tally {
     struct progress progress;
 };
 
-/* The file's name is the library's, and stands until the next call. */
+/* The library owns the file's name, which is valid until the next call. */
 static void show_step(void *context, const char *file, uint64_t rows, uint64_t total)
 {
     struct tally *t = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * --help texts and completion words, made from the tables. */
+ * Prints --help texts and completion words from the tables. */
 #include "controller/controller.h"
 #include "tools/tools.h"
 
@@ -8,7 +8,8 @@
 #define TEXT_COLUMN 34
 #define TEXT_WIDTH 100
 
-/* `text` wrapped at TEXT_WIDTH, continuation lines from column `indent`; the cursor stands at `at`. */
+/* Prints `text` wrapped at TEXT_WIDTH. The cursor is at column `at`; continuation lines begin at
+ * column `indent`. */
 static void print_wrapped(FILE *out, const char *text, size_t at, size_t indent)
 {
     while (*text != '\0') {
@@ -98,7 +99,8 @@ void help_print(FILE *out, const struct command *c)
                   11, 11);
 }
 
-/* The words of "a|b|CAPITALS|0-9": what capitals stand for has no end, digits are spelt out. */
+/* Prints the words of "a|b|CAPITALS|0-9", one per line. Omits capitals, which stand for an open
+ * set; spells out digits. */
 static void print_values(FILE *out, const char *values)
 {
     bool closed = strchr(values, '|') != NULL ||
@@ -114,8 +116,8 @@ static void print_values(FILE *out, const char *values)
     }
 }
 
-/* Of a chain: how its pieces begin, and ":type" for what stands behind an event. Those that this build has no trigger for are left
- * out. */
+/* Prints how the parts of a chain begin, and ":type" for what follows an event. Omits the types
+ * that this build has no trigger for. */
 static void print_chain_words(FILE *out)
 {
     const struct ctl_capabilities built = ctl_capabilities_of_build();

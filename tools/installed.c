@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the toolkit's own parts are: relative to this program, installed or in a build tree. */
+ * Finds the toolkit's own parts relative to this program, installed or in a build tree. */
 #include "base/toolkit/beside.h"
 #include "tools/run/run.h"
 

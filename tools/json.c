@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Length of the well-formed UTF-8 character at p (Unicode table 3-7), 0 if there is none. */
+/* Checks that the character is well-formed (Unicode table 3-7). */
 size_t text_character(const unsigned char *p)
 {
     size_t n = p[0] < 0x80                    ? 1
@@ -51,7 +51,8 @@ void text_write_plain(FILE *out, const char *text)
     }
 }
 
-/* Characters of ASCII that stand for themselves: most texts are of these alone. */
+/* Returns how many ASCII characters from p on need no escape: fast path, since most texts consist
+ * of them. */
 static size_t plain_length(const unsigned char *p)
 {
     size_t n = 0;

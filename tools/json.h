@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * JSON output (RFC 8259): a small writer that cannot produce ill-formed text. */
+ * Writes JSON (RFC 8259) that is always well-formed. */
 #ifndef REGTRACE_TOOLS_JSON_H
 #define REGTRACE_TOOLS_JSON_H
 
@@ -10,30 +10,34 @@
 
 #define JSON_DEPTH 16
 
-/* Zeroed but for `out` and `indented` before use. Numbers are written whole, 64 bits wide. */
+/* Zero-initialize, and set `out` and `indented`, before use. Integers are written with all 64
+ * bits. */
 struct json {
     FILE *out;
-    bool indented; /* one member a line; else everything in one line */
+    bool indented; /* one member per line; false: one line in all */
     unsigned depth;
-    bool used[JSON_DEPTH];    /* a member stands before at this depth */
-    bool compact[JSON_DEPTH]; /* members of this level stay in one line */
+    bool used[JSON_DEPTH];    /* a member precedes at this depth */
+    bool compact[JSON_DEPTH]; /* members of this level stay on one line */
 };
 
-/* key: the member's name, NULL inside arrays and at the top. */
+/* key: the member's name; NULL inside arrays and at the top level. */
 void json_object_begin(struct json *j, const char *key);
 void json_object_end(struct json *j);
 void json_array_begin(struct json *j, const char *key);
 void json_array_end(struct json *j);
-void json_compact(struct json *j); /* the object or array begun last: all in one line */
+/* Keeps the object or array that began last on one line. */
+void json_compact(struct json *j);
 
-/* Length of the character of UTF-8 at p (not its end), 0 if there is none. */
+/* Returns the length of the UTF-8 character at p, or 0 if the bytes are not one. p must not be at
+ * the end of the text. */
 size_t text_character(const unsigned char *p);
 
-/* As text_character(), but also 0 for characters that pictures cannot contain: control characters
- * and Unicode's noncharacters. */
+/* Works like text_character(), but also returns 0 for characters that pictures cannot contain:
+ * control characters and Unicode's noncharacters. */
 size_t text_drawable(const unsigned char *p);
 
-/* For people, without quotes: control characters and bytes that are not UTF-8 as \n and \xNN, so that a text stays in its line. */
+/* Writes text for people, without quotes. Control characters and bytes that are not UTF-8 become \n
+ * or \xNN, so that the text stays on one line. */
 void text_write_plain(FILE *out, const char *text);
 
 /* Bytes that are not UTF-8 become U+FFFD; text NULL writes null. */
@@ -41,13 +45,13 @@ void json_text(struct json *j, const char *key, const char *text);
 void json_int(struct json *j, const char *key, int64_t value);
 void json_uint(struct json *j, const char *key, uint64_t value);
 void json_real(struct json *j, const char *key, double value); /* not finite: null */
-/* ns, from 0 on, as microseconds: 1.234 */
+/* Writes nanoseconds, at least 0, as microseconds: 1.234. */
 void json_micros(struct json *j, const char *key, int64_t ns);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
-void json_hex(struct json *j, const char *key, uint64_t value); /* "0x..." as a text */
+void json_hex(struct json *j, const char *key, uint64_t value); /* "0x...", as a text */
 
-/* value, or null where !known. */
+/* Writes `value`, or null if !known. */
 void json_uint_if(struct json *j, const char *key, bool known, uint64_t value);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Manual pages (man(7) source), made from the same tables as --help. */
+ * Prints manual pages (man(7) source) from the same tables as --help. */
 #include "tools/tools.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* Text with troff's own characters escaped; a line never begins with a control character. */
+/* Writes text with troff's special characters escaped, so that no line begins with a control
+ * character. */
 static void put(FILE *out, const char *text)
 {
     bool start = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages, progress and the end of output of the regtrace command. */
+ * Prints messages and progress of the regtrace command, and checks its output at the end. */
 #include "base/clock.h"
 #include "tools/tools.h"
 

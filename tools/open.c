@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Opening a run for reading: waits for writers that are still closing, builds regtrace.h5 where it is missing. */
+ * Opens a run for reading: waits for writers that are still closing, and builds regtrace.h5 if it
+ * is missing. */
 #include "base/clock.h"
 #include "tools/report/report.h"
 
@@ -22,7 +23,8 @@ bool tool_process_alive(const struct rt_rank_info *info)
 
 enum progress_of_file { FILE_DONE, FILE_CLOSING, FILE_GROWING, FILE_LEFT };
 
-/* A file that cannot be opened is as done as it will be: its error is shown by whoever reads it. */
+/* A file that cannot be opened will not change any more, so waiting is useless. The code that reads
+ * it reports the error. */
 static enum progress_of_file look(const struct rt_run *run, size_t i)
 {
     struct rt_rank *rank = NULL;
@@ -58,7 +60,8 @@ static void wait_for_files(const struct rt_run *run, uint64_t seconds, bool *all
     progress_end(&p);
 }
 
-/* regtrace.h5 knows every file and says that all are complete: nobody needs to open them to find that out. */
+/* Returns true if regtrace.h5 lists all files as complete, so that we need not open each to find
+ * out. */
 static bool index_is_complete(const struct rt_run *run)
 {
     struct rt_index_totals totals;
@@ -86,8 +89,8 @@ static void build_index(const char *command, const char *dir)
 #define FIRST_FILE_NS                                                                              \
     UINT64_C(10000000000) /* its writer needs one second, and the machine may be busy */
 
-/* What has been recorded and is not in a file yet, of any process: that file is waited for, unless `wait` is false and there
- * is another. */
+/* Opens the run. If a process has recorded something that is not yet in a file, waits for that
+ * file, unless `wait` is false and another file exists. */
 static int open_growing(struct rt_run **run, const char *path, bool wait, struct rt_error *e)
 {
     struct rt_processes p;
@@ -96,8 +99,8 @@ static int open_growing(struct rt_run **run, const char *path, bool wait, struct
     progress_begin(&shown, "waiting for files");
     int rc;
     for (;;) {
-        rt_run_processes(path,
-                         &p); /* before the folder is read: a file that follows is not missed */
+        /* before we read the folder, so that we do not miss a file that appears */
+        rt_run_processes(path, &p);
         rc = rt_run_open(run, path, e);
         bool more = rc == -ENOENT || (rc == 0 && wait);
         if (!more || p.file_follows == 0 || clock_monotonic_ns() >= limit)

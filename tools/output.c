@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Folders that commands write to. */
+ * Creates and checks the folders that commands write to. */
 #include "tools/tools.h"
 
 #include <dirent.h>

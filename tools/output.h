@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files and folders that commands make: under the name NAME.unfinished-PID beside their place until they are whole, then moved there. What
- * was there stays up to then. A failure, and a signal that ends the command, leave nothing behind; SIGKILL leaves the unfinished one. */
+ * Output files and folders of commands, which appear under their name only when they are complete.
+ *
+ * Until then they are beside that place under the name NAME.unfinished-PID, and what was at the
+ * place stays. After a failure, or a signal that ends the command, no unfinished output remains;
+ * after SIGKILL it does. */
 #ifndef REGTRACE_TOOLS_OUTPUT_H
 #define REGTRACE_TOOLS_OUTPUT_H
 
@@ -10,41 +13,47 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What it is. */
+/* A kind of output of a command. */
 struct output_kind {
-    const char *option; /* that names it: "output" */
+    const char *option; /* the option that names it: "output" */
     bool folder;
-    /* Of folders: did this command make that one, so that -force may remove it? */
+    /* For folders: returns true if this command made the folder, so that -force may remove it. */
     bool (*is_ours)(const char *folder);
-    bool stdout_too; /* "-" is standard output; of others it is refused */
+    bool stdout_too; /* "-" means standard output; otherwise "-" is refused */
 };
 
 struct output {
     const struct output_kind *kind;
-    char path[PATH_MAX], working[PATH_MAX + 32]; /* working: where it is written to */
+    char path[PATH_MAX], working[PATH_MAX + 32]; /* working: the path to write to */
     int slot;                                    /* what a signal removes; -1: nothing */
 };
 
-/* Made empty at o->working. path: "-" where stdout_too, pipes and devices are written to as they are. -EEXIST: something is there, and stays. 0 or -errno
- * with the text. */
+/* Creates the output, empty, at o->working. A pipe, a device, or "-" if kind->stdout_too, is
+ * written to directly. Returns -EEXIST if something exists at the path that may not be replaced
+ * (without `force`: anything). Returns 0, or -errno with the text. */
 RT_MUST_CHECK int output_begin(struct output *o, const char *path, const struct output_kind *kind,
                                bool force, struct rt_error *e);
-/* rc: what making it has come to. 0: it is moved to its place; else it is removed, and rc returned. -errno with the text where it could not be
- * moved; then it is removed as well. */
+/* Ends the output. rc: result of writing it. If 0, moves it to its place; otherwise removes it and
+ * returns rc. If it cannot be moved, removes it and returns -errno with the text. */
 RT_MUST_CHECK int output_end(struct output *o, int rc, struct rt_error *e);
 
-/* A temporary folder that such signals are to remove, as is all that output_catch_signals() is called for; -1: there are too many. Until
- * output_forget(), between output_hold_signals() and output_release_signals() like the folder's making and removal. */
+/* Registers a temporary folder that the signals of output_catch_signals() remove, until
+ * output_forget(). Call it, like the creation and removal of the folder, between
+ * output_hold_signals() and output_release_signals(). Returns -1 if too many folders are
+ * registered. */
 int output_note(const char *folder);
 void output_forget(int slot);
-/* A child that leads a process group and writes to such a folder: such signals kill the group before they remove anything; 0: there is none any more. One at a
- * time; noted like the folders, and taken back before the child is waited for. */
+/* Registers a child process group, led by `leader`, that writes to such a folder: the signals kill
+ * it before they remove anything. 0: there is none any more. Only one group at a time. Call it with
+ * signals held, like output_note(), and with 0 before you wait for the child. */
 void output_note_group(pid_t leader);
 
-/* From here on such signals also remove what is in OUT.parts (tools/streams/parts.h). output_begin() does it. */
+/* From now on, signals that end the command remove the registered outputs, and this process's files
+ * in OUT.parts (tools/streams/parts.h). output_begin() calls this. */
 void output_catch_signals(void);
 
-/* Between these, signals that end a command wait: for what is short and would leave something behind. */
+/* Between these calls, signals that end a command wait. For short actions that would leave
+ * something behind if a signal interrupted them. The calls nest. */
 void output_hold_signals(void);
 void output_release_signals(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Outputs that are there when they are whole, and not before. */
+ * Outputs that appear under their name only when they are complete. */
 #include "tools/output.h"
 
 #include "tools/streams/parts.h"
@@ -17,11 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- removal, also from a signal handler: system calls alone -------------------------------------------------------------------------- */
+/* --- removal, also from a signal handler: system calls alone
+ * --------------------------------------- */
 
 enum { DEEPEST = 8, ROOM = 1024 }; /* folders of exports are four deep */
 
-/* As the kernel has it (getdents64(2)). */
+/* The kernel's struct linux_dirent64 (getdents64(2)). */
 struct entry {
     uint64_t inode;
     int64_t next;
@@ -32,7 +33,8 @@ struct entry {
 
 static bool remove_at(int at, const char *name, int depth);
 
-/* What is in it. One time may miss what moves as entries go, so the caller comes again. */
+/* Removes the contents of a folder; returns true if it removed any. The kernel may move entries
+ * while others are removed, and one pass may then miss some, so the caller repeats it. */
 static bool empty_folder(int fd, int depth)
 {
     _Alignas(struct entry) char room[ROOM];
@@ -62,12 +64,13 @@ static bool remove_at(int at, const char *name, int depth)
     return unlinkat(at, name, AT_REMOVEDIR) == 0;
 }
 
-/* --- signals --------------------------------------------------------------------------------------------------------------------------- */
+/* --- signals
+ * --------------------------------------------------------------------------------------- */
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ};
 enum { ENDING_COUNT = sizeof ending / sizeof *ending, MOST = 8 };
 
-/* Changed while the signals wait. A forked child has them too, and they are not its own. */
+/* Changed only while signals are held. A forked child inherits the slots but does not own them. */
 static struct {
     volatile pid_t owner; /* 0: free */
     char working[PATH_MAX + 32];
@@ -88,7 +91,7 @@ static void end_all(int sig)
         if (slots[i].owner == getpid())
             (void)remove_at(AT_FDCWD, slots[i].working, 0);
     errno = error;
-    (void)raise(sig); /* SA_RESETHAND: its default, as soon as this one returns */
+    (void)raise(sig); /* SA_RESETHAND: the default action, as soon as this handler returns */
 }
 
 void output_hold_signals(void)
@@ -108,7 +111,7 @@ void output_release_signals(void)
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Signals that are ignored (nohup) stay so. */
+/* Signals that are ignored (nohup) stay ignored. */
 void output_catch_signals(void)
 {
     struct sigaction act = {.sa_handler = end_all, .sa_flags = (int)SA_RESETHAND}, old;
@@ -146,7 +149,8 @@ void output_note_group(pid_t leader)
     group = leader;
 }
 
-/* --- what is there ----------------------------------------------------------------------------------------------------------------------- */
+/* --- the existing output
+ * --------------------------------------------------------------------------- */
 
 static int refuse(const struct output *o, int rc, const char *why, struct rt_error *e)
 {
@@ -162,7 +166,7 @@ static bool is_recording(const char *path)
     return fnmatch("rank-*.h5", name, 0) == 0 || strcmp(name, "regtrace.h5") == 0;
 }
 
-/* May it go? */
+/* Checks whether what exists at the path may be replaced. */
 static int look(const struct output *o, bool force, struct rt_error *e)
 {
     const struct output_kind *k = o->kind;
@@ -191,7 +195,8 @@ static int cannot(const struct output *o, int error, struct rt_error *e)
     return -error;
 }
 
-/* --- begin and end ------------------------------------------------------------------------------------------------------------------------ */
+/* --- begin and end
+ * --------------------------------------------------------------------------------- */
 
 static int make(struct output *o, struct rt_error *e)
 {
@@ -245,8 +250,9 @@ int output_begin(struct output *o, const char *path, const struct output_kind *k
     return rc == 0 ? make(o, e) : rc;
 }
 
-/* The old folder goes where the new one was, and then away: there is one of them at each moment. Where the file system cannot exchange two,
- * there is none for a moment. */
+/* Exchanges the old folder with the new one, and then removes the old one, so that one of them
+ * exists at each moment. If the file system cannot exchange two folders, there is none for a
+ * moment. */
 static int replace_folder(const struct output *o)
 {
     if (syscall(SYS_renameat2, AT_FDCWD, o->working, AT_FDCWD, o->path, 2 /* RENAME_EXCHANGE */) ==

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lists of ranks as options take them. */
+ * Parses lists of ranks, such as "0-3,8", for options. */
 #include "tools/tools.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Spans of windows as -window takes them: an ordinal, or the first and the last. */
+ * Parses spans of windows for -window: an ordinal, or the first and the last. */
 #include "tools/tools.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace emulate`: the state changes of all channels, as HDF5. */
+ * `regtrace emulate`: writes the state changes of all channels as HDF5. */
 #include "tools/channels/h5.h"
 #include "tools/streams/parts.h"
 #include "tools/output.h"
@@ -18,7 +18,8 @@ static bool name_file(const struct replay_wishes *w, const struct rt_run *run, c
     return n < PATH_MAX;
 }
 
-/* regtrace.h5 reaches it. That is made under another name too, which no signal shall leave behind. */
+/* Rebuilds regtrace.h5, so that it links to channels.h5. This too is written under a temporary
+ * name, which no signal may leave behind. */
 static int link_file(const struct replay_wishes *w, const struct rt_run *run)
 {
     struct rt_error e = {{0}};
@@ -40,7 +41,8 @@ static int write_channels(const struct replay_wishes *w, const struct rt_run *ru
     struct h5_found found;
     struct rt_error e = {{0}};
     struct output o;
-    /* The run's own file is made anew; what the user names is left alone where it is there. */
+    /* The run's channels.h5 is replaced; a file that the user names is replaced only with
+     * -force. */
     int rc = output_begin(&o, path, &kind, w->force || w->out == NULL, &e);
     if (rc == 0) {
         rc = h5_write(r, &w->options, o.working, &found, &e);
@@ -77,7 +79,7 @@ static int emulate_main(int argc, char **argv)
     code = replay_begin(&w, w.out, "/channels.h5", &run, &replay);
     if (code != TOOL_OK)
         return parts_end(code);
-    if (parts_is_first()) /* the others have read their part of the run for it */
+    if (parts_is_first()) /* the other processes have read their parts of the run for this one */
         code = name_file(&w, run, path) ? write_channels(&w, run, replay, path) : TOOL_FAILURE;
     replay_close(replay);
     rt_run_close(run);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Channels of threads, those of processors that follow them, and what is told of both. */
+ * Holds the channels of threads and of the processors that follow them, and reports their
+ * changes. */
 #include "tools/channels/cells.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- rows and cells ------------------------------------------------------------------------------------------------------ */
+/* --- rows and cells --------------------------------------------------------------------------- */
 
 static inline struct cell *cell_of(const struct emu *m, uint32_t row, uint32_t channel)
 {
@@ -86,7 +87,7 @@ void emu_close(struct emu *m)
     free(m);
 }
 
-/* --- what is seen -------------------------------------------------------------------------------------------------------- */
+/* --- shown values ----------------------------------------------------------------------------- */
 
 static inline bool is_enabled(const struct emu *m, uint32_t thread, uint32_t channel)
 {
@@ -116,7 +117,7 @@ static inline int64_t seen_of_processor(const struct emu *m, uint32_t processor,
     return is_enabled(m, g->numbers, channel) ? held(ch, cell_of(m, g->numbers, channel)) : EMU_BAD;
 }
 
-/* An event of a punctual channel that is to be seen on that row; 0: none. */
+/* Returns the event of a punctual channel to report on that row, or 0. */
 static int64_t event_of(const struct emu *m, uint32_t row, uint32_t channel)
 {
     const struct emu_channel *ch = &m->channels[channel];
@@ -130,7 +131,7 @@ static int64_t event_of(const struct emu *m, uint32_t row, uint32_t channel)
     return is_enabled(m, thread, channel) ? cell_of(m, thread, channel)->value : 0;
 }
 
-/* Is it a punctual one? */
+/* Reports a cell if its value has changed. Returns whether its channel is punctual. */
 static inline bool tell(struct emu *m, const struct place *p, int64_t time)
 {
     const struct emu_channel *ch = &m->channels[p->channel];
@@ -179,9 +180,9 @@ void emu_emit(struct emu *m, int64_t time)
     m->dirty_count = 0;
 }
 
-/* --- changes of channels -------------------------------------------------------------------------------------------------- */
+/* --- changes of channels ---------------------------------------------------------------------- */
 
-/* The first change of a lazy channel: processors show now what they would have shown. */
+/* Handles the first change of a lazy channel: processors report the value they have had so far. */
 static void wake(struct emu *m, uint32_t channel)
 {
     m->awake[channel] = true;
@@ -189,7 +190,7 @@ static void wake(struct emu *m, uint32_t channel)
         touch(m, row_of_processor(m, (int32_t)i), channel);
 }
 
-/* What follows a thread's channel: its processor's. */
+/* Marks a thread's cell as changed, and that of its processor if it follows the thread. */
 static inline void touch_thread(struct emu *m, struct cell *c, uint32_t thread, uint32_t channel)
 {
     const struct emu_channel *ch = &m->channels[channel];
@@ -201,7 +202,7 @@ static inline void touch_thread(struct emu *m, struct cell *c, uint32_t thread, 
         touch(m, row_of_processor(m, processor), channel);
 }
 
-/* "3 2 1 ...", the top first. */
+/* Writes the values of a stack, " 3 2 1 ...", top first. */
 static void stack_text(char *out, size_t room, const struct cell *c)
 {
     size_t n = 0;
@@ -230,7 +231,7 @@ static int refuse_value(const struct emu *m, uint32_t channel, int64_t value, in
     return -EINVAL;
 }
 
-/* What is there may be set again only where the channel says so. */
+/* Refuses the present value of a channel, unless the channel allows repeats. */
 static int refuse_repeat(const struct emu *m, uint32_t channel, const struct cell *c, int64_t value,
                          struct rt_error *e)
 {
@@ -266,7 +267,7 @@ int emu_set(struct emu *m, uint32_t thread, uint32_t channel, int64_t value, str
     const struct emu_channel *ch = &m->channels[channel];
     if (c->value == value && c->shown == value && !c->spoiled && ch->repeats &&
         ch->kind == EMU_SINGLE)
-        return 0; /* most often */
+        return 0; /* the usual case */
     return set(m, c, thread, channel, value, e);
 }
 
@@ -359,7 +360,7 @@ void emu_clear(struct emu *m, uint32_t thread, uint32_t channel, bool spoiled)
     touch_thread(m, c, thread, channel);
 }
 
-/* --- changes of threads --------------------------------------------------------------------------------------------------- */
+/* --- changes of threads ----------------------------------------------------------------------- */
 
 static void join(struct emu *m, uint32_t thread, uint32_t by)
 {
@@ -388,7 +389,7 @@ static void change(struct emu *m, uint32_t thread, enum emu_state state, int32_t
 {
     struct thread *t = &m->threads[thread];
     int32_t before = t->processor;
-    join(m, thread, UINT32_MAX); /* one less */
+    join(m, thread, UINT32_MAX); /* UINT32_MAX: subtracts 1 */
     *t = (struct thread){state, processor, tracks_of(state)};
     join(m, thread, 1);
     for (uint32_t k = 0; k < m->channel_count; k++)

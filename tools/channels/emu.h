@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Channels: what a timeline shows of each thread and each processor, one number at each moment.
  *
- * Models (mpi, func ...) change channels of threads while an event is looked at; emu_emit() then tells the output what is to be seen
- * from that time on, changes alone. Channels of processors follow the threads that run there by themselves.
+ * Models (mpi, func ...) change channels of threads as they process an event; emu_emit() then
+ * reports the changed values to the output, from the event's time on. Channels of processors
+ * automatically follow the threads that run there.
  *
- * Source: seeds/003 (ovni's channels), shared/channels.md. Numbers of states are ovni's. Times are in ns; all events come in the
- * order of time. Functions that can fail return 0 or -errno and have the reason in *e, and leave the emulator as it was. */
+ * Source: ovni's emulator; numbers of states are the same as there. Times are in ns; events come in
+ * the order of time. Functions that can fail return 0, or -errno with the reason in *e, and then
+ * leave the emulator unchanged. */
 #ifndef REGTRACE_TOOLS_CHANNELS_EMU_H
 #define REGTRACE_TOOLS_CHANNELS_EMU_H
 
@@ -17,7 +19,9 @@
 
 enum { EMU_STACK_MAX = 512 };
 
-/* Seen where nothing right can be: what runs there shows nothing itself; more than one thread runs there. */
+/* Shown if there is no right value. EMU_BAD: the value is not known, or the thread on that
+ * processor has the channel disabled. EMU_TOO_MANY_THREADS: more than one thread is on that
+ * processor. */
 enum { EMU_BAD = 666, EMU_TOO_MANY_THREADS = 777 };
 /* Shown outside of windows by channels that are recorded in windows only. Larger than any
  * function's number. */
@@ -44,30 +48,32 @@ static inline const char *emu_state_name(enum emu_state s)
 }
 
 enum emu_kind {
-    EMU_SINGLE,   /* emu_set(): a value from 0 on */
-    EMU_STACK,    /* emu_push(), emu_pop(): values from 1 on; the top is seen, 0 without one */
-    EMU_PUNCTUAL, /* emu_event(): a value from 1 on, seen for 1 ns: from the event's time - 1 */
+    EMU_SINGLE,   /* emu_set(): values from 0 on */
+    EMU_STACK,    /* emu_push(), emu_pop(): values from 1 on; shows the top, or 0 */
+    EMU_PUNCTUAL, /* emu_event(): values from 1 on, shown for the 1 ns before the event */
 };
 
-/* When a channel shows what it holds; else it is disabled and shows `bad`. Of a processor: which threads it follows. */
+/* When a channel of a thread shows its value; otherwise it is disabled and shows `bad`. For a
+ * processor: which threads its channel follows. */
 enum emu_track { EMU_ALWAYS, EMU_WHILE_RUNNING, EMU_WHILE_ACTIVE };
 
-/* What a channel is: a row of a model's table. */
+/* Description of a channel: a row of a model's table. */
 struct emu_channel {
-    const char *name, *title; /* "mpi.function"; for people */
+    const char *name, *title; /* "mpi.function"; text for people */
     enum emu_kind kind;
     enum emu_track thread;
-    bool on_processor; /* each processor has one too, which follows the thread there */
-    enum emu_track
-        processor; /* of which threads; EMU_ALWAYS: the model itself sets it by emu_set_processor() */
-    bool repeats; /* the value that is there may be set again; else that is an error */
-    int32_t bad;  /* seen while disabled */
-    bool lazy;    /* 0 at first; nothing is told of it until one is changed */
+    bool on_processor; /* processors have the channel too */
+    /* Which threads it follows on a processor. EMU_ALWAYS: none, the model calls
+     * emu_set_processor(). */
+    enum emu_track processor;
+    bool repeats; /* setting the present value again is no error */
+    int32_t bad;  /* shown while disabled */
+    bool lazy;    /* initially 0, and not reported until a thread's value changes */
 };
 
 struct emu_output {
-    /* From `time` on `row` shows `value` on that channel. processor: the row is a processor's. Times of punctual channels may be
-     * 1 ns before those that were told already. */
+    /* Reports that, from `time` on, `row` shows `value` on that channel. processor: the row is a
+     * processor's. Times of punctual channels may be 1 ns earlier than times reported before. */
     void (*shows)(void *context, bool processor, uint32_t row, uint32_t channel, int64_t time,
                   int64_t value);
     void *context;
@@ -75,19 +81,20 @@ struct emu_output {
 
 struct emu;
 
-/* channels: for as long as the emulator. Threads are unknown, on no processor (-1). NULL: no memory. */
+/* Opens an emulator; `channels` must outlive it. All threads are EMU_UNKNOWN and on no processor
+ * (-1). Returns NULL if there is no memory. */
 struct emu *emu_open(const struct emu_channel *channels, uint32_t channel_count, uint32_t threads,
                      uint32_t processors, struct emu_output output) RT_MUST_CHECK;
 void emu_close(struct emu *m);
 
-/* What is seen at first, of all. */
+/* Reports the initial values of all channels, except lazy ones. */
 void emu_begin(struct emu *m, int64_t time);
 
 RT_MUST_CHECK int emu_set(struct emu *m, uint32_t thread, uint32_t channel, int64_t value,
                           struct rt_error *e);
 RT_MUST_CHECK int emu_push(struct emu *m, uint32_t thread, uint32_t channel, int64_t value,
                            struct rt_error *e);
-/* value: what is expected on top. */
+/* value: the expected top of the stack. */
 RT_MUST_CHECK int emu_pop(struct emu *m, uint32_t thread, uint32_t channel, int64_t value,
                           struct rt_error *e);
 RT_MUST_CHECK int emu_event(struct emu *m, uint32_t thread, uint32_t channel, int64_t value,
@@ -95,7 +102,8 @@ RT_MUST_CHECK int emu_event(struct emu *m, uint32_t thread, uint32_t channel, in
 RT_MUST_CHECK int emu_set_processor(struct emu *m, uint32_t processor, uint32_t channel,
                                     int64_t value, struct rt_error *e);
 
-/* The channels that follow it are enabled or disabled; those of its processor follow. -1: on none. */
+/* Change the state of a thread, or its processor (-1: none). They enable or disable its channels;
+ * those of its processor follow. */
 RT_MUST_CHECK int emu_thread_is(struct emu *m, uint32_t thread, enum emu_state state,
                                 struct rt_error *e);
 RT_MUST_CHECK int emu_thread_moves(struct emu *m, uint32_t thread, int32_t processor,
@@ -103,24 +111,25 @@ RT_MUST_CHECK int emu_thread_moves(struct emu *m, uint32_t thread, int32_t proce
 
 enum emu_state emu_thread_state(const struct emu *m, uint32_t thread);
 int32_t emu_thread_processor(const struct emu *m, uint32_t thread);
-/* It is not lazy, or some thread's has changed. */
+/* Returns whether the channel is not lazy, or some thread's value of it has changed. */
 bool emu_is_awake(const struct emu *m, uint32_t channel);
-/* How many threads run there. */
+/* Returns how many threads run on the processor. */
 uint32_t emu_running(const struct emu *m, uint32_t processor);
-/* Values on a stack. */
+/* Returns the number of values on a stack. */
 uint32_t emu_depth(const struct emu *m, uint32_t thread, uint32_t channel);
 
-/* Sets the value that this stack shows while it is empty (0 at first). */
+/* Sets the value that this stack shows while it is empty (initially 0). */
 void emu_rest(struct emu *m, uint32_t thread, uint32_t channel, int64_t value);
 
-/* Its stack is empty, its value 0. spoiled: after something that cannot be right, where that is to be gone on with: it shows EMU_BAD until it
- * is changed again. */
+/* Empties a stack and resets the value. spoiled: the emulation continues after an event that cannot
+ * be right; the channel shows EMU_BAD until its next change. */
 void emu_clear(struct emu *m, uint32_t thread, uint32_t channel, bool spoiled);
 
-/* What has changed is told. */
+/* Reports all changes since the last call. */
 void emu_emit(struct emu *m, int64_t time);
 
-/* Nothing is left on stacks, and all threads are dead: -EINVAL where not, with the first in *e. */
+/* Checks that all stacks are empty and all threads that have begun are dead. If not, returns
+ * -EINVAL with the first finding in *e. */
 RT_MUST_CHECK int emu_end(const struct emu *m, struct rt_error *e);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions of the program by number. What an address means is looked up once for each process, and again when images have been loaded. */
+ * Numbers the functions of a program. Looks up an address once for each process, and again after
+ * images have been loaded. */
 #include "tools/channels/functions.h"
 
 #include "tools/addresses.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an address of a file meant; number 0: free. */
+/* A known address of a process; number 0: free. */
 struct known {
     uint64_t address;
     uint32_t file, generation, number;
@@ -18,7 +19,7 @@ struct known {
 
 struct file {
     const struct rt_rank *rank;
-    uint32_t generation; /* of its images */
+    uint32_t generation; /* number of image loads so far */
 };
 
 struct emu_functions {
@@ -26,7 +27,7 @@ struct emu_functions {
     struct names names;
     uint32_t *file_of; /* by stream */
     struct file *files;
-    uint32_t file_count, begun; /* begun: file + 1 of which `addresses` is now */
+    uint32_t file_count, begun; /* begun: 1 + the file that `addresses` is set to */
     struct known *table;
     size_t table_size, known_count;
 };
@@ -95,7 +96,7 @@ static int grow(struct emu_functions *f, struct rt_error *e)
     return 0;
 }
 
-/* Its name, and its number by that. */
+/* Finds the name of an address, and the number of that name. */
 static int look_up(struct emu_functions *f, uint32_t file, uint64_t address, uint64_t clock,
                    uint32_t *number, struct rt_error *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where events of a thread are lost. The record of it comes behind the gap, and what was open must not be shown through it: so files that have
- * lost some are read once beforehand. */
+ * Finds the gaps in which events of a thread are lost. The event that reports a gap comes after it,
+ * but open states must end where the gap begins: so files with losses are read once beforehand. */
 #include "tools/channels/models.h"
 
 #include "tools/streams/grown.h"
@@ -33,7 +33,7 @@ static int add(struct replay *r, uint32_t stream, const struct rt_event *ev, str
     return 0;
 }
 
-/* Of the file whose first stream that is. */
+/* Finds the gaps in the file whose first stream is `first`. */
 static int look(struct replay *r, uint32_t first, struct rt_event *block, struct rt_error *e)
 {
     uint64_t row = 0;
@@ -79,7 +79,8 @@ int replay_find_gaps(struct replay *r, struct rt_error *e)
     return rc;
 }
 
-/* What holds one value until another is told: nobody knows whether it was. Numbers are 0 then, since EMU_BAD may be one. */
+/* Clears the channels that hold a value until the next: events in the gap may have changed it.
+ * Numbers become 0, since EMU_BAD may be a real number. */
 static void forget(struct replay *r, uint32_t stream)
 {
     for (uint32_t k = CHANNEL_REGION_PCONTROL; k < CHANNEL_COUNT; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From a replay to the file of channels. */
+ * Writes a replay to the HDF5 file of channels. */
 #include "tools/channels/h5.h"
 
 #include "tools/streams/grown.h"
@@ -12,20 +12,20 @@
 struct h5 {
     struct replay *replay;
     struct rt_channels *file;
-    const char **names; /* of channels */
+    const char **names; /* names of channels */
     struct h5_found *found;
     struct emu_comms *comms;
     struct emu_messages *messages;
     struct emu_unmatched unmatched;
     int rc;
     struct rt_error e;
-    /* What the end of the file is made of. */
+    /* Tables for the end of the file. */
     struct rt_channel_about *channels;
     struct rt_channels_thread *threads;
     struct rt_channels_processor *processors;
     struct rt_channels_label *labels; /* texts are copies */
     size_t label_count, label_room;
-    const char *labelled; /* the channel whose labels come */
+    const char *labelled; /* channel whose labels are being added */
 };
 
 static int no_memory(struct rt_error *e)
@@ -64,7 +64,7 @@ static void keep_message(void *context, const struct emu_message *m)
     h->found->messages++;
 }
 
-/* What could not be written ends the replay with the next event. */
+/* Passes an event to the messages. If a write has failed, ends the replay. */
 static int go_on(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
 {
     struct h5 *h = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What channels show, as HDF5: share/doc/schema.md has the file. */
+ * Writes what channels show to an HDF5 file, which share/doc/schema.md describes. */
 #ifndef REGTRACE_TOOLS_CHANNELS_H5_H
 #define REGTRACE_TOOLS_CHANNELS_H5_H
 
@@ -7,12 +7,13 @@
 
 struct h5_found {
     struct replay_found replay;
-    uint64_t changes;  /* those of channels that are left out too */
-    uint64_t messages; /* of which send and receive are known */
-    uint32_t channels; /* of threads or processors, that are in it */
+    uint64_t changes;  /* of all channels, also of those that the file leaves out */
+    uint64_t messages; /* with a known send and receive */
+    uint32_t channels; /* channels in the file */
 };
 
-/* options: as the replay was opened with. The file at `path` is overwritten. 0 or -errno with the reason; then it is gone. */
+/* Runs the replay and writes the file at `path`, overwriting it. options: the same as the replay
+ * was opened with. Returns 0; or -errno with the reason in *e, and then the file is gone. */
 RT_MUST_CHECK int h5_write(struct replay *r, const struct replay_options *options, const char *path,
                            struct h5_found *found, struct rt_error *e);
 

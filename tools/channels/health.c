@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Are files whole? What strict policies refuse, with all causes. */
+ * Checks whether files are complete; strict policies refuse incomplete ones, with all causes. */
 #include "tools/channels/models.h"
 
 #include <errno.h>
@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Causes, one a line. */
+/* Text of causes, one on each line. */
 struct causes {
     const struct replay *r;
     const struct rt_rank *rank;
     char text[1600];
     size_t n;
     uint32_t files;
-    bool named; /* the file's line is there */
+    bool named; /* the text has a line for this file */
 };
 
 __attribute__((format(printf, 2, 3))) static void add(struct causes *c, const char *fmt, ...)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The models' tables, as rows. */
+ * Turns the models' tables into rules and descriptions of channels. */
 #include "tools/channels/models.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ const uint32_t model_rule_count = sizeof model_rules / sizeof model_rules[0];
 struct group {
     uint32_t first, many;
     const char *name, *title;
-    struct emu_channel channel; /* but for its texts */
+    struct emu_channel channel; /* without its texts */
     uint32_t paraver;
     const struct labels *labels;
 };

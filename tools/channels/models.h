@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the models' tables are made into, and what models and replay.c share. Of tools/channels alone. */
+ * Channels and rules from the models' tables, and what models and replay.c share. For
+ * tools/channels alone. */
 #ifndef REGTRACE_TOOLS_CHANNELS_MODELS_H
 #define REGTRACE_TOOLS_CHANNELS_MODELS_H
 
@@ -7,7 +8,7 @@
 #include "tools/channels/names.h"
 #include "tools/channels/replay.h"
 
-/* Channels by number; of CHANNELS the first. */
+/* Numbers of channels; CHANNELS gives the first of several. */
 enum channel_number {
 #define CHANNEL(number, ...) CHANNEL_##number,
 #define CHANNELS(number, many, ...)                                                                \
@@ -21,7 +22,8 @@ enum channel_number {
     CHANNEL_NONE = CHANNEL_COUNT,
 };
 
-/* What a channel's values mean: 0 to `last`, or to what `known` says where those come with the run. */
+/* Texts of a channel's values 0 to `last`. If `known` is set, up to the value that it returns: such
+ * values become known with the run. */
 struct labels {
     int64_t last;
     int64_t (*known)(const struct replay *r, uint32_t channel);
@@ -35,19 +37,19 @@ enum model_action {
     ACTION_NOTHING,
     ACTION_PUSH,
     ACTION_POP,
-    ACTION_END, /* a pop, unless what begins it lies outside the window */
+    ACTION_END, /* a pop, unless the begin lies outside the window */
     ACTION_SET,
     ACTION_TELL, /* a punctual event */
-    ACTION_CALL, /* the hook does it all */
+    ACTION_CALL, /* the hook does everything */
 };
 
-/* The value of an event's action, or all that it does. */
+/* Sets *value for the event's action; for ACTION_CALL, does everything. */
 typedef int model_hook(struct replay *r, const struct emu_record *rec, int64_t *value,
                        struct rt_error *e);
 
 struct model_rule {
     uint32_t code;
-    bool any; /* value of the code's third byte */
+    bool any; /* any value of the code's third byte */
     enum model_action action;
     uint32_t channel;
     model_hook *hook;
@@ -57,13 +59,13 @@ extern const uint32_t model_rule_count;
 
 struct model_channel {
     struct emu_channel channel;
-    uint32_t paraver, index; /* index: among those of CHANNELS */
+    uint32_t paraver, index; /* index: number within its CHANNELS */
     const struct labels *labels;
     char name[24], title[128];
 };
 /* Does the channel show EMU_NOT_RECORDED outside of windows? */
 bool model_is_unrecorded(const struct model_channel *c);
-/* All CHANNEL_COUNT of them. */
+/* Writes the descriptions of all CHANNEL_COUNT channels. */
 void models_channels(struct model_channel *out);
 
 #define EVENT(code, values, action, channel, hook) model_hook hook;
@@ -74,33 +76,35 @@ void models_channels(struct model_channel *out);
 #undef CHANNELS
 #undef EVENT
 
-/* An MPI call that has been entered. */
+/* An MPI call that the thread has entered and not left. */
 struct open_call {
     uint32_t function;
     int64_t activity, bytes, peer, comm;
 };
 
-/* What is known of what it does outside of MPI calls that were seen to begin. */
+/* What is known about a thread while no MPI call is open whose begin was recorded. */
 enum row_activity {
     ROW_KNOWN,
-    ROW_IN_GAP,     /* its events are lost */
-    ROW_BEHIND_GAP, /* it may be in a call that began there, until one begins or ends */
+    ROW_IN_GAP,     /* its events are lost now */
+    ROW_BEHIND_GAP, /* may be in a call that began in the gap, until the next one begins or ends */
 };
 
 /* One thread. */
 struct replay_row {
-    uint64_t left;  /* events that come */
-    uint32_t calls; /* open; those beyond EMU_STACK_MAX are refused by the stack */
+    uint64_t left;  /* events still to come */
+    uint32_t calls; /* open calls; the stack refuses those beyond EMU_STACK_MAX */
     size_t call_room;
     struct open_call *open;
     bool in_window;
-    bool has_lost; /* in this window: what is left may have been entered in a gap, or before */
+    /* Events of this window are lost: an end may belong to a begin in the gap or before it. */
+    bool has_lost;
     enum row_activity activity;
-    int32_t window; /* its ordinal */
-    int32_t bound;  /* processor, its row */
+    int32_t window; /* ordinal of its window */
+    int32_t bound;  /* row of the processor that it is bound to */
 };
 
-/* From ns on events of that thread are lost; there is a record of it where they are not any more, in that window (-1: in none). */
+/* Events of that thread are lost from `ns` on. EV_DROPPED marks the end of the gap, in that window
+ * (-1: in none). */
 struct replay_gap {
     int64_t ns;
     uint32_t stream;
@@ -111,7 +115,7 @@ enum { MARKS = CHANNEL_REGION_MARK_LAST - CHANNEL_REGION_MARK + 1 };
 
 struct mark_label {
     int64_t value;
-    uint32_t text; /* of names.marks */
+    uint32_t text; /* number in replay.marks */
 };
 
 struct replay {
@@ -127,7 +131,7 @@ struct replay {
     uint32_t processor_count;
     const char **nodes;
     uint32_t node_count;
-    int32_t *first_processor; /* by node; the virtual one is the last before the next's */
+    int32_t *first_processor; /* by node: first row; its virtual processor is the last */
     struct model_channel channels[CHANNEL_COUNT];
     struct emu_channel emu_channels[CHANNEL_COUNT];
     bool used[CHANNEL_COUNT], told[CHANNEL_COUNT];
@@ -141,7 +145,7 @@ struct replay {
     const struct replay_sink *sink;
     int64_t origin, realtime;
     struct replay_found found;
-    uint16_t rule_of[65536]; /* by the code's low bytes: rule + 1 */
+    uint16_t rule_of[65536]; /* by the low 2 bytes of the code: rule + 1 */
 };
 
 extern const struct labels labels_of_states, labels_of_processors, labels_of_flushes, labels_of_mpi,
@@ -149,7 +153,7 @@ extern const struct labels labels_of_states, labels_of_processors, labels_of_flu
     labels_of_marks, labels_of_functions;
 /* Returns the value of mpi.activity during a call of this function (0 to 767). In mpi/model.c. */
 int64_t mpi_activity(uint32_t function);
-/* What the innermost call is, or that there is none: mpi/model.c. */
+/* Shows the innermost MPI call of a thread, or that there is none: mpi/model.c. */
 RT_MUST_CHECK int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e);
 
 static inline const struct rt_rank *replay_rank_of(const struct replay *r,
@@ -157,27 +161,31 @@ static inline const struct rt_rank *replay_rank_of(const struct replay *r,
 {
     return r->all[rec->stream].rank;
 }
-/* Stacks of a thread are empty: its window is over. spoiled: nobody says what is on them, nor how it goes on. */
+/* Empties all stacks of a thread, as its window is over. spoiled: the real contents are not
+ * known. */
 void replay_settle(struct replay *r, uint32_t stream, bool spoiled);
-/* Notes that a window of the thread begins (recorded) or ends. Outside of windows its channels show
- * EMU_NOT_RECORDED. */
+/* Notes that a window of the thread begins (recorded) or ends. Outside of windows, its channels
+ * show EMU_NOT_RECORDED. */
 void replay_recorded(struct replay *r, uint32_t stream, bool recorded);
-/* The processor row where a thread is. */
+/* Moves a thread to a processor row. */
 RT_MUST_CHECK int replay_moves(struct replay *r, uint32_t stream, int32_t processor,
                                struct rt_error *e);
 RT_MUST_CHECK int replay_no_memory(struct rt_error *e);
 
-/* rows.c: threads, nodes and processors of the run. */
+/* rows.c: finds threads, nodes and processors of the run. */
 RT_MUST_CHECK int replay_make_rows(struct replay *r, struct rt_error *e);
-/* The row of that processor of a node, the virtual one where there is none such. */
+/* Returns the row of a processor of a node, or of the node's virtual one if it has no such
+ * processor. */
 int32_t replay_processor_row(const struct replay *r, uint32_t node, int32_t number);
-/* gaps.c: all of the run; one begins (its thread shows EMU_BAD, or 0 where that may be a number); the record of one has come. */
+/* gaps.c. replay_find_gaps() finds all gaps of the run. replay_gap_begins(): from here on, channels
+ * of the gap's thread show EMU_BAD, or 0 if EMU_BAD may be a real number. replay_gap_ends() takes
+ * the event that marks the end of a gap. */
 RT_MUST_CHECK int replay_find_gaps(struct replay *r, struct rt_error *e);
 RT_MUST_CHECK int replay_gap_begins(struct replay *r, const struct replay_gap *g,
                                     struct rt_error *e);
 RT_MUST_CHECK int replay_gap_ends(struct replay *r, const struct emu_record *rec,
                                   struct rt_error *e);
-/* health.c: what files say of themselves. */
+/* health.c: checks what files report about themselves. */
 RT_MUST_CHECK int replay_check_files(const struct replay *r, const struct rt_run *run,
                                      struct rt_error *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts by number. */
+ * Numbers texts by means of a hash table. */
 #include "tools/channels/names.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static uint64_t hash(const char *text)
     return h ^ h >> 32;
 }
 
-/* Where its number is, or is to be. */
+/* Returns the slot of a text's number, or the free slot for it. */
 static uint32_t *slot_of(const struct names *n, const char *text)
 {
     size_t mask = n->table_size - 1, at = hash(text) & mask;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Events in the order of time, each by the rule that the models' tables have for it. */
+ * Processes events in the order of time, each by its rule in the models' tables. */
 #include "tools/channels/replay.h"
 
 #include "tools/channels/models.h"
@@ -14,7 +14,7 @@ int replay_no_memory(struct rt_error *e)
     return -ENOMEM;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------ */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static int show_running(struct replay *r, int32_t processor, struct rt_error *e)
 {
@@ -82,7 +82,7 @@ void replay_settle(struct replay *r, uint32_t stream, bool spoiled)
             clear(r, stream, k, spoiled);
 }
 
-/* --- an event ---------------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static const struct model_rule *rule_of(const struct replay *r, uint32_t code)
 {
@@ -117,7 +117,7 @@ static int obey(struct replay *r, const struct model_rule *rule, const struct em
     }
 }
 
-/* Where it was, and what can be done. */
+/* Prefixes the message with the place of the event. */
 static void explain(const struct replay *r, const struct emu_record *rec, int64_t time,
                     struct rt_error *e)
 {
@@ -167,7 +167,7 @@ static int take(struct replay *r, const struct emu_record *rec, int64_t time, st
     return rc;
 }
 
-/* --- a run -------------------------------------------------------------------------------------------------------------------- */
+/* --- the run ---------------------------------------------------------------------------------- */
 
 static void shows(void *context, bool processor, uint32_t row, uint32_t channel, int64_t time,
                   int64_t value)
@@ -194,7 +194,7 @@ static int end(struct replay *r, struct rt_error *e)
     return r->options.policy == EMU_LINT ? emu_end(r->emu, e) : 0;
 }
 
-/* Those that have begun by then. Events of the same time are of before. */
+/* Begins all gaps that start before `ns`. Events at the time when a gap starts precede it. */
 static int begin_gaps(struct replay *r, int64_t ns, struct rt_error *e)
 {
     int rc = 0;
@@ -245,7 +245,7 @@ int replay_run(struct replay *r, const struct replay_sink *sink, struct replay_f
     return rc;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static void number_rules(struct replay *r)
 {
@@ -319,7 +319,7 @@ void replay_close(struct replay *r)
     free(r);
 }
 
-/* --- what is asked of it --------------------------------------------------------------------------------------------------------- */
+/* --- queries ---------------------------------------------------------------------------------- */
 
 const struct replay_thread *replay_threads(const struct replay *r, uint32_t *count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What commands share that replay a run. */
+ * Takes options and opens the replay for the commands that replay a run. */
 #include "tools/channels/replayed.h"
 
 #include "tools/messages/messages.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const char *telling = "replay"; /* the command's name */
+static const char *telling = "replay"; /* name of the command for messages */
 
 void replay_tell(const char *text)
 {

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What `regtrace emulate`, `prv` and `timeline` share: options, and what they say. */
+ * Options and messages that `regtrace emulate`, `prv` and `timeline` share. */
 #ifndef REGTRACE_TOOLS_CHANNELS_REPLAYED_H
 #define REGTRACE_TOOLS_CHANNELS_REPLAYED_H
 
 #include "tools/channels/replay.h"
 
 struct replay_wishes {
-    const char *command; /* its name */
+    const char *command; /* name of the command */
     const char *path, *out;
     struct replay_options options;
     uint64_t wait;
-    bool force; /* what is there is replaced */
+    bool force; /* replace an existing file */
 };
 
-/* One of the options of replayed.def, or -output. TOOL_OK, or TOOL_USAGE and a message. */
+/* Takes an option of replayed.def, or -output. Returns TOOL_OK, or prints a message and returns
+ * TOOL_USAGE. */
 int replay_take_option(void *wishes, const struct arguments *a);
 
-/* The run, and its replay ready to run. TOOL_OK, or what the command ends with and a message. `out`, or the run's name with `ending`: where
- * several processes that convert it meet (tools/streams/parts.h). */
+/* Opens the run and its replay. Several processes that convert one run meet under the name `out`,
+ * or if that is NULL, the run's name with `ending` (tools/streams/parts.h). Returns TOOL_OK, or
+ * prints a message and returns the command's exit code. */
 int replay_begin(const struct replay_wishes *w, const char *out, const char *ending,
                  struct rt_run **run, struct replay **replay);
 
-/* What is told of an event that is not right, or a file that cannot be read. */
+/* Print a warning about an event that is not right, or a file that cannot be read. */
 void replay_tell(const char *text);
 void replay_tell_skipped(const char *file, const char *why);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads, nodes and processors of a run. */
+ * Finds the threads, nodes and processors of a run. */
 #include "tools/channels/models.h"
 
 #include <stdlib.h>
@@ -46,11 +46,11 @@ static int make_threads(struct replay *r, struct rt_error *e)
 }
 
 struct set {
-    uint8_t *has; /* by number */
+    uint8_t *has; /* by number of the processor */
     uint32_t size;
 };
 
-/* "0-3,8"; what is no such list says nothing. */
+/* Adds the numbers of a list such as "0-3,8". Ignores text that is no list. */
 static int add_list(struct set *s, const char *list, struct rt_error *e)
 {
     for (const char *p = list; p != NULL && *p >= '0' && *p <= '9';) {
@@ -90,7 +90,7 @@ static int add_processors(struct replay *r, uint32_t node, const struct set *s, 
     return 0;
 }
 
-/* Those that any process of the node could run on when it began. */
+/* Finds the processors that any process of the node could run on when it began. */
 static int make_processors(struct replay *r, struct rt_error *e)
 {
     r->first_processor = calloc(r->node_count + 1u, sizeof *r->first_processor);
@@ -123,7 +123,8 @@ int32_t replay_processor_row(const struct replay *r, uint32_t node, int32_t numb
     return low < last && r->processors[low].number == number ? low : last;
 }
 
-/* A process that could run on one processor alone is there. */
+/* Returns the row of the only processor that the thread's process could run on; if there were
+ * several, the row of the virtual one. */
 static int32_t bound_to(const struct replay *r, const struct replay_thread *t)
 {
     const char *list = rt_rank_metadata(t->rank, "affinity");

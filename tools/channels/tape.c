@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What channels showed, in the order of time. */
+ * Sorts shown values by time and passes them on in pieces. */
 #include "tools/channels/tape.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 1 << 18, A_ROW = 8 }; /* records: of a tape, of each row */
+enum { LEAST = 1 << 18, A_ROW = 8 }; /* records: minimum of a tape; for each row */
 
 struct tape *tape_open(uint32_t threads, uint32_t processors,
                        void (*take)(void *context, const struct taped *first, size_t count),
@@ -43,7 +43,7 @@ static size_t *open_of(const struct tape *t, const struct taped *r)
     return &t->open[r->processor ? t->threads + r->row : r->row];
 }
 
-/* Splits the open state of a row: the record that is handed on now gets the end TAPE_OPEN, and the
+/* Splits the open state of a row: the record that is passed on now gets the end TAPE_OPEN, and the
  * returned record continues the state in the next piece. */
 static struct taped carry_on(struct tape *t, const size_t *open, int64_t time)
 {
@@ -54,7 +54,7 @@ static struct taped carry_on(struct tape *t, const size_t *open, int64_t time)
     return next;
 }
 
-/* All but those that others may still come before. */
+/* Passes on all records except those that a later record may still precede. */
 static void hand_on(struct tape *t)
 {
     size_t cut = t->count, n = 0;

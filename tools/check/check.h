@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The invariants that `regtrace check` holds a run against, one file at a time. */
+ * The invariants that `regtrace check` tests in a run, one file at a time. */
 #ifndef REGTRACE_TOOLS_CHECK_CHECK_H
 #define REGTRACE_TOOLS_CHECK_CHECK_H
 
@@ -27,39 +27,42 @@ enum check_rule {
 };
 
 struct check {
-    const char *file;           /* being looked at */
-    struct window_span windows; /* of a span only its rows are held against the rules */
-    uint64_t in_span;           /* rows of /windows in it */
-    bool live;                  /* a file is still being written: regtrace.h5 is of before */
+    const char *file;           /* being checked */
+    struct window_span windows; /* if given, only its rows are checked */
+    uint64_t in_span;           /* rows of /windows in the span */
+    bool live;                  /* a file is still being written: regtrace.h5 may be older */
     uint64_t violations, by_rule[CHECK_RULES];
     uint64_t shown[CHECK_RULES]; /* in this file */
-    uint64_t facts; /* how many things were compared: nothing looked at is no success */
+    uint64_t facts;              /* comparisons made: to compare nothing is no success */
 };
 
 const char *check_rule_name(enum check_rule rule);
 
-/* Count and print one violation. */
+/* Counts a violation and prints it. */
 void check_violation(struct check *c, enum check_rule rule, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Tables of one rank: check_tables.c. */
+/* Checks the tables of one rank: check_tables.c. */
 void check_tables(struct check *c, const struct rt_rank *rank);
 
-/* Its events, all of them: check_events.c. 0 or -errno with the text where they could not be read. */
+/* Checks all events of one rank: check_events.c. Returns 0, or -errno with the text if they could
+ * not be read. */
 RT_MUST_CHECK int check_events(struct check *c, struct rt_rank *rank, struct rt_error *e);
 
-/* /pieces: those rows that hold together, while the events pass by: check_pieces.c. */
+/* Checks /pieces while the events are read in order: check_pieces.c. Only the rows that
+ * rt_rank_pieces() accepts. */
 struct check_pieces {
     const struct rt_piece *pieces;
     size_t count, at;
-    bool told; /* of this piece, that an event in it is another thread's */
+    /* an event of another thread in this piece was reported */
+    bool told;
 };
 void check_pieces_begin(struct check_pieces *p, struct check *c, const struct rt_rank *rank);
-/* Events from row `first` on, in order. */
+/* Checks a block of events, in order; its first event is row `first`. */
 void check_pieces_block(struct check_pieces *p, struct check *c, const struct rt_event *block,
                         uint64_t first, size_t got);
 
-/* regtrace.h5 against the rank files: check_index.c. */
+/* Compares regtrace.h5 with the rank files: check_index.c. */
 void check_index(struct check *c, const struct rt_run *run);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Invariants of the events themselves: clocks, counts, windows, pairs, names. */
+ * Checks the invariants of the events themselves: clocks, counts, windows, pairs, names. */
 #include "tools/check/check.h"
 
 #include <errno.h>
@@ -9,17 +9,18 @@
 
 #define BLOCK_ROWS 65536
 #define DEPTH 256
-#define DEPTH_AT_A_GAP 8 /* calls that can have been open where events were dropped */
+#define DEPTH_AT_A_GAP 8 /* most calls that can be open where events were dropped */
 
-/* What is known of one thread while its events pass by. */
+/* State of one thread, while its events are read in order. */
 struct passing {
     int32_t thread;
     uint64_t rows, last_clock;
-    int32_t
-        open_window; /* the ordinal between EV_WINDOW_OPEN and EV_WINDOW_CLOSE of this thread, -1 */
-    unsigned depth;  /* open MPI calls; beyond DEPTH only counted */
+    /* ordinal between EV_WINDOW_OPEN and EV_WINDOW_CLOSE of this thread; -1: none */
+    int32_t open_window;
+    unsigned depth; /* open MPI calls; beyond DEPTH only counted */
     uint32_t calls[DEPTH];
-    unsigned lost_enters; /* leaves that may come without an enter: it fell into a gap */
+    /* leaves that may come without an enter, because a gap hides it */
+    unsigned lost_enters;
 };
 
 struct pass {
@@ -27,7 +28,7 @@ struct pass {
     struct rt_rank *rank;
     struct passing *threads;
     size_t thread_count;
-    uint32_t known[256]; /* codes that were looked up, by a small hash */
+    uint32_t known[256]; /* codes already looked up, in a small hash table */
     uint64_t opens, closes, fired;
 };
 
@@ -73,7 +74,8 @@ static void check_strings(struct pass *p, const struct rt_event *ev, uint64_t ro
                         id);
 }
 
-/* Pairs: at a gap (an edge of a window, dropped events) the calls that are open start anew. */
+/* Checks that enters and leaves match. At a gap (an edge of a window, dropped events) no call is
+ * open any more. */
 static void check_pairs(struct pass *p, struct passing *t, const struct rt_event *ev, uint64_t row)
 {
     if (ev->code == EV_DROPPED) {
@@ -147,7 +149,7 @@ static int check_event(struct pass *p, const struct rt_event *ev, uint64_t row)
     return 0;
 }
 
-/* At the end of a rank that was not killed nothing is open any more. */
+/* Checks that no call is open at the end of a rank that was not killed. */
 static void check_ends(struct pass *p, const struct rt_rank_info *info)
 {
     bool orderly = strcmp(info->end_reason, "finished") == 0;
@@ -158,8 +160,9 @@ static void check_ends(struct pass *p, const struct rt_rank_info *info)
                             p->threads[i].thread, p->threads[i].depth);
 }
 
-/* What a thread handed over has arrived, or is accounted for: events that the file had no room for (its size limit, a full
- * disk) are in /losses, but for the records of waits and drops among them, which the thread's row counts by itself. */
+/* Checks that all events that a thread handed over have arrived, or are accounted for. /losses has
+ * the events for which the file had no room (its size limit, a full disk), except records of waits
+ * and drops, which the thread's row counts. */
 static void check_handed_over(struct pass *p, const struct rt_thread *row, uint64_t seen,
                               bool orderly)
 {
@@ -167,7 +170,7 @@ static void check_handed_over(struct pass *p, const struct rt_thread *row, uint6
     uint64_t least = seen + row->incomplete, most;
     bool unstored = false, gone = false;
     for (size_t i = 0; i < t->loss_count; i++) {
-        gone |= t->losses[i].kind == RT_LOSS_STREAM_GONE; /* and with it nobody knows how many */
+        gone |= t->losses[i].kind == RT_LOSS_STREAM_GONE; /* how many events is unknown */
         if (t->losses[i].kind == RT_LOSS_STORAGE && t->losses[i].thread == row->thread) {
             least += t->losses[i].count;
             unstored = true;
@@ -176,7 +179,8 @@ static void check_handed_over(struct pass *p, const struct rt_thread *row, uint6
     for (size_t i = 0; i < t->value_thread_count; i++) /* captured values are no events */
         least += t->value_threads[i].thread == row->thread ? t->value_threads[i].records : 0;
     most = least + (unstored ? row->waits + row->dropped : 0);
-    /* A thread counts what it hands over with each whole chunk, so one that never ended has not counted its last. */
+    /* A thread counts what it hands over with each whole chunk, so a thread that never ended has
+     * not counted its last chunk. */
     if ((row->recorded > most && !gone) || (orderly && row->ended != 0 && row->recorded < least))
         check_violation(p->check, CHECK_COUNTS,
                         "thread %" PRId32 " handed over %" PRIu64 " events, %" PRIu64 " arrived%s",
@@ -233,7 +237,7 @@ static void check_counts(struct pass *p, uint64_t rows)
     }
 }
 
-/* Rows that /windows and /fired point to are what they say. */
+/* Checks that the rows to which /windows and /fired point are the right events. */
 static void check_pointed(struct pass *p, const struct rt_event *block, uint64_t first, size_t got)
 {
     const struct rt_rank_tables *t = rt_rank_tables(p->rank);

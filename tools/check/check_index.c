@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace.h5 against the rank files that it says it joins. */
+ * Compares regtrace.h5 with the rank files that it joins. */
 #include "tools/check/check.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void compare_file(struct check *c, const struct rt_run *run, size_t i,
 {
     struct rt_rank *rank = NULL;
     if (rt_rank_open(&rank, run, i, NULL) != 0)
-        return; /* said already */
+        return; /* already reported */
     const struct rt_rank_tables *t = rt_rank_tables(rank);
     const struct rt_rank_info *info = rt_rank_info(rank);
     bool complete = info->state == RT_FILE_CLOSED || info->state == RT_FILE_RECOVERED;
@@ -76,7 +76,8 @@ void check_index(struct check *c, const struct rt_run *run)
     c->file = "regtrace.h5";
     int rc = rt_index_read(rt_run_dir(run), &totals, &rows, &e);
     if (rc != 0) {
-        /* Not there while files are open, or for a single file outside a run's folder: nothing to compare. */
+        /* -ENOENT: there is none while files are open, or for a single file outside a run's folder,
+         * so there is nothing to compare. */
         if (rc != -ENOENT)
             check_violation(c, CHECK_INDEX, "%s", e.text);
         return;

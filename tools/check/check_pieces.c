@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * /pieces against the events that it is about. */
+ * Compares /pieces with the events that it describes. */
 #include "tools/check/check.h"
 
 #include <inttypes.h>

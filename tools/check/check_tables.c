@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Invariants of the small tables: windows, threads, alarms, losses. */
+ * Checks the invariants of the small tables: windows, threads, alarms, losses. */
 #include "tools/check/check.h"
 
 #include <inttypes.h>
@@ -27,7 +27,8 @@ static bool has_alarm(const struct rt_rank_tables *t, int32_t alarm)
     return alarm == RT_NO_ALARM;
 }
 
-/* The ordinal that the numbers begin with: 0, in a file of `regtrace split` that of its one window. */
+/* Returns the first ordinal of the file: 0, or in a file of `regtrace split` that of its only
+ * window. */
 static int32_t first_ordinal(const struct rt_rank *rank)
 {
     const char *split = rt_rank_metadata(rank, "split.window");
@@ -36,8 +37,8 @@ static int32_t first_ordinal(const struct rt_rank *rank)
 }
 
 /* Counts threads that the end of the process cut off, at any instruction. A thread takes the next
- * ordinal before it records that its window opens. So each of these may have taken one ordinal that
- * no row has. */
+ * ordinal before it records that its window opens. So each of these threads may have taken one
+ * ordinal that no row has. */
 static uint64_t threads_cut_off(const struct rt_rank_tables *t)
 {
     uint64_t n = 0;
@@ -46,7 +47,7 @@ static uint64_t threads_cut_off(const struct rt_rank_tables *t)
     return n;
 }
 
-/* Every number from the first to the largest occurs: no window is lost. */
+/* Checks that every ordinal from the first to the largest occurs, so that no window is lost. */
 static void check_ordinals(struct check *c, const struct rt_rank *rank,
                            const struct rt_rank_tables *t)
 {
@@ -89,7 +90,8 @@ static int by_thread_and_start(const void *a, const void *b)
     return x->start_clock < y->start_clock ? -1 : x->start_clock > y->start_clock;
 }
 
-/* Windows of one thread do not overlap, and no ordinal comes twice in a thread. */
+/* Checks that windows of one thread do not overlap, and that no ordinal occurs twice in a
+ * thread. */
 static void check_overlap(struct check *c, const struct rt_rank_tables *t)
 {
     struct rt_window *sorted = calloc(t->window_count + 1, sizeof *sorted);
@@ -152,7 +154,7 @@ static void check_window(struct check *c, const struct rt_rank_info *info,
 #undef WHICH
 }
 
-/* One footer per thread: exactly one row, with an end that does not lie before its start. */
+/* Checks that each thread has exactly one row, and does not end before it starts. */
 static void check_footers(struct check *c, const struct rt_rank_tables *t)
 {
     for (size_t i = 0; i < t->thread_count; i++) {
@@ -227,7 +229,7 @@ static void check_string(struct check *c, const struct rt_rank *rank, uint32_t i
                         id);
 }
 
-/* The windows of a span: each ordinal is there, and each row is as it must be. */
+/* Checks the windows of a span: each ordinal occurs, and each row is valid. */
 static void check_span(struct check *c, const struct rt_rank_info *info,
                        const struct rt_rank_tables *t)
 {
@@ -241,8 +243,8 @@ static void check_span(struct check *c, const struct rt_rank_info *info,
         rows++;
     }
     c->in_span += rows;
+    /* Only a check of the whole file can tell which ordinals may have no window. */
     if (threads_cut_off(t) > 0)
-        /* Only a check of the whole file can tell which ordinals have no window. */
         return;
     for (int64_t o = c->windows.first; o <= c->windows.last && (uint64_t)o < files_last; o++) {
         bool seen = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace check`: holds a run against its invariants and prints what is violated. */
+ * `regtrace check`: tests a run's invariants and prints each violation. */
 #include "tools/check/check.h"
 #include "tools/report/report.h"
 
@@ -44,7 +44,7 @@ static void check_file(struct check *c, const struct rt_run *run, size_t i, bool
         return;
     }
     const struct rt_rank_info *info = rt_rank_info(rank);
-    c->file = rt_run_file(run, i); /* it may have moved */
+    c->file = rt_run_file(run, i); /* opening may have renamed it */
     c->facts++;
     c->live = c->live || info->state == RT_FILE_LIVE;
     if (info->state == RT_FILE_ABANDONED)
@@ -63,7 +63,7 @@ static void check_file(struct check *c, const struct rt_run *run, size_t i, bool
     rt_rank_close(rank);
 }
 
-/* A span that no file has anything of is a mistake: it must not pass as "no violation". */
+/* Refuses a span that is in no file: that is a mistake, and must not pass as "no violation". */
 static bool span_is_there(const struct check *c, const struct rt_run *run)
 {
     char span[48];

@@ -71,7 +71,8 @@ static int find_targets(const struct wishes *w, struct ctl_target **out, size_t 
     return 0;
 }
 
-/* {"ok":true,"rank":0,...} as words: the writer's own answers are flat, and no text in them holds a quote. */
+/* Prints {"ok":true,"rank":0,...} as words. A writer's answers are flat, and no text in them
+ * contains a quote. */
 static void print_words(const struct ctl_target *t)
 {
     char text[CTL_ANSWER_ROOM];
@@ -87,7 +88,7 @@ static void print_words(const struct ctl_target *t)
     (void)printf("rank %d pid %u:%s%s\n", t->rank, t->pid, words[0] == ' ' ? "" : " ", words);
 }
 
-/* Prints which ranks did not do it, and what the user can do. */
+/* Prints which ranks did not carry out the request, and what the user can do. */
 static void print_failures(const struct wishes *w, const struct ctl_target *t, size_t count,
                            size_t failed)
 {

@@ -11,7 +11,7 @@
 #define CTL_NAME_ROOM 64
 #define CTL_ANSWER_ROOM 1024
 
-/* One writer, and its answer. */
+/* A writer, and its answer. */
 struct ctl_target {
     char name[CTL_NAME_ROOM]; /* rank-NNNNN.PID */
     int32_t rank;

@@ -162,7 +162,8 @@ static void take_by_file(struct ctl_target *t, const struct request *r)
     take_answer(t);
 }
 
-/* Has the process ended? Then its writer has removed the .path file, and no answer will come. */
+/* Returns true if the process has ended: its writer has removed the .path file, and no answer will
+ * come. */
 static bool has_ended(const struct ctl_target *t, const struct request *r)
 {
     char path[PATH_MAX];

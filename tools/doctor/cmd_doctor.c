@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace doctor`: what works on this machine, what does not and why; can this program be traced. */
+ * `regtrace doctor`: says what works on this machine, what does not and why, and whether a program
+ * can be traced. */
 #include "tools/doctor/doctor.h"
 #include "tools/json.h"
 
@@ -63,7 +64,8 @@ int doctor_run(char *const argv[], const char *const *variables, char *out, size
     (void)close(ends[1]);
     size_t used = 0;
     while (child > 0) {
-        char spill[256]; /* what does not fit is read too, lest the child waits for us */
+        /* Output that does not fit goes here, so that the child does not wait for us to read it. */
+        char spill[256];
         ssize_t n = used + 1 < room ? read(ends[0], out + used, room - 1 - used)
                                     : read(ends[0], spill, sizeof spill);
         if (n < 0 && errno == EINTR)
@@ -87,7 +89,8 @@ static const char *level_name(enum finding_level level)
     return names[level];
 }
 
-/* What the loader would map, with ours in front (ld.so(8): LD_TRACE_LOADED_OBJECTS runs nothing of the program). */
+/* Looks at what the loader would map with our library preloaded. LD_TRACE_LOADED_OBJECTS runs
+ * nothing of the program (ld.so(8)). */
 static void look_loaded(const char *path, struct finding *f)
 {
     static char out[65536];

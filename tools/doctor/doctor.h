@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The examinations of `regtrace doctor`: each looks at one thing and says what it found and what to do. */
+ * The examinations of `regtrace doctor`: each tests one thing, and says what it found and what to
+ * do. */
 #ifndef REGTRACE_TOOLS_DOCTOR_DOCTOR_H
 #define REGTRACE_TOOLS_DOCTOR_DOCTOR_H
 
@@ -8,7 +9,7 @@
 enum finding_level {
     FINDING_OK,
     FINDING_NOTE,    /* for the record */
-    FINDING_LIMITED, /* works, less well */
+    FINDING_LIMITED, /* works, but less well */
     FINDING_BROKEN,  /* the main job cannot work */
 };
 
@@ -22,17 +23,18 @@ struct examination {
     void (*look)(struct finding *f);
 };
 
-/* NULL-terminated; doctor_machine.c and doctor_job.c. */
+/* NULL-terminated; in doctor_machine.c and doctor_job.c. */
 extern const struct examination examinations_machine[], examinations_job[];
 
 void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Run a command (argv[0] looked up in PATH) with `variables` ("NAME=value", NULL-terminated) added, for at most 20 s;
- * its stdout and stderr together, cut, go to out. Returns the exit code, 128 + signal, or -errno. */
+/* Runs a command (argv[0] looked up in PATH) with `variables` ("NAME=value", NULL-terminated)
+ * added, for at most 20 s. Writes its stdout and stderr together to `out`, cut to the room. Returns
+ * the exit code, 128 + signal, or -errno. */
 int doctor_run(char *const argv[], const char *const *variables, char *out, size_t room);
 
-/* The first line of a small file, "" if it cannot be read. */
+/* Reads the first line of a small file; "" if it cannot be read. */
 void doctor_read_line(const char *path, char *out, size_t room);
 
 #endif

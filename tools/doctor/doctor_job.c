@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whether the main job works: library, loader, writer, a real recording read back; MPI and Python beside it. */
+ * Tests whether the main job works: library, loader, writer, a real recording read back. Also looks
+ * for MPI and Python. */
 #include "tools/doctor/doctor.h"
 #include "writer/writer.h"
 
@@ -60,8 +61,8 @@ static int scratch_begin(struct scratch *s, struct rt_error *e)
     return rc;
 }
 
-/* Runs `true` with the library and up to three more variables. Returns its status, and its first
- * line of output in `out`. */
+/* Runs `true` with the library and up to three more variables. Returns its status, with the first
+ * line of its output in `out`. */
 static int scratch_run(const struct scratch *s, const char *const more[3], char *out, size_t room)
 {
     const char *const variables[] = {s->preload,
@@ -79,7 +80,7 @@ static int scratch_run(const struct scratch *s, const char *const more[3], char 
     return status;
 }
 
-/* Runs `true` in a temporary folder with two more variables. Returns false if it could not be
+/* Runs `true` in a temporary folder with two more variables. Returns false if that could not be
  * tried; the finding then has the reason. */
 static bool try_true(struct finding *f, enum finding_level level, const char *first,
                      const char *second, int *status, char *out, size_t room)
@@ -116,7 +117,8 @@ static void look_loader(struct finding *f)
                     "a program with the library preloaded runs and ends as without it");
 }
 
-/* A place in a program that comes to it. The chain never fires, so nothing is recorded. */
+/* Tests an alarm at a place that the program reaches. The chain never fires, so nothing is
+ * recorded. */
 static void look_probes(struct finding *f)
 {
 #if defined(__x86_64__)
@@ -146,7 +148,8 @@ static void look_writer(struct finding *f)
         finding_set(f, FINDING_BROKEN, "%.800s", e.text);
 }
 
-/* What the recording of the trial holds. A window of the default start is in it, opened and closed. */
+/* Judges the recording of the trial, which has one window, of the default start, opened and
+ * closed. */
 static void judge_recording(struct finding *f, const char *dir)
 {
     struct rt_run *run = NULL;

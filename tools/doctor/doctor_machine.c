@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What this machine allows: memory file system, clocks, counters, limits, containers. */
+ * Tests what this machine allows: memory file system, clocks, counters, limits, containers. */
 #include "base/clock.h"
 #include "pmu/pmu.h"
 #include "tools/doctor/doctor.h"
@@ -18,7 +18,7 @@
 
 #define TMPFS_MAGIC_NUMBER 0x01021994 /* statfs(2) */
 
-/* glibc 2.35 and later register rseq themselves and export its place. */
+/* glibc 2.35 and later register rseq themselves, and export where it is. */
 extern const unsigned int __rseq_size __attribute__((weak));
 
 static void look_kernel(struct finding *f)
@@ -153,7 +153,7 @@ static void look_names(struct finding *f)
     char papi[800], pfm[800];
     pmu_names_prepare(installed_events, environ);
     bool found = pmu_names_about(papi, pfm, sizeof papi);
-    if (pfm[0] == '\0') /* nobody could be asked */
+    if (pfm[0] == '\0') /* nobody could be asked: `papi` has the reason */
         finding_set(f, FINDING_NOTE,
                     "names of PAPI and libpfm4 are not known: %s; the kernel's own names work",
                     papi);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace dump`: every event as a line of text or of JSON, in the order of time, rank by rank. */
+ * `regtrace dump`: prints every event as a line of text or of JSON, in the order of time, rank by
+ * rank. */
 #include "tools/addresses.h"
 #include "tools/dump/describe.h"
 #include "tools/json.h"
@@ -22,11 +23,11 @@ struct wishes {
     struct window_span windows;
 };
 
-/* A rank that is being shown. */
+/* The rank that is being printed. */
 struct showing {
     const struct rt_rank *rank;
     struct addresses *addresses;
-    const struct rt_fired **fired; /* in the order of their rows */
+    const struct rt_fired **fired; /* sorted by row */
 };
 
 struct kept_event {
@@ -72,7 +73,8 @@ static int take_option(void *wishes, const struct arguments *a)
     return TOOL_OK;
 }
 
-/* The name of its code, or the three letters of its code ("MEx"), by shell pattern. */
+/* Matches the shell pattern against the event's name, or against its code: two letters and two
+ * hexadecimal digits. */
 static bool code_matches(const struct wishes *w, const struct rt_rank *rank, uint32_t code)
 {
     if (w->code == NULL)
@@ -125,14 +127,14 @@ static int keep_events(struct kept *k, const struct wishes *w, struct rt_rank *r
     return rc;
 }
 
-/* qsort is not stable: events of one clock keep the order of the file by their address before. */
+/* qsort() is not stable: `index` keeps events with the same clock in the order of the file. */
 struct order {
     uint64_t clock;
     size_t index;
 };
 
-/* A name as the program gave it may hold anything: one line an event, and nothing that steers a terminal. Bytes
- * from 0x80 on are left alone: UTF-8. */
+/* A text from the program may contain anything. Prints it on one line, without characters that
+ * control a terminal. Leaves bytes from 0x80 on as they are, for UTF-8. */
 static void print_quoted(const char *key, const char *text)
 {
     (void)printf(" %s=\"", key);
@@ -184,7 +186,8 @@ static void describe(struct described *d, const struct showing *s, const struct 
     event_describe(d, s->rank, &k->event, found != NULL ? *found : NULL);
 }
 
-/* The function that a field's address lies in, NULL where nobody knows. The call stands before the address to which it returns. */
+/* Returns the function that contains a field's address; NULL: unknown. A call precedes its return
+ * address. */
 static const char *name_of(const struct showing *s, const struct field *f, uint64_t clock)
 {
     uint64_t address = (uint64_t)f->number - (f->kind == FIELD_RETURN ? 1 : 0);

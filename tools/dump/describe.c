@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The payload words of events, by code (the meaning stands in base/format/event_table.def). */
+ * Decodes the payload words of events; base/format/event_table.def defines their meaning. */
 #include "tools/dump/describe.h"
 
 #include <limits.h>
@@ -40,7 +40,7 @@ static void add_string(struct described *d, const struct rt_rank *rank, const ch
     add_text(d, key, rt_rank_string(rank, (uint32_t)id));
 }
 
-/* A peer or a tag that the call has not is INT32_MIN. */
+/* INT32_MIN: the call has no peer, or no tag. */
 static void add_if_there(struct described *d, const char *key, uint64_t word)
 {
     int32_t v = (int32_t)(uint32_t)word;
@@ -144,7 +144,7 @@ static void describe_fired(struct described *d, const struct rt_rank *rank,
     add(d, "ip", FIELD_CODE, ev->b);
 }
 
-/* What the table alone has: the event's own words have no room for it. */
+/* Adds fields that only the table has, since the event's own words have no room for them. */
 static void describe_fired_row(struct described *d, const struct rt_fired *fired)
 {
     if (fired->chain >= 0) {

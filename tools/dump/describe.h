@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One event as named fields, for `regtrace dump`: the words of its payload decoded by its code. */
+ * Decodes the payload of an event into named fields, by its code, for `regtrace dump`. */
 #ifndef REGTRACE_TOOLS_DUMP_DESCRIBE_H
 #define REGTRACE_TOOLS_DUMP_DESCRIBE_H
 
@@ -7,14 +7,15 @@
 
 #define DESCRIBE_FIELDS 20
 
-/* CODE: an address of the program's; RETURN: one behind a call. They are HEX with a name. */
+/* FIELD_CODE (an address in the program) and FIELD_RETURN (a return address) are FIELD_HEX with a
+ * function's name. */
 enum field_kind { FIELD_INT, FIELD_UINT, FIELD_HEX, FIELD_CODE, FIELD_RETURN, FIELD_TEXT };
 
 struct field {
     const char *key;
     enum field_kind kind;
-    int64_t number;   /* but for INT: as uint64_t */
-    const char *text; /* owned by the rank */
+    int64_t number;   /* except FIELD_INT: as uint64_t */
+    const char *text; /* the rank owns it */
 };
 
 struct described {
@@ -24,11 +25,11 @@ struct described {
     unsigned count;
 };
 
-/* fired: of an EV_FIRED its row of /fired; NULL if there is none. */
+/* fired: for EV_FIRED its row of /fired; NULL if there is none. */
 void event_describe(struct described *d, const struct rt_rank *rank, const struct rt_event *ev,
                     const struct rt_fired *fired);
 
-/* Names of the flags that are set, separated by `separator`; "" if none. */
+/* Writes the names of the flags that are set, separated by `separator`; "" if none. */
 void event_flags_text(char out[96], uint16_t flags, char separator);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The JSON trace events that chrome://tracing and Perfetto open ("Trace Event Format", the JSON object form): B and E for spans, C for
- * counters, i for points, s and f for messages, M for names; one a line. */
+ * Writes a run as the JSON trace events that chrome://tracing and Perfetto open ("Trace Event
+ * Format", the JSON object form): B and E for spans, C for counters, i for points, s and f for
+ * messages, M for names; one event a line. */
 #include "tools/dump/describe.h"
 #include "tools/export/export.h"
 #include "tools/json.h"
@@ -17,7 +18,7 @@ struct chrome {
     bool any;
 };
 
-/* Numbers of processes and threads are ours: those of the kernel may come again on another node. */
+/* Returns our own process number. The kernel's may be the same on another node. */
 static uint32_t pid_of(const struct chrome *c, uint32_t stream)
 {
     return c->x->process_of[stream] + 1;
@@ -64,7 +65,7 @@ static void sorted(struct chrome *c, const char *what, uint32_t pid, uint32_t ti
     json_object_end(&j);
 }
 
-/* Which rank and thread is meant, as other subcommands name them. */
+/* Labels a process with its program, pid and host, as other subcommands name them. */
 static void labelled(struct chrome *c, uint32_t process)
 {
     const struct rt_rank_info *info = rt_rank_info(c->x->processes[process].rank);
@@ -107,7 +108,8 @@ static void *begin(struct export *x, const char *path)
     return c;
 }
 
-/* The function that a place lies in; a call stands before the address to which it returns. */
+/* Writes an address and the name of its function. For a return address, the call lies before the
+ * address, so the byte before it decides. */
 static void put_place(struct chrome *c, struct json *j, const struct emu_record *r,
                       const struct field *f)
 {
@@ -192,7 +194,7 @@ static void leave(void *state, uint32_t stream, int64_t ns, const struct export_
     json_object_end(&j);
 }
 
-/* A counter's track is of a process and a name: the thread stands in the name. */
+/* A counter's track belongs to a process and a name, so the name contains the thread. */
 static void put_counter(struct chrome *c, uint32_t stream, int64_t ns, const char *title,
                         const char *key, int64_t value)
 {

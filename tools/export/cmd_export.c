@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace export`: a run in the format of another tool. */
+ * Implements `regtrace export`: writes a run in the format of another tool. */
 #include "tools/streams/parts.h"
 #include "tools/export/export.h"
 #include "tools/output.h"
@@ -16,7 +16,7 @@ static const struct export_format *const formats[] = {&export_chrome, &export_ot
 
 #define NS_IN_SECOND INT64_C(1000000000)
 
-/* Seconds as a decimal number, to the ns; what lies behind is cut off. */
+/* Parses seconds, a decimal number; cuts off digits after the ninth (ns). */
 static int parse_seconds(const char *text, int64_t *ns)
 {
     char whole[12];
@@ -99,7 +99,8 @@ static bool wishes_are_right(const struct export_wishes *w)
     return false;
 }
 
-/* shows_spans: else events are listed as they are. */
+/* shows_spans: the format shows spans; otherwise it lists the events as they are and nothing
+ * differs. */
 static void say_what_differs(const struct export_tally *t, bool shows_spans)
 {
     if (!shows_spans)
@@ -121,7 +122,8 @@ static void say_what_differs(const struct export_tally *t, bool shows_spans)
                         t->crossing);
 }
 
-/* In one line, by reason. */
+/* Reports in one line, by reason, the sends and receives without a partner; also likely messages
+ * and those left out. */
 static void say_unmatched(const struct export_messages *m)
 {
     uint64_t sends = 0, receives = 0;
@@ -154,8 +156,8 @@ static void say_unmatched(const struct export_messages *m)
                         m->alone);
 }
 
-/* Where the format writes to. Of several processes the first makes the place, and has files of the others in it or puts their texts
- * together there. */
+/* Opens the place to write to. With several processes, the first one makes the place; the others
+ * write their files in it, or text that the first process joins there. */
 static int begin_output(struct export *x, const struct export_wishes *w,
                         const struct output_kind *kind, struct output *out)
 {
@@ -170,7 +172,7 @@ static int begin_output(struct export *x, const struct export_wishes *w,
                             : parts_hear("place", out->working, sizeof out->working, &x->e);
 }
 
-/* All that the others have made is there. */
+/* Waits until all processes have completed their parts of the output; joins a shared text. */
 static int gather(struct export *x, const struct export_wishes *w, const char *working)
 {
     uint64_t lines = 0;
@@ -224,7 +226,7 @@ static int export_to(struct export *x, const struct export_wishes *w)
     return x->tally.files_left_out != 0 ? TOOL_FAILURE : TOOL_OK;
 }
 
-/* Where the first process alone writes the others have read their part of the run for it. */
+/* Reads this process's part of the run for the first process, which alone writes this format. */
 static int read_part(struct export *x, const struct export_wishes *w, const struct rt_run *run)
 {
     if (emu_streams_open(&x->streams, run, &w->ranks, NULL, &x->e) != 0) {
@@ -271,7 +273,8 @@ static int export_run(const struct export_wishes *w, const struct rt_run *run)
     return code;
 }
 
-/* Formats have a file a thread, and each rank's file has a reader. */
+/* Raises the limit of open files to its maximum: some formats have a file for each thread, and each
+ * rank file has a reader. */
 static void allow_many_files(void)
 {
     struct rlimit limit;

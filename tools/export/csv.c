@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Events as comma-separated values (RFC 4180, lines ended by LF): one line an event, as it was recorded. */
+ * Writes events as comma-separated values (RFC 4180, lines ended by LF): one line an event, as it
+ * was recorded. */
 #include "tools/dump/describe.h"
 #include "tools/export/export.h"
 #include "tools/json.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fields that have a column; the others stand in the last one. */
+/* Fields with a column of their own; the column `fields` holds the others. */
 static const char *const columns[] = {"peer",    "tag",    "bytes",   "comm",
                                       "request", "region", "address", "address_name",
                                       "type",    "value",  "event",   "count"};
@@ -70,8 +71,9 @@ static void *begin(struct export *x, const char *path)
     return c;
 }
 
-/* One line an event: control characters and bytes that are not UTF-8 are \xNN, and so is what divides fields in the last column; a
- * backslash is doubled. */
+/* Writes a text so that its event stays one line. Control characters and bytes that are not UTF-8
+ * become \xNN, as does ';' in the last column, where it separates fields. Backslashes are
+ * doubled. */
 static void put_text(FILE *out, const char *text, bool in_fields)
 {
     size_t n;
@@ -120,7 +122,8 @@ static unsigned column_of(const char *key)
     return i;
 }
 
-/* The function that a place lies in; a call stands before the address to which it returns. */
+/* Returns the name of the function at an address, or NULL. For a return address, the call lies
+ * before the address, so the byte before it decides. */
 static const char *name_of(struct csv *c, const struct emu_record *r, const struct field *f)
 {
     uint32_t number;

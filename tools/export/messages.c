@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages by a pass over the run; their ends, sorted by stream and time. */
+ * Finds messages in a pass over the run, and sorts their ends by stream and time. */
 #include "tools/export/messages.h"
 
 #include "tools/streams/grown.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Times at which a stream was in a window that is asked for. */
+/* A time range during which a stream was in a window of the selection. */
 struct stretch {
     int64_t first, last;
 };
@@ -25,10 +25,10 @@ struct pass {
     uint32_t count; /* of streams */
     struct emu_comms *comms;
     struct emu_messages *emu;
-    struct stretches *shown; /* by stream; NULL: all windows are asked for */
+    struct stretches *shown; /* by stream; NULL: all windows are in the selection */
 };
 
-/* Files that cannot be read are told where the walk opens them. */
+/* Skips files that cannot be read; the walk reports them when it opens them. */
 static void skip(const char *file, const char *why)
 {
     (void)file, (void)why;
@@ -62,7 +62,7 @@ static void found(void *context, const struct emu_message *m)
     };
 }
 
-/* --- the selection ------------------------------------------------------------------------------------------------------- */
+/* --- the selection ---------------------------------------------------------------------------- */
 
 static void note_window(struct pass *p, const struct emu_record *r)
 {
@@ -114,7 +114,7 @@ static void select_shown(struct pass *p)
     m->count = kept;
 }
 
-/* --- ends ----------------------------------------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static uint32_t stream_of(const struct export_messages *m, uint32_t end)
 {
@@ -128,7 +128,7 @@ static int64_t time_of(const struct export_messages *m, uint32_t end)
     return end % 2 != 0 ? a->received_ns : a->send_ns;
 }
 
-/* At one time receives come first: they end what the thread did before. */
+/* At the same time receives come first: they end what the thread did before. */
 static int by_stream(const void *a, const void *b, void *messages)
 {
     const struct export_messages *m = messages;
@@ -188,7 +188,7 @@ void export_messages_told(struct export_messages *m, uint32_t stream)
     m->next[stream]++;
 }
 
-/* --- the pass ----------------------------------------------------------------------------------------------------------------- */
+/* --- the pass --------------------------------------------------------------------------------- */
 
 bool export_has_mpi(const struct emu_streams *streams)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An OTF2 archive, by the OTF2 library: threads are locations, spans are regions, counters are metrics. */
+ * Writes an OTF2 archive with the OTF2 library: threads are locations, spans are regions, counters
+ * are metrics. */
 #include "tools/export/export.h"
 
 #ifdef HAVE_OTF2
@@ -42,7 +43,7 @@ static bool grow(struct otf2 *o, void **array, size_t need, size_t *room, size_t
     return true;
 }
 
-/* --- what events refer to ------------------------------------------------------------------------------------------------ */
+/* --- regions and metrics ---------------------------------------------------------------------- */
 
 static OTF2_RegionRef region_of(struct otf2 *o, const struct export_span *span)
 {
@@ -78,7 +79,7 @@ static OTF2_MetricRef metric_of(struct otf2 *o, const char *name, bool is_mark)
     return o->metric_count++;
 }
 
-/* --- events ---------------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static OTF2_EvtWriter *writer_of(struct otf2 *o, uint32_t stream)
 {
@@ -118,7 +119,8 @@ static void enter(void *state, uint32_t stream, int64_t ns, const struct export_
         t->collective_at = t->depth;
 }
 
-/* Of bytes we know what the call's own rank put in; of broadcasts and scatters that is what the root has. */
+/* A call gives the bytes of its own rank. In broadcasts and scatters these come from the root, so
+ * every other rank receives them. */
 static void end_collective(struct otf2 *o, uint32_t stream, int64_t ns,
                            const struct export_span *span)
 {
@@ -164,7 +166,8 @@ static void message(void *state, uint32_t stream, int64_t ns, const struct expor
                            w, NULL, (uint64_t)ns, peer, comm, (uint32_t)m->tag, m->bytes));
 }
 
-/* A writer has memory of its own, and there may be many threads. */
+/* Closes the thread's writer, since each writer has its own memory and there may be many
+ * threads. */
 static void ended(void *state, uint32_t stream)
 {
     struct otf2 *o = state;
@@ -198,7 +201,7 @@ static void point(void *state, uint32_t stream, int64_t ns, const struct emu_rec
         (void)otf2_good(o, OTF2_EvtWriter_Metric(w, NULL, (uint64_t)ns, metric, 1, &type, &value));
 }
 
-/* --- all of it --------------------------------------------------------------------------------------------------------------- */
+/* --- the archive ------------------------------------------------------------------------------ */
 
 static OTF2_FlushType before_flush(void *data, OTF2_FileType type, OTF2_LocationRef location,
                                    void *caller, bool final)
@@ -207,7 +210,8 @@ static OTF2_FlushType before_flush(void *data, OTF2_FileType type, OTF2_Location
     return OTF2_FLUSH;
 }
 
-/* The library keeps events in memory as long as it is given more: after so many chunks it has to write. */
+/* The library keeps events in memory while it gets more memory: it must write after so many
+ * chunks. */
 enum { CHUNKS = 2 };
 
 struct chunks {
@@ -240,8 +244,9 @@ static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef location, 
     *buffer = NULL;
 }
 
-/* Its errors come back as codes too: nothing of its own on stderr. Of a full disk they say that the integrity is not given; errno knows more
- * where the library has just failed. */
+/* The library's error callback. It prints nothing, since errors are returned as codes too. For a
+ * full disk, the code says only that the integrity is not given; right after the failure errno says
+ * more. */
 static OTF2_ErrorCode note_cause(void *data, const char *file, uint64_t line, const char *function,
                                  OTF2_ErrorCode code, const char *format, va_list args)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The export to OTF2: between otf2.c, which writes events, otf2_definitions.c, which writes what they refer to, and
- * otf2_comms.c, which knows communicators. */
+ * Declares what the parts of the OTF2 export share: otf2.c writes events, otf2_definitions.c writes
+ * the definitions that events refer to, and otf2_comms.c knows communicators. */
 #ifndef REGTRACE_TOOLS_EXPORT_OTF2_H
 #define REGTRACE_TOOLS_EXPORT_OTF2_H
 
@@ -10,22 +10,22 @@
 
 #define OTF2_NONE UINT32_MAX
 
-/* Communicators that are the same by their number in every process (mpi/handles.c). */
+/* Numbers that mean the same communicator in every process (mpi/handles.c). */
 enum { OTF2_WORLD = 1, OTF2_SELF = 2 };
 
-/* Communicators by OTF2's number: two that are always there, and others behind them. */
+/* OTF2's numbers of communicators: these two always exist; the others follow. */
 enum { OTF2_COMM_WORLD, OTF2_COMM_SELF };
 struct otf2_comm {
     uint32_t sides, count[2]; /* MPI_COMM_SELF: none */
     uint32_t *processes[2];   /* by rank */
-    bool whole;               /* every rank of it is exported */
+    bool whole;               /* all its ranks are exported */
 };
 
 struct otf2_thread {
     OTF2_EvtWriter *writer;
-    uint32_t depth;         /* of spans that are open */
-    uint32_t collective_at; /* depth of the one that is open, 0 none */
-    uint64_t events;        /* once it is closed */
+    uint32_t depth;         /* of open spans */
+    uint32_t collective_at; /* depth of the open collective operation, 0: none */
+    uint64_t events;        /* set when the writer is closed */
     bool closed;
 };
 
@@ -36,7 +36,7 @@ struct otf2_region {
 
 struct otf2_metric {
     char *name;
-    bool is_mark; /* a value that stays, else a count since the last */
+    bool is_mark; /* a value that stays; otherwise a count since the last event */
 };
 
 struct otf2 {
@@ -58,23 +58,28 @@ struct otf2 {
     struct otf2_member *members;
     size_t member_count;
     uint64_t other_comms, left_out;
-    int cause; /* errno of its first failure where that is a lack of room, 0 else */
+    int cause; /* errno of the library's first failure by lack of space, otherwise 0 */
 };
 
-/* True where it went well, else x has the failure. */
+/* Returns true if `code` is success; otherwise notes the failure in x. */
 bool otf2_good(struct otf2 *o, OTF2_ErrorCode code);
-/* Before anything is asked of communicators; false: x has the failure. */
+/* Makes the table of communicators, which the functions below need. Returns false if it fails; x
+ * then has the failure. */
 bool otf2_comms_open(struct otf2 *o) RT_MUST_CHECK;
 void otf2_comms_close(struct otf2 *o);
-/* What a process calls `id` (column id of /comms); OTF2_NONE: not known. */
+/* Returns the OTF2 number of the communicator that a process calls `id` (column id of /comms), or
+ * OTF2_NONE if it is not known. */
 uint32_t otf2_comm(const struct otf2 *o, uint32_t process, uint32_t id);
-/* In the group that is exported, OTF2_NONE: it is not in it. */
+/* Returns the process's rank in the exported group of the communicator, or OTF2_NONE if it is not a
+ * member. */
 uint32_t otf2_rank(const struct otf2 *o, uint32_t comm, uint32_t process);
 void otf2_write_definitions(struct otf2 *o);
-/* Once the archive is closed. Where that cannot be, it keeps the library's number. */
+/* Writes our own number into the closed archive. If that is impossible, the archive keeps the
+ * library's number. */
 void otf2_number_archive(const struct otf2 *o);
 
-/* What an MPI function does, by its name; OTF2_NONE: it is no blocking collective operation. */
+/* Returns the OTF2_CollectiveOp of an MPI function, or OTF2_NONE if it is no blocking collective
+ * operation. */
 uint32_t otf2_collective(const char *name);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Communicators as OTF2 has them: groups of processes, whose ranks messages and collective operations name.
+ * Keeps communicators as OTF2 defines them: groups of processes. Messages and collective operations
+ * refer to ranks in them.
  *
- * MPI_COMM_WORLD and MPI_COMM_SELF are there in each run; all others are those that tools/messages/comms.h knows on more than one rank. Of a
- * communicator whose ranks are not all exported the group is of those that are, and ranks are counted in it. */
+ * MPI_COMM_WORLD and MPI_COMM_SELF exist in every run. The others are those that
+ * tools/messages/comms.h knows on more than one rank. If not all ranks of a communicator are
+ * exported, its group has only the exported ones, and ranks count within that group. */
 #include "tools/export/export.h"
 
 #ifdef HAVE_OTF2
@@ -13,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which rank a process has. */
+/* The rank of a process in a communicator. */
 struct otf2_member {
     uint32_t comm, process, side, rank;
 };
@@ -41,7 +43,7 @@ static bool world(const struct otf2 *o, uint32_t **processes, uint32_t *count)
     return *processes != NULL && *count > 0 && found == *count;
 }
 
-/* Processes of one group of a communicator that are exported. */
+/* Fills in the exported processes of one group of a communicator. */
 static bool fill_side(struct otf2 *o, struct otf2_comm *to, uint32_t comm, uint32_t side)
 {
     uint32_t n, size = emu_comms_all(o->x->comms, &n)[comm].size[side];
@@ -58,7 +60,8 @@ static bool fill_side(struct otf2 *o, struct otf2_comm *to, uint32_t comm, uint3
     return true;
 }
 
-/* What all processes call by that number is MPI_COMM_WORLD or MPI_COMM_SELF. */
+/* Maps the communicators that processes know by the fixed numbers to MPI_COMM_WORLD and
+ * MPI_COMM_SELF. */
 static void name_fixed(struct otf2 *o)
 {
     for (uint32_t p = 0; p < o->x->process_count; p++)
@@ -69,8 +72,8 @@ static void name_fixed(struct otf2 *o)
         }
 }
 
-/* What has MPI_COMM_WORLD's number where it is not whole and no communicator that is known: those of its ranks that are exported. OTF2 wants
- * numbers without gaps. Processes are sorted by rank. */
+/* Fills MPI_COMM_WORLD with its exported ranks, if it is not complete and no known communicator has
+ * its number. OTF2 wants numbers without gaps, so it must exist. Processes are sorted by rank. */
 static bool fill_part_of_world(struct otf2 *o)
 {
     const struct export *x = o->x;
@@ -109,7 +112,7 @@ static bool fill_comms(struct otf2 *o, uint32_t known)
             o->comm_of[i] = o->comm_count++;
         struct otf2_comm *to = &o->comms[o->comm_of[i]];
         if (to == w && to->count[0] != 0) {
-            o->comm_of[i] = o->comm_count++; /* another world's */
+            o->comm_of[i] = o->comm_count++; /* another world's MPI_COMM_WORLD */
             to = &o->comms[o->comm_of[i]];
         }
         free(to->processes[0]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The definitions of an OTF2 archive: strings, hosts, processes, threads, regions, metrics, communicators. */
+ * Writes the definitions of an OTF2 archive: strings, hosts, processes, threads, regions, metrics,
+ * communicators. */
 #include "tools/export/export.h"
 
 #ifdef HAVE_OTF2
@@ -14,10 +15,10 @@ struct definitions {
     struct otf2 *o;
     OTF2_GlobalDefWriter *writer;
     struct names strings;
-    OTF2_GroupRef groups; /* that are written */
+    OTF2_GroupRef groups; /* number of groups written */
 };
 
-/* Strings by number, written when they come first. Numbers begin with 0. */
+/* Returns a string's number, from 0 on, and writes the string when it first occurs. */
 static OTF2_StringRef string(struct definitions *d, const char *text)
 {
     uint32_t before = d->strings.count, n = names_number(&d->strings, text);
@@ -30,7 +31,7 @@ static OTF2_StringRef string(struct definitions *d, const char *text)
     return n - 1;
 }
 
-/* --- collective operations -------------------------------------------------------------------------------------------------- */
+/* --- collective operations -------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -69,7 +70,7 @@ uint32_t otf2_collective(const char *name)
     return collectives[(size_t)(found - (const char *)collectives) / sizeof *collectives].op;
 }
 
-/* --- communicators ------------------------------------------------------------------------------------------------------------ */
+/* --- communicators ---------------------------------------------------------------------------- */
 
 static OTF2_GroupRef write_group(struct definitions *d, const char *name, OTF2_GroupType type,
                                  uint32_t count, const uint64_t *members)
@@ -127,7 +128,7 @@ static void write_comms(struct definitions *d)
     free(location);
 }
 
-/* --- where --------------------------------------------------------------------------------------------------------------------- */
+/* --- processes and threads -------------------------------------------------------------------- */
 
 static void write_threads(struct definitions *d, uint32_t process)
 {
@@ -166,7 +167,7 @@ static void write_places(struct definitions *d)
     names_free(&hosts);
 }
 
-/* --- what ---------------------------------------------------------------------------------------------------------------------- */
+/* --- regions and metrics ---------------------------------------------------------------------- */
 
 static OTF2_RegionRole role_of(const struct otf2_region *r, const char *name)
 {
@@ -224,7 +225,7 @@ static void write_metrics(struct definitions *d)
     }
 }
 
-/* Each location has a file of its own definitions too, which is empty: all are global. */
+/* Writes each location's own file of definitions, which is empty: all definitions are global. */
 static void write_local(struct otf2 *o)
 {
     if (!otf2_good(o, OTF2_Archive_OpenDefFiles(o->archive)))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The number of an OTF2 archive: the library makes one of the time; ours is made of the run, so that the same run gives the same bytes. */
+ * Sets the number (trace ID) of an OTF2 archive. The library makes it from the time; we make it
+ * from the run, so that the same run gives the same bytes. */
 #include "tools/export/export.h"
 
 #ifdef HAVE_OTF2
@@ -37,7 +38,7 @@ static bool library_number(const char *path, uint64_t *number)
     return known;
 }
 
-/* Where the number stands in the file, if it is at one place alone; else -1. */
+/* Returns the offset of the number in the file, or -1 unless it occurs exactly once. */
 static long place_of(const unsigned char *bytes, size_t size, uint64_t number)
 {
     long place = -1;

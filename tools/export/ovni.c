@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The trace that ovniemu reads (ovni's "Trace specification v3"): a folder a thread, with stream.obs and stream.json.
+ * Writes the trace that ovniemu reads (ovni's "Trace specification v3"): a folder for each thread,
+ * with stream.obs and stream.json.
  *
- * A loom is a rank's part of a host. MPI calls are M events, everything else marks: windows, regions, functions, signal handlers and
- * pushed marks as stacks, counters and set marks as single values. */
+ * A loom is a rank's part of a host. MPI calls become M events. Everything else becomes marks:
+ * windows, regions, functions, signal handlers and pushed marks are stacks; counters and set marks
+ * are single values. */
 #include "tools/export/ovni.h"
 
 #include <errno.h>
@@ -11,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Enter and leave of the MPI functions that ovni's model of MPI (1.0.0) has; it has no others. */
+/* Enter and leave events of all MPI functions in ovni's model of MPI (1.0.0), sorted by name. */
 static const struct {
     const char *name;
     char enter[3], leave[3];
@@ -72,7 +74,7 @@ static int by_name(const void *name, const void *row)
     return strcmp(name, *(const char *const *)row);
 }
 
-/* Two letters, NULL: ovni has no such function. */
+/* Returns the two letters of the event, or NULL if ovni does not have the function. */
 static const char *mpi_letters(struct ovni *o, const struct export_span *span, bool enters)
 {
     if (span->name >= o->mpi_room) {
@@ -101,7 +103,7 @@ static const char *mpi_letters(struct ovni *o, const struct export_span *span, b
     return enters ? mpi_events[*row].enter : mpi_events[*row].leave;
 }
 
-/* --- events of a stream ------------------------------------------------------------------------------------------------ */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static void put(struct ovni *o, uint32_t stream, int64_t ns, const char mcv[3], const void *payload,
                 size_t size)
@@ -130,8 +132,9 @@ static void put_mark(struct ovni *o, uint32_t stream, int64_t ns, char kind, int
     put(o, stream, ns, mcv, payload, sizeof payload);
 }
 
-/* Threads are on their loom's virtual processor: ovni has one thread at a time run on a real one, and when a thread was waiting for its
- * turn nobody has recorded. */
+/* Puts a thread on its loom's virtual processor when its first event comes. ovni runs only one
+ * thread at a time on a real processor, and a run does not record when a thread waits for its
+ * turn. */
 static void place(struct ovni *o, uint32_t stream, int64_t ns, const struct emu_record *r)
 {
     struct ovni_thread *t = &o->threads[stream];
@@ -148,7 +151,8 @@ static void place(struct ovni *o, uint32_t stream, int64_t ns, const struct emu_
     t->last_ns = ns;
 }
 
-/* Its stacks hold so many values and no more. Inner ones are left out. */
+/* Counts a stack's depth, and returns whether the value is too deep: ovni's stacks hold 512 values.
+ * Inner ones are left out. */
 static bool is_too_deep(struct ovni *o, uint32_t stream, uint32_t stack, bool enters)
 {
     enum { DEEPEST = 512 };
@@ -230,7 +234,7 @@ static void point(void *state, uint32_t stream, int64_t ns, const struct emu_rec
         put_mark(o, stream, ns, '=', type, value);
 }
 
-/* --- all of it ----------------------------------------------------------------------------------------------------------- */
+/* --- the format ------------------------------------------------------------------------------- */
 
 static void *begin(struct export *x, const char *path)
 {

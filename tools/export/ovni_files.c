@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Streams of an ovni trace and their metadata (stream.json), written when all types, labels and processors are known. */
+ * Writes the streams of an ovni trace, and their metadata (stream.json) once all types, labels and
+ * processors are known. */
 #include "tools/export/ovni.h"
 
 #include "base/sys.h"
@@ -16,9 +17,9 @@
 
 enum { BUFFER = 65536, PATH_ROOM = PATH_MAX + 700 };
 
-/* --- looms and processors ------------------------------------------------------------------------------------------------ */
+/* --- looms and processors --------------------------------------------------------------------- */
 
-/* A loom's name is a folder's too. */
+/* Makes a loom's name, which is also a folder's name, so '/' becomes '_'. */
 static void name_loom(const struct rt_rank_info *info, char out[300])
 {
     (void)snprintf(out, 300, "%.250s.%" PRId32, info->host[0] != '\0' ? info->host : "host",
@@ -67,7 +68,7 @@ void ovni_cpu(struct ovni *o, uint32_t stream, uint16_t cpu)
     l->cpus[l->cpu_count++] = cpu;
 }
 
-/* --- marks --------------------------------------------------------------------------------------------------------------- */
+/* --- marks ------------------------------------------------------------------------------------ */
 
 int32_t ovni_type(struct ovni *o, enum export_kind kind, uint32_t number, const char *title,
                   bool stack)
@@ -102,7 +103,7 @@ static bool label_room(struct ovni_type *t, uint32_t labels)
     return true;
 }
 
-/* The first label of a value stays. */
+/* Keeps the first label of a value. */
 void ovni_label(struct ovni *o, int32_t type, int64_t value, const char *label)
 {
     char key[32];
@@ -116,9 +117,9 @@ void ovni_label(struct ovni *o, int32_t type, int64_t value, const char *label)
         export_fail(o->x, -ENOMEM, "no memory");
 }
 
-/* --- files ---------------------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
-/* Threads by our own numbers where the kernel's is not known. */
+/* Returns the kernel's thread id, or one made from our own number if it is not known. */
 static uint32_t tid_of(const struct ovni *o, uint32_t stream)
 {
     const struct emu_stream *s = &o->x->all[stream];
@@ -156,7 +157,8 @@ static bool make_folders(struct ovni *o, uint32_t stream)
     return true;
 }
 
-/* Files are open while they are written to only: there may be more of them than descriptors. */
+/* Writes the buffer to the thread's file. A file is open only while it is written to: there may be
+ * more files than descriptors. */
 static void flush(struct ovni *o, uint32_t stream)
 {
     struct ovni_thread *t = &o->threads[stream];
@@ -200,7 +202,7 @@ void ovni_append(struct ovni *o, uint32_t stream, const void *bytes, size_t size
     t->filled += size;
 }
 
-/* --- stream.json ------------------------------------------------------------------------------------------------------------ */
+/* --- stream.json ------------------------------------------------------------------------------ */
 
 static void put_types(struct json *j, const struct ovni *o)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The run that is exported: its processes, threads and their titles; files that are written. */
+ * Keeps the exported run: opens it, groups its threads by process, makes their titles; creates and
+ * closes output files. */
 #include "tools/export/export.h"
 #include "tools/report/report.h"
 
@@ -28,7 +29,7 @@ static void leave_out(const char *file, const char *why)
     left_out++;
 }
 
-/* Streams of one file stand side by side. */
+/* Makes the table of processes. Streams of one file are adjacent. */
 static int group(struct export *x)
 {
     x->processes = calloc(x->count + 1u, sizeof *x->processes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Events as beginnings and ends of spans, and the names of spans, marks and counters. */
+ * Turns events into beginnings and ends of spans, and names spans, marks and counters. */
 #include "tools/export/walk.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct export_process *process_of(const struct export *x, uint32_t stream
     return &x->processes[x->process_of[stream]];
 }
 
-/* --- marks -------------------------------------------------------------------------------------------------------------- */
+/* --- marks ------------------------------------------------------------------------------------ */
 
 static void key_of(const struct export *x, uint32_t stream, uint64_t type, int64_t value,
                    char out[80])
@@ -87,7 +87,7 @@ bool export_mark_is_stack(const struct export *x, uint32_t stream, uint64_t type
     return type < MARK_TYPES && p->stacks[type];
 }
 
-/* --- spans -------------------------------------------------------------------------------------------------------------- */
+/* --- spans ------------------------------------------------------------------------------------ */
 
 static void mpi_span(struct export *x, const struct emu_record *r, struct export_span *span)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is open in each thread as its events come; what of it is told. */
+ * Keeps the open spans of each thread while its events come, and reports those in the selection to
+ * the format. */
 #include "tools/export/walk.h"
 
 #include "tools/export/export.h"
@@ -10,21 +11,21 @@
 #include <string.h>
 
 struct thread {
-    struct export_span *stack; /* what is open, outermost first */
+    struct export_span *stack; /* open spans, outermost first */
     uint32_t depth, room;
-    bool in_window; /* its last event was in a window that is asked for */
+    bool in_window; /* its last event was in a window of the selection */
     int64_t last_ns;
-    uint64_t left; /* events that are to come */
+    uint64_t left; /* events still to come */
 };
 
-/* BLOCK: events that one of several processes writes before it is another's turn. */
+/* BLOCK: events that one of several processes writes before the next process's turn. */
 enum { BLOCK = 2048 };
 
 struct walk {
     struct export *x;
-    const struct export_format *format; /* that is told now */
+    const struct export_format *format; /* the format that gets the reports now */
     const struct export_format *real;
-    struct export_format deaf; /* told while another process writes */
+    struct export_format deaf; /* ignores reports while another process writes */
     uint64_t taken;            /* events of this block */
     void *state;
     struct thread *threads;
@@ -68,7 +69,7 @@ static void push(struct walk *w, uint32_t s, int64_t ns, const struct export_spa
     enter(w, s, ns, span, r);
 }
 
-/* Everything from that depth on ends. */
+/* Ends all spans from this depth on. */
 static void end_above(struct walk *w, uint32_t s, int64_t ns, uint32_t depth)
 {
     struct thread *t = &w->threads[s];
@@ -78,7 +79,8 @@ static void end_above(struct walk *w, uint32_t s, int64_t ns, uint32_t depth)
     }
 }
 
-/* As end_above(), where an end should have come. Of marks none is recorded outside windows. */
+/* Like end_above(), where recorded ends are missing: counts the spans as unfinished. Does not count
+ * marks, since outside windows no pop is recorded. */
 static void end_unfinished(struct walk *w, uint32_t s, int64_t ns, uint32_t depth)
 {
     const struct thread *t = &w->threads[s];
@@ -87,14 +89,14 @@ static void end_unfinished(struct walk *w, uint32_t s, int64_t ns, uint32_t dept
     end_above(w, s, ns, depth);
 }
 
-/* --- ends ------------------------------------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static bool is_same(const struct export_span *a, const struct export_span *b)
 {
     return a->kind == b->kind && a->name == b->name && a->type == b->type;
 }
 
-/* Do two spans have to nest? */
+/* Returns whether two spans must nest. */
 static bool nest(const struct walk *w, const struct export_span *a, const struct export_span *b)
 {
     return w->format->one_stack || (a->kind == b->kind && a->type == b->type);
@@ -105,7 +107,7 @@ static bool is_call(const struct export_span *a)
     return a->kind == EXPORT_MPI || a->kind == EXPORT_FUNCTION || a->kind == EXPORT_SIGNAL;
 }
 
-/* Calls within a call that has ended are over, though nothing was seen of it. */
+/* Ends the calls within a call that ends here: they are over, though no end was recorded. */
 static void drop_calls(struct walk *w, uint32_t s, int64_t ns, uint32_t at)
 {
     struct thread *t = &w->threads[s];
@@ -126,7 +128,7 @@ static void drop_calls(struct walk *w, uint32_t s, int64_t ns, uint32_t at)
     }
 }
 
-/* The span at that depth ends; those above it that have to lie within it end and begin again. */
+/* Ends the span at this depth. Spans above it that must nest with it end too and begin again. */
 static void end_at(struct walk *w, uint32_t s, int64_t ns, uint32_t at, const struct emu_record *r)
 {
     struct thread *t = &w->threads[s];
@@ -153,12 +155,13 @@ static void pop(struct walk *w, uint32_t s, int64_t ns, const struct export_span
     while (at > 0 && !is_same(&t->stack[at - 1], span))
         at--;
     if (at == 0) {
-        /* Of cut ends some may have come with another's already. */
+        /* An earlier cut end may have ended this span already, so a missing beginning does not
+         * count. */
         w->x->tally.unbegun += !cut && is_shown(w, t);
         return;
     }
     at--;
-    /* Cut ends are of all that is open. */
+    /* A cut end ends everything above its span. */
     if (cut)
         end_above(w, s, ns, at + 1);
     else if (is_call(span))
@@ -186,7 +189,8 @@ static void close_window(struct walk *w, uint32_t s, int64_t ns, const struct ex
     w->x->tally.unbegun += is_shown(w, t);
 }
 
-/* What was open before events were dropped may have ended since: nobody knows. The window is still there. */
+/* Events were dropped: nobody knows whether the spans that were open before have ended since, so
+ * ends them where the loss begins. The window stays open. */
 static void lose(struct walk *w, uint32_t s, const struct emu_record *r)
 {
     struct thread *t = &w->threads[s];
@@ -196,9 +200,10 @@ static void lose(struct walk *w, uint32_t s, const struct emu_record *r)
     end_unfinished(w, s, ns, t->depth > 0 && t->stack[0].kind == EXPORT_WINDOW ? 1 : 0);
 }
 
-/* --- messages --------------------------------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
-/* Ends of messages up to there. receives: of those of that very time receives alone. */
+/* Reports the message ends up to `ns`. If `receives`, reports only receives of those at exactly
+ * `ns`. */
 static void tell_messages(struct walk *w, uint32_t s, int64_t ns, bool receives)
 {
     const struct export_message *m;
@@ -213,7 +218,7 @@ static void tell_messages(struct walk *w, uint32_t s, int64_t ns, bool receives)
     }
 }
 
-/* --- events ----------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static void take(struct walk *w, const struct emu_record *r, int64_t ns)
 {
@@ -242,7 +247,7 @@ static void take(struct walk *w, const struct emu_record *r, int64_t ns)
     }
 }
 
-/* What is open is begun or ended where a thread comes into the selection or leaves it. */
+/* Begins or ends the open spans of a thread that enters or leaves the selection. */
 static void show(struct walk *w, uint32_t s, int64_t ns, bool begins)
 {
     const struct thread *t = &w->threads[s];
@@ -278,7 +283,8 @@ static void step(struct walk *w, const struct emu_record *r)
         w->format->ended(w->state, r->stream);
 }
 
-/* The first event at or behind `from`, or the end: what has been open since before begins there. */
+/* Enters the selection's range of time, at the first event that is not before its start. Spans that
+ * are already open begin at `from`. */
 static void begin_time(struct walk *w)
 {
     w->in_time = true;
@@ -297,7 +303,7 @@ static void end_time(struct walk *w)
             show(w, i, w->x->wishes->to_ns, false);
 }
 
-/* --- several processes ------------------------------------------------------------------------------------------------ */
+/* --- several processes ------------------------------------------------------------------------ */
 
 static void no_message(void *state, uint32_t stream, int64_t ns, const struct export_message *m,
                        bool received)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What an event means for a thread's spans: between walk.c and spans.c. */
+ * Declares how spans.c tells walk.c the meaning of an event for its thread's spans. */
 #ifndef REGTRACE_TOOLS_EXPORT_WALK_H
 #define REGTRACE_TOOLS_EXPORT_WALK_H
 
@@ -7,7 +7,8 @@
 
 enum span_edge { SPAN_NONE, SPAN_BEGINS, SPAN_ENDS };
 
-/* Which span begins or ends with the event. Events that say what marks mean, or that images moved, are kept. */
+/* Fills in the span that begins or ends with the event; returns SPAN_NONE if none does. Learns from
+ * events that describe marks or say that images moved. */
 enum span_edge export_span_of(struct export *x, const struct emu_record *r,
                               struct export_span *span);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel`: program skeletons. The analysis is done by regtrace-skel, a program beside the library, since it holds a decoder. */
+ * `regtrace skel`: program skeletons. regtrace-skel does the analysis: it is a separate program
+ * beside the library because it contains a disassembler. */
 #include "base/toolkit/beside.h"
 #include "tools/run/run.h"
 #include "tools/memory/skel.h"
@@ -55,7 +56,7 @@ static int take_arguments(struct skel_wishes *w, struct arguments *a, int *code)
     }
 }
 
-/* A word without a slash is looked for as a shell does. */
+/* Looks up a word without a slash in PATH, as a shell does. */
 static bool find_image(const char *word, char out[PATH_MAX])
 {
     struct program p;

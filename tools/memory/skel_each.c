@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each recording of a folder once, several at a time, in whatever order they end. */
+ * Replays each recording of a folder once, several at a time; they end in any order. */
 #include "tools/memory/skel_player.h"
 
 #include <poll.h>

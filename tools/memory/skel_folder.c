@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The recordings of a run, in the order in which they are replayed, and what they are replayed by. */
+ * Finds the recordings of a run, sorts them in the order of replay, and opens the folder for
+ * compiled skeletons. */
 #include "tools/output.h"
 #include "tools/memory/skel.h"
 #include "tools/memory/compile/skel_text.h"
@@ -17,7 +18,8 @@ static int failed(const char *what, const char *path)
     return TOOL_FAILURE;
 }
 
-/* Of a file beside it. What is said of that file has its name. */
+/* Can this be the name of a file beside the recording: printable, without a slash? Messages about
+ * that file print the name. */
 static bool is_name(const char *name, size_t room)
 {
     if (memchr(name, 0, room) == NULL || name[0] == '.' || name[0] == '\0')
@@ -70,16 +72,17 @@ static int by_thread(const void *a, const void *b)
     return (x->level > y->level) - (x->level < y->level);
 }
 
-/* --- programs that a process has been ----------------------------------------------------------------------------------- */
+/* --- programs of a process -------------------------------------------------------------------- */
 
-/* Of PID-BORN.late.c, which differs from program to program of a process, and grows. */
+/* Returns BORN of the name PID-BORN.late.c: it differs between the programs of a process, and
+ * grows. */
 static uint64_t born_of(const struct memory_head *h)
 {
     const char *dash = memchr(h->late, '-', sizeof h->late);
     return dash != NULL ? strtoull(dash + 1, NULL, 16) : 0;
 }
 
-/* False: there is no memory. */
+/* Returns false if there is no memory. */
 static bool note_program(struct skel_folder *f, const struct memory_head *h)
 {
     const struct skel_born b = {.pid = h->pid, .born = born_of(h)};
@@ -94,7 +97,8 @@ static bool note_program(struct skel_folder *f, const struct memory_head *h)
     return true;
 }
 
-/* Those before it that have recordings, wanted or not. N of PID-TID.N.rec does not say it: a thread need not have been in all of them. */
+/* Returns how many earlier programs of the process have recordings, selected or not. N of
+ * PID-TID.N.rec does not tell: a thread need not have existed in all of them. */
 static unsigned program_of(const struct skel_folder *f, const struct memory_head *h)
 {
     unsigned programs = 0;
@@ -103,7 +107,7 @@ static unsigned program_of(const struct skel_folder *f, const struct memory_head
     return programs;
 }
 
-/* --- recordings --------------------------------------------------------------------------------------------------------- */
+/* --- recordings ------------------------------------------------------------------------------- */
 
 static bool is_known(const struct skel_folder *f, const char *path)
 {
@@ -113,7 +117,8 @@ static bool is_known(const struct skel_folder *f, const char *path)
     return false;
 }
 
-/* A recording that nobody writes yet has no stretch, and does not know its rank. */
+/* Adds a recording to the list if it is selected. grows: skips it if it has no segment yet
+ * (head.closed is 0), since its rank is unknown until then. */
 static int add(struct skel_folder *f, const char *name, bool grows)
 {
     struct skel_recording r = {.had_some = false};
@@ -125,7 +130,8 @@ static int add(struct skel_folder *f, const char *name, bool grows)
         message_error("skel", "%s is no recording of memory accesses, or damaged", r.path);
     if (!good)
         return grows ? TOOL_OK : TOOL_FAILURE;
-    /* It knows its rank before the first stretch is there: what was read from the head with that may be of before. */
+    /* The thread stores its rank in the head before its first segment. The first read may have seen
+     * `closed` together with an older rank: read again. */
     if (grows && (r.head.closed == 0 || !skel_recording_refresh(&r)))
         return TOOL_OK;
     if (r.head.closed != 0 && !note_program(f, &r.head))
@@ -193,7 +199,7 @@ int skel_folder_lacks(const struct skel_folder *f)
     return TOOL_FAILURE;
 }
 
-/* --- the folder ----------------------------------------------------------------------------------------------------- */
+/* --- the folder ------------------------------------------------------------------------------- */
 
 int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w)
 {
@@ -204,7 +210,9 @@ int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w)
     output_catch_signals();
     output_hold_signals();
     f->is_open = skel_builds_open(&f->builds, f->folder);
-    f->builds.keeps = !w->follow; /* what it compiles then depends on the moment */
+    /* With -follow, the functions that are compiled together depend on timing: do not cache
+     * them. */
+    f->builds.keeps = !w->follow;
     f->builds.jobs = skel_jobs(w, 256);
     f->slot = f->is_open ? output_note(f->builds.temporary) : -1;
     output_release_signals();

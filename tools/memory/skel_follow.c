@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recordings while the program still runs. A recording is replayed by a process as long as it has a stretch that goes on; where there is none, a look
- * at its file now and then is enough. */
+ * Replays recordings while the program still runs. A process replays a recording as long as it has
+ * an open segment. For the others, a look at their files now and then is enough. */
 #include "base/clock.h"
 #include "tools/memory/skel_player.h"
 #include "writer/writer.h"
@@ -12,25 +12,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ALIVE_NS UINT64_C(300000000)  /* between looks whether processes of the run live */
-#define BEGIN_NS UINT64_C(5000000000) /* for a run that is just being started */
+#define ALIVE_NS UINT64_C(300000000)  /* between checks whether processes of the run live */
+#define BEGIN_NS UINT64_C(5000000000) /* how long to wait for a run that is being started */
 enum { PAUSE_MS = 100 };
 
 struct followed {
-    struct skel_player player; /* pid -1: none runs */
-    uint64_t from;             /* where in its log the next stretch will stand */
-    bool failed;               /* it is left alone */
+    struct skel_player player; /* pid -1: no process runs */
+    uint64_t from;             /* place in its log of the next segment */
+    bool failed;               /* never started again */
 };
 
 struct follow {
     struct skel_folder *folder;
     const struct skel_use *use;
     char lock[PATH_MAX + 32];
-    struct followed *list; /* as the folder's */
+    struct followed *list; /* parallel to folder->list */
     size_t count, running;
     struct pollfd *polled;
     uint64_t began_ns, looked_ns;
-    bool dead, over; /* nobody lived when we looked last, and before */
+    bool dead, over; /* no process lived at the last check; at the last two */
     int status;
 };
 
@@ -45,9 +45,9 @@ static bool goes_on(const struct follow *w)
     return w->status == ACCESSES_DONE || w->status == ACCESSES_FAILED;
 }
 
-/* --- does the run live? ---------------------------------------------------------------------------------------------- */
+/* --- living processes ------------------------------------------------------------------------- */
 
-/* A run that records has files, a second after its start at the latest. */
+/* A run that records has files at the latest one second after its start. */
 static bool has_begun(const struct follow *w)
 {
     struct rt_run *run;
@@ -60,7 +60,8 @@ static bool has_begun(const struct follow *w)
     return true;
 }
 
-/* Between two programs of a process (exec) nobody may live for a moment: so it has to be the same twice. */
+/* Between two programs of a process (exec), no process may seem to live for a moment. So the run is
+ * over only after two such checks in succession. */
 static void look_alive(struct follow *w)
 {
     struct rt_processes p;
@@ -74,7 +75,7 @@ static void look_alive(struct follow *w)
     w->dead = dead;
 }
 
-/* --- recordings -------------------------------------------------------------------------------------------------------- */
+/* --- recordings ------------------------------------------------------------------------------- */
 
 static bool grow(struct follow *w)
 {
@@ -144,7 +145,7 @@ static void end(struct follow *w, size_t i)
     note(w, status);
 }
 
-/* Returns how many were started. */
+/* Returns how many processes it started. */
 static size_t start_more(struct follow *w)
 {
     size_t started = 0;
@@ -191,7 +192,7 @@ int skel_follow(struct skel_folder *f, const struct skel_use *u)
     for (bool last = false; goes_on(&w) && !last;) {
         look_alive(&w);
         tell_over(&w);
-        /* What was written before it was over is there now. */
+        /* If the run was over before start_more(), the files now hold everything. */
         last = start_more(&w) == 0 && w.over && w.running == 0;
         if (!last)
             hear(&w);

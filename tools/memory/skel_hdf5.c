@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel replay -format hdf5`: several recordings are replayed at once, each read by a thread of its own, which compresses what it reads. */
+ * `regtrace skel replay -format hdf5`: replays several recordings at once. One thread for each
+ * reads its accesses and compresses them. */
 #include "tools/output.h"
 #include "tools/memory/skel_records.h"
 #include "tools/memory/stats/skel_shapes.h"
@@ -16,13 +17,13 @@ static const struct output_kind kind = {.option = "output"};
 struct hdf5 {
     struct skel_folder *folder;
     struct rt_accesses *file;
-    struct lane **lanes; /* as the folder's list; NULL: nothing has come of it yet */
+    struct lane **lanes; /* parallel to folder->list; NULL: nothing read yet */
     size_t count;
-    pthread_mutex_t lock; /* of `unwritten` */
-    bool unwritten;       /* the file cannot be written, which has been said */
+    pthread_mutex_t lock; /* protects `unwritten` */
+    bool unwritten;       /* the file cannot be written; a message was printed */
 };
 
-/* A recording on its way. */
+/* One recording on its way into the file. */
 struct lane {
     struct hdf5 *whole;
     struct skel_records records;
@@ -32,7 +33,7 @@ struct lane {
     size_t stretch_count;
 };
 
-/* Of the file; in all threads the first of them counts. */
+/* Reports that the file cannot be written. Prints only the first error of all threads. */
 static bool unwritten(struct hdf5 *h, const struct rt_error *e)
 {
     (void)pthread_mutex_lock(&h->lock);
@@ -43,7 +44,7 @@ static bool unwritten(struct hdf5 *h, const struct rt_error *e)
     return false;
 }
 
-/* --- records ------------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static bool no_memory(void)
 {
@@ -93,7 +94,7 @@ static void rest(void *context)
 static const struct skel_records_use records_use = {
     .begin = begin_stretch, .put = put_rows, .end = end_stretch, .rest = rest};
 
-/* --- lanes ----------------------------------------------------------------------------------------------------------- */
+/* --- lanes ------------------------------------------------------------------------------------ */
 
 static int opens(void *context, size_t i)
 {
@@ -102,7 +103,7 @@ static int opens(void *context, size_t i)
     return SKEL_PIPE;
 }
 
-/* The file's dataset has the recording's name, without .rec. */
+/* The dataset in the file has the recording's name, without .rec. */
 static struct lane *make_lane(struct hdf5 *h, size_t i)
 {
     struct rt_error e = {{0}};
@@ -144,7 +145,7 @@ static bool begins(void *context, size_t i, struct skel_player *p)
     return make_lanes(h) && skel_records_start(&h->lanes[i]->records, p);
 }
 
-/* All of it, or no file: one that fails ends all. */
+/* The file is complete or is not made: one recording that fails ends all. */
 static int ended(void *context, size_t i, int status)
 {
     struct hdf5 *h = context;
@@ -161,7 +162,7 @@ static bool run_lanes(struct hdf5 *h)
     return status == ACCESSES_DONE && make_lanes(h);
 }
 
-/* --- tables ---------------------------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static bool gather_stretches(const struct hdf5 *h, struct rt_accesses_about *about)
 {
@@ -240,7 +241,7 @@ static bool finish(struct hdf5 *h, struct rt_accesses_about *about)
     return good;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static void print_sums(const struct hdf5 *h, const struct rt_accesses_about *about)
 {

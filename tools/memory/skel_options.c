@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Options of `regtrace skel`: values, and what they are for. */
+ * Parses the options of `regtrace skel` and checks them against the action. */
 #include "base/options.h"
 #include "tools/memory/skel.h"
 
@@ -50,14 +50,14 @@ static int take_thread(struct skel_wishes *w, const char *v, struct rt_error *e)
     return 0;
 }
 
-/* Formats by action; text is one of both. */
+/* Formats of each action; both have "text". */
 static const struct {
     enum skel_action action;
     const char *names[6];
 } formats[] = {{SKEL_REPLAY, {"text", "lackey", "count", "binary", "hdf5"}},
                {SKEL_STATS, {"text", "json", "csv"}}};
 
-/* As it is written there; NULL: it is none of that action. */
+/* Returns the string of formats[k] that equals `name`, or NULL if that action lacks the format. */
 static const char *find_format(unsigned k, const char *name)
 {
     const char *const *f = formats[k].names;
@@ -75,7 +75,7 @@ static int take_format(struct skel_wishes *w, const char *v, struct rt_error *e)
                  "text, lackey, count, binary or hdf5 is legal, of skel stats text, json or csv");
 }
 
-/* A power of two. */
+/* Takes a power of two. */
 static int take_size(const char *option, const char *v, uint64_t least, uint64_t most,
                      uint64_t *out, struct rt_error *e)
 {
@@ -127,7 +127,7 @@ static int take_function(struct skel_wishes *w, const char *v, struct rt_error *
     return 0;
 }
 
-/* As regtrace run -memory-plan takes it. */
+/* Takes the same values as regtrace run -memory-plan. */
 static int take_plan(struct skel_wishes *w, const char *v, struct rt_error *e)
 {
     struct option_row row = option_table[OPT_memory_plan];
@@ -145,7 +145,7 @@ static const struct {
     const char *name;
     unsigned actions;
     int (*take)(struct skel_wishes *w, const char *value, struct rt_error *e);
-    size_t flag; /* where `take` is NULL: of struct skel_wishes */
+    size_t flag; /* if `take` is NULL: offset of a bool in struct skel_wishes */
 } options[] = {
     {"function", FOR(ANALYZE) | FOR(SOURCE), take_function, 0},
     {"plan", FOR(ANALYZE) | FOR(SOURCE), take_plan, 0},
@@ -204,7 +204,8 @@ static bool is_given(const struct skel_wishes *w, const char *name)
     return false;
 }
 
-/* Options of one format, without it or it without them. NULL: all is well. */
+/* Returns a message about options that contradict each other or the format, or NULL if there are
+ * none. */
 static const char *contradiction(const struct skel_wishes *w)
 {
     bool hdf5 = strcmp(w->format, "hdf5") == 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replays to standard output, in the order of ranks, processes, threads and windows, several at a time. The one whose turn it is writes for
- * itself, if it was started last; what others write before their turn goes into files without a name, up to a bound. Beyond it they wait. */
+ * Replays recordings to standard output, in the order of ranks, processes, threads and windows,
+ * several at a time. A process that is started when its turn has come writes to standard output
+ * itself. The output of others before their turn goes to unnamed files, up to SPOOLED_MOST bytes in
+ * all. Beyond that they wait. */
 #include "base/sys.h"
 #include "tools/memory/skel_player.h"
 
@@ -12,25 +14,27 @@
 #include <unistd.h>
 
 #define SPOOLED_MOST (UINT64_C(1) << 30)
-enum { AHEAD = 64, PIECE = 1 << 18 }; /* recordings that are done before their turn; bytes */
+enum { AHEAD = 64, PIECE = 1 << 18 }; /* recordings started before their turn; bytes of a read */
 
-/* A recording in the order. */
+/* One recording, at its position in the order. */
 struct place {
     struct skel_player player;
     bool started, ended;
-    int status;       /* if ended: enum accesses_exit */
-    int spool;        /* -1: it has written nothing before its turn */
-    uint64_t spooled; /* bytes in it */
-    char *held;       /* what did not fit there any more: it is not read from before its turn */
+    int status;       /* once ended: enum accesses_exit */
+    int spool;        /* file for output before its turn; -1: no output yet */
+    uint64_t spooled; /* bytes in `spool` */
+    /* Output that did not fit into `spool`. While set, nothing more is read from the process before
+     * its turn. */
+    char *held;
     size_t held_bytes;
 };
 
 struct ordered {
     struct skel_folder *folder;
     struct place *places;
-    size_t current, next; /* whose turn it is; which is started next */
+    size_t current, next; /* index whose turn it is; index to start next */
     size_t running, jobs;
-    uint64_t spooled; /* of all */
+    uint64_t spooled; /* bytes in all spools */
     bool failed;
     char piece[PIECE];
 };
@@ -46,7 +50,7 @@ int skel_put(const void *bytes, size_t n)
     return ACCESSES_UNWRITTEN;
 }
 
-/* --- before its turn --------------------------------------------------------------------------------------------------- */
+/* --- output before its turn ------------------------------------------------------------------- */
 
 static int make_spool(const struct ordered *o)
 {
@@ -57,7 +61,8 @@ static int make_spool(const struct ordered *o)
     return fd;
 }
 
-/* What cannot be kept in the file, on a full disk, is held. */
+/* Appends the first n bytes of o->piece to the place's spool. If the disk is full, holds the rest
+ * in memory. Returns false if there is no memory. */
 static bool keep(struct ordered *o, struct place *p, size_t n)
 {
     if (p->spool < 0)
@@ -80,7 +85,7 @@ static bool keep(struct ordered *o, struct place *p, size_t n)
     return p->held != NULL;
 }
 
-/* Its turn has come. */
+/* Writes the place's spooled output to standard output, as its turn has come. */
 static int put_kept(struct ordered *o, struct place *p)
 {
     int status = ACCESSES_DONE;
@@ -106,7 +111,7 @@ static int put_kept(struct ordered *o, struct place *p)
     return status;
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------------------ */
+/* --- processes -------------------------------------------------------------------------------- */
 
 static void start_more(struct ordered *o)
 {
@@ -133,7 +138,7 @@ static void end(struct ordered *o, size_t i)
     o->running--;
 }
 
-/* Something has come of place i, or it has ended. */
+/* Reads output of place i, or notes that its process has ended. */
 static int take(struct ordered *o, size_t i)
 {
     struct place *p = &o->places[i];
@@ -175,9 +180,9 @@ static int wait_for_some(struct ordered *o)
     return status;
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------------------------- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
-/* Turns go on, as far as places have ended. */
+/* Advances `current` over all places that have ended. */
 static int go_on(struct ordered *o)
 {
     int status = ACCESSES_DONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_player.h. */
+ * Starts regtrace-skel for one recording, answers its questions, and waits for its end. */
 #include "tools/memory/skel_player.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static void add_option(struct command_line *c, const char *name, const char *val
     add(c, value);
 }
 
-/* False: it cannot be compiled. */
+/* Builds the command line. Returns false if a skeleton cannot be compiled. */
 static bool write_line(struct command_line *c, const struct skel_play *how, int control)
 {
     struct skel_folder *f = how->folder;
@@ -66,7 +66,7 @@ static bool write_line(struct command_line *c, const struct skel_play *how, int 
     return true;
 }
 
-/* Of `ends`, which are there; -1: is not. */
+/* Closes those of `ends` that are not -1. */
 static void close_some(const int *ends, int count)
 {
     for (int k = 0; k < count; k++)
@@ -74,7 +74,7 @@ static void close_some(const int *ends, int count)
             (void)close(ends[k]);
 }
 
-/* What is between us: pipes, each the end to read from first. */
+/* Pipes between us and the process; [0] is the read end. */
 struct between {
     int out[2], control[2], answers[2];
 };
@@ -89,7 +89,8 @@ static bool make_pipes(struct between *b, const struct skel_play *how)
     return false;
 }
 
-/* Descriptors of ours are closed by exec, but for `control`, which a player that does not follow knows nothing of. */
+/* Runs in the child. exec closes all our descriptors except `control`. A process that does not
+ * follow is not told of it, but keeps it open until it ends. */
 static _Noreturn void become(const struct command_line *c, const struct between *b, int out)
 {
     int in = b->answers[0] >= 0 ? b->answers[0] : open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -133,7 +134,7 @@ bool skel_player_start(struct skel_player *p, const struct skel_play *how)
     return true;
 }
 
-/* --- one that follows ------------------------------------------------------------------------------------------------ */
+/* --- processes that follow -------------------------------------------------------------------- */
 
 static void answer(struct skel_player *p, struct skel_folder *f, struct skel_recording *r,
                    uint32_t number, uint64_t from)
@@ -184,7 +185,7 @@ void skel_player_is_over(struct skel_player *p)
     p->answers = -1;
 }
 
-/* --- its end ------------------------------------------------------------------------------------------------------------ */
+/* --- end of a process ------------------------------------------------------------------------- */
 
 static int reap(struct skel_player *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_records.h. */
+ * Reads a replaying process's records from its pipe and passes them on by segment. */
 #include "tools/memory/skel_records.h"
 
 #include <errno.h>
@@ -49,7 +49,8 @@ static bool take_records(struct skel_records *r, const struct accesses_record *l
     return true;
 }
 
-/* All that comes through the pipe. Who writes into it ends where nobody reads. */
+/* Reads the pipe to its end. If it fails, run() closes the pipe, so that the writing process ends
+ * too. */
 static bool take_all(struct skel_records *r)
 {
     size_t have = 0, most = RECORDS * sizeof(struct accesses_record);

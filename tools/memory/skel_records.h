@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Records of accesses that a process which replays a recording writes to a pipe (base/format/accesses.h), read by a thread of its own. */
+ * Reads, in a thread, the records of accesses (base/format/accesses.h) that a replaying process
+ * writes to a pipe. */
 #ifndef REGTRACE_TOOLS_MEMORY_SKEL_RECORDS_H
 #define REGTRACE_TOOLS_MEMORY_SKEL_RECORDS_H
 
@@ -7,13 +8,14 @@
 
 #include <pthread.h>
 
-/* What is done with them, in that thread; false ends it, when it has been said why. */
+/* Callbacks of the caller, called in that thread. Each prints a message and returns false on
+ * failure, which ends the thread. */
 struct skel_records_use {
-    bool (*begin)(void *context, const struct accesses_whose *whose); /* a stretch */
+    bool (*begin)(void *context, const struct accesses_whose *whose); /* a segment begins */
     bool (*put)(void *context, const struct accesses_record *list,
-                size_t count);                                    /* accesses of it */
-    bool (*end)(void *context, uint64_t functions, uint32_t how); /* as its last record has them */
-    void (*rest)(void *context); /* no more come now; NULL: nothing is to be done */
+                size_t count);                                    /* accesses of that segment */
+    bool (*end)(void *context, uint64_t functions, uint32_t how); /* from its end record */
+    void (*rest)(void *context); /* the pipe has ended; may be NULL */
 };
 
 struct skel_records {
@@ -22,13 +24,15 @@ struct skel_records {
     const struct skel_recording *recording;
     int in;
     pthread_t thread;
-    uint64_t rows; /* of the stretch that has begun */
+    uint64_t rows; /* accesses of the present segment so far */
     bool started, inside, failed;
 };
 
-/* Of a process that has just been started, whose pipe it takes. False, and a message: there is no thread. */
+/* Starts the thread for a process that has just been started, and takes over its pipe, p->out.
+ * Returns false, and prints a message, if there is no thread. */
 bool skel_records_start(struct skel_records *r, struct skel_player *p);
-/* The process has ended, or is about to. False: it was not started, has failed (as has been said), or the last stretch has no end. */
+/* Joins the thread; call it when the process has ended or is about to. Returns false if the thread
+ * was not started, has failed (and printed a message), or the last segment has no end record. */
 bool skel_records_wait(struct skel_records *r);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel replay`: skeletons of the run's folder are compiled, and regtrace-skel runs them over what threads have recorded. */
+ * `regtrace skel replay`: compiles the skeletons of a run's folder and runs them, in regtrace-skel,
+ * over what threads have recorded. */
 #include "base/format/accesses.h"
 #include "base/sys.h"
 #include "tools/memory/skel_player.h"
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The head of records. enum accesses_exit. */
+/* Writes the head record. Returns enum accesses_exit. */
 static int begin_binary(void)
 {
     struct accesses_record head = {
@@ -22,7 +23,7 @@ static int begin_binary(void)
     return skel_put(&head, sizeof head);
 }
 
-/* --- a program that runs: recordings by turns, as they grow ------------------------------------------------------------- */
+/* --- recordings of a program that still runs -------------------------------------------------- */
 
 static int to_stdout(void *context, size_t i)
 {
@@ -55,9 +56,9 @@ static int follow(struct skel_folder *f)
     return skel_follow(f, &use);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+/* --- the command ------------------------------------------------------------------------------ */
 
-/* enum accesses_exit. */
+/* Returns enum accesses_exit. */
 static int write_stdout(struct skel_folder *f)
 {
     const struct skel_wishes *w = f->wishes;
@@ -79,9 +80,11 @@ int skel_replay(const struct skel_wishes *w)
         if (f.count == 0 && code == TOOL_OK)
             code = skel_folder_lacks(&f);
     }
-    /* Of a file: all of it, or none. */
+    /* An HDF5 file holds everything or is not made; other formats go on without damaged
+     * recordings. */
     bool goes_on = w->follow ? code == TOOL_OK : f.count > 0 && (code == TOOL_OK || !hdf5);
-    /* A reader that leaves, a compiler's end: what was started ends before this process does. */
+    /* If a reader closes its end or a compiler ends, this process must first end what it started:
+     * ignore SIGPIPE. */
     (void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &before);
     if (goes_on)
         status = hdf5 ? skel_hdf5(&f) : write_stdout(&f);
@@ -89,7 +92,7 @@ int skel_replay(const struct skel_wishes *w)
         code = skel_folder_lacks(&f);
     skel_folder_close(&f);
     (void)sigaction(SIGPIPE, &before, NULL);
-    if (status == ACCESSES_UNREAD) /* as if this process had written it all itself */
+    if (status == ACCESSES_UNREAD) /* end as if this process had written the output itself */
         (void)raise(SIGPIPE);
     return status == ACCESSES_DONE ? code : TOOL_FAILURE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages in the order in which they were sent. */
+ * Sorts messages by the time of their send, with a heap. */
 #include "tools/messages/by_send.h"
 
 #include "tools/streams/grown.h"
@@ -9,7 +9,7 @@
 #define FIELDS(X)                                                                                  \
     X(send_ns) X(send_stream) X(receive_ns) X(receive_stream) X(received_ns) X(tag) X(comm) X(bytes)
 
-/* Never 0 for two that differ in what is written. */
+/* Compares two messages. Returns 0 only if all that is written of them is equal. */
 static int compare(const void *a, const void *b)
 {
     const struct emu_message *x = a, *y = b;

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages in the order in which they were sent, for whoever writes lines in the order of time: each is there when the lines of its time are written,
- * but those that were received long after, which are kept to the end. */
+ * Sorts messages by the time of their send, for writers of lines in the order of time. A message is
+ * available when the lines of its time are written, unless it was received long after; such late
+ * messages are stored until the end. */
 #ifndef REGTRACE_TOOLS_MESSAGES_BY_SEND_H
 #define REGTRACE_TOOLS_MESSAGES_BY_SEND_H
 
 #include "tools/messages/messages.h"
 
-/* All zero at first; free with by_send_free(). */
+/* Initially all zero; free with by_send_free(). */
 struct by_send {
-    struct emu_message *heap; /* the first sent on top */
-    struct emu_message *late; /* found when lines of their time had been written */
+    struct emu_message *heap; /* the earliest send on top */
+    struct emu_message *late; /* found after the lines of their time were written */
     size_t count, room, late_count, late_room;
-    int64_t written; /* up to before this time */
+    int64_t written; /* lines before this time are written */
     bool no_memory;
 };
 
 void by_send_add(struct by_send *l, const struct emu_message *m);
-/* The first that was sent before that time; false: none. Lines up to there are written then. */
+/* Takes the earliest message sent before that time; returns false if there is none. The caller then
+ * writes all lines before that time. */
 bool by_send_next(struct by_send *l, int64_t before, struct emu_message *m);
-/* As by_send_next(), where nothing waits: most often. */
+/* Does what by_send_next() does if no message waits, which is the usual case. */
 static inline bool by_send_is_empty(struct by_send *l, int64_t before)
 {
     if (l->count == 0)
         l->written = before;
     return l->count == 0;
 }
-/* In order. */
+/* Returns the late messages, sorted. */
 const struct emu_message *by_send_late(struct by_send *l, size_t *count);
 void by_send_free(struct by_send *l);
 

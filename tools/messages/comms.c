@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows of /comms of all files, sorted by identity. */
+ * Joins the rows of /comms of all files by identity. */
 #include "tools/messages/comms.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A row of /comms. */
+/* A row of /comms, with its process. */
 struct row {
     uint64_t identity;
     uint32_t side, rank, size, process, id, groups;
 };
 
-/* What a process calls a communicator. */
+/* The communicator that a process calls by an id. */
 struct name {
     uint32_t comm, side;
 };
@@ -33,7 +33,7 @@ struct emu_comms {
     size_t member_count;
 };
 
-/* More ranks than any world has: the column is not what it should be. */
+/* No world has more ranks: a larger value means that the column is damaged. */
 enum { RANKS_MAX = 1 << 26 };
 
 static int no_memory(struct rt_error *e)
@@ -54,7 +54,7 @@ static int by_identity(const void *a, const void *b)
     return x->process < y->process ? -1 : x->process > y->process;
 }
 
-/* Streams of one file stand beside each other. */
+/* Finds the processes. The streams of one file are adjacent. */
 static int find_processes(struct emu_comms *c, const struct emu_streams *streams,
                           struct rt_error *e)
 {
@@ -72,7 +72,7 @@ static int find_processes(struct emu_comms *c, const struct emu_streams *streams
     return 0;
 }
 
-/* Rows that say which one it is. */
+/* Collects the rows that have an identity. */
 static int collect(struct emu_comms *c, struct row **rows, size_t *count, struct rt_error *e)
 {
     size_t n = 0;
@@ -105,7 +105,8 @@ static int collect(struct emu_comms *c, struct row **rows, size_t *count, struct
     return 0;
 }
 
-/* Two processes that say they are one rank of it (another world that looks alike): nobody knows which. */
+/* Do two processes claim the same rank of a communicator? That happens if another world looks the
+ * same; which of them is right is unknown. */
 static bool is_double(const struct row *rows, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -115,7 +116,8 @@ static bool is_double(const struct row *rows, size_t n)
     return false;
 }
 
-/* Of one identity: rows of one group give their number of ranks; of two, that of the other one. */
+/* Adds the communicator of these rows, which have one identity. A row's size is that of its own
+ * group if there is one group, and that of the other group if there are two. */
 static int add_comm(struct emu_comms *c, const struct row *rows, size_t n, struct rt_error *e)
 {
     struct emu_comm *m = &c->all[c->count];

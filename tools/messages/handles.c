@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Handles of a process, by a hash. */
+ * Stores the entries of a process in a hash table of handles. */
 #include "tools/messages/handles.h"
 
 #include <errno.h>

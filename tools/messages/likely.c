@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stretches, and their sends and receives by way; when no stretch is open any more those that overlap are joined. */
+ * Stores segments with their sends and receives, and matches overlapping ones when none is open. */
 #include "tools/messages/likely.h"
 
 #include "tools/streams/grown.h"
@@ -15,7 +15,7 @@ enum { LEVEL_UNKNOWN = 3, NOT_YET = -1 };
 
 struct process {
     struct likely_stretch *now; /* NULL: no window is open */
-    int level, single;          /* single: NOT_YET, or whether `stream` alone uses MPI */
+    int level, single;          /* single: NOT_YET, or whether only `stream` uses MPI */
     uint32_t stream;
 };
 
@@ -73,14 +73,15 @@ void likely_close(struct likely *l)
     free(l);
 }
 
-/* --- stretches --------------------------------------------------------------------------------------------------------------- */
+/* --- segments --------------------------------------------------------------------------------- */
 
 void likely_level(struct likely *l, uint32_t process, int level)
 {
     l->processes[process].level = level;
 }
 
-/* The first thread that uses MPI; another one that does leaves nothing known. */
+/* Is this thread the only one of its process that uses MPI? Takes the first one for it. If another
+ * one uses MPI, the open segment is not fully known. */
 static bool is_single(struct likely *l, const struct emu_record *r, uint32_t process)
 {
     struct process *p = &l->processes[process];
@@ -229,9 +230,9 @@ bool likely_add_receive(struct likely *l, uint32_t process, const struct likely_
     return true;
 }
 
-/* --- by way ------------------------------------------------------------------------------------------------------------------ */
+/* --- queues ----------------------------------------------------------------------------------- */
 
-/* Of a stretch, by number: sends or receives, sorted by way and then by number. */
+/* Numbers of a segment's sends or receives, sorted by queue and then by number. */
 struct sorted {
     uint32_t *all;
     size_t count;
@@ -289,7 +290,7 @@ static int sort_receives(struct sorted *o, struct likely_stretch *s)
     return 0;
 }
 
-/* Those of that way: where they begin, how many there are. */
+/* Returns the first send of that queue, and sets *count to the number of its sends. */
 static const uint32_t *sends_of(const struct likely_stretch *s, const struct sorted *o,
                                 const struct way_key *key, size_t *count)
 {
@@ -307,14 +308,15 @@ static const uint32_t *sends_of(const struct likely_stretch *s, const struct sor
     return o->all + low;
 }
 
-/* --- joining ------------------------------------------------------------------------------------------------------------------ */
+/* --- matching --------------------------------------------------------------------------------- */
 
 struct runs {
     struct shift_run *all;
     size_t count, room;
 };
 
-/* Of nodes whose clocks were not compared nothing can be said. */
+/* Sets *error to the possible clock error between two segments. Returns false if the clocks of
+ * their nodes were not compared. */
 static bool error_between(const struct likely *l, const struct likely_stretch *a,
                           const struct likely_stretch *b, int64_t *error)
 {
@@ -327,7 +329,7 @@ static bool error_between(const struct likely *l, const struct likely_stretch *a
     return *error != 0;
 }
 
-/* The runs of all ways into a stretch. */
+/* Finds the runs of all queues into the segment `to`. */
 static int find_runs(const struct likely *l, struct likely_stretch *to, const struct sorted *in,
                      const struct sorted *sends, struct runs *runs)
 {
@@ -356,7 +358,8 @@ static int find_runs(const struct likely *l, struct likely_stretch *to, const st
     return 0;
 }
 
-/* One that two senders' stretches could have sent is of neither. */
+/* Notes which run each receive is in. A receive in the runs of two segments of its sender is in
+ * none. */
 static void place(const struct runs *runs, struct shift_place *places, bool *twice)
 {
     for (size_t k = 0; k < runs->count; k++)
@@ -375,7 +378,7 @@ static void tell(struct likely *l, const struct shift_run *run)
         struct likely_send *s = &run->from->sends[run->sends[i + run->most]];
         if (r->used || s->dropped)
             continue;
-        r->used = s->dropped = true; /* counted no more */
+        r->used = s->dropped = true; /* so that count_left() skips them */
         l->found(l->context, &r->key, s, r);
     }
 }
@@ -413,7 +416,8 @@ static void count_left(struct likely *l)
     }
 }
 
-/* Whether that one was sent nobody knows. */
+/* Marks a segment as not fully known if the cancelling of a send has not ended in it: the message
+ * may or may not have been sent. */
 static void spoil_cancelling(struct likely_stretch *s)
 {
     for (size_t i = 0; i < s->send_count; i++)

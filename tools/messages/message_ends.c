@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sends and receives on their ways: to those that are sure, to those that are likely at best, or counted. */
+ * Passes sends and receives on to the certain queues (ways.h) or to the likely ones (likely.h), or
+ * counts them. */
 #include "tools/messages/message_ends.h"
 
 #include "tools/messages/message_functions.h"
@@ -16,7 +17,7 @@ static int no_memory(struct rt_error *e)
     return -ENOMEM;
 }
 
-/* What the way says of a message, beside its ends. */
+/* Reports a message; fills in what its queue determines. */
 static void tell(const struct emu_messages *m, const struct way_key *key, struct emu_message what)
 {
     what.tag = key->tag;
@@ -53,7 +54,7 @@ void ends_found_likely(void *context, const struct way_key *key, const struct li
                               .likely = true});
 }
 
-/* The process behind a rank that is a peer of this one's. */
+/* Returns the process of a rank that is a peer of `process`. */
 static uint32_t peer_of(const struct emu_messages *m, uint32_t process, uint32_t comm, int32_t rank)
 {
     uint32_t count;
@@ -65,7 +66,8 @@ static uint32_t peer_of(const struct emu_messages *m, uint32_t process, uint32_t
     return emu_comms_process(m->comms, comm, 0, rank);
 }
 
-/* EMU_NO_COMM: not known. One that the process itself had no number for may be any: from here on nothing is sure. */
+/* Returns the communicator, or EMU_NO_COMM if it is not known. If the process itself had no number
+ * for it, it may be any: nothing is certain from here on. */
 static uint32_t comm_of(struct emu_messages *m, uint32_t process, uint64_t b, int64_t ns)
 {
     uint32_t id = (uint32_t)(b >> 48), side;
@@ -77,7 +79,7 @@ static uint32_t comm_of(struct emu_messages *m, uint32_t process, uint64_t b, in
     return id != 0 && id != COMM_MANY ? emu_comms_find(m->comms, process, id, &side) : EMU_NO_COMM;
 }
 
-/* Nothing will come from there that is sure. */
+/* Returns whether all sends and receives of that process that can be certain have come by `now`. */
 static bool is_past(const struct emu_messages *m, uint32_t process, int64_t now)
 {
     int64_t whole = m->processes[process].whole;
@@ -113,7 +115,8 @@ int ends_send(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
                                       .end_ns = INT64_MAX,
                                       .done_ns = INT64_MAX,
                                       .bytes = bytes};
-        /* One to nobody that is there is kept too: what this process awaits stays known, for messages of others. */
+        /* A send without a known receiver is stored too: it keeps what this process waits for
+         * known, for other messages. */
         if (likely_is_open(m->likely, process, r->stream))
             out->likely = likely_add_send(m->likely, process, &s);
         if (out->likely == 0) {
@@ -140,7 +143,7 @@ int ends_post(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
     p->is_known = true;
     bool windowed = ns >= p->whole && likely_is_open(m->likely, process, r->stream);
     if (comm == EMU_NO_COMM || (ns >= p->whole && !windowed)) {
-        if (!untold) /* that one may be from nobody */
+        if (!untold) /* its source may be MPI_PROC_NULL */
             m->left.receives[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
         return 0;
     }
@@ -178,7 +181,7 @@ void ends_settle(struct emu_messages *m, uint32_t process, struct kept_send s, i
         likely->done_ns = ns;
 }
 
-/* One whose partner is known as likely at best; it is counted if it is not kept. */
+/* Stores a receive whose partner is likely at best, or counts it. */
 static void take_likely(struct emu_messages *m, uint32_t process, const struct way_key *key,
                         const struct posted *p, enum emu_unmatched_reason why)
 {
@@ -252,7 +255,8 @@ int ends_never(struct emu_messages *m, uint32_t process, struct posted *p, int64
     return go_on(m, process, list, now, e);
 }
 
-/* Requests that are complete later are not known then, nor which handles have been given to others. */
+/* Must the entry go when its window ends? Completions after the window are not known, nor which
+ * handles the library reuses. */
 static bool is_of_window(const void *context, const struct entry *x)
 {
     const bool *partly = context;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The table of functions that send or receive. */
+ * The table of MPI functions that send or receive. */
 #include "tools/messages/message_functions.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* Also of their large-count twins. */
+/* Names without MPI_; the rows hold also for large-count functions (MPI_..._c). */
 static const struct {
     const char *name;
     unsigned does;

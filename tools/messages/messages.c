@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What each event says of sends and receives: calls that are open, requests, messages of matched probes. */
+ * Derives sends and receives from events: open calls, requests, messages of matched probes. */
 #include "tools/messages/messages.h"
 
 #include "tools/messages/message_ends.h"
@@ -30,9 +30,9 @@ const char *emu_unmatched_text(enum emu_unmatched_reason why)
     return texts[why];
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
-/* Whoever awaits such a send may wait for its receiver. */
+/* May the completion of such a send wait for its receiver? */
 static bool is_slow(unsigned does, uint64_t b)
 {
     return (does & (SLOW | AT_ONCE)) != 0 || (b & ((UINT64_C(1) << 48) - 1)) > LIKELY_SMALL;
@@ -73,9 +73,9 @@ static int release(struct emu_messages *m, uint32_t process, uint64_t request, i
 {
     struct process *p = &m->processes[process];
     struct entry **at = find_entry(&p->handles, ACTIVE, request, ns);
-    if (at != NULL) { /* a receive stays open: nobody will know what it got */
+    if (at != NULL) { /* a receive stays open: what it got is never known */
         struct entry x = take_entry(at);
-        if (x.sent != NULL) /* nobody will know when one in a window was complete */
+        if (x.sent != NULL) /* the end of a send in a window is never known */
             ways_settle(m->ways, x.sent, false);
     }
     at = find_entry(&p->handles, PARAMETERS, request, ns);
@@ -156,9 +156,9 @@ static int leave(struct emu_messages *m, const struct emu_record *r, struct thre
     return 0;
 }
 
-/* --- what happens in calls -------------------------------------------------------------------------------------------------------- */
+/* --- events within calls ---------------------------------------------------------------------- */
 
-/* Of the innermost call that is open. */
+/* Returns the begin of the innermost open call. */
 static int64_t begin_of(const struct thread *t, const struct emu_record *r)
 {
     return t->depth > 0 ? t->frames[t->depth - 1].ns : r->ns;
@@ -171,7 +171,7 @@ static int started(struct emu_messages *m, const struct emu_record *r, const str
     struct process *p = &m->processes[process];
     struct entry **at = find_entry(&p->handles, PARAMETERS, r->event.a, r->ns);
     if (at == NULL) {
-        likely_spoil(m->likely, process); /* it may be one */
+        likely_spoil(m->likely, process); /* it may be a send or a receive */
         return 0;
     }
     struct entry x = {.kind = ACTIVE, .handle = r->event.a, .ns = r->ns};
@@ -192,7 +192,8 @@ static int started(struct emu_messages *m, const struct emu_record *r, const str
                : rc;
 }
 
-/* Of one handle the libraries give to several that are complete at once, all but one are sends: whichever goes first. */
+/* Libraries may give one handle to several requests that are complete at once. All but one of them
+ * are sends, so it does not matter which of them is taken first. */
 static int completed(struct emu_messages *m, const struct emu_record *r, struct thread *t,
                      struct rt_error *e)
 {
@@ -266,7 +267,7 @@ static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct
     return ends_match(m, process, posted, r->ns, e);
 }
 
-/* Beside the send that the call's enter has told. */
+/* Takes the receive of a call that also sends; its enter event described the send. */
 static int take_receive(struct emu_messages *m, const struct emu_record *r, struct thread *t,
                         struct rt_error *e)
 {
@@ -324,7 +325,7 @@ int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct
     }
 }
 
-/* --- which -----------------------------------------------------------------------------------------------------------------------------*/
+/* --- choice of messages ----------------------------------------------------------------------- */
 
 static enum { LIKELY, SURE, NONE } chosen;
 
@@ -345,7 +346,7 @@ static void nothing(void *context, const struct emu_message *m)
     (void)m;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------------------ */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 int emu_messages_open(struct emu_messages **messages, const struct emu_streams *streams,
                       const struct emu_comms *comms,

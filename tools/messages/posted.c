@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A list by posting, looked through from its begin: it holds what is open at one time. */
+ * A list in the order of posting. Searches go through it from the begin, as it holds only what is
+ * open at one time. */
 #include "tools/messages/posted.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ void posted_remove(struct posted_list *l, struct posted *p)
     free(p);
 }
 
-/* Two threads were posting at the same time. */
+/* Did two threads post them at the same time? */
 static bool overlap(const struct posted *a, const struct posted *b)
 {
     return a->stream != b->stream && a->ns < b->end_ns && b->ns < a->end_ns;
@@ -53,7 +54,7 @@ void posted_match(struct posted_list *l, struct posted *p)
             other->concurrent = p->concurrent = true;
 }
 
-/* It is open, and may yet be found to have taken a message of that way. */
+/* Can the open receive still turn out to have taken a message of p's queue? */
 static bool could(const struct posted *open, const struct posted *p)
 {
     return open->comm == p->comm && (open->source == POSTED_ANY || open->source == p->source) &&

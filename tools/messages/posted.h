@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The receives of a process in the order of posting. One that has matched goes on to its way when none before it can still match the same. */
+ * The receives of a process in the order of posting. A matched receive goes on to its queue when no
+ * receive before it can still match a message of that queue. */
 #ifndef REGTRACE_TOOLS_MESSAGES_POSTED_H
 #define REGTRACE_TOOLS_MESSAGES_POSTED_H
 
@@ -13,29 +14,34 @@ enum { POSTED_ANY = -1 };
 struct posted {
     struct posted *previous, *next;
     uint32_t comm, stream;
-    int32_t source, tag; /* POSTED_ANY: any, or not recorded; when it has matched, of the message */
-    int64_t ns, end_ns;  /* the call that posts it; INT64_MAX: not over */
+    /* POSTED_ANY: any, or not recorded. Once it has matched, those of the message. */
+    int32_t source, tag;
+    int64_t ns, end_ns; /* the call that posts it; end_ns INT64_MAX: not ended */
     int64_t received_ns;
     uint64_t bytes;
-    uint64_t room; /* of one whose completion may tell nothing, else 0 */
-    uint32_t wait; /* what has waited for it (likely.h), 0: none */
+    /* Size of the buffer, if the completion may report no size; else 0. */
+    uint64_t room;
+    uint32_t wait; /* number of the call that waited for it (likely.h); 0: none */
     bool matched, concurrent;
-    bool windowed, untold,
-        probed; /* in the other list; source and tag are not known before; of a matched probe */
+    /* It is in the list `windowed`; source and tag become known when it matches; it is a matched
+     * probe. */
+    bool windowed, untold, probed;
 };
 
 struct posted_list {
     struct posted *first, *last;
-    uint32_t matched; /* those that wait for others */
+    uint32_t matched; /* matched receives that wait for earlier ones */
 };
 
-/* Behind all others. NULL: no memory. */
+/* Appends a receive. Returns NULL if there is no memory. */
 struct posted *posted_add(struct posted_list *l, const struct posted *what);
-/* It has not received anything, and will not. */
+/* Removes a receive that has received nothing and will not. */
 void posted_remove(struct posted_list *l, struct posted *p);
-/* It has: source, tag, bytes and received_ns are those of the message. */
+/* Notes that a receive has matched; its source, tag, bytes and received_ns are those of the
+ * message. */
 void posted_match(struct posted_list *l, struct posted *p);
-/* The first that can go on, and is no longer in the list: to be freed. NULL: none. To be asked until there is none. */
+/* Removes and returns the first receive that can go on; the caller frees it. Returns NULL if there
+ * is none. The caller repeats it until then. */
 struct posted *posted_next(struct posted_list *l);
 void posted_free(struct posted_list *l);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The largest shift by search; the smaller ones by what receives have waited for. */
+ * Finds the largest shift by search, and excludes smaller ones by what receives waited for. */
 #include "tools/messages/shift.h"
 
 #include <stdlib.h>
 
 enum {
-    TRIES = 4096, /* shifts that are looked at */
-    NEAR = 64,    /* ... one by one, of the smaller ones */
+    TRIES = 4096, /* shifts to try */
+    NEAR = 64,    /* nearest smaller shifts, tried one by one */
     NEEDED = 5,
     MANY = 10000
 };
-#define LATER_NS 2000           /* on one node what was written so long ago is there */
-#define FAR_NS INT64_C(1000000) /* ... on another one */
-#define BY_CHANCE 0.02 /* how often a receive is late though its message is there, at most */
+#define LATER_NS 2000           /* on one node, a message has arrived after this time */
+#define FAR_NS INT64_C(1000000) /* the same between nodes */
+#define BY_CHANCE 0.02 /* largest share of receives that are late though their message is there */
 #define SURE 1e-7
 
 static const struct likely_send *send_at(const struct shift_run *run, int64_t i)
@@ -30,7 +30,7 @@ static int64_t margin_of(const struct shift_run *run)
     return run->error_ns != 0 ? FAR_NS + run->error_ns : LATER_NS;
 }
 
-/* Of sends that began before that time. */
+/* Returns the number of sends that began before that time. */
 static int64_t sends_before(const struct shift_run *run, int64_t ns)
 {
     size_t low = 0, high = run->send_count;
@@ -44,7 +44,9 @@ static int64_t sends_before(const struct shift_run *run, int64_t ns)
     return (int64_t)low;
 }
 
-/* By what is received before it was sent: receive i is of one of the sends that had begun. Behind the sender's window more may have been. */
+/* Bounds the shift by time: receive i gets one of the sends that had begun when it completed.
+ * Receives after the sender's window give no bound, as further sends may have begun. Returns false
+ * if there is no bound. */
 static bool bound_by_time(const struct shift_run *run, int64_t *most)
 {
     bool any = false;
@@ -75,7 +77,7 @@ static bool fits(const struct shift_run *run, int64_t shift)
             ((s->flags & LIKELY_SYNCHRONOUS) != 0 && s->end_ns + run->error_ns < r->ns))
             return false;
     }
-    for (int64_t j = shift + n > 0 ? shift + n : 0; j < m; j++) { /* received behind the window */
+    for (int64_t j = shift + n > 0 ? shift + n : 0; j < m; j++) { /* received after the window */
         const struct likely_send *s = send_at(run, j);
         if ((s->flags & LIKELY_SYNCHRONOUS) != 0 && s->end_ns + run->error_ns < run->to->to)
             return false;
@@ -97,9 +99,10 @@ void shift_bound(struct shift_run *run)
         }
 }
 
-/* --- what was waited for ---------------------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
-/* From when on the message of receive i was there, if the shift is that or smaller. */
+/* Returns the time from which the message of receive i was there, if the shift is `shift` or
+ * smaller; INT64_MAX if it is not known. */
 static int64_t there(const struct shift_run *run, int64_t i, int64_t shift)
 {
     bool small = receive_at(run, i)->bytes <= LIKELY_SMALL;
@@ -113,8 +116,9 @@ static int64_t there(const struct shift_run *run, int64_t i, int64_t shift)
     return small ? s->end_ns : s->done_ns;
 }
 
-/* Whatever else the call of this receive has waited for was there when it began. A thread that has just made a call has a processor; one that
- * waits may be without for long, so that what it comes back behind says nothing. */
+/* Was everything else that the call of this receive waited for there when it began? A thread that
+ * has just made a call has a processor. A thread that waits for something else may lose it for
+ * long, and the time when the call returns then means nothing. */
 static bool waits_for_it_alone(const struct shift_run *run, const struct shift_place *places,
                                uint32_t receive, int64_t begin)
 {
@@ -133,12 +137,14 @@ static bool waits_for_it_alone(const struct shift_run *run, const struct shift_p
     return wait->kept == wait->complete && !wait->unclear;
 }
 
-/* Of receives that would have been there at once if `shift` were right, those that were not, and waited for what run->most says. */
+/* could: receives whose message was there at the begin of the call if `shift` is right. waited:
+ * those of them whose send, by run->most, began only later. */
 struct count {
     unsigned could, waited;
 };
 
-/* Binomial: at most could! / waited! / (could - waited)! * BY_CHANCE^waited, which for many is at most (e could BY_CHANCE / waited)^waited. */
+/* Is it more than chance? The binomial probability is at most could! / waited! / (could - waited)!
+ * * BY_CHANCE^waited, and for many at most (e could BY_CHANCE / waited)^waited. */
 static bool is_no_chance(struct count c)
 {
     double p = 1;
@@ -169,7 +175,8 @@ static bool is_excluded(const struct shift_run *run, const struct shift_place *p
     return is_no_chance(c);
 }
 
-/* The smaller a shift the sooner was each message there: the nearest, some farther ones, and one that joins nothing. */
+/* The smaller the shift, the earlier each message was there. Tries the nearest shifts, some smaller
+ * ones, and the one that matches nothing. */
 void shift_judge(struct shift_run *run, const struct shift_place *places)
 {
     const int64_t nothing = -(int64_t)run->receive_count;

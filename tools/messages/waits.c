@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Who waits for whom. Memory: calls that may turn out to have waited, some thousand a thread, and collective calls that not all have
- * entered. */
+ * Finds who waits for whom. Memory holds calls that may turn out to have waited, some thousand a
+ * thread, and collective calls that not all ranks have entered. */
 #include "tools/messages/waits.h"
 
 #include "tools/streams/grown.h"
@@ -64,32 +64,31 @@ static const struct {
              {"MPI_Win_fence", COLLECTS},
              {"MPI_Win_free", COLLECTS}};
 
-/* A call that gets messages, or sends one. */
+/* A call that receives messages, or sends one. */
 struct call {
-    int64_t begin, end; /* end INT64_MAX: it goes on */
-    int64_t until;      /* it could not end before, INT64_MIN: nothing is known */
+    int64_t begin, end; /* end INT64_MAX: not ended */
+    int64_t until;      /* it could not end earlier; INT64_MIN: not known */
     int32_t for_rank, window;
     uint16_t function;
 };
 
-/* A thread. */
 struct thread {
     uint32_t depth;
     bool came_up;
     struct call *calls;
     size_t count, room;
-    /* The collective call that it is in. */
+    /* The collective call that the thread is in. */
     bool collects;
     uint32_t comm, place;
     uint64_t turn;
 };
 
 struct entry {
-    int64_t begin, end; /* end INT64_MAX: it goes on */
+    int64_t begin, end; /* end INT64_MAX: not ended */
     int32_t rank, window;
 };
 
-/* A collective call, of all ranks. */
+/* A collective call of all ranks. */
 struct meeting {
     struct entry *entries;
     uint32_t count;
@@ -97,19 +96,19 @@ struct meeting {
 };
 
 struct gathering {
-    uint32_t size;  /* ranks, 0 unknown */
-    bool broken;    /* what comes is not known to be the same */
-    uint64_t first; /* turn of the first of: */
+    uint32_t size;  /* ranks; 0: unknown */
+    bool broken;    /* later calls cannot be assigned to each other */
+    uint64_t first; /* turn of meetings[0] */
     struct meeting *meetings;
     size_t count, room;
-    uint64_t *turns; /* by process: its next */
+    uint64_t *turns; /* by process: its next turn */
 };
 
 struct emu_waits {
     const struct emu_comms *comms;
     struct thread *threads;
     uint32_t thread_count;
-    int64_t *whole; /* by process: until then */
+    int64_t *whole; /* by process: everything is recorded up to this time */
     struct gathering *gatherings;
     uint32_t comm_count;
     uint8_t is[FUNCTIONS];
@@ -130,7 +129,7 @@ static int no_memory(struct rt_error *e)
     return -ENOMEM;
 }
 
-/* --- calls with messages ------------------------------------------------------------------------------------------------------- */
+/* --- calls with messages ---------------------------------------------------------------------- */
 
 static void tell(const struct emu_waits *w, uint32_t stream, const struct call *c)
 {
@@ -151,7 +150,7 @@ static void tell(const struct emu_waits *w, uint32_t stream, const struct call *
 static int add_call(struct emu_waits *w, uint32_t stream, const struct call *c, struct rt_error *e)
 {
     struct thread *t = &w->threads[stream];
-    if (t->count == CALLS) { /* of the oldest all is known by now */
+    if (t->count == CALLS) { /* everything about the oldest calls is known by now */
         for (size_t i = 0; i < CALLS / 2; i++)
             tell(w, stream, &t->calls[i]);
         t->count -= CALLS / 2;
@@ -196,7 +195,7 @@ void emu_waits_message(struct emu_waits *w, const struct emu_message *m)
     }
 }
 
-/* --- collective calls ------------------------------------------------------------------------------------------------------------ */
+/* --- collective calls ------------------------------------------------------------------------- */
 
 static void end_gathering(struct emu_waits *w, struct gathering *g)
 {
@@ -210,7 +209,7 @@ static void end_gathering(struct emu_waits *w, struct gathering *g)
     g->broken = true;
 }
 
-/* All have entered the first one, the last of them now. */
+/* Reports the first meeting: all ranks have entered it, the last one now. */
 static void tell_meeting(struct emu_waits *w, struct gathering *g)
 {
     struct meeting *m = &g->meetings[0];
@@ -300,7 +299,7 @@ static void leave_collective(struct emu_waits *w, struct thread *t, int64_t ns)
     t->collects = false;
 }
 
-/* --- events --------------------------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static int enters(struct emu_waits *w, const struct emu_record *r, struct rt_error *e)
 {
@@ -335,7 +334,7 @@ static void leaves(struct emu_waits *w, const struct emu_record *r)
         t->calls[t->count - 1].end = r->ns;
 }
 
-/* Calls that go on have no leave that anybody knows. */
+/* Forgets open calls: their leave events will not be seen. */
 static void forget(struct thread *t)
 {
     t->depth = 0;
@@ -360,7 +359,7 @@ int emu_waits_take(struct emu_waits *w, const struct emu_record *r, struct rt_er
     return 0;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------------------------- */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 static void know_functions(struct emu_waits *w)
 {

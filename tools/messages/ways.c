@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Queues of sends and receives by way, found by a hash. A way on which nothing waits is given back, unless something was wrong with it. */
+ * Keeps queues of sends and receives in a hash table. Frees a queue in which nothing waits, unless
+ * its sizes did not fit. */
 #include "tools/messages/ways.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct way {
-    struct way *next; /* of one place of the hash */
+    struct way *next; /* next in the same place of the hash table */
     struct way_key key;
     struct sent *first_sent, *last_sent;
     struct received *first_received, *last_received;
-    uint32_t calls; /* sends whose calls are not over */
+    uint32_t calls; /* sends whose calls have not ended */
     bool unlike;
 };
 
@@ -40,7 +41,7 @@ static struct way *find(const struct ways *w, const struct way_key *k)
     return y;
 }
 
-/* Without memory for it the chains grow longer. */
+/* Doubles the hash table. Without memory, its chains just grow longer. */
 static void spread(struct ways *w)
 {
     struct ways wider = {.place_count = 2 * w->place_count};
@@ -106,7 +107,9 @@ static void pop_received(struct way *y)
     free(r);
 }
 
-/* The first of both are partners; where threads were at it at once they are among those that are, and take their places. */
+/* Matches the first send and the first receive. If one of them is concurrent, the order of threads
+ * is not known: they count as unmatched, but leave the queue so that later ones keep their
+ * partners. */
 static void match_first(struct ways *w, struct way *y)
 {
     const struct sent *s = y->first_sent;

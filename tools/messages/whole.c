@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From /windows, /threads and /losses. */
+ * Derives from /windows, /threads and /losses how much a process has recorded. */
 #include "tools/messages/whole.h"
 
 #include <stdlib.h>
 
-/* Of MPI-3.1, 12.4.3: several threads call MPI from here on. */
+/* MPI-3.1, 12.4.3: from this level on, several threads may call MPI. */
 enum { LEVEL_SERIALIZED = 2 };
 
-/* Their numbers lie there. */
+/* Numbers of helper threads lie in this range. */
 static bool is_helper(int32_t thread)
 {
     return thread >= 1000 && thread < 1000000;
 }
 
-/* The process, or the thread, went no further. */
+/* Did the process or the thread end with this window? */
 static bool is_last(const struct rt_window *w)
 {
     return w->reason == RT_WINDOW_PROGRAM_END || w->reason == RT_WINDOW_THREAD_END ||
@@ -26,7 +26,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How long a thread was in windows without a break, from that one on. */
+/* Returns how long the thread was in windows without a gap, from that window on. */
 static int64_t followed(const struct rt_rank *file, int32_t thread, int32_t window)
 {
     const struct rt_rank_tables *t = rt_rank_tables(file);
@@ -52,7 +52,9 @@ static int64_t followed(const struct rt_rank *file, int32_t thread, int32_t wind
     return is_last(now) ? INT64_MAX : rt_rank_ns(file, end);
 }
 
-/* One that records from its begin on has the default start, or came into a window that others have opened by it. */
+/* Returns the time up to which a thread has recorded everything: its start, if it does not record
+ * from its begin on. It does if its default start fired (flag 16), or if others opened by theirs
+ * the window that it came into. */
 static int64_t of_thread(const struct rt_rank *file, const struct rt_thread *row)
 {
     const struct rt_rank_tables *t = rt_rank_tables(file);
@@ -73,9 +75,9 @@ static bool has_lost(const struct rt_rank *file)
     const struct rt_rank_tables *t = rt_rank_tables(file);
     for (size_t i = 0; i < t->loss_count; i++)
         switch (t->losses[i].kind) {
-        case RT_LOSS_INCOMPLETE: /* the last of a thread that was killed */
+        case RT_LOSS_INCOMPLETE: /* the last events of a killed thread */
         case RT_LOSS_STRINGS:
-        case RT_LOSS_STORAGE: break; /* its windows end there */
+        case RT_LOSS_STORAGE: break; /* its windows end where the limit was reached */
         default: return true;
         }
     const char *skipped = rt_rank_metadata(file, "mpi_completions_skipped");

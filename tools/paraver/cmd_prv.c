@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace prv`: a run for Paraver. */
+ * Implements `regtrace prv`: writes a run as traces for Paraver. */
 #include "tools/streams/parts.h"
 #include "tools/paraver/prv.h"
 #include "tools/output.h"
@@ -27,7 +27,7 @@ static int write_prv(const struct replay_wishes *w, struct replay *r, const char
     struct prv_found found;
     struct rt_error e = {{0}};
     struct output o;
-    bool first = parts_is_first(); /* it puts together what the others make of it */
+    bool first = parts_is_first(); /* it assembles the parts of all processes */
     int rc = first ? output_begin(&o, out, &kind, w->force, &e) : 0;
     if (rc == 0)
         rc = prv_write(r, first ? o.working : out, &found, &e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines that were known too late, put where they belong: a trace is read once more. Only where a message was received long after it was sent. */
+ * Inserts late lines into a trace: reads the trace once more and copies it. Needed only where a
+ * message was received long after it was sent. */
 #include "tools/paraver/prv.h"
 
 #include <errno.h>
@@ -7,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where lines of all kinds have the time that they stand by; what is read at once, unless a line is longer. */
+/* TIME_FIELD: the field that holds the time of a line, in lines of all kinds; lines are sorted by
+ * it. BLOCK: bytes to read at once; longer lines make it grow. */
 enum { TIME_FIELD = 5, BLOCK = 1 << 16 };
 
 struct merge {
@@ -15,7 +17,7 @@ struct merge {
     size_t i, n; /* late lines: the next one, all */
     void (*put)(void *context, size_t i, char line[256]);
     void *context;
-    char late[256]; /* the next one, and its time */
+    char late[256]; /* the next late line, and its time */
     int64_t time;
 };
 
@@ -44,7 +46,8 @@ static void put_late(struct merge *m)
     find_late(m);
 }
 
-/* Whole lines, and the late ones before those that come after them. Where the last line is not after one, none is. */
+/* Copies complete lines, and puts each late line before the first line that has a later time. If
+ * the time of the block's last line is not later than that of the next late line, no line's is. */
 static void copy_lines(struct merge *m, const char *lines, const char *end)
 {
     const char *last = memrchr(lines, '\n', (size_t)(end - lines) - 1), *from = lines;
@@ -71,7 +74,7 @@ static int copy_first_line(FILE *from, FILE *to)
     return bytes > 0 ? 0 : EIO;
 }
 
-/* Room for more than one line. */
+/* Doubles the block once it is full, since a line may be longer than the block. */
 static char *grow(char *block, size_t have, size_t *room)
 {
     if (have < *room)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Paraver's traces. What channels show goes to a tape first, since the line of a state stands where it begins and says where it ends. */
+ * Writes Paraver's traces. What channels show goes through a tape first: the line of a state stands
+ * at its beginning but also gives its end. */
 #include "tools/paraver/prv.h"
 
 #include "tools/messages/by_send.h"
@@ -17,24 +18,24 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Records that one of several processes writes before it is another's turn. */
+/* records that one of several processes writes before the next process's turn */
 enum { BLOCK = 2048 };
 
 struct prv {
     struct replay *replay;
     struct tape *tape;
     struct side sides[2]; /* threads, processors */
-    struct digits *types; /* of Paraver, by channel: ":25:" */
+    struct digits *types; /* Paraver's event types, by channel: ":25:" */
     struct clock_digits clock;
     struct emu_comms *comms;
     struct emu_messages *messages;
-    struct by_send waiting; /* messages that were found, and have no line yet */
+    struct by_send waiting; /* messages that were found but have no line yet */
     struct prv_found *found;
     uint64_t taken; /* records of this block */
     int64_t time;   /* of the last record */
 };
 
-/* Events of one row and time are in one line. */
+/* Writes an event. Events of one row and time share a line. */
 static inline void put_event(struct prv *p, struct side *s, const struct taped *t)
 {
     const struct digits *type = &p->types[t->channel];
@@ -48,7 +49,7 @@ static inline void put_event(struct prv *p, struct side *s, const struct taped *
         make_room(s);
         at = s->buffer + s->n;
     }
-    memcpy(at, type->text, 8); /* what is behind it is overwritten */
+    memcpy(at, type->text, 8); /* copies more than the digits; the value overwrites the rest */
     at = number(at + type->n, (uint64_t)t->value);
     s->n = (size_t)(at - s->buffer);
 }
@@ -70,7 +71,7 @@ static void put_end(struct side *s, const struct taped *t)
 
 static inline void put_state(struct prv *p, struct side *s, const struct taped *t)
 {
-    if (t->end == t->time || t->value == 0 /* nothing is there */)
+    if (t->end == t->time || t->value == 0 /* shows nothing */)
         return;
     char *at = time_text(&p->clock, begin_line(s, '1', t->row), t->time);
     *at = ':';
@@ -84,12 +85,13 @@ static inline void put_state(struct prv *p, struct side *s, const struct taped *
     *at = ':';
     at = number(at + 1, (uint64_t)t->value);
     s->n = (size_t)(at - s->buffer);
-    s->time = -1; /* no event joins it */
+    s->time = -1; /* no event joins this line */
 }
 
-/* --- what is there --------------------------------------------------------------------------------------------------------------- */
+/* --- headers ---------------------------------------------------------------------------------- */
 
-/* "#Paraver (22/11/26 at 21:46):DURATION_ns:" and what comes behind it: the run's date, in UTC. */
+/* Writes "#Paraver (22/11/26 at 21:46):DURATION_ns:", which begins the first line. The date is the
+ * run's, in UTC. */
 static void put_header(struct side *s, const struct prv *p, int64_t duration)
 {
     char text[96];
@@ -114,7 +116,7 @@ __attribute__((format(printf, 2, 3))) static void put_list(struct side *s, const
     make_room(s);
 }
 
-/* Nodes with their processors; one application, whose tasks are the processes. */
+/* Writes the nodes with their processors, and one application whose tasks are the processes. */
 static void put_threads_header(struct side *s, const struct prv *p)
 {
     uint32_t threads, processors, nodes;
@@ -173,7 +175,7 @@ static int close_side(struct side *s, struct rt_error *e)
     return rc;
 }
 
-/* Of several processes each has made lines of its own. */
+/* If several processes convert the run, each has written only its own lines: joins them. */
 static int join_side(struct side *s, struct rt_error *e)
 {
     int fd = s->fd;
@@ -194,7 +196,7 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     tape_put(p->tape, processor, row, (uint16_t)channel, time, value, p->types[channel].value == 0);
 }
 
-/* Its line, with the end. */
+/* Writes the line of a message, with its newline. */
 static void message_text(struct prv *p, const struct emu_message *m, char line[256])
 {
     const struct side *s = &p->sides[0];
@@ -207,7 +209,7 @@ static void message_text(struct prv *p, const struct emu_message *m, char line[2
                    m->bytes, m->tag);
 }
 
-/* Of messages that were sent before that time. */
+/* Writes the lines of messages that were sent before this time. */
 static void put_messages(struct prv *p, int64_t before)
 {
     struct side *s = &p->sides[0];
@@ -240,7 +242,7 @@ static int take_event(void *context, const struct emu_record *r, int64_t time, s
     return emu_messages_take(p->messages, r, e);
 }
 
-/* Lines do not go on beyond a block. */
+/* Ends the block of this process; no line continues in the next block. */
 static void next_block(struct prv *p)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -276,7 +278,8 @@ static void take(void *context, const struct taped *t, size_t count)
     }
 }
 
-/* The first line; its length is always the same. */
+/* Writes the first line. Its length does not depend on the values, so mend_first_line() can
+ * overwrite it. */
 static void put_first_line(struct prv *p, int64_t duration)
 {
     uint32_t processors;
@@ -287,7 +290,8 @@ static void put_first_line(struct prv *p, int64_t duration)
     put_list(&p->sides[1], "1(%u):1:1(%u:1)\n", processors, processors);
 }
 
-/* The run's date and duration, which are known now. */
+/* Writes the rest of the buffer, and overwrites the run's date and duration, which are known
+ * now. */
 static void mend_first_line(struct prv *p, int64_t duration)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -354,7 +358,8 @@ static void put_late(void *context, size_t i, char line[256])
     message_text(p, &by_send_late(&p->waiting, &n)[i], line);
 }
 
-/* Both traces are there, but for what follows from the end. */
+/* Completes both traces with all that follows from the end of the run: late messages, ends of
+ * states, the first line and the lines of other processes. */
 static int finish(struct prv *p, struct rt_error *e)
 {
     size_t late;

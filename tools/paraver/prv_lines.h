@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines of Paraver's traces, from numbers to bytes. Of prv.c alone: all of it is inlined there, for it is what takes the time. */
+ * Formats lines of Paraver's traces. Only prv.c includes this file: everything is inlined there,
+ * since formatting takes most of the time. */
 #ifndef REGTRACE_TOOLS_PARAVER_PRV_LINES_H
 #define REGTRACE_TOOLS_PARAVER_PRV_LINES_H
 
@@ -11,9 +12,12 @@
 
 struct share;
 
-/* What is formatted is to be in the processor's cache still when the kernel copies it. */
+/* Bytes of the buffer and of the longest text that is written without a check for room. The buffer
+ * is small enough that its text is still in the processor's cache when the kernel copies it. */
 enum { BUFFER = 1 << 17, LINE = 256 };
-/* A line's events go on in another line behind so many bytes, whoever writes it and wherever it lies in a buffer. */
+/* An event line that has reached so many bytes continues in another line. The limit depends neither
+ * on the process that writes the line nor on the buffer, so that the same run gives the same
+ * bytes. */
 #define LONGEST (1u << 16)
 
 /* One trace. */
@@ -21,30 +25,31 @@ struct side {
     char path[4200];
     int fd, error;
     char *buffer;
-    size_t n;         /* bytes in it */
-    uint64_t written; /* those before */
-    uint64_t begun;   /* of all these, before the last line */
+    size_t n;         /* bytes in the buffer */
+    uint64_t written; /* bytes before the buffer's */
+    uint64_t begun;   /* bytes before the last line */
     struct share *share;
     char (*prefix)[32]; /* by row: "0:1:2:1:", from the processor to the thread */
     uint8_t *prefix_length;
-    bool open; /* a line of events, of: */
+    bool open; /* a line has begun; row, time: of its events (time -1: none may join it) */
     uint32_t row;
     int64_t time;
     uint64_t lines;
-    uint64_t *ends; /* by row: file offset for the end of its open state; NO_END: none */
+    /* By row: the file offset at which the end of its open state goes, or NO_END. */
+    uint64_t *ends;
 };
 #define NO_END UINT64_MAX
-/* Digits of a state's end that is filled in later. */
+/* digits of a state's end that is filled in later */
 #define END_DIGITS 20
 
-/* Numbers as digits that are written several times. */
+/* The digits of a number that is written several times. */
 struct digits {
     uint64_t value;
     uint8_t n;
     char text[23];
 };
 
-/* Times that were written last; high: of a time, but for its last eight digits. */
+/* A cache of the digits of recent times. high: the digits of a time except the last eight. */
 struct clock_digits {
     struct digits times[64], high;
 };
@@ -72,7 +77,7 @@ static const char pairs[] = "000102030405060708091011121314151617181920212223242
                             "505152535455565758596061626364656667686970717273747576777879808182"
                             "8384858687888990919293949596979899";
 
-/* From the last one on; the number of digits. */
+/* Writes the digits at the end of the array; returns their count. */
 static inline unsigned digits_of(uint64_t v, char digits[24])
 {
     unsigned at = 24;
@@ -90,7 +95,8 @@ static inline unsigned digits_of(uint64_t v, char digits[24])
     return 24 - at;
 }
 
-/* These return where the text ends, so that lines are made without a look at the buffer's state in between. */
+/* The functions that return `char *` write at `at` and return where the text ends, so that a line
+ * is made without reading and updating s->n in between. */
 static inline char *number(char *at, uint64_t v)
 {
     char digits[24];
@@ -103,7 +109,7 @@ static inline char *number(char *at, uint64_t v)
         return at + 2;
     }
     unsigned n = digits_of(v, digits);
-    for (unsigned i = 0; i < n; i++) /* few, most often */
+    for (unsigned i = 0; i < n; i++) /* usually few */
         at[i] = digits[24 - n + i];
     return at + n;
 }
@@ -116,7 +122,7 @@ static void make_digits(struct digits *d, uint64_t value)
     memcpy(d->text, digits + 24 - d->n, d->n);
 }
 
-/* The first digits of times are the same for a long time. */
+/* The first digits of times stay the same for a long time, so they are cached apart. */
 static void make_time(struct clock_digits *c, struct digits *d, uint64_t time)
 {
     enum { LOW = 100000000 };
@@ -142,11 +148,12 @@ static inline char *time_text(struct clock_digits *c, char *at, int64_t time)
     struct digits *d = &c->times[((uint64_t)time ^ (uint64_t)time >> 6) & 63];
     if (d->value != (uint64_t)time || d->n == 0)
         make_time(c, d, (uint64_t)time);
-    memcpy(at, d->text, sizeof d->text); /* what is behind it is overwritten */
+    /* copies more than the digits; the next text overwrites the rest */
+    memcpy(at, d->text, sizeof d->text);
     return at + d->n;
 }
 
-/* For another line, or some more of one. */
+/* Makes room for another line, or for more of one. */
 static inline void make_room(struct side *s)
 {
     if (s->n > BUFFER - LINE)

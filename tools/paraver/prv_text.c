@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What goes along with Paraver's traces: labels and colours, names of rows, and a view of each channel. */
+ * Writes the files that go with Paraver's traces: labels and colours, names of rows, and a view of
+ * each channel. */
 #include "tools/paraver/prv.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static const char *side_of(bool processors)
     return processors ? "cpu" : "thread";
 }
 
-/* A name may hold anything: one line. */
+/* A name may hold any byte, so control characters become '?' and the name stays one line. */
 static void print_line(FILE *f, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++)
@@ -61,7 +62,7 @@ static void print_line(FILE *f, const char *text)
     (void)fputc('\n', f);
 }
 
-/* --- labels -------------------------------------------------------------------------------------------------------------------- */
+/* --- labels ----------------------------------------------------------------------------------- */
 
 static const struct {
     unsigned state;
@@ -129,7 +130,7 @@ int prv_write_pcf(const struct replay *r, const char *dir, bool processors, stru
     return close_file(f, path, e);
 }
 
-/* --- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static void print_processor(FILE *f, const struct replay_processor *p, const char *host)
 {
@@ -219,9 +220,9 @@ int prv_write_row(const struct replay *r, const char *dir, bool processors, stru
     return close_file(f, path, e);
 }
 
-/* --- views --------------------------------------------------------------------------------------------------------------------- */
+/* --- views ------------------------------------------------------------------------------------ */
 
-/* A configuration of Paraver: one window over all rows, which shows the channel. */
+/* Writes a Paraver configuration: one window over all rows, which shows the channel. */
 static void print_view(FILE *f, const struct replay_channel *c, bool processors)
 {
     const char *side = processors ? "Processor" : "Thread";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shares of a text: a file of lines and a table of blocks each, put together by the first process. */
+ * Implements shares of a text: each process writes a file of lines and a table of its blocks; the
+ * first process joins them. */
 #include "tools/paraver/shares.h"
 
 #include "base/sys.h"
@@ -15,7 +16,7 @@
 
 enum { COPY = 1 << 20 };
 
-/* The table: the head, and where each own block ends. */
+/* The table: this head, then the end of each own block in the file of lines. */
 struct table {
     uint64_t lines, blocks; /* blocks: of all processes */
     uint64_t begin;         /* of the first own block, in the file of lines */
@@ -111,14 +112,14 @@ void share_end(struct share *s, uint64_t at)
     s->table.blocks++;
 }
 
-/* --- putting together -------------------------------------------------------------------------------------------------------- */
+/* --- joining ---------------------------------------------------------------------------------- */
 
-/* One process's. */
+/* The lines of one process. */
 struct source {
     int fd;
     struct table table;
     uint64_t *ends;
-    uint64_t next, at; /* block, byte */
+    uint64_t next, at; /* next own block, next byte */
 };
 
 static int cannot_read(const char *path, struct rt_error *e)
@@ -158,7 +159,7 @@ static int open_source(const struct share *s, uint32_t number, struct source *fr
     return from->fd >= 0 ? 0 : cannot_read(path, e);
 }
 
-/* Up to that byte of the file; UINT64_MAX: all that is left of it. */
+/* Copies up to the byte `end` of the source's file; UINT64_MAX: to its end. */
 static int copy(const struct share *s, struct source *from, uint64_t end, int to, char *room,
                 struct rt_error *e)
 {

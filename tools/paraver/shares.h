@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A text that several processes write together: each goes through all of it, and makes the lines of its blocks alone. Blocks go round:
- * the first to process 0, the next to process 1 ... What stands before the first block and behind the last is process 0's.
+ * Lets several processes write one text together. Each process goes through the whole text but
+ * makes only the lines of its own blocks. Blocks are assigned in turn: the first to process 0, the
+ * second to process 1, and so on. Process 0 also writes the text before the first block and after
+ * the last one.
  *
- * A process alone has no share: functions take NULL, and it writes all. */
+ * A process that is alone has no share and writes everything; share_close(), share_is_own() and
+ * share_next() take NULL. */
 #ifndef REGTRACE_TOOLS_PARAVER_SHARES_H
 #define REGTRACE_TOOLS_PARAVER_SHARES_H
 
@@ -13,21 +16,24 @@
 
 struct share;
 
-/* name: of the text, among those of this conversion. *share stays NULL in a process that is alone. */
+/* Opens the share of the text `name`, which is unique within this conversion. *share stays NULL in
+ * a process that is alone. */
 RT_MUST_CHECK int share_open(struct share **share, const char *name, struct rt_error *e);
 void share_close(struct share *s);
-/* Where this process writes its lines: a new file. */
+/* Returns the path of the new file to which this process writes its lines. */
 const char *share_path(const struct share *s);
 
-/* Does the block belong to this process? */
+/* Returns whether the current block belongs to this process. */
 bool share_is_own(const struct share *s);
-/* A block ends and the next one begins; at: bytes that this process has written so far. */
+/* Ends a block and begins the next one. at: bytes that this process has written so far. */
 void share_next(struct share *s, uint64_t at);
 
-/* All blocks are over; at: where the last ended, what is behind it is the end of the text. */
+/* Ends the last block. at: bytes that this process has written so far; the lines that follow are
+ * the end of the text. */
 void share_end(struct share *s, uint64_t at);
-/* This process has closed its file, in which it has made *lines: the others see it from now on. Process 0 waits for theirs and puts the
- * text together in that new file, NULL: standard output; *lines: what all have made. */
+/* Publishes this process's file, which it has closed and which has *lines lines. Process 0 then
+ * waits for the other files, joins the text in the new file `path` (NULL: standard output), and
+ * sets *lines to the lines of all processes. */
 RT_MUST_CHECK int share_join(struct share *s, const char *path, uint64_t *lines,
                              struct rt_error *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace report`: the run at a glance, or as JSON. */
+ * `regtrace report`: shows the run at a glance, or as JSON. */
 #include "tools/messages/messages.h"
 #include "tools/report/hot.h"
 #include "tools/report/report.h"
@@ -74,7 +74,7 @@ static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
     return w->paths == 0 || (w->json && w->paths > 1);
 }
 
-/* The run that true totals come from, read as a whole. */
+/* Reads the run of -total, which gives the true totals. */
 static int read_whole(const struct wishes *w, struct report *whole)
 {
     static const struct rank_list every;
@@ -158,7 +158,7 @@ static int hot_rank(struct hot *h, const struct wishes *w, const struct rt_run *
     return rc;
 }
 
-/* The samples of all ranks as one. */
+/* Shows the samples of all ranks together. */
 static int report_hot(const struct wishes *w, const char *path)
 {
     struct hot h = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From places to functions and lines, and the tables that are shown. */
+ * Turns places into functions and lines, and prints the tables. */
 #include "tools/report/hot.h"
 
 #include "pmu/pmu.h"
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The row of that name, made if there is none; takes the name over. UINT32_MAX: no memory. */
+/* Finds or creates the row of that name; takes ownership of the name. Returns UINT32_MAX without
+ * memory. */
 static uint32_t find_row(struct hot_row **rows, size_t *count, char *name, uint32_t image)
 {
     for (size_t i = 0; i < *count; i++) {
@@ -53,8 +54,8 @@ static int name_place(struct hot *h, uint32_t item)
 int hot_resolve(struct hot *h)
 {
     int rc = 0;
-    for (size_t i = 0; i < h->at.image_count;
-         i++) /* also those without samples: some have changed */
+    /* Also opens images without samples, to find those that have changed. */
+    for (size_t i = 0; i < h->at.image_count; i++)
         (void)addresses_symbols(&h->at.images[i]);
     for (size_t i = 0; i < h->at.count && rc == 0; i++)
         rc = name_place(h, (uint32_t)i);
@@ -64,7 +65,7 @@ int hot_resolve(struct hot *h)
             if (f == 1 && !h->places[h->frames[h->samples[i].first]].frameless)
                 continue;
             struct hot_row *r = &h->functions[h->places[place].function];
-            if (r->last != i) /* once a sample, however deep it recurses */
+            if (r->last != i) /* once per sample, however deep the recursion */
                 r->within += h->samples[i].weight;
             r->last = i;
         }
@@ -97,7 +98,7 @@ static double share(const struct hot *h, uint64_t weight)
     return h->weight > 0 ? 100.0 * (double)weight / (double)h->weight : 0.0;
 }
 
-/* What `weight` periods are: a time, or so many of the event. */
+/* Writes what `weight` periods are: a time, or a count of the event. */
 static void amount(const struct pmu_sample_spec *spec, uint64_t weight, char out[32])
 {
     double n = (double)weight * (double)spec->period;
@@ -142,7 +143,7 @@ static struct pmu_sample_spec spec_of(const struct hot *h)
     struct pmu_sample_spec spec = {0};
     struct rt_error e = {{0}};
     if (pmu_sample_read(h->asked, &spec, &e) != 0)
-        spec.period = 0; /* of a newer regtrace: periods are shown */
+        spec.period = 0; /* written by a newer regtrace: show periods */
     return spec;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading the samples of a run. */
+ * Reads the samples of a run. */
 #include "tools/report/hot.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #define BLOCK 65536u
 
-/* The sample that a thread's rows of callers belong to. */
+/* The sample of a thread to which its next rows of callers belong. */
 struct open_sample {
     int32_t thread;
     uint64_t sample;
@@ -103,14 +103,14 @@ static int add_caller(struct reading *r, struct open_sample *o, uint64_t address
         return 0;
     o->left--;
     if (s->first + s->count != h->frame_count) {
-        /* Another thread's sample began meanwhile: this one moves behind it. */
+        /* Another thread's sample began since: move this one to the end, so that it can grow. */
         uint64_t from = s->first;
         for (uint32_t i = 0; i < s->count; i++)
             if (push_frame(h, h->frames[from + i]) != 0)
                 return -ENOMEM;
         s->first = h->frame_count - s->count;
     }
-    /* The call stands before the address to which it returns. */
+    /* The call precedes its return address. */
     if (add_frame(r, address - 1, clock, &place) != 0)
         return -ENOMEM;
     s->count++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Names and lines of addresses, by elfutils' libdwfl. */
+ * Finds names and source lines of addresses by elfutils' libdwfl. */
 #include "tools/addresses.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct hot_symbols {
     bool arm;
 };
 
-/* No build id in the file: nothing to compare. */
+/* Returns true if the file's build id differs from `build_id`; "" matches any. */
 static bool is_other(Dwfl_Module *module, const char *build_id)
 {
     const unsigned char *bits;
@@ -102,7 +102,7 @@ void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, 
     int number = 0;
     const char *name =
         dwfl_module_addrinfo(s->module, address + s->bias, &into, &symbol, NULL, NULL, NULL);
-    /* The nearest symbol below is no name for what lies behind its end. */
+    /* The nearest symbol below does not name what lies after its end. */
     if (name != NULL && (symbol.st_size == 0 || into < symbol.st_size))
         *function = readable(name);
     if (line == NULL)
@@ -113,7 +113,8 @@ void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, 
         *line = NULL;
 }
 
-/* x86-64: the canonical frame address is the stack pointer (register 7) plus 8. AArch64: register 30 still holds what it held. */
+/* x86-64: the canonical frame address is the stack pointer (register 7) plus 8. AArch64: register
+ * 30 still has its value. */
 bool hot_symbols_frameless(struct hot_symbols *s, uint64_t address)
 {
     Dwarf_Frame *frame = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading a run for the report: every rank file, the log, what is missing, one time origin. */
+ * Reads a run for the report: every rank file and the log. Finds missing ranks and the common
+ * origin of time. */
 #include "tools/report/report.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ static void collect_chains(struct report *r, const struct rt_rank *rank)
     }
 }
 
-/* never_fired.N = index TAB text TAB reason TAB reached TAB count, as the traced process wrote it. */
+/* The traced process writes never_fired.N = index TAB text TAB reason TAB reached TAB count. */
 static void collect_never_fired(struct report *r, const struct rt_rank *rank)
 {
     char key[40];
@@ -133,7 +134,7 @@ static void find_missing(struct report *r)
     free(seen);
 }
 
-/* Clocks become ns since the first thread of any rank began, so that ranks compare. */
+/* Makes clocks ns since the first thread of any rank began, so that ranks can be compared. */
 static void apply_origin(struct report *r)
 {
     r->origin_ns = INT64_MAX;
@@ -153,7 +154,7 @@ static void apply_origin(struct report *r)
         }
 }
 
-/* The rank that a file's name says, for files that cannot be opened. -1 if it says none. */
+/* Returns the rank in the name of a file that cannot be opened, or -1. */
 static int32_t rank_of_name(const char *file)
 {
     return strncmp(file, "rank-", 5) == 0 ? (int32_t)strtol(file + 5, NULL, 10) : -1;
@@ -166,7 +167,7 @@ static void collect_file(struct report *r, const struct rt_run *run, size_t i, s
     struct rt_error why = {{0}};
     memset(out, 0, sizeof *out);
     int rc = rt_rank_open(&rank, run, i, &why);
-    out->file = strdup(rt_run_file(run, i)); /* it may have moved as it was opened */
+    out->file = strdup(rt_run_file(run, i)); /* after opening: the file may have been renamed */
     if (rc == 0)
         rc = report_read_rank(r, out, rank, p, &why);
     if (rc == 0) {
@@ -181,10 +182,10 @@ static void collect_file(struct report *r, const struct rt_run *run, size_t i, s
     r->rank_count++;
 }
 
-/* Ranks outside the list were read for the origin and the missing ones; drop them now. */
+/* Drops ranks outside the list, which were read to find the origin and the missing ranks. */
 static void keep_ranks(struct report *r, const struct rank_list *ranks);
 
-/* A span that no rank has anything in is a mistake, not an empty report. */
+/* Refuses a span in which no rank has a window: that is a mistake, not an empty report. */
 static int require_windows(const struct report *r, struct rt_error *e)
 {
     char text[48];

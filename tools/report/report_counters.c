@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What REGTRACE_EVENTS counted in windows and in MPI calls, per rank and over all. */
+ * Sums what REGTRACE_EVENTS counted in windows and in MPI calls, per rank and over all. */
 #include "tools/report/report.h"
 
 #include <stdlib.h>
@@ -45,7 +45,8 @@ static const struct report_counter *find(const struct report_rank *k, const char
     return NULL;
 }
 
-/* Windows that ended without their count: their process was killed, or their file was full; or they are open still. */
+/* Returns how many windows ended without a count: their process was killed, or their file was full;
+ * or they are still open. */
 static uint64_t uncounted(const struct report *r)
 {
     uint64_t n = 0;
@@ -84,9 +85,10 @@ static void print_counter(FILE *out, const struct report *r, const char *name)
     (void)fputc('\n', out);
 }
 
-/* --- in MPI calls ------------------------------------------------------------------------------------- */
+/* --- in MPI calls ----------------------------------------------------------------------------- */
 
-/* Of all ranks: in the function f, or with f < 0 in all of them; -2: in windows, outside of them. */
+/* Sums an event over all ranks: in calls of function f >= 0, in all MPI calls (-1), or in windows
+ * outside of them (-2). */
 static uint64_t sum_calls(const struct report *r, const char *name, int f)
 {
     uint64_t n = 0;
@@ -112,7 +114,7 @@ static void print_calls_row(FILE *out, const struct report *r, const struct repo
 
 struct order {
     const struct report *r;
-    const char *name; /* of the event that orders */
+    const char *name; /* of the event to sort by */
 };
 
 static int by_count(const void *a, const void *b, void *ctx)
@@ -159,7 +161,7 @@ static const struct report_rank *most_events(const struct report *r)
     return found;
 }
 
-/* The rank that counted the most events in MPI calls, NULL where none did. */
+/* Returns the rank that counted the most events in MPI calls, or NULL. */
 static const struct report_rank *counted_calls(const struct report *r)
 {
     const struct report_rank *found = NULL;
@@ -183,7 +185,7 @@ void report_counters_json_calls(struct json *j, const struct report_rank *k,
     json_object_end(j);
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------- */
+/* --- all counts ------------------------------------------------------------------------------- */
 
 void report_counters_print(FILE *out, const struct report *r, size_t top)
 {
@@ -195,7 +197,7 @@ void report_counters_print(FILE *out, const struct report *r, size_t top)
             while (before < i && find(&r->ranks[before], name) == NULL)
                 before++;
             if (before < i)
-                continue; /* an earlier rank has it: shown already */
+                continue; /* an earlier rank has it: already printed */
             if (!headed)
                 (void)fprintf(out,
                               "\nEvents counted in windows, in user mode\n  %-28s %16s %16s %16s "

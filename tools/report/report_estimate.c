@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What windows say of the whole run: a weighted estimate, beside what the whole run is known to have been.
+ * Estimates the whole run from its windows, beside its known totals.
  *
- * Each thread by itself, from its closed windows of the kind region that stand for more than themselves:
- *   multiplier  (LoopPoint)   sum of multiplier x value
- *   weight      (PinPoints)   instructions of the thread x sum of weight x value per instruction / sum of weights
- *   uniform     (uniform)     instructions of the thread x sum of values / sum of instructions in windows
- * Uniform are those of the uniform alarm, and those that an icount opens in a chain that repeats.
- * Windows of other chains were chosen for what happens in them, and say nothing of the rest. */
+ * Each thread is estimated separately, from its closed windows of the kind region that stand for
+ * more than themselves. With N for the instructions of the thread, the methods are:
+ *   multiplier  (LoopPoint)  sum of multiplier x value
+ *   weight      (PinPoints)  N x sum of (weight x value per instruction) / sum of weights
+ *   uniform                  N x sum of values / sum of instructions in windows
+ * Uniform windows are those of the uniform alarm, and those that icount opens in a chain that
+ * repeats. Windows of other chains were chosen for what happens in them, and say nothing about the
+ * rest. */
 #include "tools/report/report.h"
 
 #include <inttypes.h>
@@ -64,12 +66,12 @@ static void values_of(const struct report_window *w, double out[ESTIMATES])
     out[ESTIMATE_MPI_CALLS] = (double)w->calls;
 }
 
-/* Sums over one thread's windows of its method. */
+/* Sums over those windows of a thread that its method uses. */
 struct sums {
     enum report_method method;
     uint64_t windows, unfinished;
     double weights, values[ESTIMATES];
-    bool counted; /* every window has its instructions */
+    bool counted; /* every window has instruction counts */
 };
 
 static void add_window(struct sums *s, const struct report_window *w)
@@ -91,7 +93,7 @@ static void add_window(struct sums *s, const struct report_window *w)
         s->values[q] += factor * values[q];
 }
 
-/* One method a thread: the most specific that its windows have. */
+/* Uses one method for the thread: the most specific that its windows have. */
 static struct sums sum_thread(const struct report_rank *k, int32_t tid)
 {
     struct sums s = {.method = METHOD_NONE, .counted = true};
@@ -104,7 +106,7 @@ static struct sums sum_thread(const struct report_rank *k, int32_t tid)
     return s;
 }
 
-/* What is multiplied with the sums to get the whole. 0: unknown. */
+/* Returns the factor from the sums to the whole; 0: unknown. */
 static double scale_of(const struct sums *s, double instructions)
 {
     if (s->method == METHOD_MULTIPLIER)
@@ -140,7 +142,7 @@ static struct known known_of(const struct report *whole, const struct report_ran
     return n;
 }
 
-/* A sum is known where it is known of each thread. */
+/* Adds a thread. A sum is known only if it is known for each thread. */
 static void add_thread(struct report_estimate *e, const struct sums *s, const struct known *n,
                        double scale)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions that REGTRACE_FUNCTIONS recorded: calls and time, with and without the functions that they call. */
+ * Functions that REGTRACE_FUNCTIONS recorded: calls and time, with and without the functions that
+ * they call. */
 #include "tools/report/report.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ static struct function_stack *stack_of(struct function_pass *p, int32_t thread)
     return &p->stacks[p->count++];
 }
 
-/* Room in an array that is indexed by items; what is new is zero. */
+/* Grows an array that is indexed by items; new elements are zero. */
 static int make_room(void **array, size_t *room, size_t item, size_t size)
 {
     if (item < *room)
@@ -85,7 +86,7 @@ static void take_leave(struct report_rank *k, struct function_stack *s, const st
     uint64_t self = ticks > o->within ? ticks - o->within : 0;
     struct report_function *f = &k->program_functions[item];
     f->self_ns += rt_rank_span_ns(rank, self);
-    if (s->active[item] == 1) /* of a recursion the outermost instance: it contains the others */
+    if (s->active[item] == 1) /* only the outermost call of a recursion: it contains the others */
         f->total_ns += rt_rank_span_ns(rank, ticks);
     f->cut += (ev->flags & EVENT_FLAG_CUT) != 0;
     forget(s, depth - 1);
@@ -128,7 +129,7 @@ void report_functions_end(struct function_pass *p)
     *p = (struct function_pass){0};
 }
 
-/* --- all ranks together ---------------------------------------------------------------------------------- */
+/* --- all ranks together ----------------------------------------------------------------------- */
 
 struct row {
     struct report_function sum;
@@ -144,7 +145,8 @@ static int by_self(const void *a, const void *b)
     return x->calls == y->calls ? 0 : x->calls > y->calls ? -1 : 1;
 }
 
-/* The functions that were called, the longest first; free() them. NULL where there are none. */
+/* Returns the functions that were called, the longest first, in a malloc'ed array of *count; NULL
+ * without memory. */
 static struct row *sum_ranks(const struct report *r, size_t *count)
 {
     struct row *rows = calloc(r->addresses.count + 1, sizeof *rows);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a counting run (`regtrace run --count`) counted: the instructions of each thread from start to end. */
+ * Prints what a counting run (`regtrace run --count`) counted: the instructions of each thread from
+ * start to end. */
 #include "tools/report/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS_SHOWN 48 /* more are condensed to ranks */
+#define THREADS_SHOWN 48 /* with more threads, ranks are shown */
 #define RANKS_SHOWN 48
 #define RANKS_EXTREME 5
 
@@ -66,7 +67,7 @@ static void print_sum(FILE *out, const struct rank_sum *s, double all)
     (void)fputc('\n', out);
 }
 
-/* The ranks, those with the most instructions first; of many, both ends. */
+/* Prints the ranks, those with the most instructions first; if there are many, both ends. */
 static void print_sums(FILE *out, struct rank_sum *sums, size_t n, double total, bool all)
 {
     qsort(sums, n, sizeof *sums, by_instructions);

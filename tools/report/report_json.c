@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The report as one JSON object; the keys are described in regtrace-report(1). */
+ * Prints the report as one JSON object; regtrace-report(1) describes the keys. */
 #include "tools/json.h"
 #include "tools/report/report.h"
 
@@ -11,7 +11,7 @@ static void icount(struct json *j, const char *key, int64_t value)
         json_int(j, key, value);
 }
 
-/* 0 = not given, in files from before there was such a thing too. */
+/* Writes a number, or null for 0: not given, also in older files that do not have it. */
 static void fraction(struct json *j, const char *key, double value)
 {
     if (value > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How much was recorded for memory traces (REGTRACE_MEMORY), and how its windows ended. */
+ * How much was recorded for memory traces (REGTRACE_MEMORY), and how their windows ended. */
 #include "tools/report/report.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading one rank file for the report: its tables, then its events once, in blocks. */
+ * Reads one rank file for the report: its tables, then its events once, in blocks. */
 #include "tools/report/report.h"
 
 #include <errno.h>
@@ -8,18 +8,22 @@
 
 #define BLOCK_ROWS 65536
 #define STACK_DEPTH 256
-#define MOST_BYTES ((UINT64_C(1) << 48) - 1) /* the bits of an enter event's b that hold bytes */
+/* The bits of b in an enter event that hold bytes. */
+#define MOST_BYTES ((UINT64_C(1) << 48) - 1)
 
-/* Open calls of one thread while the events pass by. */
+/* Open calls of one thread, while its events are read in order. */
 struct call_stack {
     int32_t thread;
-    unsigned depth;               /* may exceed STACK_DEPTH: deeper calls are counted, not timed */
-    bool gap;                     /* events were dropped: leaves may come whose enter is lost */
-    struct report_window *window; /* the one that its thread is in */
+    /* may exceed STACK_DEPTH: deeper calls are counted, not timed */
+    unsigned depth;
+    /* events were dropped: a leave may come whose enter is lost */
+    bool gap;
+    struct report_window *window; /* the thread's open window */
     struct {
         uint32_t function;
         uint64_t clock;
-        uint64_t bytes; /* from its enter event; MOST_BYTES: the call has no message */
+        /* from its enter event; MOST_BYTES: the call has no message */
+        uint64_t bytes;
     } calls[STACK_DEPTH];
 };
 
@@ -30,7 +34,7 @@ struct pass {
     struct call_stack *stacks;
     size_t stack_count;
     struct function_pass functions;
-    size_t next_window; /* rows of /windows stand in the order of their openings */
+    size_t next_window; /* of out->windows, which are in the order of their openings */
 };
 
 static bool is_periodic(const struct rt_rank *rank, const struct rt_alarm *alarm)
@@ -109,7 +113,7 @@ static struct report_thread *find_thread(struct report_rank *out, int32_t tid)
     return NULL;
 }
 
-/* Of a window that other threads have joined: the row of the thread that opened it. */
+/* If other threads have joined the window, returns the row of the thread that opened it. */
 static const struct rt_window *firing_row(const struct rt_rank_tables *t, const struct rt_window *w)
 {
     for (size_t i = 0; !w->firing && i < t->window_count; i++)
@@ -118,7 +122,8 @@ static const struct rt_window *firing_row(const struct rt_rank_tables *t, const 
     return w;
 }
 
-/* Who opened a window that no alarm did: the fired row before it says. */
+/* Returns what opened a window that no alarm opened, according to the last row of /fired before
+ * it. */
 static const char *opener(const struct rt_rank_tables *t, const struct rt_window *w)
 {
     const struct rt_fired *last = NULL;
@@ -221,7 +226,7 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     struct report_thread *thread = find_thread(p->out, ev->thread);
     if (thread != NULL)
         thread->calls++;
-    if (s->window == NULL) /* a damaged file: /windows has no row that opens here */
+    if (s->window == NULL) /* a damaged file: no row of /windows opens here */
         return;
     s->window->calls++;
     s->window->bytes += bytes;
@@ -242,7 +247,8 @@ static void take_late_bytes(struct pass *p, struct call_stack *s, const struct r
 
 static void take_leave(struct pass *p, struct call_stack *s, const struct rt_event *ev, uint32_t f)
 {
-    /* An exception or longjmp out of a call skips leaves: drop what lies above the matching enter. */
+    /* An exception or longjmp() out of a call skips leaves: drop the calls above the matching
+     * enter. */
     unsigned depth = s->depth < STACK_DEPTH ? s->depth : STACK_DEPTH;
     while (depth > 0 && s->calls[depth - 1].function != f)
         depth--;
@@ -275,7 +281,7 @@ static void name_function(struct pass *p, uint32_t f, uint32_t code)
         p->report->names[f] = strdup(rt_rank_function(p->rank, code, NULL));
 }
 
-/* The row of /windows that the event `row` opens. */
+/* Returns the window that the event in this row of /events opens, or NULL. */
 static struct report_window *opened_here(struct pass *p, uint64_t row)
 {
     const struct report_rank *k = p->out;
@@ -316,7 +322,8 @@ static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
     }
     uint32_t f = EVENT_MPI_FUNCTION(ev->code);
     if (gap) {
-        /* Before a close stand the cut leaves: what is left then was skipped by a longjmp. */
+        /* Cut leaves precede a window's close, so a longjmp() skipped the leaves of calls that are
+         * still open. */
         s->gap = ev->code == EV_DROPPED;
         p->out->unmatched += s->gap ? 0 : s->depth;
         s->depth = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rates of what REGTRACE_EVENTS counted in windows: per second, per 1000 instructions, per cycle. What an event counts is
- * told by its name: the kernel's, PAPI's and libpfm4's ("perf::L1-DCACHE-LOAD-MISSES", "arm_ac57::L2D_CACHE_REFILL"). */
+ * Rates of what REGTRACE_EVENTS counted in windows: per second, per 1000 instructions, per cycle.
+ *
+ * The name of an event tells what it counts: the kernel's, PAPI's and libpfm4's names
+ * ("perf::L1-DCACHE-LOAD-MISSES", "arm_ac57::L2D_CACHE_REFILL"). */
 #include "tools/report/report.h"
 
 #include <ctype.h>
@@ -8,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without the table's name in front, in small letters with '-' between words. `whole` keeps what stands behind a ':'. */
+/* Writes the name without its table, in small letters, with '-' between words. Unless `whole`,
+ * omits what follows a ':'. */
 static void plain_name(char out[128], const char *name, bool whole)
 {
     const char *table = strstr(name, "::");
@@ -77,7 +80,7 @@ bool report_event_is_miss(const char *name)
     plain_name(plain, name, true);
     if (strncmp(plain, "papi-", 5) == 0)
         return is_papi_miss(plain);
-    /* Cycles during which misses wait are no misses; Arm's name of a miss is refill. */
+    /* Cycles during which misses are pending are not misses. Arm calls a miss a refill. */
     return (strstr(plain, "miss") != NULL || strstr(plain, "refill") != NULL ||
             strstr(plain, "mispred") != NULL || strstr(plain, "mis-pred") != NULL) &&
            strstr(plain, "cycles") == NULL && strstr(plain, "stall") == NULL;
@@ -95,7 +98,7 @@ struct amount {
     double count, timed, ns; /* timed: in windows whose length is known, ns in sum */
 };
 
-/* Sums over the ranks that have the event, of the windows whose length is known. */
+/* Sums an event over the ranks that have it. */
 static struct amount amount_of(const struct report_rank *ranks, size_t n, const char *name)
 {
     struct amount sum = {0};
@@ -108,7 +111,7 @@ static struct amount amount_of(const struct report_rank *ranks, size_t n, const 
     return sum;
 }
 
-/* The first event of such a name that any of the ranks has. */
+/* Returns the first event with one of these names that any rank has, or NULL. */
 static const char *event_of(const struct report_rank *ranks, size_t n, const char *const *names)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The report for people: what was recorded, where the time in MPI went, what was lost, what it cost. */
+ * Prints the report for people: what was recorded, where the time in MPI went, what was lost, what
+ * it cost. */
 #include "tools/json.h"
 #include "tools/report/report.h"
 
@@ -72,7 +73,7 @@ static unsigned count_hosts(const struct report *r)
     return n;
 }
 
-/* A living writer is only caught in the act: the next look finds them. */
+/* If the writer lives, it is just writing that row, and the next read finds it complete. */
 uint64_t report_left_out(const struct report_rank *k)
 {
     return k->error == NULL && k->info.state == RT_FILE_ABANDONED ? k->info.left_out : 0;
@@ -84,7 +85,7 @@ static bool is_by_api(const struct report_window *w)
            w->row.reason == RT_WINDOW_API;
 }
 
-/* What opens windows in a run that has no chains. */
+/* Returns what opens windows in a run that has no chains. */
 static const char *without_chains(const struct report *r)
 {
     bool counting = false, default_start = false, api = false;
@@ -235,7 +236,8 @@ static bool is_odd(const struct report_rank *k)
            strcmp(k->end_reason, "finished") != 0;
 }
 
-/* Of many ranks: what is odd, and those with the most and the least time in MPI. */
+/* If there are many ranks, shows the unusual ones, and those with the most and the least time in
+ * MPI. */
 static bool is_shown(const struct report *r, size_t i)
 {
     const struct report_rank *k = &r->ranks[i];
@@ -327,7 +329,7 @@ static void problems_head(FILE *out, bool *head)
     *head = true;
 }
 
-/* Ranks as people write them, "0-3,8": span_add() with each in order, then span_write(). */
+/* Ranks as people write them, "0-3,8": call span_add() for each in order, then span_write(). */
 struct rank_span {
     int32_t first, last;
     unsigned count;
@@ -405,7 +407,7 @@ static void print_missing(FILE *out, const struct report *r, bool *head)
                   s.count > 1 ? "s" : "", s.text, r->living > 0 ? " so far" : "");
 }
 
-/* One line an alarm, however many ranks it did not fire on. */
+/* Prints one line for each alarm, with all ranks on which it did not fire. */
 static void print_never_fired(FILE *out, const struct report *r, bool *head)
 {
     struct report_text_item *items = calloc(r->never_fired_count + 1, sizeof *items);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How unevenly ranks work: for each window, by its ordinal, what ranks did in it, and who most. Of threads that call MPI; where none of a
- * rank does, of all of it. */
+ * How unevenly ranks work: for each window, by its ordinal, what ranks did in it, and which rank
+ * did most. Covers threads that call MPI, or all threads of a rank if none calls MPI. */
 #include "tools/report/report.h"
 
 #include <inttypes.h>
@@ -13,20 +13,21 @@ enum quantity { LENGTH, OUTSIDE, SHARE, CALLS, BYTES, INSTRUCTIONS, QUANTITIES }
 static const char *const names[QUANTITIES] = {"duration_ns", "outside_mpi_ns", "mpi_share",
                                               "mpi_calls",   "mpi_bytes",      "instructions"};
 
-/* One window of one rank, its threads together. NAN: unknown. */
+/* One window of one rank, the sum of its threads. NAN: unknown. */
 struct part {
     int32_t ordinal, rank;
     double mpi_ns, of[QUANTITIES];
 };
 
-/* One quantity of a window over ranks. */
+/* One quantity of a window, over ranks. */
 struct spread {
     size_t ranks;
     double mean, least, most;
     int32_t least_rank, most_rank;
 };
 
-/* All that is said of one window. lost_ns: what the others waited for the one that worked longest, if they waited. */
+/* One window over all ranks. lost_ns: time that the other ranks lose if they wait for the one that
+ * works longest outside MPI. */
 struct uneven {
     int32_t ordinal;
     double lost_ns;
@@ -80,7 +81,7 @@ static size_t take_rank(const struct report_rank *k, struct part *out)
     return n;
 }
 
-/* Threads of one rank and window as one. */
+/* Merges the threads of one rank and window. */
 static size_t join(struct part *parts, size_t count)
 {
     size_t n = 0;
@@ -125,7 +126,8 @@ static struct spread spread_of(const struct part *parts, size_t n, enum quantity
     return s;
 }
 
-/* Windows that more than one rank has. NULL: there are none, or no memory. Free with free(). */
+/* Collects the windows that more than one rank has. Returns a malloc'ed array, or NULL if there are
+ * none or without memory. */
 static struct uneven *collect(const struct report *r, size_t *count)
 {
     size_t room = 1, n = 0;

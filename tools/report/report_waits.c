@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Who waits for whom, and who sends how much to whom: a pass over all ranks' events in the order of time. */
+ * Who waits for whom, and who sends how much to whom: reads the events of all ranks in the order of
+ * time. */
 #include "tools/messages/waits.h"
 #include "tools/report/report.h"
 
@@ -10,17 +11,17 @@
 
 #define RANKS_SHOWN 10
 #define PAIRS_SHOWN 10
-#define RANKS_MOST 2048 /* of which who sends to whom is kept: 64 MiB */
+#define RANKS_MOST 2048 /* for more ranks, pairs are not stored; 96 MiB */
 
 struct sum {
     uint64_t waits;
     double total_ns, longest_ns;
-    int32_t rank, for_rank; /* of the longest */
+    int32_t rank, for_rank; /* of the longest wait */
 };
 
 struct rank_waits {
     int32_t rank;
-    double waited_ns, awaited_ns; /* awaited: by others */
+    double waited_ns, awaited_ns; /* awaited_ns: others waited for it */
 };
 
 struct pair {
@@ -32,11 +33,11 @@ struct report_waits {
     struct emu_waits *waits;
     struct sum sums[EMU_WAIT_KINDS][REPORT_FUNCTIONS];
     struct rank_waits *ranks; /* by rank */
-    struct pair *pairs;       /* from * ranks + to; NULL: too many ranks */
+    struct pair *pairs;       /* at from * rank_count + to; NULL: too many ranks */
     uint32_t rank_count;
     struct emu_unmatched unmatched;
     uint64_t messages, likely, bytes, collectives_left;
-    char *why_not; /* nothing is known */
+    char *why_not; /* why nothing is known; else NULL */
 };
 
 static void add_wait(void *context, const struct emu_wait *x)
@@ -62,7 +63,7 @@ static void add_wait(void *context, const struct emu_wait *x)
 static void add_message(void *context, const struct emu_message *m)
 {
     struct report_waits *w = context;
-    if (!m->likely) /* who waits for whom is told of those alone that are sure */
+    if (!m->likely) /* only messages that are sure say who waits for whom */
         emu_waits_message(w->waits, m);
     w->messages++;
     w->likely += m->likely;
@@ -142,7 +143,7 @@ static bool is_growing(const struct report *r)
 
 static void nothing(const char *file, const char *why)
 {
-    (void)file; /* the report says it */
+    (void)file; /* the report prints it */
     (void)why;
 }
 
@@ -184,7 +185,7 @@ void report_free_waits(struct report *r)
     r->waits = NULL;
 }
 
-/* --- in words ---------------------------------------------------------------------------------------------------------------- */
+/* --- as text ---------------------------------------------------------------------------------- */
 
 static void print_sums(FILE *out, const struct report *r)
 {
@@ -310,7 +311,7 @@ void report_waits_print(FILE *out, const struct report *r)
     print_left(out, w);
 }
 
-/* --- as JSON --------------------------------------------------------------------------------------------------------------------- */
+/* --- as JSON ---------------------------------------------------------------------------------- */
 
 static void json_sums(struct json *j, const struct report *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The windows part of the report for people: each one, or condensed by chain and kind where there are many. */
+ * Prints the windows for people: each one, or condensed by chain and kind if there are many. */
 #include "tools/report/report.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The traced command as a child: signals passed on, its end taken over exactly. */
+ * Runs the traced command as a child: passes signals on, and ends this process exactly as the child
+ * ended. */
 #include "tools/run/run.h"
 
 #include <errno.h>
@@ -13,8 +14,9 @@
 
 static volatile pid_t child_pid;
 
-/* A terminal sends its signals to the whole group, the child included: passing those on would deliver them twice
- * (mpirun takes a second SIGINT as "now"). What another process sent came to us alone. */
+/* Passes a signal on to the child if another process sent it to us. The terminal sends its signals
+ * to the whole process group, including the child; if we passed those on, the child would get them
+ * twice (mpirun takes a second SIGINT as "now"). */
 static void pass_on(int signo, siginfo_t *info, void *context)
 {
     (void)context;
@@ -33,8 +35,8 @@ static void catch_signals(struct sigaction old[PASSED_COUNT + 1])
     (void)sigfillset(&act.sa_mask);
     for (size_t i = 0; i < PASSED_COUNT; i++)
         (void)sigaction(passed[i], &act, &old[i]);
-    act = (struct sigaction){
-        .sa_handler = SIG_DFL}; /* an inherited SIG_IGN would take the child's status from us */
+    /* An inherited SIG_IGN would discard the child's status. */
+    act = (struct sigaction){.sa_handler = SIG_DFL};
     (void)sigaction(SIGCHLD, &act, &old[PASSED_COUNT]);
 }
 
@@ -44,8 +46,8 @@ void child_wait_quietly(int pid)
     }
 }
 
-/* In the child: dispositions as we were given them, then the program. The reason of a failure goes through the
- * pipe that a successful exec closes. */
+/* In the child: restores the signal dispositions that we were started with, then executes the
+ * program. If that fails, writes the reason to the pipe, which a successful exec closes. */
 static _Noreturn void become(const char *path, char *const *command, const struct sigaction *old,
                              const sigset_t *mask, int report)
 {
@@ -96,7 +98,7 @@ _Noreturn void child_end_as(int status)
     if (!WIFSIGNALED(status))
         exit(WEXITSTATUS(status));
     int signo = WTERMSIG(status);
-    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the program wrote its own */
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the program wrote its own core file */
     (void)signal(signo, SIG_DFL);
     sigset_t one;
     (void)sigemptyset(&one);

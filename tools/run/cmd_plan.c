@@ -23,12 +23,13 @@ struct wishes {
 struct totals {
     struct plan_rank *ranks;
     size_t count;
-    int32_t size; /* of the world, -1 unknown */
+    int32_t size; /* of the world; -1: unknown */
     bool *seen;   /* by rank, `size` of them */
     bool failed;
 };
 
-/* "10M": decimal, since instructions are counted in thousands and not in pages. */
+/* Parses a number such as "10M". Suffixes are decimal, since instructions are counted in thousands,
+ * unlike pages. */
 static bool instructions(const char *text, uint64_t least, uint64_t *out)
 {
     static const char suffixes[] = "KMGT";
@@ -79,7 +80,8 @@ static int take_option(void *wishes, const struct arguments *a)
     return TOOL_USAGE;
 }
 
-/* Files of forked children and of programs after exec run the chains too, but nothing is planned for them. */
+/* Skips files of forked children and of programs after exec: they run the chains too, but nothing
+ * is planned for them. */
 static bool take_file(struct totals *t, const struct wishes *w, const struct rt_run *run, size_t i)
 {
     struct rt_rank *rank = NULL;
@@ -120,7 +122,8 @@ static bool read_totals(struct totals *t, const struct wishes *w, const struct r
     return good && t->count > 0;
 }
 
-/* A rank without totals would run without windows, and nobody would have asked for that. */
+/* Refuses to plan if ranks are missing. A rank without totals would run without windows, though
+ * nobody asked for that. */
 static bool ranks_are_complete(const struct totals *t, const struct wishes *w,
                                const struct rt_run *run)
 {
@@ -134,7 +137,7 @@ static bool ranks_are_complete(const struct totals *t, const struct wishes *w,
     return false;
 }
 
-/* What we write, the library must take. */
+/* Checks that the library will accept the chains. */
 static bool chain_is_legal(const char *chains)
 {
     struct rt_error e = {{0}};
@@ -164,7 +167,7 @@ static void say_group(const struct wishes *w, const struct plan_rank *ranks,
     free(list);
 }
 
-/* All chains, one a line; NULL after a message. */
+/* Returns all chains, one per line, malloc'ed; NULL after printing a message. */
 static char *make_chains(const struct wishes *w, struct totals *t)
 {
     struct plan_group *groups = NULL;
@@ -195,7 +198,7 @@ static char *make_chains(const struct wishes *w, struct totals *t)
     return NULL;
 }
 
-/* A new file: a plan that somebody uses is not replaced. */
+/* Writes the chains to a new file, so that it never replaces a plan that is in use. */
 static bool write_file(const struct wishes *w, const char *chains)
 {
     int fd = open(w->out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace run`: check everything, give the program its environment, start it, end as it ended. */
+ * `regtrace run`: checks everything, sets the environment, starts the program, and ends as it
+ * ended. */
 #include "base/toolkit/beside.h"
 #include "controller/controller.h"
 #include "pmu/pmu.h"
@@ -16,19 +17,20 @@
 extern char **environ;
 
 struct run {
-    struct options options; /* the variables, replaced by what the command line says */
+    struct options options; /* from the environment, overridden by the command line */
     bool explain, quiet;
     unsigned chains;
-    int count; /* the command */
+    int count; /* of `words`, the command */
     char **words;
-    struct program program, target; /* target: the rank's program when `program` is a launcher */
+    /* target: the program of the ranks, if `program` is a launcher */
+    struct program program, target;
     enum launcher_kind launcher;
     bool has_target, as_rank;
     struct identity id;
     char library[PATH_MAX], writer[PATH_MAX], folder[PATH_MAX];
     bool folder_is_new;
-    /* The folder that -o names, if it is an earlier run's or not empty, so that `folder` is another
-     * one; else "". */
+    /* The folder that -o names, if it belongs to an earlier run or is not empty, and `folder`
+     * replaces it; else "". */
     char taken[PATH_MAX];
     const char *taken_why;
 };
@@ -41,7 +43,7 @@ static bool is_path(const struct option_row *row, const char *value)
            (strcmp(row->values, "PROGRAM") == 0);
 }
 
-/* Ranks may start in another folder: paths are made absolute here. */
+/* Returns the path made absolute, malloc'ed, since ranks may start in another folder. */
 static char *absolute_path(const char *value)
 {
     char *out = NULL, *here = value[0] == '/' ? NULL : getcwd(NULL, 0);
@@ -81,7 +83,8 @@ static int set_row(struct run *r, bool *seen, const struct option_row *row, cons
     return TOOL_OK;
 }
 
-/* Options that are about what another records. As variables they may stand for later runs. */
+/* Refuses options that only modify what another option records, if that option is missing. In the
+ * environment they are legal, because they may be meant for later runs. */
 static bool makes_sense(const struct run *r, const bool *seen)
 {
     static const struct {
@@ -102,7 +105,7 @@ static bool makes_sense(const struct run *r, const bool *seen)
     return true;
 }
 
-/* 0 = go on, else leave with *code. */
+/* Returns true to go on, or false with the exit code in *code. */
 static bool read_arguments(struct run *r, int argc, char **argv, int *code)
 {
     struct rt_error e = {{0}};
@@ -136,7 +139,8 @@ static bool read_arguments(struct run *r, int argc, char **argv, int *code)
     }
 }
 
-/* One voice a node, as the library has it: local rank 0 speaks, the others leave with the same code. */
+/* One process per node prints messages, as in the library: local rank 0. The others exit with the
+ * same code. */
 static bool speaks(const struct run *r)
 {
     return !r->as_rank || identity_speaks(&r->id);
@@ -153,7 +157,8 @@ static int check_program(struct run *r, struct rt_error *e)
         struct rt_error why = {{0}};
         rc = program_look(&r->target, r->words[at], &why);
         r->has_target = rc == 0;
-        /* Found but not preloadable is certain; not found may be another node's, or our reading of the options. */
+        /* A program that was found but cannot be preloaded is an error. One that was not found may
+         * be on another node, or we have misread the launcher's options: go on. */
         if (rc == -ENOEXEC || rc == -EPERM) {
             *e = why;
             return rc;
@@ -162,7 +167,8 @@ static int check_program(struct run *r, struct rt_error *e)
     return 0;
 }
 
-/* Streams need room in the memory file system; too little makes them smaller, or a rank unrecorded: a warning. */
+/* Checks the room for streams in the memory file system. Too little room only causes a warning:
+ * streams become smaller, or ranks stay unrecorded. */
 static int check_streams(const struct run *r, struct rt_error *e)
 {
     const char *shm = r->options.text[OPT_shm];
@@ -252,9 +258,9 @@ static int check_all(struct run *r, struct rt_error *e)
     return rc;
 }
 
-/* Returns the value of LD_PRELOAD: our library before what was there, and AddressSanitizer's
- * runtime before both, since it ends the program otherwise. ld.so accepts spaces and colons as
- * separators. */
+/* Returns the value of LD_PRELOAD, malloc'ed: our library before the libraries that were there, and
+ * AddressSanitizer's runtime before both, since otherwise that runtime ends the program. ld.so
+ * accepts spaces and colons as separators. */
 static char *preload_value(const char *library, const char *runtime)
 {
     const char *old = getenv("LD_PRELOAD");
@@ -281,7 +287,8 @@ static const char *const *exported_names(void)
     return names;
 }
 
-/* The environment of the traced program; the words of the command are completed for launchers that need it. */
+/* Sets the environment of the traced program. For launchers that need it, adds words to the
+ * command. */
 static int prepare_command(struct run *r, char ***command)
 {
     const char *runtime = r->has_target ? r->target.runtime : r->program.runtime;
@@ -321,7 +328,8 @@ static int explain(struct run *r)
     return output_finish("run", rc == 0 ? TOOL_OK : TOOL_FAILURE);
 }
 
-/* Start it: as the rank itself (no process of ours stays between launcher and program), or as a child. */
+/* Starts the program. A rank executes it directly, so that no process of ours stays between
+ * launcher and program; otherwise it runs as a child. */
 static int start(struct run *r, char **command, bool traced)
 {
     if (r->as_rank) {

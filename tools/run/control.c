@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The chains of a run as the library will read them, parsed before anything starts. */
+ * Parses the chains of a run, as the library will, and checks counters before anything starts. */
 #include "controller/controller.h"
 #include "pmu/pmu.h"
 #include "tools/run/run.h"
@@ -53,7 +53,7 @@ int run_check_count(const struct options *o, struct rt_error *e)
     return pmu_wanted_count(&counter, o, o->text[OPT_pmu], e);
 }
 
-/* The same check as in preload/constructor.c. */
+/* The library makes the same check when it starts. */
 static int check_steps(const struct options *o, const struct ctl_config *config, struct rt_error *e)
 {
     const struct pmu_backend *counts = counter.backend;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Programs that start ranks: whose they are, where the rank's program stands, how the environment gets through. */
+ * Recognizes launchers, finds the program of the ranks among their arguments, and passes our
+ * environment through them. */
 #include "tools/run/run.h"
 
 #include "base/identity.h"
@@ -16,7 +17,8 @@ static bool is_one_of(const char *name, const char *const *list)
     return false;
 }
 
-/* First lines of `PATH --version`, "" if it cannot be run. The path is handed over as $0, never read by the shell. */
+/* Writes the beginning of the output of `PATH --version` to `out`; "" if it cannot be run. Uses no
+ * shell, so the path needs no quoting. Ends the program after 10 s. */
 static void ask_version(const char *path, char out[512])
 {
     int ends[2];
@@ -69,8 +71,8 @@ enum launcher_kind launcher_kind_of(const struct program *p)
                                                                                  : LAUNCHER_OTHER;
 }
 
-/* Options of the launchers that take no value (from their manual pages); every other option takes one, but for
- * Open MPI's --mca, -gmca and hydra's -genv, -env, which take two. */
+/* Options of the launchers that take no value (from their manual pages). Every other option takes
+ * one value, except Open MPI's --mca and -gmca and hydra's -genv and -env, which take two. */
 static bool takes_nothing(const char *name)
 {
     static const char *const none[] = {"oversubscribe",
@@ -178,7 +180,7 @@ unsigned launcher_ranks(int count, char *const *words)
     return sum;
 }
 
-/* malloc'ed. more: the user's own list, or "". */
+/* Returns "LD_PRELOAD=...", malloc'ed. more: the user's own list, or "". */
 static char *assign_preload(const char *preload, const char *more)
 {
     char *out = NULL;
@@ -186,7 +188,8 @@ static char *assign_preload(const char *preload, const char *more)
     return n >= 0 ? out : NULL;
 }
 
-/* The user's own "-x LD_PRELOAD=V" becomes ours in front of V: Open MPI refuses a second one. */
+/* Puts our library in front of V in the user's own "-x LD_PRELOAD=V", because Open MPI refuses a
+ * second one. Returns false if there is none. */
 static bool merge_preload(int count, char **words, const char *preload)
 {
     bool found = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Spreading a constant number of windows evenly over the instructions of a run. */
+ * Spreads a constant number of windows evenly over the instructions of a run. */
 #include "tools/run/plan.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HELPER_THREADS 1000 /* tids from here on are threads of MPI and what it uses */
+#define HELPER_THREADS 1000 /* thread numbers from here on belong to MPI and its libraries */
 
 int plan_read_rank(struct plan_rank *out, const struct rt_rank *rank, struct rt_error *e)
 {
@@ -60,7 +60,7 @@ static int by_rank(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Which thread drives, -1 where one has been counted only, -2 before the first rank. */
+/* Returns the thread that drives the windows; -1: any, since only one was counted. */
 static int32_t driver_of(const struct plan_rank *r)
 {
     return r->threads > 1 ? r->thread : -1;
@@ -114,8 +114,9 @@ char *plan_ranks_text(const struct plan_rank *ranks, const struct plan_group *gr
     return fclose(out) == 0 ? text : NULL;
 }
 
-/* Windows lie in the middle of their share of the run, so that the last one ends before a run that is a little shorter does.
- * With a warm-up a repeated chain is needed: a full gap before each window, half of one behind the last. */
+/* A window lies in the middle of its share of the run, so that the last one still ends within a run
+ * that is a little shorter. A warm-up needs a repeated chain: a full gap before each window, half a
+ * gap after the last. */
 uint64_t plan_period(const struct plan_wish *wish, uint64_t total)
 {
     if (wish->warmup == 0)

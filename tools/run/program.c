@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finding a program as execvp does, and whether a library can be preloaded into it. */
+ * Finds a program as execvp() does, and checks whether a library can be preloaded into it. */
 #include "tools/run/run.h"
 
 #include "base/identity.h"
@@ -32,7 +32,7 @@ static bool is_executable(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Length of the PATH entry at p, without the colon. */
+/* Returns the length of the PATH entry at p, without the colon. */
 static size_t path_entry(const char *p)
 {
     return strcspn(p, ":");
@@ -85,7 +85,8 @@ static int find_program(const char *word, char out[PATH_MAX], struct rt_error *e
     return 0;
 }
 
-/* A program that gains rights when it starts: the loader then ignores LD_PRELOAD (ld.so(8), secure execution). */
+/* Refuses a program that gains rights when it starts: the loader then ignores LD_PRELOAD (ld.so(8),
+ * secure execution). */
 static int check_rights(const char *path, struct rt_error *e)
 {
     struct stat st;
@@ -116,7 +117,7 @@ static int elf_wrong(const char *path, struct rt_error *e, const char *why)
     return -ENOEXEC;
 }
 
-/* Look for PT_INTERP; every offset in the file is checked before it is used. */
+/* Looks for PT_INTERP. Checks every offset in the file before using it. */
 static int check_headers(int fd, const char *path, const Elf64_Ehdr *h, struct rt_error *e)
 {
     if (h->e_phentsize != sizeof(Elf64_Phdr))
@@ -139,7 +140,7 @@ int program_check_elf(const char *path, struct rt_error *e)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         int rc = -errno;
-        if (rc == -EACCES) /* executable without being readable: the loader can still run it */
+        if (rc == -EACCES) /* executable but not readable: the loader can still run it */
             return 0;
         rt_error_set(e, "%s cannot be read: %s", path, strerror(-rc));
         return rc;
@@ -158,7 +159,8 @@ int program_check_elf(const char *path, struct rt_error *e)
     return rc != 0 ? rc : check_rights(path, e);
 }
 
-/* The interpreter in a "#!" line, with `env NAME` looked up. false = no script. */
+/* Finds the interpreter in a "#!" line; looks up NAME of `env NAME` in PATH. Returns false if the
+ * file is no script. */
 static bool script_interpreter(const char *path, char out[PATH_MAX], char word[256])
 {
     char line[512];

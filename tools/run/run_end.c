@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What `regtrace run` says after the program: the folder, the lines of the log, or that nothing was recorded. */
+ * Messages of `regtrace run` after the program has ended: the folder, the lines of the log, or why
+ * nothing was recorded. */
 #include "base/format/memory.h"
 #include "tools/run/run.h"
 #include "writer/writer.h"
@@ -29,15 +30,17 @@ static unsigned count_rank_files(const char *folder, bool *indexed)
     return n;
 }
 
-/* Ranks that are being killed, and their writers, outlive mpirun for a moment; regtrace.h5 appears when the last has
- * closed. `living`: traced processes that are still there. */
+/* Waits for files to be complete; returns the number of rank files. Ranks that are being killed,
+ * and their writers, outlive mpirun for a moment. regtrace.h5 appears when the last writer has
+ * closed its file. *living: traced processes that still run. */
 static unsigned wait_for_writers(const char *folder, uint64_t seconds, unsigned *living)
 {
     struct rt_processes p;
     bool indexed = false;
     unsigned n;
     for (uint64_t i = 0;; i++) {
-        rt_run_processes(folder, &p); /* before the folder: a file that follows is not missed */
+        /* before we count the files, so that we do not miss a file that appears */
+        rt_run_processes(folder, &p);
         n = count_rank_files(folder, &indexed);
         bool more = p.closing > 0 || p.starting > 0 || p.file_follows > 0 || (n > 0 && !indexed);
         if (!more || i >= seconds * 20)
@@ -70,7 +73,7 @@ static unsigned print_log(const char *folder)
     return lines + said;
 }
 
-/* A path as a shell takes it back. */
+/* Prints a path quoted for a shell. */
 static void print_quoted(const char *path)
 {
     static const char plain[] =
@@ -92,7 +95,7 @@ static void print_command(const char *command, const char *folder)
     (void)fputc('\n', stderr);
 }
 
-/* Nothing is recorded for one of few reasons, by what was asked for. */
+/* Returns the likely reason, by the options, why nothing was recorded; "": none. */
 static const char *nothing_reason(const struct options *o, unsigned chains)
 {
     if (o->number[OPT_count] != 0)
@@ -110,7 +113,7 @@ static const char *nothing_reason(const struct options *o, unsigned chains)
                  "region and received no signal in it (-mpi 0 leaves MPI calls out); or ";
 }
 
-/* The option that keeps this program out, NULL: none. */
+/* Returns the option that keeps this program from being traced; NULL: none. */
 static const struct option_row *leaves_out(const struct options *o, const char *program)
 {
     const char *include = o->text[OPT_include], *exclude = o->text[OPT_exclude];
@@ -168,7 +171,7 @@ static bool has_accesses(const char *folder)
     return n > 0 && n < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-/* Says that the folder the user asked for was in use, so that this run has another one. */
+/* Prints that the folder that the user asked for was in use, so that this run has another one. */
 static void print_taken(const struct run_end *end)
 {
     if (end->taken != NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Programs compiled with -fsanitize=: which runtime they need before libregtrace.so, and which of
- * them are refused. */
+ * Programs compiled with -fsanitize=: finds the runtime that must precede libregtrace.so, and
+ * refuses sanitizers that do not work with it. */
 #include "base/toolkit/sanitizer.h"
 #include "tools/run/run.h"
 
@@ -17,8 +17,8 @@ struct file {
     size_t size;
 };
 
-/* Returns the bytes at that address, from the file's contents, or NULL if it has fewer than n
- * there. Sets *left to their number. */
+/* Returns the bytes of the file that are loaded at that address, or NULL if fewer than n are there.
+ * Sets *left to how many there are. */
 static const char *at_address(const struct file *f, uint64_t address, size_t n, size_t *left)
 {
     const Elf64_Ehdr *h = (const void *)f->bytes;
@@ -76,8 +76,8 @@ static bool is_asan(const char *name)
 }
 
 /* Looks for the runtime in the program's DT_RUNPATH or DT_RPATH, since the loader does not use them
- * for LD_PRELOAD. If it is not there, returns its name, which the loader finds as it does for the
- * program. */
+ * for LD_PRELOAD. If it is not there, returns its name, which the loader then finds as it does for
+ * the program. */
 static void find_runtime(const struct dynamic *d, const char *program, const char *name,
                          char out[PATH_MAX])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What -values asks for, looked at before the program starts. */
+ * Checks -values before the program starts. */
 #include "base/toolkit/beside.h"
 #include "base/format/values.h"
 #include "pmu/pmu.h"
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A line of what it says on standard error. */
+/* Reads the first line that the child writes to standard error. */
 static void read_line(int fd, char *line, size_t room)
 {
     size_t n = 0;
@@ -32,7 +32,7 @@ static _Noreturn void become(const char *program, const char *plugin, int said)
     _exit(127);
 }
 
-/* Its specification is made by a process of its own. */
+/* Has a separate process load the plug-in and make its specification. */
 static int check_plugin(const char *program, const char *plugin, struct rt_error *e)
 {
     int ends[2], status = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace split`: each window of each rank as a rank file of its own, a folder for each window. */
+ * `regtrace split`: writes each window of each rank as a separate rank file, in one folder for each
+ * window. */
 #include "tools/report/report.h"
 #include "tools/split/split.h"
 
@@ -17,8 +18,8 @@ struct wishes {
 };
 
 struct tally {
-    char out[PATH_MAX]; /* the folder that holds window-NNNNN */
-    bool *made;         /* by ordinal: its folder is there */
+    char out[PATH_MAX]; /* folder that holds window-NNNNN */
+    bool *made;         /* by ordinal: its folder exists */
     size_t room;
     uint64_t files, windows, events, outside, unknown;
     uint32_t *pids; /* processes whose files were split */
@@ -70,7 +71,8 @@ static bool window_folder(struct tally *t, int32_t ordinal, char path[PATH_MAX +
     return true;
 }
 
-/* One window of one file. A failure here (a full disk) would be that of all that follow. */
+/* Writes one window of one file. Returns false if that fails, for example on a full disk, since all
+ * that follow would fail too. */
 static bool split_window(struct tally *t, struct rt_rank *rank, const struct rt_extents *x,
                          const struct rt_extent *window)
 {
@@ -112,7 +114,7 @@ static bool split_rank(struct tally *t, const struct wishes *w, struct rt_rank *
     return good;
 }
 
-/* A file that grows would be cut at a moment that nobody chose. */
+/* Refuses a file that grows, because the split would cut it at an arbitrary moment. */
 static bool is_complete(const char *file, const struct rt_rank *rank)
 {
     enum rt_file_state state = rt_rank_info(rank)->state;
@@ -233,7 +235,7 @@ static int split_run(const struct wishes *w, const struct rt_run *run)
         good = split_file(&t, w, run, i);
     t.failed |= !good || !carry_memory(&t, run);
     build_indexes(&t);
-    (void)rmdir(t.out); /* only where nothing came of it */
+    (void)rmdir(t.out); /* succeeds only if nothing was written */
     free(t.made);
     free(t.pids);
     return say_result(&t, w, run);

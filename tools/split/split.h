@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Splits a run's recordings of memory accesses (base/format/memory.h) by window. The caller owns all texts
- * and arrays. */
+/* Splits a run's recordings of memory accesses (base/format/memory.h) by window. The caller owns
+ * all texts and arrays. */
 struct split_memory {
     const char *dir, *out; /* folder of the run; folder for window-NNNNN */
     const uint32_t *pids;  /* processes whose rank files were split */
@@ -20,9 +20,9 @@ struct split_memory {
     uint64_t files; /* written */
 };
 
-/* Writes window-NNNNN/memory for each window: recordings with the stretches of that window only,
- * and the skeletons that replay needs. A run without recordings is not an error. Returns 0, or
- * -errno with the text in *e. */
+/* Writes window-NNNNN/memory for each window: recordings with the segments of that window only, and
+ * the skeletons that replay needs. A run without recordings is not an error. Returns 0, or -errno
+ * with the text in *e. */
 RT_MUST_CHECK int split_memory(struct split_memory *m, struct rt_error *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Splits recordings of memory accesses by window. A stretch does not depend on other stretches,
- * so each is copied unchanged into its window's file, except its reference to a place in another
+ * Splits recordings of memory accesses by window. A segment does not depend on other segments, so
+ * each is copied unchanged into its window's file, except its reference to a place in another
  * file. */
 #include "base/format/memory.h"
 
@@ -19,7 +19,7 @@
 
 enum { HEAD = sizeof(struct memory_stretch), BLOCK = 1 << 16 };
 
-/* One recording. */
+/* A recording. */
 struct source {
     char name[256];
     int fd;
@@ -28,7 +28,7 @@ struct source {
     uint64_t last, end; /* ends of the log: last nonzero byte; all readable bytes */
 };
 
-/* Where a stretch was copied to. */
+/* Where a segment was copied to. */
 struct moved {
     uint32_t pid, tid, level;
     char late[48]; /* `late` of its recording's head */
@@ -58,7 +58,7 @@ static int damaged(struct work *w, const struct source *s, const char *what)
     return -EBADMSG;
 }
 
-/* --- the log of a recording ------------------------------------------------------------------ */
+/* --- the log of a recording ------------------------------------------------------------------- */
 
 static bool get_at(int fd, void *to, size_t n, uint64_t at)
 {
@@ -96,7 +96,8 @@ static bool get_log(const struct source *s, void *to, size_t n, uint64_t at)
            (filed == n || get_at(s->fd, (uint8_t *)to + filed, n - filed, MEMORY_PAGE + in_buffer));
 }
 
-/* Finds the end of the log: the last byte of the buffer that is not 0 (see base/format/memory.h). */
+/* Finds the end of the log: the last byte of the buffer that is not 0 (see
+ * base/format/memory.h). */
 static bool find_end(struct source *s)
 {
     uint64_t tail = atomic_load(&s->head.tail);
@@ -122,7 +123,7 @@ static bool open_source(struct source *s, const char *folder)
            s->head.image_count <= MEMORY_IMAGES && find_end(s);
 }
 
-/* --- writing --------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 /* Links or copies a file of the run's memory folder to a window's. The name comes from a recording,
  * so it must be a plain file name. */
@@ -154,7 +155,7 @@ static int carry_file(struct work *w, const char *folder, const char *name, size
     return rc;
 }
 
-/* Writes a recording without stretches, and brings along the files that its replay needs. */
+/* Writes a recording without segments, and adds the files that its replay needs to the folder. */
 static int begin_file(struct work *w, const struct source *s, const char *folder, int fd,
                       struct memory_head *head)
 {
@@ -218,7 +219,7 @@ static int note_moved(struct work *w, const struct source *s, uint64_t from, uin
     return 0;
 }
 
-/* Appends the stretch to its window's recording. */
+/* Appends the segment to its window's recording. */
 static int put_stretch(struct work *w, const struct source *s, uint64_t place, uint64_t bytes,
                        struct memory_stretch *stretch)
 {
@@ -247,7 +248,7 @@ static int put_stretch(struct work *w, const struct source *s, uint64_t place, u
     return rc == 0 ? note_moved(w, s, place, place + HEAD + bytes, to) : rc;
 }
 
-/* --- a whole run ----------------------------------------------------------------------------- */
+/* --- a whole run ------------------------------------------------------------------------------ */
 
 static int split_source(struct work *w, const struct source *s)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays that grow as they are filled. */
+ * Makes room for one more element in an array that its caller fills. */
 #ifndef REGTRACE_TOOLS_STREAMS_GROWN_H
 #define REGTRACE_TOOLS_STREAMS_GROWN_H
 
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The array (of malloc, NULL at first) with room for one more than count, wherever it is then. NULL: no memory; it is as it was. */
+/* Returns an array with room for at least count + 1 elements of `size` bytes, and updates *room.
+ * The array comes from malloc() or is NULL, with *room 0, at first; the result may be at another
+ * address. Returns NULL if there is no memory; the array and *room stay as they are. */
 static inline void *emu_grown(void *array, size_t count, size_t *room, size_t size)
 {
     if (count < *room)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Heaps of numbers, the first in order on top. */
+ * Sifts an element of a binary heap of numbers whose smallest element is on top. */
 #ifndef REGTRACE_TOOLS_STREAMS_HEAP_H
 #define REGTRACE_TOOLS_STREAMS_HEAP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The number at i goes down to where it belongs; those below it are a heap. Always inlined: the comparison takes most of the time. */
+/* Moves the element at index i down to its place; the subtrees below it must already be heaps.
+ * Always inlined, since most of the time goes into the comparison. */
 __attribute__((always_inline)) static inline void
 emu_heap_sift(uint32_t *heap, uint32_t count, uint32_t i,
               bool (*is_before)(const void *context, uint32_t a, uint32_t b), const void *context)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files of merged events: written, read, and merged once more. */
+ * Writes one process's file of merged events, and reads and merges the files of all processes. */
 #include "tools/streams/merged.h"
 
 #include "base/sys.h"
@@ -21,11 +21,11 @@ static const char magic[8] = {'R', 'T', 'P', 'A', 'R', 'T', '1', '\n'};
 struct header {
     char magic[8];
     uint64_t meeting, run, events;
-    uint32_t number, count; /* of the process, and of processes */
+    uint32_t number, count; /* this process, number of processes */
     uint32_t streams, unused;
 };
 
-/* What the last record of a stream was. */
+/* Fields of a stream's last record, against which the next one is encoded. */
 struct last {
     uint64_t row, clock;
     uint32_t code;
@@ -59,7 +59,7 @@ static int64_t unfolded(uint64_t v)
     return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-/* --- writing ---------------------------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 struct merged_writer {
     struct header header;
@@ -194,7 +194,7 @@ void merged_discard(struct merged_writer *w)
     free(w);
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* The file of one process. */
 struct part {
@@ -212,9 +212,10 @@ struct part {
 struct merged {
     struct part *parts;
     uint32_t part_count, streams;
-    struct last *last; /* by stream: each is in one file */
+    struct last *last; /* by stream: each stream is in one file */
     const int32_t *numbers;
-    uint32_t *heap; /* of parts that have a record, the next one first */
+    /* Parts that have a record; the part of the next record is on top. */
+    uint32_t *heap;
     uint32_t heap_count;
 };
 
@@ -242,7 +243,7 @@ static int fill(struct part *p, struct rt_error *e)
             break;
         p->filled += (size_t)n;
     }
-    memset(p->buffer + p->filled, 0, LONGEST); /* a cut record ends */
+    memset(p->buffer + p->filled, 0, LONGEST); /* the zeros end a record that is cut off */
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The meeting of processes in the folder OUT.parts. */
+ * Implements the meeting of processes in the folder OUT.parts. */
 #include "tools/streams/parts.h"
 
 #include "base/clock.h"
@@ -24,10 +24,10 @@ enum { SHORT_NS = 1000000, LONG_NS = 100000000, MEETING_SECONDS = 120, LEAVING_S
 static struct {
     uint32_t number, count;
     struct part_here self;
-    struct part_here *others; /* by number, from the meeting on */
+    struct part_here *others; /* by number, once all have met */
     struct part_watch *watch;
     uint64_t meeting; /* 0: has not met */
-    int said;         /* what this process would have said; -1: it says it */
+    int said;         /* memfd of its stderr; -1: stderr is as it was */
     bool delivered;
 } parts = {.count = 1, .said = -1};
 
@@ -51,9 +51,10 @@ uint64_t parts_meeting(void)
     return parts.meeting;
 }
 
-/* --- who ------------------------------------------------------------------------------------------------------------------ */
+/* --- the group's processes -------------------------------------------------------------------- */
 
-/* In a batch script SLURM_NTASKS is how many srun would start, and the script alone runs. */
+/* In a batch script SLURM_NTASKS is the number of processes that srun would start, but the script
+ * itself runs alone. So only a Slurm step's own variables count. */
 static int32_t size_of(const struct identity *id)
 {
     bool slurm = strcmp(id->rank_variable, "SLURM_PROCID") == 0;
@@ -64,7 +65,7 @@ static int32_t size_of(const struct identity *id)
     return its ? (int32_t)strtol(tasks, NULL, 10) : 1;
 }
 
-/* Standard output goes away, messages are kept. */
+/* Discards standard output and redirects stderr into a memfd. */
 static void be_silent(void)
 {
     int none = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -98,7 +99,7 @@ void parts_enter(void)
         be_silent();
 }
 
-/* --- waiting --------------------------------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 static uint64_t patience_ns(void)
 {
@@ -114,7 +115,7 @@ struct pause {
     long ns;
 };
 
-/* Longer each time; false: the limit is reached. */
+/* Sleeps, longer each time. Returns false if the limit is reached. */
 static bool again(struct pause *p)
 {
     if (clock_monotonic_ns() >= p->limit)
@@ -124,7 +125,7 @@ static bool again(struct pause *p)
     return true;
 }
 
-/* Has any process failed, and why? */
+/* Returns whether any process has failed, with its reason in *e. */
 static bool has_failed(struct rt_error *e)
 {
     char text[sizeof e->text];
@@ -134,7 +135,7 @@ static bool has_failed(struct rt_error *e)
     return true;
 }
 
-/* The first one is kept: one file, so that all who wait look at one. */
+/* link() keeps the first failure; waiting processes read only that file. */
 static int tell_failure(const char *text)
 {
     char own[PATH_MAX], first[PATH_MAX];
@@ -145,7 +146,8 @@ static int tell_failure(const char *text)
     return rc != 0 || link(own, first) == 0 || errno == EEXIST ? rc : -errno;
 }
 
-/* The folder is still that of this meeting, and the first process has not ended it. */
+/* Checks that no process has failed, that the first process has not ended, that the folder is still
+ * that of this meeting, and that process `number` lives. */
 static int look_around(uint32_t number, struct rt_error *e)
 {
     char text[32];
@@ -182,7 +184,8 @@ int parts_wait(const char *what, uint32_t number, struct rt_error *e)
         if (access(path, R_OK) == 0)
             return 0;
         int rc = look_around(number, e);
-        if (rc != 0) /* it may have come meanwhile, and its process ended */
+        /* Process `number` may have written the file and ended since the check above. */
+        if (rc != 0)
             return access(path, R_OK) == 0 ? 0 : rc;
         (void)again(&p);
     }
@@ -203,7 +206,7 @@ int parts_hear(const char *what, char *text, size_t room, struct rt_error *e)
     return rc;
 }
 
-/* --- the meeting ------------------------------------------------------------------------------------------------------------ */
+/* --- the meeting ------------------------------------------------------------------------------ */
 
 static int never_came(uint32_t number, struct rt_error *e)
 {
@@ -216,7 +219,7 @@ static int never_came(uint32_t number, struct rt_error *e)
     return -ETIMEDOUT;
 }
 
-/* What `go` says: each process by the number that it has taken for this time. */
+/* The file `go`: the token of each process that takes part in this meeting, by process. */
 struct go {
     uint64_t meeting;
     uint64_t tokens[];
@@ -242,7 +245,8 @@ static int gather(struct go *go, size_t bytes, struct rt_error *e)
     return parts_write("go", 0, go, bytes, e);
 }
 
-/* The first process may remove what it finds, when it comes: `here` is written as often as needed. */
+/* The first process may empty the folder when it comes, so this process writes its here-K again
+ * whenever it is missing. */
 static int join(struct go *go, size_t bytes, struct rt_error *e)
 {
     struct pause p = {clock_monotonic_ns() + patience_ns(), SHORT_NS};
@@ -295,9 +299,9 @@ void parts_delivered(void)
     parts.delivered = true;
 }
 
-/* --- the end ----------------------------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
-/* The last message, without "regtrace COMMAND: ", which the first one says. */
+/* Copies the last message without "regtrace COMMAND: ", which the first process puts in front. */
 static void last_said(char text[SAID])
 {
     static const char begin[] = "\nregtrace ";
@@ -313,7 +317,8 @@ static void last_said(char text[SAID])
     (void)snprintf(text, SAID, "%s", from != NULL ? from + 2 : "a process has failed");
 }
 
-/* Launchers end a job at its first failed process, and the one that speaks must not be among those: it has ended when it has spoken. */
+/* Launchers end a job when its first process fails. The first process, which reports the failure,
+ * must end before any other process does, so the others wait here. */
 static int follow(int status)
 {
     char text[SAID];
@@ -330,7 +335,7 @@ static int follow(int status)
         if (part_here_read(parts.number, &here) != 0 || here.token != parts.self.token)
             return status; /* the folder is gone */
         if (!part_is_there(&parts.others[0], &parts.watch[0], 0, &parts.self)) {
-            /* The first part may have written its end just now: read again. */
+            /* The first process may have written `end` just now: read again. */
             if (parts_read("end", 0, text, sizeof text) > 0)
                 return (int)strtol(text, NULL, 10);
             return status != 0 ? status : 1;
@@ -362,8 +367,9 @@ static void lead(int status)
     parts_remove(true);
 }
 
-/* They have not met. Launchers end a job at its first failed process, and most often the first one fails for the same reason: it needs
- * time to say it. What is wrong with the arguments it says for sure. */
+/* Ends a process that has not met the others. Launchers end a job when its first process fails, and
+ * usually the first process fails for the same reason as this one: give it time to report it. The
+ * first process always reports wrong arguments, so this one returns 0 for them. */
 static int unheard(int status)
 {
     enum { WRONG_USAGE = 2, SPEECH_SECONDS = 3 };

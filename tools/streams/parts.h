@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Processes of a launcher (mpirun, srun) that convert one run together: who this one is, where they meet, how one waits for the others.
+ * Lets the processes of a launcher (mpirun, srun) convert one run together: which process this is,
+ * where the processes meet, and how one waits for the others.
  *
- * They share the file system alone. The folder OUT.parts has, of process K: here-K (who it is; touched every few seconds while it lives),
- * part-K (the events of its files, merged.h), what it made of the output, and failed-K (why it ended; the first of these is failure-0 too).
- * The first process makes the folder, writes `go` when all have come, `end` when all is over, and removes it.
+ * They share only a file system. The folder OUT.parts has these files of process K:
  *
- * There is one such group in a process, so nothing is passed around. Functions that can fail return 0 or -errno and have the reason, with
- * the remedy, in *e. */
+ * - here-K: identifies the process; it touches the file every few seconds while it lives
+ * - part-K: the events of its files (merged.h)
+ * - the parts of the output that it makes
+ * - failed-K: why it failed; the first of these files is also linked as failure-0
+ *
+ * The first process makes the folder, writes `go` when all processes have come and `end` when the
+ * conversion is over, and removes the folder.
+ *
+ * A process belongs to one such group, so the functions take no handle. Functions that can fail
+ * return 0 or -errno and put the reason and the remedy into *e. */
 #ifndef REGTRACE_TOOLS_STREAMS_PARTS_H
 #define REGTRACE_TOOLS_STREAMS_PARTS_H
 
@@ -16,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A paragraph of the commands' descriptions. */
+/* A paragraph for the descriptions of commands. */
 #define PARTS_DESCRIPTION                                                                          \
     "\n\n"                                                                                         \
     "Started by mpirun or srun the command runs as one: each process opens and reads the files "   \
@@ -26,37 +33,46 @@
     "it, whose name ends in .parts, which is gone at the end. REGTRACE_PARTS=0 has each process "  \
     "work on its own."
 
-/* By the launcher's variables, unless REGTRACE_PARTS is 0. All but the first are silent from here on: what they say on stderr is kept as
- * the reason for which they fail. Call it once, at first. */
+/* Reads this process's number and the number of processes from the launcher's variables, unless
+ * REGTRACE_PARTS is 0. From then on every process but the first discards its standard output and
+ * keeps what it writes to stderr as the reason of a failure. Call it once, before anything else. */
 void parts_enter(void);
-/* 1: this process is alone, and all functions but parts_enter() and parts_end() are none of its. */
+/* Returns 1 if this process is alone. It then needs only parts_enter(), parts_is_first() and
+ * parts_end(). */
 uint32_t parts_count(void);
 uint32_t parts_number(void); /* from 0 */
-/* Alone, or the first. */
+/* Returns whether this process is alone or the first. */
 bool parts_is_first(void);
 
-/* All come to OUT.parts, or none goes on: those that have not come after REGTRACE_PARTS_WAIT seconds (120) are named. */
+/* Waits until all processes have come to OUT.parts. If some have not come after REGTRACE_PARTS_WAIT
+ * seconds (120), it fails and names one of them, so that no process goes on. */
 RT_MUST_CHECK int parts_meet(const char *out, struct rt_error *e);
-/* The same number in all processes of this meeting, and in no other. */
+/* Returns a number that is the same in all processes of this meeting and differs from that of any
+ * other meeting. */
 uint64_t parts_meeting(void);
-/* The name of a file of a process in the folder. It is removed at the end. */
+/* Sets `out` to the path of a process's file in the folder. If it is this process's, the file is
+ * removed at the end. */
 void parts_path(char out[PATH_MAX], const char *what, uint32_t number);
-/* The file of this process is whole: out of path.unfinished. Until then nobody sees it. */
+/* Renames path.unfinished to `path`: the file is complete, and other processes see it only from now
+ * on. */
 RT_MUST_CHECK int parts_is_whole(const char *path, struct rt_error *e);
-/* Wait for that file of a process. -ECANCELED: some process has failed; *e has its reason. */
+/* Waits for a file of a process. Returns 0, or -ECANCELED if a process has failed, with its reason
+ * in *e. */
 RT_MUST_CHECK int parts_wait(const char *what, uint32_t number, struct rt_error *e);
-/* A short text from this process to the others, and from the first one. */
+/* Gives a short text to the other processes, or waits for the text of the first process. */
 RT_MUST_CHECK int parts_tell(const char *what, const char *text, struct rt_error *e);
 RT_MUST_CHECK int parts_hear(const char *what, char *text, size_t room, struct rt_error *e);
 
-/* The others have all that they need of this process: what it ends with is not told as a failure. */
+/* The other processes have all that they need of this one: from now on its failure does not stop
+ * them. */
 void parts_delivered(void);
 
-/* A signal ends this process: its files in OUT.parts go. For handlers. */
+/* Removes this process's files in OUT.parts, since a signal ends it. Async-signal-safe. */
 void parts_signalled(void);
 
-/* The command is over, with that status. The first has the others leave, and removes the folder; the others wait for it. The status to
- * end with: of the first process. */
+/* Ends the conversion with the status of this process. The first process makes the others leave and
+ * removes the folder; the others wait for it. Returns the status to exit with, which is that of the
+ * first process. */
 int parts_end(int status);
 
 #endif

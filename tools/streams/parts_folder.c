@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files of the folder OUT.parts: made whole, read, touched, removed. */
+ * Writes, reads, touches and removes the files of the folder OUT.parts. */
 #include "tools/streams/parts_folder.h"
 
 #include "base/clock.h"
@@ -17,18 +17,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file that has not been touched for so long is of a process that is gone: file systems over a network may show it a minute late. */
+/* A process whose file has not been touched for GONE_SECONDS is gone: network file systems may show
+ * a new time a minute late. */
 enum { TOUCH_SECONDS = 5, GONE_SECONDS = 180, OWN_FILES = 16 };
 #define SECOND_NS UINT64_C(1000000000)
 
 static struct {
     char path[PATH_MAX];
     char here[PATH_MAX];
-    /* What this process has made, for the handler of signals. */
+    /* Files of this process, for the signal handler. */
     char own[OWN_FILES][PATH_MAX];
     volatile sig_atomic_t owned;
     uint32_t number;
-    volatile pid_t owner; /* 0: nothing is there */
+    volatile pid_t owner; /* 0: it has no files yet */
 } folder;
 
 const char *parts_folder(void)
@@ -106,7 +107,7 @@ long parts_read(const char *what, uint32_t number, char *text, size_t room)
     return n;
 }
 
-/* --- who is there ---------------------------------------------------------------------------------------------------------- */
+/* --- live processes --------------------------------------------------------------------------- */
 
 int part_here_write(uint32_t number, const struct part_here *here, struct rt_error *e)
 {
@@ -148,7 +149,8 @@ static void *touch(void *nothing)
     return nothing;
 }
 
-/* It holds no lock that a fork could leave locked: this process forks readers of files. */
+/* Starts the thread that touches here-K. This process forks readers of files, so the thread takes
+ * no lock that a fork could leave locked. */
 static int keep_touching(struct rt_error *e)
 {
     pthread_t thread;
@@ -164,9 +166,10 @@ static int keep_touching(struct rt_error *e)
     return -rc;
 }
 
-/* --- removing -------------------------------------------------------------------------------------------------------------- */
+/* --- removing --------------------------------------------------------------------------------- */
 
-/* System calls alone. The last one to go takes the folder along. */
+/* Uses only system calls and string functions that are async-signal-safe. The last process to leave
+ * removes the folder too, since rmdir() fails before. */
 static void remove_own(void)
 {
     for (int i = 0; i < folder.owned; i++) {
@@ -186,7 +189,7 @@ void parts_signalled(void)
         remove_own();
 }
 
-/* Names that we give. */
+/* Returns whether regtrace uses such a name in the folder. */
 static bool is_ours(const char *name)
 {
     static const char *const names[] = {"here-",   "go-",      "part-",  "text-", "lines-",
@@ -218,9 +221,9 @@ void parts_remove(bool all)
     folder.owned = 0;
 }
 
-/* --- opening --------------------------------------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
-/* A folder is there: of a job that is gone, or of one that works. */
+/* The folder exists: fails if a live job uses it, empties it if that job is gone. */
 static int take_over(const struct part_here *self, struct rt_error *e)
 {
     struct part_here first;
@@ -263,7 +266,7 @@ int parts_open_folder(const char *out, uint32_t number, const struct part_here *
     folder.number = number;
     parts_path(folder.here, "here", number);
     int rc = number == 0 ? make(self, e) : 0;
-    if (rc != 0) { /* nothing in it is this process's */
+    if (rc != 0) { /* no file in the folder is this process's */
         folder.path[0] = '\0';
         folder.owned = 0;
         return rc;

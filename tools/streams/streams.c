@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads' pieces of files, from their tables or found by a reading, and a heap over the threads' next events. */
+ * Finds each thread's rows in its file, from the table /pieces or by reading the events, and merges
+ * the threads' events in a heap. */
 #include "tools/streams/streams.h"
 
 #include "tools/streams/grown.h"
@@ -14,7 +15,7 @@
 
 enum { SCAN_ROWS = 65536, BUFFER_ROWS = 4096 };
 
-/* Rows of a file that are one thread's. */
+/* Consecutive rows of a file that belong to one thread. */
 struct piece {
     uint64_t first;
     uint32_t count;
@@ -25,18 +26,18 @@ struct file {
     struct rt_rank *rank;
     struct piece *pieces; /* by row */
     size_t piece_count, piece_room;
-    bool own; /* read by this process */
+    bool own; /* this process reads it */
 };
 
-/* Where a thread's reading is. */
+/* The position up to which one thread has been read. */
 struct cursor {
     struct file *file;
     size_t piece;    /* the one that is being read */
-    uint64_t offset; /* in it, of what is read next */
+    uint64_t offset; /* rows of the piece that have been read */
     struct rt_event *buffer;
-    uint64_t first; /* row of the buffer's first */
+    uint64_t first; /* row of the buffer's first event */
     uint32_t at, filled;
-    int64_t ns; /* of what comes next */
+    int64_t ns; /* time of the thread's next event */
 };
 
 struct emu_streams {
@@ -45,12 +46,14 @@ struct emu_streams {
     struct emu_stream *all;
     struct cursor *cursors;
     uint32_t count, room;
-    uint32_t *heap; /* of streams that have events left, the next one first */
+    /* Streams that have events left; the stream of the next event is on top. */
+    uint32_t *heap;
     uint32_t heap_count;
     uint64_t events;
-    uint64_t *loads;       /* by process: events of its files */
-    int32_t *numbers;      /* of threads, by stream */
-    struct merged *merged; /* where events come from instead; NULL: alone */
+    uint64_t *loads;  /* by process: rows of its files */
+    int32_t *numbers; /* of threads, by stream */
+    /* Where events come from if several processes convert the run; NULL if this one is alone. */
+    struct merged *merged;
 };
 
 static int no_memory(struct rt_error *e)
@@ -59,9 +62,9 @@ static int no_memory(struct rt_error *e)
     return -ENOMEM;
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
-/* Behind those that are there. */
+/* Adds rows after the last piece, or extends that piece if it is the same thread's. */
 static bool add_piece(struct file *f, uint64_t row, uint32_t count, int32_t thread)
 {
     struct piece *last = f->piece_count != 0 ? &f->pieces[f->piece_count - 1] : NULL;
@@ -77,7 +80,8 @@ static bool add_piece(struct file *f, uint64_t row, uint32_t count, int32_t thre
     return true;
 }
 
-/* What /pieces says; *next is the first row that it says nothing of. */
+/* Adds the pieces that the table /pieces lists; sets *next to the first row that it does not
+ * list. */
 static int take_table(struct file *f, uint64_t *next, struct rt_error *e)
 {
     const struct rt_piece *p = rt_rank_tables(f->rank)->pieces;
@@ -93,7 +97,7 @@ static int take_table(struct file *f, uint64_t *next, struct rt_error *e)
     return 0;
 }
 
-/* From row `next` on. */
+/* Reads the events from row `next` on to find whose they are. */
 static int scan(struct file *f, uint64_t next, struct rt_error *e)
 {
     if (next == rt_rank_info(f->rank)->event_count)
@@ -145,7 +149,7 @@ static int add_stream(struct emu_streams *s, struct file *f, int32_t number, str
     return 0;
 }
 
-/* Threads of /threads and of /events. */
+/* Adds a stream for each thread of /threads and /events. */
 static int add_threads(struct emu_streams *s, struct file *f, struct rt_error *e)
 {
     const struct rt_rank_tables *t = rt_rank_tables(f->rank);
@@ -172,7 +176,7 @@ static void close_file(struct file *f)
     *f = (struct file){.rank = NULL};
 }
 
-/* --- the next event ------------------------------------------------------------------------------------------------------ */
+/* --- the next event --------------------------------------------------------------------------- */
 
 static int not_its(const struct cursor *c, size_t i, int32_t number, struct rt_error *e)
 {
@@ -183,7 +187,7 @@ static int not_its(const struct cursor *c, size_t i, int32_t number, struct rt_e
     return -EBADMSG;
 }
 
-/* More of a thread into its buffer; nothing: it has no more. */
+/* Reads more of a thread's events into its buffer; leaves the buffer empty after the last one. */
 static int refill(struct cursor *c, int32_t number, struct rt_error *e)
 {
     struct file *f = c->file;
@@ -226,7 +230,7 @@ static int advance(struct emu_streams *s, uint32_t stream, struct rt_error *e)
     return rc;
 }
 
-/* Streams are numbered by rank, file and thread. */
+/* Streams are numbered by rank, file and thread, so the number decides between equal times. */
 static bool is_before(const void *context, uint32_t a, uint32_t b)
 {
     const struct emu_streams *s = context;
@@ -264,7 +268,7 @@ int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, str
     uint32_t first = s->heap[0];
     struct cursor *c = &s->cursors[first];
     *r = (struct emu_record){c->ns, first, c->first + c->at, c->buffer[c->at]};
-    if (++c->at < c->filled) { /* most often */
+    if (++c->at < c->filled) { /* the usual case */
         c->ns = rt_rank_ns(c->file->rank, c->buffer[c->at].clock);
         if (s->heap_count > 1)
             emu_heap_sift(s->heap, s->heap_count, 0, is_before, s);
@@ -283,9 +287,10 @@ int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, str
     return 0;
 }
 
-/* --- several processes --------------------------------------------------------------------------------------------------- */
+/* --- several processes ------------------------------------------------------------------------ */
 
-/* To the process that has least, as the files come: all processes find the same. Those of others are not kept open. */
+/* Assigns the file to the process that has the fewest rows so far. Each process assigns the files
+ * in the same order, so all of them agree. A process releases the files of the others. */
 static int give_to(struct emu_streams *s, struct file *f, struct rt_error *e)
 {
     uint32_t least = 0;
@@ -311,7 +316,8 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* Of what is to be read: files, threads, and how much of each. */
+/* Returns a hash of the files, threads and row counts. Processes compare it to notice that the run
+ * has changed between their readings. */
 static uint64_t identity(const struct emu_streams *s)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -344,7 +350,8 @@ static int leave_part(struct emu_streams *s, uint64_t run, struct rt_error *e)
     return rc;
 }
 
-/* This process's events for the others, and then those of all. A second reading of the run finds them there. */
+/* Writes this process's events for the other processes, then opens those of all. If the same run is
+ * opened again, the file from the first time still serves. */
 static int join(struct emu_streams *s, struct rt_error *e)
 {
     static uint64_t left_run;
@@ -368,7 +375,7 @@ static int join(struct emu_streams *s, struct rt_error *e)
     return merged_open(&s->merged, s->count, s->numbers, run, e);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+/* --- the sequence ----------------------------------------------------------------------------- */
 
 static int add_file(struct emu_streams *s, const struct rt_run *run, size_t i,
                     const struct rank_list *ranks, struct rt_error *e)

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The events of all threads of a run as one sequence, in the order of time on rank 0's node: those of one time by rank, file, thread and row, so
- * that it is the same from one time to the next.
+ * Gives the events of all threads of a run as one sequence, ordered by time on rank 0's node.
+ * Events of the same time are ordered by rank, file, thread and row, so that every reading gives
+ * the same sequence.
  *
- * Where several processes convert a run together (parts.h) each reads the events of its files alone, and all get all of them from what each
- * has left (merged.h): the same sequence.
+ * Where several processes convert a run together (parts.h), each process reads only the events of
+ * its own files and leaves them in a file. Each process then reads those files of all processes
+ * (merged.h) and gets the same sequence.
  *
- * Memory: for each thread some hundred KiB, and 16 bytes for each piece of a file that is one thread's (some 2,000 events). */
+ * Memory: some hundred KiB for each thread, and 16 bytes for each piece, which is a series of rows
+ * of one thread in a file (some 2,000 events). */
 #ifndef REGTRACE_TOOLS_STREAMS_STREAMS_H
 #define REGTRACE_TOOLS_STREAMS_STREAMS_H
 
 #include "tools/tools.h"
 #include "writer/writer.h"
 
-/* One thread of one file. */
+/* A stream here is one thread of one rank file. */
 struct emu_stream {
     const struct rt_rank *rank;
-    const struct rt_thread *thread; /* its row of /threads; NULL: it has none */
+    const struct rt_thread *thread; /* its row of /threads; NULL if it has none */
     int32_t number;                 /* of the thread, in its file */
     uint64_t rows;
 };
@@ -23,31 +26,40 @@ struct emu_stream {
 struct emu_record {
     int64_t ns; /* of CLOCK_MONOTONIC on rank 0's node */
     uint32_t stream;
-    uint64_t row; /* in its file */
+    uint64_t row; /* in the stream's file */
     struct rt_event event;
 };
 
 struct emu_streams;
 
-/* Of these ranks. Opens all their files; one whose /pieces does not say of all events whose they are is read through. A file that cannot be read: an error, where `skip` is NULL; else it
- * is left out, and told. */
+/* Opens the files of these ranks and finds each thread's rows; the caller closes *streams. Reads
+ * through every file whose table /pieces does not name the thread of each event. If a file cannot
+ * be read and `skip` is NULL, the function fails; otherwise it leaves the file out and calls `skip`
+ * with the file's name and the reason. Running out of memory is always an error. Returns 0, or
+ * -errno with the reason in *e and *streams NULL.
+ *
+ * If several processes convert the run, the call waits for the events of all of them; it returns
+ * -EAGAIN if the run changed between their readings. */
 RT_MUST_CHECK int emu_streams_open(struct emu_streams **streams, const struct rt_run *run,
                                    const struct rank_list *ranks,
                                    void (*skip)(const char *file, const char *why),
                                    struct rt_error *e);
 void emu_streams_close(struct emu_streams *s);
 
-/* All threads that recorded or are in /threads, by rank, file and number. */
+/* Returns all threads that recorded or have a row in /threads, by rank, file and number. The array
+ * belongs to `s`. */
 const struct emu_stream *emu_streams_all(const struct emu_streams *s, uint32_t *count);
-/* Is this process the one that reads it? */
+/* Returns whether this process reads the stream's file. */
 bool emu_streams_is_own(const struct emu_streams *s, uint32_t stream);
+/* Returns the number of events of all streams. */
 uint64_t emu_streams_events(const struct emu_streams *s);
 
-/* The next one; *got false: there is none any more. */
+/* Reads the next event into *r; sets *got to false after the last one. */
 RT_MUST_CHECK int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got,
                                    struct rt_error *e);
 
-/* Rows of the file of that stream, as rt_rank_read_events(); of other threads too. */
+/* Reads rows of the stream's file, as rt_rank_read_events() does; the rows may be of other threads
+ * too. */
 RT_MUST_CHECK int emu_streams_read(struct emu_streams *s, uint32_t stream, uint64_t first,
                                    size_t count, struct rt_event *out, size_t *got,
                                    struct rt_error *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Bins of one width from items. */
+ * Sums up items in bins of one width. */
 #include "tools/timeline/bins.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int tell_run(struct binner *b)
     return rc;
 }
 
-/* Equal full ones become one. */
+/* Adds a bin; joins it with the bins before if all are full and have the same value. */
 static int add_bin(struct binner *b, struct bin bin)
 {
     if (b->run.count != 0 && b->run.share == 255 && bin.share == 255 && b->kind != LANE_TICKS &&
@@ -48,7 +48,7 @@ static uint8_t share_of(const struct binner *b, uint64_t time)
     return (uint8_t)(share == 0 ? 1 : share);
 }
 
-/* The bin `now` is over. */
+/* Completes the bin `now`. */
 static int end_bin(struct binner *b)
 {
     uint64_t all = 0, most = 0;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Items as bins of one width: in each the value that has most of its time, how much of the bin that is, and how much all values are. Nothing
- * short is lost: it fills its bin a little. Of tools/timeline alone. */
+ * Sums up items in bins of one width. A bin has the value that takes most of its time, that value's
+ * share of the bin, and the share of all values. Short items are not lost: they fill a small part
+ * of their bin. For tools/timeline only. */
 #ifndef REGTRACE_TOOLS_TIMELINE_BINS_H
 #define REGTRACE_TOOLS_TIMELINE_BINS_H
 
 #include "tools/timeline/tracks.h"
 
-/* `count` bins that are the same. Shares: of 255, at least 1. Of ticks: how many, up to 255. Of curves (value: the last; count 1): least and
- * most. */
+/* `count` equal bins, from number `first` on.
+ *
+ * - Boxes: shares are parts of 255, at least 1: `share` of the value, `all` of all values.
+ * - Ticks: both are counts, up to 255.
+ * - Curves: value is the last one, with the least and the most; count is 1. */
 struct bin {
     int64_t first, count;
     int64_t value, least, most;
@@ -17,20 +21,23 @@ struct bin {
 struct binner {
     enum lane_kind kind;
     int64_t origin, width; /* ns */
-    /* Bins that hold something, in their order; what it returns, where not 0, ends it all. */
+    /* Takes the bins that hold something, in order. A result other than 0 is returned by
+     * binner_put() and binner_end(). */
     int (*take)(void *context, const struct bin *bin);
     void *context;
-    /* Its own: */
-    uint64_t *times; /* by value, of the bin `now` */
+    /* Private to bins.c: */
+    uint64_t *times; /* by value: its time in the bin `now` */
     uint32_t *touched, touched_count;
     int64_t now;
-    struct bin run; /* not yet told; count 0: none */
+    struct bin run; /* not yet given to take(); count 0: none */
 };
 
-/* values: how many there are. 0 or -ENOMEM. */
+/* values: the number of different values. Returns 0 or -ENOMEM; call binner_close() in both
+ * cases. */
 RT_MUST_CHECK int binner_open(struct binner *b, uint32_t values);
+/* Adds an item, in the order of time. Returns 0 or what take() returned. */
 RT_MUST_CHECK int binner_put(struct binner *b, const struct item *item);
-/* The last ones are told. */
+/* Gives the last bins to take(). */
 RT_MUST_CHECK int binner_end(struct binner *b);
 void binner_close(struct binner *b);
 

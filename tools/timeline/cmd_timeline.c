@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace timeline`: a run as a page for browsers, or as a picture. */
+ * Implements `regtrace timeline`: shows a run as a page for browsers or as a picture. */
 #include "tools/streams/parts.h"
 #include "tools/output.h"
 #include "tools/channels/replayed.h"
@@ -19,9 +19,9 @@ struct wishes {
     const char *svg, *png;
 };
 
-/* One file to be written. */
+/* A file to write. */
 struct target {
-    const char *path; /* NULL: not wished */
+    const char *path; /* NULL: not requested */
     const char *option;
     int (*write)(struct timeline *t, FILE *out, struct rt_error *e);
     struct output_kind kind;
@@ -80,7 +80,7 @@ static int take_option(void *wishes, const struct arguments *a)
     return good ? TOOL_OK : TOOL_USAGE;
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void folder_of(char out[PATH_MAX], const char *path)
 {
@@ -186,7 +186,7 @@ static int make_pictures(struct wishes *w, struct replay *r, struct target targe
     return code;
 }
 
-/* -output x.svg means -svg x.svg, and -output x.png means -png x.png. */
+/* Treats -output x.svg as -svg x.svg, and -output x.png as -png x.png. */
 static bool take_ending(struct wishes *w)
 {
     const char *dot = w->replay.out != NULL ? strrchr(w->replay.out, '.') : NULL;
@@ -250,7 +250,7 @@ static int timeline_main(int argc, char **argv)
     const char *slash = strrchr(w.replay.path, '/');
     w.options.title = slash != NULL && slash[1] != '\0' ? slash + 1 : w.replay.path;
     w.options.salvaged = w.replay.options.policy == EMU_SALVAGE;
-    if (parts_is_first()) /* the others have read their part of the run for it */
+    if (parts_is_first()) /* the other processes have read their part of the run for it */
         code = make_pictures(&w, replay, targets);
     replay_close(replay);
     rt_run_close(run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Items of tracks from what channels show. Of stacks a replay shows the top alone: what lies below is kept here, from the events that push and
- * pop. */
+ * Makes the items of tracks from what channels show. A replay shows only the top of a stack, so
+ * this file keeps the boxes below, from the events that push and pop. */
 #include "tools/timeline/runs.h"
 #include "tools/timeline/tracks.h"
 
@@ -13,20 +13,22 @@
 /* A box that has begun. */
 struct box {
     int64_t start;
-    uint32_t value; /* number of its lane's values */
+    uint32_t value; /* number in its lane's values */
     struct call call;
-    bool is_unknown; /* what was there was lost: it ends where something is known again */
+    /* Events were lost, so the value is unknown: the box ends where something is known again. */
+    bool is_unknown;
 };
 
-/* A lane of a thread. */
+/* A lane of a thread or a processor. */
 struct cell {
-    struct box *boxes; /* of states at most one */
+    struct box *boxes; /* at most one in lanes of states */
     uint32_t depth, room;
-    uint32_t *tracks; /* by depth: number + 1 */
+    uint32_t *tracks; /* by depth: track number + 1 */
     uint32_t track_room;
 };
 
-/* What an event has pushed; its value is what the channel shows then, which is told if it has changed. */
+/* The push of the last event. Its value is what the channel shows next. If the channel shows
+ * nothing, the value equals the one before. */
 struct push {
     bool waits;
     uint32_t stream, lane;
@@ -41,12 +43,13 @@ struct known_channels {
 struct collector {
     struct timeline *t;
     struct cell *cells;    /* by row and lane */
-    int64_t *visible_from; /* by row; OUTSIDE: nothing is kept */
+    int64_t *visible_from; /* by row; OUTSIDE: no items are kept */
     struct push push;
     struct known_channels known;
     struct runs runs;
     uint32_t threads, rows; /* rows: threads, then processors */
-    uint32_t visible;       /* threads of which something is kept; then it is of processors too */
+    /* Threads whose items are kept. While there are any, items of processors are kept too. */
+    uint32_t visible;
     int64_t now;
 };
 
@@ -60,7 +63,7 @@ static void failed(struct collector *c)
     c->t->error = ENOMEM;
 }
 
-/* --- items -------------------------------------------------------------------------------------------------------------------- */
+/* --- items ------------------------------------------------------------------------------------ */
 
 static struct track *add_track(struct collector *c, uint32_t stream, uint32_t lane, uint32_t depth)
 {
@@ -185,9 +188,9 @@ static bool is_stack(const struct lane *l)
     return l->kind == LANE_STACK || l->kind == LANE_CALLS;
 }
 
-/* --- what channels show ------------------------------------------------------------------------------------------------------- */
+/* --- what channels show ----------------------------------------------------------------------- */
 
-/* The channel shows what it showed before: the same again is on top. */
+/* Completes a push after which the channel showed nothing new: the value on top is pushed again. */
 static void end_push(struct collector *c)
 {
     struct push *p = &c->push;
@@ -205,7 +208,7 @@ static void shows_stack(struct collector *c, uint32_t stream, uint32_t lane, int
         p->waits = false;
         push_box(c, stream, lane, p->time, value, p->call);
     } else if (value != top_of(c, stream, lane)) {
-        pop_all(c, stream, lane, time); /* nobody knows what is there, or nothing is */
+        pop_all(c, stream, lane, time); /* the stack is unknown or empty */
         if (value == 0)
             return;
         push_box(c, stream, lane, time, value, (struct call){.peer = INT32_MIN, .tag = INT32_MIN});
@@ -215,7 +218,7 @@ static void shows_stack(struct collector *c, uint32_t stream, uint32_t lane, int
     }
 }
 
-/* What lasted no time was not there. */
+/* Shows a value of a lane of states. On processors, drops a state that lasted no time. */
 static void shows_state(struct collector *c, uint32_t row, uint32_t lane, int64_t time,
                         int64_t value)
 {
@@ -260,7 +263,7 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     if (l->kind == LANE_NONE || channel == c->t->runs)
         return;
     switch (l->kind) {
-    case LANE_TICKS: /* they are shown from 1 ns before */
+    case LANE_TICKS: /* a tick is shown from 1 ns before its event */
         if (value != 0) {
             uint32_t number = values_number(&c->t->lanes[channel].values, value);
             if (number == UINT32_MAX)
@@ -278,7 +281,7 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     }
 }
 
-/* --- events -------------------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static void cut_all(struct collector *c, uint32_t stream, int64_t time)
 {
@@ -287,7 +290,8 @@ static void cut_all(struct collector *c, uint32_t stream, int64_t time)
             put_box(c, stream, k, d, time);
 }
 
-/* Of windows that are asked for. */
+/* Begins or ends keeping the items of a thread, at the edges of selected windows. Processors' items
+ * are kept while any thread's are. */
 static void becomes_visible(struct collector *c, uint32_t stream, int64_t time, bool visible)
 {
     if (!visible)
@@ -311,7 +315,8 @@ static void window_closes(struct collector *c, uint32_t stream, int64_t time)
         becomes_visible(c, stream, time, false);
 }
 
-/* What the thread's channels show next is not of its last event. */
+/* Events of the thread are lost from here on: its channels' next values do not belong to its last
+ * event. */
 static void gap(void *context, uint32_t stream, int64_t time)
 {
     struct collector *c = context;
@@ -326,7 +331,8 @@ static void pushes(struct collector *c, const struct emu_record *r, uint32_t lan
     c->push = (struct push){true, r->stream, lane, time, call};
 }
 
-/* What was entered before something was lost is not left here. */
+/* Ends the top box. If that box is unknown, the call that is left here was entered before events
+ * were lost, and the box stays. */
 static void leaves(struct collector *c, uint32_t stream, uint32_t lane, int64_t time)
 {
     const struct cell *cell = cell_of(c, stream, lane);
@@ -385,7 +391,7 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
     return -c->t->error;
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------------------- */
+/* --- collecting ------------------------------------------------------------------------------- */
 
 static enum lane_kind kind_of(const struct replay_channel *ch)
 {

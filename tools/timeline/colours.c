@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Colours of values, told apart also by those who see few colours (after Okabe and Ito, and Tol), on white and on black. */
+ * Chooses the colours of values, which people with colour vision deficiency can also tell apart
+ * (after Okabe and Ito, and Tol), on white and on black. */
 #include "tools/timeline/picture/draw.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ static const char *const soft[COLOURS] = {"#9fb8d6", "#e8c39e", "#a3cfc0", "#d9b
                                           "#d6cf8f", "#b4d4e6", "#c5b5dd", "#c0cc98",
                                           "#e3b0b0", "#aebfe0", "#a9d1a0", "#d2bfae"};
 
-/* Of mpi.activity. */
+/* States of mpi.activity. */
 static const struct {
     const char *name, *colour;
 } states[] = {
@@ -36,8 +37,9 @@ static const struct {
     {"Memory transfer", "#44aa99"},
 };
 
-/* Beyond those of the tables: hues that lie apart by the golden angle, in turn of three lightnesses. The first hue of each kind is the one by
- * which 40 of them are told apart best. */
+/* Makes the colours after those of the tables: hues that differ by the golden angle, with three
+ * lightnesses in turn. The first hue of each kind is the one with which 40 colours are easiest to
+ * tell apart. */
 struct makings {
     double hue, lightness[3], saturation[3];
 };
@@ -85,7 +87,7 @@ const char *colour_of(const struct timeline *t, uint32_t lane, uint32_t number, 
     if (lane == t->runs && value < 0)
         return "#b9c3d0";
     if (strcmp(name, "func.name") == 0 || strcmp(name, "sample.function") == 0) {
-        i = value > 0 ? (uint64_t)value - 1 : 0; /* of both the same */
+        i = value > 0 ? (uint64_t)value - 1 : 0; /* the same colour in both channels */
         is_strong = false;
     } else if (lane == t->runs) {
         i = (uint64_t)value - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages, as they are matched. */
+ * Encodes messages as they are matched, and keeps them in a spool. */
 #include "tools/timeline/lines.h"
 
 #include "tools/timeline/tracks.h"

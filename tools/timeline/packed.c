@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Deflated bytes in base64. */
+ * Deflates bytes and writes them in base64. */
 #include "tools/timeline/packed.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ struct packed {
     FILE *out;
     z_stream z;
     uint64_t size;
-    int error;           /* of zlib */
+    int error;           /* -errno, after a failure of zlib */
     uint8_t bytes[ROOM]; /* deflated */
     char text[ROOM / 3 * 4];
 };

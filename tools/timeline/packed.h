@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Bytes as text in a page: deflated (RFC 1950), then base64 (RFC 4648). Of tools/timeline alone. */
+ * Writes bytes as text into a page: deflated (RFC 1950), then base64 (RFC 4648). For tools/timeline
+ * only. */
 #ifndef REGTRACE_TOOLS_TIMELINE_PACKED_H
 #define REGTRACE_TOOLS_TIMELINE_PACKED_H
 
@@ -13,9 +14,10 @@ struct packed;
 
 RT_MUST_CHECK int packed_open(struct packed **packed, FILE *out, struct rt_error *e);
 void packed_put(struct packed *p, const void *bytes, size_t n);
-/* How many bytes have been put. */
+/* Returns how many bytes have been put. */
 uint64_t packed_size(const struct packed *p);
-/* Frees it. What is wrong with the file is known to the FILE. */
+/* Writes the rest and frees `p`, even on failure. Reports failures of zlib only; write errors show
+ * in ferror() of the FILE. */
 RT_MUST_CHECK int packed_close(struct packed *p, struct rt_error *e);
 
 #endif

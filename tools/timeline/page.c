@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The page: what the build made of share/timeline, and in it the items and what they mean. Tracks of many items have levels of detail, bins
- * of widths that grow by 4, so that whatever part is looked at, about as many bins as dots are to be drawn. */
+ * Writes the page: the text that the build made of share/timeline, with the items and their
+ * meanings inserted.
+ *
+ * Tracks with many items have levels of detail: bins of widths that grow by a factor of 4. So,
+ * whatever part is shown, about as many bins as pixels are drawn. */
 #include "tools/timeline/page.h"
 
 #include "tools/json.h"
@@ -16,7 +19,7 @@
 enum {
     LEVELS = 28,
     FEW = 2048,    /* items that need no levels */
-    COARSE = 1024, /* bins of the coarsest level, at least */
+    COARSE = 1024, /* bins of the coarsest level, about, at most */
 };
 
 struct level {
@@ -24,19 +27,19 @@ struct level {
     struct timeline *timeline;
     uint8_t *bytes;
     size_t size, room;
-    uint64_t count, most; /* of bins; more are not worth it */
-    int64_t end;          /* of the last one */
-    int64_t last;         /* value of curves */
+    uint64_t count, most; /* of bins; a level with more is not worth its size */
+    int64_t end;          /* of the last bin */
+    int64_t last;         /* last value of a curve */
     bool is_useless;
 };
 
-/* What is told of a track. */
+/* A place in the packed bytes. */
 struct place {
     uint64_t at, size;
 };
 
 struct entry {
-    struct place items; /* size 0: they are not there */
+    struct place items; /* size 0: the page does not have them */
     struct {
         int64_t width;
         uint64_t count;
@@ -51,10 +54,10 @@ struct page {
     struct entry *entries; /* by track */
     struct place messages; /* size 0: none, or too many */
     int64_t widest;
-    bool exact; /* all items are in it; else those of tracks of few */
+    bool exact; /* the page has all items; otherwise only tracks with few items have theirs */
 };
 
-/* --- levels ----------------------------------------------------------------------------------------------------------------- */
+/* --- levels ----------------------------------------------------------------------------------- */
 
 static int put_bin(void *context, const struct bin *bin)
 {
@@ -116,7 +119,9 @@ static bool needs_levels(const struct page *p, const struct track *t)
     return t->items > FEW || !has_items(p, t);
 }
 
-/* Not much less than the items are not worth it; where these are not there, each track has its part of what a page holds. */
+/* Returns the number of bins above which a level is not worth its size. A level must be clearly
+ * smaller than the items. If the page lacks the track's items, the limit is the track's part of
+ * what a page holds. */
 static uint64_t most_bins(const struct page *p, const struct track *t)
 {
     if (has_items(p, t))
@@ -143,7 +148,7 @@ static int open_levels(const struct page *p, uint32_t track, struct levels *l)
     return rc;
 }
 
-/* The levels of a track go out, the widest first. */
+/* Writes the levels of a track, the widest bins first. */
 static int write_levels(struct page *p, uint32_t track, struct rt_error *e)
 {
     struct levels *l = calloc(1, sizeof *l);
@@ -186,7 +191,8 @@ static int write_items(struct page *p, uint32_t track, struct rt_error *e)
     return rc;
 }
 
-/* What is seen first comes first. */
+/* Writes first what a reader sees first: levels, then the items of tracks with few, then of those
+ * with many, and messages. */
 static int write_tracks(struct page *p, struct rt_error *e)
 {
     const struct timeline *t = p->t;
@@ -205,7 +211,7 @@ static int write_tracks(struct page *p, struct rt_error *e)
     return rc;
 }
 
-/* --- what they mean ---------------------------------------------------------------------------------------------------------- */
+/* --- meanings --------------------------------------------------------------------------------- */
 
 static void write_threads(struct json *j, const struct timeline *t)
 {
@@ -228,7 +234,7 @@ static void write_threads(struct json *j, const struct timeline *t)
     json_array_end(j);
 }
 
-/* Those where some thread ran; `row` is the number in tracks. */
+/* Writes the processors on which a thread ran; `row` is their number in tracks. */
 static void write_processors(struct json *j, const struct timeline *t)
 {
     uint32_t threads, count;
@@ -258,7 +264,7 @@ static void write_values(struct json *j, const struct timeline *t, uint32_t lane
     for (uint32_t v = 0; v < count; v++)
         json_text(j, NULL, l.texts[v] != NULL ? l.texts[v] : "?");
     json_array_end(j);
-    json_object_begin(j, "short"); /* by number, where it is another */
+    json_object_begin(j, "short"); /* by number, if it differs */
     for (uint32_t v = 0; v < count; v++) {
         char number[16], room[SHORTER];
         const char *text = l.texts[v] != NULL ? l.texts[v] : "?";
@@ -384,7 +390,8 @@ static void write_meta(FILE *out, const struct page *p, uint64_t bytes)
     json_object_end(&j);
 }
 
-/* JSON has < in texts alone; written so, nothing in it ends the element that it stands in. */
+/* Writes the JSON with every '<' as \u003c, so that no text can end the HTML element. JSON has '<'
+ * only in texts. */
 static int write_meta_element(FILE *out, const struct page *p, uint64_t bytes, struct rt_error *e)
 {
     char *text = NULL;
@@ -410,7 +417,7 @@ static int write_meta_element(FILE *out, const struct page *p, uint64_t bytes, s
     return good ? 0 : -ENOMEM;
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------------------ */
+/* --- the page --------------------------------------------------------------------------------- */
 
 static void choose_widths(struct page *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The parts of the page, which embed.py makes of share/timeline. Of tools/timeline alone. */
+ * Declares the parts of the page that embed.py makes of share/timeline. For tools/timeline only. */
 #ifndef REGTRACE_TOOLS_TIMELINE_PAGE_H
 #define REGTRACE_TOOLS_TIMELINE_PAGE_H
 

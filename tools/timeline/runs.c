@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Who runs where. */
+ * Follows which thread runs on each processor. */
 #include "tools/timeline/runs.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void tell(struct runs *r, int32_t processor)
         r->tell(r->context, (uint32_t)processor, -(int64_t)s->count, 0);
 }
 
-/* by: 1, or what takes 1 away. */
+/* Adds or removes a running thread. by: 1, or UINT32_MAX to subtract 1. */
 static void join(struct runs *r, uint32_t thread, uint32_t by)
 {
     const struct runner *t = &r->threads[thread];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which thread runs on each processor, from what threads' channels show. Of tools/timeline alone. */
+ * Derives which thread runs on each processor from what threads' channels show. For tools/timeline
+ * only. */
 #ifndef REGTRACE_TOOLS_TIMELINE_RUNS_H
 #define REGTRACE_TOOLS_TIMELINE_RUNS_H
 
@@ -10,17 +11,19 @@ struct runs {
     struct runner {
         int32_t processor; /* -1: none */
         bool running;
-        int64_t doing; /* its state in terms of MPI */
+        int64_t doing; /* the value of its channel mpi.activity */
     } * threads;
     struct seat {
-        uint32_t count, numbers; /* of threads that run there; all their numbers by exclusive or */
+        /* of the threads that run there: their count, and all their numbers by exclusive or */
+        uint32_t count, numbers;
     } * processors;
-    /* From now on. who: a thread's number + 1; 0 nobody; -N: N threads at once. doing: what that one thread does, else 0. */
+    /* Reports the state of a processor from now on. who: a thread's number + 1; 0: nobody; -N: N
+     * threads at once. doing: `doing` of that one thread, otherwise 0. */
     void (*tell)(void *context, uint32_t processor, int64_t who, int64_t doing);
     void *context;
 };
 
-/* False: no memory. */
+/* Returns false if there is no memory; call runs_close() in both cases. */
 bool runs_open(struct runs *r, uint32_t threads, uint32_t processors);
 void runs_close(struct runs *r);
 void runs_moves(struct runs *r, uint32_t thread, int32_t processor);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Names of functions, shortened. */
+ * Shortens names of functions. */
 #include "tools/timeline/shorter.h"
 
 #include <stdbool.h>
@@ -11,7 +11,8 @@ enum { ARGUMENT = 12 };
 
 struct text {
     char *out;
-    size_t n, parts[3]; /* where the last components begin, the last one first */
+    /* Offsets at which the last components begin, the last one first. */
+    size_t n, parts[3];
 };
 
 static void put(struct text *t, const char *from, size_t n)
@@ -21,7 +22,7 @@ static void put(struct text *t, const char *from, size_t n)
     t->n += n;
 }
 
-/* No part of a letter at the end. */
+/* Ends the text; removes an incomplete UTF-8 character at its end. */
 static void end_text(struct text *t)
 {
     size_t i = t->n;
@@ -34,7 +35,7 @@ static void end_text(struct text *t)
     t->out[t->n] = '\0';
 }
 
-/* Behind the bracket that closes the one at p; NULL: there is none. */
+/* Returns the place after the bracket that closes the one at p, or NULL if there is none. */
 static const char *behind(const char *p)
 {
     int depth = 0;
@@ -72,7 +73,7 @@ static const char *put_letter(struct text *t, const char *p)
         t->parts[0] = t->n;
         return p + 2;
     }
-    if (*p == ' ') { /* what came was the type that it returns */
+    if (*p == ' ') { /* the text so far was the return type */
         t->n = 0;
         memset(t->parts, 0, sizeof t->parts);
         return p + 1;
@@ -86,7 +87,8 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* operator<, operator() and the like: their brackets are no brackets. */
+/* Returns whether the name contains operator<, operator() or similar, whose brackets do not
+ * pair. */
 static bool has_operator(const char *name)
 {
     for (const char *p = name; (p = strstr(p, "operator")) != NULL; p += 8)
@@ -114,7 +116,7 @@ void shorter_name(const char *name, char out[SHORTER])
             put(&t, "(anon)", 6);
             p += 21;
         } else if (strncmp(p, " [", 2) == 0)
-            break; /* a clone */
+            break; /* a suffix of the compiler, such as " [clone .cold]" */
         else
             p = put_letter(&t, p);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sequences of bytes on disk. */
+ * Keeps sequences of bytes in an unnamed file. */
 #include "tools/timeline/spool.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ struct spool {
     uint64_t size; /* of the file */
 };
 
-/* O_TMPFILE is not everywhere. */
+/* Opens the unnamed file. Not all file systems support O_TMPFILE. */
 static int open_unnamed(const char *dir)
 {
     char path[600];

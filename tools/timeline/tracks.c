@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Items as bytes and back; values by number. */
+ * Encodes and decodes items, numbers values, and makes the texts of rows and values. */
 #include "tools/timeline/tracks.h"
 
 #include <inttypes.h>
@@ -94,7 +94,7 @@ int track_read(struct timeline *t, uint32_t track,
     return spool_read(t->spool, track, read_piece, &r, e);
 }
 
-/* --- values -------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static uint32_t *place_of(const struct values *v, int64_t value)
 {
@@ -149,14 +149,14 @@ void values_free(struct values *v)
     free(v->table);
 }
 
-/* --- rows ---------------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 void thread_text(const struct timeline *t, uint32_t thread, char out[64])
 {
     uint32_t count;
     const struct replay_thread *all = replay_threads(t->replay, &count), *th = &all[thread];
     const struct emu_stream *streams = emu_streams_all(replay_streams(t->replay), &count);
-    bool several = false; /* MPI libraries have threads that record nothing */
+    bool several = false; /* threads of MPI libraries record nothing, so they do not count */
     for (uint32_t i = thread; i-- > 0 && all[i].file == th->file;)
         several |= streams[i].rows != 0;
     for (uint32_t i = thread + 1; i < count && all[i].file == th->file; i++)
@@ -178,7 +178,7 @@ void processor_text(const struct timeline *t, uint32_t processor, char out[160])
         (void)snprintf(out + n, 160 - (size_t)n, "cpu %" PRId32, p->number);
 }
 
-/* --- lanes --------------------------------------------------------------------------------------------------------------- */
+/* --- lanes ------------------------------------------------------------------------------------ */
 
 bool lane_is_used(const struct timeline *t, uint32_t lane)
 {
@@ -250,7 +250,7 @@ void lane_texts_free(struct lane_texts *l)
     free(l->texts);
 }
 
-/* --- a timeline ---------------------------------------------------------------------------------------------------------- */
+/* --- timelines -------------------------------------------------------------------------------- */
 
 void timeline_close(struct timeline *t)
 {
@@ -277,7 +277,7 @@ bool timeline_span(const struct timeline *t, int64_t *from, int64_t *to)
     return t->items != 0;
 }
 
-/* Its number; one that there is not, where the table has no such. */
+/* Returns the number of an MPI function, or one that no function has if the table lacks it. */
 static uint32_t number_of(const char *name)
 {
     uint32_t f = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tracks and their items, which collect.c makes and the writers of pages and pictures read. Of tools/timeline alone. */
+ * Declares tracks and their items, which collect.c makes and the writers of pages and pictures
+ * read. For tools/timeline only. */
 #ifndef REGTRACE_TOOLS_TIMELINE_TRACKS_H
 #define REGTRACE_TOOLS_TIMELINE_TRACKS_H
 
@@ -11,13 +12,13 @@
 enum lane_kind {
     LANE_NONE,
     LANE_STATE,
-    LANE_STACK, /* of boxes, with a track for each depth */
-    LANE_CALLS, /* a stack of MPI calls: boxes with what they were given */
+    LANE_STACK, /* boxes, with a track for each depth */
+    LANE_CALLS, /* a stack of MPI calls: boxes with arguments */
     LANE_TICKS,
     LANE_CURVE,
 };
 
-/* Values of a lane by number, in the order in which they came. */
+/* The values of a lane, numbered in the order in which they first occur. */
 struct values {
     int64_t *values;
     uint32_t count, room;
@@ -32,7 +33,7 @@ struct lane {
     struct values values;
 };
 
-/* Peers and tags: INT32_MIN none. */
+/* The arguments of an MPI call. Peers and tags: INT32_MIN if none. */
 struct call {
     uint64_t bytes;
     int32_t peer, tag;
@@ -40,12 +41,13 @@ struct call {
 };
 
 struct item {
-    int64_t start, end; /* ticks and points of curves: the same */
-    int64_t value;      /* number of its lane's values; of curves the value itself */
-    struct call call;   /* of LANE_CALLS */
+    int64_t start, end; /* equal in ticks and points of curves */
+    int64_t value;      /* number in its lane's values; in curves the value itself */
+    struct call call;   /* in LANE_CALLS */
 };
 
-/* Numbers: those of sequences in the spool. stream: a thread, or behind all of these a processor. */
+/* A track; its index is the number of its sequence in the spool. stream: a thread, or after all
+ * threads a processor. */
 struct track {
     uint32_t stream, lane, depth;
     uint64_t items;
@@ -58,22 +60,27 @@ struct timeline {
     struct timeline_options options;
     struct lane *lanes; /* by channel */
     uint32_t lane_count;
-    uint32_t
-        runs; /* the lane that says which thread runs on a processor, in the place of ovni.tid */
+    uint32_t runs; /* The lane that shows which thread runs on a processor, in place of ovni.tid. */
     struct track *tracks;
     uint32_t track_count, track_room;
     struct spool *spool;
     struct lines *lines;
     uint64_t items;
     int64_t from, to;
-    int64_t init_end,
-        finalize_begin; /* of the last and the first process; 0, INT64_MAX: not recorded */
-    int64_t windows_from, windows_to; /* first begin and last end; not before: there are none */
+    /* End of the last process's MPI_Init (0: not recorded), and begin of the first process's
+     * MPI_Finalize (INT64_MAX: not recorded). */
+    int64_t init_end, finalize_begin;
+    /* First begin and last end of windows. If the end is not after the begin, there are none. */
+    int64_t windows_from, windows_to;
     int error;
 };
 
-/* Items behind each other as bytes, numbers of 7 bits a byte, the lowest first: start minus the end before, duration (of boxes), value (of curves:
- * what it is more than the one before, zigzag), and of calls bytes, peer and tag (zigzag + 1, 0 none) and comm. */
+/* Encodes an item, to follow the one before. Numbers have 7 bits in each byte, the lowest first:
+ *
+ * - start minus the end of the item before
+ * - duration (boxes only)
+ * - value (curves: the difference from the value before, zigzag)
+ * - calls only: bytes, peer and tag (zigzag + 1; 0: none), communicator */
 enum { ITEM_BYTES = 80 };
 size_t item_encode(uint8_t out[ITEM_BYTES], enum lane_kind kind, struct track *t,
                    const struct item *item);
@@ -91,26 +98,30 @@ static inline uint64_t zigzag(int64_t v)
     return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
 }
 
-/* The items of a track in their order; take() may end it by an error. */
+/* Reads the items of a track in order. A result of take() other than 0 ends the reading and is
+ * returned. */
 RT_MUST_CHECK int track_read(struct timeline *t, uint32_t track,
                              int (*take)(void *context, const struct item *item), void *context,
                              struct rt_error *e);
 
-/* Its number; UINT32_MAX: no memory. */
+/* Returns the value's number, a new one if needed, or UINT32_MAX if there is no memory. */
 uint32_t values_number(struct values *v, int64_t value);
-/* The same, where it has one: UINT32_MAX if not. */
+/* Returns the value's number, or UINT32_MAX if it has none. */
 uint32_t values_find(const struct values *v, int64_t value);
 void values_free(struct values *v);
 
-/* An enter or a leave of MPI, of whatever process: init_end and finalize_begin. */
+/* Updates init_end and finalize_begin from an enter or a leave of an MPI function, of any
+ * process. */
 void timeline_take_edge(struct timeline *t, uint32_t code, int64_t time);
-/* "rank 3.1": with the thread's number where its process has several. */
+/* Writes "rank 3", or "rank 3.1" with the thread's number if several threads of its process
+ * recorded. */
 void thread_text(const struct timeline *t, uint32_t thread, char out[64]);
-/* "cpu 3", or "several": where threads are that may run on several; with the host where there is more than one. */
+/* Writes "cpu 3", or "several cpus" for the row of threads that may run on several; with the host
+ * if the run has more than one. */
 void processor_text(const struct timeline *t, uint32_t processor, char out[160]);
-/* Has it any item? */
+/* Returns whether the lane has any item. */
 bool lane_is_used(const struct timeline *t, uint32_t lane);
-/* Texts of a lane's values by number, NULL where there is no memory. */
+/* Texts of a lane's values, by number. A text is NULL if there is no memory for it. */
 struct lane_texts {
     char **texts;
     uint32_t count;
@@ -118,7 +129,7 @@ struct lane_texts {
     uint32_t lane;
 };
 struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane);
-/* The text of a value for where there is little room, in `room` where it differs. */
+/* Returns the text of a value for narrow places: `text` itself, or a shorter one in `room`. */
 const char *lane_short_text(const struct timeline *t, uint32_t lane, const char *text,
                             char room[SHORTER]);
 void lane_texts_free(struct lane_texts *l);

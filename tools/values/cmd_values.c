@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace values`: the most frequent values of captured instructions. */
+ * `regtrace values`: lists the most frequent values of captured instructions. */
 #include "tools/output.h"
 #include "tools/report/report.h"
 #include "tools/values/values.h"
@@ -20,12 +20,12 @@ struct wishes {
     const char *plugin, *difference, *output;
     bool force;
     uint64_t wait;
-    bool least;      /* was given */
-    size_t matching; /* files of -rank, of the run under way */
+    bool least;      /* -least was given */
+    size_t matching; /* files of the current run that -rank selects */
     regex_t function;
     const char *folders[MOST_FOLDERS];
     size_t folder_count;
-    struct file_identity *files; /* of one profile */
+    struct file_identity *files; /* files of the current profile */
     size_t file_count;
 };
 
@@ -94,7 +94,7 @@ static int take_option(struct wishes *w, const struct arguments *a)
     return TOOL_USAGE;
 }
 
-/* Options of which one would say nothing beside the other; NULL: there are none. */
+/* Returns why the options exclude each other; NULL: they do not. */
 static const char *contradiction(const struct wishes *w)
 {
     const struct values_wishes *s = &w->show;
@@ -118,7 +118,7 @@ static const char *contradiction(const struct wishes *w)
     return NULL;
 }
 
-/* All arguments; -1: go on, else what the command ends with. */
+/* Parses all arguments. Returns -1 to go on, or the exit code. */
 static int take_arguments(struct wishes *w, struct arguments *a)
 {
     for (enum argument_kind kind; (kind = arguments_next(a)) != ARGUMENT_END;) {
@@ -143,7 +143,7 @@ static int take_arguments(struct wishes *w, struct arguments *a)
     return TOOL_USAGE;
 }
 
-/* A file that is named twice, by whatever path, would count twice. */
+/* Refuses a file that was named before, by whatever path, because it would count twice. */
 static int remember(struct wishes *w, const struct rt_run *run, size_t file, struct rt_error *e)
 {
     struct stat st;
@@ -151,7 +151,7 @@ static int remember(struct wishes *w, const struct rt_run *run, size_t file, str
     if (snprintf(path, sizeof path, "%s/%s", rt_run_dir(run), rt_run_file(run, file)) >=
             (int)sizeof path ||
         stat(path, &st) != 0)
-        return 0; /* opening it says why, or finds its new name */
+        return 0; /* opening it reports the error, or finds its new name */
     for (size_t i = 0; i < w->file_count; i++) {
         if (w->files[i].device == st.st_dev && w->files[i].number == st.st_ino) {
             rt_error_set(e, "is named twice, and would count twice: name each run once");
@@ -187,7 +187,8 @@ static bool add_file(struct values_profile *p, struct wishes *w, const struct rt
     return rc == 0;
 }
 
-/* Those that come along and capture something else: it would be taken for arguments. */
+/* Returns false for those of the toolkit's plug-ins whose values would be mistaken for
+ * arguments. */
 static bool has_arguments(const char *plugin)
 {
     static const char *const others[] = {"vp-addr", "addr", "vp-classic", "classic"};
@@ -243,7 +244,8 @@ static bool resolve(struct values_profile *p, const struct wishes *w)
     return false;
 }
 
-/* A path that stands in a file is not loaded: whoever has written the file may not be who reads it. */
+/* Does not load a plug-in by a path that stands in a file: another user may have written the
+ * file. */
 static bool begin_format(struct values_format *f, const struct wishes *w,
                          const struct values_profile *p)
 {
@@ -282,7 +284,7 @@ static bool write_profile(struct values_profile *p, const struct wishes *w)
     return rc == 0;
 }
 
-/* Values of two plug-ins are of different things. */
+/* Refuses to compare values of two plug-ins, which mean different things. */
 static bool same_plugin(const struct values_profile *p, const struct values_profile *other,
                         const struct wishes *w)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading the value tables of rank files, and merging what is of the same place of the same image. */
+ * Reads the value tables of rank files, and merges what belongs to the same place of the same
+ * image. */
 #include "tools/values/values.h"
 
 #include <errno.h>
@@ -62,13 +63,14 @@ static struct values_argument *find_argument(struct values_profile *p, uint32_t 
     return &more[p->argument_count++];
 }
 
-/* vp-args: the first context is which argument, the second the called function's address; of what a function returns, the
- * instruction is its own. The function is an item until values_resolve(). */
+/* Adds a value of vp-args. Its first context is the number of the argument, its second the address
+ * of the called function. For a returned value the second is 0, and the instruction itself is in
+ * the function. The function is an item of p->at until values_resolve(). */
 static int add_argument(struct values_profile *p, const struct rt_value_hot *h, uint32_t item,
                         double threshold)
 {
     int rc = h->context1 != 0   ? addresses_find(&p->at, h->context1, UINT64_MAX, &item)
-             : h->context0 != 0 ? addresses_place(&p->at, NULL, "", 0, &item) /* nobody knows */
+             : h->context0 != 0 ? addresses_place(&p->at, NULL, "", 0, &item) /* function unknown */
                                 : 0;
     if (rc != 0 || h->context0 > 6)
         return rc;
@@ -81,7 +83,8 @@ static int add_argument(struct values_profile *p, const struct rt_value_hot *h, 
     return add_value(&a->list, &plain, threshold);
 }
 
-/* Callers lie elsewhere in each process: they are the same by image and place. What is in no image stays as it is. */
+/* Replaces callers by image and place, because their addresses differ between processes. Addresses
+ * in no image stay. */
 static int place_callers(struct values_profile *p, struct values_value *v)
 {
     int rc = 0;
@@ -190,7 +193,7 @@ int values_collect(struct values_profile *p, const struct rt_rank *rank, bool ar
     return rc;
 }
 
-/* --- once all is read ------------------------------------------------------------------------------------------ */
+/* --- after all files are read ----------------------------------------------------------------- */
 
 static uint32_t find_function(struct values_profile *p, char *name, uint32_t image)
 {
@@ -290,7 +293,8 @@ static int append(struct values_list *to, struct values_list *from)
     return 0;
 }
 
-/* Several instructions of a function return, or call it. */
+/* Finds the functions of arguments, and merges their lists: several instructions of a function
+ * return, or call it. */
 static int resolve_arguments(struct values_profile *p, bool contexts)
 {
     size_t kept = 0;
@@ -319,7 +323,7 @@ int values_resolve(struct values_profile *p, bool contexts)
     for (size_t i = 0; i < items && rc == 0; i++) {
         struct values_item *q = &p->items[i];
         if (q->samples == 0)
-            continue; /* the address of an argument's function */
+            continue; /* not captured: only the address of a function or a caller */
         merge(&q->list, contexts);
         rc = resolve_item(p, (uint32_t)i, &q->function, &q->line);
         if (rc == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cycles per instruction beside values: of the windows of a run that counted both (REGTRACE_EVENTS). */
+ * Cycles per instruction beside values, from windows that counted both (REGTRACE_EVENTS). */
 #include "tools/report/report.h"
 #include "tools/values/values.h"
 
@@ -9,7 +9,7 @@
 
 #define BLOCK 1024u
 
-/* Of several events that mean the same the first counts, in all files. */
+/* If several events mean the same, counts only the first, in all files. */
 static void add(struct values_counted *c, const char *event, uint64_t count)
 {
     if (c->event[0] == '\0')

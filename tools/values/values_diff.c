@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two profiles of values side by side: where the samples went, and which instructions have other values. */
+ * Compares two profiles of values: where the samples went, and which instructions have other
+ * values. */
 #include "tools/values/values.h"
 
 #include "tools/json.h"
@@ -11,7 +12,7 @@
 
 #define DIFFERENT 10.0 /* points of a value's share */
 
-/* A procedure of either, by its name and its image's. */
+/* A procedure of either profile, identified by its name and its image's name. */
 struct pair {
     const char *name, *image;
     double share[2];
@@ -73,7 +74,7 @@ static void print_pairs(FILE *out, const struct values_profile *a, const struct 
     free(pairs);
 }
 
-/* The same place of the same image; NULL: it was not captured there. */
+/* Returns the same place of the same image in b; NULL: nothing was captured there. */
 static const struct values_item *same_place(struct values_profile *b,
                                             const struct values_profile *a, uint32_t item)
 {
@@ -104,7 +105,8 @@ static double share_in(const struct values_list *l, uint64_t value)
     return v != NULL ? values_share(l, v) : 0;
 }
 
-/* Points of share by which two samples of one kind differ once in 370 times: three standard errors, of what both have together. */
+/* Returns by how many points of share two samples of the same kind differ once in 370 times: three
+ * standard errors, with the share in both together. */
 static double by_chance(const struct values_list *a, const struct values_list *b, uint64_t value)
 {
     double n = (double)a->total, m = (double)b->total;
@@ -114,7 +116,8 @@ static double by_chance(const struct values_list *a, const struct values_list *b
     return 300 * sqrt(p * (1 - p) * (1 / n + 1 / m));
 }
 
-/* The value whose share differs most; false: by less than is said, or than chance may. */
+/* Finds the value whose share differs most. Returns false if none differs by DIFFERENT points and
+ * by more than chance. */
 static bool differs(const struct values_list *a, const struct values_list *b, uint64_t *value)
 {
     double most = DIFFERENT;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Values as their plug-in writes them: regtrace-vprofiler --format is asked, a line for each answer, and given up when it fails. */
+ * Asks the plug-in how to write values: runs regtrace-vprofiler --format, which answers each
+ * question by a line, and gives it up when it fails. */
 #include "tools/run/run.h"
 #include "tools/values/values.h"
 
@@ -69,7 +70,8 @@ void values_format_begin(struct values_format *f, const char *plugin)
         (void)close(to[1]);
         return;
     }
-    (void)signal(SIGPIPE, SIG_IGN); /* its end is seen by what it does not answer */
+    /* A missing answer shows that the process has ended. */
+    (void)signal(SIGPIPE, SIG_IGN);
     (void)fflush(NULL);
     f->pid = fork();
     if (f->pid == 0)
@@ -83,10 +85,11 @@ void values_format_begin(struct values_format *f, const char *plugin)
     if (f->pid < 0 || f->to == NULL)
         give_up(f, "no process could be started for the plug-in");
     else
-        (void)values_format_preface(f, "90"); /* is it there at all? */
+        (void)values_format_preface(f, "90"); /* checks that the process answers */
 }
 
-/* What was asked goes out when no answer is left to read. */
+/* Reads one byte of the answers. Sends the buffered questions only when no answer is left to
+ * read. */
 static bool next_byte(struct values_format *f, char *c)
 {
     struct pollfd p = {.fd = f->from, .events = POLLIN};
@@ -115,7 +118,8 @@ static bool next_byte(struct values_format *f, char *c)
     return true;
 }
 
-/* "+TEXT": the text; "-": NULL; "!...", which only one value or instruction is about: `plain`. */
+/* Reads an answer. "+TEXT": returns the text. "-": returns NULL. "!...": an error about this one
+ * value or instruction, returns `plain`. */
 static const char *answer(struct values_format *f, const char *plain)
 {
     size_t n = 0;
@@ -154,7 +158,7 @@ const char *values_format_value(struct values_format *f, uint64_t value)
 
 void values_format_ahead(struct values_format *f, const struct values_list *list, size_t count)
 {
-    /* What both pipes hold, whatever the answers are like. */
+    /* The pipes hold so many questions and answers, whatever the answers are. */
     enum { MOST = 256 };
     if (f->pid == 0)
         return;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Profiles of values for programs: JSON. */
+ * Prints profiles of values for programs, as JSON. */
 #include "tools/values/values.h"
 
 #include "tools/json.h"
 
 #include <stdlib.h>
 
-/* Of a caller: its place in its image. */
+/* Writes a context; for a caller, its place in its image. */
 static void write_context(struct json *j, struct values_profile *p, const struct values_value *v,
                           unsigned n)
 {

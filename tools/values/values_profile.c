@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The merged profile as one HDF5 file: what threads, ranks and runs have together. */
+ * Writes the profile that is merged over threads, ranks and runs to one HDF5 file. */
 #include "tools/values/values.h"
 
 #include <errno.h>

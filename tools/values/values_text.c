@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Profiles of values for people: instructions with their most frequent values, functions, images, arguments. */
+ * Prints profiles of values for people: instructions with their most frequent values, functions,
+ * images, arguments. */
 #include "tools/values/values.h"
 
 #include "tools/json.h"
@@ -170,7 +171,7 @@ static uint64_t samples_of_all(const struct values_profile *p)
     return all;
 }
 
-/* Says that a list is empty, and why, if known. */
+/* Prints that a list is empty, and why if that is known. */
 static void print_none(FILE *out, const char *what, const struct values_profile *p)
 {
     (void)fprintf(out, "\nNo %s%s.\n", what,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions of the program; sample/ has them too. */
+ * Implements the model of the program's functions; sample/ uses it too. */
 #include "tools/channels/models.h"
 
 int func_at(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)

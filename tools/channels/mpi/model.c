@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * MPI calls: a stack of functions, and what the innermost one is given. */
+ * Implements the model of MPI calls: a stack of functions, and the arguments of the innermost
+ * call. */
 #include "tools/streams/grown.h"
 #include "tools/channels/models.h"
 
@@ -9,7 +10,7 @@
 
 enum { FUNCTIONS = 768 };
 
-/* States as Paraver's users know them. */
+/* States, numbered as Paraver's users know them. */
 enum activity {
     UNKNOWN = 0,
     RUNNING = 1,
@@ -103,7 +104,7 @@ int64_t mpi_activity(uint32_t function)
     return known[function];
 }
 
-/* What the innermost call is, or that there is none. */
+/* Shows the innermost open call, or that there is none. */
 int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e)
 {
     const struct replay_row *row = &r->rows[stream];
@@ -145,7 +146,7 @@ int mpi_leave(struct replay *r, const struct emu_record *rec, int64_t *value, st
 {
     struct replay_row *row = &r->rows[rec->stream];
     (void)value;
-    if (row->calls == 0 && row->has_lost) { /* entered in a gap, or before */
+    if (row->calls == 0 && row->has_lost) { /* entered in a gap or before it */
         emu_clear(r->emu, rec->stream, CHANNEL_MPI_FUNCTION, false);
         row->activity = ROW_KNOWN;
         return mpi_show(r, rec->stream, e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Life of threads: what the table calls. replay.c itself knows when threads begin and end, and where they are. */
+ * Implements the hooks of the model of threads' lives. replay.c itself follows when threads begin
+ * and end, and where they are. */
 #include "tools/channels/models.h"
 
 #include <stdio.h>
@@ -39,7 +40,7 @@ int ovni_image(struct replay *r, const struct emu_record *rec, int64_t *value, s
     return 0;
 }
 
-/* How many processors | the first << 32. */
+/* The event has the number of processors | the first one << 32. */
 int ovni_affinity(struct replay *r, const struct emu_record *rec, int64_t *value,
                   struct rt_error *e)
 {

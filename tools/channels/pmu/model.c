@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counters. */
+ * Implements the model of counters. */
 #include "tools/channels/models.h"
 
 #include <errno.h>
@@ -7,7 +7,8 @@
 
 enum { WINDOW, CALL, STATS };
 
-/* of: of the three kinds; first: its first channel. Counters are numbered as their names come. */
+/* Shows a count. of: one of the three kinds of counters; first: that kind's first channel. Counters
+ * get channels in the order in which their names occur. */
 static int counted(struct replay *r, const struct emu_record *rec, unsigned of, uint32_t first,
                    const char *title, struct rt_error *e)
 {

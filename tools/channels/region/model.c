@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows, regions, marks, alarms and signals. What a program began before a window may end in it, and the other way round. */
+ * Implements the model of windows, regions, marks, alarms and signals. A region that begins before
+ * a window may end in it, and one that begins in a window may end after it. */
 #include "tools/channels/models.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ static int number_of(struct names *n, const char *text, int64_t *value, struct r
     return *value != 0 ? 0 : replay_no_memory(e);
 }
 
-/* --- windows ------------------------------------------------------------------------------------------------------------ */
+/* --- windows ---------------------------------------------------------------------------------- */
 
 int region_window_opens(struct replay *r, const struct emu_record *rec, int64_t *value,
                         struct rt_error *e)
@@ -24,13 +25,14 @@ int region_window_opens(struct replay *r, const struct emu_record *rec, int64_t 
     replay_recorded(r, rec->stream, true);
     row->window = (int32_t)(uint32_t)rec->event.a;
     row->has_lost = false;
-    row->activity = ROW_KNOWN; /* calls that are open then are told */
+    row->activity = ROW_KNOWN; /* enters of open calls follow */
     int rc =
         emu_set(r->emu, rec->stream, CHANNEL_REGION_WINDOW, (int64_t)(uint32_t)rec->event.a + 1, e);
     return rc == 0 ? mpi_show(r, rec->stream, e) : rc;
 }
 
-/* Calls and functions that go on have their leaves before it. */
+/* Checks that every call has been left. Calls and functions that continue after the window have
+ * leaves before its close. */
 static int check_left(const struct replay *r, uint32_t stream, struct rt_error *e)
 {
     if (r->options.policy == EMU_SALVAGE || (emu_depth(r->emu, stream, CHANNEL_MPI_FUNCTION) == 0 &&
@@ -65,7 +67,7 @@ static const char *window_text(const struct replay *r, uint32_t channel, int64_t
 
 const struct labels labels_of_windows = {.text = window_text};
 
-/* --- regions, levels, alarms, signals ------------------------------------------------------------------------------------- */
+/* --- regions, levels, alarms, signals --------------------------------------------------------- */
 
 int region_name(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
 {
@@ -136,7 +138,7 @@ static const char *signal_text(const struct replay *r, uint32_t channel, int64_t
 
 const struct labels labels_of_signals = {.last = 64, .text = signal_text};
 
-/* --- marks ---------------------------------------------------------------------------------------------------------------- */
+/* --- marks ------------------------------------------------------------------------------------ */
 
 static int mark_of(const struct emu_record *rec, uint32_t *channel, struct rt_error *e)
 {
@@ -149,7 +151,7 @@ static int mark_of(const struct emu_record *rec, uint32_t *channel, struct rt_er
     return 0;
 }
 
-/* Marks without a type are what they are used as first. */
+/* A mark whose type was never defined gets its kind from its first use. */
 static void is_of_kind(struct replay *r, uint32_t channel, enum emu_kind kind)
 {
     bool *known = &r->mark_known[channel - CHANNEL_REGION_MARK];
@@ -239,7 +241,7 @@ static int64_t last_mark(const struct replay *r, uint32_t channel)
     return (int64_t)r->mark_label_count[r->channels[channel].index] - 1;
 }
 
-/* By place: replay_labels() has the values. */
+/* Returns the label at a place in mark_labels; replay_labels() supplies the values. */
 static const char *mark_text(const struct replay *r, uint32_t channel, int64_t place, char room[64])
 {
     (void)room;

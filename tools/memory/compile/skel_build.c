@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_build.h. Compilers take long for skeletons of large programs: only what is entered is compiled. */
+ * Finds the functions that recordings enter and compiles these alone, since compilers take long for
+ * the skeletons of large programs. */
 #include "tools/memory/compile/skel_build.h"
 
 #include "tools/memory/skel.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SOON (UINT64_C(8) << 20) /* bytes of a recording */
+#define SOON (UINT64_C(8) << 20) /* bytes of a recording to search ahead */
 enum { PIECE = 1 << 20 };
 
 static bool failed(const char *what, const char *path)
@@ -46,10 +47,10 @@ void skel_builds_close(struct skel_builds *b)
     free(b->built);
 }
 
-/* --- which functions ---------------------------------------------------------------------------------------------------- */
+/* --- selection of functions ------------------------------------------------------------------- */
 
 struct selection {
-    uint8_t how[SKEL_FUNCTIONS_MOST]; /* tools/memory/compile/skel_compile.h */
+    uint8_t how[SKEL_FUNCTIONS_MOST]; /* by number: skel_compile.h */
     uint8_t piece[PIECE];
 };
 
@@ -58,8 +59,9 @@ static void select_entered(struct selection *s, uint32_t n)
     s->how[n] = s->how[n] == 0 ? SKEL_ENTERED : s->how[n] < UINT8_MAX ? s->how[n] + 1 : UINT8_MAX;
 }
 
-/* What may be numbers of functions that are entered (isa/memory/replay/stream.h: a token, and 4 bytes), from `first` on, in a part of a file: more than
- * there are, but none is missing. */
+/* Selects the functions that are entered in bytes `from` to `to` of a file: an entry is a token and
+ * a number of 4 bytes (isa/memory/replay/stream.h). Other bytes may look like an entry, so the
+ * selection may be too large, but lacks no function. Numbers count from `first` on. */
 static void note_entered(struct selection *s, const char *path, uint32_t first, uint32_t count,
                          uint64_t from, uint64_t to)
 {
@@ -79,7 +81,7 @@ static void note_entered(struct selection *s, const char *path, uint32_t first, 
             if (n - first < count)
                 select_entered(s, n - first);
         }
-        /* An entry may go on in the next piece. */
+        /* An entry may continue in the next piece. */
         have = at != NULL ? (size_t)(end - at) : 0;
         if (have > 0)
             memmove(s->piece, at, have);
@@ -88,7 +90,7 @@ static void note_entered(struct selection *s, const char *path, uint32_t first, 
         (void)close(fd);
 }
 
-/* In all recordings that have this skeleton. */
+/* Selects the functions of this skeleton that any recording enters. */
 static void note_all(const struct skel_builds *b, const char *name, struct selection *s)
 {
     for (size_t i = 0; i < b->count; i++) {
@@ -104,7 +106,8 @@ static void note_all(const struct skel_builds *b, const char *name, struct selec
     }
 }
 
-/* Whoever is called directly is entered by no token. */
+/* Selects the functions that selected functions call directly: recordings have no token for such a
+ * call. */
 static void note_called(const struct skel_text *t, struct selection *s)
 {
     for (bool changed = true; changed;) {
@@ -119,7 +122,8 @@ static void note_called(const struct skel_text *t, struct selection *s)
     }
 }
 
-/* False: it cannot be written. */
+/* Writes the selection as macros, and its numbers to *out. Returns false if it cannot be
+ * written. */
 static bool write_selection(const struct selection *s, bool counts, const char *path,
                             struct skel_built *out)
 {
@@ -142,9 +146,10 @@ static bool write_selection(const struct selection *s, bool counts, const char *
     return fclose(file) == 0 && !bad;
 }
 
-/* --- compiling ------------------------------------------------------------------------------------------------------------ */
+/* --- compiling -------------------------------------------------------------------------------- */
 
-/* Late skeletons grow while the program runs, a function at a time, of which the last may not be whole: a copy of what is. */
+/* Writes a copy with the complete functions. The skeleton of mid-function entries grows while the
+ * program runs, and its last function may be incomplete. */
 static bool write_part(const struct skel_text *t, const char *path)
 {
     FILE *out = fopen(path, "we");
@@ -152,7 +157,8 @@ static bool write_part(const struct skel_text *t, const char *path)
     return out != NULL && fclose(out) == 0 && good;
 }
 
-/* Of an image it is whole before anything is recorded, and has whom it calls. */
+/* Is the skeleton of an image complete? It is written before anything is recorded, and contains all
+ * functions that its own call. */
 static bool is_whole(const struct skel_text *t, const struct selection *s)
 {
     size_t called = 0, have = 0;
@@ -205,7 +211,8 @@ static bool compile(struct skel_builds *b, struct selection *s, struct skel_buil
     return good;
 }
 
-/* With what is selected; NULL, and a message. */
+/* Compiles the selected functions. Returns the path of the shared object, or prints a message and
+ * returns NULL. */
 static const char *add(struct skel_builds *b, const char *name, struct selection *s)
 {
     struct skel_built **more = realloc(b->built, (b->built_count + 1) * sizeof *more),
@@ -241,7 +248,7 @@ const char *skel_build(struct skel_builds *b, const struct skel_recording *r, in
     return path;
 }
 
-/* --- while the program runs ----------------------------------------------------------------------------------------------- */
+/* --- while the program runs ------------------------------------------------------------------- */
 
 static bool has(const struct skel_built *built, uint32_t function)
 {
@@ -272,7 +279,8 @@ const char *skel_build_more(struct skel_builds *b, const struct skel_recording *
         return NULL;
     select_entered(s, number - first);
     note_entered(s, r->path, first, count, MEMORY_LOG + from, MEMORY_LOG + from + SOON);
-    note_entered(s, r->path, first, count, MEMORY_PAGE, MEMORY_LOG); /* the log's last bytes */
+    note_entered(s, r->path, first, count, MEMORY_PAGE,
+                 MEMORY_LOG); /* the buffer: the log's last bytes */
     for (size_t i = 0; i < b->built_count; i++)
         for (size_t n = 0; strcmp(b->built[i]->name, name) == 0 && n < b->built[i]->count; n++)
             s->how[b->built[i]->functions[n]] = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_compile.h. gcc -O2 takes some 20 s for a MB of skeletons, -O0 of what SKELETON_LIGHT makes of them (isa/memory/source/prelude.c) 1.5 s. Of
- * large programs most is called by somebody who is entered, and is never entered itself: what may be a kernel has -O2, up to a bound. */
+ * Compiles skeletons, or takes them from the cache. gcc -O2 takes some 20 s for a MB of skeletons;
+ * -O0 with SKELETON_LIGHT (isa/memory/source/prelude.c) takes 1.5 s. In large programs, most
+ * selected functions are selected because others call them, and are never entered. So only
+ * functions that may be kernels are compiled with -O2, up to a bound. */
 #include "tools/memory/compile/skel_compile.h"
 
 #include "tools/memory/skel.h"
@@ -14,24 +16,24 @@
 enum {
     COMPILER_WORDS = 16,
     OWN_WORDS = 10,
-    FAST_MOST = 256 << 10, /* bytes of text that have -O2 */
-    FAST_ONE = 64 << 10,   /* of one function: kernels are no larger */
+    FAST_MOST = 256 << 10, /* bytes of text compiled with -O2 */
+    FAST_ONE = 64 << 10,   /* bytes of one function: kernels are no larger */
     FAST_UNIT = 64 << 10,
     LIGHT_UNIT = 1 << 20,
-    LONG = 160 << 10, /* takes more than 3 s by -O2 */
+    LONG = 160 << 10, /* compiling takes more than 3 s with -O2 */
 };
 
 struct cut {
-    const struct skel_function **list; /* what is selected: the fast ones first */
+    const struct skel_function **list; /* selected functions, those for -O2 first */
     size_t count, fast;
     uint64_t bytes, fast_bytes;
 };
 
-/* --- which of them are fast ----------------------------------------------------------------------------------------------- */
+/* --- functions for -O2 ------------------------------------------------------------------------ */
 
 struct ranked {
     const struct skel_function *f;
-    unsigned rank; /* the least first */
+    unsigned rank; /* lowest first */
 };
 
 enum { RANK_LIGHT = 3 };
@@ -80,7 +82,7 @@ static bool choose(struct cut *c, const struct skel_text *t, const uint8_t *sele
     return all != NULL && c->list != NULL;
 }
 
-/* --- compilers ------------------------------------------------------------------------------------------------------------ */
+/* --- compilers -------------------------------------------------------------------------------- */
 
 struct compiler {
     char text[PATH_MAX];
@@ -88,14 +90,14 @@ struct compiler {
     unsigned count;
 };
 
-/* CC: a program and options, as make has it. */
+/* Splits the variable CC into a program and options, as make does. */
 static void find_compiler(struct compiler *c)
 {
     const char *wanted = getenv("CC");
     c->count = 0;
     (void)snprintf(c->text, sizeof c->text, "%s", wanted != NULL ? wanted : "");
     if (strchr(c->text, '/') != NULL &&
-        access(c->text, X_OK) == 0) { /* blanks may be in its path */
+        access(c->text, X_OK) == 0) { /* its path may contain blanks */
         c->words[c->count++] = c->text;
         return;
     }
@@ -117,7 +119,7 @@ static bool one_unit(const struct skel_builds *b, const struct compiler *c, cons
     return skel_run(words, b->temporary, ended);
 }
 
-/* --- units ---------------------------------------------------------------------------------------------------------------- */
+/* --- units ------------------------------------------------------------------------------------ */
 
 struct unit {
     char source[PATH_MAX + 32], object[PATH_MAX + 32];
@@ -147,7 +149,8 @@ static void set_words(struct unit *u, const struct compiler *c, bool fast)
     memcpy(u->words + c->count, rest, sizeof rest);
 }
 
-/* How many; what a unit has is in one piece of the list. 0, and a message: they cannot be written. */
+/* Writes the source files of all units; each unit takes consecutive functions of c->list. Returns
+ * the number of units; prints a message and returns 0 if they cannot be written. */
 static unsigned write_units(const struct skel_builds *b, const struct compiler *compiler,
                             const struct skel_text *t, const struct cut *c, struct unit *units)
 {
@@ -201,7 +204,7 @@ static bool several_units(const struct skel_builds *b, const struct compiler *c,
                           const struct skel_text *t, const struct cut *cut, const char *out,
                           struct skel_ended *ended)
 {
-    /* Two of them next to each other are more than a unit. */
+    /* Two adjacent units together exceed the size limit of a unit. */
     size_t most = 4 + 2 * (cut->fast_bytes / FAST_UNIT + cut->bytes / LIGHT_UNIT);
     struct unit *units = calloc(most, sizeof *units);
     const char *const **list = calloc(most, sizeof *list);
@@ -221,7 +224,7 @@ static bool several_units(const struct skel_builds *b, const struct compiler *c,
     return good;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+/* --- compilation ------------------------------------------------------------------------------ */
 
 static void tell(const struct skel_builds *b, const struct cut *cut)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_kept.h. A file: the shared object, and struct tail. What is loaded runs here: so it is looked at first, and a copy is loaded that nobody
- * else can change. */
+ * Caches compiled skeletons. A cached file is the shared object, then struct tail. Its code runs in
+ * regtrace-skel: so its hash is checked first, and a copy is loaded that nobody else can change. */
 #include "tools/memory/compile/skel_kept.h"
 
 #include "base/toolkit/cache.h"
@@ -20,10 +20,10 @@
 
 struct tail {
     char magic[8];
-    uint64_t key[2], bytes, hash; /* of the shared object */
+    uint64_t key[2], bytes, hash; /* bytes, hash: of the shared object */
 };
 
-/* --- what it is kept by --------------------------------------------------------------------------------------------------- */
+/* --- the key ---------------------------------------------------------------------------------- */
 
 static void add(struct skel_kept *k, const void *bytes, size_t n)
 {
@@ -49,7 +49,7 @@ static bool add_file(struct skel_kept *k, const char *path)
     return true;
 }
 
-/* As execvp(3) finds it. */
+/* Finds a program as execvp(3) does. */
 static bool find_program(const char *name, char path[PATH_MAX])
 {
     const char *folders = strchr(name, '/') != NULL ? "" : getenv("PATH");
@@ -66,7 +66,7 @@ static bool find_program(const char *name, char path[PATH_MAX])
     return false;
 }
 
-/* Another build of it may make others. */
+/* Another build of the compiler may generate other code: adds its path, size, time and inode. */
 static bool add_compiler(struct skel_kept *k, const char *name)
 {
     struct stat st;
@@ -90,12 +90,14 @@ bool skel_kept_key(struct skel_kept *k, const char *folder, const char *const *w
     add(k, machine.machine, strlen(machine.machine));
     for (unsigned i = 1; words[i] != NULL; i++)
         add(k, words[i], strlen(words[i]));
-    return add_file(k, some) && add_file(k, source); /* which has what it and its host share */
+    return add_file(k, some) &&
+           add_file(k, source); /* the source contains its interface to the host */
 }
 
-/* --- files ---------------------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
-/* Number 0: in the run's folder; 1: in the user's cache. */
+/* Sets folder and path of the cached file. number 0: in the run's folder; 1: in the user's
+ * cache. */
 static bool place(const struct skel_kept *k, unsigned number, char folder[PATH_MAX],
                   char path[PATH_MAX])
 {

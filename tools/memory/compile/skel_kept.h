@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Compiled skeletons that are kept, in the run's folder or else in the user's cache: by what they are compiled from, and by what. */
+ * Caches compiled skeletons, in the run's folder or else in the user's cache. The key is a hash of
+ * the source and the compiler. */
 #ifndef REGTRACE_TOOLS_MEMORY_COMPILE_SKEL_KEPT_H
 #define REGTRACE_TOOLS_MEMORY_COMPILE_SKEL_KEPT_H
 
@@ -7,16 +8,18 @@
 #include <stdint.h>
 
 struct skel_kept {
-    const char *folder; /* the run's */
+    const char *folder; /* the run's folder of recordings */
     uint64_t key[2];
 };
 
-/* Of a compiler, as its name is found, with these options, ended by NULL, and of the contents of two files. False: there is none, and nothing is kept. */
+/* Computes the key from the compiler words[0], which is looked up in PATH, its options up to a
+ * NULL, and the contents of two files. Returns false if there is no key; nothing is cached then. */
 bool skel_kept_key(struct skel_kept *k, const char *folder, const char *const *words,
                    const char *some, const char *source);
-/* Copied to that path, where it is whole and nobody else's. */
+/* Copies the cached object to `path` if it is complete and nobody else may have written it. Returns
+ * whether it did. */
 bool skel_kept_get(const struct skel_kept *k, const char *path);
-/* What has been compiled to that path. */
+/* Caches the object that has been compiled to `path`. */
 void skel_kept_put(const struct skel_kept *k, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Programs that `regtrace skel` runs to their end: compilers, and regtrace-skel where it says what a skeleton has. */
+ * Runs programs for `regtrace skel` to their end: compilers, and regtrace-skel --shapes. */
 #include "tools/json.h"
 #include "tools/output.h"
 #include "tools/memory/skel.h"
@@ -23,8 +23,9 @@ static _Noreturn void become(const char *const *words)
     _exit(CANNOT_RUN);
 }
 
-/* out, said: its standard output and error, -1: ours. folder: where it is to put temporary files, in a process group of its own (output_note_group()); NULL:
- * as we do. 0: in it, which is to go on. */
+/* Forks; returns the child's pid, or 0 in the child. out, said: descriptors for the child's
+ * standard output and error; -1: ours. folder: the child puts temporary files there and leads a
+ * process group (output_note_group()); NULL: it has our TMPDIR and group. */
 static pid_t start(int out, int said, const char *folder)
 {
     (void)fflush(stdout);
@@ -52,7 +53,7 @@ static int wait_for(pid_t pid)
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* It is still to be waited for: until then its number is nobody else's. */
+/* Waits for the process to end, but does not reap it: until then no other process gets its pid. */
 static void wait_for_end(pid_t pid)
 {
     siginfo_t info;
@@ -60,7 +61,8 @@ static void wait_for_end(pid_t pid)
         continue;
 }
 
-/* Compilers quote what they read, which may be damaged. Closes it. */
+/* Copies a failed program's messages to stderr as plain text: compilers quote their input, which
+ * may be damaged. Closes `said`. */
 static void tell(int said, struct skel_ended *ended)
 {
     char *line = NULL;
@@ -76,7 +78,8 @@ static void tell(int said, struct skel_ended *ended)
     (void)(in != NULL ? fclose(in) : close(said));
 }
 
-/* The exit status of the first that has failed, or 0. Those that run then end by themselves. */
+/* Returns the exit status of the first program that failed, or 0. Programs that run at that time
+ * end by themselves. */
 static int run_some(const char *const *const *list, size_t count, size_t jobs)
 {
     int failed = 0;
@@ -107,8 +110,9 @@ static int run_some(const char *const *const *list, size_t count, size_t jobs)
     return failed;
 }
 
-/* Ended by a signal, compilers leave temporary files now and then: a signal that ends us kills them, and removes the folder. What they say comes when they have
- * failed of themselves. */
+/* Compilers that a signal ends sometimes leave temporary files: a signal that ends us kills their
+ * process group and removes the folder. Their messages are printed only if they failed by
+ * themselves. */
 bool skel_run_all(const char *const *const *list, size_t count, size_t jobs, const char *folder,
                   struct skel_ended *ended)
 {

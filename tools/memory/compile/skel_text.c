@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_text.h. */
+ * Finds the functions, loops and direct calls in the text of a skeleton. */
 #include "tools/memory/compile/skel_text.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static bool add_call(struct skel_text *t, uint32_t from, uint32_t to)
     return true;
 }
 
-/* As isa/memory/job.c writes it. */
+/* Takes a comment that lists the calls of a function, as isa/memory/job.c writes it. */
 static bool take_calls(struct skel_text *t, const char *line)
 {
     uint32_t from;
@@ -44,7 +44,7 @@ static bool take_calls(struct skel_text *t, const char *line)
     }
 }
 
-/* What is not whole is overwritten by the next. */
+/* Fills the entry at t->count. It overwrites a previous function that is incomplete. */
 static bool begin_function(struct skel_text *t, uint32_t number, size_t at)
 {
     if (t->count == t->room) {
@@ -66,7 +66,7 @@ static bool begins(const char *line, const char *with)
     return strncmp(line, with, strlen(with)) == 0;
 }
 
-/* Each line ends by '\n' or 0. */
+/* Scans the text. Each line ends with '\n' or 0. */
 static bool scan(struct skel_text *t, size_t length)
 {
     static const char some[] = "#if !defined(SKELETON_SOME) || defined(SKELETON_";
@@ -99,7 +99,8 @@ static bool scan(struct skel_text *t, size_t length)
 int skel_open_regular(const char *path)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody may ever write to a FIFO */
+    int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* else a FIFO without a writer blocks */
     if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
         return fd;
     (void)close(fd);
@@ -123,7 +124,7 @@ bool skel_text_read(struct skel_text *t, const char *path)
     *t = (struct skel_text){.text = NULL};
     if (in == NULL)
         return false;
-    /* No byte of it is 0. */
+    /* The text contains no 0 byte: this reads all of it. */
     ssize_t n = getdelim(&t->text, &room, '\0', in);
     bool good = ferror(in) == 0 && t->text != NULL;
     (void)fclose(in);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A skeleton's C as text (isa/memory/source/source_file.c): where its functions are, and who calls whom directly. */
+ * Reads a skeleton's C as text (isa/memory/source/source_file.c): the position of each function,
+ * and which functions call which directly. */
 #ifndef REGTRACE_TOOLS_MEMORY_COMPILE_SKEL_TEXT_H
 #define REGTRACE_TOOLS_MEMORY_COMPILE_SKEL_TEXT_H
 
@@ -7,29 +8,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Numbers of functions in recordings: more are not looked for, and replay says so. */
+/* Bound for numbers of functions. Functions beyond it are not found, and replay reports that. */
 #define SKEL_FUNCTIONS_MOST (1u << 22)
 
 struct skel_function {
     uint32_t number;
-    size_t at, bytes; /* of the text */
+    size_t at, bytes; /* position in the text */
     bool loops;
 };
 
 struct skel_text {
     char *text;
-    size_t bytes;                    /* up to the end of the last function that is whole */
-    bool cut;                        /* there is more */
+    /* Length up to the end of the last complete function. */
+    size_t bytes;
+    bool cut;                        /* the text continues after `bytes` */
     size_t head;                     /* bytes before the first function */
-    struct skel_function *functions; /* as they come */
+    struct skel_function *functions; /* in the order of the text */
     size_t count, room;
     uint32_t (*calls)[2]; /* from, to */
     size_t call_count, call_room;
 };
 
-/* A file of a run's folder, to be read. -1, with errno: it cannot be, or is no file (EINVAL). */
+/* Opens a file of a run's folder for reading. Returns a descriptor, or -1 with errno set; EINVAL if
+ * it is not a regular file. */
 int skel_open_regular(const char *path);
-/* False, with errno: it cannot be read. To be freed in any case. */
+/* Reads a skeleton. Returns false with errno set if it cannot be read. The caller calls
+ * skel_text_free() in any case. */
 bool skel_text_read(struct skel_text *t, const char *path);
 void skel_text_free(struct skel_text *t);
 

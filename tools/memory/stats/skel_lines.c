@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_lines.h. Open addressing, at most half full. */
+ * A hash table with open addressing, at most half full. */
 #include "tools/memory/stats/skel_lines.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which bytes of memory have been accessed: a set of lines, with a mask of the bytes of each. */
+ * The set of accessed bytes of memory: a set of lines, with a mask of the bytes of each. */
 #ifndef REGTRACE_TOOLS_MEMORY_STATS_SKEL_LINES_H
 #define REGTRACE_TOOLS_MEMORY_STATS_SKEL_LINES_H
 
@@ -7,25 +7,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How memory is divided: lines and pages of 2^bits bytes, pages no smaller than lines. */
+/* Sizes of lines and pages: 2^bits bytes. Pages are no smaller than lines. */
 struct skel_grain {
     unsigned line_bits, page_bits;
-    unsigned words; /* of 64 bits, for a mask of a line's bytes */
+    unsigned words; /* 64-bit words of a mask of a line's bytes */
 };
 
 struct skel_footprint {
     uint64_t bytes, lines, pages;
 };
 
-/* All zero at first but for `words`; 0 of them: lines alone. */
+/* Initially all zero, except for `words`. words 0: a set of lines without masks. */
 struct skel_lines {
-    uint64_t *slots; /* line + 1, 0: free; then its mask */
+    uint64_t *slots; /* line + 1 (0: free), then its mask */
     size_t size, count;
     unsigned words;
 };
 
-/* Where the slot of a line is looked for first: eight lines in a row stand side by side, since programs access them so. Then each ninth on from there: eight that are
- * side by side would often find all eight places taken, and those after them too. */
+/* Returns the slot at which the search for a line begins. Eight consecutive lines have adjacent
+ * slots, since programs access them together. The search continues in steps of SKEL_LINES_STEP:
+ * with steps of 1, a group of eight would often find all eight slots taken, and those after them
+ * too. */
 enum { SKEL_LINES_STEP = 9 };
 static inline size_t skel_lines_place(uint64_t line, size_t size)
 {
@@ -33,11 +35,13 @@ static inline size_t skel_lines_place(uint64_t line, size_t size)
     return (size_t)(x >> 29 << 3 | (line & 7)) & (size - 1);
 }
 
-/* The line's mask, zeros if it is new, until the next one is added. NULL: there is no memory. */
+/* Adds a line. Returns its mask, zeros if the line is new; the pointer is valid until the next
+ * call. Returns NULL if there is no memory. */
 uint64_t *skel_lines_add(struct skel_lines *s, uint64_t line);
-/* All of another set with as many words too. False: there is no memory. */
+/* Adds all lines and bytes of another set with the same `words`. Returns false if there is no
+ * memory. */
 bool skel_lines_join(struct skel_lines *s, const struct skel_lines *other);
-/* Likewise. */
+/* Counts bytes, lines and pages of the set. Returns false if there is no memory. */
 bool skel_lines_count(const struct skel_lines *s, const struct skel_grain *g,
                       struct skel_footprint *out);
 void skel_lines_free(struct skel_lines *s);

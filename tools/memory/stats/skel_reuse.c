@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_reuse.h. */
+ * Computes exact reuse distances with marks on a time line and a tree of their numbers. */
 #include "tools/memory/stats/skel_reuse.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static bool make_moments(struct skel_reuse *r, uint64_t moments)
     return r->marks != NULL && r->blocks != NULL;
 }
 
-/* What has become large is made anew: it may be small from now on. */
+/* Replaces tables that have grown: from now on, small ones may do. */
 bool skel_reuse_begin(struct skel_reuse *r, const struct skel_grain *g)
 {
     if (r->table_size != TABLE || r->moments != MOMENTS) {
@@ -52,7 +52,7 @@ void skel_reuse_free(struct skel_reuse *r)
     *r = (struct skel_reuse){.grain = r->grain};
 }
 
-/* --- lines ------------------------------------------------------------------------------------------------------------ */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static size_t number_in(const struct skel_reuse *r, size_t slot)
 {
@@ -128,7 +128,7 @@ void skel_reuse_footprint(const struct skel_reuse *r, struct skel_footprint *out
             out->bytes += (uint64_t)__builtin_popcountll(skel_reuse_mask(r, n)[k]);
 }
 
-/* --- moments ---------------------------------------------------------------------------------------------------------- */
+/* --- moments ---------------------------------------------------------------------------------- */
 
 static uint32_t marks_of(const struct skel_reuse *r, uint64_t block)
 {
@@ -146,7 +146,7 @@ void skel_reuse_pass(struct skel_reuse *r)
         r->blocks[k] += n;
 }
 
-/* Marks before each word. */
+/* Returns the number of marks before each word of r->marks; the caller frees it. */
 static uint64_t *count_before(const struct skel_reuse *r, uint64_t *marks)
 {
     uint64_t *before = malloc(r->moments / 64 * sizeof *before);
@@ -158,7 +158,8 @@ static uint64_t *count_before(const struct skel_reuse *r, uint64_t *marks)
     return before;
 }
 
-/* In the same order, without gaps. At least half of the moments pass before the next time: each of them pays for a bounded part of this. */
+/* Renumbers marked moments in the same order, without gaps. At least half of the moments pass
+ * before the next call, so the cost for each moment is bounded. */
 bool skel_reuse_renumber(struct skel_reuse *r)
 {
     uint64_t marks, *before = count_before(r, &marks), *old = r->marks;

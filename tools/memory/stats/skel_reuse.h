@@ -1,42 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reuse distances: how many other lines have been touched since a line was touched last. Exact: as in a stack of lines in the order of their last
- * touches (Mattson et al., 1970), which is kept as marks on the time of each line's last touch, of which those behind one are counted. */
+ * Reuse distances: how many other lines have been touched since a line was last touched. They are
+ * exact, as by a stack of lines in the order of their last touches (Mattson et al., 1970). Time is
+ * a sequence of moments. Each line has a mark at the moment of its last touch; its distance is the
+ * number of later marks. */
 #ifndef REGTRACE_TOOLS_MEMORY_STATS_SKEL_REUSE_H
 #define REGTRACE_TOOLS_MEMORY_STATS_SKEL_REUSE_H
 
 #include "tools/memory/stats/skel_lines.h"
 
-/* Marks of so many moments are counted together once all have passed. */
+/* Moments in a block. When all moments of a block have passed, the tree gets the number of its
+ * marks. */
 enum { SKEL_REUSE_BLOCK = 512, SKEL_REUSE_WORDS = SKEL_REUSE_BLOCK / 64 };
 
-/* Distances are counted in powers of two: 0, 1, 2 and 3, 4 to 7 ... A cache of 2^n lines that throws away the one that was not touched for longest
- * has what counts 0 to n have. */
+/* Distances are counted by powers of two: 0, 1, 2 and 3, 4 to 7 ... A cache of 2^n lines that
+ * evicts the least recently used one hits the touches of counts 0 to n. */
 enum { SKEL_REUSE_COUNTS = 34 };
 
 struct skel_reuse {
     const struct skel_grain *grain;
-    uint64_t *lines; /* in the order of their first touches: line, last touch, mask of bytes */
+    uint64_t *lines; /* in the order of first touches: line, last touch, mask */
     size_t count, room;
-    uint64_t *table; /* hash of them: number + 1, and above it the line's lower half */
+    uint64_t *table; /* hash table: number + 1 in the low half, low half of the line above */
     size_t table_size;
-    uint64_t *marks;       /* a bit for each moment */
-    uint32_t *blocks;      /* Fenwick tree of the numbers of marks, from 1 on */
-    uint64_t now, moments; /* how many there is room for */
-    size_t newest;         /* the line that was touched last, if there is any */
+    uint64_t *marks;       /* one bit for each moment */
+    uint32_t *blocks;      /* Fenwick tree of marks in each block, from 1 on */
+    uint64_t now, moments; /* the next moment; capacity of `marks` */
+    size_t newest;         /* number of the line touched last, or SKEL_REUSE_NONE */
     struct skel_lines pages;
 };
 
 #define SKEL_REUSE_NONE SIZE_MAX
 
-/* It begins, or begins again: nothing has been touched. False: there is no memory. */
+/* Begins, or begins again, with no line touched. Returns false if there is no memory. */
 bool skel_reuse_begin(struct skel_reuse *r, const struct skel_grain *g);
-/* The number of a line; *is_new: it has not been touched before, and has been now. SKEL_REUSE_NONE: there is no memory. */
+/* Returns the number of a line. If the line has not been touched before, touches it and sets
+ * *is_new. Returns SKEL_REUSE_NONE if there is no memory. */
 size_t skel_reuse_find(struct skel_reuse *r, uint64_t line, bool *is_new);
-/* Moments are numbered anew where they run out. False: there is no memory. */
+/* Renumbers the moments when they run out. Returns false if there is no memory. */
 bool skel_reuse_renumber(struct skel_reuse *r);
-/* A block of marks has been passed. */
+/* Adds a block to the tree when its last moment has passed. */
 void skel_reuse_pass(struct skel_reuse *r);
-/* Of all that was touched since it began. */
+/* Counts bytes, lines and pages touched since skel_reuse_begin(). */
 void skel_reuse_footprint(const struct skel_reuse *r, struct skel_footprint *out);
 void skel_reuse_free(struct skel_reuse *r);
 
@@ -50,7 +54,8 @@ static inline uint64_t *skel_reuse_mask(const struct skel_reuse *r, size_t numbe
     return skel_reuse_line(r, number) + 2;
 }
 
-/* A moment passes, at which a line is marked. False: there is no memory. */
+/* Marks a line at the present moment, and goes to the next one. Returns false if there is no
+ * memory. */
 static inline bool skel_reuse_mark(struct skel_reuse *r, size_t number)
 {
     if (__builtin_expect(r->now == r->moments, 0) && !skel_reuse_renumber(r))
@@ -63,7 +68,7 @@ static inline bool skel_reuse_mark(struct skel_reuse *r, size_t number)
     return true;
 }
 
-/* How many marks lie behind that moment: in its block, and in those behind it. */
+/* Returns the number of marks after that moment: in the rest of its block, and in later blocks. */
 static inline __attribute__((always_inline)) uint64_t skel_reuse_behind(const struct skel_reuse *r,
                                                                         uint64_t moment)
 {
@@ -82,7 +87,8 @@ static inline __attribute__((always_inline)) uint64_t skel_reuse_behind(const st
     return n;
 }
 
-/* A line that has been touched before is touched: its distance. UINT64_MAX: there is no memory. */
+/* Touches a line that has been touched before. Returns its distance, or UINT64_MAX if there is no
+ * memory. */
 static inline __attribute__((always_inline)) uint64_t skel_reuse_touch(struct skel_reuse *r,
                                                                        size_t number)
 {

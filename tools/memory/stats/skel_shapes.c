@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_shapes.h; lines come from regtrace-skel --shapes (isa/memory/replay/shapes.h). */
+ * Reads the shapes of skeletons from the lines that regtrace-skel --shapes prints
+ * (isa/memory/replay/shapes.h). */
 #include "tools/memory/stats/skel_shapes.h"
 
 #include "tools/addresses.h"
@@ -10,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more, zeroed, at the end; NULL: there is none. */
+/* Appends a zeroed element to a list and returns it, or NULL if there is no memory. */
 static void *grow(void *list, size_t *count, size_t bytes)
 {
-    char *rows; /* `list` points to a pointer of whatever type */
+    char *rows; /* `list` points to a pointer of any type */
     memcpy((void *)&rows, list, sizeof rows);
     if ((*count & (*count - 1)) == 0) {
         char *more = realloc(rows, (*count == 0 ? 1 : 2 * *count) * bytes);
@@ -26,9 +27,10 @@ static void *grow(void *list, size_t *count, size_t bytes)
     return rows + (*count)++ * bytes;
 }
 
-/* --- images --------------------------------------------------------------------------------------------------------- */
+/* --- images ----------------------------------------------------------------------------------- */
 
-/* "/ * Skeleton of PATH, build id HEX. * /" is the first line of the skeleton's C. */
+/* Reads path and build id from the first line of the skeleton's C: "/ * Skeleton of PATH, build id
+ * HEX. * /". */
 static bool read_image(const struct skel_folder *f, const char *skeleton,
                        struct rt_accesses_image *out)
 {
@@ -74,7 +76,7 @@ static uint32_t image_of(struct skel_shapes *s, const struct skel_folder *f, con
     return (uint32_t)count - 1;
 }
 
-/* --- places ---------------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 static size_t slot_of(const struct skel_shapes *s, uint32_t image, uint64_t address)
 {
@@ -109,14 +111,15 @@ const struct rt_accesses_place *skel_shapes_find(const struct skel_shapes *s, ui
     return s->table_size != 0 && s->table[slot] != 0 ? &s->places[s->table[slot] - 1] : NULL;
 }
 
-/* Behind a blank; NULL where there is none. False: no memory. */
+/* Copies the text after a blank; sets NULL if there is none. Returns false if there is no
+ * memory. */
 static bool take_text(const char *text, const char **out)
 {
     *out = text[0] == ' ' && text[1] != '\0' ? strdup(text + 1) : NULL;
     return *out != NULL || text[0] != ' ' || text[1] == '\0';
 }
 
-/* What is known of an instruction already stays. */
+/* Adds an instruction; one that is known already stays unchanged. */
 static bool add_place(struct skel_shapes *s, uint64_t address, const struct rt_accesses_place *what,
                       const char *text)
 {
@@ -135,9 +138,10 @@ static bool add_place(struct skel_shapes *s, uint64_t address, const struct rt_a
     return take_text(text, &p->expression);
 }
 
-/* --- functions and loops ---------------------------------------------------------------------------------------------- */
+/* --- functions and loops ---------------------------------------------------------------------- */
 
-/* What was analysed from its middle on is called NAME+0xOFFSET, and belongs to what begins before. */
+/* A mid-function entry has the name NAME+0xOFFSET. Removes the offset from `name` and returns the
+ * address of its function; returns any other address unchanged. */
 static uint64_t start_of(uint64_t address, char *name)
 {
     char *plus = strrchr(name, '+'), *end = NULL;
@@ -180,15 +184,16 @@ static int32_t loop_of(struct skel_shapes *s, uint32_t function, uint64_t head, 
     return take_text(end, &l->counter) ? (int32_t)s->loop_count - 1 : -2;
 }
 
-/* --- lines of one skeleton ---------------------------------------------------------------------------------------------- */
+/* --- lines of one skeleton -------------------------------------------------------------------- */
 
 struct reading {
     struct skel_shapes *shapes;
     const struct skel_folder *folder;
-    const char *skeleton;               /* of an image */
-    const struct skel_recording *whose; /* of late ones: a recording that names their images */
+    const char *skeleton; /* name of the skeleton */
+    /* For skeletons of mid-function entries: a recording that names their images; else NULL. */
+    const struct skel_recording *whose;
     uint32_t image, function;
-    int32_t *loops; /* of the function: rows */
+    int32_t *loops; /* rows of the function's loops */
     size_t loop_count;
 };
 
@@ -207,7 +212,7 @@ static bool take_function(struct reading *r, char *text)
     return r->function != UINT32_MAX;
 }
 
-/* "-", or the number of a loop of the function: its row. */
+/* Parses "-" (sets -1) or the number of a loop of the function (sets its row). */
 static bool take_loop_number(const struct reading *r, char **text, int32_t *out)
 {
     char *from = *text + strspn(*text, " ");
@@ -299,7 +304,8 @@ static const struct skel_recording *who_names(const struct skel_folder *f, const
     return NULL;
 }
 
-/* What was analysed as a whole first: it knows more of loops. */
+/* Reads the skeletons of images before those of mid-function entries: the analysis of a whole
+ * function knows more of its loops, and the first row stays. */
 bool skel_shapes_read(struct skel_shapes *s, const struct skel_folder *f)
 {
     *s = (struct skel_shapes){.images = NULL};
@@ -315,7 +321,7 @@ bool skel_shapes_read(struct skel_shapes *s, const struct skel_folder *f)
     return true;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static void resolve_image(struct skel_shapes *s, uint32_t image, struct hot_symbols *symbols)
 {

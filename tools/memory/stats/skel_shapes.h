@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions that were entered, their loops, and the instructions of them that access memory, of all images of a run's recordings. */
+ * Functions that were entered, their loops, and their instructions that access memory, for all
+ * images of a run's recordings. */
 #ifndef REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPES_H
 #define REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPES_H
 
@@ -8,7 +9,8 @@
 
 #define SKEL_NO_IMAGE UINT32_MAX
 
-/* Rows as a file of accesses has them; texts are the shapes' own. Row n of skeletons belongs to image n. */
+/* Rows as in a file of accesses; the shapes own the texts. skeletons[n] is the skeleton of
+ * images[n]. */
 struct skel_shapes {
     char (*skeletons)[sizeof((struct memory_image *)0)->skeleton];
     struct rt_accesses_image *images;
@@ -16,17 +18,19 @@ struct skel_shapes {
     struct rt_accesses_loop *loops;
     struct rt_accesses_place *places;
     size_t image_count, function_count, loop_count, place_count;
-    uint32_t *table; /* hash of places: row + 1 */
+    uint32_t *table; /* hash table of places: row + 1 */
     size_t table_size;
 };
 
-/* Of all skeletons that the folder has compiled by now. False, and a message. Free it in any case. */
+/* Reads the shapes of all skeletons that the folder has compiled so far. Returns false, and prints
+ * a message, on failure. The caller calls skel_shapes_free() in any case. */
 bool skel_shapes_read(struct skel_shapes *s, const struct skel_folder *f);
-/* Readable names of functions, and lines of loops and places, from images as they are now on this machine. */
+/* Looks up readable names of functions, and source lines of loops and places, in the images as they
+ * are now on this machine. */
 void skel_shapes_resolve(struct skel_shapes *s);
-/* The image of a skeleton, SKEL_NO_IMAGE: nothing of it was entered. */
+/* Returns the image row of a skeleton, or SKEL_NO_IMAGE if no function of it was entered. */
 uint32_t skel_shapes_image(const struct skel_shapes *s, const char *skeleton);
-/* An instruction by its address in the image's file; NULL: it is not known. */
+/* Returns an instruction by its address in the image's file, or NULL if it is not known. */
 const struct rt_accesses_place *skel_shapes_find(const struct skel_shapes *s, uint32_t image,
                                                  uint64_t address);
 void skel_shapes_free(struct skel_shapes *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel stats`: a run's accesses analysed: footprint, strides, reuse distances. Several recordings are replayed at once, each read by a thread. */
+ * `regtrace skel stats`: analyses a run's accesses: footprint, strides, reuse distances. Replays
+ * several recordings at once; one thread for each reads its accesses. */
 #include "tools/memory/stats/skel_stats.h"
 
 #include <signal.h>
@@ -28,7 +29,7 @@ static bool begins(void *context, size_t i, struct skel_player *p)
     return skel_records_start(&l->records, p);
 }
 
-/* All of it, or nothing: one that fails ends all. */
+/* There are statistics of all recordings or none: one that fails ends all. */
 static int ended(void *context, size_t i, int status)
 {
     const struct stats *s = context;

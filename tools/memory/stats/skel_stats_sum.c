@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel stats`: what instructions of all recordings have done, summed up by instruction, loop and function. Memory of several processes that has
- * the same address is several times as much; of threads of one it is the same. */
+ * `regtrace skel stats`: sums up the instructions of all recordings by instruction, loop and
+ * function. The footprints of several processes add up, even at equal addresses; threads of one
+ * process share theirs. */
 #include "tools/memory/stats/skel_stats.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* An instruction of a recording, as a part of something. */
+/* An instruction of one recording that counts in one scope. */
 struct part {
     size_t scope, lane;
     const struct stats_instruction *instruction;
@@ -24,9 +25,10 @@ static bool no_memory(void)
     return false;
 }
 
-/* --- what belongs to what ------------------------------------------------------------------------------------------------ */
+/* --- scopes ----------------------------------------------------------------------------------- */
 
-/* The image's row, or SKEL_NO_IMAGE; *address: in its file. */
+/* Returns the image row of a pc and sets *address to its address in that file; or returns
+ * SKEL_NO_IMAGE and sets *address to the pc. */
 static uint32_t image_of(const struct stats *s, size_t lane, uint64_t pc, uint64_t *address)
 {
     const struct memory_head *head = &s->folder->list[lane]->head;
@@ -67,7 +69,8 @@ static int by_place(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* Of the joined texts those of accesses of that kind and size; NULL: none. False: there is no memory. */
+/* From the joined expressions of an instruction, copies those of accesses of this kind and size;
+ * NULL if there are none. Returns false if there is no memory. */
 static bool find_expression(const char *all, struct stats_scope *x)
 {
     char kind[32];
@@ -111,8 +114,8 @@ static struct stats_scope scope_of_access(const struct stats *s, size_t lane,
     return x;
 }
 
-/* Where scopes stand: the total, what is in no function that is known, functions and loops as shapes have them, accesses. Those of functions and loops of
- * which nothing has come go again in the end. */
+/* Order of the scopes: the total; accesses in no known function; functions and loops as in shapes;
+ * accesses. leave_out() removes functions and loops without accesses in the end. */
 enum { TOTAL, UNKNOWN, FUNCTIONS };
 
 static size_t first_loop(const struct stats *s)
@@ -150,7 +153,7 @@ static void make_known(struct stats *s)
     }
 }
 
-/* Of all recordings; the same of several are one. */
+/* Makes the scopes of accesses of all recordings; an access in several recordings has one scope. */
 static bool make_accesses(struct stats *s)
 {
     size_t first = first_access(s), end = first;
@@ -184,7 +187,7 @@ static bool make_scopes(struct stats *s)
     return make_accesses(s);
 }
 
-/* The instruction is a part of the total, its function, the loops around it, and its access. */
+/* Adds the instruction to the total, its function, all loops around it, and its access. */
 static bool add_parts(struct summing *u, size_t lane, const struct stats_instruction *i)
 {
     const struct stats *s = u->stats;
@@ -200,7 +203,7 @@ static bool add_parts(struct summing *u, size_t lane, const struct stats_instruc
     return good;
 }
 
-/* --- sums --------------------------------------------------------------------------------------------------------------- */
+/* --- sums ------------------------------------------------------------------------------------- */
 
 static int by_scope(const void *a, const void *b)
 {
@@ -210,7 +213,7 @@ static int by_scope(const void *a, const void *b)
     return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
-/* Recordings of a process stand side by side. */
+/* Are these recordings of one process? Such recordings are adjacent in the list. */
 static bool is_same_process(const struct stats *s, size_t a, size_t b)
 {
     const struct skel_recording *x = s->folder->list[a], *y = s->folder->list[b];
@@ -229,7 +232,7 @@ static void add_sums(struct stats_sums *to, const struct stats_instruction *i)
         to->reuse[k] += i->reuse[k];
 }
 
-/* Of these, which are of one process. */
+/* Adds the footprint of these parts, which belong to one process. */
 static bool add_footprint(struct stats *s, struct stats_scope *x, const struct part *parts,
                           size_t count)
 {
@@ -278,7 +281,7 @@ static bool sum_scope(struct stats *s, const struct part *parts, size_t count)
     return good && (x->kind != STATS_ACCESS || find_strides(x, parts, count));
 }
 
-/* Functions and loops that nothing belongs to go. */
+/* Removes functions and loops without accesses. */
 static void leave_out(struct stats *s)
 {
     size_t count = 1;

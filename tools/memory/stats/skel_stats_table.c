@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel stats` for programs: as JSON, and as a table whose first column says what a row is about (share/doc/memory.md has the columns). */
+ * `regtrace skel stats` for programs: writes JSON, and CSV whose first column says what a row is
+ * about (share/doc/memory.md lists the columns). */
 #include "tools/json.h"
 #include "tools/memory/stats/skel_stats.h"
 
@@ -16,7 +17,7 @@ static const struct rt_accesses_loop *loop_of(const struct stats *s, const struc
     return x->loop >= 0 ? &s->shapes.loops[x->loop] : NULL;
 }
 
-/* Of its loop; NULL: it is in none. */
+/* Returns the name of the counter of the scope's loop, or NULL. */
 static const char *counter_of(const struct stats *s, const struct stats_scope *x)
 {
     const struct rt_accesses_loop *l = loop_of(s, x);
@@ -33,7 +34,7 @@ static uint64_t lowest(unsigned k)
     return k == 0 ? 0 : UINT64_C(1) << (k - 1);
 }
 
-/* --- JSON ------------------------------------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void write_sums(struct json *j, const struct stats_sums *s, const struct skel_footprint *p)
 {
@@ -162,7 +163,7 @@ void stats_print_json(const struct stats *s)
     (void)putchar('\n');
 }
 
-/* --- CSV (RFC 4180) ------------------------------------------------------------------------------------------------------ */
+/* --- CSV (RFC 4180) --------------------------------------------------------------------------- */
 
 static void put_text(const char *text)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel stats`: accesses of a recording as they come, each in a few steps if it is where its instruction's last one was. */
+ * `regtrace skel stats`: takes the accesses of a recording as they arrive. An access takes few
+ * steps if it is in the same line as the last one of its instruction. */
 #include "tools/memory/stats/skel_stats.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_LINE UINT64_MAX /* lines are of several bytes */
+#define NO_LINE UINT64_MAX /* no line has this number: lines hold several bytes */
 
 static bool no_memory(void)
 {
@@ -13,7 +14,7 @@ static bool no_memory(void)
     return false;
 }
 
-/* --- instructions ----------------------------------------------------------------------------------------------------- */
+/* --- instructions ----------------------------------------------------------------------------- */
 
 static uint64_t kind_of(const struct accesses_record *r)
 {
@@ -66,7 +67,7 @@ static struct stats_instruction *find_instruction(struct stats_lane *l,
     return i;
 }
 
-/* --- strides ---------------------------------------------------------------------------------------------------------- */
+/* --- strides ---------------------------------------------------------------------------------- */
 
 static bool end_run(struct stats_instruction *i)
 {
@@ -75,9 +76,9 @@ static bool end_run(struct stats_instruction *i)
     return good;
 }
 
-/* --- lines ------------------------------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
-/* Bytes first to last of a line. */
+/* Sets the bits of bytes `first` to `last` of a line. */
 static void set_mask(uint64_t *mask, unsigned first, unsigned last)
 {
     for (unsigned k = first / 64; k <= last / 64; k++) {
@@ -96,7 +97,7 @@ touch_again(struct stats_lane *l, struct stats_instruction *i, size_t number)
     return distance != UINT64_MAX;
 }
 
-/* `bytes` bytes of a line, from `first` on, none of some instructions. */
+/* Touches `bytes` bytes of a line, from byte `first` on. Some instructions access 0 bytes. */
 static inline __attribute__((always_inline)) bool touch_line(struct stats_lane *l,
                                                              struct stats_instruction *i,
                                                              uint64_t line, unsigned first,
@@ -120,7 +121,7 @@ static inline __attribute__((always_inline)) bool touch_line(struct stats_lane *
     return true;
 }
 
-/* What may lie in several lines. */
+/* Touches all lines of an access. */
 static inline __attribute__((always_inline)) bool
 touch_lines(struct stats_lane *l, struct stats_instruction *i, const struct accesses_record *r)
 {
@@ -142,15 +143,16 @@ touch_lines(struct stats_lane *l, struct stats_instruction *i, const struct acce
     return true;
 }
 
-/* --- accesses ---------------------------------------------------------------------------------------------------------- */
+/* --- accesses --------------------------------------------------------------------------------- */
 
-/* The first one of its instruction in a stream has no stride, and knows no line. */
+/* The first access of an instruction in a stream has no stride, and its line is not known. Here it
+ * gets the stride of the present run, and the run is shortened by it in advance. */
 static void come_first(struct stats_lane *l, struct stats_instruction *i, uint64_t address)
 {
     i->stream = l->stream_count;
     i->line = NO_LINE;
     i->address = address - (uint64_t)i->stride;
-    i->run--; /* what is counted next is none */
+    i->run--; /* take() adds 1 for this access, which has no stride */
 }
 
 static inline __attribute__((always_inline)) bool
@@ -208,7 +210,7 @@ take_list(struct stats_lane *l, const struct accesses_record *list, size_t count
     return good || no_memory();
 }
 
-/* Marks are counted by an instruction that not all processors have. */
+/* Counting marks is faster with popcnt, which not all processors have. */
 #ifdef __x86_64__
 static __attribute__((target("popcnt"))) bool
 take_fast(struct stats_lane *l, const struct accesses_record *list, size_t count)
@@ -226,7 +228,7 @@ static bool put(void *context, const struct accesses_record *list, size_t count)
     return take_list(context, list, count);
 }
 
-/* --- streams ------------------------------------------------------------------------------------------------------------ */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 static bool goes_on(const struct stats_lane *l, const struct accesses_whose *whose)
 {
@@ -258,7 +260,8 @@ static bool begin(void *context, const struct accesses_whose *whose)
     return skel_reuse_begin(&l->reuse, l->grain) || no_memory();
 }
 
-/* Behind a jump the next stretch goes on, and nothing is lost; what else has ended one stays. */
+/* Returns the end of a stream that consists of two segments. After a jump the next segment
+ * continues, and nothing is lost; any other reason stays. */
 static uint32_t end_of_both(uint32_t before, uint32_t now)
 {
     bool lost = before != MEMORY_CLOSED && before != MEMORY_JUMPED;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel stats` for people: streams, and functions with their loops and accesses, those with the most accesses first. */
+ * `regtrace skel stats` for people: prints streams, and functions with their loops and accesses;
+ * functions with the most accesses first. */
 #include "tools/json.h"
 #include "tools/memory/stats/skel_stats.h"
 
@@ -39,7 +40,7 @@ static void indent(unsigned depth)
     (void)printf("%*s", (int)(4 * (depth < 12 ? depth : 12)), "");
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------- */
+/* --- sums ------------------------------------------------------------------------------------- */
 
 static void print_reuse(const struct stats_sums *s)
 {
@@ -93,7 +94,7 @@ static void print_strides(const struct stats_scope *x)
         (void)printf("s of all kinds");
 }
 
-/* --- the tree --------------------------------------------------------------------------------------------------------- */
+/* --- the tree --------------------------------------------------------------------------------- */
 
 static void print_line(const char *line)
 {
@@ -190,7 +191,7 @@ static void print_functions(const struct stats *s)
     free(list);
 }
 
-/* --- streams ----------------------------------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 struct end {
     const char *word, *text;
@@ -217,7 +218,7 @@ const char *stats_end_word(const struct stats_stream *t)
     return end_of(t)->word;
 }
 
-/* A handler that is left by siglongjmp(3) has done all that it does. */
+/* A handler that siglongjmp(3) leaves is complete: it did all it does. */
 bool stats_is_incomplete(const struct stats_stream *t)
 {
     return t->end != MEMORY_CLOSED && (t->end != MEMORY_JUMPED || t->whose.signal == 0);

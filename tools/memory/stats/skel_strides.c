@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See skel_strides.h. Open addressing, at most half full. */
+ * A hash table of strides with open addressing, at most half full. */
 #include "tools/memory/stats/skel_strides.h"
 
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static struct skel_stride *find(const struct skel_strides *s, int64_t bytes)
     return &s->slots[i];
 }
 
-/* Those that came more often than `least` times go into a table of that size. */
+/* Moves the strides that occurred more than `least` times to a table of that size; drops the
+ * others. */
 static bool move(struct skel_strides *s, size_t size, uint64_t least)
 {
     struct skel_strides more = {.size = size, .total = s->total, .lost = s->lost};
@@ -45,7 +46,7 @@ static size_t count_above(const struct skel_strides *s, uint64_t least)
     return n;
 }
 
-/* At least half of them go. */
+/* Drops at least half of the strides. */
 static bool give_up(struct skel_strides *s)
 {
     uint64_t least = 1;

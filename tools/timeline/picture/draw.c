@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A picture: rows of threads with their lanes, an axis of time, and what the colours are. Few threads are shown with all their lanes, many with
- * one line each. Tracks of more items than can be told apart are drawn as bins. */
+ * Draws a picture: rows of threads with their lanes, an axis of time, and a legend of the colours.
+ * Few threads are shown with all their lanes, many with one line each. Tracks with more items than
+ * one can tell apart are drawn as bins. */
 #include "tools/timeline/picture/draw.h"
 
 #include "tools/timeline/bins.h"
@@ -21,7 +22,7 @@ enum {
     RIGHT = 12,
     TOP = 24,
     BINS = 1400,
-    FULL_ROWS = 16, /* so many threads, or processors, have all lanes */
+    FULL_ROWS = 16, /* up to so many threads, or processors, have all lanes */
     DEPTHS = 6,     /* of functions */
     LEGEND = 12,    /* names of a lane */
 };
@@ -29,12 +30,12 @@ enum {
 struct part {
     uint32_t track;
     double y, height;
-    bool text, named; /* names in boxes; the lane's name beside */
+    bool text, named; /* names in its boxes; the lane's name beside it */
 };
 
 struct drawn {
     struct drawn_box box;
-    uint32_t value; /* UINT32_MAX: what else there is */
+    uint32_t value; /* UINT32_MAX: all other values */
     bool is_named;
 };
 
@@ -51,11 +52,11 @@ struct picture {
         uint32_t stream;
         double y;
     } * rows;
-    uint32_t row_count, threads; /* rows of processors have numbers behind threads */
+    uint32_t row_count, threads; /* a row's stream is a thread, or threads + a processor */
     double bottom, height;
     struct lane_texts *texts; /* by lane */
     struct sum **sums;        /* by lane: time of each value */
-    /* What is drawn of a track: */
+    /* The track that is drawn: */
     struct drawn *boxes;
     size_t count, room;
     const struct part *part;
@@ -64,7 +65,7 @@ struct picture {
     struct binner binner;
 };
 
-/* --- which tracks -------------------------------------------------------------------------------------------------------------- */
+/* --- layout ----------------------------------------------------------------------------------- */
 
 static const char *const order[] = {"region.window", "region.name",  "region.mark",
                                     "mpi.activity",  "mpi.function", "func.name"};
@@ -87,7 +88,7 @@ static void add_part(struct picture *p, uint32_t track, double *y, double height
     *y += height;
 }
 
-/* All lanes of a thread; false: it has none. */
+/* Adds all lanes of a thread. Returns false if it has none. */
 static bool add_full(struct picture *p, uint32_t stream, double *y)
 {
     uint32_t before = p->part_count;
@@ -100,7 +101,7 @@ static bool add_full(struct picture *p, uint32_t stream, double *y)
     return p->part_count != before;
 }
 
-/* Which thread runs, and what it does. */
+/* Adds the lanes that show which thread runs, and its activity. */
 static bool add_processor(struct picture *p, uint32_t stream, bool full, double *y)
 {
     static const char *const lanes[] = {"ovni.tid", "mpi.activity"};
@@ -112,7 +113,7 @@ static bool add_processor(struct picture *p, uint32_t stream, bool full, double 
     return p->part_count != before;
 }
 
-/* Its windows, and the best of what it has within them. */
+/* Adds a thread's windows, and the first lane of `best` that it has. */
 static bool add_line(struct picture *p, uint32_t stream, double *y)
 {
     static const char *const best[] = {"mpi.function", "func.name", "region.name", "region.mark"};
@@ -163,7 +164,7 @@ static void lay_out(struct picture *p, uint32_t processors)
     p->bottom = y;
 }
 
-/* --- the boxes of a track -------------------------------------------------------------------------------------------------------- */
+/* --- the boxes of a track --------------------------------------------------------------------- */
 
 static int add_box(struct picture *p, double x, double width, double y, double height,
                    uint32_t value, bool named)
@@ -224,7 +225,7 @@ static const char *text_of(const struct picture *p, uint32_t lane, uint32_t valu
     return l->texts != NULL && value < l->count && l->texts[value] != NULL ? l->texts[value] : "?";
 }
 
-/* What is read on that colour. */
+/* Returns black or white, whichever is readable on the colour. */
 static const char *ink_on(const char *colour)
 {
     unsigned long rgb = strtoul(colour + 1, NULL, 16);
@@ -232,7 +233,7 @@ static const char *ink_on(const char *colour)
                                                                                    : "#ffffff";
 }
 
-/* So many letters of it. */
+/* Cuts a text to so many characters, with an ellipsis. */
 static void cut_text(char out[SHORTER], const char *text, size_t room)
 {
     size_t n = 0, letters = 0, all = 0;
@@ -299,7 +300,7 @@ static int draw_part(struct picture *p, const struct surface *s, struct rt_error
     return 0;
 }
 
-/* --- axis, names, colours --------------------------------------------------------------------------------------------------------- */
+/* --- axis, names, legend ---------------------------------------------------------------------- */
 
 static void draw_axis(const struct picture *p, const struct surface *s)
 {
@@ -363,7 +364,8 @@ static int by_time(const void *a, const void *b)
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Of MPI, functions and regions, those with the most time; of processors states. */
+/* Explains the values with the most time: of MPI, functions and regions; for processors, of
+ * states. */
 static void draw_legend(const struct picture *p, const struct surface *s)
 {
     static const char *const lanes[] = {"mpi.function", "func.name", "region.name"};
@@ -416,7 +418,7 @@ int picture_draw(struct picture *p, const struct surface *s, struct rt_error *e)
     return 0;
 }
 
-/* Where windows are a small part of the time, they are what is shown. */
+/* Chooses the range of time to show: that of the windows, if it is less than 60% of all. */
 static void choose_time(struct picture *p)
 {
     const struct timeline *t = p->t;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The picture as PNG, by libcairo. It is opened here alone and on demand: other commands neither need it nor wait for what it brings along. It stays open: fontconfig keeps what it has read.
+ * Draws the picture as PNG with libcairo. Only this file opens the library, on demand, so that
+ * other commands neither need it nor wait for its dependencies. It stays open, since fontconfig
+ * keeps what it has read.
+ *
  * Source: cairo's manual (cairographics.org/manual), whose ABI is stable since 1.0. */
 #include "tools/json.h"
 #include "tools/timeline/picture/draw.h"
@@ -73,7 +76,7 @@ static void boxes(void *context, const char *colour, const struct drawn_box *b, 
     c->fill(c->cr);
 }
 
-/* Cairo draws nothing any more once it has been given what is not UTF-8. */
+/* Replaces bytes that are not UTF-8: once cairo gets one, it draws nothing more. */
 static void clean(char out[256], const char *text)
 {
     size_t n = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The picture as SVG 1.1. */
+ * Draws the picture as SVG 1.1. */
 #include "tools/json.h"
 #include "tools/timeline/picture/draw.h"
 
 #include <stdio.h>
 
-/* Bytes that are not UTF-8, and what XML does not take, as ?. */
+/* Writes a text; bytes that are not UTF-8, and characters that XML forbids, become '?'. */
 static void put_text(FILE *out, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0';) {
