@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * File names of a run: claimed, handed over and given back under a lock in DIR/.regtrace. */
+ * Claims, hands over and gives back the file names of a run, under a lock in DIR/.regtrace. */
 #include "writer/claim.h"
 
 #include "base/identity.h"
@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PROGRAMS_MAX 10000 /* that one process may become by exec within a run */
-#define LOCK_TRIES 100     /* some file systems give a file another number each time */
+#define PROGRAMS_MAX 10000 /* programs that one process may become, by exec, in a run */
+#define LOCK_TRIES 100     /* some file systems change a file's inode number each time */
 
 static const char *const state_names[] = {"waiting", "open", "closed", "failed", "recovered"};
 
@@ -39,7 +39,7 @@ static int read_text(const char *path, char *text, size_t room)
     return rc;
 }
 
-/* Whoever reads sees the old text or the new one. */
+/* Replaces the file by rename(2), so that readers see either the old text or the new one. */
 static int write_text(const struct claim *c, const char *path, const char *text)
 {
     char temporary[PATH_MAX];
@@ -156,7 +156,8 @@ static void take_field(struct claim *c, const char *key, const char *value)
 }
 #undef IS
 
-/* c->dir and c->key are set. -ENODATA: it is reserved and not yet written. */
+/* Reads the entry of c->key in c->dir. Returns 0 or -errno; -ENODATA: it is reserved and not yet
+ * written. */
 static int get_entry(struct claim *c)
 {
     char path[PATH_MAX], text[2 * PATH_MAX];
@@ -178,7 +179,8 @@ static int get_entry(struct claim *c)
     return strchr(c->file, '/') != NULL ? -EPROTO : 0;
 }
 
-/* Is the locked file the one that others lock? Whoever removes an empty folder removes it too (vacant.c). */
+/* Returns true if `path` still names the locked file. A process that removes an empty folder
+ * removes the lock file too (vacant.c). */
 static bool is_current(int fd, const char *path)
 {
     struct stat ours, there;
@@ -204,7 +206,7 @@ int claim_lock(const char *dir)
     return rc;
 }
 
-/* The number of open files, in the lock file itself. */
+/* Adds `change` to the number of open files, which the lock file itself holds, and returns it. */
 static long count_open(int fd, long change)
 {
     char text[32];
@@ -219,7 +221,7 @@ static long count_open(int fd, long change)
     return count;
 }
 
-/* The key, if nobody has it: an empty entry, which readers pass over. */
+/* Reserves the key if it is free, by an empty entry, which readers skip. */
 static int reserve(const struct claim *c)
 {
     char path[PATH_MAX];
@@ -230,8 +232,9 @@ static int reserve(const struct claim *c)
     return rc != 0 ? rc : fd >= 0 ? 0 : -errno;
 }
 
-/* exec keeps pid and start time: the next program of the process needs a key of its own, and the writers of both may be
- * beginning at the same time. Not under the lock: whoever removes an empty folder would rarely let us have it. */
+/* exec keeps the pid and the start time, so the next program of the process needs another key, and
+ * the writers of both programs may start at the same time. This does not take the lock: a process
+ * that removes an empty folder would rarely let us have it. */
 static int register_key(struct claim *c)
 {
     char path[PATH_MAX];
@@ -263,7 +266,8 @@ int claim_register(struct claim *c, struct rt_error *e)
     return rc;
 }
 
-/* Who holds a name: 0 and its entry, -ENOENT, or -errno. */
+/* Reads the entry of the process that holds a name. Returns 0, -ENOENT if none does, or another
+ * -errno. */
 static int holder_of(const struct claim *c, const char *file, struct claim *holder)
 {
     char path[PATH_MAX], key[160];
@@ -279,7 +283,7 @@ static int holder_of(const struct claim *c, const char *file, struct claim *hold
     return get_entry(holder);
 }
 
-/* rank-NNNNN.PID.N.h5 with the first N that is free. */
+/* Writes rank-NNNNN.PID.N.h5, with the first N that is free. */
 static int spare_name(const struct claim *c, char out[80])
 {
     char path[PATH_MAX];
@@ -294,7 +298,8 @@ static int spare_name(const struct claim *c, char out[80])
     return -EEXIST;
 }
 
-/* Give `c` the free name `file`: name file, entry, and the HDF5 file itself where it exists. */
+/* Gives `c` the free name `file`: writes the name file and the entry, and renames the HDF5 file if
+ * it exists. */
 static int hold(struct claim *c, const char *file)
 {
     char path[PATH_MAX], from[PATH_MAX], to[PATH_MAX], old[80], line[176];
@@ -349,12 +354,13 @@ static int take_locked(struct claim *c)
     char prefix[16];
     int n = snprintf(prefix, sizeof prefix, "rank-%05d.", rank);
     if (strncmp(c->file, prefix, (size_t)n) == 0)
-        return put_entry(c); /* already a further process of that rank */
+        return put_entry(c); /* it is named as a further process of that rank already */
     rc = spare_name(c, spare);
     return rc == 0 ? hold(c, spare) : rc;
 }
 
-/* Under the lock: another process may have moved our file. The name stays as it is where there is no entry. */
+/* Call with the lock held. Reads our name again, since another process may have renamed our file.
+ * If there is no entry, the name stays. */
 static int reread_name(struct claim *c)
 {
     struct claim now = *c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Is the writer of an entry alive? What are this host's name and boot id? */
+ * Finds out whether the writer of an entry lives, and this host's name and boot id. */
 #include "writer/claim.h"
 
 #include "base/identity.h"
@@ -11,7 +11,7 @@
 int claim_writer_lives(const struct claim *c, const char *host, const char *boot_id)
 {
     if (strcmp(c->boot_id, boot_id) != 0)
-        return strcmp(c->host, host) == 0 ? 0 : -1; /* the host has rebooted, or is another node */
+        return strcmp(c->host, host) == 0 ? 0 : -1; /* 0: the host has rebooted; -1: another host */
     uint64_t start = identity_start_time(c->writer_pid);
     return start != 0 && start == c->writer_start_time;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Serving `regtrace ctl`: requests become stream requests and a signal; the answer waits for the process. */
+ * Serves `regtrace ctl`: turns requests into stream requests and signals, and answers them when the
+ * process has done them. */
 #define _GNU_SOURCE 1
 #include "writer/control.h"
 
@@ -100,7 +101,7 @@ static void leave_folder(struct control *c)
     remove_file(c->base, ".request");
     char *slash = strrchr(c->base, '/');
     *slash = '\0';
-    (void)rmdir(c->base); /* the last one out; fails while others are in it */
+    (void)rmdir(c->base); /* fails while other writers use the folder */
     *slash = '/';
 }
 
@@ -132,7 +133,7 @@ static void answer_again(struct control *c, const struct control_request *r, con
     answer(c, r, text);
 }
 
-/* The kernel's id of one of our tids, 0 if there is no such thread alive. */
+/* Returns the kernel's id of the living thread with number `tid`, or 0 if there is none. */
 static pid_t kernel_tid(const struct stream *s, long tid)
 {
     uint32_t n = atomic_load(&s->header->thread_count);
@@ -405,7 +406,7 @@ static void remind(const struct control *c, const struct stream *s, struct contr
     interrupt(c, target_of(c, s, &p->request));
 }
 
-/* over: the process has ended, so nobody serves what is left. */
+/* Answers the requests that are done. `over`: the process has ended and serves no more requests. */
 static void serve_pending(struct control *c, const struct stream *s, bool over)
 {
     uint64_t now = clock_monotonic_ns();

@@ -3,7 +3,7 @@
  * Unix socket or by request files.
  *
  * DIR/ctl/NAME.path     two lines: host, path of the socket; NAME = rank-NNNNN.PID
- * DIR/ctl/NAME.sock     the socket (0600), or under /tmp where the path is too long for a socket
+ * DIR/ctl/NAME.sock     the socket (0600), or under /tmp if the path is too long for a socket
  * DIR/ctl/NAME.request  from another node: one request line, which the writer removes when it has
  *                       read it; the answer is NAME.answer, or NAME.answer-ID if the request has
  *                       an id
@@ -11,7 +11,7 @@
  * A request is one line: VERB ["tid" N] ["id" ID]. VERB is fire, open, close or status. ID is 1 to
  * 16 hexadecimal digits, not 0. An answer is one line of JSON with "ok". A client that got no
  * answer repeats the request with the same ID: the process executes the request once, and each
- * repetition gets the same answer. "queued" in an answer says that the process has not served the
+ * repetition gets the same answer. "again" in an answer says that the process has not served the
  * request yet. */
 #ifndef REGTRACE_WRITER_CONTROL_H
 #define REGTRACE_WRITER_CONTROL_H
@@ -34,7 +34,7 @@ enum control_kind {
     CONTROL_STATUS
 };
 
-/* One request, as its line describes it. */
+/* One request. */
 struct control_request {
     enum control_kind kind;
     int32_t tid; /* -1: none */
@@ -78,13 +78,15 @@ struct control {
     unsigned next_known;
 };
 
-/* Make the folder, the socket and the .path file. Without them (read-only folder) control is off: no error. */
+/* Creates the folder, the socket and the .path file. If that fails (read-only folder), control is
+ * off, which is not an error. */
 void control_open(struct control *c, const char *dir, const char *host, int32_t rank, uint32_t pid,
                   int signal_number);
-/* Answers what is left. */
+/* Answers the requests that still wait, and removes the socket and the files. */
 void control_close(struct control *c, const struct stream *s);
 
-/* Accept and serve what is waiting; `files`: look for a request file too. `events`: rows so far, for status. */
+/* Accepts clients and serves the requests that wait. `files`: look for a request file too.
+ * `events`: number of rows so far, for status. */
 void control_serve(struct control *c, const struct stream *s, uint64_t events, bool files);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What events mean beside their row: fired alarms, windows, images, communicators, losses. */
+ * Derives rows of other tables from events: fired alarms, windows, images, communicators,
+ * losses. */
 #include "writer/drain.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ static int32_t chain_of(const struct drain *d, int32_t alarm)
     return alarm >= 0 && (size_t)alarm < d->alarm_count ? d->alarm_chain[alarm] : -1;
 }
 
-/* All ones in the stream is "unknown"; so is what an i64 cannot hold. */
+/* All ones in the stream mean unknown. So does a value that an int64_t cannot hold. */
 static int64_t icount(uint64_t v)
 {
     return v > (uint64_t)INT64_MAX ? RT_NULL : (int64_t)v;
@@ -153,7 +154,8 @@ void drain_follow_window(struct drain *d, struct drain_chunk *c, const struct rt
         c->window = (int32_t)(uint32_t)event->a;
     if (event->code != EV_WINDOW_CLOSE)
         return;
-    /* Windows of other kinds (warm-up ...) may enclose the one that ended. */
+    /* Windows of other kinds (warm-up ...) may enclose the one that ended: the greatest ordinal of
+     * the thread's open windows is in force now. */
     c->window = STREAM_NO_WINDOW;
     for (size_t i = 0; i < d->open_count; i++)
         if (d->open[i].w.thread == event->thread &&
@@ -211,7 +213,7 @@ int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
     return rc;
 }
 
-/* Without a stream nobody is left to say more: the last event of the file is the end. */
+/* Without a stream nothing more is known: windows end at the last event of the file. */
 int drain_close_windows_at(struct drain *d, uint64_t clock)
 {
     for (size_t i = 0; i < d->open_count; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Taking chunks of a stream in order, making rows of their slots, and giving them back once they are stored. */
+ * Takes chunks of a stream in order, makes rows of their slots, and gives them back when the rows
+ * are stored. */
 #include "writer/drain.h"
 
 #include "base/log.h"
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKED_NS 2000000000u /* so long a hole or a gap in a live stream is waited for */
-#define POSITION_BITS 20       /* of the slot in a chunk's position word */
+#define BLOCKED_NS 2000000000u /* how long an incomplete slot or a gap may block a stream */
+#define POSITION_BITS 20       /* bits of the slot number in a position word */
 
 struct candidate {
     uint32_t thread, index;
@@ -69,8 +70,8 @@ static uint32_t collect(struct drain *d, enum drain_mode mode, struct candidate 
         uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire);
         uint64_t head;
         bool closed = state == CHUNK_CLOSED;
-        /* The header of an open chunk can be read once a slot of this life is complete: before that it may
-         * still be that of the chunk's last life. */
+        /* The header of an open chunk is valid once a slot of its present generation is complete.
+         * Before that, it may still be the header of the previous generation. */
         bool wanted = closed;
         if (state == CHUNK_OPEN && mode == DRAIN_OPEN)
             wanted = slot_complete(chunk_slots(c), chunk_mark(c), &head);
@@ -106,7 +107,7 @@ static bool all_complete(struct chunk_header *c, uint32_t slots)
     return true;
 }
 
-/* Would the captured values in it survive our death? */
+/* Returns true if captured values of the chunk would be lost if this writer were killed now. */
 static bool has_unsaved_values(const struct drain *d, const struct drain_chunk *c,
                                const struct chunk_header *h)
 {
@@ -115,8 +116,8 @@ static bool has_unsaved_values(const struct drain *d, const struct drain_chunk *
                             (struct values_place){h->sequence, c->values_end, 0});
 }
 
-/* Chunks whose rows would survive our death go back to the pool. Returns how many still wait for that. pressed: values that
- * are in no snapshot yet hold none back. */
+/* Gives chunks back whose rows would survive the death of this writer. Returns how many still wait
+ * for that. `pressed`: captured values that are in no snapshot yet do not hold a chunk back. */
 static uint32_t give_back_stored(struct drain *d, bool final, bool pressed)
 {
     uint64_t committed = rankfile_committed(d->file);
@@ -130,8 +131,8 @@ static uint32_t give_back_stored(struct drain *d, bool final, bool pressed)
             held++;
             continue;
         }
-        /* A hole may be filled very late by code that a signal handler interrupted: until then or the thread's
-         * end nobody else may use the chunk. */
+        /* Code that a signal handler interrupted may fill an incomplete slot very late. Until then,
+         * or until the thread ends, no other thread may use the chunk. */
         struct chunk_header *h = drain_chunk_header(d, i);
         if (c->zombie && !final && !all_complete(h, d->chunk_slots) &&
             !(h->thread < d->thread_capacity &&
@@ -159,7 +160,8 @@ static int commit(struct drain *d, bool tail)
     return rc;
 }
 
-/* The first look at a chunk: where does it begin, and how much of it does the file have already? */
+/* First look at a chunk. *from receives the first slot that may not be in the file, c->skip the
+ * number of rows from there on that the file has already. */
 static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chunk_header *h,
                         uint32_t *from)
 {
@@ -172,8 +174,8 @@ static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chu
     uint64_t row = (word >> POSITION_BITS) - 1, have = d->resumed_rows;
     *from = (uint32_t)(word & ((1u << POSITION_BITS) - 1));
     c->skip = have > row ? have - row : 0;
-    /* Rows behind those that were taken then are of other chunks. An end before `row` is of an earlier taking: of this one
-     * nothing can be in the file. */
+    /* Rows from `end` on belong to other chunks. An `end` that is not greater than `row` is from an
+     * earlier taking: the file then has nothing of this one. */
     uint64_t end = __atomic_load_n(&h->pad2[1], __ATOMIC_RELAXED);
     uint64_t taken = end > row ? end - row : 0;
     c->skip = c->skip < taken ? c->skip : taken;
@@ -188,7 +190,7 @@ struct taking {
     uint64_t sequence;
     uint32_t limit, from; /* slots before `from` are in the file */
     uint16_t mark;
-    bool holes; /* pass them and count */
+    bool holes; /* pass incomplete slots, and count them */
 };
 
 static int store(struct taking *k, const struct rt_event *e, const struct event_slot *more,
@@ -204,7 +206,8 @@ static int store(struct taking *k, const struct rt_event *e, const struct event_
         return 0;
     }
     if (d->discard) {
-        /* Reports of drops and waits are no events of the program: the drops are in the thread's own count. */
+        /* Reports of drops and waits are not events of the program; the thread itself counts the
+         * drops. */
         k->t->unstored += e->code != EV_DROPPED && e->code != EV_WAITED;
         return 0;
     }
@@ -217,7 +220,8 @@ static int store(struct taking *k, const struct rt_event *e, const struct event_
     return rc;
 }
 
-/* The record that begins at slot i, complete with `head`; returns how many slots it has, or -errno. */
+/* Takes the record that begins at slot i, which is complete with `head`. Returns the number of its
+ * slots, or -errno. */
 static int take_record(struct taking *k, uint32_t i, uint64_t head)
 {
     const struct event_slot *s = k->slots + i;
@@ -261,7 +265,7 @@ static int take_record(struct taking *k, uint32_t i, uint64_t head)
     return rc != 0 ? rc : (int)n;
 }
 
-/* Take slots until the first hole, or over holes. 0 or -errno. */
+/* Takes slots up to the first incomplete one or, with k->holes, beyond it. Returns 0 or -errno. */
 static int take_slots(struct taking *k, bool closed)
 {
     uint32_t i = k->c->taken;
@@ -274,7 +278,7 @@ static int take_slots(struct taking *k, bool closed)
             k->t->incomplete++;
             i++;
         } else if (EVENT_HEAD_FLAGS(head) & EVENT_FLAG_CONTINUED) {
-            i++; /* its beginning was a hole */
+            i++; /* its first slot is incomplete */
         } else {
             int n = take_record(k, i, head);
             if (n < 0)
@@ -287,8 +291,8 @@ static int take_slots(struct taking *k, bool closed)
     return rc;
 }
 
-/* Take slots, and say in the chunk's header where this began and ended. Where nothing is new, what is said there stays: it is of
- * the rows that were stored last. */
+/* Takes slots, and notes in the chunk's header where this began and ended. If no slot is new, the
+ * notes stay: they describe the rows that were stored last. */
 static int take_and_mark(struct taking *k, struct chunk_header *h, bool closed)
 {
     struct drain *d = k->d;
@@ -325,10 +329,11 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
     if (!c->begun)
         begin_chunk(d, c, h, &k.from);
     else if (c->row_end > rankfile_committed(d->file))
-        rc = commit(d, true); /* the position word below must not outrun the file */
+        rc = commit(d, true); /* the next position word must not be ahead of the file */
     if (rc != 0)
         return rc;
-    /* The writer was killed while it gave the chunk back: its slots are of the last generation, all stored. */
+    /* The writer was killed while it gave the chunk back: its slots are of the previous generation,
+     * and all of them are stored. */
     if (d->resumed && w->closed && !any_complete(k.slots, 0, k.limit, k.mark)) {
         c->done = true;
         k.t->next_sequence = w->sequence + 1;
@@ -346,8 +351,8 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
     return rc;
 }
 
-/* May this chunk be taken now? Gaps in a thread's sequence are passed at the end, and after a while in a damaged
- * stream, lest the program wait for ever. */
+/* Returns true if the chunk may be taken now. A gap in a thread's sequence is passed at the end
+ * and, in a damaged stream, after BLOCKED_NS, so that the program does not wait forever. */
 static bool in_turn(struct drain *d, const struct candidate *w, enum drain_mode mode, uint64_t now)
 {
     struct drain_thread *t = &d->threads[w->thread];
@@ -434,7 +439,7 @@ int drain_step(struct drain *d, enum drain_mode mode, bool *moved)
     return rc;
 }
 
-/* Is there no chunk that will be free without a thread that ends or fills its own? */
+/* Returns true if no chunk becomes free unless a thread ends or fills its chunk. */
 static bool threads_hold_all(const struct drain *d)
 {
     for (uint32_t i = 0; i < d->chunk_count; i++) {

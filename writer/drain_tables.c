@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Set-up of a drain, and the tables of a stream that are copied as they grow: strings, metadata, threads. */
+ * Sets up a drain, and copies the tables of a stream that grow: strings, metadata, threads. */
 #include "writer/drain.h"
 
 #include <errno.h>
@@ -27,7 +27,8 @@ static void find_alarm(void *context, const char *key, const char *value)
     d->alarm_chain[i] = (int32_t)strtol(value, NULL, 10);
 }
 
-/* chain_region.CHAIN = ID TAB WEIGHT TAB MULTIPLIER, the latter two as they stood in the regions file, or empty. */
+/* Parses chain_region.CHAIN = ID TAB WEIGHT TAB MULTIPLIER. Weight and multiplier are as in the
+ * regions file, or empty. */
 static void find_region(struct drain *d, const char *key, const char *value)
 {
     unsigned long chain = strtoul(key, NULL, 10);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a rank file's attributes say, taken from a stream's header and metadata. */
+ * Fills in the attributes of a rank file from a stream's header and metadata. */
 #include "writer/identify.h"
 #include "writer/read/reader.h"
 

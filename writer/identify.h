@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the writer and recover must know of a traced process, from its stream. */
+ * Facts about a traced process that the writer and recover take from its stream. */
 #ifndef REGTRACE_WRITER_IDENTIFY_H
 #define REGTRACE_WRITER_IDENTIFY_H
 
@@ -10,15 +10,15 @@
 
 struct stream_facts {
     char host[65], boot_id[40], program[64], job[128];
-    char stream_path[PATH_MAX - 512]; /* "" if the file has no name any more */
-    char values[PATH_MAX];            /* the plug-in that values are profiled with, "" none */
+    char stream_path[PATH_MAX - 512]; /* "": the file has no name any more */
+    char values[PATH_MAX];            /* plug-in of the value profile, "": none */
     unsigned deflate;
     uint64_t max_bytes; /* 0 = no limit */
     int signal_number;  /* 0 = none */
     uint32_t world;     /* as in struct identity */
 };
 
-/* Read the metadata and the name behind the stream's descriptor. */
+/* Reads the metadata, and finds the path of the stream's descriptor. */
 void identify_stream(struct stream_facts *f, const struct drain *d);
 
 /* Fills in the entry of the stream's process, on this host, in the run's folder `dir`: without a
@@ -26,11 +26,11 @@ void identify_stream(struct stream_facts *f, const struct drain *d);
 void identify_claim(struct claim *c, const struct stream_facts *f, const struct stream *s,
                     const char *dir);
 
-/* The attributes as of now; texts point into *f. The writer is this process. */
+/* Fills in the attributes as of now, with this process as the writer. Texts point into *f. */
 void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,
                    const struct stream *s);
 
-/* The same of a rank file that was read; nobody writes it any more. Texts point into the rank. */
+/* Fills in the attributes of a rank file that was read, without a writer. Texts point into *old. */
 void identify_again(struct rankfile_identity *id, const struct rt_rank *old);
 
 #endif

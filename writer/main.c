@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-writer: started by a traced process for itself, outlives it, leaves a closed rank file. */
+ * regtrace-writer: a traced process starts it for itself; it outlives that process and leaves a
+ * closed rank file. */
 #include "writer/session.h"
 
 #include <errno.h>
@@ -46,7 +47,8 @@ static bool parse(int argc, char **argv, struct arguments *a)
     return argc % 2 == 1 && a->stream_fd >= 0 && a->dir != NULL;
 }
 
-/* What ends the job (terminal, batch system, full disk, a closed pipe) must not end the writer before its rank. */
+/* Ignores the signals that end a job (terminal, batch system, full disk, closed pipe), so that they
+ * do not end the writer before its rank. */
 static void ignore_signals(void)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE,
@@ -69,6 +71,7 @@ int main(int argc, char **argv)
     ignore_signals();
     (void)prctl(PR_SET_NAME, "regtrace-writer", 0, 0, 0);
     int rc = session_run(&session, a.stream_fd, a.dir);
-    /* HDF5's exit handlers may write again into what failed; a complete file is closed already. */
+    /* Skip HDF5's exit handlers: they may write again to a file that failed. A complete file is
+     * closed already. */
     _exit(rc);
 }

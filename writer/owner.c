@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Noticing the death of the traced process, by pidfd or by /proc. */
+ * Detects the end of the traced process, by pidfd or by /proc. */
 #include "writer/owner.h"
 
 #include "base/identity.h"
@@ -10,15 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A process cannot end, and its pid come again, within ticks of its start. Emulators (qemu-user) show a process a start time of
- * their own, which may be a tick or two off. */
+/* Tells different start times apart, in ticks. A process cannot end, and its pid be used again,
+ * within a few ticks of its start. Emulators (qemu-user) report a start time that may be a tick or
+ * two off. */
 static bool differs(uint64_t one, uint64_t other)
 {
     const uint64_t tolerance = 10;
     return one > other + tolerance || other > one + tolerance;
 }
 
-/* Not readable though the pid exists (no /proc, or hidden after the exec of a set-uid program): it counts as alive. */
+/* A process whose pid exists but whose /proc/PID/stat is not readable (no /proc, or hidden after
+ * the exec of a set-uid program) counts as alive. */
 static bool is_gone_by_proc(const struct owner *o)
 {
     struct process_stat found;
@@ -37,7 +39,8 @@ void owner_open(struct owner *o, uint32_t pid, uint64_t start_time)
     int fd = (int)syscall(SYS_pidfd_open, (long)pid, 0L);
     if (fd < 0)
         return;
-    /* Looked at after the open: if the process is there now, the descriptor is its own and of no later one. */
+    /* Check after the open: if the process exists now, the descriptor refers to it and not to a
+     * later one. */
     if (is_gone_by_proc(o))
         (void)close(fd);
     else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files that commands make of runs: channels, merged profiles of values, memory accesses. Included by writer/writer.h, which others include. */
+ * Files that commands make from runs: channels, merged value profiles, memory accesses. Other
+ * folders include it through writer/writer.h. */
 #ifndef REGTRACE_WRITER_RESULTS_H
 #define REGTRACE_WRITER_RESULTS_H
 
@@ -10,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- channels ------------------------------------------------------------------------------------------- */
+/* --- channels --------------------------------------------------------------------------------- */
 
-/* A row of /channels/thread/NAME and /channels/cpu/NAME: from that time on (ns since the run's origin) the row shows that state. */
+/* A row of /channels/thread/NAME or /channels/cpu/NAME: from `time` on (ns since the run's origin),
+ * row `row` of the timeline shows `state`. */
 struct rt_channel_change {
     int64_t time;
-    uint32_t row; /* of /rows/thread, /rows/cpu */
+    uint32_t row; /* in /rows/thread or /rows/cpu */
     int64_t state;
 };
 
@@ -38,25 +40,25 @@ struct rt_channels_label {
     const char *text;
 };
 
-/* A row of /messages: a send and the receive that got it. Times as of changes. */
+/* A row of /messages: a send and the receive that matched it. Times are as in rt_channel_change. */
 struct rt_channels_message {
-    int64_t send_ns, sent_ns, receive_ns, received_ns; /* posted, complete */
+    int64_t send_ns, sent_ns, receive_ns, received_ns; /* call begins, ends; posted, complete */
     uint64_t bytes;
-    uint32_t send_row, receive_row; /* of /rows/thread */
+    uint32_t send_row, receive_row; /* in /rows/thread */
     int32_t sender, receiver, tag;  /* ranks of the world */
-    uint8_t likely;                 /* 1: not sure */
+    uint8_t likely;                 /* 1: likely, 0: certain */
 };
 
 struct rt_channel_about {
     const char *title, *kind; /* kind: "single", "stack", "punctual" */
-    uint32_t paraver;         /* type of Paraver's events, 0: states */
-    bool used[2];             /* of threads, of processors: the others are left out */
+    uint32_t paraver;         /* type of the Paraver events; 0: Paraver's states */
+    bool used[2];             /* by threads, by processors; unused ones are left out */
 };
 
-/* Texts and rows remain the caller's. */
+/* Contents of a channels.h5 besides changes and messages. The caller owns texts and rows. */
 struct rt_channels_about {
-    int64_t origin_ns, realtime_ns,
-        end_ns; /* CLOCK_MONOTONIC, since 1970 (0 unknown); the last event's time */
+    /* Origin on CLOCK_MONOTONIC, origin since 1970 (0: unknown), time of the last event. */
+    int64_t origin_ns, realtime_ns, end_ns;
     const char *policy, *cpu;
     uint64_t events, wrong;
     uint64_t unmatched_sends, unmatched_receives;
@@ -69,35 +71,38 @@ struct rt_channels_about {
     size_t label_count;
 };
 
-struct rt_channels; /* a channels.h5 that is being made */
+struct rt_channels; /* a channels.h5 under construction */
 
-/* Make it; what is there is overwritten. names: of the channels, which have numbers from 0;
- * valid until the end. Memory: up to two chunks of 8192 changes a channel. 0, or -errno with the text. */
+/* Creates the file, or overwrites it. `names` are the names of the channels, whose numbers count
+ * from 0; they must stay valid until the file is finished or discarded. Uses memory for up to two
+ * chunks of 8192 changes per channel. Returns 0, or -errno with the text in *e. */
 RT_MUST_CHECK int rt_channels_open(struct rt_channels **channels, const char *path,
                                    const char *const *names, uint32_t count, struct rt_error *e);
-/* Times go back by 1 ns at most; they are put in order. */
+/* Appends a change of a channel of threads or processors. Its time may be up to 1 ns before that of
+ * the previous change; the file has the changes in the order of time. */
 RT_MUST_CHECK int rt_channels_put(struct rt_channels *c, bool processor, uint32_t channel,
                                   const struct rt_channel_change *change, struct rt_error *e);
 RT_MUST_CHECK int rt_channels_put_message(struct rt_channels *c,
                                           const struct rt_channels_message *m, struct rt_error *e);
-/* Complete it, or make it not have been; either way c is gone. */
+/* rt_channels_finish() completes the file; if that fails, it removes the file.
+ * rt_channels_discard() removes the file. Both free `c`. */
 RT_MUST_CHECK int rt_channels_finish(struct rt_channels *c, const struct rt_channels_about *about,
                                      struct rt_error *e);
 void rt_channels_discard(struct rt_channels *c);
 
-/* --- profiles of values ------------------------------------------------------------------------------------ */
+/* --- profiles of values ----------------------------------------------------------------------- */
 
-/* Texts are NULL or "" where nothing is known; they and the rows remain the caller's. */
+/* Texts are NULL or "" if unknown. The caller owns texts and rows. */
 struct rt_profile_image {
     const char *path, *build_id; /* build_id: hexadecimal digits */
 };
 struct rt_profile_instruction {
-    uint32_t image; /* row of images + 1; 0: in none, `offset` is the address */
+    uint32_t image; /* row of images + 1; 0: no image, `offset` is the address */
     uint64_t offset, samples, periods, values;
-    double threshold;                   /* above 1: its list is a sample, of one value in so many */
+    double threshold;                   /* above 1: its list samples one value in `threshold` */
     const char *code, *function, *line; /* code: hexadecimal digits; line: FILE:LINE */
 };
-/* A value of an instruction's list. Of a context that is a caller, context is its offset in the image. */
+/* A value of an instruction's list. A context that is a caller is an offset in its image. */
 struct rt_profile_hot {
     uint32_t instruction; /* row of instructions */
     uint64_t value;
@@ -113,30 +118,32 @@ struct rt_profile {
     size_t image_count;
     const struct rt_profile_instruction *instructions;
     size_t instruction_count;
-    const struct rt_profile_hot *hot; /* by instruction */
+    const struct rt_profile_hot *hot; /* in the order of the instructions */
     size_t hot_count;
 };
 
-/* What is there is overwritten; on failure it is gone. 0, or -errno with the text. */
+/* Writes a profile to `path`. Overwrites an existing file, and removes the file if writing fails.
+ * Returns 0, or -errno with the text in *e. */
 RT_MUST_CHECK int rt_profile_write(const char *path, const struct rt_profile *p,
                                    struct rt_error *e);
 
-/* --- memory accesses ------------------------------------------------------------------------------------------ */
+/* --- memory accesses -------------------------------------------------------------------------- */
 
-struct rt_accesses;      /* an accesses.h5 that is being made */
+struct rt_accesses;      /* an accesses.h5 under construction */
 struct rt_accesses_rows; /* the accesses of one recording in it */
 
-/* Rows of its tables, which are written as the file is finished; texts are NULL or "" where nothing is known, and remain the caller's. Addresses are
- * those of images' files: those of a process lie `base` further. */
+/* Rows of its tables, which rt_accesses_finish() writes. Texts are NULL or "" if unknown; the
+ * caller owns them. Addresses are those of an image's file; in a process they are higher by
+ * `base`. */
 struct rt_accesses_stretch {
-    uint64_t first, rows; /* of /accesses; `first` is found when the file is finished */
-    uint64_t functions;   /* entered in it */
+    uint64_t first, rows; /* of /accesses; rt_accesses_finish() sets `first` */
+    uint64_t functions;   /* functions entered in the segment */
     int32_t rank;         /* -1: none */
     uint32_t pid, program, thread;
     int32_t window;
-    uint32_t end;       /* enum memory_end, or ACCESSES_OPEN */
-    uint32_t signal;    /* whose handler, 0: none */
-    uint32_t recording; /* by the order in which they were begun */
+    uint32_t end;       /* enum memory_end, ACCESSES_MISSING or ACCESSES_OPEN */
+    uint32_t signal;    /* signal whose handler this was; 0: none */
+    uint32_t recording; /* its number, in the order of rt_accesses_begin() */
 };
 struct rt_accesses_image {
     const char *path, *build_id;
@@ -153,15 +160,15 @@ struct rt_accesses_function {
 };
 struct rt_accesses_loop {
     uint32_t function;
-    int32_t parent; /* row of loops, -1: none */
+    int32_t parent; /* row of the enclosing loop, -1: none */
     uint32_t depth;
     uint64_t head;
     const char *line;    /* FILE:LINE */
-    const char *counter; /* its name in expressions */
+    const char *counter; /* name of the iteration count in expressions */
 };
-struct rt_accesses_place { /* an instruction */
+struct rt_accesses_place { /* an instruction that accesses memory */
     uint32_t image, function;
-    int32_t loop; /* -1: in none */
+    int32_t loop; /* row of the innermost enclosing loop, -1: none */
     uint64_t address;
     const char *line;
     const char *expression; /* of each of its accesses: "R 8 rsi.1 + 8*I; W 8 rdi.1 + 8*I" */
@@ -182,18 +189,21 @@ struct rt_accesses_about {
     size_t place_count;
 };
 
-/* Make it; what is there is overwritten. deflate: 0 to 9. Several threads may write, each its own rows. 0, or -errno with the text. */
+/* Creates the file, or overwrites it. `deflate` is 0 to 9. Several threads may append rows at the
+ * same time, each to a different recording. Returns 0, or -errno with the text in *e. */
 RT_MUST_CHECK int rt_accesses_open(struct rt_accesses **accesses, const char *path,
                                    unsigned deflate, struct rt_error *e);
-/* name: of the dataset, in which the recording's rows are. Recordings have the order in which they are begun. */
+/* Begins a recording: creates the dataset `name` for its rows. Recordings have the order of these
+ * calls. */
 RT_MUST_CHECK int rt_accesses_begin(struct rt_accesses *a, const char *name,
                                     struct rt_accesses_rows **rows, struct rt_error *e);
-/* Memory: three chunks of 768 KiB while rows come. */
+/* Appends rows. Uses memory for three chunks of 768 KiB until rt_accesses_rest(). */
 RT_MUST_CHECK int rt_accesses_put(struct rt_accesses_rows *rows, const struct accesses_record *list,
                                   size_t count, struct rt_error *e);
-/* No rows come for a while: gives back memory. */
+/* Frees buffers; call it when no rows come for a while. */
 void rt_accesses_rest(struct rt_accesses_rows *rows);
-/* Complete it; a is gone, whatever comes of it. Of a failure the file is as it then is. */
+/* rt_accesses_finish() completes the file; rt_accesses_discard() does not. Both free `a`, and leave
+ * an incomplete file as it is. rt_accesses_finish() frees `a` on failure too. */
 RT_MUST_CHECK int rt_accesses_finish(struct rt_accesses *a, const struct rt_accesses_about *about,
                                      struct rt_error *e);
 void rt_accesses_discard(struct rt_accesses *a);

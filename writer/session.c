@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The writer's loop: drain, sleep, watch the process, and end the file whatever the end was. */
+ * The writer's loop: drains, sleeps, watches the process, and completes the file however the
+ * process ends. */
 #include "writer/session.h"
 
 #include "base/identity.h"
@@ -23,7 +24,8 @@
 #define FILES_NS 200000000u
 #define CALIBRATION_NS 30000000000u
 #define EXEC_LOOK_NS 5000000
-#define INDEX_BEFORE_CLOSE 1024 /* up to so many ranks the index is there when the last rank ends */
+/* With up to this many ranks, the index is complete before the last rank may end. */
+#define INDEX_BEFORE_CLOSE 1024
 
 enum ending { ENDING_NONE, ENDING_FINISHED, ENDING_EMPTY, ENDING_EXEC, ENDING_KILLED };
 
@@ -53,7 +55,7 @@ static void *watch(void *context)
     return NULL;
 }
 
-/* Latency only: without the thread the loop's own time-outs find everything. */
+/* The watcher thread only reduces latency: without it, the loop's time-outs find everything. */
 static void start_watcher(struct session *s)
 {
     pthread_attr_t attributes;
@@ -79,7 +81,7 @@ static int calibrate(struct session *s)
     return add_calibration(s, &now);
 }
 
-/* Rank and MPI's state may have become known since: the file's name follows. */
+/* Rank, size and MPI's state may have become known: changes the file's name accordingly. */
 static void follow_rank(struct session *s)
 {
     int32_t rank = atomic_load(&header(s)->rank), size = atomic_load(&header(s)->size);
@@ -106,7 +108,7 @@ static int begin_values(struct session *s)
     return rc != 0 ? rc : values_begin(&s->drain.values, &about);
 }
 
-/* Of a closed file, or one that is not kept. */
+/* Removes the snapshot of captured values of a file that is closed or not kept. */
 static void remove_snapshot(const struct session *s)
 {
     char path[PATH_MAX];
@@ -114,7 +116,8 @@ static void remove_snapshot(const struct session *s)
         (void)unlink(path);
 }
 
-/* Made beside, and put in its place when readers can open it: one that looks in between finds no file, not half of one. */
+/* Creates the file under another name, and renames it when readers can open it: a reader that looks
+ * in between finds no file rather than half a file. */
 static int open_file(struct session *s, struct rt_error *e)
 {
     char path[PATH_MAX];
@@ -146,7 +149,8 @@ static int open_file(struct session *s, struct rt_error *e)
     return rc;
 }
 
-/* Recording ends: the process is told, waiting threads go on, one line says why. */
+/* Ends recording after a failure: tells the process, wakes waiting threads, and logs one line with
+ * the reason. */
 static void fail(struct session *s, int rc, const char *text)
 {
     char line[1024];
@@ -162,7 +166,8 @@ static void fail(struct session *s, int rc, const char *text)
     log_line(LOG_ERROR, line);
 }
 
-/* After a failure: without the folder, or its entry there, nobody can find the stream and have it recovered. */
+/* After a failure: removes the stream if recover is not to have it, or cannot find it because the
+ * folder or the entry is gone. */
 static void give_up_stream(const struct session *s)
 {
     char entry[PATH_MAX + 32];
@@ -181,7 +186,7 @@ static void check_limit(struct session *s)
     log_line(LOG_ERROR, "recording has ended: the file has reached REGTRACE_MAX_SIZE");
 }
 
-/* One round. 0 or -errno when the file cannot be written any more. */
+/* Serves one round. Returns 0, or -errno if the file can no longer be written. */
 static int serve_once(struct session *s, bool *moved, struct rt_error *e)
 {
     uint64_t now = clock_monotonic_ns();
@@ -216,8 +221,8 @@ static int serve_once(struct session *s, bool *moved, struct rt_error *e)
     return rc;
 }
 
-/* After exec the stream is mapped no more. Where the maps cannot be read (the new program is set-uid) it has
- * been replaced as well. */
+/* Returns true after an exec: the stream is no longer mapped. If the maps cannot be read (the new
+ * program is set-uid), the program has been replaced too. */
 static bool image_was_replaced(const struct session *s)
 {
     char path[64], line[PATH_MAX + 128], inode[32];
@@ -239,8 +244,8 @@ static bool image_was_replaced(const struct session *s)
 
 static enum ending ending_now(const struct session *s)
 {
-    bool gone =
-        owner_is_gone(&s->owner); /* check first: after the process has gone its state is final */
+    /* Check this first: after the process has ended, its state is final. */
+    bool gone = owner_is_gone(&s->owner);
     uint32_t state = atomic_load(&header(s)->state);
     if (state == STREAM_FINISHED)
         return ENDING_FINISHED;
@@ -263,11 +268,12 @@ static void sleep_a_little(struct session *s)
         state != STREAM_FINISHED && state != STREAM_EMPTY)
         sys_futex_wait(&h->writer_sleeps, 1, quick ? EXEC_LOOK_NS : SLEEP_NS);
     else if (drain_has_events(&s->drain, false))
-        sys_futex_wait(&h->writer_sleeps, 1, EXEC_LOOK_NS); /* blocked chunks: no busy loop */
+        sys_futex_wait(&h->writer_sleeps, 1, EXEC_LOOK_NS); /* chunks are blocked: no busy loop */
     atomic_store(&h->writer_sleeps, 0);
 }
 
-/* Does the file hold anything but our own bookkeeping? A program that only execs another is not a rank. */
+/* Returns true if the file holds only regtrace's own bookkeeping. A program that only execs another
+ * is not a rank. */
 static bool only_edges(const struct session *s)
 {
     const struct rankfile *f = &s->file;
@@ -280,7 +286,7 @@ static bool only_edges(const struct session *s)
     return true;
 }
 
-/* For the index: what it would have to open the file for. */
+/* Notes for the index what it would otherwise have to open the file for. */
 static void summarise(struct session *s, const char *reason)
 {
     struct claim_summary *y = &s->claim.summary;
@@ -413,7 +419,8 @@ static void find_warning(void *context, const char *key, const char *value)
     *(bool *)context |= strncmp(key, "warning.", 8) == 0;
 }
 
-/* What there is to say about the chains, which all processes of the run share: once, whoever comes first. */
+/* Logs the warnings about the chains. All processes of the run share them, so only the first
+ * process that comes here logs them. */
 static void log_chain_warnings(struct session *s)
 {
     char path[PATH_MAX];
@@ -447,7 +454,7 @@ static int start(struct session *s, int stream_fd, const char *dir, struct rt_er
     atomic_store(&h->writer_pid, (uint32_t)getpid());
     prepare_claim(s);
     rc = vacant_register(&s->claim, s->facts.job, e);
-    if (rc == 0) /* from here on recover finds the stream, whoever is killed */
+    if (rc == 0) /* from here on recover finds the stream, whichever process is killed */
         atomic_store(&h->writer_state, WRITER_READY);
     log_chain_warnings(s);
     control_open(&s->control, dir, s->claim.host, s->claim.rank, h->pid, s->facts.signal_number);

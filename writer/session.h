@@ -21,11 +21,12 @@ struct session {
     bool limit_reached;
     bool keep_stream; /* for recover */
     uint64_t last_tail_ns, last_files_ns, last_calibration_ns;
-    _Atomic uint32_t attention;  /* set by the watcher: the process died or a client came */
-    _Atomic uint32_t watcher_go; /* futex: the watcher waits until it was served */
+    _Atomic uint32_t attention;  /* set by the watcher: the process ended or a client connected */
+    _Atomic uint32_t watcher_go; /* futex: the watcher waits on it until that is served */
 };
 
-/* Serve until the traced process is gone (or has finished), then close everything. Returns the exit code. */
+/* Serves until the traced process has finished or ended, then closes everything. Returns the exit
+ * code. */
 int session_run(struct session *s, int stream_fd, const char *dir);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writers that have just been started: a program may be over before its writer says in the folder that it is there. Source: proc(5). */
+ * Finds writers that have just started: a program may end before its writer has made an entry in
+ * the folder. Source: proc(5). */
 #include "writer/starting.h"
 
 #include <ctype.h>
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A word of a command line, NULL behind the last. */
+/* Returns the next word of a command line, or NULL after the last. */
 static const char *next_word(const char *word, const char *end)
 {
     word += strlen(word) + 1;
@@ -25,7 +26,7 @@ static bool is_folder(const char *path, const struct stat *folder)
     return stat(path, &s) == 0 && s.st_dev == folder->st_dev && s.st_ino == folder->st_ino;
 }
 
-/* regtrace-writer ... --dir FOLDER */
+/* Returns true if the command line of the process is regtrace-writer ... --dir FOLDER. */
 static bool writes_to(const char *pid, const struct stat *folder)
 {
     char path[64], text[PATH_MAX + 256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writers on this host that have made no claim in their folder yet. */
+ * Finds writers on this host that have no claim in their folder yet. */
 #ifndef REGTRACE_WRITER_STARTING_H
 #define REGTRACE_WRITER_STARTING_H
 
@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Processes regtrace-writer for that folder but those that are known by their claims. */
+/* Returns the number of regtrace-writer processes for the folder `dir`, without the `count` pids in
+ * `known`, which have claims. */
 unsigned starting_count(const char *dir, const uint32_t *known, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Folders of runs in which nothing was recorded: they go again, and come back for whoever is late. */
+ * Removes folders of runs in which nothing was recorded, and restores them for late writers. */
 #include "writer/vacant.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 #define JOB_ROOM 256
 
-/* Does the folder hold nothing but these names? */
+/* Returns true if the folder holds nothing but these names. */
 static bool holds_only(const char *path, const char *const *names)
 {
     DIR *d = opendir(path);
@@ -37,7 +37,8 @@ static void write_job(const char *path, const char *text)
     (void)close(fd);
 }
 
-/* The lock is held. Who comes in between leaves an entry, and finds its job again. */
+/* Call with the lock held. A process that comes in between leaves an entry, which keeps the folder;
+ * then the job file is written again for it. */
 static bool remove_locked(const char *dir, const char *side)
 {
     static const char *const outer[] = {".", "..", ".regtrace", "ctl", NULL};
@@ -54,7 +55,7 @@ static bool remove_locked(const char *dir, const char *side)
     if (fd >= 0)
         (void)close(fd);
     if (n <= 0)
-        return false; /* not made by us, or being made */
+        return false; /* not created by regtrace, or just being created */
     job[n] = '\0';
     for (size_t i = 2; inner[i] != NULL; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", side, inner[i]);

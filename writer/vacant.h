@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The other side of rt_run_remove_empty(): a writer that starts in a folder which was just given up. */
+ * Counterpart of rt_run_remove_empty(): registers a writer in a folder that was just removed. */
 #ifndef REGTRACE_WRITER_VACANT_H
 #define REGTRACE_WRITER_VACANT_H
 
@@ -8,8 +8,9 @@
 
 #include <limits.h>
 
-/* claim_register() in a folder that may be gone, or be going: the traced process chose it, then another one of the
- * job ended without having recorded anything. It is made again, with its job file. */
+/* Does claim_register() in a folder that may be gone or about to be removed: the traced process
+ * chose it, then another process of the job ended without having recorded anything. Creates the
+ * folder again, with its job file. */
 RT_MUST_CHECK int vacant_register(struct claim *c, const char *job, struct rt_error *e);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What an accesses.h5 has beside the accesses of each recording: all of them as one dataset, whose they are, and what instructions are. */
+ * Writes what an accesses.h5 has besides the accesses of each recording: one dataset over all of
+ * them, and tables that say to which threads and instructions they belong. */
 #include "writer/file/accesses.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static const struct schema_field place_fields[] = {
     FIELD(rt_accesses_place, function, KIND_U32), FIELD(rt_accesses_place, loop, KIND_I32),
     FIELD(rt_accesses_place, line, KIND_TEXT),    FIELD(rt_accesses_place, expression, KIND_TEXT)};
 
-/* --- all accesses as one dataset --------------------------------------------------------------------------------------------- */
+/* --- all accesses as one dataset -------------------------------------------------------------- */
 
 static bool map_rows(hid_t list, hid_t space, const struct rt_accesses_rows *r, hsize_t first)
 {
@@ -71,7 +72,7 @@ static bool put_all(const struct rt_accesses *a)
     return dataset >= 0 && H5Dclose(dataset) >= 0;
 }
 
-/* Stretches stand in the order of their recordings, and so do their rows. */
+/* The segments have the order of their recordings, and so do their rows. */
 static void find_first_rows(const struct rt_accesses_about *about)
 {
     uint64_t row = 0;
@@ -81,7 +82,7 @@ static void find_first_rows(const struct rt_accesses_about *about)
     }
 }
 
-/* --- tables -------------------------------------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static int put_attributes(const struct rt_accesses *a, const struct rt_accesses_about *about,
                           struct rt_error *e)

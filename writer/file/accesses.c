@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * accesses.h5: the memory accesses of a run, a dataset for each recording, in whole chunks that whoever brings the rows compresses. */
+ * Writes accesses.h5, the memory accesses of a run: one dataset for each recording, in whole chunks
+ * that the thread that appends the rows compresses. */
 #include "writer/file/accesses.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* --- chunks --------------------------------------------------------------------------------------------------------------- */
+/* --- chunks ----------------------------------------------------------------------------------- */
 
 hid_t accesses_type(void)
 {
@@ -37,7 +38,8 @@ static hid_t make_dataset(const struct rt_accesses *a, const char *name)
     return dataset;
 }
 
-/* As HDF5's filter of that name does it: the first bytes of all rows, then all second ones, ... */
+/* Does what HDF5's shuffle filter does: writes the first bytes of all rows, then all second bytes,
+ * ... */
 static void shuffle(const struct accesses_record *rows, uint8_t *planes)
 {
     const uint8_t *from = (const uint8_t *)rows;
@@ -46,7 +48,8 @@ static void shuffle(const struct accesses_record *rows, uint8_t *planes)
             *planes++ = from[row * sizeof *rows + byte];
 }
 
-/* The chunk as it is stored: *bytes of *out. */
+/* Makes the chunk as the file stores it: *bytes bytes at *out. Compresses it unless deflate is
+ * 0. */
 static int pack(struct rt_accesses_rows *r, const void **out, size_t *bytes, struct rt_error *e)
 {
     const size_t whole = ACCESSES_CHUNK * sizeof *r->rows;
@@ -92,7 +95,7 @@ int accesses_put_chunk(struct rt_accesses_rows *r, struct rt_error *e)
     if (rc != 0)
         return rc;
     (void)pthread_mutex_lock(&a->lock);
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* each thread's own, in some builds of HDF5 */
+    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* per thread in some builds of HDF5 */
     errno = 0;
     if (!write_chunk(r, stored, bytes))
         rc = channels_failed(a->path, e);
@@ -102,7 +105,7 @@ int accesses_put_chunk(struct rt_accesses_rows *r, struct rt_error *e)
     return rc;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------ */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 int rt_accesses_begin(struct rt_accesses *a, const char *name, struct rt_accesses_rows **rows,
                       struct rt_error *e)
@@ -161,12 +164,12 @@ void rt_accesses_rest(struct rt_accesses_rows *r)
     if (r->pending == 0)
         free(r->rows);
     else if ((less = realloc(r->rows, r->pending * sizeof *less)) == NULL)
-        return; /* as much as it was */
+        return; /* the buffer keeps its size */
     r->rows = less;
     r->room = r->pending;
 }
 
-/* The last chunk is stored whole, with zeros behind its rows. */
+/* Stores the last chunk whole, with zeros after its rows, and then cuts the dataset to its rows. */
 static int finish_rows(struct rt_accesses_rows *r, struct rt_error *e)
 {
     size_t rest = r->pending;
@@ -189,7 +192,7 @@ static int finish_rows(struct rt_accesses_rows *r, struct rt_error *e)
     return rc;
 }
 
-/* --- the file ---------------------------------------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static bool make_file(struct rt_accesses *a)
 {
@@ -205,7 +208,7 @@ static bool make_file(struct rt_accesses *a)
     return a->file >= 0 && a->type >= 0 && a->group >= 0;
 }
 
-/* False: something could not be written. */
+/* Returns false if something could not be written. */
 static bool close_all(struct rt_accesses *a)
 {
     bool good = true;

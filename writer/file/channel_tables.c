@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tables that have texts, and those of a channels.h5: what rows are, and what states mean. */
+ * Writes tables that have texts, and those of a channels.h5: what rows are, and what states
+ * mean. */
 #include "writer/file/channels.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ static size_t width_of(enum schema_kind kind)
                                                                     : 4;
 }
 
-/* The fields as they are stored, one behind the other. Returns the bytes of a row. */
+/* Lays out the fields as the file stores them, without gaps. Returns the bytes of a row. */
 static size_t lay_out(const struct text_table *t, const char *rows, size_t count,
                       struct schema_field *out)
 {

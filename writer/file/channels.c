@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * channels.h5: what channels of threads and processors show, a dataset for each, appended in whole chunks.
- * Nothing in it depends on when or where it was made: the same changes give the same bytes. */
+ * Writes channels.h5: what the channels of threads and processors show, one dataset each, appended
+ * in whole chunks.
+ *
+ * Nothing in the file depends on when or where it is made: the same changes give the same bytes. */
 #include "writer/file/channels.h"
 
 #include <errno.h>
@@ -30,9 +32,9 @@ static const struct schema_field message_fields[] = {
     MESSAGE(receive_row, KIND_U32), MESSAGE(sender, KIND_I32),  MESSAGE(receiver, KIND_I32),
     MESSAGE(tag, KIND_I32),         MESSAGE(likely, KIND_U8)};
 
-/* Changes of one channel on one side. Pending ones are in the order of time. */
+/* Changes of one channel of threads or of processors. Pending changes are in the order of time. */
 struct changes {
-    hid_t dataset; /* -1: not made yet */
+    hid_t dataset; /* -1: not created yet */
     struct rt_channel_change *pending;
     size_t count, room;
     uint64_t on_file;
@@ -40,19 +42,19 @@ struct changes {
 
 struct rt_channels {
     char path[PATH_MAX];
-    hid_t file, sides[2], type, stored; /* type: in memory, stored: in the file */
+    hid_t file, sides[2], type, stored; /* type: of rows in memory; stored: in the file */
     const char *const *names;
     uint32_t count;
     struct changes *changes; /* by channel, those of threads first */
     struct {
-        hid_t dataset, type;                 /* -1: not made yet */
-        struct rt_channels_message *pending; /* CHUNK */
+        hid_t dataset, type;                 /* -1: not created yet */
+        struct rt_channels_message *pending; /* CHUNK rows */
         size_t count;
         uint64_t on_file;
     } messages;
 };
 
-/* --- errors -------------------------------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 int channels_failed(const char *path, struct rt_error *e)
 {
@@ -70,7 +72,7 @@ int channels_no_memory(struct rt_error *e)
     return -ENOMEM;
 }
 
-/* --- objects ------------------------------------------------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------------------- */
 
 hid_t channels_timeless(hid_t class)
 {
@@ -130,7 +132,7 @@ bool channels_append(hid_t dataset, hid_t type, uint64_t first, const void *rows
     return bad >= 0;
 }
 
-/* --- changes ------------------------------------------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------------- */
 
 static int write_changes(struct rt_channels *c, size_t at, size_t count, struct rt_error *e)
 {
@@ -150,7 +152,7 @@ static int write_changes(struct rt_channels *c, size_t at, size_t count, struct 
 static int make_room(struct rt_channels *c, size_t at, struct rt_error *e)
 {
     struct changes *ch = &c->changes[at];
-    /* Those of the last ns may get others before them. */
+    /* Changes of the last ns may still get others before them. */
     size_t fixed = ch->count;
     while (fixed > 0 && ch->pending[fixed - 1].time + 1 >= ch->pending[ch->count - 1].time)
         fixed--;
@@ -182,7 +184,7 @@ int rt_channels_put(struct rt_channels *c, bool processor, uint32_t channel,
     return 0;
 }
 
-/* --- messages ------------------------------------------------------------------------------------------------------------ */
+/* --- messages --------------------------------------------------------------------------------- */
 
 static int write_messages(struct rt_channels *c, struct rt_error *e)
 {
@@ -233,7 +235,7 @@ static int finish_messages(struct rt_channels *c, const struct rt_channels_about
     return rc;
 }
 
-/* --- a file ------------------------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static bool close_all(struct rt_channels *c)
 {
@@ -329,7 +331,8 @@ int rt_channels_open(struct rt_channels **channels, const char *path, const char
     return 0;
 }
 
-/* What is pending, and what the channel is; one that nobody used is taken out again. */
+/* Writes the pending changes and the attributes of a channel. Removes the dataset of an unused
+ * channel. */
 static int finish_channel(struct rt_channels *c, size_t at, const struct rt_channel_about *about,
                           struct rt_error *e)
 {

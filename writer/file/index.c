@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace.h5: one file that makes one of all rank files, by external links and virtual datasets. */
+ * Builds regtrace.h5, which joins all rank files of a run by external links and virtual
+ * datasets. */
 #include "writer/claim.h"
 #include "writer/file/schema.h"
 
@@ -14,13 +15,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* What is virtual: the same dataset of every complete file, one behind the other in the order of /ranks. */
+/* The virtual datasets: each joins the same dataset of all complete files, in the order of
+ * /ranks. */
 static const enum schema_table joined[] = {SCHEMA_EVENTS, SCHEMA_FIRED, SCHEMA_WINDOWS,
                                            SCHEMA_THREADS};
 #define JOINED (sizeof joined / sizeof joined[0])
 
-/* A row of /ranks. first and count say where the rank's rows stand in the virtual datasets; count 0 for files
- * that are not complete. */
+/* A row of /ranks. `first` and `count` say which rows of the virtual datasets are the file's;
+ * `count` is 0 if the file is not complete. */
 struct rank_row {
     int32_t rank, size;
     uint32_t pid, complete, main;
@@ -81,7 +83,7 @@ static uint64_t rows_of(const struct rt_rank *rank, enum schema_table table)
     }
 }
 
-/* What the writers noted when they closed their files, by file name. */
+/* Notes that the writers made when they closed their files, sorted by file name. */
 struct notes {
     struct claim *claims;
     size_t count, room;
@@ -96,7 +98,7 @@ static void keep_note(void *context, const struct claim *c)
         size_t room = 2 * n->room + 64;
         struct claim *grown = realloc(n->claims, room * sizeof *grown);
         if (grown == NULL)
-            return; /* the file is opened instead */
+            return; /* describe_by_file() opens the file instead */
         n->claims = grown;
         n->room = room;
     }
@@ -108,7 +110,8 @@ static int by_file(const void *a, const void *b)
     return strcmp(((const struct claim *)a)->file, ((const struct claim *)b)->file);
 }
 
-/* The note about a file that is still the one that was closed then; NULL: open it. */
+/* Returns the note about a file that has not changed since its writer closed it; NULL: open the
+ * file. */
 static const struct claim *find_note(const struct notes *n, const struct rt_run *run,
                                      const char *file)
 {
@@ -158,7 +161,7 @@ static void describe_by_file(struct rank_row *row, const struct rt_run *run, siz
         return;
     }
     const struct rt_rank_info *info = rt_rank_info(rank);
-    (void)snprintf(row->file, sizeof row->file, "%s", info->file); /* it may have moved */
+    (void)snprintf(row->file, sizeof row->file, "%s", info->file); /* its name may have changed */
     row->rank = info->rank < 0 ? 0 : info->rank;
     row->size = info->size;
     row->pid = info->pid;
@@ -226,7 +229,8 @@ static int put_ranks(hid_t file, const struct rank_row *rows, size_t count)
     return bad < 0 ? -1 : 0;
 }
 
-/* /rank/00003 -> rank-00003.h5:/ ; a further process of it: /rank/00003.PID.N */
+/* Links /rank/00003 to the root of rank-00003.h5, and /rank/00003.PID.N to the root of the file of
+ * a further process of that rank. */
 static int put_links(hid_t file, const struct rank_row *rows, size_t count)
 {
     hid_t group = H5Gcreate2(file, "rank", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -244,7 +248,7 @@ static int put_links(hid_t file, const struct rank_row *rows, size_t count)
     return bad < 0 ? -1 : 0;
 }
 
-/* What `regtrace emulate` has made of the run, as long as it is there. */
+/* Links the results of `regtrace emulate`, if they exist. */
 static int put_channels(hid_t file, const char *dir)
 {
     static const char *const links[][2] = {{"/channels", "channels"},
@@ -301,7 +305,7 @@ static int put_joined(hid_t file, size_t k, const struct rank_row *rows, size_t 
     return rc;
 }
 
-/* Ranks that the job had and that left no file. */
+/* Writes the ranks of the job that have no complete file. */
 static int put_missing(hid_t file, const struct rank_row *rows, size_t count)
 {
     int32_t size = 0;
@@ -383,7 +387,7 @@ static int build(const struct rt_run *run, const char *dir, struct rt_error *e)
         describe(&rows[i], run, i, &notes, ends);
     free(notes.claims);
     (void)snprintf(path, sizeof path, "%s/regtrace.h5", dir);
-    /* Copied files may have come without .regtrace/. */
+    /* Copied rank files may have come without .regtrace/. */
     (void)snprintf(temporary, sizeof temporary, "%s/.regtrace", dir);
     const char *side = access(temporary, F_OK) == 0 ? "/.regtrace" : "";
     (void)snprintf(temporary, sizeof temporary, "%s%s/regtrace.h5.%d", dir, side, (int)getpid());
@@ -399,7 +403,8 @@ static int build(const struct rt_run *run, const char *dir, struct rt_error *e)
     return rc;
 }
 
-/* One builder at a time: the last one has seen the most. */
+/* Lets only one process build the index at a time: the last builder has seen the most files.
+ * Returns the locked descriptor; negative: no lock. */
 static int lock_build(const char *dir)
 {
     char path[PATH_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading regtrace.h5 back, for whoever compares it with the rank files. In a child: see reader_child.c. */
+ * Reads regtrace.h5 back, for comparisons with the rank files; HDF5 runs in a child process, as in
+ * reader_child.c. */
 #include "writer/read/reader.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ static const struct schema_field row_fields[] = {
      sizeof(((struct rt_index_row *)0)->file)},
 };
 
-/* Rows of a dataset of one dimension, UINT64_MAX if there is none. */
+/* Returns the number of rows of a one-dimensional dataset, or UINT64_MAX if there is none. */
 static uint64_t length_of(hid_t file, const char *name)
 {
     hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
@@ -54,7 +55,7 @@ static bool write_all(int fd, const void *data, size_t n)
     return true;
 }
 
-/* Sends the head (counts in it say how many rows follow), then the rows. */
+/* Sends the totals, whose `rows` says how many rows follow, and then the rows. */
 static bool serve(int fd, const char *path)
 {
     struct rt_index_totals head = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stretches of /events that are one thread's: told behind the events, row by row, and trusted by readers as far as they hold
- * together. */
+ * Pieces of /events that belong to one thread: written after the events, row by row, and trusted by
+ * readers as long as they hold together. */
 #include "writer/file/pieces.h"
 
 uint32_t pieces_check(const struct rt_piece *p)

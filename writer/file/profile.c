@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Profiles of values, merged, as HDF5: share/doc/schema.md has the file. The same profile gives the same bytes. */
+ * Writes merged value profiles as HDF5 (share/doc/schema.md); the same profile gives the same
+ * bytes. */
 #include "writer/file/channels.h"
 
 #include <errno.h>

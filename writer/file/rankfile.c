@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Growing a rank file under SWMR: events in whole chunks, the rest in the tail, and a proper end. */
+ * Grows a rank file under SWMR: events in whole chunks, the rest in the tail, and a proper end. */
 #include "writer/file/rankfile.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@ int rankfile_add(struct rankfile *f, const struct rt_event *event)
     return 0;
 }
 
-/* Whole chunks go to /events. A reader that sees them there ignores their copies in /tail by their row number. */
+/* Writes rows to /events in whole chunks. A reader that sees rows there ignores their copies in
+ * /tail, by their row numbers. */
 static int write_chunks(struct rankfile *f, size_t count)
 {
     struct table *events = &f->tables[SCHEMA_EVENTS];
@@ -43,7 +44,8 @@ static int write_chunks(struct rankfile *f, size_t count)
     f->row_count -= count;
     f->tail_count = f->tail_count > count ? f->tail_count - count : 0;
     memmove(f->rows, f->rows + count, f->row_count * sizeof *f->rows);
-    /* The rows kept a place in the tail that depends on their number modulo the chunk: still right. */
+    /* The remaining rows keep their places in the tail, which depend only on the row number modulo
+     * the chunk. */
     return 0;
 }
 
@@ -72,7 +74,8 @@ static int write_tail(struct rankfile *f)
 
 static int flush_derived(struct rankfile *f)
 {
-    /* Texts before the rows that name them. Pieces are of events that are there. */
+    /* Texts come before the rows that name them. Pieces describe only events that are written
+     * already. */
     static const enum schema_table order[] = {
         SCHEMA_STRINGS, SCHEMA_STRING_INDEX, SCHEMA_METADATA, SCHEMA_CALIBRATION,
         SCHEMA_THREADS, SCHEMA_COMMS,        SCHEMA_MAPS,     SCHEMA_FUNCTIONS,
@@ -115,7 +118,8 @@ int rankfile_finish(struct rankfile *f, const char *state, const char *end_reaso
         rc = pieces_end(&f->piece, &f->tables[SCHEMA_PIECES]);
     if (rc == 0)
         rc = table_flush(&f->tables[SCHEMA_PIECES]);
-    /* Once, at the end: a shrunk dataset's place is not used again under SWMR. */
+    /* Shrink the tail only once, at the end: under SWMR, the space of a shrunk dataset is not used
+     * again. */
     hsize_t none = 0;
     if (rc == 0 && (H5Dset_extent(f->tables[SCHEMA_TAIL].dataset, &none) < 0 ||
                     schema_put_text(f->file, "end_reason", end_reason, SCHEMA_REASON_WIDTH) != 0 ||

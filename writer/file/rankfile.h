@@ -5,7 +5,7 @@
 
 #include "writer/file/pieces.h"
 
-/* What the root attributes say; texts are the caller's and only read during the call. */
+/* Root attributes of a rank file. The caller owns the texts; they are read during the call only. */
 struct rankfile_identity {
     int32_t rank, size;
     int32_t confirmed;
@@ -16,7 +16,7 @@ struct rankfile_identity {
     int64_t clock_offset_ns, clock_error_ns;
     uint64_t fired_total, ignored_total;
     uint32_t windows_opened;
-    uint32_t writer_pid; /* 0: nobody (recovered) */
+    uint32_t writer_pid; /* 0: none (recovered file) */
     uint64_t writer_start_time;
     const char *host, *boot_id, *stream;
 };
@@ -26,59 +26,64 @@ struct rankfile_identity {
 struct rankfile {
     hid_t file;
     struct table tables[SCHEMA_TABLES];
-    struct rt_event *rows; /* rows of /events that are not in it yet */
+    struct rt_event *rows; /* rows that are not in /events yet */
     size_t row_count, row_room;
-    size_t tail_count;     /* how many of them are in /tail */
+    size_t tail_count;     /* number of these rows that are in /tail */
     uint64_t written;      /* rows in /events */
-    struct rt_piece piece; /* the last stretch of them that is one thread's */
+    struct rt_piece piece; /* the last piece of /events, which may still grow */
     int fd;                /* of the same file, for fstat */
     bool swmr;
-    bool mpi_known[RANKFILE_MPI_FUNCTIONS]; /* in /functions */
+    bool mpi_known[RANKFILE_MPI_FUNCTIONS]; /* functions that are in /functions */
 };
 
-/* Create `path` (truncating) with everything in it that SWMR wants there before: attributes (those of
- * `identity` and one per "key=value" of `metadata`, but "alarm.<i>", which becomes a row),
- * all datasets, the tables of alarms and functions. `metadata`: escaped lines as a stream holds them. Returns with
- * SWMR writing started when `swmr`. 0 or -errno with the text; the file may then exist, useless. */
+/* Creates `path`, or truncates it, with all that SWMR needs before it starts: all datasets, the
+ * tables of alarms and functions, and the attributes. These are those of `identity`, and one for
+ * each "key=value" of `metadata` except "alarm.<i>", which becomes a row. `metadata` holds escaped
+ * lines as a stream does. Starts SWMR writing if `swmr`. Returns 0, or -errno with the text in *e;
+ * an unusable file may then exist. */
 RT_MUST_CHECK int rankfile_create(struct rankfile *f, const char *path,
                                   const struct rankfile_identity *identity, const char *metadata,
                                   size_t metadata_bytes, unsigned deflate, bool swmr,
                                   struct rt_error *e);
 
-/* The number that the next row will have. */
+/* Returns the number that the next row will have. */
 static inline uint64_t rankfile_next_row(const struct rankfile *f)
 {
     return f->written + f->row_count;
 }
-/* Rows that survive the death of this process. */
+/* Returns the number of rows that survive the death of this process. */
 static inline uint64_t rankfile_committed(const struct rankfile *f)
 {
     return f->written + f->tail_count;
 }
 
-/* MPI functions get their two rows in /functions when the first call of them comes. 0 or -ENOMEM. */
+/* Adds the two rows of an MPI function to /functions, at the first call of that function. Returns 0
+ * or -ENOMEM. */
 RT_MUST_CHECK int rankfile_add_mpi_function(struct rankfile *f, uint32_t number);
 
-/* Append one event in memory. 0 or -ENOMEM. */
+/* Appends one event, in memory. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int rankfile_add(struct rankfile *f, const struct rt_event *event);
 
-/* Write out: derived tables first, so that no row of /events lacks what belongs to it, then whole chunks of /events,
- * and with `tail` the rest into /tail. 0 or -errno. */
+/* Writes to the file: first the derived tables, so that no row of /events lacks what belongs to it,
+ * then whole chunks of /events and, with `tail`, the rest into /tail. Returns 0 or -errno. */
 RT_MUST_CHECK int rankfile_commit(struct rankfile *f, bool tail);
 
-/* Attributes that change: rank, confirmation, clock offsets, totals. 0 or -EIO. */
+/* Writes the attributes that change: rank, confirmation, clock offsets, totals. Returns 0 or
+ * -EIO. */
 RT_MUST_CHECK int rankfile_update(struct rankfile *f, const struct rankfile_identity *identity);
 
-/* Bytes in the file system now; -ENOENT when the file was deleted. */
+/* Returns the bytes of the file now, or -errno: -ENOENT if the file was deleted. */
 int64_t rankfile_bytes(const struct rankfile *f);
 
-/* Append what is left to /events, empty /tail, set state and end_reason, close. 0 or -errno. Frees in any case. */
+/* Appends the remaining rows to /events, empties /tail, sets state and end_reason, and closes the
+ * file. Returns 0 or -errno. Frees the memory in both cases. */
 RT_MUST_CHECK int rankfile_finish(struct rankfile *f, const char *state, const char *end_reason);
 
-/* Free without writing anything more, after a failure. */
+/* Frees the memory without writing anything more, after a failure. */
 void rankfile_abandon(struct rankfile *f);
 
-/* Walk escaped "key=value" lines (base/format/stream.h's metadata) from a plain buffer. */
+/* Calls visit() for each escaped "key=value" line (the metadata of base/format/stream.h) of a
+ * buffer. */
 void rankfile_each_metadata(const char *text, size_t bytes,
                             void (*visit)(void *context, const char *key, const char *value),
                             void *context);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Creating a rank file: attributes, datasets, alarms and functions, all before SWMR writing starts. */
+ * Creates a rank file: attributes, datasets, alarms and functions, all before SWMR writing
+ * starts. */
 #include "writer/file/rankfile.h"
 
 #include <errno.h>
@@ -71,7 +72,8 @@ static int put_identity(struct rankfile *f, const struct rankfile_identity *id)
     return bad != 0 ? -EIO : rankfile_update(f, id);
 }
 
-/* One field up to `stop`, unescaped as base/format/stream_text.c escapes. */
+/* Copies one field, up to `stop`, and undoes the escapes of base/format/stream_text.c. Returns
+ * where the next field begins. */
 static const char *take_field(const char *from, const char *end, char stop, char *to)
 {
     while (from < end && *from != stop) {
@@ -102,7 +104,7 @@ void rankfile_each_metadata(const char *text, size_t bytes,
     free(value);
 }
 
-/* "chain TAB position TAB event TAB type TAB text" */
+/* Parses "chain TAB position TAB event TAB type TAB text". */
 static void add_alarm(struct creation *c, const char *number, const char *value)
 {
     struct rt_alarm row = {.alarm = (int32_t)strtol(number, NULL, 10), .chain = -1};

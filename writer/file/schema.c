@@ -188,7 +188,7 @@ const struct schema_table_info schema_tables[SCHEMA_TABLES] = {
 
 uint32_t schema_sum(const uint64_t *words, size_t count)
 {
-    uint64_t sum = 1; /* a row of zeros, which nobody wrote, does not fit */
+    uint64_t sum = 1; /* the check of an all-zero row, which nobody wrote, must not fit */
     for (size_t i = 0; i < count; i++) {
         sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
         sum ^= sum >> 32;
@@ -284,10 +284,11 @@ hid_t schema_create_dataset(hid_t file, enum schema_table table, unsigned deflat
     hid_t space = H5Screate_simple(1, &none, &unlimited);
     hid_t list = creation_list(table, deflate);
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
-    /* One chunk each: whole chunks are written once, small tables are written in order. */
+    /* A cache for two chunks is enough: whole chunks are written once, small tables are written in
+     * order. */
     size_t chunk_bytes = (size_t)t->chunk * t->row_bytes;
     if (type >= 0 && t->fields != NULL)
-        (void)H5Tpack(type); /* holes of the C struct are not for the file */
+        (void)H5Tpack(type); /* the file has no padding of the C struct */
     if (type >= 0 && space >= 0 && list >= 0 && access >= 0 &&
         H5Pset_chunk_cache(access, 31, 2 * chunk_bytes, 1.0) >= 0)
         dataset = H5Dcreate2(file, t->name, type, space, H5P_DEFAULT, list, access);
@@ -390,7 +391,8 @@ int schema_get_number(hid_t object, const char *name, hid_t type, void *value)
 void schema_quiet_hdf5(void)
 {
     (void)setenv("HDF5_USE_FILE_LOCKING", "BEST_EFFORT", 0);
-    /* Every file is closed by us; what could not be written must not be tried again at exit. */
+    /* regtrace closes every file. HDF5 must not try again at exit to write what could not be
+     * written. */
     (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Appending to, overwriting and flushing one dataset. */
+ * Appends to, overwrites and flushes one dataset. */
 #include "writer/file/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* HDF5 keeps no error number; the system call's errno usually survives its unwinding. */
+/* HDF5 does not return an error number; the errno of the system call usually survives HDF5's
+ * unwinding. */
 static int io_error(void)
 {
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == ENOMEM || errno == EROFS
@@ -98,7 +99,7 @@ int table_flush(struct table *t)
         int rc = table_write(t, t->on_file, t->pending, count);
         if (rc != 0)
             return rc;
-        if (t->room > 4096) { /* a burst: give the memory back */
+        if (t->room > 4096) { /* after a burst: free the memory */
             free(t->pending);
             t->pending = NULL;
             t->room = 0;

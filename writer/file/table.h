@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A growing dataset of rows: appended in memory, written by table_flush(), rows may be overwritten later. */
+ * A growing dataset of rows: appended in memory, written by table_flush(); rows may be overwritten
+ * later. */
 #ifndef REGTRACE_WRITER_FILE_TABLE_H
 #define REGTRACE_WRITER_FILE_TABLE_H
 
@@ -14,7 +15,8 @@ struct table {
     bool dirty; /* written since the last flush */
 };
 
-/* Create the dataset in `file`. 0 or -EIO. An all-zero table is closed. */
+/* Creates the dataset in `file`. Returns 0 or -errno (-EIO if the file system gave none). A closed
+ * table is all zeros. */
 RT_MUST_CHECK int table_create(struct table *t, hid_t file, enum schema_table which,
                                unsigned deflate);
 void table_close(struct table *t);
@@ -24,16 +26,19 @@ static inline uint64_t table_rows(const struct table *t)
     return t->on_file + t->pending_rows;
 }
 
-/* Append `count` rows (copied); the first gets number table_rows() as of before. 0 or -ENOMEM. */
+/* Appends copies of `count` rows. The first row gets the number that table_rows() returned before.
+ * Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int table_append(struct table *t, const void *rows, size_t count);
 
-/* Overwrite a row that was appended before. 0, -EINVAL or -EIO. */
+/* Overwrites a row that was appended before. Returns 0, -EINVAL if there is no such row, or -errno
+ * of the file system. */
 RT_MUST_CHECK int table_update(struct table *t, uint64_t row, const void *data);
 
-/* Write `count` rows at `first`, growing the dataset if needed, past the pending ones. 0 or -EIO. */
+/* Writes `count` rows from row `first` on directly, not through the pending rows. Grows the dataset
+ * if needed. Returns 0 or -errno (-EIO if the file system gave none). */
 RT_MUST_CHECK int table_write(struct table *t, uint64_t first, const void *rows, size_t count);
 
-/* Make everything visible to readers. 0 or -errno as the file system said it (-EIO if it did not). */
+/* Makes everything visible to readers. Returns 0 or -errno (-EIO if the file system gave none). */
 RT_MUST_CHECK int table_flush(struct table *t);
 
 #endif

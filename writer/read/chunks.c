@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chunks of /events: read raw, inflated, put from planes of bytes into rows, and the last few kept. */
+ * Chunks of /events: reads them raw, inflates them, makes rows of planes of bytes, and caches the
+ * last few. */
 #include "writer/read/chunks.h"
 
 #include <stdlib.h>
@@ -8,31 +9,31 @@
 #include <libdeflate.h>
 #endif
 
-/* Threads' pieces lie side by side: what one has of a chunk is read soon after another's. */
+/* Pieces of several threads lie in one chunk: when one is read, another is read soon after. */
 enum { KEPT = 4, ROWS_MAX = 1 << 16 };
 
 struct kept {
-    uint64_t number, used; /* of the chunk; when it was asked for last, 0: none is there */
+    uint64_t number, used; /* of the chunk; when it was last requested, 0: empty */
     struct rt_event *rows;
 };
 
 struct chunks {
     hid_t events;
     uint64_t rows; /* of a chunk */
-    size_t bytes;  /* of a chunk that is not compressed */
+    size_t bytes;  /* of an uncompressed chunk */
     bool shuffled, deflated;
     struct kept kept[KEPT];
     uint64_t requests;
-    void *stored, *planes; /* as it is in the file; inflated */
+    void *stored, *planes; /* a chunk as in the file; inflated */
     size_t room;           /* of stored */
 #ifdef HAVE_LIBDEFLATE
     struct libdeflate_decompressor *inflater;
 #endif
 };
 
-/* --- is it ours ---------------------------------------------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
-/* The rows of the file are those of the C struct, byte by byte. */
+/* Returns true if the rows of the file are those of the C struct, byte by byte. */
 static bool is_our_type(hid_t events)
 {
     hid_t type = H5Dget_type(events), ours = schema_memory_type(SCHEMA_EVENTS);
@@ -45,7 +46,7 @@ static bool is_our_type(hid_t events)
     return same;
 }
 
-/* None, shuffle, deflate, or both in this order. */
+/* Returns true for no filter, shuffle, deflate, or both in this order. */
 static bool are_our_filters(struct chunks *c, hid_t list)
 {
     int n = H5Pget_nfilters(list);
@@ -90,7 +91,7 @@ static bool prepare(struct chunks *c)
         return false;
 #endif
     }
-    c->room = c->bytes + c->bytes / 8 + 64; /* what cannot be compressed grows a little */
+    c->room = c->bytes + c->bytes / 8 + 64; /* incompressible data grow a little */
     c->stored = malloc(c->room);
     c->planes = malloc(c->bytes);
     return c->stored != NULL && c->planes != NULL;
@@ -123,9 +124,10 @@ void chunks_close(struct chunks *c)
     free(c);
 }
 
-/* --- a chunk -------------------------------------------------------------------------------------------------------------- */
+/* --- chunks ----------------------------------------------------------------------------------- */
 
-/* Its bytes in `stored`, all filters applied; how many, 0: it is to be read by HDF5. */
+/* Reads a chunk to which all filters were applied into c->stored. Returns its bytes; 0: HDF5 must
+ * read it. */
 static size_t read_stored(struct chunks *c, uint64_t number)
 {
 #if H5_VERSION_GE(1, 10, 3)
@@ -142,7 +144,7 @@ static size_t read_stored(struct chunks *c, uint64_t number)
 #endif
 }
 
-/* False: not exactly one chunk, or its checksum is wrong. */
+/* Returns false if the result is not exactly one chunk, or if the checksum is wrong. */
 static bool inflate_stored(struct chunks *c, size_t bytes, void *out)
 {
 #ifdef HAVE_LIBDEFLATE
@@ -156,7 +158,8 @@ static bool inflate_stored(struct chunks *c, size_t bytes, void *out)
 #endif
 }
 
-/* Shuffled: the first bytes of all rows, then all second ones, ... */
+/* Undoes the shuffle filter for one row. The planes hold the first bytes of all rows, then all
+ * second bytes, ... */
 static inline void gather_row(const struct chunks *c, const uint8_t *planes, uint64_t row,
                               struct rt_event *out)
 {
@@ -176,7 +179,8 @@ typedef uint8_t v8 __attribute__((vector_size(16)));
 typedef uint16_t v16 __attribute__((vector_size(16)));
 typedef uint32_t v32 __attribute__((vector_size(16)));
 
-/* The elements of two vectors in turn: of their first halves, of their second ones. */
+/* Take the elements of two vectors in turn: FIRST of their first halves, LAST of their second
+ * halves. */
 #define FIRST8(a, b)                                                                               \
     __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define LAST8(a, b)                                                                                \
@@ -186,7 +190,7 @@ typedef uint32_t v32 __attribute__((vector_size(16)));
 #define FIRST32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define LAST32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 
-/* Two rows' eight bytes. */
+/* Writes eight bytes of each of two rows. */
 static inline void put_two(uint8_t *to, v32 two)
 {
     memcpy(to, &two, 8);
@@ -199,7 +203,7 @@ static inline void put_four(uint8_t *to, v16 low, v16 high)
     put_two(to + 2 * sizeof(struct rt_event), LAST32((v32)low, (v32)high));
 }
 
-/* Eight planes' bytes of 16 rows. */
+/* Writes eight bytes of each of 16 rows, from eight planes. */
 static inline void gather_16(const uint8_t *planes, uint64_t stride, uint8_t *to)
 {
     v8 p[8];
@@ -248,9 +252,9 @@ static bool decode(struct chunks *c, uint64_t number, struct rt_event *out)
     return true;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
-/* The rows of a chunk; NULL: they have to be read by HDF5. */
+/* Returns the rows of a chunk, or NULL if HDF5 must read them. */
 static const struct rt_event *get(struct chunks *c, uint64_t number)
 {
     struct kept *oldest = &c->kept[0];

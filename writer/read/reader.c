@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Opening rank files: a child process reads, this side keeps the rows. */
+ * Opens rank files: a child process reads them, this process holds the rows. */
 #include "writer/read/reader.h"
 
 #include "base/identity.h"
@@ -49,7 +49,7 @@ static int receive(struct rt_rank *r, struct rt_error *e)
         } else if (m.kind < SCHEMA_TABLES && r->rows[m.kind] == NULL) {
             r->rows[m.kind] = payload;
             r->counts[m.kind] = m.bytes / schema_tables[m.kind].row_bytes;
-            continue; /* kept */
+            continue; /* r->rows holds the payload */
         }
         free(payload);
         if (m.kind == READER_READY)
@@ -59,7 +59,7 @@ static int receive(struct rt_rank *r, struct rt_error *e)
 
 static int by_id(const void *a, const void *b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b; /* the id comes first */
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b; /* the id is the first member */
     return x < y ? -1 : x > y;
 }
 
@@ -78,7 +78,7 @@ static int build_strings(struct rt_rank *r)
     char *at = r->texts;
     for (uint64_t i = 0; i < n; i++) {
         if (index[i].offset > bytes || index[i].length > bytes - index[i].offset)
-            continue; /* damage: unknown id */
+            continue; /* damaged: the id stays unknown */
         memcpy(at, heap + index[i].offset, index[i].length);
         at[index[i].length] = '\0';
         r->strings[r->string_count].id = index[i].id;
@@ -377,7 +377,7 @@ int rt_rank_load_events(struct rt_rank *rank, struct rt_event **out, size_t *cou
 int64_t rt_rank_ns(const struct rt_rank *rank, uint64_t ticks)
 {
     int64_t ns = clock_map_ns(&rank->map, ticks);
-    if (rank->info.clock_drift == 0) /* on rank 0's node: asked of each event */
+    if (rank->info.clock_drift == 0) /* on rank 0's node: called for each event */
         return ns + rank->info.clock_offset_ns;
     double since_start = (double)(ns - (int64_t)rank->map.ns0);
     return ns + rank->info.clock_offset_ns + (int64_t)(since_start * rank->info.clock_drift);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reader's child: opens the file, sends info and small tables, then serves blocks of events. */
+ * The reader's child: opens the file, sends its facts and small tables, then serves blocks of
+ * events. */
 #include "writer/read/chunks.h"
 #include "writer/read/reader.h"
 
@@ -19,18 +20,19 @@
 #include <unistd.h>
 
 #define SWMR_READ_ATTEMPTS 16 /* the sleeps between them sum up to 0.1 ms */
-#define ATTEMPTS 20           /* a live file may be caught between two flushes */
+#define ATTEMPTS 20           /* a live file may be read between two flushes */
 #define DEFLATE_LIMIT 1100u   /* deflate cannot do better than 1032:1 */
 
 struct child {
     int fd;
-    struct rt_event *shared; /* with the parent */
+    struct rt_event *shared; /* shared with the parent */
     const char *path;
     hid_t file, events;
-    struct chunks *chunks;   /* of events; NULL: all is read by HDF5 */
+    struct chunks *chunks;   /* of events; NULL: HDF5 reads them all */
     bool live;               /* its writer may be writing now */
-    bool has[SCHEMA_TABLES]; /* pieces: not in older files; values: where they were asked for */
-    uint64_t file_bytes, stored, total; /* rows in /events, and with the tail */
+    bool has[SCHEMA_TABLES]; /* older files lack pieces; values only if they were profiled */
+    /* Size of the file; rows in /events; rows in /events and the tail. */
+    uint64_t file_bytes, stored, total;
     struct rt_tail_row *tail;
     size_t tail_rows;
     uint64_t tail_left_out;
@@ -99,8 +101,9 @@ static int open_file(struct child *c)
     c->file = H5Fopen(c->path, H5F_ACC_RDONLY, H5P_DEFAULT);
     c->live = c->file < 0;
     if (c->live) {
-        /* HDF5 reads a piece whose checksum is wrong 100 times, with sleeps that double: a damaged file took
-         * half a minute. Whoever calls this tries again where a writer may be at work. */
+        /* By default HDF5 reads a part of the file with a wrong checksum 100 times, with sleeps
+         * that double: a damaged file took half a minute. The caller tries again if a writer may be
+         * at work. */
         hid_t access = H5Pcreate(H5P_FILE_ACCESS);
         if (access >= 0 && H5Pset_metadata_read_attempts(access, SWMR_READ_ATTEMPTS) >= 0)
             c->file = H5Fopen(c->path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access);
@@ -184,7 +187,7 @@ static int read_rows(hid_t dataset, enum schema_table table, uint64_t first, uin
     return bad < 0 ? -1 : 0;
 }
 
-/* All rows of a small table in malloc'ed memory. */
+/* Reads all rows of a small table into malloc'ed memory. */
 static int read_table(struct child *c, enum schema_table table, void **out, uint64_t *rows)
 {
     const struct schema_table_info *t = &schema_tables[table];
@@ -193,7 +196,8 @@ static int read_table(struct child *c, enum schema_table table, void **out, uint
     *out = NULL;
     *rows = 0;
     int rc = 0;
-    /* Mostly not compressed: more rows than bytes in the file are damage (a file type has no holes: half a row is generous). */
+    /* Most tables are not compressed, so more rows than the file has bytes for are damage. The rows
+     * of a file have no padding: to count half of the C struct for each is generous. */
     uint64_t most = 2 * c->file_bytes * (table == SCHEMA_VALUE_HOT ? DEFLATE_LIMIT : 1) + 4096;
     if (n < 0 || (uint64_t)n * (t->row_bytes / 2 + 1) > most)
         rc = damaged(c, t->name);
@@ -208,7 +212,7 @@ static int read_table(struct child *c, enum schema_table table, void **out, uint
     return rc;
 }
 
-/* Files of before there was a check are taken as they are. */
+/* Accepts the rows of older files, whose tails have no checks. */
 static void trust_unchecked(const struct child *c, struct rt_tail_row *rows, uint64_t n)
 {
     hid_t dataset = H5Dopen2(c->file, schema_tables[SCHEMA_TAIL].name, H5P_DEFAULT);
@@ -228,7 +232,8 @@ static int by_row(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Rows that follow those of /events without a hole, up to the first that is torn; what would come behind is counted. */
+/* Keeps the rows that follow those of /events without a gap, up to the first that is torn. Counts
+ * the rows that would come from there on. */
 static void choose_tail(struct child *c, uint64_t n)
 {
     size_t kept = 0;
@@ -246,7 +251,8 @@ static void choose_tail(struct child *c, uint64_t n)
     c->total = c->stored + kept;
 }
 
-/* The tail first, then how long /events is: rows that moved in between are then found there. */
+/* Reads the tail before the length of /events: rows that moved in between are then found in
+ * /events. */
 static int find_extent(struct child *c, bool with_tail)
 {
     void *rows = NULL;
@@ -270,7 +276,8 @@ static int find_extent(struct child *c, bool with_tail)
     return 0;
 }
 
-/* Derived rows are written before the rows of /events that they belong to: some may have none yet. */
+/* Removes derived rows whose events are not there yet: the writer writes derived rows before the
+ * rows of /events to which they belong. Returns the number of rows that stay. */
 static uint64_t trim_rows(const struct child *c, enum schema_table table, char *rows, uint64_t n)
 {
     const struct schema_table_info *t = &schema_tables[table];
@@ -286,7 +293,8 @@ static uint64_t trim_rows(const struct child *c, enum schema_table table, char *
     if (table == SCHEMA_WINDOWS)
         for (uint64_t i = 0; i < kept; i++) {
             struct rt_window *w = (struct rt_window *)(void *)rows + i;
-            /* Not closed yet, or its end half written. A window that was cut off has no row of its end. */
+            /* The window is not closed yet, or its end is half written. (A window that was cut off
+             * has no close_row.) */
             if (w->close_row >= c->total && !(w->close_row == RT_NO_ROW && w->truncated)) {
                 w->close_row = RT_NO_ROW;
                 w->stop_clock = w->stop_late = 0;
@@ -364,7 +372,8 @@ static void serve(struct child *c, const struct reader_request *r)
     uint64_t count = r->first >= c->total ? 0 : c->total - r->first;
     count = count < r->count ? count : r->count;
     count = count < READER_SHARED ? count : READER_SHARED;
-    /* Where the name of a live file's dataset is closed and re-used nothing moves: chunks are written once. */
+    /* Rows of a live file do not move between two requests: each chunk of /events is written
+     * once. */
     if (copy_events(c, r->first, count, c->shared) != 0)
         send_message(c->fd, READER_ERROR, c->rc, c->error, strlen(c->error));
     else
@@ -373,7 +382,7 @@ static void serve(struct child *c, const struct reader_request *r)
 
 #define BOUND_SECONDS 2 /* for a small file, which needs milliseconds */
 #define BOUND_RATE                                                                                 \
-    (UINT64_C(4) << 20) /* bytes of the file a second: several times slower than any disk */
+    (UINT64_C(4) << 20) /* bytes of the file per second: several times slower than any disk */
 
 void reader_child_bound(uint64_t file_bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reader's side of its child: started and ended, asked, and never trusted. */
+ * The reader's side of its child process: starts, asks and ends it, and never trusts it. */
 #include "writer/read/reader.h"
 
 #include "base/poison.h"
@@ -122,7 +122,8 @@ int reader_link_start(struct reader_link *l, const char *path, struct rt_error *
         rt_error_set(e, "cannot read %s: %s", l->path, strerror(errno));
         return -errno;
     }
-    /* Without a file behind it: nothing that a child does takes it away from this side. */
+    /* No file backs this memory, so that nothing that a child does can take it away from this
+     * process. */
     void *shared =
         mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
@@ -131,7 +132,7 @@ int reader_link_start(struct reader_link *l, const char *path, struct rt_error *
         rt_error_set(e, "out of memory for %s", l->path);
         return -ENOMEM;
     }
-    POISON_FORGET(shared, SHARED_BYTES); /* a stack of a thread may have been there */
+    POISON_FORGET(shared, SHARED_BYTES); /* a thread's stack may have been there */
     l->shared = shared;
     l->child = fork();
     int rc = l->child < 0 ? -errno : 0;
@@ -139,7 +140,7 @@ int reader_link_start(struct reader_link *l, const char *path, struct rt_error *
         (void)close(pair[0]);
         reader_child_run(pair[1], shared, l->path);
     }
-    /* Other files' children have no part in it. */
+    /* Children that read other files must not inherit it. */
     (void)madvise(shared, SHARED_BYTES, MADV_DONTFORK);
     (void)mprotect(shared, SHARED_BYTES, PROT_READ);
     (void)close(pair[1]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The folder of a run: which rank files are there, in which order. */
+ * The folder of a run: finds its rank files, and sorts them. */
 #include "writer/claim.h"
 #include "writer/drain.h"
 #include "writer/starting.h"
@@ -19,7 +19,7 @@
 #define LIST_ATTEMPTS 50
 
 struct name {
-    struct name *before; /* what it was called when it was listed: callers may hold it */
+    struct name *before; /* its name before, which callers may hold */
     char text[];
 };
 
@@ -36,7 +36,7 @@ struct rt_run {
     bool one_file;
 };
 
-/* rank-NNNNN.h5 or rank-NNNNN.PID.N.h5. */
+/* Parses rank-NNNNN.h5 or rank-NNNNN.PID.N.h5. */
 static bool parse_name(const char *name, int *rank, unsigned *pid, int *n)
 {
     int end = 0;
@@ -150,8 +150,9 @@ static bool same_lists(const struct rt_run *a, const struct rt_run *b)
     return same;
 }
 
-/* While processes begin to record, files are made and get other names (claim.h): readdir() then shows a renamed file once,
- * twice or not at all. A list that is found twice in a row is one that was there. */
+/* While processes begin to record, files are created and renamed (claim.h), and readdir() may show
+ * a renamed file once, twice or not at all. So this lists until two lists in a row are equal: that
+ * list was right at some moment. */
 static int list_files(struct rt_run *run, struct rt_error *e)
 {
     int rc = list_once(run, e);
@@ -248,7 +249,7 @@ const char *rt_run_file(const struct rt_run *run, size_t i)
     return i < run->count ? run->files[i].name->text : NULL;
 }
 
-/* The name that it was opened by leads to the listed file still. */
+/* Returns true if `path` still leads to the listed file. */
 static bool stayed(const struct entry *f, const char *path)
 {
     struct stat st;
@@ -256,7 +257,8 @@ static bool stayed(const struct entry *f, const char *path)
                            is_same(f, &(struct entry){.dev = st.st_dev, .ino = st.st_ino}));
 }
 
-/* It has another name now: true. Not found at all (removed, or replaced as a whole): false. */
+/* Returns true if the listed file has another name now, and notes that name. Returns false if the
+ * file was removed or replaced as a whole. */
 static bool find_moved(const struct rt_run *run, struct entry *f)
 {
     struct rt_run again = {.dir = run->dir};
@@ -268,7 +270,8 @@ static bool find_moved(const struct rt_run *run, struct entry *f)
     return found;
 }
 
-/* A process of the run that comes first takes rank-N.h5 when it begins to record; who had it moves. */
+/* A process with precedence takes rank-N.h5 when it begins to record, and the file of the previous
+ * holder is renamed meanwhile. */
 int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, size_t i, struct rt_error *e)
 {
     char path[PATH_MAX];
@@ -286,7 +289,7 @@ int rt_rank_open(struct rt_rank **rank, const struct rt_run *run, size_t i, stru
     }
 }
 
-/* Do threads of that process have anything in the stream? A file follows within a second then. */
+/* Returns true if the stream holds events. Its writer then creates a file within a second. */
 static bool stream_has_events(const char *path)
 {
     struct rt_error e;
@@ -343,7 +346,8 @@ void rt_run_processes(const char *dir, struct rt_processes *out)
     *out = (struct rt_processes){0};
     claim_this_host(n.host, n.boot_id);
     (void)!claim_each(dir, count_one, &n);
-    /* Who has said it since is counted as if not: whoever waits looks again. */
+    /* A writer that has made its claim since then counts as starting too. Callers that wait look
+     * again. */
     out->starting = starting_count(dir, n.writers, n.writer_count);
     out->living += out->starting;
     free(n.writers);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a killed writer left in DIR/ctl: nobody listens there any more. */
+ * Removes what a killed writer left in DIR/ctl, where nobody listens any more. */
 #include "writer/repair/leftover.h"
 
 #include <dirent.h>
@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A socket behind a path that was too long stands in /tmp (writer/control.c); only one that this entry names, and this user's. */
+/* A socket whose path was too long is in /tmp (writer/control.c). Removes it only if this .path
+ * file names it, and if it is this user's. */
 static void remove_far_socket(const char *path_file, uint32_t pid)
 {
     char expected[64], line[PATH_MAX];
@@ -45,5 +46,5 @@ void leftover_remove(const char *dir, uint32_t pid, bool here)
     }
     if (d != NULL)
         (void)closedir(d);
-    (void)rmdir(folder); /* fails while living writers listen in it */
+    (void)rmdir(folder); /* fails while living writers listen there */
 }

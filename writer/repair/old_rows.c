@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A row of /fired or /windows is right where the event that it names says the same of it. What a killed writer, or a disk, has
- * damaged is at the end: rows are appended. */
+ * Compares rows of /fired and /windows with their events: a row is right if the event that it names
+ * says the same.
+ *
+ * Damage by a killed writer, or by a disk, is at the end of the tables, since rows are appended. */
 #include "writer/repair/old_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Is the event at `row` of that code, thread and clock? 1, 0, or -errno. */
+/* Returns 1 if the event at `row` has that code, thread and clock, 0 if not, or -errno. */
 static int fits(struct rt_rank *old, uint64_t row, uint32_t code, int32_t thread, uint64_t clock,
                 struct rt_event *event, struct rt_error *e)
 {
@@ -64,7 +66,8 @@ int old_rows_take(struct old_rows *o, struct drain *d, const struct rt_event *e,
     struct drain_thread nobody = {0};
     bool fired = e->code == EV_FIRED && row >= o->fired_from;
     bool opened = e->code == EV_WINDOW_OPEN && row >= o->windows_from;
-    /* Of a window that was made anew: no other is open in the drain and ends in the old file. */
+    /* The end of a window that was made anew: no other window is open in the drain and ends in the
+     * old file. */
     bool closed = e->code == EV_WINDOW_CLOSE && row >= o->windows_from;
     if (!fired && !opened && !closed)
         return 0;

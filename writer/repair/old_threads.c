@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows of /threads are written before the events that they count, and over what they were: where the writer was killed in
- * between, or a row of the tail is torn, they are ahead of /events. */
+ * Counts the events of each thread anew.
+ *
+ * Rows of /threads are written before the events that they count, over their previous contents. If
+ * the writer was killed in between, or if a row of the tail is torn, they are ahead of /events. */
 #include "writer/repair/old_threads.h"
 
 #include <errno.h>

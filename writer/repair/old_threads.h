@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The threads of a file whose stream is gone: what its events say of them goes before what their rows say. */
+ * Threads of a file whose stream is gone: what the events say has precedence over what the rows of
+ * /threads say. */
 #ifndef REGTRACE_WRITER_REPAIR_OLD_THREADS_H
 #define REGTRACE_WRITER_REPAIR_OLD_THREADS_H
 
@@ -7,15 +8,16 @@
 
 struct old_threads {
     struct rt_thread *rows;
-    uint64_t *reported; /* drops that an event tells of, by thread */
+    uint64_t *reported; /* drops that events report, by thread */
     size_t count;
 };
 
-/* Take the old file's rows; 0 or -ENOMEM. old_threads_free() in any case. */
+/* Copies the old file's rows. Returns 0 or -ENOMEM. Call old_threads_free() in both cases. */
 RT_MUST_CHECK int old_threads_begin(struct old_threads *o, const struct rt_rank_tables *old);
-/* One of its events. */
+/* Counts one event of the old file. */
 void old_threads_take(struct old_threads *o, const struct rt_event *e);
-/* Rows that count the events that are there, and a loss for drops that no event tells of. 0 or -ENOMEM. */
+/* Writes rows that count the events that exist, and a loss for drops that no event reports.
+ * `clock`: ticks of that loss. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int old_threads_end(const struct old_threads *o, struct rankfile *f, uint64_t clock);
 void old_threads_free(struct old_threads *o);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a killed writer had counted of captured values. */
+ * Continues what a killed writer had counted of captured values. */
 #include "writer/repair/old_values.h"
 
 #include <inttypes.h>

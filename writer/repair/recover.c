@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * recover: what killed writers left becomes complete files, from the old file and from the stream. */
+ * recover: completes the files that killed writers left, from the old file and from the stream. */
 #include "writer/claim.h"
 #include "writer/identify.h"
 #include "writer/repair/leftover.h"
@@ -34,19 +34,20 @@ struct recovery {
 /* One abandoned process: its old file, its stream, or both. */
 struct patient {
     struct claim claim;
-    struct rt_rank *old; /* NULL: the writer never got to open a file, or it is beyond repair */
+    struct rt_rank *old; /* NULL: the writer created no file, or it is beyond repair */
     struct stream stream;
     bool has_stream;
     struct drain drain;
     struct rankfile file;
     struct stream_facts facts;
-    struct old_threads threads; /* without a stream */
+    struct old_threads threads; /* used if there is no stream */
     struct old_rows rows;
     struct rt_recovered *result;
     const struct rt_recover_listener *listener;
 };
 
-/* The stream belongs to that very process of this boot, and nobody drains it. */
+/* Opens the stream if it is that of exactly this process (pid and start time). No process drains
+ * it. */
 static bool open_stream(struct patient *p, const char *path, struct rt_error *e)
 {
     int fd = path[0] == '\0' ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -74,7 +75,7 @@ static int copy_strings(struct patient *p)
     uint32_t id;
     for (size_t i = 0; (text = rt_rank_string_at(p->old, i, &id)) != NULL; i++) {
         if (p->has_stream && id >= DRAIN_OWN_STRINGS)
-            continue; /* made anew of the metadata */
+            continue; /* drain_set_file() made it anew from the metadata */
         struct rt_string_row row = {id, (uint32_t)strlen(text),
                                     table_rows(&p->file.tables[SCHEMA_STRINGS])};
         int rc = table_append(&p->file.tables[SCHEMA_STRINGS], text, row.length);
@@ -134,8 +135,9 @@ static int copy_tables(struct patient *p)
     return rc;
 }
 
-/* What the drain knows of the rows that are in the file already: per thread how many, and its last clock. Losses
- * are made anew from the rows that report them: a row of /losses may be ahead of /events. */
+/* Tells the drain about an event that the file has already: the count and the last clock of its
+ * thread. Losses are made anew from the events that report them, since a row of /losses may be
+ * ahead of /events. */
 static int account(struct patient *p, const struct rt_event *e)
 {
     struct drain *d = &p->drain;
@@ -313,7 +315,8 @@ static void tell_stream_gone(const struct patient *p)
             torn, torn == 1 ? "is" : "are");
 }
 
-/* The process may still run: its stream stays, and it goes on without being recorded. */
+/* Removes the name of the stream. The process may still run: it keeps its mapping, and continues
+ * without being recorded. */
 static void finish_stream(struct patient *p)
 {
     if (!p->has_stream)
@@ -323,7 +326,8 @@ static void finish_stream(struct patient *p)
         (void)unlink(p->facts.stream_path);
 }
 
-/* Neither events nor MPI: such a process leaves no file (as with a living writer). */
+/* Returns true if there are neither events nor MPI. Such a process leaves no file, as with a living
+ * writer. */
 static bool nothing_recorded(const struct patient *p)
 {
     return p->has_stream && atomic_load(&p->stream.header->mpi_state) == 0 &&
@@ -331,7 +335,7 @@ static bool nothing_recorded(const struct patient *p)
             !drain_has_events(&p->drain, true));
 }
 
-/* False: there was nothing to recover and nothing to report. */
+/* Recovers one process. Returns false if there was nothing to recover and nothing to report. */
 static bool recover_one(struct recovery *r, const struct claim *c, struct rt_recovered *result)
 {
     struct rt_error e = {{0}};
@@ -353,12 +357,13 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
     }
     (void)snprintf(result->file, sizeof result->file, "%s", p.claim.file);
     if (claim_new_path(&p.claim, path) == 0)
-        (void)unlink(path); /* its writer was killed while it made the file */
+        (void)unlink(path); /* the writer was killed while it created the file */
     (void)snprintf(path, sizeof path, "%s/%s", r->dir, p.claim.file);
     (void)snprintf(fresh, sizeof fresh, "%s/.regtrace/recover.%s", r->dir, p.claim.file);
     bool unreadable =
         had_file && access(path, F_OK) == 0 && rt_rank_open_file(&p.old, path, &e) != 0;
-    /* Killed while it was creating its file: the stream still holds everything. Otherwise the file stays as it is. */
+    /* If the writer was killed while it created its file, the stream still holds everything.
+     * Otherwise the file stays as it is. */
     if (unreadable && !(p.has_stream && atomic_load(&p.stream.header->chunks_freed) == 0)) {
         fail(result, e.text);
         close_patient(&p);
@@ -394,7 +399,7 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
     return true;
 }
 
-/* Is there something to do for this entry? */
+/* Returns true if recover must complete the file of this entry. */
 static bool needs_recovery(const struct recovery *r, struct claim *c, struct rt_recovered *result)
 {
     int lives = claim_writer_lives(c, r->host, r->boot_id);

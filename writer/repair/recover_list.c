@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See recover_list.h. */
+ * Collects the entries of a run, after it has given entries to streams that have none. */
 #include "writer/repair/recover_list.h"
 #include "writer/repair/unclaimed.h"
 #include "writer/writer.h"

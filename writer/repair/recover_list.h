@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What recover has to look at: the entries of a run, and the streams that have no entry. */
+ * Lists what recover must look at: the entries of a run, and the streams that have no entry. */
 #ifndef REGTRACE_WRITER_REPAIR_RECOVER_LIST_H
 #define REGTRACE_WRITER_REPAIR_RECOVER_LIST_H
 
@@ -8,7 +8,7 @@
 struct recover_list {
     struct claim *claims;
     size_t count, room;
-    /* pids of processes without an entry whose writers are still starting */
+    /* Pids of processes without an entry whose writers are still starting. */
     uint32_t *alive;
     size_t alive_count;
     int rc;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One window of a rank file as a file of its own, that needs nothing of the old one.
+ * Writes one window of a rank file as a separate file, which needs nothing of the old one.
  *
- * It is a rank file like any other: identity, calibration, strings, images, communicators and threads come along, rows are
- * numbered anew. A thread whose life went on ends with the window (a synthetic end). The window keeps its ordinal, which the
- * metadata repeat as split.window. */
+ * The result is a rank file like any other. Identity, calibration, strings, images, communicators
+ * and threads are copied, and rows are numbered anew. A thread that continued after the window ends
+ * with the window (a synthetic end). The window keeps its ordinal, which the metadata repeats as
+ * split.window. */
 #include "writer/identify.h"
 #include "writer/read/reader.h"
 
@@ -21,13 +22,13 @@ struct split {
     const struct rt_extents *extents;
     const struct rt_extent *window;
     struct rankfile file;
-    struct rt_thread
-        *threads; /* rows as they will be written; kernel_tid and so on of the old file */
+    /* Rows as they will be written; kernel_tid and so on are from the old file. */
+    struct rt_thread *threads;
     bool *thread_there;
     size_t thread_count;
-    struct rt_window *windows; /* those of this ordinal, rows numbered anew as their events come */
+    struct rt_window *windows; /* rows of this ordinal; their row numbers follow their events */
     size_t window_count;
-    uint64_t *openers; /* old rows of the fired alarms that opened them, RT_NO_ROW if none */
+    uint64_t *openers; /* old rows of the fired alarms that opened them; RT_NO_ROW: none */
     uint64_t last_clock;
 };
 
@@ -46,7 +47,8 @@ static int grow(struct rt_extents *x, int32_t ordinal)
     return 0;
 }
 
-/* Ordinals that no row of /windows has are damage, however large: they make no room. */
+/* An ordinal that no row of /windows has is damage. However large it is, it makes no room in
+ * `rows`. */
 static void note_event(struct rt_extents *x, int32_t ordinal, uint64_t row)
 {
     if (ordinal < 0) {
@@ -61,7 +63,7 @@ static void note_event(struct rt_extents *x, int32_t ordinal, uint64_t row)
     }
 }
 
-/* What is said once, and holds in windows that open later. */
+/* Returns true for an event that is recorded once and holds in later windows too. */
 static bool is_meaning(const struct rt_event *ev)
 {
     return ev->code == EV_MARK_TYPE || ev->code == EV_MARK_LABEL || ev->code == EV_AFFINITY;
@@ -123,7 +125,8 @@ void rt_extents_free(struct rt_extents *x)
     *x = (struct rt_extents){0};
 }
 
-/* The fired alarm, default start or call that opened a window stands right before it, outside the window. */
+/* Returns the row of the fired alarm, default start or call that opened the window, or RT_NO_ROW.
+ * It is right before the window, outside of it. */
 static uint64_t opener_of(const struct rt_rank_tables *t, const struct rt_window *w)
 {
     const struct rt_fired *last = NULL;
@@ -174,7 +177,7 @@ static struct rt_thread *thread_of(struct split *s, int32_t tid)
     return NULL;
 }
 
-/* Where a thread may run is of interest if it was in the window. */
+/* An EV_AFFINITY matters only if its thread was in the window. */
 static bool is_meant(const struct split *s, const struct rt_event *ev)
 {
     bool there = ev->code != EV_AFFINITY;
@@ -193,7 +196,7 @@ static bool belongs(const struct split *s, const struct rt_event *ev, uint64_t r
     return false;
 }
 
-/* What stands in other tables about the old row stands there about the new one. */
+/* Copies what other tables say about the old row, for the new row. */
 static int carry_row(struct split *s, const struct rt_event *ev, uint64_t old, uint64_t new)
 {
     const struct rt_rank_tables *t = rt_rank_tables(s->rank);
@@ -287,7 +290,8 @@ static int copy_strings(struct split *s)
     return rc;
 }
 
-/* What was known before the window and is needed to read it. Their events are not in it: row 0 stands for that. */
+/* Copies what was known before the window and is needed to read it. The events of these rows are
+ * not in the new file; row 0 stands for that. */
 static int copy_known(struct split *s)
 {
     const struct rt_rank_tables *t = rt_rank_tables(s->rank);
@@ -306,8 +310,8 @@ static int copy_known(struct split *s)
     return rc;
 }
 
-/* Values are kept by instruction for the whole life of the process, so each window's file gets all
- * of them. The records that brought them are not events of the window: `records` is 0. */
+/* Values are counted by instruction for the whole life of the process, so each window's file gets
+ * all of them. The records that brought them are not events of the window: `records` is 0. */
 static int copy_values(struct split *s)
 {
     const struct rt_rank_tables *t = rt_rank_tables(s->rank);
@@ -339,8 +343,10 @@ static bool is_truncated(const struct split *s, int32_t thread)
     return false;
 }
 
-/* Dropped events are known by the rows that report them. Those left incomplete and those not stored are the last of their
- * thread, so they belong to a window that was open to the end. Of the rest nobody knows the window: it goes with each. */
+/* Copies the losses that may concern the window, except dropped events: carry_row() copies those
+ * from the events that report them. Incomplete and unstored events are the last of their thread, so
+ * they belong to a window that was open to the end. The window of the other losses is unknown, so
+ * the file of each window gets them. */
 static int copy_losses(struct split *s)
 {
     const struct rt_rank_tables *t = rt_rank_tables(s->rank);
@@ -403,7 +409,8 @@ static void identify(const struct split *s, struct rankfile_identity *id)
     }
 }
 
-/* The old file's lines, and which window of which file this is. Names of files that hold what the format escapes: none. */
+/* Returns the old file's lines, and lines that say which window of which file this is. The names of
+ * rank files hold nothing that the format escapes. */
 static char *metadata_of(const struct split *s, size_t *bytes)
 {
     size_t old = 0;

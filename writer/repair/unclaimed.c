@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See unclaimed.h. Sources: proc(5). */
+ * Finds streams of a run that no entry names, and gives them entries. Source: proc(5). */
 #include "writer/repair/unclaimed.h"
 #include "writer/identify.h"
 
@@ -18,7 +18,7 @@
 
 struct search {
     const char *dir;
-    struct stat folder; /* the run's */
+    struct stat folder; /* of the run */
     const struct claim *claims;
     size_t count;
     void (*alive)(void *context, uint32_t pid);
@@ -33,7 +33,7 @@ static bool is_same(const char *path, const struct stat *other)
     return stat(path, &st) == 0 && st.st_dev == other->st_dev && st.st_ino == other->st_ino;
 }
 
-/* Does this process have the file open? */
+/* Returns true if the process has the file open. */
 static bool has_open(const char *pid, const struct stat *file)
 {
     char path[PATH_MAX];
@@ -61,10 +61,10 @@ static bool is_writer(const char *pid)
     return strcmp(identity_base_name(text), "regtrace-writer") == 0;
 }
 
-/* Is a writer of this stream alive? The traced process starts the writer with the stream as an open
- * descriptor, and then stores the writer's pid in the stream. The process with that pid counts
- * under any name, since REGTRACE_WRITER may name a script. If the traced process was killed before
- * it stored the pid, any regtrace-writer that has the stream open counts. */
+/* Returns true if a writer of this stream is alive. The traced process starts the writer with the
+ * stream as an open descriptor, and then stores the writer's pid in the stream. The process with
+ * that pid counts under any name, since REGTRACE_WRITER may name a script. If the traced process
+ * was killed before it stored the pid, any regtrace-writer that has the stream open counts. */
 static bool writer_lives(const struct stat *file, const struct stream_header *h)
 {
     bool found = false;
@@ -104,9 +104,9 @@ static int claim_stream(struct search *s, struct stream *stream)
     return rc;
 }
 
-/* Was this stream recorded for the run? A run's folder that was moved has another path, and still
- * the name of its job. A copy of the folder has that too, so the folder at the stream's path counts
- * first. */
+/* Returns true if the stream was recorded for the run. A run's folder that was moved has another
+ * path, but still the name of its job. A copy of the folder has that name too, so the folder at the
+ * stream's path has precedence. */
 static bool is_of_run(const struct search *s, const struct stream *stream)
 {
     char dir[PATH_MAX] = "";
@@ -118,7 +118,7 @@ static bool is_of_run(const struct search *s, const struct stream *stream)
             identity_folder_is_of(s->dir, id.job) && !identity_folder_is_of(dir, id.job));
 }
 
-/* Closes fd. */
+/* Looks at the stream `fd`, and closes it. */
 static int look_at_stream(struct search *s, int fd)
 {
     struct stream stream;

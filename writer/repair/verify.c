@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files that were complete once: are they still? What recover cannot mend it must name. */
+ * Checks files that were complete once: recover must name those that it cannot repair. */
 #include "writer/repair/verify.h"
 
 #include <errno.h>
@@ -10,10 +10,12 @@
 #include <sys/stat.h>
 
 #define BLOCK 65536u
-/* Small files are read in no time when they are closed. In larger ones nearly all is compressed, and has checksums. */
+/* A small file is read quickly when it is closed. Larger files are nearly all compressed data,
+ * which have checksums. */
 #define CHECKSUM_LIMIT (UINT64_C(64) << 20)
 
-/* FNV-1a by words of 8 bytes: to find accidents, not forgery. Never 0; 0 where it cannot be read. */
+/* Returns the FNV-1a checksum by words of 8 bytes, never 0: it finds accidents, not forgery.
+ * Returns 0 if the file is too large or cannot be read. */
 static uint64_t checksum_of(const char *path, uint64_t bytes)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325), words[8192];
@@ -47,7 +49,8 @@ void verify_note(struct claim *c)
     c->summary.checksum = checksum_of(path, c->summary.file_bytes);
 }
 
-/* Every row of every table, as far as it can be told: compressed rows that have changed do not decompress. */
+/* Reads every event (rt_rank_open_file() has read the other tables). This finds most changes:
+ * compressed rows that have changed do not decompress. */
 static int read_whole(struct rt_rank *rank, const struct rt_recover_listener *listener,
                       uint64_t *rows, struct rt_error *e)
 {
@@ -64,7 +67,6 @@ static int read_whole(struct rt_rank *rank, const struct rt_recover_listener *li
     return rc;
 }
 
-/* A file that was complete once: is it still? `c`: what its writer noted, NULL if nothing is known. */
 void verify_file(const char *dir, const char *file, const struct claim *c,
                  const struct rt_recover_listener *listener, struct rt_recovered *result)
 {
@@ -94,14 +96,14 @@ void verify_file(const char *dir, const char *file, const struct claim *c,
     rt_rank_close(rank);
     if (e.text[0] == '\0')
         return;
-    char *advice = strstr(e.text, "; `regtrace recover`"); /* of the reader: this is recover */
+    char *advice = strstr(e.text, "; `regtrace recover`"); /* the reader's advice to use recover */
     if (advice != NULL)
         *advice = '\0';
     result->result = RT_RECOVER_DAMAGED;
     (void)snprintf(result->text, sizeof result->text, "%.500s", e.text);
 }
 
-/* Rank files of which .regtrace/ knows nothing: copied here, or .regtrace/ is not complete. True: one is damaged. */
+/* Rank files without an entry were copied here, or .regtrace/ is not complete. */
 bool verify_others(const char *dir, const struct claim *claims, size_t claim_count,
                    const struct rt_recover_listener *listener)
 {

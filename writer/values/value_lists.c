@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counting values, and concise samples of them. */
+ * Counts values, and takes concise samples of them. */
 #include "writer/values/value_lists.h"
 
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RAISE 1.1             /* of a threshold, as Gibbons and Matias do */
-#define NORMAL_VARIANCE 4096. /* from here on a binomial number is drawn as a normal one */
+#define RAISE 1.1             /* factor of a threshold, as in Gibbons and Matias */
+#define NORMAL_VARIANCE 4096. /* from here on a normal number replaces a binomial one */
 
-/* xorshift64* (Vigna 2016): uniform in (0, 1). */
+/* Returns a uniform number in (0, 1), by xorshift64* (Vigna 2016). */
 static double uniform(struct value_lists *l)
 {
     uint64_t x = l->random;
@@ -29,7 +29,7 @@ static uint64_t normal_binomial(struct value_lists *l, double n, double p)
     return k < 0 ? 0 : k > n ? (uint64_t)n : (uint64_t)k;
 }
 
-/* How many of n stay, each with probability p: by the gaps between those that do. */
+/* Returns how many of n stay, each with probability p. Draws the gaps between those that stay. */
 static uint64_t binomial(struct value_lists *l, uint64_t n, double p)
 {
     if (p >= 1 || n == 0)
@@ -62,7 +62,8 @@ static void raise_threshold(struct value_lists *l, struct value_list *list)
     list->threshold = next;
 }
 
-/* Many instructions: all lists get shorter, down to the least. */
+/* There are many instructions: halves the limit of all lists. The caller stops at
+ * VALUE_LIST_LEAST. */
 static void shorten_all(struct value_lists *l)
 {
     l->most /= 2;
@@ -80,7 +81,8 @@ static void shorten_all(struct value_lists *l)
     }
 }
 
-/* splitmix64's finish (Steele and others 2014): seeds that are alike give numbers that are not. Never 0. */
+/* The finish of splitmix64 (Steele and others 2014): similar seeds give dissimilar numbers. Never
+ * 0. */
 static uint64_t mixed(uint64_t seed)
 {
     uint64_t x = seed + UINT64_C(0x9e3779b97f4a7c15);
@@ -124,7 +126,7 @@ static struct value_list *list_for(struct value_lists *l, uint32_t instruction)
 static int grow_list(struct value_list *list, uint32_t most)
 {
     uint32_t room = list->room == 0 ? 4 : 2 * list->room;
-    room = room < most + 1 ? room : most + 1; /* one more than may stay */
+    room = room < most + 1 ? room : most + 1; /* one more entry than may stay */
     struct value_entry *grown = realloc(list->entries, room * sizeof *grown);
     if (grown == NULL)
         return -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From records of captured values to traces, and from what the plug-in makes of those to counts. */
+ * Makes traces of records of captured values, and counts what the plug-in makes of the traces. */
 #include "writer/values/values.h"
 
 #include "base/clock.h"
@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By default a trace's entry of 104 bytes gives tuples of 224: so both fit a frame. */
+/* By default, an entry of 104 bytes in a trace gives tuples of 224 bytes: with this limit both fit
+ * into a frame. */
 #define TRACE_MOST (VALUES_FRAME_MOST / 4)
 #define QUEUE_MOST                                                                                 \
-    (8u << 20) /* of a thread; beyond that instructions that nobody tells of are given up */
+    (8u << 20) /* of a thread; beyond it, samples with unknown instructions are given up */
 #define ENTRY_MOST (sizeof(struct values_entry) + VALUES_MOST * sizeof(uint64_t))
 #define ONLY_PLACE (VALUES_NONES + 1u)
 
@@ -122,7 +123,7 @@ static int push(struct values_thread *t, const struct values_waiting *w, const u
     return 0;
 }
 
-/* Of no instruction beyond the most that there is memory for: what names it is counted as damaged. */
+/* Ignores instructions beyond VALUE_INSTRUCTIONS: samples that name them are counted as damaged. */
 static int take_code(struct values *v, const struct rt_event *e, const struct event_slot *more,
                      unsigned more_count)
 {
@@ -209,7 +210,8 @@ void values_chunk_begin(struct values *v, int32_t thread, uint64_t sequence)
     v->lost_chunks += sequence > next ? sequence - next : 0;
 }
 
-/* A sample that is not complete yet begins before that place, and is to be taken again. */
+/* An incomplete sample begins before `end`, and must be taken again after a kill: then this notes
+ * nothing. */
 int values_chunk_end(struct values *v, int32_t thread, struct values_place end)
 {
     struct values_thread *t = values_thread_of(v, thread);
@@ -242,7 +244,7 @@ static void say_failure(struct values *v)
         return;
     v->told = true;
     if (v->resumed)
-        return; /* recover tells it */
+        return; /* recover reports it */
     (void)snprintf(line, sizeof line,
                    "values are counted no more: %.500s (plug-in %.300s); samples from here on are "
                    "without values",
@@ -250,7 +252,8 @@ static void say_failure(struct values *v)
     log_line(LOG_ERROR, line);
 }
 
-/* The instruction that a tuple is about: tuples mostly come in the order of the trace. 0: none of it. */
+/* Returns the number of the trace's instruction at `pc`, or 0 if there is none. Tuples mostly have
+ * the order of the trace, so the search begins at *near. */
 static uint32_t find_captured(const struct values *v, uint64_t pc, size_t *near)
 {
     for (size_t tried = 0; tried < v->captured_count; tried++) {
@@ -305,7 +308,7 @@ static void add_entry(struct values *v, const struct values_captured *c)
 
 enum readiness { READY, NOT_YET, DAMAGED };
 
-/* Can all of a sample be read, and does it name instructions that are known? */
+/* Tells whether all of a sample can be read and names known instructions. */
 static enum readiness look_at(struct values *v, const uint8_t *bytes, size_t count)
 {
     struct values_captured c;
@@ -333,7 +336,7 @@ static void count_sample(struct values *v, struct values_thread *t, const struct
     }
 }
 
-/* One sample each; skipped are periods. */
+/* Each counts as one sample, but VALUES_SKIPPED counts periods. */
 static void count_none(struct values_thread *t, uint32_t why, uint64_t periods)
 {
     t->row.unknown += why == VALUES_UNKNOWN;
@@ -369,7 +372,7 @@ static int process_thread(struct values *v, struct values_thread *t, bool final)
     }
     if (rc == 0)
         rc = send_trace(v, t);
-    if (rc == 0) /* what was counted counts from here on */
+    if (rc == 0) /* from here on these records are done */
         t->done = done;
     memmove(t->queue, t->queue + at, t->queue_bytes - at);
     t->queue_bytes -= at;

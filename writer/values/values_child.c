@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The plug-in runs in a process of its own, regtrace-vprofiler: what it does wrong ends that process, not the recording. */
+ * Runs the plug-in in a separate process, regtrace-vprofiler: an error of the plug-in ends that
+ * process, not the recording. */
 #include "writer/values/values.h"
 
 #include "base/toolkit/beside.h"
@@ -20,11 +21,12 @@
 #include <unistd.h>
 
 #define PATIENCE_NS UINT64_C(10000000000) /* for one answer */
-#define LOOK_MS 100                       /* how often the program is told that we live */
+#define LOOK_MS 100                       /* how often the program sees that we live */
 #define END_MS 2000
 #define MOST_DESCRIPTORS 4096
 
-/* Between fork and exec: this process has a second thread. */
+/* Runs between fork and exec, so it calls only async-signal-safe functions: this process has a
+ * second thread. */
 static _Noreturn void become(int fd, const char *program, const char *plugin)
 {
     static const int given[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE,
@@ -46,12 +48,13 @@ static _Noreturn void become(int fd, const char *program, const char *plugin)
     _exit(127);
 }
 
-/* Gone, by itself or by us. Its wait status if it was by itself, else -1. */
+/* Waits for the child's end, and kills it if it does not end soon. Returns its wait status if it
+ * ended by itself, else -1. */
 static int stop(struct values_child *c)
 {
     int status = 0;
     pid_t ended = 0;
-    /* There is a moment between the end of its socket and its own. */
+    /* The child's socket closes a moment before the child ends. */
     for (int i = 0; c->pid > 0 && i < 50 && ended == 0; i++) {
         ended = waitpid(c->pid, &status, WNOHANG);
         if (ended == 0)
@@ -77,7 +80,7 @@ static bool fail(struct values_child *c, const char *why)
     return false;
 }
 
-/* It has closed its socket. */
+/* Handles a child that has closed its socket: sets the reason, returns false. */
 static bool has_ended(struct values_child *c)
 {
     int status = stop(c);
@@ -112,7 +115,7 @@ static bool start(struct values_child *c, const char *plugin)
     return c->pid > 0 || fail(c, "no process could be started for regtrace-vprofiler");
 }
 
-/* Wait until the socket can be read or written; false: too long. */
+/* Waits until the socket is readable or writable. Returns false after `until`. */
 static bool wait_for(struct values_child *c, short events, uint64_t until,
                      _Atomic uint64_t *progress)
 {

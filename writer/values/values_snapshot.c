@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What has been counted of captured values: as a snapshot that replaces the one before, and as tables of a rank file. */
+ * Saves what was counted of captured values: as a snapshot that replaces the previous one, and as
+ * tables of a rank file. */
 #include "writer/values/values.h"
 
 #include "base/clock.h"
@@ -14,17 +15,17 @@
 #define MAGIC "regtrace values"
 #define SNAPSHOT_VERSION 1u
 #define SAVE_NS UINT64_C(1000000000)
-#define SAVE_SHARE 20 /* of the writer's time at most one in so many goes into snapshots */
+#define SAVE_SHARE 20 /* snapshots take at most this part of the writer's time: 1/20 */
 
-/* A snapshot: this, then threads, instructions, and of each list its head and its entries. For the same build on the same machine: what
- * has other sizes is not read. */
+/* Head of a snapshot. Threads, instructions and, for each list, a head and entries follow. The
+ * format is for the same build on the same machine: a snapshot with other sizes is not read. */
 struct head {
     char magic[16];
     uint32_t version, sizes;
-    uint64_t check; /* of what follows this head, FNV-1a by words of 8 bytes */
+    uint64_t check; /* of the bytes that follow, like FNV-1a by words of 8 bytes */
     uint64_t bytes, random;
     uint32_t threads, instructions, lists, most;
-    char why[256]; /* the plug-in has failed */
+    char why[256]; /* why the plug-in failed; "": it did not */
 };
 
 struct saved_thread {
@@ -71,7 +72,7 @@ static uint32_t put_lists(FILE *out, const struct values *v)
     return n;
 }
 
-/* All behind the head, malloc'ed; NULL: no memory. */
+/* Returns all that follows the head, malloc'ed, or NULL if there is no memory. */
 static char *body_of(const struct values *v, struct head *h)
 {
     char *body = NULL;
@@ -227,7 +228,8 @@ int values_snapshot_read(struct values *v)
     return rc;
 }
 
-/* As readers of addresses do it: the nearest base below, of several there the latest before that time. */
+/* Finds an instruction's image as readers of addresses do: the nearest base below and, of several
+ * images there, the latest before the instruction's time. */
 static const struct values_image *image_of(const struct values *v,
                                            const struct values_instruction *i)
 {
@@ -273,7 +275,7 @@ static int write_instruction(struct values *v, struct rankfile *f, uint32_t numb
     return rc;
 }
 
-/* What is missing, as lines of /metadata. */
+/* Writes what is missing, as lines of /metadata. */
 static int write_lacks(struct values *v, struct rankfile *f)
 {
     char text[sizeof v->child.why.text + 96];
