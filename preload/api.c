@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The named calls of share/include/regtrace.h, for C, C++, Fortran (bind(C)) and gdb. */
+ * Implements the named calls of share/include/regtrace.h, for C, C++, Fortran (bind(C)) and gdb. */
 #include "preload/count/counting.h"
 #include "preload/window/marks.h"
 #include "preload/memory/memory.h"

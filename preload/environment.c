@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The environment of programs that a traced one starts, completed without allocating: exec may be called in
- * handlers and in children of vfork. */
+ * Completes the environment of programs that a traced program starts. Allocates nothing, because
+ * exec may be called in signal handlers and in children of vfork. */
 #include "preload/environment.h"
 
 #include "preload/preload.h"
@@ -33,7 +33,7 @@ size_t environment_room(char *const envp[])
     return preloads && n <= ENTRIES_MAX ? n + ADDED_MAX + 1 : 0;
 }
 
-/* Does one of the added entries name the same variable? */
+/* Does an added entry set the same variable? */
 static bool is_replaced(const char *entry, const char *const *added)
 {
     for (size_t i = 0; i < ADDED_MAX && added[i] != NULL; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See helper.h. */
+ * Starts a helper program and talks to it over a socket (helper.h). */
 #include "preload/helper.h"
 
 #include "base/toolkit/apart.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 
 #define ENVIRONMENT_MAX 4096
-#define HIGH_FD 500 /* out of the way of programs that expect the next number */
+#define HIGH_FD 500 /* programs expect low numbers for new descriptors */
 
 extern char **environ;
 
@@ -46,7 +46,8 @@ bool helper_is_there(const struct helper *h)
            s.st_dev == h->device && s.st_ino == h->inode;
 }
 
-/* Programs close descriptors that they do not know, and use the number themselves: theirs stays open. */
+/* Some programs close descriptors that they do not know, and use the number themselves. This leaves
+ * such a descriptor open. */
 void helper_drop(struct helper *h)
 {
     if (helper_is_there(h))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program of the toolkit's that answers questions of the traced process over a socket, which holds neither decoder nor plug-in for it. From
- * handlers too: raw system calls alone. One thread at a time, which is the caller's to see to. */
+ * Runs a helper: a program of the toolkit that answers questions of the traced process over a
+ * socket, so that the traced process need not contain a decoder or a plug-in. Signal handlers may
+ * call these functions, which use raw system calls only; helper_find() is for the constructor. The
+ * caller ensures that only one thread at a time uses a helper. */
 #ifndef REGTRACE_PRELOAD_HELPER_H
 #define REGTRACE_PRELOAD_HELPER_H
 
@@ -11,27 +13,34 @@
 
 struct helper {
     char program[PATH_MAX];
-    const char *const *arguments; /* the first is for `program`; NULL behind them; the caller's */
-    int fd;                       /* -1: not started, or gone */
-    dev_t device; /* what the descriptor is, whatever the program does to the number */
+    const char *const *arguments; /* argv of `program`, ended by NULL; owned by the caller */
+    int fd;                       /* socket; -1: not started, or gone */
+    /* Identify our socket, because the program may close `fd` and reuse the number. */
+    dev_t device;
     ino_t inode;
-    size_t got; /* bytes of the answer that is being received */
+    size_t got; /* received bytes of the current answer */
 };
 #define HELPER_NONE                                                                                \
     {                                                                                              \
         .fd = -1                                                                                   \
     }
 
-/* Finds the program, which is built where Zydis is. Before main. 0, or -ENOENT with the text. */
+/* Finds the helper program, which is built where Zydis is available. Call it before main. Returns
+ * 0, or -ENOENT with the reason in *e. */
 RT_MUST_CHECK int helper_find(struct helper *h, const char *name, struct rt_error *e);
-/* said: what it writes to standard error; -1: nobody reads that. 0, or -errno. */
+/* Starts the helper. `said` is the descriptor for its standard error; -1: discard that. Returns 0,
+ * or -errno. */
 RT_MUST_CHECK int helper_start(struct helper *h, int said);
+/* Is the helper's descriptor open, and still our socket? */
 bool helper_is_there(const struct helper *h);
-/* Whole, or -EAGAIN: within that time (0: now) there is no room; -errno: it is gone. */
+/* Sends n bytes. Returns 0; -EAGAIN if the socket has no room for them within `ms` milliseconds (0:
+ * now); another -errno if the helper is gone. */
 RT_MUST_CHECK int helper_put(const struct helper *h, const void *bytes, size_t n, int ms);
-/* The next n bytes. 0; -EAGAIN: they have not come within that time (a further call with the same `to` goes on); -EPIPE: they will not. */
+/* Receives the next n bytes into `to`. Returns 0; -EAGAIN if they have not come within `ms`
+ * milliseconds (call it again with the same `to` to go on); -EPIPE if they will not come. */
 RT_MUST_CHECK int helper_get(struct helper *h, void *to, size_t n, int ms);
-/* It ends when it sees that. In a forked child too: the parent's is not ours. */
+/* Closes our end of the socket; the helper ends when it sees that. A forked child calls it too,
+ * because the parent's helper is not its helper. */
 void helper_drop(struct helper *h);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the writer must know of this process beside its events, as key=value text in the stream. */
+ * Writes the facts about this process that the writer needs besides the events, as key=value text
+ * in the stream. */
 #include "preload/affinity.h"
 #include "preload/count/counters.h"
 #include "preload/count/sampling.h"
@@ -33,7 +34,7 @@ static void put_arguments(const struct stream *s)
     (void)stream_meta_put(s, "arguments", text);
 }
 
-/* "0-3,8": 5 */
+/* Counts the processors in a list: 5 for "0-3,8". */
 static unsigned count_processors(const char *list)
 {
     unsigned n = 0, first, last;
@@ -49,7 +50,7 @@ static unsigned count_processors(const char *list)
 
 static void put_processors(const struct stream *s)
 {
-    enum { LIST = 24 << 10 }; /* every other one of 8,192 */
+    enum { LIST = 24 << 10 }; /* room for every second one of 8,192 */
     char list[LIST];
     affinity_list(list, sizeof list);
     if (list[0] != '\0')
@@ -95,7 +96,7 @@ static void put_chains(const struct stream *s)
     }
 }
 
-/* Which counter counted what: by whose definition, and what the kernel was given. */
+/* Writes which counter counts what, by whose definition, and which event the kernel got. */
 static void put_counters(const struct stream *s)
 {
     char key[48], text[2 * PMU_NAME + 512];
@@ -119,7 +120,8 @@ static void put_counters(const struct stream *s)
     }
 }
 
-/* What put_chains() needs, and the lines of alarms that never fired: texts, which escapes can make twice as long, and numbers. */
+/* Sums the room for put_chains() and for the lines about alarms that never fired: numbers, and
+ * texts, which escapes can make twice as long. */
 uint32_t metadata_room(void)
 {
     enum { ANYTHING_ELSE = 64 << 10, NUMBERS = 400, TEXT_MAX = 2000 };
@@ -133,7 +135,8 @@ uint32_t metadata_room(void)
     return room < (1u << 30) ? (uint32_t)room : 1u << 30;
 }
 
-/* Without %f: libquadmath has functions of its own for that (register_printf_modifier), where probes may stand while signals are blocked. */
+/* Avoids %f: libquadmath may print it by its own functions (register_printf_modifier), where probes
+ * may stand while signals are blocked. */
 static void put_cost(const struct stream *s)
 {
     char text[48];
@@ -181,7 +184,8 @@ void metadata_write(const struct stream *s)
     functions_say_limits();
 }
 
-/* Chunks of threads that are still there, which tell of their records when they are closed. */
+/* Do the open chunks of a thread that is still alive hold more than `most` records? The thread's
+ * row counts these records only when the chunk is closed. */
 static bool open_chunks_hold(uint32_t thread, uint32_t most)
 {
     const struct stream *s = &recorder_stream;
@@ -213,9 +217,11 @@ bool process_nothing_recorded(void)
     if (process.options.number[OPT_count] != 0 && totals_are_there())
         return false;
     if (!process.id.launched && ctl_config_chain_count(process.config) != 0)
-        return false; /* a run of its own: its owner wants to know which alarms never fired */
+        /* Not a rank of a job: the user wants to know which alarms never fired. */
+        return false;
     if (process.options.number[OPT_default_start] == 0 && atomic_load(&h->windows_opened) != 0)
-        return false; /* somebody asked for that window, if only to see how long it was */
+        /* The user asked for that window, if only to see how long it was. */
+        return false;
     uint32_t n = atomic_load(&h->thread_count);
     for (uint32_t i = 0; i < n && i < h->thread_capacity; i++) {
         const struct stream_thread *row = &stream_threads(&recorder_stream)[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The folder of the traced process that a program descends from, where its environment does not say so: system() and popen() start
- * their programs inside libc, with an environment that nobody can complete. Found by the stream of an ancestor. */
+ * Finds the folder of the traced process that a program descends from, if the environment does not
+ * name it: libc starts the programs of system() and popen() itself, with an environment that nobody
+ * can complete. The stream of an ancestor names the folder. */
 #include "preload/internal.h"
 
 #include "base/sys.h"
@@ -17,7 +18,8 @@
 
 #define ANCESTORS 16
 
-/* Names end in -PID-TIME (make_stream() of life.c). 0: no stream of this user. */
+/* Returns the pid in the name of a stream, which ends in -PID-TIME (make_stream() of life.c).
+ * Returns 0 if this is not a stream of this user. */
 static uint32_t pid_in_name(const char *name)
 {
     char start[32];
@@ -30,7 +32,7 @@ static uint32_t pid_in_name(const char *name)
     return (uint32_t)strtoul(before + 1, NULL, 10);
 }
 
-/* Is it the stream of that living process, and of this user's? */
+/* Is this the stream of that living process, and of this user? Then writes its folder to `out`. */
 static bool folder_in(const char *name, uint32_t pid, char out[PATH_MAX])
 {
     char path[PATH_MAX + 256];
@@ -54,7 +56,7 @@ static bool folder_in(const char *name, uint32_t pid, char out[PATH_MAX])
     return out[0] == '/' && access(out, W_OK | X_OK) == 0;
 }
 
-/* How near an ancestor is: 0 the parent. ANCESTORS: none of them. */
+/* Returns how near an ancestor is: 0 for the parent, ANCESTORS if `pid` is none of them. */
 static unsigned distance(const uint32_t *ancestors, uint32_t pid)
 {
     unsigned i = 0;

@@ -66,7 +66,8 @@ static bool is_in(const char *const *names, const char *name)
     return false;
 }
 
-/* The path has no symbolic links. Distributions without /usr have their own store. */
+/* Is this program in a folder of the system? The path has no symbolic links. Distributions without
+ * /usr have their own store. */
 static bool is_in_system_folder(const char *executable)
 {
     static const char *const folders[] = {"/usr/",  "/bin/",       "/sbin/",      "/lib/",

@@ -20,7 +20,9 @@ struct walk {
     void *ctx;
 };
 
-/* "_ZN2ns5Class5solveEid" -> "ns::Class::solve"; constructs beyond length-prefixed names end the walk. */
+/* Turns a simple nested name into a plain one: "_ZN2ns5Class5solveEid" into "ns::Class::solve".
+ * Stops at the first construct that is not a length-prefixed name. Returns false if there is no
+ * such name, or no room. */
 static bool demangle_simple(const char *mangled, char *out, size_t room)
 {
     const char *p = mangled + 2;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads: numbered in the order of creation, told apart from those of MPI's own libraries, and followed to
- * their very end (return, pthread_exit, cancellation).
+ * Follows threads: numbers them in the order of creation, tells them apart from those of MPI's own
+ * libraries, and sees their very end (return, pthread_exit, cancellation).
  *
- * Threads that libc makes inside itself (timers with SIGEV_THREAD, aio) and those of a raw clone are attached when they
- * first record. */
+ * Threads that libc makes internally (timers with SIGEV_THREAD, aio), and those of a raw clone, are
+ * attached when they first record. */
 #include "preload/libc/interpose.h"
 
 #include "base/identity.h"
@@ -24,12 +24,13 @@
 #include <threads.h>
 #include <unistd.h>
 
-/* What a new thread needs of its creator; the new thread gives it back before the program's routine runs. */
+/* A creator's data for its new thread. The new thread releases it before the program's routine
+ * runs. */
 struct thread_start {
     _Atomic uint32_t taken;
-    bool mapped; /* by mmap: the pool was full */
+    bool mapped; /* by mmap(), because the pool was full */
     bool helper;
-    uint64_t hidden; /* signals_hidden of the thread that makes it, inherited */
+    uint64_t hidden; /* signals_hidden of the creator, inherited */
     uint32_t claimed;
     struct thread_stack stack;
     union {
@@ -38,13 +39,15 @@ struct thread_start {
         uintptr_t address;
     } routine;
     void *argument;
-    const char *image; /* the dynamic linker's string; stays while the image is loaded */
+    /* A string of the dynamic linker. It stays while the image is loaded. */
+    const char *image;
 };
 
 #define POOL 128
 static struct thread_start pool[POOL];
 
-/* Our key's destructor runs in the last round of destructors. The key is given to the program if it needs all of them. */
+/* Our key's destructor runs in the last round of destructors. The program gets the key if it needs
+ * all keys. */
 static pthread_key_t end_key;
 static _Atomic uint32_t have_end_key;
 
@@ -92,7 +95,8 @@ static const char *image_of(uintptr_t address)
     return info.dli_fname;
 }
 
-/* Threads of MPI and of what it is made of: they are no part of the program. */
+/* Is this a library of MPI, or one that MPI is built on? Their threads are no part of the
+ * program. */
 static bool is_helper_image(const char *path)
 {
     static const char *const prefixes[] = {"libmpi",   "libopen-", "libpmix", "libucm", "libucp",
@@ -143,7 +147,8 @@ static void thread_end(uintptr_t first)
 #define END_ROUND PTHREAD_DESTRUCTOR_ITERATIONS
 #endif
 
-/* Destructors of the program's keys may still record: come back in each round until the last. */
+/* Comes back in each round until the last, because destructors of the program's keys may still
+ * record. */
 static void end_destructor(void *value)
 {
     uintptr_t state = (uintptr_t)value + ROUND;
@@ -160,8 +165,9 @@ void threads_watch_end(void)
     (void)pthread_setspecific(end_key, (void *)(name_value() | rounds)); /* NOLINT: a number */
 }
 
-/* The last of the keys that need no memory of their own: destructors run in the order of keys, those of the program's keys
- * (up to 31 of them) before ours. Keys beyond would make pthread_setspecific allocate. */
+/* Takes the last of the keys that need no memory of their own. Destructors run in the order of the
+ * keys, so those of the program's keys (up to 31 of them) run before ours. For keys beyond it
+ * pthread_setspecific() would allocate. */
 void threads_prepare(void)
 {
     enum { INLINE_KEYS = 32 };
@@ -178,7 +184,7 @@ void threads_prepare(void)
         end_key = low[i];
         atomic_store(&have_end_key, 1);
     }
-    threads_watch_end(); /* the main thread may end by pthread_exit */
+    threads_watch_end(); /* the main thread may end by pthread_exit() */
 }
 
 static struct thread_start *start_prepare(const pthread_attr_t *attributes, uintptr_t routine,
@@ -210,7 +216,8 @@ static void start_cancel(struct thread_start *s)
     start_give(s);
 }
 
-/* In the new thread. A mask given by pthread_attr_setsigmask_np may hold the internal signal. */
+/* Begins a thread, in the new thread, before the program's routine. Unblocks our signals, which a
+ * mask of pthread_attr_setsigmask_np() may block. */
 static struct thread_start start_begin(void *p)
 {
     struct thread_start *given = p;
@@ -292,7 +299,8 @@ PRELOAD_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
     return rc;
 }
 
-/* All keys are in use: the program may have ours. Its threads' ends are then seen at their return only. */
+/* Gives our key to the program, because all keys are in use. We then see the end of a thread only
+ * if its routine returns. */
 static bool give_up_key(void)
 {
     uint32_t yes = 1;
@@ -300,7 +308,7 @@ static bool give_up_key(void)
            pthread_key_delete(end_key) == 0;
 }
 
-#ifndef __SANITIZE_THREAD__ /* which calls it before instrumented code can run */
+#ifndef __SANITIZE_THREAD__ /* TSan calls it before instrumented code can run */
 PRELOAD_EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {
     int rc = NEXT(pthread_key_create)(key, destructor);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Asking for valgrind, and telling it of a stack that it would else take for a wild stack pointer, by its client requests: instructions that do
- * nothing on a machine (Valgrind User Manual 3.19, "The Client Request mechanism"). */
+ * Asks whether we run within valgrind, and tells it of our stacks, because it would take a move to
+ * one for a wild stack pointer. Uses valgrind's client requests: instructions that do nothing on a
+ * real machine (Valgrind User Manual 3.19, "The Client Request mechanism"). */
 #ifndef REGTRACE_PRELOAD_VALGRIND_H
 #define REGTRACE_PRELOAD_VALGRIND_H
 
 #include <stdint.h>
 
 enum valgrind_request {
-    VALGRIND_RUNNING = 0x1001, /* 1 or more within valgrind */
+    VALGRIND_RUNNING = 0x1001, /* the result is 1 or more within valgrind */
     VALGRIND_ADD_STACK = 0x1501,
     VALGRIND_REMOVE_STACK = 0x1502
 };
 
-/* Add: a and b are the lowest and highest address, the result names the stack. Remove: a is that name. 0 outside valgrind. */
+/* Makes a client request. VALGRIND_ADD_STACK: a and b are the lowest and the highest address of the
+ * stack; returns an id for it. VALGRIND_REMOVE_STACK: a is that id. Returns 0 outside valgrind. */
 static inline uint64_t valgrind_request(enum valgrind_request request, uint64_t a, uint64_t b)
 {
     volatile uint64_t words[6] = {(uint64_t)request, a, b, 0, 0, 0};

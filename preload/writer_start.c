@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starting the writer: apart from the program (base/toolkit/apart.h), with the stream as descriptor 3, /dev/null on 0 to 2, nothing
- * else. */
+ * Starts the writer apart from the program (base/toolkit/apart.h), with the stream as descriptor
+ * 3, /dev/null as descriptors 0 to 2, and no others. Waits for the writer at the end of the
+ * program. */
 #include "preload/internal.h"
 
 #include "base/toolkit/apart.h"
@@ -24,7 +25,8 @@
 
 extern char **environ;
 
-/* What a writer may have too little of; below `enough` a limit is named where no writer could be started. */
+/* Limits that may be too low for a writer. If no writer could be started, the message names those
+ * below `enough`. */
 static const struct {
     int resource;
     uint64_t enough, unit;
@@ -38,7 +40,7 @@ static const struct {
 
 struct writer_launch {
     const char *program;
-    const char *stream_path; /* NULL: the stream has its name */
+    const char *stream_path; /* NULL: the stream already has a name */
     char *const *arguments;
     char *const *environment;
     int stream_fd, null_fd;
@@ -49,7 +51,8 @@ static long raw(long n, long a, long b, long c, long d)
     return sys_call6(n, a, b, c, d, 0, 0);
 }
 
-/* Give the stream its name and open it by that: from here on there is a process that will remove it. -errno or a descriptor. */
+/* Gives the stream its name and opens it by that name. Only now is there a process that will remove
+ * it. Returns a descriptor, or -errno. */
 static long name_stream(const char *path, int fd)
 {
     char link[32] = "/proc/self/fd/", digits[12];
@@ -63,7 +66,7 @@ static long name_stream(const char *path, int fd)
     return rc != 0 ? rc : raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_NOFOLLOW, 0);
 }
 
-/* The program's limits are not meant for the writer: as far as may be (to the hard one) they are lifted, for itself alone. */
+/* Raises the soft limits to the hard ones, for the writer alone: they were set for the program. */
 static void lift_limits(void)
 {
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
@@ -108,8 +111,9 @@ bool process_find_program(const char *name, char path[PATH_MAX])
 static char writer_path[PATH_MAX];
 static struct rt_error writer_missing; /* empty text: the writer was found */
 
-/* The writer's environment: the program's, without LD_PRELOAD. As of the start: later a handler may find the program
- * amid setenv(), which has freed the list that environ still points to. */
+/* The writer's environment: the program's, without LD_PRELOAD. Copied at the start, because a
+ * signal handler that starts the writer later may have interrupted setenv(), which has freed the
+ * list that environ still points to. */
 static char *writer_environment[ENVIRONMENT_MAX + 1];
 
 void process_find_writer(void)
@@ -180,7 +184,8 @@ bool writer_is_alive(void)
         return false;
     if (raw(SYS_kill, (long)pid, 0, 0, 0) == -ESRCH)
         return false;
-    /* It may have ended and wait for an init that never looks. Who cannot look (no /proc, no descriptor) does not know. */
+    /* The writer may have ended without an init that reaps it. If we cannot look (no /proc, no
+     * descriptor) we assume that it is alive. */
     char path[64], text[512];
     (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -198,7 +203,7 @@ static void report_dead_writer(uint32_t state)
     char few[256];
     writer_limits(few, sizeof few);
     const char *detail = few[0] != '\0' ? few + 2 : NULL;
-    if (state == WRITER_STARTING) { /* nobody knows of the stream */
+    if (state == WRITER_STARTING) { /* no writer removes the stream */
         (void)unlink(process.stream_path);
         log_detail(LOG_ERROR,
                    "nothing is recorded: the writer of this process ended as soon as it had begun",
@@ -214,7 +219,7 @@ static void report_dead_writer(uint32_t state)
     }
 }
 
-/* A short sleep between looks: the writer has no reason to signal us. */
+/* Sleeps for a short time between looks, because the writer does not signal us. */
 void process_wait_for_writer(void)
 {
     struct stream_header *h = recorder_stream.header;

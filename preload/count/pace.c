@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What samples take of a thread's time. Of the processor's time: others may have had it in between. One that was lost within a sample
- * counts as the sample's. */
+ * Measures what samples take of a thread's processor time: other threads may have had the processor
+ * in between. If a thread loses the processor within a sample, that counts as the sample's. */
 #include "preload/count/pace.h"
 
 #include "base/clock.h"
@@ -9,8 +9,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define SIGNAL_NS 3000u  /* what signal and interrupt take in the kernel, about ... */
-#define LOOK_SAMPLES 16u /* a look after so many, or some time in them, or since the last one ... */
+#define SIGNAL_NS 3000u /* kernel time of a signal and its interrupt, about */
+/* The clocks are looked at after LOOK_SAMPLES, or after LOOK_TICKS in samples, but no earlier than
+ * LOOK_TICKS after the last look; or LOOK_LATE after it. */
+#define LOOK_SAMPLES 16u
 #define LOOK_TICKS (UINT64_C(1) << 21) /* 1 ms or less */
 #define LOOK_LATE (UINT64_C(1) << 26)  /* some 20 ms */
 
@@ -23,9 +25,10 @@ static struct pace_time now(void)
                               .cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec};
 }
 
-/* Of the time outside the handler. An event that is a clock tells: what lies between two samples beyond its period, and as much again
- * within it. No more than some, since periods that end in a system call make no sample; but all of it where the period is so short that
- * interrupts may have taken it. */
+/* Returns the part of the time outside the handler that the kernel took for the samples. An event
+ * that is a clock shows it: the time between two samples beyond the period, and as much again
+ * within it. It is limited, because periods that end in a system call make no sample; but not if
+ * the period is so short that interrupts may have taken all of it. */
 static uint64_t in_kernel(const struct pmu_sampler *s, uint64_t samples, uint64_t outside)
 {
     uint64_t asked = s->spec->is_clock ? samples * s->spec->period * s->factor : outside;
@@ -53,7 +56,7 @@ uint32_t pace_weight(const struct pace *p, const struct pmu_sampler *s, uint32_t
     return most < weight ? (uint32_t)most + 1 : weight;
 }
 
-/* ... but not of signals alone that had waited for each other: they come all at once. */
+/* Many samples alone do not suffice: signals that have waited for each other come all at once. */
 static bool is_to_look(const struct pace *p, uint64_t ticks)
 {
     bool many = p->samples >= LOOK_SAMPLES || p->spent >= LOOK_TICKS;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads that are stepped by the trap flag (pmu/step.c): the handler of SIGTRAP, and what says whose code runs.
+ * Threads that are stepped by the trap flag (pmu/step.c): the handler of SIGTRAP, and the functions
+ * that say whose code runs.
  *
- * With the flag set SIGTRAP must not be blocked; where code of ours or libc's blocks it, either the flag is off
- * (counting_own_begin()) or the system call is seen by the step before it. */
+ * While the flag is set, SIGTRAP must not be blocked. If our code or libc's blocks it, either the
+ * flag is off (counting_own_begin()), or the step before sees the system call. */
 #include "preload/count/counting.h"
 
 #include "base/sys.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* Made by the linker: the section of RECORDER_ENTRY. */
+/* The linker makes these: the bounds of the section of RECORDER_ENTRY. */
 extern const char __start_regtrace_entries[] __attribute__((visibility("hidden")));
 extern const char __stop_regtrace_entries[] __attribute__((visibility("hidden")));
 
@@ -50,7 +51,8 @@ static struct counting *counted(void)
     return pt != NULL && pt->counting.counter.backend != NULL ? &pt->counting : NULL;
 }
 
-/* A counter that does not step counts our code too: what was executed since then is taken out. */
+/* A counter that does not step counts our code too: own_stops() subtracts what was executed since
+ * then. */
 static void own_starts(struct counting *c)
 {
     c->own = !c->counter.backend->steps;
@@ -90,7 +92,8 @@ void counting_own_end(unsigned own)
         pmu_go(&c->counter);
 }
 
-/* A handler may exclude, too, at any instruction. The count of a thread that lives on is read by another at the end. */
+/* Atomic, because a handler may exclude instructions too. At the end, another thread reads the
+ * count of a thread that still lives. */
 void counting_exclude(uint32_t instructions)
 {
     struct counting *c = counted();
@@ -124,8 +127,9 @@ void counting_program_end(struct pmu_inside inside)
         own_starts(c);
 }
 
-/* Has another thread fired, or opened or closed windows? The signal that says so may come late: of threads that share a processor, the
- * one that fired may lose it before it has sent all of them. A stream is begun by the first event, not here. */
+/* Has another thread fired, or opened or closed windows? Its signal may come late: if threads share
+ * a processor, the thread that fired may lose it before it has sent all signals. A thread without a
+ * stream does not look at windows: its first event makes the stream, not this. */
 static bool is_behind(const struct preload_thread *pt)
 {
     return __atomic_load_n(ctl_shared_epoch(process.shared), __ATOMIC_ACQUIRE) !=
@@ -134,7 +138,7 @@ static bool is_behind(const struct preload_thread *pt)
             recorder_self.epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire));
 }
 
-/* The count was reached, or another thread has fired; on whatever stack there is room. */
+/* The count was reached, or another thread has fired. Runs on a stack with room. */
 static void due(void *context)
 {
     struct preload_thread *pt = recorder_self.window_state;
@@ -175,7 +179,8 @@ static void set_ip(void *context, uintptr_t ip)
 #endif
 }
 
-/* Fires a place on a thread that is not being stepped. An alarm may begin to step the thread. */
+/* Fires the alarms of a site on a thread that is not being stepped. An alarm may begin to step
+ * it. */
 static void come_unstepped(struct pmu_thread *c, enum probe_kind kind, void *context)
 {
     uintptr_t at = signals_ip_of(context);
@@ -206,7 +211,7 @@ static void come_stepped(struct pmu_thread *c, enum probe_kind kind, void *conte
         go_on(c, pmu_step_over_int3(c, context), context);
 }
 
-/* Handles the trap of an int3. Returns false if the int3 is not at a place, or if the program must
+/* Handles the trap of an int3. Returns false if the int3 is not at a site, or if the program must
  * get the trap. */
 static bool came(struct pmu_thread *c, const siginfo_t *info, void *context)
 {
@@ -264,7 +269,8 @@ struct pmu_inside counting_handler_begin(void *context)
     return pmu_step_settle(&pt->counting.counter, context);
 }
 
-/* A signal that came now would begin another handler, and spoil what has been made ready for the return. */
+/* Blocks signals, because a signal would begin another handler and clobber what is ready for the
+ * return. */
 void counting_handler_end(void *context, struct pmu_inside inside)
 {
     struct preload_thread *pt = recorder_self.window_state;
@@ -273,7 +279,7 @@ void counting_handler_end(void *context, struct pmu_inside inside)
     int keep = errno;
     (void)sys_block_signals();
     struct pmu_thread *c = &pt->counting.counter;
-    (void)pmu_stop(c); /* the thread may have joined in the handler */
+    (void)pmu_stop(c); /* the handler may have begun to step the thread */
     go_on(c, pmu_step_resume(c, context, inside), context);
     errno = keep;
 }

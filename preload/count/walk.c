@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See walk.h. Formats: DWARF 5, 2.5 and 6.4; LSB 5.0 Core, "Exception Frames"; psABI x86-64, 3.6 and 3.7. */
+ * Walks up a stack by the tables for unwinders. Formats: DWARF 5, 2.5 and 6.4; LSB 5.0 Core,
+ * "Exception Frames"; psABI x86-64, 3.6 and 3.7. */
 #include "preload/count/walk.h"
 
 #if defined(__x86_64__)
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 bool walk_read(const struct walk *w, uintptr_t at, uintptr_t *out)
 {
@@ -23,7 +24,7 @@ bool walk_read(const struct walk *w, uintptr_t at, uintptr_t *out)
     return sys_read_self(at, out, sizeof *out) == (long)sizeof *out;
 }
 
-/* --- tables ------------------------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static int32_t read_32(const uint8_t *at)
 {
@@ -34,7 +35,7 @@ static int32_t read_32(const uint8_t *at)
 
 enum { HEADER_VERSION = 1, TABLE_4 = 0x3b, OMITTED = 0xff };
 
-/* The entry for that address, by the header's sorted pairs; NULL: none. */
+/* Returns the entry for this address, by the header's sorted pairs, or NULL. */
 static const uint8_t *find_entry(const uint8_t *header, uintptr_t at)
 {
     const uint8_t *p = header + 4;
@@ -55,7 +56,7 @@ static const uint8_t *find_entry(const uint8_t *header, uintptr_t at)
     return low != 0 ? header + read_32(p + 8 * (low - 1) + 4) : NULL;
 }
 
-/* What is in common (CIE). */
+/* Reads what entries have in common (CIE). */
 static bool read_common(const uint8_t *entry, struct walk_entry *e)
 {
     uint32_t length = (uint32_t)read_32(entry);
@@ -96,7 +97,8 @@ static bool read_common(const uint8_t *entry, struct walk_entry *e)
     return e->return_register < WALK_REGISTERS;
 }
 
-/* The rules for that address. */
+/* Reads the entry that has the rules for this address. Returns false if it does not contain the
+ * address, or cannot be read. */
 static bool read_entry(const uint8_t *entry, uintptr_t at, struct walk_entry *e)
 {
     uint32_t length = (uint32_t)read_32(entry);
@@ -119,7 +121,7 @@ static bool read_entry(const uint8_t *entry, uintptr_t at, struct walk_entry *e)
     return true;
 }
 
-/* --- a step ------------------------------------------------------------------------------------------------------- */
+/* --- a step ----------------------------------------------------------------------------------- */
 
 static bool rule_value(const struct walk *w, const struct walk_rule *rule, uintptr_t cfa,
                        uint64_t reg, uintptr_t *value, uintptr_t **place)
@@ -182,7 +184,7 @@ static bool apply(struct walk *w, const struct walk_entry *e, const struct walk_
         return false;
     if (up.r[WALK_RSP] == w->r[WALK_RSP] && up.r[WALK_RETURN] == w->r[WALK_RETURN])
         return false;
-    if (e->signal) /* what was interrupted is in no word that anybody returns to */
+    if (e->signal) /* no word on the stack leads back to interrupted code */
         up.back = NULL;
     *w = up;
     return true;
@@ -199,7 +201,7 @@ bool walk_up(struct walk *w)
            apply(w, &e, &rules);
 }
 
-/* --- where it begins ---------------------------------------------------------------------------------------------- */
+/* --- the first frame -------------------------------------------------------------------------- */
 
 void walk_begin_context(struct walk *w, const void *context)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Who has called: up a stack by the tables for unwinders (.eh_frame), from handlers too. It allocates nothing, takes no lock of libc's, and
- * reads what may not be there with care. x86-64, where libc has _dl_find_object(3) (glibc 2.35). */
+ * Walks up a stack by the tables for unwinders (.eh_frame), in handlers too. It allocates nothing,
+ * takes no lock of libc, and reads with care what may not be there. x86-64, if libc has
+ * _dl_find_object(3) (glibc 2.35). */
 #ifndef REGTRACE_PRELOAD_COUNT_WALK_H
 #define REGTRACE_PRELOAD_COUNT_WALK_H
 
@@ -13,31 +14,35 @@ enum {
     WALK_RBP = 6,
     WALK_RSP = 7,
     WALK_R12 = 12,
-    WALK_RETURN = 16, /* where it is, or goes on when what it has called returns */
+    /* the frame's instruction, or where it goes on when its callee returns */
+    WALK_RETURN = 16,
     WALK_REGISTERS,
 };
 
-/* One frame. */
+/* A frame of the stack. */
 struct walk {
     uintptr_t r[WALK_REGISTERS];
-    uint32_t known;      /* bits: registers whose contents are known */
-    bool interrupted;    /* it stands at that instruction: else behind a call */
-    uintptr_t *back;     /* the word on the stack that has r[WALK_RETURN]; NULL: none has */
-    uintptr_t low, high; /* a stack that can be read without asking; 0: not known */
+    uint32_t known;   /* bits: registers whose contents are known */
+    bool interrupted; /* it stands at that instruction; otherwise after a call */
+    /* the word on the stack that holds r[WALK_RETURN]; NULL: none does */
+    uintptr_t *back;
+    /* bounds of a stack that can be read without asking the kernel; 0: unknown */
+    uintptr_t low, high;
 };
 
-/* Where a handler's context says (a ucontext_t). */
+/* Begins where the context of a handler (a ucontext_t) says. */
 void walk_begin_context(struct walk *w, const void *context);
-/* The caller of whoever calls this. */
+/* Begins in the calling function. */
 void walk_begin_here(struct walk *w);
-/* At a return address that lies at `place`, whose function has just returned or is about to: rbx, rbp, r12 to r15. */
+/* Begins at a return address that lies at `place`, whose function has just returned or is about to.
+ * kept: rbx, rbp, r12 to r15. */
 void walk_begin_return(struct walk *w, uintptr_t *place, const uintptr_t kept[6]);
-/* To the caller. False: there is none, or it cannot be told. */
+/* Moves to the caller. Returns false if there is none, or if it cannot be found. */
 bool walk_up(struct walk *w);
 
-/* Where the table (.eh_frame_hdr) for that address is: probe_unwind.c. NULL: there is none. */
+/* Returns the table (.eh_frame_hdr) for this address, or NULL if there is none. probe_unwind.c */
 const uint8_t *walk_table(uintptr_t at);
-/* Is it in code that this library has made? */
+/* Does this address lie in code that this library has made? */
 bool walk_is_made(uintptr_t at);
 
 #endif

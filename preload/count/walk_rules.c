@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See walk_rules.h. Tables are the images' own, and trusted as far as unwinders trust them. */
+ * Computes the rules of call frame information, and DWARF expressions. Tables are the images' own,
+ * and trusted as much as unwinders trust them. */
 #include "preload/count/walk_rules.h"
 
 #if defined(__x86_64__)
 
 #include <string.h>
 
-/* --- numbers ------------------------------------------------------------------------------------------------------ */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 uint64_t walk_unsigned(const uint8_t **at)
 {
@@ -66,7 +67,7 @@ bool walk_pointer(const uint8_t **at, uint8_t encoding, uintptr_t data, uint64_t
     return (encoding & INDIRECT) == 0;
 }
 
-/* --- instructions ------------------------------------------------------------------------------------------------- */
+/* --- instructions ----------------------------------------------------------------------------- */
 
 enum { REMEMBERED = 4 };
 
@@ -80,7 +81,7 @@ struct run {
 
 static bool set(struct run *r, uint64_t reg, struct walk_rule rule)
 {
-    if (reg < WALK_REGISTERS) /* others are none that anybody asks for */
+    if (reg < WALK_REGISTERS) /* nobody asks for other registers */
         r->rules->r[reg] = rule;
     return true;
 }
@@ -103,7 +104,7 @@ static void define(struct run *r, uint64_t reg, int64_t n)
     r->rules->cfa = (struct walk_rule){.kind = WALK_OFFSET, .reg = (uint8_t)reg, .n = n};
 }
 
-/* DW_CFA_def_cfa and its like; 0x0c and up. */
+/* DW_CFA_def_cfa and related instructions, from 0x0c on. */
 static bool run_frame(struct run *r, uint8_t code, const uint8_t **p)
 {
     uint64_t reg;
@@ -220,7 +221,7 @@ bool walk_run(const struct walk_entry *e, uintptr_t at, struct walk_rules *out)
     return run(&r, e->own, e->own_end);
 }
 
-/* --- expressions -------------------------------------------------------------------------------------------------- */
+/* --- expressions ------------------------------------------------------------------------------ */
 
 enum { DEPTH = 16 };
 
@@ -244,7 +245,7 @@ static bool push_register(struct stack *s, uint64_t reg, int64_t offset)
            push(s, s->w->r[reg] + (uint64_t)offset);
 }
 
-/* Of the two topmost, the upper one b. */
+/* Applies an operation to the two topmost values; b is the top one. */
 static bool two(struct stack *s, uint8_t code)
 {
     if (s->n < 2)

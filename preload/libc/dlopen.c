@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Images that come later, noticed before their code runs.
+ * Notices images that are loaded later, before their code runs.
  *
- * dlopen is not wrapped: it searches by its return address (RUNPATH, $ORIGIN), which a wrapper would change. But the
- * first instructions of each image's DT_INIT, which come from the C library's crti.o, call __gmon_start__ where
- * somebody defines it: for profilers, and that is what we are. At the first such call of a dlopen all its images
- * are mapped and relocated, and none of their constructors has run. What was linked without crti.o is noticed
- * at the next image's start or dlclose; dlmopen's namespaces, which hold a C library of their own, are not seen. */
+ * dlopen() has no wrapper: it searches by its return address (RUNPATH, $ORIGIN), which a wrapper
+ * would change. But the first instructions of each image's DT_INIT, which come from the C library's
+ * crti.o, call __gmon_start__ if some object defines it. That function is for profilers, and this
+ * library is one. At the first such call during a dlopen() all its images are mapped and relocated,
+ * and none of their constructors has run. An image that was linked without crti.o is noticed when
+ * the next image starts, or at dlclose(). Images in namespaces of dlmopen(), which contain a C
+ * library of their own, are not seen. */
 #include "preload/count/counting.h"
 #include "preload/libc/images.h"
 #include "preload/libc/interpose.h"
@@ -23,16 +25,17 @@
 
 struct known_image {
     uintptr_t base, headers;
-    uint32_t round; /* of the look that saw it last; 0 = empty */
+    uint32_t round; /* round of the look that last saw it; 0: entry is free */
 };
 
-/* Touched only inside dl_iterate_phdr callbacks, which the dynamic linker serialises. */
+/* Only callbacks of dl_iterate_phdr() use these; the dynamic linker serialises them. */
 static struct known_image known[IMAGES_MAX];
 static unsigned known_count;
 static uint32_t look_round;
 static unsigned long long last_adds, last_subs;
 
-/* One new image, copied: its name may go away once the lock is given back. */
+/* A look for new images, and the one that it found. Copies the image's name, which may go away when
+ * the loader's lock is released. */
 struct look {
     bool notify, first, found, changed;
     uintptr_t base;
@@ -59,7 +62,8 @@ static bool remember(uintptr_t base, uintptr_t headers)
     return false; /* more than IMAGES_MAX: not noticed */
 }
 
-/* Stops at the first image that is new. Without one it sees them all, and those not seen are gone. */
+/* Stops at the first new image. If there is none it visits them all; visit_end() then forgets those
+ * that it has not seen. */
 static int visit(struct dl_phdr_info *info, size_t size, void *ctx)
 {
     (void)size;
@@ -97,7 +101,8 @@ static int visit_end(struct dl_phdr_info *info, size_t size, void *ctx)
     return 1;
 }
 
-/* Between the two walks another thread may load something: it looks again itself. */
+/* Reports all new images. Another thread may load an image between the two walks; that thread then
+ * looks itself. */
 static void images_look(void *notify)
 {
     struct look l;
@@ -141,7 +146,8 @@ static void notice_images(void)
     errno = keep;
 }
 
-/* Also called by the images of the start: before our constructor nothing is traced, after it nothing is new. */
+/* The images of the start call this too. Before our constructor nothing is traced; after it none of
+ * them is new. */
 void __gmon_start__(void);
 PRELOAD_EXPORT void __gmon_start__(void)
 {

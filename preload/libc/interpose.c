@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The functions behind the wrappers, found once each. */
+ * Looks up the functions that the wrappers call, each once. */
 #include "preload/libc/interpose.h"
 
 #include <dlfcn.h>
@@ -23,5 +23,5 @@ void interpose_resolve_all(void)
 {
     for (int i = 0; i < INTERPOSE_COUNT; i++)
         (void)interpose_resolve((enum interpose_name)i);
-    (void)dlerror(); /* what is missing here is no error of the program */
+    (void)dlerror(); /* a function that libc lacks is no error of the program */
 }

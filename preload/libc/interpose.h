@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the wrappers of preload/ share: the functions behind them, and whether this is a child that borrows
- * its parent's memory. */
+ * Shared by the wrappers of preload/: the functions that they call, their view of signals, and
+ * whether this process is a child that borrows its parent's memory. */
 #ifndef REGTRACE_PRELOAD_LIBC_INTERPOSE_H
 #define REGTRACE_PRELOAD_LIBC_INTERPOSE_H
 
@@ -20,7 +20,8 @@ enum interpose_name {
 
 extern void *_Atomic interpose_next[INTERPOSE_COUNT];
 
-/* Look one up (dlsym); all of them, so that later uses in handlers and vfork children look nothing up. */
+/* interpose_resolve() looks up one function (dlsym). interpose_resolve_all() looks up all of them,
+ * so that later uses in handlers and in children of vfork look up nothing. */
 void *interpose_resolve(enum interpose_name i);
 void interpose_resolve_all(void);
 
@@ -30,25 +31,27 @@ static inline void *interpose_get(enum interpose_name i)
     return RT_LIKELY(p != NULL) ? p : interpose_resolve(i);
 }
 
-/* The next definition of a function, typed; NULL only where libc has none. */
+/* The next definition of a function, with its type. NULL only if libc has none. */
 #define NEXT(name) ((__typeof__(&name))interpose_get(INTERPOSE_##name))
 
-/* > 0 between vfork and the exec or exit of the child: this thread's memory is used by the child now. */
+/* > 0 between vfork and the exec or exit of the child: the child is using this thread's memory. */
 extern __thread uint32_t processes_vfork_depth
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* This process shares its memory, or was made by a raw clone: it must change nothing of ours. One system call. */
+/* Does this process borrow its parent's memory, or did a raw clone make it? Then it must change
+ * nothing of ours. Makes one system call at most. */
 bool processes_is_borrower(void);
 
-/* Bits of signals that the program blocked and we did not. Per thread. */
+/* Signals that the program has blocked and that we keep unblocked, as bits. Per thread. */
 extern __thread uint64_t signals_hidden
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Before and after exec, posix_spawn, system, popen: what a new program inherits is what the program set, ignored
- * signals that an alarm names, and the internal signal's bit in the mask, included. Keeps errno. */
+/* Call these before and after exec, posix_spawn, system and popen. The new program then inherits
+ * what the program has set: ignored signals that an alarm names, and the internal signal's bit in
+ * the mask, are included. Both functions keep errno. */
 struct signals_inherited {
-    uint64_t ignored; /* bit n - 1: made ignored for the time */
-    uint64_t hidden;  /* those of signals_hidden that were blocked for the time */
+    uint64_t ignored; /* bit n - 1: signal n was set to ignored meanwhile */
+    uint64_t hidden;  /* those of signals_hidden that were blocked meanwhile */
 };
 void signals_before_exec(struct signals_inherited *saved);
 void signals_after_exec(const struct signals_inherited *saved);
@@ -56,46 +59,58 @@ void signals_after_exec(const struct signals_inherited *saved);
 /* Called in our handler: runs the program's handler of the signal, which has these flags, as if the
  * kernel had called it. Records the run if signal handlers are recorded. */
 void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void *context);
-/* From a handler: what would have happened had nobody handled the signal. */
+/* Called in a handler: does what would have happened if nobody had handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
-/* SIGSEGV where memory traces use it: what its action is to block, what the program asked for, and, once it is the program's, the mask
- * that its handler with those flags would have. */
+/* For SIGSEGV if memory is traced; they do nothing for other signals.
+ * - signals_fault_action(): notes the mask of the program's action, and makes the action block all
+ *   signals but faults.
+ * - signals_fault_shown(): puts the noted mask into an action that the program gets.
+ * - signals_fault_unmask(): once a signal turns out to be the program's, sets the mask that its
+ *   handler with those flags would have. */
 void signals_fault_action(int signo, struct sigaction *a);
 void signals_fault_shown(int signo, struct sigaction *a);
 void signals_fault_unmask(int signo, int flags, const void *context);
-/* The same where the program has no handler: what it ignores is nothing, but what its own instruction raised kills. */
+/* Handles a signal for which the program has no handler. An ignored signal has no effect, but a
+ * signal that the thread's own instruction raised kills. */
 void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context);
-/* Is SIGTRAP ours before it is the program's? */
+/* Does SIGTRAP come to us before the program gets it? */
 static inline bool signals_want_traps(void)
 {
     return process.steps || process.probes || process.values;
 }
-/* How our handler of SIGTRAP is installed. On the stack where the thread is: an alternate one may be tiny. Where a thread's
- * stack ends we fault in place of the program, whose handler then gets to know: blocked, the fault would kill. The program's
- * own flags and mask are not the kernel's to apply here. */
+/* Returns the action of our handler of SIGTRAP.
+ * - The handler runs on the interrupted stack, because an alternate one may be tiny.
+ * - It does not block SIGSEGV: at the end of a thread's stack we fault in place of the program,
+ *   whose handler then learns of that. If SIGSEGV were blocked the fault would kill.
+ * - The flags and the mask of the program's action are not included, because the kernel must not
+ *   apply them here. */
 struct sigaction signals_trap_action(void (*handler)(int, siginfo_t *, void *));
-/* A SIGTRAP that is none of ours goes the way of other signals, under the mask that the program had; SIGTRAP itself stays open. */
+/* Handles a SIGTRAP that is not ours as other signals are handled, under the mask that the program
+ * had, plus SIGTRAP. */
 void signals_hand_on(int signo, siginfo_t *info, void *context);
 
-/* Over fork, innermost: nobody else changes dispositions. */
+/* Call these around fork, innermost: no other thread changes dispositions in between. */
 void signals_before_fork(void);
 void signals_after_fork(void);
 
-/* The internal signal as far as the program is kept from it; 0 when there is none, or when it must be shared. */
+/* The internal signal while we keep the program from it. 0 if there is none, or if it must be
+ * shared. */
 extern int signals_kept_out;
 
-/* If signo is that: the program means it itself, and we take another one. */
+/* If signo is the internal signal: the program itself uses it, so we take another one. */
 void signals_give_up_internal(int signo);
 void signals_adopt_mask(void);
 
-/* Did we send it, or a timer of ours, or our writer for `regtrace ctl`? */
+/* Was this signal sent by us, by a timer of ours, or by our writer for `regtrace ctl`? */
 bool signals_is_internal(int signo, const siginfo_t *info);
 
-/* Signals that are to reach us whatever the program blocks: the internal one, and SIGTRAP where probes are. */
+/* Returns the signals that must reach us whatever the program blocks: the internal one, SIGTRAP if
+ * there are probes, SIGSEGV if memory is traced. */
 uint64_t signals_kept_bits(void);
 
-/* The set to hand to the kernel: without those signals, in *copy; NULL for NULL. *named (may be NULL): those that were in
- * the set. A set that names the internal one among few means that very signal: then it is given up first. */
+/* Returns the set to pass to the kernel: a copy in *copy without those signals, or NULL for NULL.
+ * *named (may be NULL) gets those that were in the set. If a set of few signals names the internal
+ * one, the program wants that very signal: gives it up first. */
 const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *named);
 
 void threads_prepare(void);

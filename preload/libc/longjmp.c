@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * longjmp and exceptions out of instrumented functions and MPI calls: their ends happen then, not when a later call shows
- * that they are gone. */
+ * longjmp and exceptions that leave instrumented functions and MPI calls. Ends these functions and
+ * calls at the jump, not when a later call shows that they are gone. */
 #include "preload/internal.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
@@ -16,7 +16,8 @@ enum { JUMPS = 4 };
 static const char *const names[JUMPS] = {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"};
 static jump_function *real[JUMPS];
 
-/* In the constructor: a jump may leave a signal handler, where nothing can be looked up. */
+/* Called in the constructor, because a jump may leave a signal handler, where nothing can be looked
+ * up. */
 void longjmp_resolve(void)
 {
     for (int i = 0; i < JUMPS; i++) {
@@ -25,8 +26,9 @@ void longjmp_resolve(void)
     }
 }
 
-/* Where glibc has registers: rbx, rbp, r12 to r15, the stack pointer, where to go on; rbp and the last two mangled
- * (sysdeps/x86_64/jmpbuf-offsets.h, PTR_MANGLE). Where we do not know the layout 0s: then later calls show what is gone. */
+/* glibc's jmp_buf: rbx, rbp, r12 to r15, the stack pointer, the target address. rbp and the last
+ * two are mangled (sysdeps/x86_64/jmpbuf-offsets.h, PTR_MANGLE). If we do not know the layout all
+ * words are 0; then later calls show which functions are gone. */
 enum { KEPT = 6, WORDS = 8 };
 #if defined(__x86_64__) && defined(__GLIBC__)
 static uintptr_t demangle(uintptr_t value)
@@ -68,7 +70,8 @@ static void write_target(jmp_buf env, uintptr_t at)
 }
 #endif
 
-/* A jump to another stack (a coroutine's) says nothing of this one. */
+/* Ends the calls and functions whose frames lie between `here` and `stack`. A jump to another stack
+ * (a coroutine's) says nothing about this one. */
 static void leave_frames(uintptr_t here, uintptr_t stack)
 {
     struct recorder_thread *t = &recorder_self;
@@ -99,7 +102,7 @@ static void leave_for(void *p)
 static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
 {
     uintptr_t words[WORDS];
-    sigjmp_buf copy; /* the program may use its own again */
+    sigjmp_buf copy; /* the program may use its jmp_buf again */
     struct jumping j = {.here = (uintptr_t)__builtin_frame_address(0)};
     if (process.traced) {
         read_target(env, words);
@@ -144,11 +147,12 @@ PRELOAD_EXPORT void __attribute__((noreturn)) __longjmp_chk(jmp_buf env, int val
     jump(3, env, value);
 }
 
-/* --- exceptions of C++ ---------------------------------------------------------------------------------------- */
+/* --- exceptions of C++ ------------------------------------------------------------------------ */
 
 typedef void *catch_function(void *);
 
-/* The caller's own, where libstdc++ came with a module that was opened RTLD_LOCAL. */
+/* Returns the next definition of a symbol; if libstdc++ came with a module that was opened
+ * RTLD_LOCAL, the one that the caller's module has. */
 static void *next_of(const char *name, const void *caller)
 {
     void *symbol = preload_next(name);
@@ -193,7 +197,7 @@ typedef int raise_function(struct exception *);
 
 static bool is_of_cxx(const struct exception *e)
 {
-    enum { KIND = 0xff }; /* of a dependent exception 1 */
+    enum { KIND = 0xff }; /* it is 1 in a dependent exception */
     static const uint64_t gnu = 0x474e5543432b2b00, clang = 0x434c4e47432b2b00;
     return (e->language & ~(uint64_t)KIND) == gnu || (e->language & ~(uint64_t)KIND) == clang;
 }
@@ -208,8 +212,9 @@ static raise_function *raise_begins(const char *name, const struct exception *e,
     return go;
 }
 
-/* Both end in a jump, so that the unwinder meets no frame of ours. They return if nobody catches the
- * exception; the C++ library calls __cxa_begin_catch() then, before it ends the program. */
+/* Both end in a jump to the real function, so that the unwinder meets no frame of ours. They return
+ * if nobody catches the exception; the C++ library calls __cxa_begin_catch() then, before it ends
+ * the program. */
 
 PRELOAD_EXPORT int _Unwind_RaiseException(struct exception *e);
 PRELOAD_EXPORT int _Unwind_RaiseException(struct exception *e)
@@ -223,7 +228,8 @@ PRELOAD_EXPORT int _Unwind_Resume_or_Rethrow(struct exception *e)
     return raise_begins("_Unwind_Resume_or_Rethrow", e, __builtin_return_address(0))(e);
 }
 
-/* What personality routines call last: the unwinder goes on at a landing pad, of a catch or a destructor. */
+/* Personality routines call this last: the unwinder continues at a landing pad, of a catch or a
+ * destructor. */
 struct _Unwind_Context;
 typedef void go_on_function(struct _Unwind_Context *, uintptr_t);
 

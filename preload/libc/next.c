@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The definition behind ours: RTLD_NEXT, looked up once by each caller. */
+ * Looks up the definition of a symbol after ours (RTLD_NEXT). Each caller looks a symbol up
+ * once. */
 #include "preload/preload.h"
 
 #include <dlfcn.h>

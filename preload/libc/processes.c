@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * fork, _Fork, clone, vfork, posix_spawn, system, popen, _exit: the child is told apart from us, the parent goes on.
+ * Wraps fork, _Fork, clone, vfork, posix_spawn, system, popen and _exit. Gives a child its own
+ * state, and lets the parent go on.
  *
- * Ordinary forks are followed by atfork handlers of ours that are registered before all others: they run innermost, so
- * that the program's own handlers may call MPI or us, and daemon() and forkpty(), which fork inside libc, are
- * seen as well. A child of clone() with CLONE_VM borrows our memory and is left alone; one that a raw system call has made
- * is noticed when it first records (recorder_was_forked()). */
+ * Our atfork handlers follow ordinary forks. They are registered before all others, so they run
+ * innermost: the program's own handlers may call MPI or us, and forks inside libc (daemon(),
+ * forkpty()) are seen as well. A child of clone() with CLONE_VM borrows our memory and is left
+ * alone. A child of a raw system call is noticed when it first records (recorder_was_forked()). */
 #include "preload/libc/interpose.h"
 
 #include "base/sys.h"
@@ -34,7 +35,7 @@ bool processes_is_borrower(void)
            (process.pid != 0 && (uint32_t)sys_getpid() != process.pid);
 }
 
-/* --- fork --------------------------------------------------------------------------------------------------- */
+/* --- fork ------------------------------------------------------------------------------------- */
 
 static void before_fork(void)
 {
@@ -62,8 +63,9 @@ static void register_ours(void)
                                       &__dso_handle);
 }
 
-/* The first caller registers ours, whichever constructor that is. The thread sanitizer calls this before any code that it
- * has instrumented can run: in its builds ours come when our constructor runs. */
+/* The first caller registers our handlers, whichever constructor that is. The thread sanitizer
+ * calls this before any code that it has instrumented can run; in its builds our constructor
+ * registers them. */
 #ifndef __SANITIZE_THREAD__
 PRELOAD_EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void),
                                      void (*child)(void), void *dso)
@@ -83,7 +85,8 @@ static void child_made(pid_t child)
         (void)recorder_emit(t, EV_FORK, (uint64_t)child, 0);
 }
 
-/* Of a window that was open, whose memory accesses are recorded, nothing is to be missed until the child's first event. */
+/* If memory is traced and a window was open at the fork, opens it again now, so that no access
+ * before the child's first event is missed. */
 static void child_goes_on(void)
 {
     const struct preload_thread *pt = recorder_self.window_state;
@@ -105,7 +108,8 @@ PRELOAD_EXPORT pid_t fork(void)
     return child;
 }
 
-/* No atfork handlers run here; it may be called from handlers, as may what we do around it. */
+/* _Fork() runs no atfork handlers. Signal handlers may call it; what we do around it is
+ * async-signal-safe as well. */
 PRELOAD_EXPORT pid_t _Fork(void)
 {
     unsigned own = counting_own_begin();
@@ -124,14 +128,15 @@ PRELOAD_EXPORT pid_t _Fork(void)
     return child;
 }
 
-/* --- clone ------------------------------------------------------------------------------------------------------ */
+/* --- clone ------------------------------------------------------------------------------------ */
 
 struct clone_start {
     int (*function)(void *);
     void *argument;
 };
 
-/* In the child, on its copy of our memory. The return of its function ends it without any wrapper. */
+/* In the child, on its copy of our memory. The child ends when its function returns, without a call
+ * of any wrapper. */
 static int start_clone(void *p)
 {
     struct clone_start s = *(const struct clone_start *)p;
@@ -160,8 +165,9 @@ static pid_t clone_copy(int (*function)(void *), void *stack, int flags, void *a
     return child;
 }
 
-/* All three further arguments are read, as libc does, though the caller may have given fewer. With thread-local storage of its
- * own (CLONE_SETTLS) the child does not know what this thread knows: it is noticed later, as others are. */
+/* Reads all three optional arguments, as libc does, although the caller may have passed fewer. A
+ * child with its own thread-local storage (CLONE_SETTLS) does not know what this thread knows, so
+ * it is noticed later, as the children of raw system calls are. */
 PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
 {
     va_list list;
@@ -177,9 +183,10 @@ PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *
     return clone_copy(function, stack, flags, argument, parent_tid, tls, child_tid);
 }
 
-/* --- vfork: the stub calls these ---------------------------------------------------------------------------- */
+/* --- vfork: the stub calls these -------------------------------------------------------------- */
 
-/* The child runs on this thread's memory: everything of ours is switched off in it, and put back by the parent. */
+/* The child runs on this thread's memory. vfork_prepare() switches everything of ours off for the
+ * child; the parent restores this state. */
 struct vfork_state {
     uint32_t attached, recording;
     uint64_t hidden;
@@ -220,7 +227,7 @@ long vfork_parent(long result)
     return result;
 }
 
-/* --- posix_spawn, system, popen ------------------------------------------------------------------------------- */
+/* --- posix_spawn, system, popen --------------------------------------------------------------- */
 
 typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                            const posix_spawnattr_t *attributes, char *const argv[],
@@ -284,13 +291,14 @@ PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
     return f;
 }
 
-/* --- ends without destructors ------------------------------------------------------------------------------------ */
+/* --- ends without destructors ----------------------------------------------------------------- */
 
 static void end_now(void)
 {
-    /* Where nothing was recorded, no system call: the program may have forbidden itself all but this exit. */
+    /* Makes no system call if nothing was recorded: the program may have forbidden itself all but
+     * this exit. */
     if (processes_vfork_depth == 0 && atomic_load(&process_start_state) != 0)
-        process_finish(CLOSE_END, true); /* looks at the pid itself */
+        process_finish(CLOSE_END, true); /* checks the pid itself */
 }
 
 PRELOAD_EXPORT void _exit(int status)
@@ -309,8 +317,8 @@ PRELOAD_EXPORT void _Exit(int status)
         (void)sys_call6(SYS_exit_group, status, 0, 0, 0, 0, 0);
 }
 
-/* REGTRACE_FOLLOW=0: no program that this one starts, by whatever way, shall be given us. The one entry is shortened
- * in place; other preloaded objects stay. */
+/* REGTRACE_FOLLOW=0: no program that this one starts, in whatever way, is to load this library.
+ * Shortens the LD_PRELOAD entry in place; other preloaded objects stay. */
 static void forget_preload(void)
 {
     for (char **e = environ; e != NULL && *e != NULL; e++)
@@ -323,7 +331,7 @@ static void forget_preload(void)
 void processes_prepare(void)
 {
     register_ours();
-    (void)at_quick_exit(end_now); /* handlers run last in, first out: behind the program's */
+    (void)at_quick_exit(end_now); /* last in, first out: runs after the program's */
     if (!process.follow)
         forget_preload();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The older ways to set a handler, in terms of sigaction, as the C library defines them: inside it they would not
- * pass through ours. */
+ * The older functions that set a handler, in terms of sigaction(), as the C library defines them.
+ * libc's own versions would not call our sigaction(). */
 #include "preload/libc/interpose.h"
 
 #include "base/sys.h"
@@ -13,7 +13,7 @@ int signals_real_sigaction(int signo, const struct sigaction *act, struct sigact
     return NEXT(sigaction)(signo, act, old);
 }
 
-static _Atomic uint64_t interrupting; /* siginterrupt(n, 1): signal() leaves SA_RESTART out */
+static _Atomic uint64_t interrupting; /* siginterrupt(n, 1) was called: signal() omits SA_RESTART */
 
 static bool in_range(int signo)
 {
@@ -108,7 +108,8 @@ PRELOAD_EXPORT int sigrelse(int signo)
     return mask_one(SIG_UNBLOCK, signo, NULL);
 }
 
-/* X/Open: SIG_HOLD blocks and leaves the action; everything else sets it and unblocks. */
+/* X/Open: SIG_HOLD blocks the signal and leaves its action. Everything else sets the action and
+ * unblocks the signal. */
 PRELOAD_EXPORT __sighandler_t sigset(int signo, __sighandler_t handler)
 {
     struct sigaction before;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the kernel and the program get where SIGTRAP is ours; the program's handler, or the default action, of a signal that our
- * handler got in place of it. */
+ * The actions of SIGTRAP if it is ours, and the program's handler or the default action for a
+ * signal that our handler got in place of the program. */
 #include "preload/libc/interpose.h"
 
 #include "base/sys.h"
@@ -58,7 +58,7 @@ static bool default_is_stop(int signo)
     return signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU;
 }
 
-/* A fault happens again, anything else is sent again. */
+/* Sets the default action. A fault then happens again; this sends any other signal again. */
 RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
 {
     struct sigaction plain, before;
@@ -68,7 +68,8 @@ RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
     (void)NEXT(sigaction)(signo, &plain, &before);
     bool fault = info->si_code > 0 && info->si_code != SI_KERNEL &&
                  (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL || signo == SIGFPE);
-    /* With the kernel's or kill()'s code only the first thread may send on; the rest of *info is of no effect here. */
+    /* The kernel may refuse a signal with its own si_code or that of kill(). tgkill() then sends
+     * the signal without *info, which has no effect on a default action. */
     if (!fault &&
         sys_call6(SYS_rt_tgsigqueueinfo, sys_getpid(), sys_gettid(), signo, (long)info, 0, 0) != 0)
         (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), signo, 0, 0, 0);
@@ -91,7 +92,7 @@ void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context)
         signals_default_action(signo, info, context);
 }
 
-/* --- the program's handler ------------------------------------------------------------------------------------ */
+/* --- the program's handler -------------------------------------------------------------------- */
 
 static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
 {
@@ -99,7 +100,7 @@ static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
     uint32_t in_toolkit = t->in_toolkit;
     bool attached = t->attached == 1;
     if (attached)
-        t->in_toolkit = 0; /* it may have interrupted us; it is the program's all the same */
+        t->in_toolkit = 0; /* even if it interrupted our code, it is the program's */
     struct memory_handler *memory =
         memory_handler_begins((uintptr_t)__builtin_frame_address(0), info, context);
     struct pmu_inside inside = counting_program_begin();

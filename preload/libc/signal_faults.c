@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SIGSEGV where memory traces use it (memory.c): all else is blocked as it comes, so that no handler finds a thread amid what is done for a
- * clone. The program's own handler runs under the mask that it would have had. */
+ * SIGSEGV if memory is traced (memory.c). Our handler begins with all other signals but faults
+ * blocked, so that no handler of the program runs while we work on a fault of an instrumented copy.
+ * The program's own handler runs under the mask that it would have had. */
 #include "preload/libc/interpose.h"
 
 #include "base/sys.h"
@@ -10,7 +11,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-static _Atomic uint64_t wanted_mask; /* of the program's action */
+static _Atomic uint64_t wanted_mask; /* the mask of the program's action */
 
 static uint64_t bits_of(const sigset_t *set)
 {

@@ -21,7 +21,8 @@
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *set,
                 size_t room);
 
-/* A set with most signals in it, or with most real-time signals, means "everything"; one with few means those. */
+/* Does this set mean all signals? A set of most signals, or of most real-time signals, does. A set
+ * of few signals means just those. */
 static bool is_nearly_full(const sigset_t *set)
 {
     uint64_t bits;
@@ -29,7 +30,8 @@ static bool is_nearly_full(const sigset_t *set)
     return __builtin_popcountll(bits) >= 40 || __builtin_popcountll(bits >> 33) >= 24;
 }
 
-/* Blocked by whoever started us: it is kept out of the mask, and shown in it. */
+/* The process that started us may have blocked our signals. Unblocks them, and shows them to the
+ * program as blocked. */
 void signals_adopt_mask(void)
 {
     uint64_t ours = signals_kept_bits(), old = 0;
@@ -37,8 +39,8 @@ void signals_adopt_mask(void)
     signals_hidden = old & ours;
 }
 
-/* Where ours is shared with the program, which blocks it and waits for it: what came is not the program's. Done as our handler
- * would have. */
+/* Is this signal ours? If the internal signal is shared, the program may block it and wait for it.
+ * Does then what our handler would have done. */
 static bool took_ours(int signo, siginfo_t *info)
 {
     if (signo <= 0 || processes_vfork_depth != 0 || !signals_is_internal(signo, info))
@@ -146,7 +148,8 @@ PRELOAD_EXPORT int sigwait(const sigset_t *restrict set, int *restrict signo)
     sigset_t copy;
     siginfo_t info;
     const sigset_t *own = signals_own_set(set, &copy, NULL);
-    for (;;) { /* by itself it goes on after EINTR, and does not say who sent what */
+    /* libc's sigwait() continues after EINTR, and does not say who sent the signal. */
+    for (;;) {
         int keep = errno, got = NEXT(sigwaitinfo)(own, &info);
         int rc = got >= 0 ? 0 : errno;
         errno = keep;

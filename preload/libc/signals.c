@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The program's signal handlers pass through one handler of ours, and one real-time signal is our own.
+ * All handlers of the program run through one handler of ours, and one real-time signal is ours.
  *
- * The kernel's disposition is the truth; `shown` keeps what the program asked for where the kernel has our handler.
- * Masks and flags are the kernel's to apply: our handler is installed with those of the program's action. A
- * borrower (child of vfork) sets the kernel's dispositions, which are its own, and never `shown`, which is not. */
+ * The kernel's disposition is the truth. `shown` holds what the program asked for if the kernel has
+ * our handler. The kernel applies masks and flags: our handler is installed with those of the
+ * program's action. A borrower (a child of vfork) sets the kernel's dispositions, which belong to
+ * it, but not `shown`, which does not. */
 #include "preload/libc/interpose.h"
 
 #include "base/log.h"
@@ -25,7 +26,7 @@
 #define NATIVE_FIRST_RESERVED 32 /* glibc's own: 32 and 33 */
 #define RESTORER 0x04000000
 
-/* What the program sees. handler is read by our handler without the lock. */
+/* The action of a signal that the program sees. Our handler reads `handler` without the lock. */
 struct shown_action {
     _Atomic(uintptr_t) handler; /* 0 SIG_DFL, 1 SIG_IGN, else a function */
     int flags;
@@ -88,9 +89,9 @@ static bool is_function(uintptr_t handler)
     return handler != (uintptr_t)SIG_DFL && handler != (uintptr_t)SIG_IGN;
 }
 
-/* --- dispositions ------------------------------------------------------------------------------------------- */
+/* --- dispositions ----------------------------------------------------------------------------- */
 
-/* The kernel's action as the program would have it. */
+/* Turns the kernel's action into the one that the program has set. */
 static void show(int signo, struct sigaction *a)
 {
     const struct shown_action *s = &shown[signo];
@@ -100,7 +101,7 @@ static void show(int signo, struct sigaction *a)
         signals_fault_shown(signo, a);
     } else if (a->sa_handler == SIG_DFL && (s->flags & (int)SA_RESETHAND) != 0 &&
                is_function(atomic_load(&s->handler))) {
-        a->sa_flags = s->flags | (a->sa_flags & RESTORER); /* reset by the kernel: the rest stays */
+        a->sa_flags = s->flags | (a->sa_flags & RESTORER); /* the kernel reset the handler only */
     } else {
         return;
     }
@@ -108,7 +109,8 @@ static void show(int signo, struct sigaction *a)
         (void)sigaddset(&a->sa_mask, signals_kept_out);
 }
 
-/* Signals that come to us whatever the program does with them: an alarm names it, or we sent it once and may again. */
+/* Does this signal come to us whatever the program does with it? It does if an alarm names it, if
+ * it is a trap, a fault or a SIGIO that we use, or if it is or was the internal signal. */
 static bool always_ours(int signo)
 {
     return trigger_wants_signal(signo) || (signo == SIGTRAP && signals_want_traps()) ||
@@ -118,15 +120,17 @@ static bool always_ours(int signo)
                0;
 }
 
-/* For signals that the program does not handle. Valgrind (3.19) kills a program that gets a signal with SA_ONSTACK while no
- * alternate stack is there and its main stack has to grow. */
+/* Flags of our handler for signals that the program does not handle. Valgrind (3.19) kills a
+ * program that gets a signal with SA_ONSTACK while there is no alternate stack and the main stack
+ * has to grow. */
 static int own_flags(void)
 {
     return SA_RESTART | (valgrind_request(VALGRIND_RUNNING, 0, 0) != 0 ? 0 : SA_ONSTACK);
 }
 
-/* What the kernel is to have so that the program gets *wanted: our handler before its handler, or before the default where
- * an alarm names the signal. */
+/* Returns the action that the kernel must have so that the program gets *wanted: our handler, which
+ * runs before the program's handler, and before the default action if the signal always comes to
+ * us. */
 static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
 {
     struct sigaction a = *wanted;
@@ -135,9 +139,9 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     if (signals_kept_out != 0)
         (void)sigdelset(&a.sa_mask, signals_kept_out);
     if (process.steps || process.probes)
-        (void)sigdelset(&a.sa_mask, SIGTRAP); /* blocked, a trap in the handler would kill */
+        (void)sigdelset(&a.sa_mask, SIGTRAP); /* a blocked trap would kill the program */
     if (process.memory)
-        (void)sigdelset(&a.sa_mask, SIGSEGV); /* likewise */
+        (void)sigdelset(&a.sa_mask, SIGSEGV); /* and so would a blocked fault */
     if (signo == SIGTRAP && signals_want_traps())
         return signals_trap_action(process.steps ? counting_trapped : probes_trapped);
     if (!function && !named)
@@ -145,7 +149,7 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     a.sa_sigaction = signals_handler;
     a.sa_flags |= SA_SIGINFO;
     if (named)
-        a.sa_flags &= ~(int)SA_RESETHAND; /* signals_handler does that, and stays */
+        a.sa_flags &= ~(int)SA_RESETHAND; /* our handler resets the action itself, and stays */
     if (!function) {
         a.sa_flags |= own_flags();
         (void)sigemptyset(&a.sa_mask);
@@ -165,8 +169,9 @@ static void note_shown(int signo, const struct sigaction *wanted)
     atomic_store(&s->handler, handler_of(wanted));
 }
 
-/* Under the lock, wanted != NULL. From a function to another kind the kernel comes first, so that a handler in flight still
- * finds its function; else the function comes first. */
+/* Called under the lock, with wanted != NULL. If the new action is not our handler, changes the
+ * kernel's action first, so that a handler in flight still finds its function. Otherwise notes the
+ * function first. */
 static int change(int signo, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction a = kernel_action(signo, wanted);
@@ -229,14 +234,14 @@ PRELOAD_EXPORT int sigaction(int signo, const struct sigaction *act, struct siga
     return rc;
 }
 
-/* --- delivery ----------------------------------------------------------------------------------------------- */
+/* --- delivery --------------------------------------------------------------------------------- */
 
-/* Sent by ourselves, by a timer of ours, or by our writer for `regtrace ctl`. */
 bool signals_is_internal(int signo, const siginfo_t *info)
 {
     if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) == 0)
         return false;
-    /* A counter may be gone when its overflow comes: nobody else makes the kernel send a reserved signal. */
+    /* The counter may be gone when its overflow arrives. Nobody else makes the kernel send a
+     * reserved signal. */
     if (info->si_code > 0)
         return counting_is_overflow(info) || sampling_is_due(info) || signo == signals_kept_out;
     int code = info->si_value.sival_int >> 16;
@@ -249,7 +254,7 @@ bool signals_is_internal(int signo, const siginfo_t *info)
            (code == INTERRUPT_SYNC || code == INTERRUPT_REQUEST);
 }
 
-/* What one signal is to us; these parts run where there is room for them. */
+/* One received signal, for functions that need a stack with enough room. */
 struct received {
     int signo;
     siginfo_t *info;
@@ -262,11 +267,13 @@ static void triggered(void *p)
     trigger_signal(r->signo, signals_ip_of(r->context));
 }
 
-/* The internal signal, sent by somebody else while it is still ours: from now on it is the program's. */
+/* Another process, or the program itself, has sent the internal signal while we have it. From now
+ * on the signal is the program's. */
 RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
 {
     bool blocked = (signals_hidden & sys_signal_bit(signo)) != 0;
-    signals_give_up_internal(signo); /* its disposition is the default still: nobody set one */
+    /* The program has set no action for it, so the default one applies. */
+    signals_give_up_internal(signo);
     if (!blocked) {
         signals_default_action(signo, info, context);
         return;
@@ -288,7 +295,8 @@ static bool handle(int signo, siginfo_t *info, void *context)
         errno = keep;
         return false;
     }
-    if (processes_vfork_depth != 0) { /* a child of vfork: the handler is inherited, we are not */
+    /* A child of vfork inherits the program's handlers; nothing of ours runs there. */
+    if (processes_vfork_depth != 0) {
         if (is_function(handler))
             ((void (*)(int, siginfo_t *, void *))handler)(signo, info, context); /* NOLINT */
         else
@@ -296,7 +304,8 @@ static bool handle(int signo, siginfo_t *info, void *context)
         return is_function(handler);
     }
     if (memory_is_fault(signo) && (signals_hidden & sys_signal_bit(signo)) != 0) {
-        if (info->si_code > 0) /* blocked, as the program thinks: the kernel would end it */
+        /* The program believes that it has blocked the signal: the kernel would end the program. */
+        if (info->si_code > 0)
             signals_default_action(signo, info, context);
         else
             memory_withhold();
@@ -307,7 +316,8 @@ static bool handle(int signo, siginfo_t *info, void *context)
         errno = keep;
         return false;
     }
-    /* The kernel's word for a signal that it could not queue; the program may have been meant as well. */
+    /* The kernel sends this SIGIO if it could not queue a signal. It may be for the program as
+     * well. */
     bool unqueued = signo == SIGIO && process.overflows && info->si_code == SI_KERNEL;
     if (unqueued) {
         interrupted_with_room(info, context, r.context);
@@ -344,11 +354,11 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
     waits_leave(context, came);
 }
 
-/* --- the internal signal -------------------------------------------------------------------------------------- */
+/* --- the internal signal ---------------------------------------------------------------------- */
 
-/* While our handler is on a small alternate stack, no handler of the program may come on top of it:
- * the program provided room for its own handlers alone. Where there is room
- * interrupted_with_room() lets them come. */
+/* While our handler is on a small alternate stack, no handler of the program may run on top of it:
+ * the program provided room for its own handlers only. If there is room, interrupted_with_room()
+ * unblocks them. */
 static sigset_t all_but_faults(void)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
@@ -359,7 +369,8 @@ static sigset_t all_but_faults(void)
     return set;
 }
 
-/* Under the lock. From SIGRTMAX-2 downwards: the ends of the range are what programs take. */
+/* Called under the lock. Searches from SIGRTMAX-2 downwards, because programs take signals from the
+ * ends of the range. Returns 0 if no signal is free. */
 static int choose_internal(int but)
 {
     for (int n = SIGRTMAX - 2; n > SIGRTMIN + 2; n--) {
@@ -380,8 +391,9 @@ static int choose_internal(int but)
     return 0;
 }
 
-/* Timers that are armed and the writer still send the old one: signals_is_internal() knows them, whoever has it now. Where the
- * program takes every real-time signal, the last one is shared: it may then block ours, too. */
+/* Armed timers and the writer still send the old signal; signals_is_internal() recognises it even
+ * when it is the program's. If the program takes every real-time signal, the last one is shared,
+ * and the program may then block ours too. */
 void signals_give_up_internal(int signo)
 {
     if (signo != signals_kept_out)
@@ -398,7 +410,7 @@ void signals_give_up_internal(int signo)
             log_line(LOG_WARNING, "the program takes every real-time signal: where it blocks them, "
                                   "timeouts and requests come late, or not at all");
         struct sigaction a =
-            kernel_action(signo, &plain); /* still ours: what is on its way must find us */
+            kernel_action(signo, &plain); /* signals on their way must find our handler */
         note_shown(signo, &plain);
         (void)NEXT(sigaction)(signo, &a, NULL);
     }
@@ -417,7 +429,8 @@ int signals_install(void)
             n == NATIVE_FIRST_RESERVED + 1 || n == signals_kept_out ||
             NEXT(sigaction)(n, NULL, &a) != 0)
             continue;
-        /* Constructors that ran before ours have set handlers; a shell may have ignored signals for us. */
+        /* Earlier constructors may have set handlers, and a shell may have made us ignore
+         * signals. */
         if (is_function(handler_of(&a)) || always_ours(n))
             (void)change(n, &a, &ignored);
     }
@@ -431,7 +444,7 @@ int signals_install(void)
     return process.internal_signal != 0 ? 0 : -EAGAIN;
 }
 
-/* --- what a new program inherits ----------------------------------------------------------------------------- */
+/* --- inheritance of a new program ------------------------------------------------------------- */
 
 void signals_before_exec(struct signals_inherited *saved)
 {

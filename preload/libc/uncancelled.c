@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * System calls of this library that are no cancellation points. Their names are libc's, but they are
- * hidden: only calls from inside the library come here, also those from base/.
+ * System calls of this library that are no cancellation points. They have libc's names but are
+ * hidden: only calls from inside the library, including those from base/, come here.
  *
  * libc's functions of these names are cancellation points. If another thread cancels this one while
- * a handler of ours calls one of them with signals blocked, libc waits for its own signal, for ever.
- * With signals unblocked, the thread would end in our code, with our locks. */
+ * a handler of ours calls one of them with signals blocked, libc waits for its own signal, for
+ * ever. With signals unblocked, the thread would end in our code, with our locks. */
 #include "base/sys.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ static long result(long rc)
     return -1;
 }
 
-/* The last argument of open() and of fcntl(), which may be missing. Then it is of no effect. */
+/* Reads the last argument of open() or fcntl(). The caller may have omitted it; then it has no
+ * effect. */
 #define LAST(before)                                                                               \
     ({                                                                                             \
         va_list list;                                                                              \

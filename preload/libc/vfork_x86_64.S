@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * vfork for x86-64: it returns twice on one stack, so the return address is kept in a register over the system
- * call, as the C library itself does it. */
+ * vfork for x86-64. It returns twice on one stack, so it keeps the return address in a register
+ * over the system call, as the C library does. */
     .text
     .globl vfork
     .type vfork, @function

@@ -201,7 +201,7 @@ static long sleep_raw(long number, ...)
          d = va_arg(list, long), rc;
     va_end(list);
     bool plain = number == SYS_nanosleep, written = plain || (b & TIMER_ABSTIME) == 0;
-    struct timespec left = {0}, *rest = (struct timespec *)(plain ? b : d); /* NOLINT: its own */
+    struct timespec left = {0}, *rest = (struct timespec *)(plain ? b : d); /* NOLINT: pointer */
     long to = rest != NULL && written ? (long)&left : (long)rest;
     if (plain)
         rc = CALL(SYS_nanosleep, a, to, c, d);

@@ -43,7 +43,8 @@ static int socket_option(int fd, int option)
     return value;
 }
 
-/* A socket that has a timeout is left out: nobody knows how much of it remains. */
+/* Is this a stream socket without a timeout? A socket with a timeout is left out, because nobody
+ * knows how much of the timeout remains. */
 static bool is_patient_stream(int fd)
 {
     struct timeval in = {0}, out = {0};
@@ -61,8 +62,8 @@ static bool is_blocking(int fd)
     return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
-/* What writes to this descriptor do: only a pipe, a stream socket and a terminal write all unless a
- * signal or an error ends the call. */
+/* Returns how to continue writes to this descriptor. Only writes to a pipe, a stream socket or a
+ * terminal write everything unless a signal or an error ends the call. */
 static enum kind writes_to(int fd)
 {
     struct stat s;
@@ -76,7 +77,8 @@ static enum kind writes_to(int fd)
     return S_ISFIFO(s.st_mode) || terminal ? KIND_WRITE : KIND_NONE;
 }
 
-/* /dev/zero, /dev/full, /dev/random and /dev/urandom. Other reads may be short. */
+/* Returns KIND_READ for /dev/zero, /dev/full, /dev/random and /dev/urandom. Other reads may be
+ * short. */
 static enum kind reads_from(int fd)
 {
     struct stat s;
@@ -97,10 +99,10 @@ static void fill_message(struct transfer *t, const struct msghdr *m)
     t->parts = m->msg_iov;
     t->count = m->msg_iovlen;
     if (m->msg_control != NULL && t->kind == KIND_RECEIVE)
-        t->kind = KIND_NONE; /* it ends where control data begins */
+        t->kind = KIND_NONE; /* the call ends where control data begins */
 }
 
-/* Describes the call of that number; KIND_NONE: it may end early by itself. */
+/* Describes the call with this number. KIND_NONE: the call may end early by itself. */
 static void fill(struct transfer *t, const ucontext_t *uc, long number)
 {
     long second = wait_argument(uc, 1), third = wait_argument(uc, 2);
@@ -127,7 +129,7 @@ static void fill(struct transfer *t, const ucontext_t *uc, long number)
         break;
     case SYS_sendfile:
         t->part.iov_len = (size_t)wait_argument(uc, 3);
-        t->kind = writes_to(t->fd) == KIND_SEND ? KIND_FILE : KIND_NONE; /* pipes: what fits */
+        t->kind = writes_to(t->fd) == KIND_SEND ? KIND_FILE : KIND_NONE; /* pipes take what fits */
         break;
     default: break;
     }
@@ -211,7 +213,7 @@ static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
     long base = (long)part.iov_base, bytes = (long)part.iov_len;
     switch (t->kind) {
     case KIND_RECEIVE: return receive(uc, t, part, seen);
-    case KIND_SEND: { /* after some bytes an error is no SIGPIPE */
+    case KIND_SEND: { /* after some bytes an error raises no SIGPIPE */
         const long arguments[6] = {t->fd, base, bytes, t->flags | MSG_NOSIGNAL, 0, 0};
         return waits_once(uc, SYS_sendto, arguments, seen);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * System calls that move data and that a signal cut short: a write of 1 MiB to a pipe returns what
- * it has written, and no EINTR. waits.c continues them, so that the program gets the whole count. */
+ * System calls that move data and that a signal cut short: a write of 1 MiB to a pipe then returns
+ * what it has written, and no EINTR. waits.c continues them, so that the program gets the whole
+ * count. */
 #ifndef REGTRACE_PRELOAD_LIBC_WAIT_TRANSFERS_H
 #define REGTRACE_PRELOAD_LIBC_WAIT_TRANSFERS_H
 

@@ -162,13 +162,13 @@ static int64_t ns_of(int64_t seconds, int64_t rest)
     return seconds > 4000000000 ? INT64_MAX / 2 : seconds * 1000000000 + rest;
 }
 
-/* Reads the timeout; false if there is none. In a timeval the kernel has truncated the remaining
- * time to microseconds, so this adds 999 ns. */
+/* Reads the timeout. Returns false if there is none. In a timeval the kernel has truncated the
+ * remaining time to microseconds, so this adds 999 ns. */
 static bool timeout_of(const ucontext_t *uc, const struct wait_rule *r, int64_t *ns)
 {
     long a = wait_argument(uc, r->timeout);
     const struct timespec *ts = (const struct timespec *)a; /* NOLINT: the program's */
-    const struct timeval *tv = (const struct timeval *)a;   /* NOLINT: likewise */
+    const struct timeval *tv = (const struct timeval *)a;   /* NOLINT: the program's */
     if (r->unit == UNIT_MS) {
         *ns = (int64_t)(int)a * 1000000;
         return *ns >= 0;
@@ -180,6 +180,7 @@ static bool timeout_of(const ucontext_t *uc, const struct wait_rule *r, int64_t 
     return true;
 }
 
+/* Reads the timeout of the socket. Returns false if there is none. */
 static bool socket_timeout(const ucontext_t *uc, const struct wait_rule *r, int64_t *ns)
 {
     struct timeval tv = {0};

@@ -35,7 +35,7 @@ struct wait_broken {
 
 /* Is the thread directly after a system call, so that nothing has changed its registers since? */
 bool wait_is_over(const ucontext_t *uc);
-/* Is it, and has the call ended with EINTR? */
+/* Is the thread directly after a system call that has ended with EINTR? */
 bool wait_is_broken(const ucontext_t *uc);
 /* Analyses a context for which wait_is_broken() is true. */
 struct wait_broken wait_look(const ucontext_t *uc);

@@ -87,7 +87,7 @@ static const struct wait_note *note_for(const ucontext_t *uc, long number)
     return fits ? n : NULL;
 }
 
-/* Kept, since the question needs more of a small alternate stack than the answer. */
+/* Cached, because a small alternate stack may have room to read this, but not to ask valgrind. */
 static bool under_valgrind;
 
 void waits_prepare(void)
@@ -151,7 +151,7 @@ bool waits_is_lost(const void *context)
  * call that it has interrupted itself (wait_is_broken()). */
 static void give(ucontext_t *uc)
 {
-    if (uc->uc_mcontext.gregs[REG_RAX] <= 0) /* else what a transfer has moved */
+    if (uc->uc_mcontext.gregs[REG_RAX] <= 0) /* else it is the count of a transfer */
         uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
     uc->uc_mcontext.gregs[REG_RCX] = 0;
 }
@@ -392,8 +392,8 @@ static bool move(ucontext_t *uc, const struct wait_broken *b, struct waits_arriv
     return true;
 }
 
-/* Has our signal alone ended a transfer of data early? If a handler of the program ran, it has. Then
- * this clears %rcx, so that our next signal does not continue the call. */
+/* Has our signal alone ended a transfer of data early? If a handler of the program ran, it has
+ * ended the transfer. Then this clears %rcx, so that our next signal does not continue the call. */
 static bool is_cut_short(ucontext_t *uc, struct signals_seen seen)
 {
     if (uc->uc_mcontext.gregs[REG_RAX] <= 0 || !wait_is_over(uc))

@@ -21,7 +21,7 @@ struct waits_arrival {
     bool fault;               /* the thread's own instruction raised the signal */
 };
 
-/* In the constructor. */
+/* Called in the constructor. */
 void waits_prepare(void);
 
 /* Each of our handlers calls it first. seen: signals_seen at the handler's first instruction. */
@@ -46,8 +46,9 @@ void waits_program_comes(void *context, bool restarts);
  * handlers may run meanwhile. */
 void waits_continue(void *context, struct waits_arrival came, bool programs);
 
-/* The last call of a handler. If the handler interrupted such a continuation, resumes it and does
- * not return. A return through the kernel would make the kernel forget when the call ends. */
+/* Each of our handlers calls it last. If the handler interrupted such a continuation, resumes it
+ * and does not return. A return through the kernel would make the kernel forget when the call
+ * ends. */
 void waits_leave(void *context, struct waits_arrival came);
 
 #endif

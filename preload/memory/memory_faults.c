@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Faults at the end of what a recording has room for: they are SIGSEGV, which reaches us although the program handles or blocks it. */
+ * Faults at the end of a recording's buffer: they raise SIGSEGV, which reaches us even if the
+ * program handles or blocks it. */
 #include "preload/memory/memory.h"
 
 #if defined(__x86_64__)
@@ -34,7 +35,7 @@ void memory_unblocked(void)
     (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGSEGV, 0, 0, 0);
 }
 
-/* The register that a clone stores by, where the thread stands at such a store. */
+/* Returns the register through which a copy stores, if the thread stands at such a store. */
 static greg_t *pointer_of(ucontext_t *uc)
 {
     static const uint8_t places[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See memory_file.h. Clones write into pages of the file that stay mapped: what they hold when the process is killed is there. When they
- * are full they are written behind what is in the file, by write(2), six times as fast here as ever new pages. No descriptor is
- * kept: the program may close it. */
+ * Recordings in files. Instrumented copies write into pages of the file that stay mapped, so that
+ * the file has their contents even if the process is killed. When the pages are full, write(2)
+ * appends them to the file; this is six times as fast here as ever new pages. No descriptor stays
+ * open, because the program may close it. */
 #include "preload/memory/memory_file.h"
 
 #if defined(__x86_64__)
@@ -22,20 +23,20 @@
 #define PIECE MEMORY_BUFFER
 #define GUARD ((size_t)64 << 10)
 #define PROGRAMS 100000u
-#define GROUP 128u /* bytes that one group of stores reaches: less than GUARD */
+#define GROUP 128u /* most bytes of one group of stores; less than GUARD */
 #define HEAD sizeof(struct memory_stretch)
 
 struct memory_file {
-    uint8_t *at; /* the buffer: PIECE bytes, and GUARD; the head is before it */
+    uint8_t *at; /* the buffer: PIECE bytes, then GUARD; the head is before it */
     uint64_t *pointer, suspended;
     uint64_t flushed;          /* bytes of the log that are in the file */
-    uint64_t stretch;          /* where in the log the open one is */
-    uint64_t cut;              /* bytes of the stretch that has ended for lack of room */
-    size_t used;               /* bytes of the buffer that hold what is over */
-    bool open;                 /* a stretch is */
-    bool made;                 /* the file is there */
-    bool failed;               /* ... or cannot be */
-    bool wrapped;              /* all of the buffer may be written */
+    uint64_t stretch;          /* offset in the log of the open segment */
+    uint64_t cut;              /* bytes of the segment that ended for lack of room */
+    size_t used;               /* bytes of the buffer that belong to ended segments */
+    bool open;                 /* a segment is open */
+    bool made;                 /* the file exists */
+    bool failed;               /* the file cannot be written */
+    bool wrapped;              /* all of the buffer may hold data */
     uint32_t tid, image_count; /* images that the head names */
     char path[PATH_MAX];
     char text[PATH_MAX], part[PATH_MAX + 32]; /* paths; not on the stack, which may be small */
@@ -56,7 +57,8 @@ static struct memory_head *head_of(const struct memory_file *f)
     return (struct memory_head *)(void *)(f->at - MEMORY_PAGE);
 }
 
-/* Memory that is nobody's, to be written over and over. */
+/* Replaces the file's pages by memory that copies write over and over, and that no recording
+ * needs. */
 static bool use_scratch(struct memory_file *f)
 {
     uint8_t *from = f->at - MEMORY_PAGE;
@@ -92,7 +94,7 @@ void memory_file_resume(struct memory_file *f, uint64_t *pointer)
     f->pointer = pointer;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static int open_it(const char *path, int flags)
 {
@@ -100,7 +102,8 @@ static int open_it(const char *path, int flags)
                           0);
 }
 
-/* The thread's own, to be written: a limit of the program's on files must not kill it. */
+/* A thread's file, open for writing. The program's limit on file sizes must not kill the
+ * process. */
 struct writing {
     int fd;
     struct sys_file_guard guard;
@@ -136,7 +139,8 @@ static bool put_at(int fd, const void *bytes, size_t n, uint64_t offset)
     return true;
 }
 
-/* A hole in it could not be filled on a full disk, and would kill. */
+/* Reserves the pages: a hole in the file could not be filled on a full disk, and the store into it
+ * would kill the process. */
 static bool map_file(struct memory_file *f, int fd)
 {
     static const uint8_t zeros[MEMORY_PAGE];
@@ -152,7 +156,8 @@ static bool map_file(struct memory_file *f, int fd)
     return true;
 }
 
-/* The same for all threads and ranks: the first of them writes it. */
+/* Writes the skeleton unless the file exists: it is the same for all threads and ranks, and the
+ * first of them writes it. */
 static bool put_skeleton(struct memory_file *f, const char *text, size_t bytes)
 {
     const char *path = f->text;
@@ -169,7 +174,7 @@ static bool put_skeleton(struct memory_file *f, const char *text, size_t bytes)
            sys_call6(SYS_renameat2, AT_FDCWD, (long)f->part, AT_FDCWD, (long)path, 0, 0) == 0;
 }
 
-/* Adds the images that have come since the last call. Writes the skeleton of an image before the
+/* Adds the images that were loaded since the last call. Writes the skeleton of an image before the
  * count in the head includes it. */
 static bool put_images(struct memory_file *f)
 {
@@ -211,7 +216,7 @@ static bool make(struct memory_file *f, uint32_t level)
     if (n < 0 || n >= (int)sizeof f->text)
         return false;
     (void)sys_call6(SYS_mkdirat, AT_FDCWD, (long)f->text, 0777, 0, 0, 0);
-    /* Programs that exec keep their number. */
+    /* After exec a program has the same pid: do not overwrite the files of the one before. */
     for (unsigned k = 0; k < PROGRAMS; k++) {
         n = snprintf(f->path, sizeof f->path, "%s/" MEMORY_FOLDER "/%u-%u.%u.rec", process.dir,
                      process.pid, f->tid, k);
@@ -231,7 +236,8 @@ static bool make(struct memory_file *f, uint32_t level)
     return good && put_head(f, level);
 }
 
-/* --- stretches -------------------------------------------------------------------------------------------------- */
+/* --- segments
+ * ------------------------------------------------------------------------------------- */
 
 static bool fail_for(struct memory_file *f, const char *why)
 {
@@ -256,7 +262,7 @@ static bool fail_full(struct memory_file *f)
                        "larger -max-size records more (0: all)");
 }
 
-/* So many bytes of the buffer are more than it may have. */
+/* Returns true if so many bytes of the buffer would exceed the limit of the file's size. */
 static bool is_full(const struct memory_file *f, size_t bytes)
 {
     uint64_t most = process.options.number[OPT_max_size];
@@ -293,7 +299,9 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The first bytes of the buffer go into the file; those of a group that is being written stay. Whoever is killed meanwhile has them once. */
+/* Appends the first bytes of the buffer to the file. Bytes that a group of stores is still
+ * writing stay in the buffer. If the process is killed in the meantime, the recording holds the
+ * bytes once. */
 static bool flush(struct memory_file *f, size_t bytes)
 {
     struct memory_head *h = head_of(f);
@@ -312,7 +320,7 @@ static bool flush(struct memory_file *f, size_t bytes)
     return true;
 }
 
-/* Where the next stretch may begin in the buffer. */
+/* Returns the offset in the buffer at which the next segment may begin. */
 static size_t next_place(const struct memory_file *f)
 {
     return (size_t)(((f->flushed + f->used + HEAD - 1) & ~(uint64_t)(HEAD - 1)) - f->flushed);
@@ -340,7 +348,7 @@ bool memory_file_begin(struct memory_file *f, int32_t window, const struct memor
     bool fits = wanted + 4 * GROUP <= PIECE, full = is_full(f, fits ? 0 : f->used);
     if (!name_images(f) || ((full ? wanted > PIECE : !fits) && !flush(f, f->used)))
         return fail(f);
-    /* What nobody wanted must not be taken for what a killed thread has recorded. */
+    /* Bytes written outside of segments must not look like the recording of a killed thread. */
     size_t at = next_place(f), end = f->wrapped ? PIECE : smaller(written(f) + GROUP, PIECE);
     if (end > f->used)
         memset(f->at + f->used, 0, end - f->used);
@@ -358,12 +366,12 @@ bool memory_file_begin(struct memory_file *f, int32_t window, const struct memor
     *f->pointer = (uint64_t)(uintptr_t)f->at + at + HEAD;
     if (!full)
         return true;
-    /* An empty one says that its window, and those to come, are missing. */
+    /* An empty segment says that its window and those to come are missing. */
     (void)memory_file_end(f, MEMORY_NO_ROOM, memory_file_at(f), false);
     return fail_full(f);
 }
 
-/* The header of the stretch, which may be in the file by now. */
+/* Completes the segment's header, which may already be in the file. */
 static bool put_end(struct memory_file *f, uint64_t bytes, enum memory_end how)
 {
     struct memory_stretch s = {.bytes = bytes, .end = how};
@@ -387,7 +395,7 @@ static bool put_end(struct memory_file *f, uint64_t bytes, enum memory_end how)
 uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at, bool whole)
 {
     uint64_t bytes = at + whole - f->stretch - HEAD;
-    if (at < f->flushed) { /* what follows is dropped, from the file as well */
+    if (at < f->flushed) { /* drop what follows, in the file as well */
         f->flushed = at;
         atomic_store_explicit(&head_of(f)->tail, at, memory_order_release);
     }
@@ -399,7 +407,7 @@ uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at
     f->used = smaller(end + whole, PIECE);
     f->open = false;
     *f->pointer = (uint64_t)(uintptr_t)f->at + f->used;
-    memory_file_name_images(f); /* others' may have come meanwhile */
+    memory_file_name_images(f); /* other threads may have loaded images */
     if (!put_end(f, bytes, how) && !f->failed)
         (void)fail(f);
     atomic_store_explicit(&head_of(f)->closed, f->stretch + HEAD + bytes, memory_order_release);
@@ -414,7 +422,7 @@ bool memory_file_has(const struct memory_file *f, uintptr_t at)
 uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer)
 {
     uintptr_t start = (uintptr_t)f->at;
-    if (pointer + GROUP < start + PIECE) { /* the piece is not there: an unseen child */
+    if (pointer + GROUP < start + PIECE) { /* the buffer is not mapped: an unseen child */
         memory_file_forget(f);
         return pointer;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See memory_frames.h. */
+ * Leads threads into instrumented copies and out of them in mid-function, and redirects jumps and
+ * exceptions. */
 #include "preload/memory/memory_frames.h"
 
 #if defined(__x86_64__)
@@ -17,11 +18,11 @@
 #include <ucontext.h>
 
 #define TRAP_FLAG 0x100
-#define CALLERS 256u /* looked at for one that has a clone */
+#define CALLERS 256u /* callers searched for one that has a copy */
 
-static __thread bool leaves; /* by single steps, to the next place that it can leave from */
+static __thread bool leaves; /* by single steps, up to the next place where it can leave */
 
-/* Words that look so and are none are left from calls that are over. */
+/* A word that looks like a return address but is none remains from a call that is over. */
 __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, uintptr_t to)
 {
     for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8)
@@ -50,7 +51,8 @@ bool memory_is_made(uintptr_t at)
     return probe_clones_have(at) || walk_is_made(at);
 }
 
-/* What pushfq stores has the trap flag while a thread is stepped. */
+/* While a thread makes single steps, pushfq would store the trap flag. Does its work without the
+ * flag. */
 static void push_flags(greg_t *r)
 {
     enum { PUSHFQ = 0x9c };
@@ -99,7 +101,8 @@ bool memory_stepped(const siginfo_t *info, void *context)
     return true;
 }
 
-/* Amid a string instruction, in a copy: that is as if it were about to begin. */
+/* Within a string instruction in a copy: returns the address as if the instruction were about to
+ * begin. */
 static uintptr_t place_of(const void *context)
 {
     struct walk w;
@@ -121,10 +124,10 @@ bool memory_has_left_made(void)
     return !leaves;
 }
 
-/* --- jumps --------------------------------------------------------------------------------------------------------- */
+/* --- jumps ------------------------------------------------------------------------------------ */
 
-/* Where all jumps lead: setjmp returns, so that registers which functions need not keep are free. Until the last instruction what has been
- * recorded may change where it goes. */
+/* All jumps lead here. setjmp returns, so registers that functions need not preserve are free.
+ * Until the last instruction, the target may still change. */
 void memory_landing(void);
 void memory_landing_jump(void);
 __asm__("	.pushsection .text\n"
@@ -145,7 +148,8 @@ _Static_assert(offsetof(struct memory_thread, flight.target) == 0 &&
                    offsetof(struct memory_thread, flight.under_way) == 8,
                "as above");
 
-/* Where all exceptions lead: landing pads are given what they need in rax, rdx and the registers that functions keep. */
+/* All exceptions lead here. Landing pads get what they need in rax, rdx and the registers that
+ * functions preserve. */
 void memory_thrown(void);
 __asm__("	.pushsection .text\n"
         "	.hidden	memory_thrown\n"
@@ -224,7 +228,7 @@ uintptr_t memory_throw(uintptr_t pad)
     return (uintptr_t)memory_thrown;
 }
 
-/* Signals are blocked. */
+/* Call it with signals blocked. */
 void memory_flight_at(const uintptr_t kept[6], uintptr_t stack)
 {
     memcpy(memory_self->flight.kept, kept, sizeof memory_self->flight.kept);
@@ -232,7 +236,8 @@ void memory_flight_at(const uintptr_t kept[6], uintptr_t stack)
     memory_self->flight.is_thrown = false;
 }
 
-/* --- in ------------------------------------------------------------------------------------------------------------- */
+/* --- entry
+ * ---------------------------------------------------------------------------------------- */
 
 static void say_missing(uintptr_t at, enum clone_question_kind kind)
 {
@@ -276,7 +281,7 @@ static void redirect_callers(struct walk *w)
 static void enter_target(struct memory_flight *to)
 {
     struct walk w;
-    if (to->is_thrown) { /* when it lands */
+    if (to->is_thrown) { /* done when it lands */
         to->opened = true;
         return;
     }
@@ -327,7 +332,7 @@ void memory_misses(uintptr_t at)
     sys_restore_signals(mask);
 }
 
-/* --- hooks ---------------------------------------------------------------------------------------------------------- */
+/* --- hooks ------------------------------------------------------------------------------------ */
 
 static void enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
 {
@@ -338,7 +343,8 @@ static void enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
     redirect_callers(&w);
 }
 
-/* A stub of the PLT in which a window has found the thread leads to another image; a function may end so. */
+/* A PLT stub in which a window has found the thread leads to another image; a function may end the
+ * same way. */
 static void enter_jump(uintptr_t *stack, const uintptr_t kept[6])
 {
     uintptr_t clone = probe_clone_at(clone_slots[CLONE_TARGET]);
@@ -359,7 +365,8 @@ static void enter_returning(uintptr_t *place, const uintptr_t kept[6])
     redirect_callers(&w);
 }
 
-/* A window that opens in a hook, of a clone that the last one has left it in, finds the thread where that is about to lead. */
+/* A window opens in a hook, which a copy calls in which the last window has left the thread. Treats
+ * the thread as if it stood where the hook is about to lead. */
 static void enter_hook(const struct walk *w, bool returns)
 {
     enum { BEHIND = 128 / sizeof(uintptr_t) };
@@ -395,7 +402,7 @@ bool memory_decide_again(void *context)
     return false;
 }
 
-/* What a hook does while a window is open, which may have closed since it has looked. */
+/* Does the work of a hook if a window is open: it may have closed since the hook looked. */
 static void in_window(void (*enter)(uintptr_t *, const uintptr_t *), uintptr_t *stack, uintptr_t to,
                       const uintptr_t kept[6])
 {

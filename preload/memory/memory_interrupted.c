@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the program was interrupted. See memory.h. */
+ * Keeps track of where the program was interrupted, for memory.h. */
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory_frames.h"
 
@@ -13,7 +13,7 @@
 #include <ucontext.h>
 
 #define NESTED 64u /* handlers that interrupt each other */
-#define FRAMES 64u /* of a handler */
+#define FRAMES 64u /* frames of one handler */
 #define MOV 7u     /* bytes of the restorer before its system call */
 
 __thread struct memory_interrupted memory_where;
@@ -41,21 +41,22 @@ struct memory_interrupted memory_stand(void *context)
     return before;
 }
 
-/* The caller's frame pointer, and where to return to. */
+/* The frame holds the caller's frame pointer, then the return address. */
 struct memory_interrupted memory_call(void *frame)
 {
     return memory_enter((uintptr_t)frame + 8, 0);
 }
 
-/* It has that table for unwinders. */
+/* All code of this library has the same table for unwinders. */
 bool memory_is_own(uintptr_t at)
 {
     const uint8_t *table = walk_table(at);
     return table != NULL && table == walk_table((uintptr_t)memory_is_own);
 }
 
-/* What the handler of ours at which that context stands has been called with; NULL: it is in none. Handlers return to `restorer`, libc's mov $15, %rax;
- * syscall, and the context lies behind that address. */
+/* Returns the context with which our handler was called in which `uc` stands; NULL: it stands in
+ * none. Handlers return to `restorer`, libc's mov $15, %rax; syscall, and the context lies after
+ * that return address on the stack. */
 static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
 {
     struct walk w;
@@ -90,8 +91,9 @@ static void find_outermost(void *p)
     }
 }
 
-/* Handlers of ours may interrupt each other, the next one before the last has done anything. The program is where the outermost has found it, or one
- * within a handler of its own. */
+/* Our handlers may interrupt each other, the next one before the last one has done anything. The
+ * program is where the outermost one has found it, or the outermost one within a handler of the
+ * program. */
 static ucontext_t *outermost(ucontext_t *uc)
 {
     struct search s = {uc, ((const uintptr_t *)uc)[-1]};
@@ -99,14 +101,15 @@ static ucontext_t *outermost(ucontext_t *uc)
     return s.uc;
 }
 
-/* What a handler is left by (siglongjmp) forgets nothing: where the program's own are run, memory_where is of nobody. A child of vfork has its parent's. */
+/* A siglongjmp out of a handler restores nothing. That does no harm: memory_where is empty while
+ * the program's own handlers run. A child of vfork has its parent's. */
 struct memory_interrupted memory_interrupt_by(void *context)
 {
     struct memory_interrupted before = memory_where;
     if (!process.memory || processes_vfork_depth != 0)
         return before;
     ucontext_t *uc = before.context != NULL ? before.context : context;
-    memory_where.context = uc; /* whoever interrupts us begins there */
+    memory_where.context = uc; /* a signal that interrupts us begins here */
     atomic_signal_fence(memory_order_seq_cst);
     uc = outermost(uc);
     memory_where = (struct memory_interrupted){.stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clones looked up by address, and the way in. See probe_clones.h. */
+ * Looks instrumented copies up by address, and makes the code that leads into them. */
 #include "preload/memory/clone_images.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ GENERAL struct clones_image *clones_image_of(uintptr_t at)
     return NULL;
 }
 
-/* Whose clones lie there. They are few, and near each other. */
+/* Returns the image whose copies lie there. These regions are few, and near each other. */
 static const struct clones_image *owner_of(uintptr_t at)
 {
     uint32_t n = atomic_load_explicit(&clones_image_count, memory_order_acquire);
@@ -53,7 +53,7 @@ bool probe_clones_have(uintptr_t at)
     return owner_of(at) != NULL;
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------------- */
+/* --- functions -------------------------------------------------------------------------------- */
 
 GENERAL static const struct clone_function *find(const struct clone_function *list, size_t count,
                                                  uint64_t address)
@@ -133,9 +133,9 @@ GENERAL uintptr_t probe_clone_known(uintptr_t at, enum clone_question_kind kind,
     return 0;
 }
 
-/* --- places ------------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
-/* The first of them from that byte of the code on. */
+/* Returns the index of the first place from that byte of the code on. */
 static size_t place_from(const struct clone_place *places, size_t count, uint64_t offset)
 {
     size_t low = 0, high = count;
@@ -152,7 +152,7 @@ static size_t place_from(const struct clone_place *places, size_t count, uint64_
 struct place_list {
     const struct clone_place *list;
     size_t count;
-    uint64_t offset; /* of the address, in the code */
+    uint64_t offset; /* offset of the address in the code */
     uintptr_t bias;
 };
 
@@ -181,7 +181,7 @@ uintptr_t probe_clone_stands_for(uintptr_t at)
     return behind != 0 ? p.list[behind - 1].address + p.bias : at;
 }
 
-/* That of a place with this flag that begins just there; 0: none. */
+/* Returns the address of a place with this flag that begins exactly there; 0: none. */
 static uintptr_t place_with(uintptr_t at, unsigned flag)
 {
     struct place_list p;
@@ -204,7 +204,7 @@ uintptr_t probe_clone_leave(uintptr_t at)
     return place_with(at, CLONE_PLACE_SAME);
 }
 
-/* --- the dispatch ---------------------------------------------------------------------------------------------------- */
+/* --- the dispatch ----------------------------------------------------------------------------- */
 
 static uint8_t *put(uint8_t *to, const void *bytes, size_t n)
 {
@@ -228,7 +228,7 @@ unsigned probe_clone_dispatch_bytes(bool call)
     return 4 * SLOT + 2 + JUMP + (call ? DROP : 0);
 }
 
-/* jrcxz looks at no flags, lea changes none. */
+/* jrcxz reads no flags, and lea changes none. */
 bool probe_clone_dispatch(uint8_t *at, const uint8_t *clone, bool call)
 {
     unsigned drop = call ? DROP : 0;

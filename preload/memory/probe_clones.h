@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clones of functions in this process (base/format/clone.h): REGTRACE_MEMORY. Of preload/probe*.c and preload/memory*.c. */
+ * Instrumented copies of functions in this process (base/format/clone.h), for REGTRACE_MEMORY. For
+ * the files of preload/patch/ and preload/memory/. */
 #ifndef REGTRACE_PRELOAD_MEMORY_PROBE_CLONES_H
 #define REGTRACE_PRELOAD_MEMORY_PROBE_CLONES_H
 
@@ -7,73 +8,88 @@
 #include "base/format/memory.h"
 #include "preload/patch/probe_sites.h"
 
-/* Of the calling thread. */
+/* Slots of the calling thread. */
 extern __thread uint64_t clone_slots[CLONE_SLOTS]
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 bool probe_clones_wanted(void);
-/* Functions of that image that are meant, as one expression; false: none. */
+/* Joins the patterns that select functions of that image into one expression. Returns false if
+ * there are none. */
 bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PATTERN_ROOM]);
-/* Makes those of an image that has such, near it, and those of sites where alarms stand. Not from handlers; one at a time. 0, or -errno with the text. */
+/* If functions of the image are selected, makes their copies and those that begin at sites of
+ * alarms, near the image. Not from signal handlers; one call at a time. Returns 0, or -errno with
+ * the text. */
 RT_MUST_CHECK int probe_clones_make(const struct probe_image *image,
                                     const struct probe_sites *alarms, struct rt_error *e);
-/* Once their places are in force, and before threads come there: calls of functions at which no alarm stands lead from clone to clone, not by the
- * entry. */
+/* Links copies: calls of functions without an alarm at their entry then lead from copy to copy, not
+ * through the entry. Call it once the sites are in force, and before threads come to the copies. */
 void probe_clones_link(void);
-/* Where windows may open anywhere, whoever makes late clones is told of the images, so that the first window need not wait for their decoding. */
+/* If windows may open anywhere, tells the helper that makes mid-function entries about the images,
+ * so that the first window need not wait for their decoding. */
 void probe_clones_expect(void);
 bool probe_clones_exist(void);
-/* Those of libraries, which are named: some may be loaded later. */
+/* Returns true if libraries are named, since some may be loaded later. */
 bool probe_clones_may_come(void);
-/* Images that are loaded no longer: another may come to lie there. */
+/* Forgets images that are not loaded any more: other images may take their addresses. */
 void probe_clones_gone(void);
 void probe_clones_forked(void);
 
-/* That of a function that begins there; NULL: it has none. */
+/* Returns the copy of the function that begins there, or NULL. */
 const uint8_t *probe_clone_of(uintptr_t function);
-/* Or of the site of an alarm in mid-function. */
+/* Returns the copy that begins at the site of an alarm, or else that of the function that begins
+ * there. */
 const uint8_t *probe_clone_from(uintptr_t at);
-/* Is the function that this site is in meant, and not recorded from there on? */
+/* Returns true if the function of this site is selected, but not recorded from the site on. */
 bool probe_clone_misses(uintptr_t site);
-/* Is this in a clone? */
+/* Returns true if the address is in a copy. */
 bool probe_clones_have(uintptr_t at);
-/* Where the function itself would go on, of an address that a call in a clone returns to; 0: it is none. */
+/* Returns where the function itself would continue, if a call in a copy returns to `at`; else 0. */
 uintptr_t probe_clone_return(uintptr_t at);
-/* What it stands for, of an address in a clone; any other is that itself. Async-signal-safe. */
+/* Returns the address of the image that an address in a copy stands for; returns any other address
+ * itself. Async-signal-safe. */
 uintptr_t probe_clone_stands_for(uintptr_t at);
-/* Where a thread that stands there may go on instead, in the function itself; 0: not from there. */
+/* Returns where a thread that stands at `at` in a copy may continue in the function itself; 0: it
+ * cannot leave there. */
 uintptr_t probe_clone_leave(uintptr_t at);
 
-/* Late ones. Where what returns to that place, or stands there, is to go instead, to be recorded from there on; 0: it cannot. They are asked for
- * where they are not known: from handlers too, with signals blocked. */
+/* Mid-function entries: each returns where code that returns to `back`, or stands at `at`,
+ * continues in a copy, to be recorded from there on; 0: it cannot. Asks the helper for an unknown
+ * entry, also from signal handlers, with signals blocked. */
 uintptr_t probe_clone_behind(uintptr_t back);
 uintptr_t probe_clone_at(uintptr_t at);
-/* Of what neither of these has: is its function meant, so that something is missing from there on? */
+/* If neither lookup succeeds: returns true if the function is selected, so that the trace is
+ * incomplete from here on. */
 bool probe_clone_refused(uintptr_t at, enum clone_question_kind kind);
-/* What is known already, by general registers alone. *ask: it is not, and may be had. */
+/* Returns the entry if it is already known, using general registers alone. Sets *ask if it is
+ * unknown and the helper can be asked. */
 uintptr_t probe_clone_known(uintptr_t at, enum clone_question_kind kind, bool *ask);
 
-/* Is this in what clones call? Before they return, or before they jump to CLONE_TARGET: that lies behind 128 bytes then. */
+/* Returns the kind of hook that the address is in: a hook before a return, or one before a jump to
+ * CLONE_TARGET, above whose return address lie 128 bytes of the function's red zone. */
 enum probe_clone_hook { PROBE_CLONE_NO_HOOK, PROBE_CLONE_RETURNS, PROBE_CLONE_JUMPS };
 enum probe_clone_hook probe_clone_hook(uintptr_t at);
-/* Is it amid what that decides by whether a window is open? Where it can begin that again, with the same rbx, and rsp the multiple of 64 below; 0: it
- * is not, or that changes nothing. */
+/* If `at` is in the part of a hook that decides by whether a window is open, returns where the hook
+ * can begin again, with the same rbx, and with rsp the multiple of 64 below; else, or if a new
+ * decision changes nothing, 0. */
 uintptr_t probe_clone_hook_again(uintptr_t at);
 
-/* Names of who may open windows, of as many as there is room for. */
+/* Stores names of functions that may open windows, as many as there is room for; returns their
+ * count. */
 size_t probe_clones_openers(const char **names, size_t room);
-/* Likewise of the other functions at whose entry an alarm stands. */
+/* Stores, in the same way, the other functions at whose entry an alarm stands. */
 size_t probe_clones_awaited(const char **names, size_t room);
 
-/* The images, with their skeletons' files: how many. */
+/* Describes the images and names their skeletons' files; returns how many there are. */
 uint32_t probe_clones_images(struct memory_image *out, uint32_t room);
-/* The text of one. */
+/* Returns the text of an image's skeleton. */
 const char *probe_clones_skeleton(uint32_t image, size_t *bytes);
-/* The file of further skeletons, in the folder of recordings. */
+/* Returns the name of the file of further skeletons, in the folder of recordings. */
 const char *probe_clones_late_name(void);
 
-/* The dispatch of a function's entry: to the clone where the thread wants it, else behind. Changes nothing. call: whoever comes has pushed the
- * address behind a call that the function begins with, which clones push themselves. False: the clone is too far away. */
+/* Code at a function's entry: goes to the copy if the thread wants that, else continues after
+ * itself. Changes no registers and no flags. `call`: the function begins with a call, and its
+ * return address has been pushed already; the copy pushes it itself. Returns false if the copy is
+ * too far away. */
 unsigned probe_clone_dispatch_bytes(bool call);
 RT_MUST_CHECK bool probe_clone_dispatch(uint8_t *at, const uint8_t *clone, bool call);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What clones call (base/format/clone.h): late ones as they return, or leave for the function itself, since whoever called has been entered before the
- * window too, and is to be recorded from there on; and before jumps of which nobody knows where they lead. */
+ * Hooks that copies call (base/format/clone.h). Mid-function entries call them before they return
+ * or leave for the function itself: their callers, too, were entered before the window, and are to
+ * be recorded from there on. Copies also call hooks before jumps whose targets are unknown. */
 #include "preload/memory/clone_images.h"
 #include "preload/memory/memory_frames.h"
 
@@ -8,8 +9,9 @@
 
 bool probe_clone_returns(uintptr_t *place);
 
-/* These may be compiled into nothing that changes other registers: those are the program's. True: it must be asked for, or who has called
- * the caller be looked for. Where a window closes or opens meanwhile they begin again. */
+/* The functions that decide must compile into code that changes no other registers, which are the
+ * program's. Returns true if the helper must be asked, or a caller further up be found. If a window
+ * closes or opens in the meantime, the hook begins again. */
 __attribute__((target("general-regs-only"), used)) bool probe_clone_returns(uintptr_t *place)
 {
     bool ask = false;
@@ -21,7 +23,7 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_returns(uint
            probe_stack_is_own((uintptr_t)place);
 }
 
-/* True: where it leads must be asked for, or has no clone: whoever called is looked for then. */
+/* Returns true if the target must be asked for, or has no copy; then the callers are searched. */
 __attribute__((target("general-regs-only"), used)) bool probe_clone_jumps(const uintptr_t *stack);
 __attribute__((target("general-regs-only"), used)) bool probe_clone_jumps(const uintptr_t *stack)
 {
@@ -41,8 +43,9 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const
     return clone_slots[CLONE_ENTER] != 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
 }
 
-/* They keep all registers. `first` decides; `then` may use any of them, which are saved for it; both are given the address of what lies behind the
- * return address (and so many bytes), `then` the registers that functions keep: rbx, rbp, r12 to r15. */
+/* Hooks preserve all registers. `first` decides. `then` may use any register, since all are saved
+ * for it. Both get the address of the word after the return address, plus `behind` bytes; `then`
+ * also gets the registers that functions preserve: rbx, rbp, r12 to r15. */
 #define HOOK(name, first, then, behind)                                                            \
     __asm__("	.pushsection .text\n"                                                                \
             "	.globl	" #name "\n"                                                               \
@@ -111,7 +114,8 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const
             "	.hidden	" #name "_end\n" #name "_end:\n"                                           \
             "	.popsection\n")
 
-/* Behind its own return address lies the function's. The others are called from below 128 bytes that functions which call nobody keep. */
+/* The first hook's return address is followed by that of the function. The others are called from
+ * below the 128 bytes of stack that functions which call nothing may use (red zone). */
 HOOK(probe_clone_returning, probe_clone_returns, memory_enter_returning, 0);
 HOOK(probe_clone_jumping, probe_clone_jumps, memory_enter_jump, 128);
 HOOK(probe_clone_leaving, probe_clone_leaves, memory_enter_leaving, 128);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clones of what has been entered before (base/format/clone.h, late ones): who may open windows, and those that are asked for as the process runs, of
- * wherever a window finds a thread. */
+ * Mid-function entries (base/format/clone.h): the names of functions that may open windows, and the
+ * entries that are asked for as the process runs, wherever a window finds a thread. */
 #include "preload/memory/clone_images.h"
 
 #include "base/clock.h"
@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* Of the chains' functions, and of what this library has for the program. */
+/* From the chains' functions, and from the functions that this library offers to the program. */
 size_t probe_clones_openers(const char **names, size_t room)
 {
     static const char *const own[] = {"MPI_Pcontrol",   "mpi_pcontrol",         "mpi_pcontrol_",
@@ -47,17 +47,18 @@ size_t probe_clones_awaited(const char **names, size_t room)
 #if defined(__x86_64__)
 
 #define ANSWER_MS                                                                                  \
-    30000 /* an image of 100 MB takes seconds to be decoded; emulated machines take longer */
+    30000 /* to decode an image of 100 MB takes seconds; emulated machines take longer */
 #define RECEIVED ((size_t)64 << 20)
 
 static struct helper helper = HELPER_NONE;
 static const char *arguments[5] = {helper.program, "--serve", "--plan"};
-static bool gone; /* for good */
-static bool told; /* where skeletons go */
+static bool gone; /* the helper is gone for good */
+static bool told; /* the helper knows where skeletons go */
 static struct probe_lock asking;
 static uint8_t *received; /* RECEIVED bytes */
 
-static uint64_t born; /* names what this process leaves: its number may be another's later */
+/* Makes the names of this process's files unique: another process may have the same pid later. */
+static uint64_t born;
 
 const char *probe_clones_late_name(void)
 {
@@ -114,7 +115,7 @@ static bool start(void)
     return true;
 }
 
-/* --- asking --------------------------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static struct clone_question telling;
 
@@ -151,7 +152,7 @@ static bool put_question(struct clones_image *m, const struct clone_question *q)
            helper_put(&helper, q, sizeof *q, ANSWER_MS) == 0;
 }
 
-/* Its bytes are in `received`. False: none will come. */
+/* Asks, and receives the answer's bytes in `received`. Returns false if none will come. */
 static bool exchange(struct clones_image *m, const struct clone_question *q, struct clone_answer *a)
 {
     if (!put_question(m, q) || helper_get(&helper, a, sizeof *a, ANSWER_MS) != 0 ||
@@ -160,7 +161,7 @@ static bool exchange(struct clones_image *m, const struct clone_question *q, str
     return a->bytes == 0 || helper_get(&helper, received, a->bytes, ANSWER_MS) == 0;
 }
 
-/* Each place is asked for once. */
+/* Each place is asked for once, so it is reported once. */
 static void say_refused(const char *what)
 {
     enum { MOST = 16 };
@@ -173,7 +174,7 @@ static void say_refused(const char *what)
                    what);
 }
 
-/* --- putting in ------------------------------------------------------------------------------------------------------ */
+/* --- putting in ------------------------------------------------------------------------------- */
 
 static void tell_unwinders(const struct clones_image *m, const struct clones_image *file,
                            uintptr_t code)
@@ -200,7 +201,7 @@ static void add_places(struct clones_image *m, const struct clones_image *file, 
     atomic_store_explicit(&l->places_known, l->place_count, memory_order_release);
 }
 
-/* Where threads go; 0: it cannot be. */
+/* Puts in the code of a mid-function entry. Returns where threads enter it; 0: impossible. */
 static uintptr_t put_in(struct clones_image *m, const struct clones_image *file, uint32_t first)
 {
     struct late_clones *l = &m->late;
@@ -246,7 +247,7 @@ static uintptr_t make(struct clones_image *m, struct clone_question *q, bool *re
     }
     if (a.none != 0 || a.bytes == 0 || !clones_parse(received, a.bytes, &file))
         return 0;
-    /* The skeleton has its number by itself; what the clone records is a number of its file. */
+    /* The skeleton and the code that records it come with their final number: add 0. */
     uintptr_t code = put_in(m, &file, 0);
     *refused = code == 0;
     if (code == 0)
@@ -263,7 +264,7 @@ static uintptr_t ask(uintptr_t at, enum clone_question_kind kind)
     if (m == NULL || processes_vfork_depth != 0)
         return 0;
     struct probe_locked locked = probe_lock(&asking);
-    code = probe_clone_known(at, kind, &unknown); /* by now */
+    code = probe_clone_known(at, kind, &unknown); /* another thread may have asked */
     if (unknown && m->late.slots_used < LATE_MOST && !gone) {
         struct late_slot *s = clones_late_slot(m, at - m->bias, kind);
         q = (struct clone_question){
@@ -285,7 +286,7 @@ static uintptr_t late(uintptr_t at, enum clone_question_kind kind)
     return unknown ? ask(at, kind) : code;
 }
 
-/* Whoever could not be asked for may have been meant. */
+/* A place that could not be asked for may be in a selected function. */
 bool probe_clone_refused(uintptr_t at, enum clone_question_kind kind)
 {
     bool unknown;
@@ -305,7 +306,8 @@ uintptr_t probe_clone_at(uintptr_t at)
     return late(at, CLONE_ASK_AT);
 }
 
-/* May windows open where a thread just is? Who calls MPI_Pcontrol or one of the functions has clones already. */
+/* Returns true if windows may open at any point of a thread. Callers of MPI_Pcontrol, and of the
+ * functions that open windows, have mid-function entries already. */
 static bool opens_anywhere(void)
 {
     for (unsigned i = 0; i < ctl_config_alarm_count(process.config); i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clones of whole images: regtrace-skel makes them and their skeletons, in memory that no file system knows, and they are put near their image. */
+ * Instrumented copies of whole images: regtrace-skel makes them and their skeletons, in memory
+ * files that no file system shows, and this file places them near their image. */
 #include "preload/memory/clone_images.h"
 
 #if defined(__x86_64__)
@@ -32,7 +33,7 @@ uint32_t clones_take_numbers(uint32_t count)
     return atomic_fetch_add(&numbers, count);
 }
 
-/* --- which functions ---------------------------------------------------------------------------------------------- */
+/* --- which functions -------------------------------------------------------------------------- */
 
 bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PATTERN_ROOM])
 {
@@ -48,7 +49,7 @@ bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PA
     return n != 0 && n < CLONE_PATTERN_ROOM;
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static const void *map_all(int fd, size_t *bytes)
 {
@@ -60,7 +61,7 @@ static const void *map_all(int fd, size_t *bytes)
     return p != MAP_FAILED ? p : NULL;
 }
 
-/* Functions that have none: how many, and the first of them. */
+/* Warns about the functions without a copy: their number, and the names of the first ones. */
 static void say_refused(char *said, const char *path)
 {
     char text[512];
@@ -106,7 +107,7 @@ static size_t add_sites(const char **arguments, size_t n, const struct clones_im
     return n;
 }
 
-/* 1: no function is wanted. */
+/* Returns 0, -errno, or 1 if no function is selected. */
 static int ask(const struct probe_image *image, const struct clones_image *m, int file,
                int skeleton, struct rt_error *e)
 {
@@ -135,7 +136,7 @@ static int ask(const struct probe_image *image, const struct clones_image *m, in
     size_t openers = n;
     n = add_names(arguments, n, "--awaits", probe_clones_awaited);
     if (openers - 10 == 2 * OPENERS_MAX || n - openers == 2 * OPENERS_MAX)
-        arguments[n++] = "--tokens"; /* there may be more */
+        arguments[n++] = "--tokens"; /* there may be more names */
     n = add_sites(arguments, n, m, sites);
     arguments[n++] = image->path;
     char *said = mmap(NULL, SAID, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -189,14 +190,14 @@ static int take(int file, int skeleton, struct clones_image *m, struct rt_error 
     return -EPROTO;
 }
 
-/* --- placing ------------------------------------------------------------------------------------------------------ */
+/* --- placing ---------------------------------------------------------------------------------- */
 
 size_t clones_hooks_at(const struct clones_image *m)
 {
     return (m->head->code_bytes + 15) & ~(size_t)15;
 }
 
-/* jmp *0(%rip), and where to. */
+/* Writes the hooks' jumps: jmp *0(%rip), and the target after it. */
 static void put_hooks(uint8_t *at)
 {
     static const uint8_t code[] = {0xff, 0x25, 0, 0, 0, 0};
@@ -208,10 +209,10 @@ static void put_hooks(uint8_t *at)
     }
 }
 
-/* Alarms are met by the function's entry alone. */
+/* Returns true if an alarm stands at the function's entry: only the entry meets it. */
 static bool is_awaited(uintptr_t function)
 {
-    enum { FURTHEST = 16 }; /* a probe behind endbr64 */
+    enum { FURTHEST = 16 }; /* a probe may stand after endbr64 */
     const struct probe_sites *all = probe_sites_now();
     const struct probe_site *s = all != NULL ? probe_sites_from(all, function) : NULL;
     for (; s != NULL && s < all->rows + all->count && s->at <= function + FURTHEST; s++)
@@ -227,7 +228,7 @@ static uintptr_t way_to(const struct clones_image *m, uint64_t function)
     return clone != NULL && !is_awaited(at) ? (uintptr_t)clone : at;
 }
 
-/* m: the image that the code is for, and whose hooks it uses. */
+/* `m` is the image that the code is for, and whose hooks the code uses. */
 static int64_t value_of(const struct clones_image *m, const struct clone_fixup *f, uintptr_t code)
 {
     uintptr_t at = code + f->at;
@@ -299,7 +300,7 @@ static int place(const struct probe_image *image, struct clones_image *m, struct
     size_t own = (clones_hooks_at(m) + CLONES_HOOKS * CLONES_HOOK_BYTES + 4095) & ~(size_t)4095;
     m->late = (struct late_clones){.places = map_private(LATE_PLACES * sizeof *m->late.places),
                                    .slots = map_private(LATE_SLOTS * sizeof *m->late.slots)};
-    /* The heap grows behind the program, where nothing else is put. */
+    /* The heap grows after the program, where nothing else may be. */
     uint8_t *code = probe_map_near(image->from, image->to + HEAP, own + LATE_CODE);
     if (code == MAP_FAILED)
         code = probe_map_near(image->from, image->to, own + LATE_CODE);
@@ -323,7 +324,7 @@ static int place(const struct probe_image *image, struct clones_image *m, struct
     return -ENOMEM;
 }
 
-/* By what is in it: other options make other skeletons. FNV-1a. */
+/* Names the skeleton by its contents (FNV-1a): other options make other skeletons. */
 static void name_skeleton(struct clones_image *m)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
@@ -332,7 +333,7 @@ static void name_skeleton(struct clones_image *m)
     (void)snprintf(m->name, sizeof m->name, "%016" PRIx64 ".c", hash);
 }
 
-/* What is called directly is not entered where its alarm stands. */
+/* Direct calls do not pass the entry, where the alarm stands. */
 static void check_awaited(const struct clones_image *m)
 {
     for (uint32_t k = 0; k < m->head->function_count; k++)
@@ -341,7 +342,7 @@ static void check_awaited(const struct clones_image *m)
                                 "in their windows");
 }
 
-/* Nobody runs in them yet. */
+/* No thread runs in the copies yet. */
 static void link_calls(struct clones_image *m)
 {
     check_awaited(m);
@@ -428,7 +429,8 @@ int probe_clones_make(const struct probe_image *image, const struct probe_sites 
     int rc = take_sites(m, alarms, e);
     rc = rc != 0 ? rc : clones_late_prepare(e);
     rc = rc != 0 ? rc : make(image, m, e);
-    if (rc != 0) /* none is wanted of it: whoever looks for its places says so */
+    /* 1: nothing is selected; the code that looks for its sites reports that. */
+    if (rc != 0)
         return rc < 0 ? rc : 0;
     m->count = m->head->number_count;
     m->first = clones_take_numbers(m->count);
@@ -439,7 +441,8 @@ int probe_clones_make(const struct probe_image *image, const struct probe_sites 
     return rc;
 }
 
-/* --- what is said of them ------------------------------------------------------------------------------------------- */
+/* --- descriptions
+ * --------------------------------------------------------------------------------- */
 
 uint32_t probe_clones_images(struct memory_image *out, uint32_t room)
 {

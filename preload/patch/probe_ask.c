@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Asking regtrace-sites for plans (isa/plan/sites_main.c has the lines of its answer). */
+ * Asks regtrace-sites for plans; isa/plan/sites_main.c describes the lines of its answer. */
 #include "preload/patch/probe_sites.h"
 
 #include "base/toolkit/ask.h"
@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define QUESTIONS_MAX 1000u
-/* Of address space: plans come inline where no folder can keep them. Less where there is little (ulimit -v). */
+/* Address space for the answers: plans come inline if no folder can keep them. Less is taken if
+ * address space is limited (ulimit -v). */
 #define ANSWER_ROOM ((size_t)256 << 20)
 #define ANSWER_ROOM_LEAST ((size_t)1 << 20)
 
@@ -55,7 +56,7 @@ static void copy_plan(struct probe_answer *a, const char *bytes, size_t n)
     take_plan(a, p, n);
 }
 
-/* Field n of a line whose tabs have become NULs. */
+/* Returns field n of a line in which NULs have replaced the tabs; "" if there is none. */
 static const char *field(const char *line, const char *end, unsigned n)
 {
     while (n-- > 0 && line < end)
@@ -63,7 +64,8 @@ static const char *field(const char *line, const char *end, unsigned n)
     return line < end ? line : "";
 }
 
-/* One line; what follows it belongs to it where a plan comes inline. Behind it all. */
+/* Reads one line, and the plan after it if the plan comes inline. Returns the end of what it has
+ * read. */
 static char *take_line(char *line, char *end, struct probe_answer *const *answers, unsigned count,
                        unsigned *next)
 {
@@ -130,7 +132,7 @@ static int ask(bool kept, const struct probe_question *const *questions, unsigne
     return ask_program(path, arguments, environ, out, room, length, e);
 }
 
-/* Found and kept before main: where it is, and what its libraries are found by. */
+/* Set before main: the path of regtrace-sites, and the variable that finds its libraries. */
 static char sites_path[PATH_MAX];
 static char *sites_environment[2];
 
@@ -220,8 +222,8 @@ int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
     }
     unsigned n = kept ? find_kept(rest, to, count) : count;
     if (n != 0 && kept) {
-        probe_kept_claim(
-            &questions[0]); /* every process with these questions claims the first one */
+        /* every process with these questions claims the first one */
+        probe_kept_claim(&questions[0]);
         n = find_kept(rest, to, n);
     }
     int rc = n != 0 ? ask_rest(kept, rest, to, n, e) : 0;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Exits of functions that have probes: which of them are active on this thread, and when they end.
+ * Exits of functions that have probes: which functions are active on this thread, and when they
+ * end.
  *
- * Return addresses stay as they are, so exceptions, longjmp, backtraces and shadow stacks do as ever. A function is remembered with the
- * stack pointer at its entry, and its exit is seen at a probe on the place that it returns to (probe_returns.c), or at whatever
- * comes first that shows its frame to be gone: longjmp, the catch of an exception, another probe further up the stack. Only the
- * outermost instance is remembered: it alone has an exit. A function that ends in a jump to another ends when that one does. */
+ * Return addresses stay as they are, so exceptions, longjmp, backtraces and shadow stacks work as
+ * ever. A function is noted with the stack pointer at its entry. Its exit is seen at a probe on its
+ * return address (probe_returns.c), or at the first event that shows that its frame is gone:
+ * longjmp, the catch of an exception, a probe further up the stack. Only the outermost instance is
+ * noted, because only that instance has an exit. A function that ends in a jump to another function
+ * ends when the other one ends. */
 #include "preload/patch/probes.h"
 
 #include "base/log.h"
@@ -17,7 +20,8 @@
 #include <string.h>
 
 #define ALARMS_MAX 256u
-#define NEAR ((uintptr_t)32 << 10) /* on a stack whose ends are not known */
+/* largest distance of two frames on one stack, if its bounds are unknown */
+#define NEAR ((uintptr_t)32 << 10)
 
 __thread uint64_t probe_exits_state;
 const uint64_t *probe_exits_epoch;
@@ -72,7 +76,7 @@ static uint32_t active_count(void)
     return probe_exits_count(probe_exits_state);
 }
 
-/* What is where its return address was; 0: nothing can be read there. */
+/* Returns the word where the return address was; 0 if it cannot be read. */
 static uintptr_t word_of(const struct probe_exit *f)
 {
     uintptr_t word = 0;
@@ -80,21 +84,22 @@ static uintptr_t word_of(const struct probe_exit *f)
     return word;
 }
 
-/* Nobody says where other stacks end, nor that none lies inside of the thread's own (an array that signals or coroutines run on). */
+/* The bounds of other stacks are unknown, and one may lie within the thread's own: an array on
+ * which signals or coroutines run. */
 bool probe_one_stack(uintptr_t a, uintptr_t b)
 {
     uintptr_t away = a > b ? a - b : b - a;
     return is_own_stack(a) == is_own_stack(b) && (is_own_stack(a) || away < NEAR);
 }
 
-/* The frame that began there is gone, as a frame further up runs, or another function begins there, and something else is where its
- * return address was. */
+/* Is the frame gone? It is if a frame further up runs, or another function begins there, and the
+ * return address has been overwritten. */
 static bool is_gone(const struct probe_exit *f, uintptr_t stack)
 {
     return f->stack <= stack && probe_one_stack(f->stack, stack) && word_of(f) != f->back;
 }
 
-/* The list has been changed, and has so many now. */
+/* Notes that the list has changed and has n entries now. */
 static void set_count(uint32_t n)
 {
     uintptr_t lowest = 0;
@@ -106,7 +111,7 @@ static void set_count(uint32_t n)
     probe_exits_lowest = lowest;
 }
 
-/* Its exit alarms fire. */
+/* Fires the exit alarms of the function. */
 static void leave(const struct probe_exit *f)
 {
     const struct probe_sites *all = probe_sites_now();
@@ -126,7 +131,7 @@ static void leave(const struct probe_exit *f)
 
 typedef bool is_over_function(const struct probe_exit *f, uintptr_t a, uintptr_t b);
 
-/* Those that are over end, the latest first. */
+/* Ends the functions that are over, the latest first. */
 static void leave_those(is_over_function *is_over, uintptr_t a, uintptr_t b)
 {
     for (unsigned i = active_count(); i-- > 0;) {
@@ -143,7 +148,7 @@ static void leave_those(is_over_function *is_over, uintptr_t a, uintptr_t b)
 
 static bool is_over_here(const struct probe_exit *f, uintptr_t stack, uintptr_t at)
 {
-    /* A return may take arguments along (ret 16). */
+    /* A return may remove arguments too (ret 16). */
     return (f->back == at && f->stack < stack && probe_one_stack(f->stack, stack)) ||
            is_gone(f, stack);
 }
@@ -159,7 +164,7 @@ void probe_exits_at(uintptr_t stack, uintptr_t at)
         leave_those(is_over_here, stack, at);
 }
 
-/* Not in a handler of ours: one may come. */
+/* As leave_those(), but not in one of our handlers: blocks signals. */
 static void leave_now(is_over_function *is_over, uintptr_t a, uintptr_t b)
 {
     if (active_count() == 0)
@@ -182,7 +187,7 @@ static bool is_any(const struct probe_exit *f, uintptr_t a, uintptr_t b)
     return true;
 }
 
-/* pthread_exit(), cancellation. */
+/* For pthread_exit() and cancellation. */
 void probe_exits_thread_end(void)
 {
     leave_now(is_any, 0, 0);
@@ -207,7 +212,7 @@ bool probe_exits_coming(uintptr_t stack, bool may_trap)
     return may_trap && probe_return_ensure(return_address(stack));
 }
 
-/* Those that nobody will end: of coroutines that were given up. */
+/* Removes entries that nobody will end: functions of abandoned coroutines. */
 static void drop_abandoned(void)
 {
     unsigned n = 0;

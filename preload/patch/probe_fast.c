@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The common case of functions that are recorded: a place that is reached by a jump, in a window, nothing else to do there. Compiled to
- * use general registers alone, so that no other state need be saved; nothing else is called. All else goes the long way
- * (probe_jump.c), which says the same at more length (probe_functions.c).
+ * The fast path of recording functions: a site with a jump, in a window, with nothing else to do.
+ * It is compiled to use general registers only, so that no other state need be saved, and calls
+ * nothing else. In all other cases the slow path (probe_jump.c) does the same in general
+ * (probe_functions.c).
  *
- * Signals are not blocked. A handler that comes in between may record, enter functions and leave them, open and close windows, and jump
- * away: see struct probe_opens. Whoever has recorded has moved the cursor, and the long way looks at everything again. */
+ * Signals are not blocked. A handler that interrupts may record, enter and leave functions, open
+ * and close windows, and jump away: see struct probe_opens. A handler that has recorded has moved
+ * the cursor; then the slow path looks at everything again. */
 #include "preload/patch/probe_fast.h"
 
 #include "base/format/recorder.h"
 
 #if PROBE_HAS_FAST
 
-/* The event of f, if no handler has recorded since slot was the next one, and the list was `state`. The clock is the counter: else no place
- * goes this way. amid: what is added to the state meanwhile; after: what it is then. False: the long way. */
+/* Records the event of f if no handler has recorded since `slot` was the next slot and the list was
+ * `state`. The clock is the counter: otherwise no site takes this path. amid: flag that the state
+ * has meanwhile; after: the depth afterwards. Returns false if the slow path must follow. */
 static inline __attribute__((always_inline)) bool
 put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, uint32_t windows,
     const struct probe_function *f, uint32_t code, uint64_t b, uint64_t state, uint64_t amid,
@@ -24,7 +27,8 @@ put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, u
     amid |= state | (uint64_t)(uintptr_t)slot << PROBE_STATE_SLOT;
     room->amid = *f;
     room->head = head;
-    /* Who has changed it since it was looked at has recorded an edge of a window, and moved the cursor. */
+    /* A handler that has changed the state since we read it has recorded an edge of a window, and
+     * so has moved the cursor. */
     __atomic_store_n(&o->state, amid, __ATOMIC_RELAXED);
     uint64_t clock = room->clock = clock_counter();
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -36,7 +40,8 @@ put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, u
         if (RT_LIKELY(probe_swap(&o->state, amid, after)))
             return true;
     }
-    /* A handler has been here. What it has settled as not there yet (PROBE_BACK) is, or will not be; else it has seen to the list. */
+    /* A handler has interrupted us. If it settled the event as not recorded yet (PROBE_BACK), the
+     * event is recorded now, or never will be. Otherwise the handler has updated the list. */
     for (;;) {
         uint64_t now = probe_look(&o->state);
         uint32_t then = now == amid && o->windows != windows ? 0 : probe_opens_depth(now);
@@ -48,14 +53,14 @@ put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, u
     }
 }
 
-/* Our own code, or a child that borrows this memory: there is nothing to do. */
+/* Does our own code run, or a child that borrows this memory? Then there is nothing to do. */
 static inline __attribute__((always_inline)) bool is_ours(const struct recorder_thread *t,
                                                           const struct probe_opens *o)
 {
     return (o->inside | t->in_toolkit | processes_vfork_depth) != 0;
 }
 
-/* Something is to be looked at first, or to be counted beside. */
+/* Must something be checked first, or instructions be counted too? */
 static inline __attribute__((always_inline)) bool is_long(const struct recorder_thread *t)
 {
     return t->epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire) ||
@@ -77,14 +82,14 @@ static uintptr_t place_at(const struct probe_frame *f, const struct probe_number
     return row->at - ((f->number & PROBE_NUMBER_ENDBR) != 0 ? 4 : 0);
 }
 
-/* Functions with exit_func alarms may be over by now (probe_exits_at()). */
+/* May functions with exit_func alarms have ended by now (probe_exits_at())? */
 static inline __attribute__((always_inline)) bool may_exit(uintptr_t stack)
 {
     uintptr_t lowest = probe_exits_lowest;
     return RT_UNLIKELY(lowest != 0) && stack >= lowest;
 }
 
-/* Off the way: it is asked once as long as the same call leads to the function. */
+/* Off the common path: asked again only if another call leads to the function. */
 static __attribute__((noinline)) PROBE_FAST bool is_return(uintptr_t at, struct probe_numbered *row)
 {
     bool yes = probe_has_return(atomic_load_explicit(&probe_returns_now, memory_order_acquire), at);
@@ -93,7 +98,7 @@ static __attribute__((noinline)) PROBE_FAST bool is_return(uintptr_t at, struct 
     return yes;
 }
 
-/* exits: there are exit_func alarms as well. */
+/* exits: there are exit_func alarms too. */
 static inline __attribute__((always_inline)) bool entered(const struct probe_frame *f, bool exits)
 {
     struct recorder_thread *t = &recorder_self;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the fast and the long way of recording functions share. Of preload/probe*.c alone. */
+ * State that the fast path and the slow path of recording functions share. Used by preload/patch/
+ * only. */
 #ifndef REGTRACE_PRELOAD_PATCH_PROBE_FAST_H
 #define REGTRACE_PRELOAD_PATCH_PROBE_FAST_H
 
@@ -7,7 +8,7 @@
 #include "base/format/recorder.h"
 #include "preload/libc/interpose.h"
 
-/* Sanitizers' code is not made of general registers alone. */
+/* Code that is compiled with sanitizers needs more than general registers. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define PROBE_HAS_FAST 1
 #else
@@ -20,49 +21,53 @@
 struct probe_function {
     uintptr_t function; /* its first instruction */
     uintptr_t stack;    /* where its return address is */
-    uintptr_t back;     /* that */
+    uintptr_t back;     /* the return address */
 };
 
-/* Calls of functions with exit_func alarms that have not returned on a thread. */
+/* A call of a function with exit_func alarms that has not returned. A thread has PROBE_EXITS_MAX at
+ * most. */
 #define PROBE_EXITS_MAX 64u
 struct probe_exit {
     uintptr_t function; /* address of its probe */
     uintptr_t stack;    /* where its return address is */
     uintptr_t back;     /* the return address */
-    uint64_t
-        left; /* offset of its only alarm's counter in struct ctl_thread; 0: takes the slow path */
+    /* offset of its only alarm's counter in struct ctl_thread; 0: takes the slow path */
+    uint64_t left;
 };
 
 /* Per-thread data in the thread's mapping (life.c). It is too large for static TLS, which takes its
  * room from the thread's stack. */
 struct probe_room {
-    uint64_t head, clock;       /* of the event of an unfinished enter or leave */
+    uint64_t head, clock;       /* head and clock of an unfinished event */
     struct probe_function amid; /* the function that enters or leaves */
     struct probe_function open[OPTION_FUNCTIONS_DEPTH_MAX];
     struct probe_exit exits[PROBE_EXITS_MAX];
 };
 
-/* The functions that a thread is in, innermost last. It covers the open window only.
+/* The functions that a thread is in, innermost last, in the open window only.
  *
- * state: their number and, while the fast path records an enter or a leave, the place of its event
+ * state: their number and, while the fast path records an enter or a leave, the slot of its event
  * in the chunk. It is one word, because a handler that interrupts may enter and leave functions,
  * close windows, and never return (siglongjmp). Code that reads the list first finds out whether
  * that event has been recorded (probe_functions.c). */
 struct probe_opens {
     uint64_t state;
-    struct probe_room *room; /* NULL: no automaton, no window, both lists are empty */
-    uint32_t windows; /* edges so far: what was open before one is not in the list after it */
-    bool forked;      /* they are the parent's: a window that opens shows them */
-    bool
-        inside; /* our own code runs, which may come to probes: such executions are none of the program's */
+    struct probe_room *room; /* NULL: no automaton and no window, so both lists are empty */
+    /* edges so far. Functions that were open before an edge are not in the list after it. */
+    uint32_t windows;
+    bool forked; /* the list is the parent's: the next window begins with it */
+    /* our own code runs: if it executes probes, these executions are not the program's */
+    bool inside;
 };
 extern __thread struct probe_opens probe_opens
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-#define PROBE_BACK ((uint64_t)0x200) /* settled: it was not there yet, and may come */
+/* a handler found no event of the fast path, which may still record it */
+#define PROBE_BACK ((uint64_t)0x200)
+/* The fast path is recording an enter (a leave). */
 #define PROBE_AMID_ENTER ((uint64_t)0x400)
 #define PROBE_AMID_LEAVE ((uint64_t)0x800)
-#define PROBE_STATE_SLOT 16 /* from this bit on */
+#define PROBE_STATE_SLOT 16 /* first bit of the slot's address */
 _Static_assert(OPTION_FUNCTIONS_DEPTH_MAX < PROBE_BACK, "a depth is below the flags");
 static inline uint32_t probe_opens_depth(uint64_t state)
 {
@@ -86,11 +91,11 @@ static inline uint64_t probe_look(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
-/* REGTRACE_FUNCTIONS_DEPTH. */
+/* The value of REGTRACE_FUNCTIONS_DEPTH. */
 extern uint32_t probe_functions_limit RT_HIDDEN;
 
-/* The lowest frame of those functions with exit_func alarms that are active on this thread; 0: there are none. Whoever comes to a probe
- * below it is inside of them all. */
+/* The lowest frame of the active functions with exit_func alarms on this thread; 0: there are none.
+ * A thread that comes to a probe below it is inside all of them. */
 extern __thread uintptr_t probe_exits_lowest
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -106,16 +111,17 @@ static inline uint64_t probe_exits_changed(uint64_t before, uint32_t count)
 {
     return ((before >> 32) + 1) << 32 | count;
 }
-/* ctl_shared_epoch(). */
+/* The result of ctl_shared_epoch(). */
 extern const uint64_t *probe_exits_epoch RT_HIDDEN;
 
-/* Where calls return to that have a jump there: a table of 0 or an address, looked up from its slot on. Never freed. */
+/* A hash table of the addresses, with jumps there, that recorded functions return to. An entry is 0
+ * or an address; probe_return_slot() says where the search begins. Never freed. */
 struct probe_returns {
     uint32_t mask;
     uintptr_t at[];
 };
 extern _Atomic(const struct probe_returns *) probe_returns_now RT_HIDDEN;
-/* And those of exit_func alarms. */
+/* The same for functions with exit_func alarms. */
 extern _Atomic(const struct probe_returns *) probe_exits_now RT_HIDDEN;
 
 static inline uint32_t probe_return_slot(const struct probe_returns *r, uintptr_t at)
@@ -131,36 +137,38 @@ static inline bool probe_has_return(const struct probe_returns *r, uintptr_t at)
     return false;
 }
 
-/* Places by their numbers. */
+/* Data of sites with jumps, by the number in their code. */
 struct probe_numbered {
     uintptr_t at;
-    uintptr_t back; /* of a function: the latest that has been found in the table above */
-    uint64_t left;  /* as in struct probe_exit */
+    /* for a function's entry: the return address last found in the table above */
+    uintptr_t back;
+    uint64_t left; /* as in struct probe_exit */
 };
 extern struct probe_numbered *probe_numbered RT_HIDDEN;
-/* What a number has beside. */
+/* A block pushes the number of its site and these flags. */
 #define PROBE_NUMBER_MASK 0x003fffffu
 #define PROBE_NUMBER_CALL                                                                          \
-    0x10000000u /* the place is a call: the thread has pushed what it returns to */
-#define PROBE_NUMBER_ENDBR 0x20000000u   /* it is behind the endbr64 of what was asked for */
-#define PROBE_NUMBER_CLAIMED 0x80000000u /* a count of its alarms has come to zero: the first's, */
-#define PROBE_NUMBER_SECOND 0x40000000u  /* or the second's, and the first has been counted */
+    0x10000000u /* the site is a call: the thread has pushed the return address */
+#define PROBE_NUMBER_ENDBR 0x20000000u /* the site is after the endbr64 of the requested address */
+#define PROBE_NUMBER_CLAIMED 0x80000000u /* the count of its first alarm has come to zero, */
+#define PROBE_NUMBER_SECOND 0x40000000u  /* or of the second, after the first was counted */
 
-/* What a block has pushed as it calls: found where its frame ends. */
+/* The words that a block has pushed when it calls a function. They lie where its frame ends. */
 struct probe_frame {
     uint64_t number, flags, rax;
 };
 
 #if PROBE_HAS_FAST
-/* They save what they change but for the flags and rax. */
+/* These functions save all that they change except the flags and rax. */
 #define PROBE_FAST __attribute__((no_caller_saved_registers))
 
-/* Called by blocks alone. True: the long way. */
+/* Called by blocks only. They return true if the slow path must follow. */
 bool probe_fast_entered(void) PROBE_FAST RT_HIDDEN;
 bool probe_fast_returned(void) PROBE_FAST RT_HIDDEN;
-/* Where there are exit_func alarms as well. */
+/* The same if there are exit_func alarms too. */
 bool probe_fast_entered_beside(void) PROBE_FAST RT_HIDDEN;
 bool probe_fast_returned_beside(void) PROBE_FAST RT_HIDDEN;
+/* For functions with exit_func alarms. */
 bool probe_fast_exit_entered(void) PROBE_FAST RT_HIDDEN;
 bool probe_fast_exit_returned(void) PROBE_FAST RT_HIDDEN;
 #endif

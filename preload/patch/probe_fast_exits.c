@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The common case of exit_func alarms: a function is entered by a jump and returns to one, and its one alarm is counted and does not
- * fire. As probe_fast.c; probe_exits.c says the same at more length.
+ * The fast path of exit_func alarms: a function is entered at a jump and returns to a jump, and its
+ * only alarm is counted and does not fire. Compiled as probe_fast.c is; probe_exits.c does the same
+ * in general.
  *
- * Signals are not blocked: a handler that comes in between may enter functions and leave them. Whoever has changed the list has
- * moved its state, and everything is looked at again. */
+ * Signals are not blocked: a handler that interrupts may enter and leave functions. A handler that
+ * has changed the list has changed its state; then everything is looked at again. */
 #include "preload/patch/probe_fast.h"
 
 #include "preload/preload.h"
@@ -12,7 +13,8 @@
 
 #if PROBE_HAS_FAST
 
-/* A handler that has changed the list in between has noted its own. */
+/* Notes the lowest frame of the list as it is now: a handler that changed the list meanwhile has
+ * noted its own. */
 static inline void note_lowest(const struct probe_room *room)
 {
     uint64_t state;
@@ -27,7 +29,8 @@ static inline void note_lowest(const struct probe_room *room)
     } while (probe_look(&probe_exits_state) != state);
 }
 
-/* Nobody need look: probes rest, or our own code or a vfork child is here, or instructions are counted. */
+/* Must the slow path look, because probes rest, or our own code or a vfork child runs, or
+ * instructions are counted? */
 static inline bool is_odd(const struct recorder_thread *t)
 {
     const struct stream_header *h = recorder_stream.header;
@@ -66,7 +69,7 @@ bool probe_fast_exit_entered(void)
     return false;
 }
 
-/* One execution less of its alarm; false: it may be due. */
+/* Counts one execution of the alarm. Returns false without counting if the alarm may be due. */
 static inline bool count_down(uint64_t left)
 {
     uint64_t *automaton = recorder_self.automaton;
@@ -102,14 +105,14 @@ bool probe_fast_exit_returned(void)
     for (uint32_t i = 0; i + 1 < n; i++)
         if (room->exits[i].stack <= stack)
             return true;
-    /* First it is off the list: it ends once, whoever comes in between. */
+    /* First take it off the list: it ends once, even if a handler interrupts. */
     if (!probe_swap(&probe_exits_state, state, probe_exits_changed(state, n - 1)))
         return true;
     if (count_down(left.left)) {
         note_lowest(room);
         return false;
     }
-    /* It fires the long way, by which it is there again. */
+    /* The slow path fires it and expects it on the list: put it back. */
     state = probe_look(&probe_exits_state);
     n = probe_exits_count(state);
     while (n < PROBE_EXITS_MAX) {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions that REGTRACE_FUNCTIONS names, recorded as they are entered and left, in windows.
+ * Functions that REGTRACE_FUNCTIONS names: records in windows when they are entered and left.
  *
- * As with exits (probe_exits.c) nobody's return address is touched: a function that is entered is remembered with its stack pointer, and
- * left where a probe on the place that it returns to sees the stack pointer above it. What is left without coming there (longjmp, an
- * exception, a jump into another function in place of a call) is over when something shows its frame to be gone. Calls are
- * nested in a thread, whatever stacks it runs on: where one returns on another stack (coroutines), those entered since are cut. */
+ * As with exits (probe_exits.c), return addresses stay as they are. A function that is entered is
+ * noted with its stack pointer. It is left when a probe at its return address finds the stack
+ * pointer above that. A function that is left in another way (longjmp, an exception, a jump into
+ * another function in place of a call) is over when something shows that its frame is gone. Calls
+ * are nested in a thread, whatever stacks it runs on: if a call returns on another stack
+ * (coroutines), the calls that were entered since are cut. */
 #include "preload/patch/probes.h"
 
 #include "base/log.h"
@@ -25,7 +27,7 @@ bool probe_functions_wanted(void)
     return process.options.number[OPT_functions] == OPTION_FUNCTIONS_NAMED;
 }
 
-/* Of places of that kind. */
+/* Makes a table of the sites of this kind that have a jump. NULL: there are none, or no memory. */
 static const struct probe_returns *make_returns(const struct probe_sites *s, uint16_t kind)
 {
     uint32_t n = 0, size = 64;
@@ -65,7 +67,8 @@ static void set_depth(uint32_t depth)
     probe_opens.state = (probe_opens.state & PROBE_BACK) | depth;
 }
 
-/* The event that the fast way was about to record is there; what it had no time to write of it is written. */
+/* Has the event been recorded that the fast path was about to record? Then writes what the fast
+ * path had no time to write. */
 static bool is_recorded(const struct recorder_thread *t, struct event_slot *slot)
 {
     const struct probe_room *o = probe_opens.room;
@@ -80,7 +83,8 @@ static bool is_recorded(const struct recorder_thread *t, struct event_slot *slot
     return true;
 }
 
-/* First of all, where the list is looked at: this may be a handler that has come amid what the fast way does (struct probe_opens). */
+/* Called first wherever the list is read: this may be a handler that has interrupted the fast path
+ * (struct probe_opens). */
 static void settle(const struct recorder_thread *t)
 {
     struct probe_opens *o = &probe_opens;
@@ -98,7 +102,8 @@ static void settle(const struct recorder_thread *t)
     }
 }
 
-/* What the fast way was amid will not be gone on with: the thread is further up the stack. */
+/* Forgets what the fast path was recording if it will not go on: the thread is further up the
+ * stack. */
 static void forget_amid(uintptr_t stack)
 {
     struct probe_opens *o = &probe_opens;
@@ -112,7 +117,7 @@ static void leave(struct recorder_thread *t, uint32_t cut)
     uint32_t depth = depth_now() - 1;
     const struct probe_function f = probe_opens.room->open[depth];
     set_depth(depth);
-    if (t->recording != 0) /* not asked anew: a window may be closing */
+    if (t->recording != 0) /* no recorder_active(): a window may be closing */
         (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, f.function, 0);
 }
 
@@ -121,7 +126,7 @@ static const struct probe_function *latest(void)
     return &probe_opens.room->open[depth_now() - 1];
 }
 
-/* A frame that began there is gone when another begins or goes on further up on the same stack. */
+/* Is the frame gone? It is when another frame begins or goes on further up the same stack. */
 static bool is_gone(const struct probe_function *f, uintptr_t stack)
 {
     return f->stack <= stack && probe_one_stack(f->stack, stack);
@@ -199,7 +204,8 @@ void probe_functions_forked(void)
     probe_opens.forked = depth_now() != 0;
 }
 
-/* Nor is the memory looked at where there are no probes: its first use is a fault on a page, which events of windows count. */
+/* Does not touch the memory if there are no probes: its first use is a page fault, which events of
+ * windows count. */
 void probe_functions_cut(struct recorder_thread *t, bool enter)
 {
     if (!process.probes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tables for unwinders, handed to debuggers: each is an ELF file in memory, in a list that GDB and LLDB know by its name ("JIT
- * Compilation Interface" of GDB's manual). The names are this library's own: a program that compiles at run time has its own list.
+ * Hands the tables for unwinders to debuggers: each is an ELF file in memory, in a list that GDB
+ * and LLDB know by its name ("JIT Compilation Interface" of GDB's manual). The names are local to
+ * this library: a program that compiles at run time has its own list.
  *
  * Format: System V ABI, "Object Files". */
 #include "preload/patch/probe_unwind.h"
@@ -14,11 +15,11 @@
 #include <string.h>
 
 struct jit_descriptor {
-    uint32_t version, action; /* 0 nothing, 1 one more */
+    uint32_t version, action; /* 0: nothing; 1: a new file */
     struct probe_gdb_entry *relevant, *first;
 };
 
-/* Read by debuggers. Their names are part of the interface. */
+/* Debuggers read these. Their names are part of the interface. */
 RT_HIDDEN extern struct jit_descriptor
     __jit_debug_descriptor; /* NOLINT(bugprone-reserved-identifier) */
 struct jit_descriptor __jit_debug_descriptor = {.version =
@@ -37,7 +38,7 @@ enum { NONE, TEXT, FRAMES, SYMBOLS, STRINGS, SECTIONS };
 static const char names[] = "\0.text\0.eh_frame\0.symtab\0.strtab\0regtrace_probe";
 enum { NAME_TEXT = 1, NAME_FRAMES = 7, NAME_SYMBOLS = 17, NAME_STRINGS = 25, NAME_PROBE = 33 };
 
-/* Where parts begin in the file. */
+/* Offsets of the parts in the file. */
 struct parts {
     size_t symbols, names, sections;
 };

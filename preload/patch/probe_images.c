@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The images of this process, as probes see them. */
+ * Lists the images of this process that can have probes. */
 #include "preload/patch/probe_sites.h"
 
 #include "base/toolkit/cache.h"
@@ -15,7 +15,7 @@
 
 #define KNOWN_MAX 4096u
 
-/* Images that have been handed out. */
+/* Images that have been listed. */
 static struct known {
     uintptr_t bias, from;
     bool here;
@@ -24,11 +24,11 @@ static unsigned known_count;
 
 struct look {
     struct probe_image *images;
-    unsigned count, room; /* without room they are counted alone */
+    unsigned count, room; /* without room they are only counted */
     bool began;
 };
 
-static unsigned long long last_subs; /* dl_iterate_phdr(3): how many images have gone */
+static unsigned long long last_subs; /* dl_iterate_phdr(3): how many images were unloaded */
 
 static struct known *find_known(uintptr_t bias, uintptr_t from)
 {
@@ -38,9 +38,10 @@ static struct known *find_known(uintptr_t bias, uintptr_t from)
     return NULL;
 }
 
-/* It runs with all signals blocked at times, and an int3 would kill then: the C library and the dynamic linker, and what comes
- * in between where the C library gives back the memory of a thread that ends: UCX, Open MPI and libfabric patch munmap and
- * madvise for their own use, allocators stand in for free. */
+/* Does the image run with all signals blocked at times? An int3 would kill the program then. Such
+ * are the C library and the dynamic linker, and libraries that run while the C library gives back
+ * the memory of a thread that ends: UCX, Open MPI and libfabric patch munmap and madvise for their
+ * own use, allocators replace free. */
 static bool runs_masked(const char *path)
 {
     static const char *const names[] = {"libc.so",    "libc-",     "libpthread",  "ld-linux",
@@ -108,7 +109,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* Between the two walks another thread may load something: it looks again itself. */
+/* If another thread loads an image between the two walks, that thread looks again itself. */
 long probe_images(struct probe_image **images)
 {
     struct look l = {0};

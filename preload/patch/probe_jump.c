@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Places that are reached by a jump: the code that counts executions and calls us, and the call.
+ * Sites that are reached by a jump: makes the code that counts executions and calls us, and
+ * receives the call.
  *
- * A block of code stands before the copy of the displaced instructions. Where alarms stand at the place that each thread counts, it counts
- * down by itself (controller.h, "The hot path"): a decrement and two branches, with two registers and the flags saved and nothing below the
- * red zone touched. What else there is often to do is a call of probe_fast.h before it. All else, and what comes to zero, goes through probe_stub, which saves what a call may change. The stack is as deep
- * as the call; return addresses are those of calls, so the processor's own stack of them stays right.
+ * A block of code stands before the copy of the displaced instructions. If each thread counts the
+ * site's alarms by itself, the block counts down (controller.h, "The hot path"): a decrement and
+ * two branches. It saves two registers and the flags, and leaves the red zone alone. Other frequent
+ * work is done by a call of probe_fast.h before the count. Everything else, and each count that
+ * comes to zero, goes through probe_stub, which saves what a call may change. The stack grows for
+ * the call only. Return addresses are those of calls, so the processor's return stack stays right.
  *
  * Encodings: Intel's manual, volume 2. The red zone: psABI x86-64, 3.2.2. */
 #include "preload/patch/probes.h"
@@ -32,7 +35,8 @@
 struct probe_numbered *probe_numbered;
 static uint32_t number_count;
 
-/* What probe_stub pushes; then the address in the block, and its number. */
+/* The registers that probe_stub pushes, then the return address into the block, and the site's
+ * number. */
 struct registers {
     uint64_t rbp, rbx, r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax, flags, back, number;
 };
@@ -52,11 +56,11 @@ bool probe_jump_prepare(void)
     return probe_numbered != NULL;
 }
 
-/* --- the code of a place ---------------------------------------------------------------------------------------------- */
+/* --- the code of a site ----------------------------------------------------------------------- */
 
 struct code {
     uint8_t *at;
-    bool told; /* to unwinders: it is where it will run */
+    bool told; /* unwinders are told about it: `at` is where it will run */
 };
 
 static void put(struct code *c, const void *bytes, size_t n)
@@ -72,7 +76,7 @@ static void put_32(struct code *c, int64_t value)
     put(c, &v, sizeof v);
 }
 
-/* From here on so many bytes of ours are on the stack. */
+/* From here on, this many bytes of ours are on the stack. */
 static void pushed(const struct code *c, unsigned bytes)
 {
     if (c->told)
@@ -82,7 +86,7 @@ static void pushed(const struct code *c, unsigned bytes)
 enum { RED_ZONE = 128, NUMBER = 8, SAVED = 24 };
 enum { JB = 0x82, JE = 0x84, JNE = 0x85, JLE = 0x8e };
 
-/* A branch of this condition (the second byte of its opcode). */
+/* Adds a conditional branch; condition: the second byte of its opcode. */
 static void put_branch(struct code *c, uint8_t condition, const uint8_t *target)
 {
     put(c, (const uint8_t[]){0x0f, condition}, 2);
@@ -100,7 +104,7 @@ static void put_jump(struct code *c, const uint8_t *target)
     put_32(c, target - (c->at + 4));
 }
 
-/* Below the red zone. */
+/* Pushes the number below the red zone. */
 static void put_number(struct code *c, uint32_t number)
 {
     pushed(c, 0);
@@ -111,7 +115,7 @@ static void put_number(struct code *c, uint32_t number)
     pushed(c, RED_ZONE + NUMBER);
 }
 
-/* The stub, where the number is on the stack. */
+/* Calls the stub, with the number on the stack. pointer: where the stub's address is. */
 static void put_stub(struct code *c, const uint8_t *pointer)
 {
     PUT(c, 0xff, 0x15); /* call *pointer(%rip) */
@@ -120,7 +124,8 @@ static void put_stub(struct code *c, const uint8_t *pointer)
     pushed(c, 0);
 }
 
-/* Below the red zone: %rax and the flags, as lahf and seto have them (what compiled code may look at). A word follows: put_restore(). */
+/* Saves below the red zone %rax and the flags that compiled code may look at, by lahf and seto. One
+ * more word must follow for put_restore(). */
 static void put_save(struct code *c)
 {
     pushed(c, 0);
@@ -132,7 +137,7 @@ static void put_save(struct code *c)
     pushed(c, RED_ZONE + SAVED - 8);
 }
 
-/* What has been saved, back; counting: %rcx too, else there is a number. */
+/* Restores what was saved. The last word is %rcx if the block counts, otherwise the number. */
 static void put_restore(struct code *c, bool counting)
 {
     PUT(c, counting ? 0x59 : 0x58); /* pop %rcx, or %rax */
@@ -145,7 +150,8 @@ static void put_restore(struct code *c, bool counting)
     pushed(c, 0);
 }
 
-/* Off the common path: everything back as it was, and the number; then comes, or is jumped to, the call. */
+/* Leaves the common path: restores everything and pushes the number. The call follows, or a jump to
+ * it. */
 static void put_aside(struct code *c, uint32_t number, bool counting)
 {
     pushed(c, RED_ZONE + SAVED);
@@ -153,8 +159,8 @@ static void put_aside(struct code *c, uint32_t number, bool counting)
     put_number(c, number);
 }
 
-/* To `slow` where the stack pointer shows that functions with exit_func alarms may be over: probe_exits_lowest, where it is not 0, is at or
- * below it. bytes: of ours on the stack. */
+/* Branches to `slow` if the stack pointer shows that functions with exit_func alarms may have
+ * ended: probe_exits_lowest is not 0, and is at or below it. bytes: ours on the stack. */
 static void put_exits(struct code *c, unsigned bytes, const uint8_t *slow)
 {
     PUT(c, 0x64, 0x48, 0x8b, 0x04, 0x25); /* mov %fs:lowest,%rax */
@@ -166,19 +172,20 @@ static void put_exits(struct code *c, unsigned bytes, const uint8_t *slow)
     put_branch(c, JB, slow);
 }
 
-/* What stands at a place, as far as its block sees to it by itself: first it goes a fast way, then it counts. Neither: it calls. */
+/* The work that a site's block does by itself: it calls a fast path, then it counts. If it does
+ * neither, it calls the stub. */
 enum { COUNTED_MAX = 2 };
 struct way {
-    const struct probe_site *counted[COUNTED_MAX]; /* their alarms are of different chains */
+    const struct probe_site *counted[COUNTED_MAX]; /* alarms of different chains */
     unsigned counts;
-    const struct probe_site *exit; /* whose end the fast way will count */
+    const struct probe_site *exit; /* whose exit the fast path will count */
     uintptr_t fast;                /* as in struct probe_block */
     uint32_t number;
-    const uint8_t *block, *slow,
-        *due[COUNTED_MAX]; /* where a call must see to it; and where a count has come to zero */
+    /* the block; its code for a call of the stub; its code for a count that has come to zero */
+    const uint8_t *block, *slow, *due[COUNTED_MAX];
 };
 
-/* The fast way; %rcx is where put_restore() takes it from. */
+/* Calls the fast path. If the block counts too, puts %rcx where put_restore() takes it from. */
 static void put_fast(struct code *c, const struct way *w)
 {
     put_save(c);
@@ -193,7 +200,7 @@ static void put_fast(struct code *c, const struct way *w)
     put_branch(c, JNE, w->slow);
 }
 
-/* One execution less. call: the place is one. */
+/* Counts one execution. call: the site is a call. */
 static void put_count(struct code *c, const struct way *w, bool call)
 {
     uint64_t epoch = (uint64_t)(uintptr_t)ctl_shared_epoch(process.shared);
@@ -228,8 +235,9 @@ static const struct ctl_alarm *alarm_of(const struct probe_site *s)
     return ctl_config_alarm(process.config, s->alarm);
 }
 
-/* Each thread counts it by itself, and nothing else need be looked at. Within a chain a firing (in a handler, between two counts) arms the
- * next alarm: an execution would count for both. */
+/* Returns true if the block can count this alarm: each thread counts it by itself, and nothing else
+ * need be checked. Two alarms of one chain do not qualify: a firing (in a handler, between two
+ * counts) arms the next alarm of the chain, and one execution would count for both. */
 static bool take_alarm(struct way *w, const struct probe_site *s)
 {
     const struct ctl_alarm *a = alarm_of(s);
@@ -249,7 +257,8 @@ static bool take_alarm(struct way *w, const struct probe_site *s)
     return true;
 }
 
-/* The fast way where functions begin, or return to. of: the place's rows that are no alarms, which are all the same; 0: none. */
+/* Returns the fast path for a site where functions begin or return to, or 0. of: the kind of the
+ * site's rows that are not alarms, all the same; 0: there are none. */
 static uintptr_t fast_of(const struct way *w, const struct probe_site *first, unsigned of)
 {
 #if PROBE_HAS_FAST
@@ -269,7 +278,7 @@ static uintptr_t fast_of(const struct way *w, const struct probe_site *first, un
     return 0;
 }
 
-/* Sorted: first the alarms. */
+/* The rows are sorted: alarms come first. */
 static void choose_way(struct way *w, const struct probe_site *first, unsigned rows)
 {
     unsigned i = 0;
@@ -282,7 +291,7 @@ static void choose_way(struct way *w, const struct probe_site *first, unsigned r
     if (!taken || (w->fast == 0 && (w->exit != NULL || of != 0)))
         w->counts = 0;
     if (probe_clone_misses(first->at - first->behind))
-        w->fast = w->counts = 0; /* whoever comes is to say so */
+        w->fast = w->counts = 0; /* each thread that comes must report the miss */
 }
 
 static uint32_t number_of(const struct way *w, const struct probe_site *first)
@@ -296,7 +305,7 @@ static uint32_t number_of(const struct way *w, const struct probe_site *first)
            (first->behind != 0 ? PROBE_NUMBER_ENDBR : 0);
 }
 
-/* A place's code, but for what is aside. */
+/* Adds the common path of a site's code. */
 static void put_way(struct code *c, const struct way *w, bool call)
 {
     if (w->fast != 0)
@@ -311,7 +320,7 @@ static void put_way(struct code *c, const struct way *w, bool call)
     }
 }
 
-/* Where calls must see to it. on: where the thread goes on behind them. */
+/* Adds the paths that call the stub. on: where the thread goes on afterwards. */
 static void put_asides(struct code *c, struct way *w, const uint8_t *on)
 {
     static const uint32_t claimed[COUNTED_MAX] = {PROBE_NUMBER_CLAIMED,
@@ -328,7 +337,7 @@ static void put_asides(struct code *c, struct way *w, const uint8_t *on)
     }
 }
 
-/* Of a place where nothing happens but that the thread may go to a clone. */
+/* The code of a site where a thread can do nothing but go to an instrumented copy. */
 static const uint8_t *put_dispatch_alone(const struct probe_site *s, const uint8_t *on,
                                          const uint8_t *copy)
 {
@@ -360,7 +369,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     probe_unwind_begin((uintptr_t)aside.at, first->at, call);
     if (w.counts != 0 || w.fast != 0)
         put_asides(&aside, &w, on);
-    /* Twice: how long it is says where it begins. */
+    /* Generates the code twice, because its length decides where it begins. */
     put_way(&c, &w, call);
     c = (struct code){on - (c.at - code), true};
     const uint8_t *entry = c.at;
@@ -371,7 +380,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     return entry;
 }
 
-/* --- a thread comes ---------------------------------------------------------------------------------------------------- */
+/* --- a thread comes --------------------------------------------------------------------------- */
 
 void probe_jumped(struct registers *r, const struct own_stack_move *m)
 {
@@ -387,8 +396,8 @@ void probe_jumped(struct registers *r, const struct own_stack_move *m)
         recorder_self.in_toolkit != 0)
         return;
     struct sys_cancel cancel = sys_cancel_off();
-    uint64_t mask =
-        sys_block_signals(); /* as in a handler: what interrupts comes before or after */
+    /* as in a handler: a signal is handled before or after us */
+    uint64_t mask = sys_block_signals();
     probe_opens.inside = true;
     c.place = *c.first;
     c.rax = r->rax;

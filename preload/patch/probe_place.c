@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plans put into the memory of this process: copies of instructions near their image, and the first bytes of sites. */
+ * Puts plans into the memory of this process: copies of instructions near their image, and probes
+ * at the sites. */
 #include "preload/memory/probe_clones.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/patch/probe_unwind.h"
@@ -27,7 +28,7 @@ void *probe_map_near(uintptr_t from, uintptr_t to, size_t bytes)
             if (p == at)
                 return p;
             if (p != MAP_FAILED)
-                (void)munmap(p, bytes); /* a kernel that does not know the flag */
+                (void)munmap(p, bytes); /* the kernel does not know the flag */
         }
     }
     return MAP_FAILED;
@@ -91,7 +92,8 @@ static struct isa_step step_of(const struct isa_plan *p, const struct isa_copy *
     return step;
 }
 
-/* A copy's instructions stand for those that it is a copy of, the jump at its end for what is behind them. */
+/* Describes a copy: its instructions stand for the original ones, and the jump at its end for the
+ * instruction after them. */
 static void tell_unwinders(const struct isa_plan *p, const struct isa_copy *c, const uint8_t *copy,
                            const struct probe_site *row)
 {
@@ -108,7 +110,8 @@ static void tell_unwinders(const struct isa_plan *p, const struct isa_copy *c, c
     probe_unwind_end(from + c->bytes);
 }
 
-/* Where the instructions behind the first are in the copy. */
+/* Fills in a block's head: the original bytes, and where in the copy the instructions after the
+ * first are. */
 static void fill_block(const struct isa_plan *p, const struct isa_site *s, struct probe_block *b)
 {
     unsigned n = s->jump.displaced < sizeof b->bytes ? s->jump.displaced : sizeof b->bytes;
@@ -122,7 +125,7 @@ static void fill_block(const struct isa_plan *p, const struct isa_site *s, struc
     }
 }
 
-/* A block and the copy of what a jump displaces, where the file says what is there. */
+/* Places a block and the copy of what a jump displaces, if memory holds the file's bytes. */
 static void place_jump(const struct probe_image *image, const struct isa_plan *p,
                        const struct isa_site *s, uint8_t **to, struct probe_site *row)
 {
@@ -248,7 +251,8 @@ static size_t same_place(const struct probe_site *rows, size_t count, size_t i)
     return j;
 }
 
-/* The rows of one place, which have one jump. */
+/* Chooses a jump for all rows of a site; with: the row whose block it uses. Returns false if that
+ * is impossible. */
 static bool jump_there(struct probe_site *first, size_t count, const struct probe_site *with,
                        bool alone)
 {
@@ -268,7 +272,7 @@ static bool jump_there(struct probe_site *first, size_t count, const struct prob
     return true;
 }
 
-/* last: of a place's rows. */
+/* May a thread go to an instrumented copy here, or miss one? last: the last row of the site. */
 static bool has_clone(const struct probe_site *last)
 {
     return last->alarm == PROBE_CLONED || probe_clone_misses(last->at - last->behind);
@@ -285,7 +289,9 @@ void probe_choose(struct probe_site *rows, size_t count, bool alone)
         if (with == j || rows[i].at < covered ||
             (j < count && rows[j].at < rows[i].at + rows[with].room))
             continue;
-        /* Those of functions come and go with windows, whoever runs then; and threads that leave clones may go on amid what is displaced. */
+        /* Probes of functions come and go with windows while other threads run. Threads that leave
+         * instrumented copies may go on at any of the displaced instructions. Both need a jump that
+         * can be written while others run. */
         if (jump_there(&rows[i], j - i, &rows[with],
                        alone && probe_is_of_alarms(&rows[i]) && !has_clone(&rows[j - 1])))
             covered = rows[i].at + rows[i].jumped;
@@ -298,7 +304,8 @@ static void write_probe(const struct probe_site *s, bool jump)
     probe_text_write(s->at, code, jump && s->jumped != 0 ? probe_jump_bytes(s, code) : 1);
 }
 
-/* Places whose jumps could not be written (a kernel that does not let /proc/self/mem override protections) have an int3. */
+/* Writes an int3 to sites whose jump could not be written, because the kernel does not let
+ * /proc/self/mem override protections. */
 static void make_up(const struct probe_site *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)

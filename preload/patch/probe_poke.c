@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Jumps are written over instructions, and taken away, while other threads run them.
+ * Writes jumps over instructions, and removes them, while other threads execute them.
  *
- * Where one instruction is displaced, the order of the Linux kernel's text_poke_bp() does it: an int3 in the first byte, the rest, the
- * first byte, with every processor made to drop what it has fetched in between (membarrier(2), SYNC_CORE). Where several are
- * displaced a thread may stand at one of those behind the first, for as long as it likes, and would go on in the middle of the jump.
- * So the jump's distance is chosen to have an int3 as each of its bytes (instruction punning; Chamith et al., PLDI 2017): whoever stands
- * there traps, and goes on at the same instruction of the copy (probe_trap.c). All jumps of an image then have one distance, and
- * what they lead to lies as their places do: at each a jump to the place's code. Nobody need be stopped, signalled or waited for. */
+ * If a jump displaces one instruction, the order is that of the Linux kernel's text_poke_bp(): an
+ * int3 to the first byte, then the rest, then the first byte. In between, membarrier(2) (SYNC_CORE)
+ * makes every processor drop what it has fetched.
+ *
+ * If a jump displaces several instructions, a thread may stand at a later one for as long as it
+ * likes, and would go on in the middle of the jump. So the jump's distance is chosen to have an
+ * int3 as each of its bytes (instruction punning; Chamith et al., PLDI 2017). A thread that stands
+ * there traps, and goes on at the same instruction of the copy (probe_trap.c). All jumps of an
+ * image then have one distance, and their targets are as far apart as the sites. Each target holds
+ * a jump to the code of its site. No thread need be stopped, signalled or waited for. */
 #include "preload/patch/probe_sites.h"
 #include "preload/patch/probe_unwind.h"
 
@@ -24,7 +28,7 @@
 
 static bool ready;
 static struct probe_lock changing;
-/* Of memory where jumps lead to: numbers of chunks. */
+/* Numbers of the chunks of memory that jumps lead to. */
 static uintptr_t chunks[CHUNKS];
 static unsigned chunk_count;
 
@@ -39,7 +43,7 @@ void probe_poke_prepare(void)
                       0, 0) == 0;
 }
 
-/* --- where jumps lead to -------------------------------------------------------------------------------------------------- */
+/* --- targets of jumps ------------------------------------------------------------------------- */
 
 static bool have_chunk(uintptr_t number)
 {
@@ -52,14 +56,15 @@ static bool have_chunk(uintptr_t number)
     void *p = mmap(at, CHUNK, PROT_READ | PROT_EXEC,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (p != MAP_FAILED && p != at)
-        (void)munmap(p, CHUNK); /* a kernel that does not know the flag */
+        (void)munmap(p, CHUNK); /* the kernel does not know the flag */
     if (p != at)
         return false;
     chunks[chunk_count++] = number;
     return true;
 }
 
-/* A place's jump with that distance leads to memory of ours, and on to its code. */
+/* Makes the target of a site's jump with this distance: a jump in our memory to the site's code.
+ * Returns false if that is impossible. */
 static bool lead(const struct probe_site *s, int32_t distance)
 {
     uintptr_t to = s->at + JUMP + (uintptr_t)(intptr_t)distance;
@@ -79,7 +84,8 @@ static bool lead(const struct probe_site *s, int32_t distance)
 
 static bool can(const struct probe_site *s)
 {
-    /* Above all: where an instruction begins at the fourth byte of the distance, it is this. */
+    /* The highest byte of the distance. If an instruction begins there, it must be the first of
+     * these. */
     static const uint8_t highest[] = {PROBE_INT3, 0xd8, 0xe8, 0xf4, 0x0c, 0x18, 0x24, 0x30};
     static const uint8_t none[4] = {PROBE_NO_STEP, PROBE_NO_STEP, PROBE_NO_STEP, PROBE_NO_STEP};
     const struct probe_block *b = (const struct probe_block *)s->block;
@@ -126,16 +132,16 @@ unsigned probe_jump_bytes(const struct probe_site *s, uint8_t code[16])
     return length;
 }
 
-/* --- changing --------------------------------------------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------------- */
 
-/* Instructions begin at these of the bytes behind the first. */
+/* Does an instruction begin this many bytes after the first byte? */
 static bool begins(const struct probe_site *s, unsigned behind)
 {
     const struct probe_block *b = (const struct probe_block *)s->block;
     return behind <= sizeof b->steps && b->steps[behind - 1] != PROBE_NO_STEP;
 }
 
-/* What one step does to a place; length: of the jump. */
+/* One step of a change at one site; length: of the jump. */
 typedef void change(const struct probe_site *s, const uint8_t *code, unsigned length);
 
 static void stop_first(const struct probe_site *s, const uint8_t *code, unsigned length)
@@ -158,7 +164,7 @@ static void write_tail(const struct probe_site *s, const uint8_t *code, unsigned
     probe_text_write(s->at + 1, code + 1, length - 1);
 }
 
-/* All but first bytes of instructions: nobody is there. */
+/* Writes all bytes at which no instruction begins: no thread is there. */
 static void write_inside(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
     for (unsigned i = 1; i < length; i++)
@@ -179,7 +185,7 @@ static void write_first(const struct probe_site *s, const uint8_t *code, unsigne
     probe_text_write(s->at, code, 1);
 }
 
-/* As memcmp(3), of which the program may have one of its own, with a probe. */
+/* As memcmp(3): the program may have its own, with a probe. */
 static bool are_same(const volatile uint8_t *a, const uint8_t *b, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
@@ -188,15 +194,17 @@ static bool are_same(const volatile uint8_t *a, const uint8_t *b, unsigned n)
     return true;
 }
 
-/* What is there now is the jump, or what stood there. Not so where the image has gone and the memory is another's. */
+/* Does memory hold these bytes? It does not if the image is gone and the memory is used for other
+ * things. */
 static bool holds(const struct probe_site *s, const uint8_t *code, unsigned length)
 {
     uint8_t now[16];
     return probe_text_read(s->at, now, length) && are_same(now, code, length);
 }
 
-/* Of each place with a jump, where all is as it was; first >= 0: whose first byte is that by now. `in`: code is the jump, else what stood
- * there. */
+/* Takes one step at each site with a jump that holds what it should. first >= 0: its first byte
+ * must be that by now; otherwise all bytes must be as they were. in: the jump is being written, not
+ * the original bytes. */
 static void each(const struct probe_site *rows, size_t count, bool in, int first, change *how)
 {
     for (size_t i = 0; i < count; i++) {

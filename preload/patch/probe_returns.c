@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Places that functions return to. Who calls a function is known when it is called: its return address is an instruction's, in
- * whatever image, and gets an int3 then. regtrace-sites is asked once for each such place, for one instruction, from the
- * handler; the place stays patched. */
+ * Return sites: the instructions that functions return to.
+ *
+ * The caller of a function is known when the function is called. The return address is that of an
+ * instruction in some image, and gets an int3 then. The handler asks regtrace-sites about that one
+ * instruction, once for each site; the site stays patched. */
 #include "preload/patch/probe_sites.h"
 
 #include "base/sys.h"
@@ -19,8 +21,9 @@
 struct return_place {
     _Atomic uintptr_t at; /* 0: free */
     _Atomic(const uint8_t *) copy;
-    uint8_t bytes[16];        /* the original code */
-    uint8_t displaced, flags; /* ISA_SITE_OWN: an int3 of the program, without a copy */
+    uint8_t bytes[16]; /* the original code */
+    /* ISA_SITE_OWN: an int3 of the program, without a copy */
+    uint8_t displaced, flags;
 };
 
 static struct return_place places[PLACES];
@@ -37,7 +40,7 @@ static unsigned slot_of(uintptr_t at)
     return (unsigned)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 50) & (PLACES - 1);
 }
 
-/* Its place, or the free one where it would be. */
+/* Returns the entry of this address, or the free entry where it would be. */
 static struct return_place *look_up(uintptr_t at)
 {
     unsigned i = slot_of(at);
@@ -81,7 +84,7 @@ void probe_returns_forked(void)
     probe_lock_free(&changing);
 }
 
-/* The bytes from there on that can be read, n at most, as they were before there were int3s of ours. */
+/* Reads up to n bytes from `at`, as they were without our int3s. Returns how many could be read. */
 static unsigned read_bytes(uintptr_t at, uint8_t *bytes, unsigned n)
 {
     uintptr_t edge = (at | 4095) + 1;
@@ -102,7 +105,7 @@ static unsigned read_bytes(uintptr_t at, uint8_t *bytes, unsigned n)
     return got > 0 ? (unsigned)got : 0;
 }
 
-/* As it is now; an int3 where it cannot be read. */
+/* Returns the byte as it is now; an int3 if it cannot be read. */
 static uint8_t byte_now(uintptr_t at)
 {
     uint8_t now = PROBE_INT3;
@@ -110,8 +113,9 @@ static uint8_t byte_now(uintptr_t at)
     return now;
 }
 
-/* What a name of a part of a function (foo.cold) stands at finds another word where return addresses are: only what follows a call
- * is one. Intel's manual, volume 2: e8 with 32 bits, ff /2 with 0 to 5 more bytes behind the second. */
+/* Does a call end at this address? Only then is it a return address: a probe at the name of a part
+ * of a function (foo.cold) finds another word on top of the stack. Intel's manual, volume 2: e8
+ * with 32 bits, or ff /2 with 0 to 5 more bytes after the second. */
 static bool follows_call(uintptr_t at)
 {
     uint8_t b[7] = {0};
@@ -127,8 +131,9 @@ static bool follows_call(uintptr_t at)
     return false;
 }
 
-/* One line of /proc/self/maps: LOW-HIGH r-xp OFFSET DEVICE INODE PATH. Images alone: code that a program makes, changes or has
- * mapped twice is its own to look at. */
+/* Does this line of /proc/self/maps (LOW-HIGH r-xp OFFSET DEVICE INODE PATH) show code of an image
+ * at this address? Other code is left alone: code that the program makes, changes or has mapped
+ * twice. */
 static bool is_code_line(const char *line, uintptr_t at)
 {
     char *end;
@@ -137,7 +142,7 @@ static bool is_code_line(const char *line, uintptr_t at)
     return at >= low && at < high && strncmp(end, " r-xp ", 6) == 0 && strchr(end, '/') != NULL;
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static bool is_code(uintptr_t at)
 {
     static char text[4096];
@@ -154,15 +159,16 @@ static bool is_code(uintptr_t at)
         }
         n -= (size_t)(line - text);
         memmove(text, line, n);
+        /* A path fills the buffer: drop the start of its line. */
         if (n == sizeof text - 1)
-            n = 0; /* a path of that length: its line's head is gone, and is another's */
+            n = 0;
     }
     if (fd >= 0)
         (void)close(fd);
     return found;
 }
 
-/* Room for a copy that reaches what the instruction reaches. */
+/* Returns room for a copy from which all is in reach that the instruction reaches, or NULL. */
 static uint8_t *room_near(uintptr_t at, size_t bytes)
 {
     for (unsigned i = 0; i < area_count; i++) {
@@ -184,7 +190,7 @@ static uint8_t *room_near(uintptr_t at, size_t bytes)
     return p;
 }
 
-/* The copy of the instruction there, as regtrace-sites makes it. */
+/* Has regtrace-sites make the copy of the instruction. Returns false if there is none. */
 static bool make(struct return_place *p, uintptr_t at, unsigned readable)
 {
     static struct probe_answer answer; /* under the lock */
@@ -207,7 +213,7 @@ static bool make(struct return_place *p, uintptr_t at, unsigned readable)
     return to != NULL;
 }
 
-/* Prepares a place. Writes nothing if the program itself has an int3 there. */
+/* Prepares a site. Writes nothing if the program itself has an int3 there. */
 static bool prepare(struct return_place *p, uintptr_t at, unsigned readable)
 {
     bool own = p->bytes[0] == PROBE_INT3;
@@ -231,7 +237,7 @@ static bool patch(uintptr_t at)
         return false;
     bool known = atomic_load(&p->at) == at && memcmp(p->bytes, bytes, p->displaced) == 0;
     if (known && atomic_load(&p->copy) == NULL)
-        return (p->flags & ISA_SITE_OWN) != 0; /* the answer from before */
+        return (p->flags & ISA_SITE_OWN) != 0; /* the earlier answer holds */
     if (!known) {
         if (atomic_load(&p->at) == 0 && place_count++ >= PLACES / 2)
             return false;
@@ -254,7 +260,7 @@ bool probe_return_ensure(uintptr_t at)
         behind->behind == ENDBR64)
         s = behind;
     if (at == 0 || s != NULL)
-        return at != 0; /* a place anyway */
+        return at != 0; /* it is a site already */
     const uint8_t *copy;
     if (is_watched(look_up(at), at, &copy) && byte_now(at) == PROBE_INT3)
         return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the blocks of places call (probe_jump.c): saves what compiled code may change, and calls it. Signals and debuggers come
- * at any instruction, and unwind from there. Not in a file of assembly: that would have lines, and debuggers that step by lines
- * would stop at them. */
+ * probe_stub, which the blocks of sites call (probe_jump.c): it saves what compiled code may
+ * change, and calls probe_jumped(). Signals and debuggers may come at any instruction and unwind
+ * from there. This is no assembly file, because such a file has line numbers, and debuggers that
+ * step by lines would stop there. */
 #if defined(__x86_64__)
 
 /* probe_stub pushes struct registers of probe_jump.c. */
@@ -40,13 +41,13 @@ __asm__("	.pushsection .text\n"
         "	call	own_stack_move\n"
         "	test	%rax, %rax\n"
         "	jz	1f\n"
-        "	lea	-2752(%rax), %rsp\n" /* the saved state ends at 2688 at most */
+        "	lea	-2752(%rax), %rsp\n" /* the XSAVE area ends at byte 2688 at most */
         "	and	$-64, %rsp\n"
         "	xor	%eax, %eax\n"
         "	.irp	at, 512, 520, 528, 536, 544, 552, 560, 568\n"
         "	mov	%rax, \\at(%rsp)\n"
         "	.endr\n"
-        "	mov	$0xe7, %eax\n" /* x87, SSE, AVX, AVX-512: what compiled code may change */
+        "	mov	$0xe7, %eax\n" /* x87, SSE, AVX, AVX-512, which compiled code may change */
         "	xor	%edx, %edx\n"
         "	xsave64	(%rsp)\n"
         "	mov	%rbx, %rdi\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The program's text, read and written; and whether a trap would kill now. By async-signal-safe calls. */
+ * Reads and writes the program's text, and finds out whether a trap would kill a thread now.
+ * Async-signal-safe. */
 #include "preload/patch/probe_sites.h"
 
 #include "base/clock.h"
@@ -16,13 +17,14 @@
 
 #define PAGE ((uintptr_t)4096)
 
-/* What is being changed, a page at a time: of a program with thousands of places each page has many. */
+/* The page that is being changed. A page is written at once, because in a program with thousands of
+ * sites each page has many. */
 static struct {
     struct probe_lock lock;
     struct probe_locked locked;
     int fd;
     uintptr_t page;    /* 0: none */
-    unsigned from, to; /* bytes of it that have been changed; from >= to: none */
+    unsigned from, to; /* its changed bytes; from >= to: none */
     bool failed;
     uint8_t bytes[PAGE];
 } text;
@@ -33,7 +35,8 @@ static bool read_text(int fd, uintptr_t at, uint8_t *bytes, size_t n)
            sys_read_self(at, bytes, n) == (long)n;
 }
 
-/* By /proc/self/mem the kernel writes where the mapping itself may not be written, and copies the page first. */
+/* Through /proc/self/mem the kernel also writes where the mapping is not writable, and copies the
+ * page first. */
 static bool write_text(int fd, uintptr_t at, const uint8_t *bytes, size_t n)
 {
     if (fd >= 0 && pwrite(fd, bytes, n, (off_t)at) == (ssize_t)n)
@@ -77,14 +80,16 @@ bool probe_text_close(void)
     return done;
 }
 
-/* The program may have a memcpy of its own, with a probe; volatile, or compilers call that here. */
+/* As memcpy(3): the program may have its own, with a probe. Without volatile, compilers would call
+ * that here. */
 static void copy(volatile uint8_t *to, const uint8_t *from, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = from[i];
 }
 
-/* The bytes of a place that lie in one page; *n becomes how many do. NULL: they cannot be read. */
+/* Returns the bytes of a site that lie in one page, and sets *n to their number. NULL: they cannot
+ * be read. */
 static uint8_t *within(uintptr_t at, size_t *n)
 {
     uintptr_t page = at & ~(PAGE - 1);
@@ -143,14 +148,16 @@ bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
     return done;
 }
 
-/* --- who has SIGTRAP blocked ------------------------------------------------------------------------------------------------ */
+/* --- threads that block SIGTRAP --------------------------------------------------------------- */
 
-/* Threads that are there because the program, or an image of it, has made them by functions that we stand in front of: their masks leave SIGTRAP
- * out. Those that libc makes inside itself (timers with SIGEV_THREAD, aio) have it blocked. */
+/* Threads that the program, or an image of it, has made by functions that we interpose: their masks
+ * leave SIGTRAP out. Threads that libc makes inside itself (timers with SIGEV_THREAD, aio) block
+ * it. */
 static _Atomic int32_t known_threads;
-/* On their way to us: until they come they are in libc, with all signals blocked, for as long as it takes to get a processor. */
+/* Threads on their way to us: until they arrive they are in libc with all signals blocked, for as
+ * long as it takes to get a processor. */
 static _Atomic int32_t coming_threads;
-/* Threads that have ended but for libc's last steps, which it takes with all signals blocked. */
+/* Threads that have ended except for libc's last steps, which run with all signals blocked. */
 enum { GONE = 64, GONE_NS = 2000000000 };
 static struct {
     _Atomic uint32_t tid;
@@ -182,7 +189,8 @@ void probe_thread_goes(void)
     atomic_fetch_sub(&known_threads, 1);
 }
 
-/* Not for ever: the number may become another's. */
+/* Is this a thread that has ended? For 2 s only: the kernel may give the number to another
+ * thread. */
 static bool is_gone(uint32_t tid)
 {
     for (unsigned i = 0; i < GONE; i++)
@@ -199,7 +207,8 @@ void probe_threads_forked(void)
     atomic_store(&coming_threads, 0);
 }
 
-/* proc(5): SigBlk is a line of a thread's status, in hexadecimal. */
+/* Does this thread block SIGTRAP? proc(5): SigBlk is a line of a thread's status, in
+ * hexadecimal. */
 static bool has_blocked(int tasks, const char *tid)
 {
     char path[32], status[2048];
@@ -214,7 +223,7 @@ static bool has_blocked(int tasks, const char *tid)
     return (mask & sys_signal_bit(SIGTRAP)) != 0;
 }
 
-/* Any thread but this one. getdents64(2). */
+/* Does any thread but this one block SIGTRAP? getdents64(2). */
 static void look_for_blocked(void *result)
 {
     struct entry {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread comes to a place that has a probe. */
+ * A thread comes to a site: finds the site, fires its alarms, and sends the thread on. */
 #include "preload/patch/probes.h"
 
 #include "base/sys.h"
@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-#define ALARMS_MAX 256u /* at one place */
+#define ALARMS_MAX 256u /* at one site */
 #define TRAP_BIT sys_signal_bit(SIGTRAP)
 
 const struct probe_site *probe_sites_from(const struct probe_sites *s, uintptr_t at)
@@ -65,7 +65,8 @@ void probe_lock_free(struct probe_lock *l)
 
 #if defined(__x86_64__)
 
-/* What registers must hold where the instruction alone does not say it all. */
+/* Do the registers have the values that the alarm wants, if the instruction alone does not
+ * decide? */
 static bool says_it(const struct ctl_alarm *a, const struct probe_coming *c)
 {
     if (a->type == CTL_CPUID)
@@ -96,7 +97,8 @@ void probe_fire(void *p)
     bool has_exit = false;
     bool entered = false;
     uintptr_t at = c->place.at;
-    /* By a system call that nobody has seen: locks may be those of threads that are not here. */
+    /* After a fork by a system call that no wrapper has seen, threads that are not here may hold
+     * locks. */
     if (RT_UNLIKELY(recorder_was_forked()))
         (void)thread_self();
     probe_functions_returned(c->stack, at - c->place.behind);
@@ -112,7 +114,8 @@ void probe_fire(void *p)
         else if (says_it(a, c))
             alarms[n++] = s->alarm;
     }
-    /* Nothing is armed, but its jump could not be taken away: nor need its return be seen. */
+    /* If no alarm is armed, we are here only because the jump could not be removed: ignore the
+     * return. */
     has_exit = has_exit && probe_group_is_in(PROBE_OF_ALARMS);
     bool seen = has_exit && probe_exits_coming(c->stack, c->may_trap);
     if (n != 0)
@@ -125,11 +128,11 @@ void probe_fire(void *p)
         memory_misses(at - c->place.behind);
     const struct stream_header *h = recorder_stream.header;
     if (h != NULL && atomic_load_explicit(&h->status_armed, memory_order_relaxed) == 0)
-        probes_rest(); /* again: a thread was not known yet */
+        probes_rest(); /* the first attempt failed if a thread was not known yet */
 }
 
-/* In a window of a memory trace the thread goes on in the instrumented copy of its function. Returns
- * false where there is none. */
+/* In a window of a memory trace the thread goes on in the instrumented copy of its function.
+ * Returns false if there is none. */
 static bool go_on_in_clone(const struct probe_site *s, greg_t *r)
 {
     const uint8_t *clone =
@@ -155,7 +158,8 @@ static void go_on(const struct probe_site *s, ucontext_t *uc)
     r[REG_RIP] = (greg_t)(uintptr_t)copy;
 }
 
-/* It stood at an instruction that a jump displaces as the jump was written (probe_poke.c): at the same one of the copy now. */
+/* A jump was written (probe_poke.c) while the thread stood at an instruction that it displaces.
+ * Moves the thread to the same instruction in the copy. */
 static bool go_on_inside(const struct probe_sites *all, int code, greg_t *r)
 {
     uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
@@ -172,7 +176,7 @@ static bool go_on_inside(const struct probe_sites *all, int code, greg_t *r)
     return false;
 }
 
-/* Finds the place at this address; false if there is none. */
+/* Finds the site at this address; false if there is none. */
 static bool find_place(struct probe_coming *c, uintptr_t at)
 {
     c->first = probe_sites_find(c->all, at);
@@ -182,8 +186,8 @@ static bool find_place(struct probe_coming *c, uintptr_t at)
     return true;
 }
 
-/* Does the program get the trap of this place? It gets the trap of its own int3, whatever fires
- * there, except if an int3 alarm is at the place. */
+/* Does the program get the trap of this site? It gets the trap of its own int3, whatever fires
+ * there, unless an int3 alarm is at the site. */
 static bool is_programs(const struct probe_coming *c)
 {
     const struct probe_site *s = c->first;
@@ -203,7 +207,7 @@ enum probe_kind probes_at(uintptr_t at)
     return c.place.copy != NULL ? PROBE_PATCHED : is_programs(&c) ? PROBE_PROGRAMS : PROBE_TAKEN;
 }
 
-/* SIGTRAP sent to a thread that has blocked it, as it thinks. */
+/* A SIGTRAP was sent to this thread while the program believed it to be blocked. */
 static __thread bool withheld;
 
 void probes_unblocked(void)
@@ -260,8 +264,8 @@ void probes_come(void *context)
     r[REG_RIP] = (greg_t)at;
 }
 
-/* Moves the thread from a place to the copy of its instruction. If the table has no copy, because
- * the place is just being rebuilt, the thread traps again. */
+/* Moves the thread from a site to the copy of its instruction. If the table has no copy, because
+ * the site is just being rebuilt, the thread traps again. */
 void probes_go_on(void *context)
 {
     ucontext_t *uc = context;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tables for unwinders, in the form of .eh_frame and .eh_frame_hdr. The C library is asked by _dl_find_object(3) where the table for
- * an address is (libgcc's unwinder does, of GCC 12 and later); ours are found behind it, where it knows none: registering
- * them (__register_frame) would put a lock and a search into every exception of the program. Older unwinders, and those of other
- * projects, ask dl_iterate_phdr(3) for images, and these are none.
+ * Tables for unwinders, in the form of .eh_frame and .eh_frame_hdr.
  *
- * Format: DWARF 5, 6.4; LSB 5.0 Core, "Exception Frames". Numbers of registers: psABI x86-64, 3.6.2. */
+ * libgcc's unwinder, of GCC 12 and later, asks the C library by _dl_find_object(3) where the table
+ * for an address is. We interpose that function, and find our tables if it knows none. To register
+ * them (__register_frame) would put a lock and a search into every exception of the program. Older
+ * unwinders, and those of other projects, ask dl_iterate_phdr(3) for images; our tables are in
+ * none.
+ *
+ * Format: DWARF 5, 6.4; LSB 5.0 Core, "Exception Frames". Numbers of registers: psABI x86-64,
+ * 3.6.2. */
 #include "preload/patch/probe_unwind.h"
 
 #include "preload/internal.h"
@@ -22,7 +26,7 @@
 #include <sys/syscall.h>
 
 #define STRETCHES_MAX ((size_t)1 << 17)    /* some 10 MiB of tables */
-#define CLUSTER_BYTES ((uintptr_t)3 << 29) /* of memory that one table is for */
+#define CLUSTER_BYTES ((uintptr_t)3 << 29) /* bytes that one table describes */
 #define ALIGNMENT 8u
 #define PAGE ((size_t)4096)
 
@@ -39,19 +43,19 @@ enum { ABSOLUTE_4 = 0x03, RELATIVE_4 = 0x1b, TABLE_4 = 0x3b }; /* encodings of p
 
 struct stretch {
     uintptr_t from;
-    uint32_t bytes, program; /* in `programs` */
+    uint32_t bytes, program; /* offset in `programs` */
     uint32_t program_bytes;
     bool call;
 };
 
-/* What has been told since the last table. */
+/* The descriptions since the last table. */
 struct telling {
     struct stretch *stretches;
     size_t stretch_count, stretch_room;
     uint8_t *programs;
     size_t program_bytes, program_room;
     size_t left_out;
-    /* The stretch that is being told. */
+    /* The range that is being described. */
     struct {
         struct stretch s;
         uintptr_t at;
@@ -64,9 +68,9 @@ static __thread struct telling *t = &usual;
 
 static _Atomic(const struct probe_unwind_table *) tables;
 
-/* --- a stretch ---------------------------------------------------------------------------------------------------------- */
+/* --- a range of code -------------------------------------------------------------------------- */
 
-/* Whole pages, since it is asked for in handlers too. */
+/* Makes room for `more` entries. Whole pages by system calls, because handlers ask for it too. */
 static bool make_room(void **array, size_t count, size_t more, size_t size, size_t *room)
 {
     if (count + more <= *room)
@@ -110,7 +114,7 @@ static void advance(uintptr_t at)
     t->now.at = at;
 }
 
-/* The caller is at that address. */
+/* The caller is at `place`. */
 static void put_place(uintptr_t place)
 {
     uint8_t code[] = {VAL_EXPRESSION, RETURN_ADDRESS, 9, OP_CONST8U, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -138,7 +142,7 @@ void probe_unwind_pushed(uintptr_t at, unsigned bytes)
 void probe_unwind_place(uintptr_t at, uintptr_t place)
 {
     if (t->now.s.call)
-        return; /* where it returns to lies on the stack */
+        return; /* the return address is on the stack */
     advance(at);
     put_place(place);
 }
@@ -158,7 +162,7 @@ void probe_unwind_end(uintptr_t to)
     t->stretches[t->stretch_count++] = t->now.s;
 }
 
-/* --- a table ------------------------------------------------------------------------------------------------------------ */
+/* --- a table ---------------------------------------------------------------------------------- */
 
 struct output {
     uint8_t *at;
@@ -177,7 +181,7 @@ static void put_bytes(struct output *o, const void *bytes, size_t n)
     o->at += n;
 }
 
-/* An entry's length, once it is complete; filled up by instructions that do nothing. */
+/* Completes an entry: fills it up with instructions that do nothing, and writes its length. */
 static void end_entry(struct output *o, uint8_t *entry)
 {
     while ((o->at - entry) % ALIGNMENT != 0)
@@ -186,7 +190,8 @@ static void end_entry(struct output *o, uint8_t *entry)
     put_32(&length, o->at - entry - 4);
 }
 
-/* What entries of one kind have in common. The caller of a place's is where it is itself, not where it returns to: S. */
+/* Writes what the entries of one kind have in common (CIE). If the code stands for a site, the
+ * caller is at the site, not at a return address: S. */
 static uint8_t *put_common(struct output *o, bool call)
 {
     enum { DATA_ALIGNMENT = 0x78 }; /* -8 */
@@ -210,7 +215,7 @@ static void put_stretch(struct output *o, const struct stretch *s, const uint8_t
     put_32(o, o->at - common);
     put_32(o, (int64_t)(s->from - (uintptr_t)o->at));
     put_32(o, s->bytes);
-    *o->at++ = 0; /* augmentation data */
+    *o->at++ = 0; /* length of the augmentation data */
     put_bytes(o, t->programs + s->program, s->program_bytes);
     end_entry(o, entry);
 }
@@ -231,7 +236,7 @@ static int by_address(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Fills it: what .eh_frame_hdr is, then .eh_frame. */
+/* Writes the tables: .eh_frame_hdr, then .eh_frame. */
 static struct probe_unwind_file fill(uint8_t *file, uint8_t *header, const struct stretch *s,
                                      size_t n)
 {
@@ -309,7 +314,7 @@ void probe_unwind_late_end(void)
     t = &usual;
 }
 
-/* --- an unwinder asks ---------------------------------------------------------------------------------------------------- */
+/* --- an unwinder asks ------------------------------------------------------------------------- */
 
 #if defined(__x86_64__) && defined(DLFO_STRUCT_HAS_EH_DBASE)
 
@@ -320,7 +325,8 @@ static int32_t read_32(const uint8_t *at)
     return v;
 }
 
-/* The entry of what that address lies in, NULL: none. The stretch's ends. */
+/* Returns the entry of the range that contains this address, and the range's ends; NULL: there is
+ * none. */
 static const uint8_t *find(const struct probe_unwind_table *u, uintptr_t at, uintptr_t *from,
                            uintptr_t *to)
 {
@@ -377,7 +383,7 @@ PRELOAD_EXPORT int _dl_find_object(void *address, struct dl_find_object *result)
     if (u == NULL)
         return rc;
     memory_unwound((uintptr_t)address);
-    /* What is not about the address is this library's. */
+    /* Fields that do not depend on the address are this library's. */
     rc = next((void *)(uintptr_t)&probe_unwind_seal, result); /* NOLINT */
     result->dlfo_map_start = (void *)from;                    /* NOLINT */
     result->dlfo_map_end = (void *)to;                        /* NOLINT */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What regtrace-sites is asked: a request an alarm, those that ask the same once; two a pattern of REGTRACE_FUNCTIONS. */
+ * Makes the requests to regtrace-sites: one for each alarm, but alarms that ask the same share one;
+ * two for each pattern of REGTRACE_FUNCTIONS. */
 #include "preload/patch/probe_wishes.h"
 
 #include "base/identity.h"
@@ -15,7 +16,7 @@
 
 struct probe_wish *probe_wishes;
 unsigned probe_wish_count;
-static uint16_t *wished; /* alarms, by what they ask */
+static uint16_t *wished; /* alarms, sorted by their requests */
 
 static bool is_place_type(unsigned type)
 {
@@ -73,7 +74,7 @@ static bool write_for_alarm(const struct ctl_alarm *a, const struct probe_image 
             (void)snprintf(text, PROBE_REQUEST_ROOM, "symbol:%s", a->value);
         return a->value_kind != CTL_VALUE_ABSOLUTE || (number >= image->from && number < image->to);
     case CTL_ENTER_FUNC:
-    case CTL_EXIT_FUNC: /* who is in it is known by its entries */
+    case CTL_EXIT_FUNC: /* entries show which threads are inside */
         (void)snprintf(text, PROBE_REQUEST_ROOM, "enter:%s", a->value);
         return !image->instrumented;
     case CTL_SSC: (void)snprintf(text, PROBE_REQUEST_ROOM, "ssc:%" PRIxPTR, number); return true;
@@ -93,7 +94,7 @@ static const struct ctl_alarm *first_alarm(const struct probe_wish *w)
     return ctl_config_alarm(process.config, w->rows[0]);
 }
 
-/* All that write_request() reads. */
+/* Compares all that write_for_alarm() reads. */
 static int compare_requests(const struct ctl_alarm *a, const struct ctl_alarm *b)
 {
     if (a->type != b->type && !(is_function_type(a->type) && is_function_type(b->type)))
@@ -123,7 +124,7 @@ static int by_first_alarm(const void *a, const void *b)
     return (i > j) - (i < j);
 }
 
-/* --- patterns of REGTRACE_FUNCTIONS ---------------------------------------------------------------------------------- */
+/* --- patterns of REGTRACE_FUNCTIONS ----------------------------------------------------------- */
 
 struct probe_pattern {
     char regex[OPTION_PATTERN_ROOM], image[OPTION_PATTERN_ROOM];
@@ -158,7 +159,7 @@ static int make_patterns(struct rt_error *e)
 static void add_clones(void)
 {
     static const uint16_t row = PROBE_CLONED;
-    static struct probe_pattern pattern; /* all of them: each image has its own */
+    static struct probe_pattern pattern; /* for all images: each asks for its own functions */
     if (probe_clones_wanted())
         probe_wishes[probe_wish_count++] =
             (struct probe_wish){.rows = &row, .row_count = 1, .pattern = &pattern, .scans = true};
@@ -173,8 +174,9 @@ static bool write_for_clones(const struct probe_image *image, char text[PROBE_RE
     return true;
 }
 
-/* The functions themselves, and where their calls return to: those of their own image, and of the program, which calls its
- * libraries. Other callers are met as they come (probe_returns.c). */
+/* Asks for the functions themselves, and for the sites that their calls return to: in the
+ * functions' own image, and in the program, which calls its libraries. Other callers are found as
+ * they come (probe_returns.c). */
 static bool write_for_pattern(const struct probe_wish *w, const struct probe_image *image,
                               char text[PROBE_REQUEST_ROOM])
 {
@@ -192,8 +194,8 @@ static bool write_for_pattern(const struct probe_wish *w, const struct probe_ima
     return own || (returned && image->is_program);
 }
 
-/* Direct calls return to what is patched before, those by pointers and from elsewhere to what is patched as they are met
- * (probe_returns.c). */
+/* Return sites of direct calls are patched in advance; those of calls by pointers, and from
+ * elsewhere, as they come (probe_returns.c). */
 static void add_exits(void)
 {
     static const uint16_t row = PROBE_EXITED;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What regtrace-sites is asked, for whose sake, and what came of it. Of preload/probe*.c alone. */
+ * Requests to regtrace-sites: which alarms or patterns make them, and what the answers are. Used by
+ * preload/patch/ only. */
 #ifndef REGTRACE_PRELOAD_PATCH_PROBE_WISHES_H
 #define REGTRACE_PRELOAD_PATCH_PROBE_WISHES_H
 
@@ -7,42 +8,45 @@
 
 #define PROBE_REQUEST_ROOM 1100u
 
-/* One request, and who makes it: alarms, for their places and for where functions return to, or a pattern of REGTRACE_FUNCTIONS. */
+/* A request, and what makes it: alarms, for their sites and for the return sites of their
+ * functions, or a pattern of REGTRACE_FUNCTIONS. */
 struct probe_wish {
-    const uint16_t
-        *rows; /* alarms; or PROBE_ENTERED, PROBE_RETURNED or PROBE_CLONED, of a pattern */
+    /* alarms; or PROBE_ENTERED, PROBE_RETURNED or PROBE_CLONED for a pattern */
+    const uint16_t *rows;
     unsigned row_count;
-    const struct probe_pattern *pattern; /* NULL: of alarms */
-    const struct probe_wish
-        *of;        /* of exit_func alarms: rows is PROBE_EXITED, where their functions return to */
-    bool found;     /* somewhere */
-    bool one_image; /* the first that has it is the one meant */
+    const struct probe_pattern *pattern; /* NULL: alarms make the request */
+    /* the wish whose exit_func alarms need return sites: this wish asks for them, and rows is
+     * PROBE_EXITED; otherwise NULL */
+    const struct probe_wish *of;
+    bool found;     /* in some image */
+    bool one_image; /* only the first image that has it counts */
     bool scans;     /* asks for all matches in an image; finding none is no error */
     bool unkept;    /* names an address of this process: another process cannot reuse the answer */
-    char masked[128];     /* the image that has it, but runs with SIGTRAP blocked */
-    uint64_t refused;     /* places that cannot be patched */
-    char refused_in[128]; /* the first image with one */
-    uint64_t unsure;      /* places that may be data */
-    char nearest[512];    /* what the program had to say */
+    char masked[128];     /* name of an image that has it, but runs with SIGTRAP blocked */
+    uint64_t refused;     /* sites that cannot be patched */
+    char refused_in[128]; /* the first image with such a site */
+    uint64_t unsure;      /* matches that may be data */
+    char nearest[512];    /* remark of regtrace-sites about the program */
 };
 
-/* Of alarms by their first, then of patterns. */
+/* Wishes of alarms, sorted by their first alarm, then all others. */
 extern struct probe_wish *probe_wishes RT_HIDDEN;
 extern unsigned probe_wish_count RT_HIDDEN;
 
-/* Alarms that can ever fire and name places, or functions. */
+/* Returns the number of alarms that can ever fire and that name places (otherwise: functions). */
 unsigned probe_count_alarms(bool places);
-/* Once. 0 or -ENOMEM with the text. */
+/* Makes all wishes. Called once. Returns 0, or -ENOMEM with the text. */
 RT_MUST_CHECK int probe_make_wishes(struct rt_error *e);
 /* Returns the name that an image must have if it has a place for the wish; NULL if no name decides
  * that. */
 const char *probe_wish_name(const struct probe_wish *w, const struct probe_image *image);
-/* The request for this image; false: it has none there. */
+/* Writes the request for this image. Returns false if the wish asks nothing about it. */
 bool probe_write_request(const struct probe_wish *w, const struct probe_image *image,
                          char text[PROBE_REQUEST_ROOM]);
-/* It is a function that an image of its kind may have told of without: by an alarm. */
+/* Do alarms of this wish name a function? If its image was compiled with -finstrument-functions, it
+ * reports the function without probes. */
 bool probe_wish_is_function(const struct probe_wish *w);
-/* As the user gave it. */
+/* Returns the wish as the user wrote it; valid until the next call. */
 const char *probe_wish_text(const struct probe_wish *w);
 
 #endif

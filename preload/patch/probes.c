@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which alarms stand where.
+ * Finds the sites of all probes and publishes them in a table.
  *
- * The table of sites is never changed, but replaced as a whole: a thread that has met an int3 looks it up in whichever it finds.
- * Old ones stay, and so do copies of instructions, which a thread may be in. */
+ * The table never changes; a new one replaces it as a whole, because a thread that has met an int3
+ * looks it up in whichever table it finds. Old tables stay, and so do copies of instructions,
+ * because a thread may be executing them. */
 #include "preload/patch/probes.h"
 
 #include "base/identity.h"
@@ -31,7 +32,7 @@ const struct probe_sites *probe_sites_now(void)
     return atomic_load_explicit(&sites, memory_order_acquire);
 }
 
-/* --- finding the places --------------------------------------------------------------------------------------------- */
+/* --- finding the sites ------------------------------------------------------------------------ */
 
 static void warn(const struct probe_wish *w, const char *what, const char *where)
 {
@@ -45,7 +46,7 @@ static void note_masked(struct probe_wish *w, const struct probe_image *image)
     (void)snprintf(w->masked, sizeof w->masked, "%s", identity_base_name(image->path));
 }
 
-/* Functions without a clone need no probe. */
+/* Removes the sites of functions without an instrumented copy: they need no probe. */
 static void keep_cloned(struct probe_sites *to, size_t from)
 {
     size_t n = from;
@@ -55,7 +56,7 @@ static void keep_cloned(struct probe_sites *to, size_t from)
     to->count = n;
 }
 
-/* What one image has for one wish. */
+/* Takes the sites that one image has for one wish. */
 static int take(const struct probe_image *image, struct probe_wish *w,
                 const struct probe_answer *answer, struct probe_sites *to, struct rt_error *e)
 {
@@ -76,15 +77,16 @@ static int take(const struct probe_image *image, struct probe_wish *w,
     int rc = probe_place(image, answer->plan, w->rows, w->row_count, to, &refused, e);
     if (w->rows[0] == PROBE_CLONED)
         keep_cloned(to, before);
+    /* Refusals do not count: probe_returns.c patches further return sites as it meets them. */
     if (w->of != NULL)
-        return rc; /* others are met as they come */
+        return rc;
     if (refused != 0 && w->refused == 0)
         (void)snprintf(w->refused_in, sizeof w->refused_in, "%s", identity_base_name(image->path));
     w->refused += refused;
     return rc;
 }
 
-/* Questions of one kind, and whose answers they are. */
+/* Questions of one kind, and the wishes that ask them. */
 struct inquiry {
     struct probe_question question[QUESTIONS];
     struct probe_wish *wish[QUESTIONS];
@@ -96,7 +98,8 @@ struct inquiry {
 static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e)
 {
     int rc = q->count != 0 ? probe_ask(q->kept, q->question, q->count, q->answer, e) : 0;
-    /* Where functions return to matters if they are anywhere, which may be in an image further down. */
+    /* Return sites matter only if their functions were found, perhaps in a later image: they come
+     * second. */
     for (int exits = 0; exits < 2; exits++)
         for (unsigned i = 0; i < q->count && rc == 0; i++)
             if ((q->wish[i]->of != NULL) == (exits != 0))
@@ -109,8 +112,7 @@ static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e
     return rc;
 }
 
-/* Does the wish belong to this inquiry, and must we ask about it in this image? cloned: true for
- * the pass over functions with instrumented copies, false for all others. */
+/* Must this inquiry ask about the wish in this image? */
 static bool concerns(const struct inquiry *q, struct probe_wish *w, const struct probe_image *image,
                      bool cloned, struct probe_names *names, char text[PROBE_REQUEST_ROOM])
 {
@@ -190,7 +192,7 @@ static void sort_rows(struct probe_sites *s)
         qsort(s->rows, s->count, sizeof *s->rows, by_place);
 }
 
-/* With all that is made of the rows. */
+/* Publishes the rows and all that is made from them. */
 static void publish(struct probe_sites found)
 {
     sort_rows(&found);
@@ -200,8 +202,9 @@ static void publish(struct probe_sites found)
     probe_functions_published(probe_sites_now());
 }
 
-/* Found nowhere, and to be told: an image that comes later may have it; a function whose program was compiled to say so itself is
- * known without; what instructions are may well not be there. */
+/* Was the wish found nowhere, so that the user must be told? An image that is loaded later may
+ * still have it. Not told: functions of instrumented programs, which report them without probes;
+ * and instructions that a scan did not find, because they need not exist. */
 static bool is_missing(const struct probe_wish *w, bool instrumented)
 {
     if (w->pattern != NULL || w->of != NULL)
@@ -209,7 +212,7 @@ static bool is_missing(const struct probe_wish *w, bool instrumented)
     return !w->found && !w->scans && !(probe_wish_is_function(w) && instrumented);
 }
 
-/* Warnings alone: the same chains are for every program of a job, and each is to run. */
+/* Only warns, because all programs of a job get the same chains, and each must run. */
 static void say_missing(const struct probe_wish *w)
 {
     if (w->masked[0] != '\0')
@@ -252,7 +255,8 @@ static bool has_cloned(const struct probe_sites *s, size_t from, uintptr_t at)
     return false;
 }
 
-/* Behind alarms in mid-function one goes on in the clone of that site. */
+/* After an alarm in mid-function, a thread may go on in the instrumented copy from that site: adds
+ * a row for each such site. */
 static int add_sites(struct probe_sites *to, struct rt_error *e)
 {
     size_t count = to->count;
@@ -274,7 +278,7 @@ static int add_sites(struct probe_sites *to, struct rt_error *e)
     return 0;
 }
 
-/* They know where alarms stand, which have been found before. */
+/* Called after the sites of alarms have been found, because copies depend on them. */
 static int make_clones(const struct probe_image *images, long n, struct probe_sites *found,
                        struct rt_error *e)
 {
@@ -287,7 +291,7 @@ static int make_clones(const struct probe_image *images, long n, struct probe_si
     return rc != 0 ? rc : find_in(images, (unsigned)n, true, found, e);
 }
 
-/* In all images that have not been looked at. */
+/* Finds the sites in all images that have not been searched yet. */
 static int find_all(struct probe_sites *found, bool *instrumented, struct rt_error *e)
 {
     struct probe_image *images;
@@ -303,14 +307,14 @@ static int find_all(struct probe_sites *found, bool *instrumented, struct rt_err
     return rc;
 }
 
-/* Nobody else can be in the code that is about to be changed. */
+/* Is this the only thread, so that no other thread can be in the code that we change? */
 static bool is_alone(void)
 {
     struct stat st;
     return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
 }
 
-/* What needs probes cannot have them. */
+/* Reports that `what` cannot have the probes that it needs. */
 static int refuse(struct rt_error *e, const char *what, const char *why)
 {
     rt_error_set(e, "%s %s", what, why);
@@ -340,12 +344,12 @@ int probes_prepare(struct rt_error *e)
     if (recorded || cloned)
         return refuse(e, what, "are not recorded on this architecture, but on x86-64 alone");
 #endif
-    /* Functions of programs that were compiled for it are known without. */
+    /* Functions of programs that were compiled with -finstrument-functions need no probes. */
     if (places == 0 && !recorded && !cloned &&
         (functions == 0 || !probe_can_ask(path) || translated))
         return 0;
     struct probe_sites found = {0};
-    /* No jumps: a stepped thread would count their code, which is not the program's. */
+    /* No jumps for stepped threads: the steps would count the code of our blocks. */
     probe_may_jump = !process.steps && probe_jump_prepare();
     probe_poke_prepare();
     probe_kept_prepare();
@@ -400,7 +404,7 @@ static void free_groups(struct probe_sites *s)
         free(s->groups[g].rows);
 }
 
-/* One at a time: the table is read, added to and published. */
+/* Held while the table is read, extended and published. */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
 void probes_images_loaded(void)
@@ -473,7 +477,7 @@ static bool has_alarm(const struct probe_sites *s, uint16_t alarm)
     return false;
 }
 
-/* Another image may come to lie where one was. */
+/* Removes the rows of unloaded images, because another image may be loaded at their addresses. */
 void probes_images_gone(void)
 {
     if (!process.probes)

@@ -12,7 +12,7 @@
 /* Code with less room than this on its stack moves to another one. It is more than twice the need
  * of our deepest path. */
 #define OWN_STACK_ROOM 16384u
-#define OWN_STACK_DEEP 131072u /* likewise for code that reads image files */
+#define OWN_STACK_DEEP 131072u /* the same for code that reads image files */
 #define OWN_STACKS 32u         /* in the pool; further stacks are mapped and unmapped */
 
 struct own_stack {
@@ -24,7 +24,7 @@ struct own_stack {
 /* Sets the bounds of the calling thread's stack. Has no effect if the thread is not on this stack
  * now. Until it is called the bounds are unknown. */
 void own_stack_is_here(uintptr_t low, uintptr_t high);
-/* Returns the bounds of the thread's stack; false if they are unknown. */
+/* Writes the bounds of the thread's stack to *low and *high. Returns false if they are unknown. */
 bool own_stack_ends(uintptr_t *low, uintptr_t *high);
 /* Is this frame on the thread's stack, with `room` bytes below it? True if the bounds of the stack
  * are unknown. */

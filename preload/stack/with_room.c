@@ -143,7 +143,7 @@ static void interrupted(void *p)
     process_interrupted(i->info, i->place);
 }
 
-/* Lets signals of the program come again, which the kernel has blocked for ours. While we wait for
+/* Unblocks signals of the program, which the kernel has blocked for our handler. While we wait for
  * the writer, the kernel would deliver them to other threads. */
 static void let_signals_come(int signo, const ucontext_t *uc)
 {

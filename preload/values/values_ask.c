@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is to be done with an instruction is asked of regtrace-vprofiler, over a socket: the traced process holds neither plug-in nor decoder. */
+ * Asks regtrace-vprofiler over a socket what to do with an instruction: the traced process holds
+ * neither plug-in nor decoder. */
 #include "preload/values/values_ask.h"
 
 #include "base/log.h"
@@ -13,18 +14,18 @@
 #include <unistd.h>
 
 #define BEGIN_MS 10000
-#define ANSWER_MS 100 /* longer, and the sample goes without */
-#define PATIENCE 20u  /* such answers in a row: it hangs */
+#define ANSWER_MS 100 /* after that, the sample has no values */
+#define PATIENCE 20u  /* so many late answers in a row: the program hangs */
 #define NOP 0x90
 #define NOP_ADDRESS 0x1000
 
 static struct helper helper = HELPER_NONE;
 static const char *arguments[4] = {helper.program, "--answer"};
-static bool gone; /* for good */
+static bool gone; /* the program is gone for good */
 static unsigned late;
 static struct values_answer received;
 
-/* said: what it writes to standard error, for when it does not serve; -1: nobody reads that. */
+/* `said` receives its standard error, as the reason if it does not work; -1: nobody reads that. */
 static int start(int said)
 {
     late = 0;
@@ -38,7 +39,7 @@ static void give_up(const char *why)
     log_line(LOG_ERROR, why);
 }
 
-/* Answers to questions that nobody waited for come first: they are passed over. */
+/* Skips answers to earlier questions that no caller waited for. */
 static int exchange(const struct values_question *q, struct values_answer *a, int ms)
 {
     int rc = helper_put(&helper, q, sizeof *q, 0);
@@ -74,7 +75,7 @@ void values_ask_forked(void)
     helper_drop(&helper);
 }
 
-/* Its first line of standard error. */
+/* Takes the reason from the first line of its standard error. */
 static void take_reason(int said, struct rt_error *e)
 {
     char text[400];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-vprofiler --answer: the process beside this one that decodes instructions and holds the plug-in. Who calls has the only turn. */
+ * Talks to regtrace-vprofiler --answer, the process beside this one that decodes instructions and
+ * holds the plug-in. One caller at a time. */
 #ifndef REGTRACE_PRELOAD_VALUES_VALUES_ASK_H
 #define REGTRACE_PRELOAD_VALUES_VALUES_ASK_H
 
@@ -11,10 +12,10 @@
  * program is not installed, which `regtrace run` refuses too; another error if this process cannot
  * start it now. */
 RT_MUST_CHECK int values_ask_begin(const char *plugin, struct rt_error *e);
-/* One question, within a limit of time. False: there is no answer now. Async-signal-safe; in a forked child the program is started
- * anew first. */
+/* Asks one question, within a time limit. Returns false if there is no answer now. In a forked
+ * child, starts the program again first. Async-signal-safe. */
 RT_MUST_CHECK bool values_ask(const struct values_question *q, struct values_answer *a);
-/* In the child of fork: the parent's is not ours. */
+/* Call it in the child of fork: the parent's program is not the child's. */
 void values_ask_forked(void);
 
 #endif

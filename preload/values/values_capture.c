@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is captured of an instruction: registers, memory, addresses, callers; and where the program's vector registers are meanwhile.
+ * Captures values of an instruction: registers, memory, addresses, callers. Tracks where the
+ * program's vector registers are in the meantime.
  *
  * Built as values_follow.c is. Intel SDM volume 1 chapter 13 has the layout of xsave areas. */
 #include "preload/values/values_follow.h"
@@ -32,7 +33,7 @@ void values_capture_prepare(void)
     part_at[PART_SSE] = 160;
 }
 
-/* --- vector state ----------------------------------------------------------------------------------------- */
+/* --- vector state ----------------------------------------------------------------------------- */
 
 void values_load_vectors(struct values_thread *v)
 {
@@ -50,8 +51,8 @@ static bool mend_x87_of(uint64_t *ip, const struct values_code *c)
     return true;
 }
 
-/* The x87's instruction pointer names the instruction, not its copy. Some processors leave it at the
- * instruction before, where the last one faults. */
+/* The x87's instruction pointer must name the instruction, not its copy. If the last x87
+ * instruction faults, some processors leave the pointer at the one before. */
 static void mend_x87(struct values_thread *v)
 {
     uint64_t *ip = (uint64_t *)(void *)(v->vectors + 8);
@@ -81,7 +82,7 @@ void values_park(struct values_thread *v)
     __asm__ volatile("ldmxcsr %0" ::"m"(control));
 }
 
-/* A word of a part, 0 where the part is as it was at the start. */
+/* Returns a word of a part, or 0 if the part is in its initial state. */
 static uint64_t part_word(const struct values_thread *v, enum component part, uint32_t at)
 {
     if (v->vectors == NULL || (v->components >> part & 1) == 0 ||
@@ -108,7 +109,7 @@ static uint64_t mask_word(struct values_thread *v, unsigned index)
     return part_word(v, PART_MASKS, index * 8);
 }
 
-/* To the nearest, ties to even, as fstp does by default. */
+/* Rounds to the nearest, ties to even, as fstp does by default. */
 static uint64_t shift_rounding(uint64_t mantissa, unsigned by)
 {
     if (by > 64)
@@ -144,7 +145,7 @@ static uint64_t x87_value(struct values_thread *v, unsigned index)
     return double_of(part_word(v, PART_X87, index * 16), (unsigned)head & 0xffff);
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 bool values_read(struct values_thread *v, uintptr_t from, void *to, size_t n)
 {
@@ -171,7 +172,7 @@ static uint64_t segment_base(unsigned segment)
 {
     uint64_t base = 0;
     if (segment == 1)
-        __asm__("movq %%fs:0, %0" : "=r"(base)); /* the thread's own address: its ABI */
+        __asm__("movq %%fs:0, %0" : "=r"(base)); /* the thread's own address, by the ABI */
     else if (segment == 2)
         (void)sys_call6(SYS_arch_prctl, ARCH_GET_GS, (long)&base, 0, 0, 0, 0);
     return base;
@@ -212,7 +213,7 @@ bool values_address(struct values_thread *v, const struct values_address *w, uns
     return true;
 }
 
-/* --- what is captured -------------------------------------------------------------------------------------- */
+/* --- what is captured ------------------------------------------------------------------------- */
 
 static uint64_t cut(uint64_t word, unsigned bytes)
 {
@@ -235,12 +236,13 @@ void values_capture_before(struct values_thread *v, const struct values_answer *
     for (unsigned n = 0; n < a->item_count; n++) {
         const struct values_item *i = &a->items[n];
         bool known = false;
+        /* VALUES_STORED: notes the address, before the instruction changes the registers that it is
+         * computed from. */
         if (i->source == VALUES_ADDRESS)
             known = values_address(v, &a->where, i->lane, &b->words[n]);
         else if (i->source == VALUES_LOADED)
             known = memory_value(v, a, i, &b->words[n]);
-        else if (i->source == VALUES_STORED && /* before it moves what the address is made of */
-                 !values_address(v, &a->where, i->lane, &b->words[n]))
+        else if (i->source == VALUES_STORED && !values_address(v, &a->where, i->lane, &b->words[n]))
             continue;
         b->known |= (uint8_t)((known || i->source == VALUES_STORED) << n);
     }
@@ -259,7 +261,7 @@ static uint64_t value_after(struct values_thread *v, const struct values_item *i
     return cut(word >> i->shift, i->size);
 }
 
-/* A caller's frame lies above, and its return address is code. */
+/* A caller's frame lies above the last one, and its return address is in code. */
 static bool next_frame(struct values_thread *v, uint64_t *frame, uint64_t *caller)
 {
     uint64_t words[2], below = *caller == 0 ? v->regs.r[RSP] : *frame + sizeof words;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The instructions of this process that samples have met: what is to be done with each, and its copy. Appended to by one thread at
- * a time, read by all without a lock. */
+ * The instructions of this process that samples have met: what to do with each, and its copy. One
+ * thread at a time appends to the table; all threads read it without a lock. */
 #include "preload/values/values_code.h"
 
 #if defined(__x86_64__)
@@ -20,12 +20,12 @@
 
 #define BLOCK_BYTES ((size_t)64 << 10)
 #define BLOCKS_MAX 2048u
-#define NEAREST ((uintptr_t)1 << 24) /* left to what grows beside the image: its heap */
+#define NEAREST ((uintptr_t)1 << 24) /* left to memory that grows beside the image: its heap */
 #define STRIDE ((uintptr_t)1 << 24)
 #define REACH ((uintptr_t)0x70000000)
 #define JUMP_BACK_BYTES 14u
 
-/* --- images -------------------------------------------------------------------------------------------------- */
+/* --- images ----------------------------------------------------------------------------------- */
 
 #define RANGES_MAX 2048u
 static struct range {
@@ -67,9 +67,9 @@ void values_images_changed(void)
     sys_restore_signals(mask);
 }
 
-/* --- the table ----------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
-static _Atomic uint32_t asking; /* whose turn it is */
+static _Atomic uint32_t asking; /* 1: a thread asks */
 static uint32_t code_count;
 
 static void *map(size_t bytes)
@@ -108,7 +108,7 @@ static void publish(struct values_code *c)
     atomic_store_explicit(&values_table.slots[slot], c->index + 1, memory_order_release);
 }
 
-/* --- copies -------------------------------------------------------------------------------------------------- */
+/* --- copies ----------------------------------------------------------------------------------- */
 
 static struct block {
     uint8_t *from;
@@ -129,7 +129,7 @@ static uint8_t *try_block(uintptr_t at)
                        -1, 0);
     if (p < 0 && p > -4096)
         return NULL;
-    if (at != 0 && (uintptr_t)p != at) { /* a kernel that does not know the flag */
+    if (at != 0 && (uintptr_t)p != at) { /* the kernel does not know the flag */
         (void)sys_call6(SYS_munmap, p, BLOCK_BYTES, 0, 0, 0, 0);
         return NULL;
     }
@@ -149,7 +149,8 @@ static uint8_t *map_block(uint64_t target)
     return p;
 }
 
-/* Room for one, in reach of the target (0: anywhere). NULL: there is none. */
+/* Takes room for a copy, within reach of the target (0: anywhere). Returns NULL if there is
+ * none. */
 static uint8_t *take_thunk(uint64_t target)
 {
     unsigned n = block_count;
@@ -182,7 +183,7 @@ static bool fix(const struct values_answer *a, uint8_t *thunk)
 
 static void make_thunk(struct values_code *c)
 {
-    static const uint8_t jump[6] = {0xff, 0x25, 0, 0, 0, 0}; /* to the address behind it */
+    static const uint8_t jump[6] = {0xff, 0x25, 0, 0, 0, 0}; /* jumps to the address that follows */
     const struct values_answer *a = &c->answer;
     uint8_t *thunk = take_thunk(a->fixup_end != 0 ? a->fixup_target : 0);
     uintptr_t back = (uintptr_t)values_run_back;
@@ -197,12 +198,12 @@ static void make_thunk(struct values_code *c)
     c->thunk = thunk;
 }
 
-/* --- kinds --------------------------------------------------------------------------------------------------- */
+/* --- kinds ------------------------------------------------------------------------------------ */
 
 struct opcode {
     uint8_t rex, rep, op, modrm;
     bool is_narrow, has_address_size;
-    const uint8_t *behind; /* of the opcode */
+    const uint8_t *behind; /* first byte after the opcode */
 };
 
 static struct opcode split(const uint8_t *code, unsigned length)
@@ -211,7 +212,7 @@ static struct opcode split(const uint8_t *code, unsigned length)
     const uint8_t *end = code + length;
     for (; code + 1 < end; code++) {
         uint8_t rex = o.rex;
-        o.rex = 0; /* which is none unless the opcode follows */
+        o.rex = 0; /* it counts only right before the opcode */
         if (*code == 0xf2 || *code == 0xf3)
             o.rep = *code;
         else if (*code == 0x66)
@@ -232,7 +233,8 @@ static struct opcode split(const uint8_t *code, unsigned length)
     return o;
 }
 
-/* `add`, `and` and `sub` of a number to rsp, and lea of it: the same with rdi. */
+/* Handles `add`, `and` and `sub` of a number to rsp, and lea of it to rsp: the copy does the same
+ * with rdi. */
 static bool renames_stack(struct values_code *c, const struct opcode *o)
 {
     struct values_answer *a = &c->answer;
@@ -278,7 +280,8 @@ static bool uses_stack_alone(struct values_code *c, const struct opcode *o)
     return true;
 }
 
-/* Where that leads no signal may be deliverable. */
+/* Returns true if the instruction loads rsp: no signal may be deliverable on the stack that it
+ * leads to. */
 static bool sets_stack(const struct opcode *o)
 {
     unsigned low = o->modrm & 7, high = o->modrm >> 3 & 7;
@@ -296,7 +299,7 @@ static bool sets_stack(const struct opcode *o)
     }
 }
 
-/* What the trap flag is not for, or need not be. */
+/* Finds instructions for which the trap flag does not work, or is not needed. */
 static void look_closer(struct values_code *c)
 {
     const struct opcode o = split(c->code, c->answer.length);
@@ -309,7 +312,7 @@ static void look_closer(struct values_code *c)
     if (string && o.rep != 0)
         c->kind = o.has_address_size ? KIND_STOP : KIND_REPEAT;
     else if (o.op == 0x9c || o.op == 0x9d || o.op == 0xcf || o.op == 0x8e)
-        c->kind = KIND_STOP; /* the flag would be seen, or its trap be lost */
+        c->kind = KIND_STOP; /* the program would see the flag, or its trap would be lost */
     else if (renames_stack(c, &o))
         c->kind = KIND_COPY;
     else if (!uses_stack_alone(c, &o) && sets_stack(&o))
@@ -329,7 +332,8 @@ static bool is_register(int index, int highest)
     return index >= -1 && index <= highest;
 }
 
-/* regtrace-vprofiler is another build's, or damaged: nothing of that may reach further than it says. */
+/* Checks the bounds of an answer: regtrace-vprofiler may be of another build, or damaged, and the
+ * answer must not reach beyond our arrays. */
 static bool is_sound(const struct values_answer *a)
 {
     bool sound = a->length <= VALUES_CODE && a->item_count <= VALUES_MOST &&
@@ -402,7 +406,7 @@ const struct values_code *values_learn(struct values_thread *v, uint64_t address
     return c;
 }
 
-/* The program's vector registers may stand in the processor. */
+/* Uses general registers alone: the processor may hold the program's vector registers. */
 __attribute__((target("general-regs-only"))) bool values_is_code(uintptr_t address)
 {
     uint32_t n = atomic_load_explicit(&range_count, memory_order_acquire);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Following the program from where a sample interrupted it: copies of its instructions are executed on its registers, jumps and the
- * stack are emulated.
+ * Follows the program from where a sample interrupted it: executes copies of its instructions on
+ * its registers, and emulates jumps and the stack.
  *
- * Built with general registers alone, and calls nothing of libc: the program's vector registers stay in the processor from one copy to
- * the next. */
+ * Built with general registers alone, and calls nothing of libc: the program's vector registers
+ * stay in the processor from one copy to the next. */
 #include "preload/values/values_follow.h"
 
 #if defined(__x86_64__)
@@ -22,22 +22,22 @@
 #define FLAG_SIGN 0x80u
 #define FLAG_DIRECTION 0x400u
 #define FLAG_OVERFLOW 0x800u
-#define UNKNOWN_BYTES 4096u /* of a write whose size is not told */
+#define UNKNOWN_BYTES 4096u /* assumed for a write of unknown size */
 
 struct values_table values_table;
-static ptrdiff_t rseq_section; /* from the thread's own address; 0: no rseq */
+static ptrdiff_t rseq_section; /* from the thread pointer; 0: no rseq */
 static bool has_shadow_stack;
 
 void values_follow_prepare(ptrdiff_t rseq)
 {
     uint64_t shadow = 0;
     rseq_section = rseq != 0 ? rseq + (ptrdiff_t)offsetof(struct rseq, rseq_cs) : 0;
-    __asm__ volatile("rdsspq %0" : "+r"(shadow)); /* does nothing where there is none */
+    __asm__ volatile("rdsspq %0" : "+r"(shadow)); /* does nothing without a shadow stack */
     has_shadow_stack = shadow != 0;
     values_capture_prepare();
 }
 
-/* --- execution --------------------------------------------------------------------------------------------- */
+/* --- execution -------------------------------------------------------------------------------- */
 
 static bool is_met(struct values_thread *v, unsigned condition)
 {
@@ -114,7 +114,7 @@ static bool run(struct values_thread *v, const struct values_code *c)
     return failed == 0;
 }
 
-/* What it writes: rdi upwards. */
+/* Executes a repeated string instruction. It writes from rdi upwards. */
 static enum values_end repeat(struct values_thread *v, const struct values_code *c)
 {
     uint64_t count = v->regs.r[1], *r = v->regs.r;
@@ -138,7 +138,7 @@ static enum values_end push(struct values_thread *v, uint64_t word)
     return END_DONE;
 }
 
-/* call and ret keep a second stack where the processor has one: not to be emulated. */
+/* If the processor has a shadow stack, call and ret use it too: they cannot be emulated. */
 static enum values_end call_or_return(struct values_thread *v, const struct values_code *c)
 {
     const struct values_answer *a = &c->answer;
@@ -223,7 +223,8 @@ const struct values_code *values_find(uint64_t address)
     return NULL;
 }
 
-/* Is it what it was when it was asked for? Where the page ends, what is behind it may not be there. */
+/* Returns true if the code is still what it was when it was asked for. If its page ends within 16
+ * bytes, the memory after the instruction may be unmapped. */
 static bool is_same(struct values_thread *v, const struct values_code *c)
 {
     uint64_t now[2] = {0, 0};
@@ -237,7 +238,7 @@ static bool is_same(struct values_thread *v, const struct values_code *c)
            (((now[0] ^ c->bytes[0]) & c->mask[0]) | ((now[1] ^ c->bytes[1]) & c->mask[1])) == 0;
 }
 
-/* A critical section of rseq(2) is one by where the thread stands: its copy would be none. */
+/* rseq(2) recognizes a critical section by the thread's address: a copy of it would be none. */
 static bool in_critical_section(void)
 {
     const char *thread = __builtin_thread_pointer();

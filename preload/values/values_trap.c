@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sample of values in its signal handler: where the frame and the registers are, which
- * instructions the program must execute by itself (by the trap flag), and faults in what is executed for it. */
+ * A sample of values in its signal handler: finds the frame and the registers, lets the program
+ * execute some instructions itself (by the trap flag), and handles faults in what is executed for
+ * it. */
 #include "preload/values/values.h"
 
 #if defined(__x86_64__)
@@ -16,10 +17,10 @@
 #include <ucontext.h>
 
 #define TRAP_FLAG 0x100
-#define PARTS_WE_KNOW UINT64_C(0xe7) /* of xsave: x87, SSE, AVX, AVX-512 */
-#define KERNEL_FRAME 1536u           /* a signal's, without vector state */
+#define PARTS_WE_KNOW UINT64_C(0xe7) /* components of xsave: x87, SSE, AVX, AVX-512 */
+#define KERNEL_FRAME 1536u           /* bytes of a signal frame without vector state */
 
-/* --- the interrupted registers -------------------------------------------------------------------------------- */
+/* --- the interrupted registers ---------------------------------------------------------------- */
 
 static const uint8_t places[17] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                    REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
@@ -45,8 +46,8 @@ static uint64_t faults(void)
            sys_signal_bit(SIGILL) | sys_signal_bit(SIGTRAP) | sys_signal_bit(SIGSYS);
 }
 
-/* Where the frame is, and what of the vector state is in it (bits/sigcontext.h). False: there is no room below us for what a fault
- * needs, or we are not below it. */
+/* Finds the frame, and what of the vector state is in it (bits/sigcontext.h). Returns false if
+ * there is no room below us for a fault's frame, or if we are not below the frame. */
 static bool take_frame(struct values_thread *v, const ucontext_t *uc)
 {
     uint8_t *vectors = (uint8_t *)uc->uc_mcontext.fpregs;
@@ -62,7 +63,7 @@ static bool take_frame(struct values_thread *v, const ucontext_t *uc)
         v->vectors = vectors;
         v->components = head.xstate_bv & PARTS_WE_KNOW;
     }
-    /* With these blocked a fault of ours would kill. */
+    /* If these are blocked, a fault of ours would kill the process. */
     uint64_t mask, needed = faults() & ~sys_signal_bit(SIGTRAP) & ~sys_signal_bit(SIGSYS);
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
     if ((mask & needed) != 0)
@@ -79,7 +80,8 @@ static bool take_frame(struct values_thread *v, const ucontext_t *uc)
            here - own_low > need;
 }
 
-/* --- following, over traps where there must be ---------------------------------------------------------------- */
+/* --- following, and single steps
+ * ----------------------------------------------------------------- */
 
 void values_block_others(sigset_t *mask)
 {
@@ -93,7 +95,7 @@ bool values_is_fault(int signo)
     return process.values && signo != SIGTRAP && (faults() & sys_signal_bit(signo)) != 0;
 }
 
-/* The next instruction is executed where it stands, with nothing in between. */
+/* Lets the program execute the next instruction in place, with nothing in between. */
 static bool begin_step(struct values_thread *v, ucontext_t *uc)
 {
     uint64_t mask, all = ~faults();
@@ -117,7 +119,7 @@ static void end_step(struct values_thread *v, ucontext_t *uc)
     memcpy(&uc->uc_sigmask, &v->mask, sizeof v->mask);
 }
 
-/* True: a step is to come. */
+/* Returns true if a step follows. */
 static bool go_on(struct values_thread *v, ucontext_t *uc)
 {
     uint32_t before = v->left;
@@ -132,7 +134,7 @@ static bool go_on(struct values_thread *v, ucontext_t *uc)
     return false;
 }
 
-/* Nothing that is to be undone in the frame stays undone. */
+/* Clears the state of an earlier sample: nothing in the frame remains to be undone. */
 static void reset(struct values_thread *v)
 {
     v->is_live = v->is_dirty = v->held = v->stepping = v->executing = false;
@@ -186,9 +188,10 @@ bool values_trapped(const siginfo_t *info, void *context)
     return true;
 }
 
-/* --- faults ---------------------------------------------------------------------------------------------------- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
-/* A signal that somebody sent is the program's, and is to find the program as it is after our handler. */
+/* Sends the signal again: a process or thread sent it to the program, and it must find the program
+ * in its state after our handler. */
 static bool put_off(struct values_thread *v, int signo, siginfo_t *info, ucontext_t *uc)
 {
     if (!v->following)
@@ -230,7 +233,7 @@ bool values_faulted(int signo, siginfo_t *info, void *context)
         return undo(v, context);
     if (!v->stepping)
         return false;
-    /* The program is to fault by itself, under its own mask. */
+    /* Let the program fault itself, under its own mask. */
     end_step(v, context);
     v->end = END_STOP;
     run_with_room(context, values_record, v);

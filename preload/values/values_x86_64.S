@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Copies of the program's instructions executed on the program's registers, and accesses to memory that may not be there: what
- * faults in them goes on at the label beside them (values_faulted() in preload/values/values_trap.c). Offsets are those of struct values_registers
+ * Executes copies of the program's instructions on the program's registers, and accesses memory
+ * that may be unmapped. After a fault in them, execution continues at a label (values_faulted() in
+ * preload/values/values_trap.c). Offsets are those of struct values_registers
  * (preload/values/values_follow.h). */
 #define OWN_STACK 144
     .text
 
-/* int values_run(struct values_registers *r, const void *copy): 0, 1 where it faulted. At the copy's entry (%rsp) is the program's
- * stack pointer, and behind it what stands there is taken as the new one. */
+/* int values_run(struct values_registers *r, const void *copy): returns 0, or 1 after a fault. When
+ * the copy begins, (%rsp) holds the program's stack pointer; when the copy ends, it holds the new
+ * one. */
     .globl values_run
     .hidden values_run
     .type values_run, @function
@@ -91,7 +93,7 @@ values_run_out:
     .cfi_adjust_cfa_offset -8
     ret
 
-/* With rsp from OWN_STACK. */
+/* Comes here with rsp from OWN_STACK. */
     .globl values_run_failed
     .hidden values_run_failed
 values_run_failed:
@@ -101,13 +103,15 @@ values_run_failed:
     .cfi_endproc
     .size values_run, .-values_run
 
-/* What may fault lies between these two, keeps the stack as it was at entry, and fails by returning 0. */
+/* Code that may fault lies between these two labels. It leaves the stack as at entry, and returns 0
+ * after a fault. */
     .balign 16
     .globl values_guarded, values_guarded_end, values_guarded_failed
     .hidden values_guarded, values_guarded_end, values_guarded_failed
 values_guarded:
 
-/* int values_peek16(uintptr_t from, uint64_t to[2]) */
+/* int values_peek16(uintptr_t from, uint64_t to[2]): copies 16 bytes; returns 1, or 0 after a
+ * fault. */
     .globl values_peek16
     .hidden values_peek16
     .type values_peek16, @function
@@ -120,7 +124,8 @@ values_peek16:
     ret
     .size values_peek16, .-values_peek16
 
-/* int values_move(void *to, const void *from, size_t n): either may not be there. */
+/* int values_move(void *to, const void *from, size_t n): copies n bytes; either range may be
+ * unmapped. Returns 1, or 0 after a fault. */
     .globl values_move
     .hidden values_move
     .type values_move, @function

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread's deadlines in a heap: a file of regions has thousands, of which each edge is to touch a few. */
+ * A thread's deadlines in a heap (deadlines.h), because a file of regions makes thousands of them,
+ * and each edge should touch only a few. */
 #include "preload/window/deadlines.h"
 
 size_t deadlines_size(uint32_t chains)
@@ -27,7 +28,8 @@ static void set(struct deadlines *d, uint32_t i, const struct deadline *one)
     d->place[one->chain] = (uint16_t)(i + 1);
 }
 
-/* Put it where there is a hole at i: towards the first, else away from it. */
+/* Puts a deadline into the heap, whose entry i is free: towards the first entry, else away from
+ * it. */
 static void settle(struct deadlines *d, uint32_t i, const struct deadline *one)
 {
     while (i > 0 && is_before(one, &d->heap[(i - 1) / 2])) {
@@ -89,7 +91,8 @@ const struct deadline *deadlines_of(const struct deadlines *d, uint16_t chain)
     return chain < d->room && d->place[chain] != 0 ? &d->heap[d->place[chain] - 1] : NULL;
 }
 
-/* Those of one count are neighbours of the first: no deeper than the heap is. */
+/* Is any deadline at this count exact? Those of one count are neighbours of the first entry, so the
+ * recursion is no deeper than the heap. */
 static bool any_exact(const struct deadlines *d, uint32_t i, uint64_t at)
 {
     if (i >= d->count || d->heap[i].at != at)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The counts that a thread waits for, the nearest at hand: a heap, with room for one of each chain, since a chain has one alarm
- * armed at most. Allocates nothing and calls nothing; to be changed on the thread concerned, with signals blocked. */
+ * The counts that a thread waits for, the nearest first: a heap with room for one deadline of each
+ * chain, because a chain has at most one armed alarm. Allocates nothing and calls nothing. Only the
+ * thread concerned changes it, with signals blocked. */
 #ifndef REGTRACE_PRELOAD_WINDOW_DEADLINES_H
 #define REGTRACE_PRELOAD_WINDOW_DEADLINES_H
 
@@ -11,8 +12,8 @@
 /* A count that an icount or uniform alarm waits for. */
 struct deadline {
     uint64_t at; /* absolute count of the thread */
-    uint64_t
-        reported; /* of a count that all threads share: how far this thread has told its part */
+    /* for a count that all threads share: this thread has reported its part up to here */
+    uint64_t reported;
     uint32_t generation;
     uint16_t alarm, chain;
     bool global;
@@ -21,26 +22,29 @@ struct deadline {
 };
 
 struct deadlines {
-    uint32_t count, room; /* chains that there is room for */
-    uint32_t globals;     /* of count */
+    uint32_t count, room; /* deadlines; chains that there is room for */
+    uint32_t globals;     /* deadlines that are global */
     struct deadline *heap;
-    uint16_t *place; /* by chain: where in the heap, plus 1; 0: nowhere */
+    uint16_t *place; /* by chain: index in the heap plus 1; 0: none */
 };
 
-/* Bytes for so many chains, to be given zeroed and aligned to 8. */
+/* Returns the bytes for this many chains. deadlines_init() gets them zeroed and aligned to 8. */
 size_t deadlines_size(uint32_t chains);
 void deadlines_init(struct deadlines *d, void *memory, uint32_t chains);
 
-/* In place of the one of the same chain, if there is one. Its chain is less than the room. */
+/* Adds a deadline, in place of an earlier one of its chain. Its chain is less than `room`. */
 void deadlines_put(struct deadlines *d, const struct deadline *one);
-/* The one of this chain goes away; false: there is none. *out may be NULL. */
+/* Removes the deadline of this chain and copies it to *out, which may be NULL. Returns false if
+ * there is none. */
 bool deadlines_take(struct deadlines *d, uint16_t chain, struct deadline *out);
 void deadlines_clear(struct deadlines *d);
 
-/* At one count what ends a window comes first, so that the next can begin there; else the chains come in their order. NULL: none. */
+/* Returns the first deadline, or NULL. At equal counts, deadlines that end a window come first, so
+ * that the next window can begin there; the others come in the order of their alarms. */
 const struct deadline *deadlines_first(const struct deadlines *d);
+/* Returns the deadline of this chain, or NULL. */
 const struct deadline *deadlines_of(const struct deadlines *d, uint16_t chain);
-/* Is any of those at the first one's count to be met at the very instruction? */
+/* Must any deadline at the first count be met at the exact instruction? */
 bool deadlines_first_is_exact(const struct deadlines *d);
 
 #endif

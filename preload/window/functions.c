@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * enter_func and exit_func for programs compiled with -finstrument-functions, and their function events.
+ * enter_func and exit_func for programs compiled with -finstrument-functions, and their function
+ * events.
  *
- * Names are resolved before main (and after each dlopen) by reading the symbol tables of the loaded images; the
- * hooks then look an address up in a small sorted table. The per-thread stack of active functions gives the
- * outermost instance that exit_func wants; entries that a longjmp jumped over are dropped when the
- * stack pointer shows it. */
+ * Names are resolved before main, and after each dlopen, from the symbol tables of the loaded
+ * images. The hooks look an address up in a small sorted table. The thread's stack of active
+ * functions shows the outermost instance, which exit_func needs. Entries that a longjmp has skipped
+ * are dropped when the stack pointer shows it. */
 #include "preload/internal.h"
 
 #include "preload/symbols.h"
@@ -48,7 +49,8 @@ static struct named_function *entry_of(uintptr_t address)
     return &named[i];
 }
 
-/* Said once, when there is a log: which function is the first that not all alarms are looked for in. */
+/* A limit that was reached, and the first function for which alarms were left out. It is logged
+ * once, when there is a log. */
 static const char *full_why;
 static char full_name[160];
 
@@ -156,7 +158,8 @@ static void pop(struct recorder_thread *t, struct preload_thread *pt)
         hit(pt, f->leave, f->exit_count, top.address);
 }
 
-/* One that is too deep to be remembered ends. Its enter was recorded, so its leave must be, by the address that the hook gives. */
+/* Ends a function that is too deep to be stored. Its enter was recorded, so its leave must be, with
+ * the address that the hook gives. */
 static void leave_deep(struct recorder_thread *t, struct preload_thread *pt, uintptr_t function)
 {
     if (events_wanted && pt->function_depth > pt->function_unseen && recorder_active(t))
@@ -166,7 +169,7 @@ static void leave_deep(struct recorder_thread *t, struct preload_thread *pt, uin
         pt->function_unseen = pt->function_depth;
 }
 
-/* Frames below `stack` (the stack grows down) are gone: longjmp went past them. */
+/* Pops frames below `stack` (the stack grows down): a longjmp has skipped them. */
 static void drop_dead(struct recorder_thread *t, struct preload_thread *pt, uintptr_t stack)
 {
     while (pt->function_depth > 0 && pt->function_depth <= THREAD_FUNCTION_DEPTH &&
@@ -191,7 +194,8 @@ void trigger_function(uintptr_t function, uintptr_t call_site, bool enter)
     struct preload_thread *pt = thread_self();
     if (pt == NULL)
         return;
-    /* The hook's caller is the instrumented function; its frame address orders instances on the stack. */
+    /* The hook's caller is the instrumented function. Its frame address orders instances on the
+     * stack. */
     uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
     if (enter) {
         drop_dead(t, pt, stack);

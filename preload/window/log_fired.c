@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Absolute, as of the start: the program may change its folder. "" none. */
+/* Absolute path, made at the start, because the program may change its folder. "": no log. */
 static char log_path[PATH_MAX];
 
 int controller_log_prepare(struct rt_error *e)
@@ -33,7 +33,7 @@ int controller_log_prepare(struct rt_error *e)
     return -ENAMETOOLONG;
 }
 
-/* It could be written at the start. */
+/* The file could be written at the start, so this is worth a warning. */
 static void say_once(long failed)
 {
     static _Atomic bool told;
@@ -42,7 +42,8 @@ static void say_once(long failed)
                    failed == -ENOSPC ? "no space left" : log_path);
 }
 
-/* snprintf of integers and strings neither allocates nor locks; the line goes out in one write. */
+/* snprintf() of integers and strings neither allocates nor locks. A single write takes the whole
+ * line. */
 void controller_log_fired(const struct ctl_fired *f, bool ignored)
 {
     if (log_path[0] == '\0')

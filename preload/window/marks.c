@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What values of marks mean, as the program says it. It is kept until the process records, and told again in every child of
- * fork, whose file is its own. */
+ * Caches what the program says about marks until the process records, and records it again in every
+ * child of fork, which has its own file. */
 #include "preload/window/marks.h"
 
 #include "base/log.h"
@@ -11,10 +11,11 @@
 
 enum { ROOM = 256 << 10, TEXT_AT = sizeof(struct mark_meaning) };
 
-static _Atomic(unsigned char *) kept; /* meanings behind each other, made with the first */
+static _Atomic(unsigned char *) kept; /* meanings, one after another; mapped for the first */
 static _Atomic uint32_t kept_bytes;
-static _Atomic uint32_t appending;         /* a lock, held with signals blocked */
-static _Atomic uint32_t stream_number = 1; /* which of this process's and its parents' streams */
+static _Atomic uint32_t appending; /* a lock, held with signals blocked */
+/* number of this stream among this process's and its parents' */
+static _Atomic uint32_t stream_number = 1;
 
 static unsigned char *room(void)
 {
@@ -32,7 +33,7 @@ static unsigned char *room(void)
     return at;
 }
 
-/* The meaning at *at, which moves on; NULL at the end. */
+/* Returns the meaning at *at and advances *at; NULL at the end. */
 static struct mark_meaning *next(unsigned char *from, uint32_t *at)
 {
     uint32_t end = atomic_load_explicit(&kept_bytes, memory_order_acquire);
@@ -125,6 +126,6 @@ void marks_tell_all(struct recorder_thread *t)
 
 void marks_forked(void)
 {
-    atomic_store(&appending, 0); /* whoever held it is not here */
+    atomic_store(&appending, 0); /* its holder is not here */
     atomic_fetch_add(&stream_number, 1);
 }

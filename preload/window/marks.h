@@ -5,22 +5,24 @@
 
 #include "preload/internal.h"
 
-/* Its text stands behind it. */
+/* The title of a type, or the label of a value. The text follows the struct. */
 struct mark_meaning {
-    uint32_t bytes;        /* with the text, a multiple of 8 */
-    _Atomic uint32_t told; /* in which stream */
+    uint32_t bytes;        /* including the text; a multiple of 8 */
+    _Atomic uint32_t told; /* number of the last stream that has it */
     uint32_t code, type;   /* code: EV_MARK_TYPE or EV_MARK_LABEL */
-    int64_t value;         /* of the type: flags */
+    int64_t value;         /* for a type: flags */
 };
 
-/* The program says what a mark means: recorded, in and outside of windows. While nothing is recorded in this process it is kept
- * for when something is. text: of the program, "" or NULL for none. Safe in handlers. */
+/* The program names a type or a value of marks: records that, in and outside windows. While nothing
+ * is recorded in this process, it is cached until something is. text: of the program; "" or NULL
+ * for none. Safe in handlers. */
 void marks_mean(uint32_t code, int type, long value, const char *text);
 
-/* This thread is the first, or a further one, of a stream: what was said before and does not stand there yet. Cheap. */
+/* A thread begins to record in a stream: records all that the program has said before and that the
+ * stream lacks. Cheap. */
 void marks_tell_all(struct recorder_thread *t);
 
-/* In the child of fork, before it records. */
+/* Called in the child of fork, before it records. */
 void marks_forked(void);
 
 #endif

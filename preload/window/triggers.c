@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The doors of the triggers: what happened is matched against the alarms of its type and handed to the automaton. */
+ * Entry points of the triggers: each matches an occurrence against the alarms of its type and
+ * reports it to the automaton. */
 #include "preload/count/counters.h"
 #include "preload/count/counting.h"
 #include "preload/libc/images.h"
@@ -56,8 +57,8 @@ void triggers_prepare(const struct ctl_config *config)
     functions_resolve();
 }
 
-/* Of thousands of chains, those of a file of regions, each edge would look through all in all threads: a hundred times a second
- * is often enough to be shown. */
+/* With thousands of chains, as a file of regions makes them, each edge would look through all of
+ * them in all threads. A hundred times a second is often enough for a display. */
 static bool looks_now(unsigned chains)
 {
     enum { FEW = 256, PAUSE_NS = 10000000 };
@@ -69,8 +70,9 @@ static bool looks_now(unsigned chains)
     return now - before >= PAUSE_NS && atomic_compare_exchange_strong(&last, &before, now);
 }
 
-/* For `regtrace ctl status`: chains that have an alarm armed in any thread. Where this thread has all of them armed, and that
- * is what is known already, the others need not be looked at. */
+/* For `regtrace ctl status`: counts the chains that have an armed alarm in any thread. If this
+ * thread has all of them armed, and that is the number known already, the others need not be looked
+ * at. */
 void triggers_count_armed(const struct preload_thread *pt)
 {
     if (recorder_stream.header == NULL)
@@ -86,8 +88,9 @@ void triggers_count_armed(const struct preload_thread *pt)
         probes_rest();
 }
 
-/* The program asked to end after its last window: no chain has anything armed on this thread any more. Not on any thread: chains
- * without a tid stay armed in every thread that does not reach them, and nobody else may ever stop a window for all. */
+/* REGTRACE_EXIT_ON_STOP: ends the program after its last window, when no chain has an armed alarm
+ * on this thread. Other threads do not matter: chains without a tid stay armed in each thread that
+ * does not reach them, and perhaps no other thread ever stops a window for all. */
 void triggers_after_hit(struct preload_thread *pt)
 {
     static _Atomic uint64_t fired_before;
@@ -95,7 +98,8 @@ void triggers_after_hit(struct preload_thread *pt)
         return; /* a forked child that records nothing (yet) */
     uint64_t fired =
         atomic_load_explicit(&recorder_stream.header->fired_total, memory_order_relaxed);
-    /* Its own firing in any case: who sees it before its chain has gone on counts what was armed before. */
+    /* A thread counts after its own firing in any case: another thread that saw the firing before
+     * this chain had moved on has counted the earlier alarm. */
     bool own = pt->fired;
     pt->fired = false;
     if (fired != atomic_exchange_explicit(&fired_before, fired, memory_order_relaxed) || own)
@@ -140,7 +144,8 @@ static void hit_region_end(struct preload_thread *pt, const char *name, uintptr_
     hit(pt, match, n, ip);
 }
 
-/* All pcontrol alarms that this call matches; text NULL: it has none, or none that can be read. */
+/* Hits all pcontrol alarms that this call matches. text NULL: the call has none, or none that can
+ * be read. */
 static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, const char *text,
                          uintptr_t ip)
 {
@@ -155,7 +160,7 @@ static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, c
     hit(pt, match, n, ip);
 }
 
-/* Where the kernel does not say (a seccomp filter), the pointer is taken as it is. */
+/* If the kernel does not answer (a seccomp filter), the pointer counts as readable. */
 static bool page_is_readable(struct preload_thread *pt, uintptr_t page)
 {
     static _Atomic bool told;
@@ -366,7 +371,7 @@ static int visit_start_image(struct dl_phdr_info *info, size_t size, void *ctx)
     image_build_id(info, build_id);
     if (path != NULL && path[0] != '\0')
         image_is_here(path, info->dlpi_addr, build_id);
-    return images.count == 0; /* nobody waits for the others */
+    return images.count == 0; /* no alarm waits for other images */
 }
 
 void triggers_images_at_start(void)
